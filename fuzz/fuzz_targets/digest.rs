@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use neph_flows::{Digest, Dissector, FleetView, Settings, advise};
 use neph_model::{
-    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Slot, ProbeKind,
+    PeerReport, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Slot, ProbeKind,
     ReadBy, Span,
 };
 
@@ -102,7 +102,7 @@ fn messages(bytes: &[u8]) -> Vec<FleetMessage> {
             _ => FleetOutcome::Reply(FleetReply {
                 round_trip: Span::from_nanos(round_trip),
                 read_by: ReadBy::Kernel,
-                peer_report: (how & 0x40 == 0).then_some(AtPeer {
+                peer_report: (how & 0x40 == 0).then_some(PeerReport {
                     rx: Instant::from_nanos(rx),
                     residence: Span::from_nanos(residence),
                     count: (noise & 2 == 0).then_some(*number),

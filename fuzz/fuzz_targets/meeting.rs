@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_capture::{Crossing, Identity, Meeting};
+use neph_capture::{Crossing, Identity, CaptureMatcher};
 use neph_wire::dissect::{Link, dissect};
 use neph_wire::ip::MoreFragments;
 
@@ -31,7 +31,7 @@ fn forwarded(packet: &[u8]) -> Vec<u8> {
 fuzz_target!(|bytes: &[u8]| {
     let [cut, missing, rest @ ..] = bytes else { return };
     let packets = split(rest);
-    let mut meeting = Meeting::default();
+    let mut meeting = CaptureMatcher::default();
     let (mut here, mut there, mut is_any_fragment) = (0, 0, false);
     let length = |packet: &[u8]| packet.len() as u32;
     for (at, packet) in (0..).zip(&packets) {

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
-use neph_capture::{Exchanges, Limits, Listener, Meeting, Table, DuplicateFilter, read_capture};
+use neph_capture::{Exchanges, Limits, Listener, CaptureMatcher, Table, DuplicateFilter, read_capture};
 use neph_model::Wall;
 use neph_wire::dissect::{Dissected, dissect};
 
@@ -60,7 +60,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(most <= allowed, "{most} bytes of memory for {} of capture", file.len() * hosts as usize);
     // Both captures count.
     let (most, ()) = counted::most_of(|| {
-        let mut meeting = Meeting::default();
+        let mut meeting = CaptureMatcher::default();
         packets(file, hosts, |at, _, packet| meeting.here(at, packet));
         packets(file, hosts, |at, _, packet| meeting.there(at, packet));
         drop(meeting.end());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::desk::Desk;
+use crate::desk::OrderContext;
 use crate::failure::failed;
 use crate::reflecting::Reflecting;
 use neph_model::{OrderFailed, Progress, ReflectorOrder, Update};
@@ -13,7 +13,7 @@ const TICK: Duration = Duration::from_millis(50);
 const REPORTED: u32 = 10;
 
 /// Answers until the end. The first progress is reported when it listens.
-pub(crate) fn answer(order: &ReflectorOrder, desk: &Desk) -> Result<(), OrderFailed> {
+pub(crate) fn answer(order: &ReflectorOrder, desk: &OrderContext) -> Result<(), OrderFailed> {
     let operation = || format!("answer probes at {}", order.spec.address);
     let reflector = Reflecting::start(&order.spec, None, desk.permit());
     let reflector = reflector.map_err(|reason| failed(operation(), reason))?;

@@ -9,7 +9,7 @@ use neph_model::{
 };
 use neph_probe::{Flow as Running, FlowSpec, Place, Priority, Report, Schedule};
 
-use crate::desk::Desk;
+use crate::desk::OrderContext;
 use crate::flows::{ECHO, echo_to};
 
 /// How often what the flows report is taken in.
@@ -21,7 +21,7 @@ const KEEP_EVERY: Span = Span::from_secs(5);
 
 /// Pings until the order's end. A destination that cannot be resolved is left out: the experiments report
 /// it.
-pub(crate) fn ping(order: &PingOrder, site: Option<&Place>, desk: &Desk) {
+pub(crate) fn ping(order: &PingOrder, site: Option<&Place>, desk: &OrderContext) {
     let origin = neph_probe::anchor();
     let stop = Stop::new();
     let mut running: Vec<Option<Running>> = Vec::new();

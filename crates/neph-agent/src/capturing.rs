@@ -13,7 +13,7 @@ use neph_listen::{CaptureFile, CaptureInterface, CaptureMethod, Listening, Packe
 use neph_model::{ByteSize, CaptureOrder, Captured, OrderFailed, Progress, Span, Update};
 use neph_sys::clock;
 
-use crate::desk::Desk;
+use crate::desk::OrderContext;
 use crate::failure::failed;
 use crate::now::now;
 use crate::sampling;
@@ -30,7 +30,7 @@ pub(crate) struct Place<'a> {
     pub(crate) folder: &'a Path,
     /// Names the file in it.
     pub(crate) name: String,
-    pub(crate) desk: &'a Desk,
+    pub(crate) desk: &'a OrderContext,
 }
 
 impl Place<'_> {
@@ -86,7 +86,7 @@ fn record(
     order: &CaptureOrder,
     capture_interface: &mut CaptureInterface,
     file: CaptureFile,
-    desk: &Desk,
+    desk: &OrderContext,
 ) -> Captured {
     let (link, kept) = capture_interface.format();
     let mut writing = Writing::with_header(file, link, kept);

@@ -6,11 +6,15 @@ use neph_load::{Iperf3Spec, Transfer, UploadSpec, iperf3, upload};
 use neph_model::{BitRate, OrderFailed, Target, Throughput, ThroughputOrder, ThroughputTool};
 use neph_probe::{Place, Resolve, Resolving};
 
-use crate::desk::Desk;
+use crate::desk::OrderContext;
 use crate::failure::{failed, not_found};
-use crate::yard::Yard;
+use crate::yard::LabHandle;
 
-pub(crate) fn throughput(order: &ThroughputOrder, desk: &Desk, yard: &Yard) -> Throughput {
+pub(crate) fn throughput(
+    order: &ThroughputOrder,
+    desk: &OrderContext,
+    yard: &LabHandle,
+) -> Throughput {
     let started = neph_probe::anchor().wall;
     let site = yard.place(order.site.as_deref());
     match site.and_then(|site| transfer(order, site, desk)) {
@@ -39,7 +43,7 @@ fn without_port(address: SocketAddr) -> String {
 fn transfer(
     order: &ThroughputOrder,
     site: Option<Place>,
-    desk: &Desk,
+    desk: &OrderContext,
 ) -> Result<Transfer, OrderFailed> {
     let (host, port) = (order.server.host.as_str(), order.server.port);
     let operation = || format!("transfer to {host} port {port}");

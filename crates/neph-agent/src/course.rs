@@ -12,7 +12,7 @@ use neph_probe::{FleetRun, Flow as Running};
 
 use crate::caps::Before;
 use crate::cores::Cores;
-use crate::desk::Desk;
+use crate::desk::OrderContext;
 use crate::failure::failed;
 use crate::flows::{Missing, Ready};
 use crate::host_series::HostSeries;
@@ -30,13 +30,13 @@ const PATIENCE_FOR_FIRST: Span = Span::from_secs(5);
 /// One of the experiments that run at the same time.
 pub(crate) struct Course<'a> {
     order: &'a ExperimentOrder,
-    desk: &'a Desk,
+    desk: &'a OrderContext,
     ready: Ready,
     intake: Intake,
     host: HostFacts,
     /// Which its threads may use.
     cores: Cores,
-    leash: Leash,
+    leash: StopOnDrop,
     /// The flows that run, in the order of their specifications.
     running: Vec<Option<Running>>,
     fleet: Option<FleetRun>,
@@ -51,9 +51,9 @@ pub(crate) struct Course<'a> {
 
 /// Stops the started flows when it is dropped. If one flow cannot start, the others would otherwise
 /// run to the end of their schedules and disturb the next measurement.
-struct Leash(Stop);
+struct StopOnDrop(Stop);
 
-impl Drop for Leash {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.set();
     }
@@ -74,7 +74,7 @@ impl<'a> Course<'a> {
     pub(crate) fn begin(
         order: &'a ExperimentOrder,
         mut ready: Ready,
-        desk: &'a Desk,
+        desk: &'a OrderContext,
     ) -> Result<Self, OrderFailed> {
         let series = neph_probe::at_site(ready.site.as_ref(), HostSeries::here)
             .map_err(|error| failed("inspect the host", error))?;
@@ -95,7 +95,7 @@ impl<'a> Course<'a> {
             ready,
             intake,
             cores,
-            leash: Leash(Stop::new()),
+            leash: StopOnDrop(Stop::new()),
             running: Vec::new(),
             fleet: None,
             transfer: None,
@@ -282,7 +282,7 @@ impl<'a> Course<'a> {
 
 /// Runs all to their ends: until the main flows' schedules are over, or they are stopped. One that
 /// could not begin is left alone.
-pub(crate) fn run(courses: &mut [Result<Course<'_>, OrderFailed>], desk: &Desk) {
+pub(crate) fn run(courses: &mut [Result<Course<'_>, OrderFailed>], desk: &OrderContext) {
     loop {
         for course in courses.iter_mut().flatten() {
             if !course.is_over() {

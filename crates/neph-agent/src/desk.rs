@@ -6,14 +6,14 @@ use neph_model::{ExperimentId, Permit, Records, Stop, Ticket, Update};
 
 /// The desk of one order.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct OrderContext {
     ticket: Ticket,
     updates: SyncSender<(Ticket, Update)>,
     stop: Stop,
     permit: Permit,
 }
 
-impl Desk {
+impl OrderContext {
     pub(crate) fn new(ticket: Ticket, updates: SyncSender<(Ticket, Update)>) -> Self {
         let stop = Stop::new();
         Self {

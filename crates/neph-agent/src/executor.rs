@@ -13,9 +13,9 @@ use neph_model::{
 };
 
 use crate::capturing::Place;
-use crate::desk::Desk;
+use crate::desk::OrderContext;
 use crate::failure::failed;
-use crate::yard::{Ground, Yard};
+use crate::yard::{Ground, LabHandle};
 use crate::{answering, between, capturing, check, experiments, flows, load};
 
 /// Largest number of updates that wait to be read. Beyond it the order's thread waits, and results of its
@@ -28,7 +28,7 @@ const PATIENCE: Span = Span::from_millis(50);
 /// Measures from this process.
 #[derive(Debug)]
 pub struct LocalExecutor {
-    yard: Yard,
+    yard: LabHandle,
     permit: Permit,
     /// Where captures go; without it there are none.
     captures: Option<PathBuf>,
@@ -54,12 +54,12 @@ impl Default for LocalExecutor {
 impl LocalExecutor {
     /// One for this host alone.
     pub fn new() -> Self {
-        Self::within(Yard::none())
+        Self::within(LabHandle::none())
     }
 
     /// One for the sites of a lab.
     pub fn in_lab(lab: Box<dyn Ground>) -> Self {
-        Self::within(Yard::of(lab))
+        Self::within(LabHandle::of(lab))
     }
 
     /// The same for a process that may send no more than this.
@@ -76,7 +76,7 @@ impl LocalExecutor {
         self
     }
 
-    fn within(yard: Yard) -> Self {
+    fn within(yard: LabHandle) -> Self {
         let (sender, updates) = sync_channel(MOST_WAITING);
         Self {
             yard,
@@ -110,7 +110,7 @@ impl Executor for LocalExecutor {
     fn submit(&mut self, order: Order) -> Ticket {
         let ticket = self.next;
         self.next.0 += 1;
-        let desk = Desk::new(ticket, self.sender.clone()).within(self.permit.clone());
+        let desk = OrderContext::new(ticket, self.sender.clone()).within(self.permit.clone());
         let (stop, yard) = (desk.stop().clone(), self.yard.clone());
         let captures = self.captures.clone();
         let thread = Builder::new().name(ticket.to_string());
@@ -123,7 +123,7 @@ impl Executor for LocalExecutor {
             Err(error) => {
                 let reason = failed("begin a thread", error);
                 // The thread took its desk with it.
-                Desk::new(ticket, self.sender.clone()).report(Update::Done(Err(reason)));
+                OrderContext::new(ticket, self.sender.clone()).report(Update::Done(Err(reason)));
             }
         }
         ticket
@@ -163,7 +163,7 @@ impl Drop for LocalExecutor {
 }
 
 /// Captures into a file of this folder, to the last update.
-fn capture(order: &CaptureOrder, ticket: Ticket, folder: Option<&Path>, desk: &Desk) {
+fn capture(order: &CaptureOrder, ticket: Ticket, folder: Option<&Path>, desk: &OrderContext) {
     let captured = match folder {
         None => Err(failed(
             "capture",
@@ -182,7 +182,7 @@ fn capture(order: &CaptureOrder, ticket: Ticket, folder: Option<&Path>, desk: &D
 }
 
 /// Carries an order out, to its last update.
-fn carry_out(order: &Order, desk: &Desk, yard: &Yard) {
+fn carry_out(order: &Order, desk: &OrderContext, yard: &LabHandle) {
     let result = match order {
         Order::Experiments(orders) => {
             OrderResult::Experiments(experiments::carry_out(orders, desk, yard))

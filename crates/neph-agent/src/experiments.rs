@@ -5,10 +5,10 @@ use neph_probe::allot_files;
 
 use crate::cores;
 use crate::course::{self, Around, Course};
-use crate::desk::Desk;
+use crate::desk::OrderContext;
 use crate::failure::failed;
 use crate::flows::{self, Ready};
-use crate::yard::{Stay, Yard};
+use crate::yard::{LabHandle, Stay};
 use crate::{caps, peer};
 
 pub(crate) mod start;
@@ -18,8 +18,8 @@ pub(crate) type Each<T> = Vec<Result<T, OrderFailed>>;
 /// Carries them out. Of each, in their order, what came of it.
 pub(crate) fn carry_out(
     orders: &[ExperimentOrder],
-    desk: &Desk,
-    yard: &Yard,
+    desk: &OrderContext,
+    yard: &LabHandle,
 ) -> Each<ExperimentResult> {
     let ready = yard.enter(orders).and_then(|stay| {
         let requested = start::reached(orders, ask_all(orders, desk, yard), desk.stop());
@@ -41,7 +41,7 @@ pub(crate) fn carry_out(
 }
 
 /// Asks all at the same time: one that does not answer makes no other late.
-fn ask_all(orders: &[ExperimentOrder], desk: &Desk, yard: &Yard) -> Each<Ready> {
+fn ask_all(orders: &[ExperimentOrder], desk: &OrderContext, yard: &LabHandle) -> Each<Ready> {
     if let [only] = orders {
         return vec![ask(only, desk, yard)];
     }
@@ -59,7 +59,11 @@ fn ask_all(orders: &[ExperimentOrder], desk: &Desk, yard: &Yard) -> Each<Ready> 
 }
 
 /// Which server answers, and what is to run.
-fn ask(order: &ExperimentOrder, desk: &Desk, yard: &Yard) -> Result<Ready, OrderFailed> {
+fn ask(
+    order: &ExperimentOrder,
+    desk: &OrderContext,
+    yard: &LabHandle,
+) -> Result<Ready, OrderFailed> {
     let site = yard.place(order.site.as_deref())?;
     let ready = flows::ready(order, site, desk.permit())?;
     if ready.transfer.is_some() {
@@ -94,7 +98,7 @@ fn prepared(ready: &Ready) -> Prepared {
 fn run(
     orders: &[ExperimentOrder],
     ready: Each<Ready>,
-    desk: &Desk,
+    desk: &OrderContext,
     stay: Stay<'_>,
 ) -> Each<ExperimentResult> {
     let (before, links) = (cores::stat(), stay.begin());

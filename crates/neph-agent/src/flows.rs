@@ -19,7 +19,7 @@ use alongside::alongside;
 pub(crate) use alongside::echo_to;
 
 use crate::caps;
-use crate::desk::Desk;
+use crate::desk::OrderContext;
 use crate::experiments::start;
 use crate::failure::{failed, not_found};
 use crate::fleet::fleet;
@@ -305,7 +305,7 @@ impl Ready {
 pub(crate) fn trace(
     order: &TracerouteOrder,
     site: Result<Option<Place>, OrderFailed>,
-    desk: &Desk,
+    desk: &OrderContext,
 ) -> Traceroute {
     let started = neph_probe::anchor().wall;
     let failure = |destination: IpAddr, why: String| Traceroute {

@@ -18,7 +18,7 @@ use crate::flows::Missing;
 use crate::host_series::HostSeries;
 use crate::tcp_samples::TcpSamples;
 use anchors::Anchors;
-use fleet::SoFar;
+use fleet::RunProgress;
 
 /// How often the host's CPU is looked at.
 const SAMPLES: Span = Span::from_secs(1);
@@ -35,7 +35,7 @@ pub(crate) struct Intake {
     main: Tally,
     fleet: Option<FleetTally>,
     /// Of the messages of the main flow, or of the fleet in its place, so far.
-    so_far: SoFar,
+    so_far: RunProgress,
     /// The source port of the latest flow of each slot that is to be traced.
     ports: BTreeMap<Slot, u16>,
     /// Of so many slots the port is of interest.
@@ -68,7 +68,7 @@ impl Intake {
             clock_steps: 0,
             main: Tally::default(),
             fleet: None,
-            so_far: SoFar::default(),
+            so_far: RunProgress::default(),
             ports: BTreeMap::new(),
             traced: 0,
             sources: BTreeMap::new(),

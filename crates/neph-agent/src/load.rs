@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::thread;
 
 use neph_load::{
-    Beginning, Bulk, Carried, CpuLoad, LoadError, StreamLoad, Streamed, Subject, Turns, Worked,
-    converse_all,
+    Beginning, Bulk, Carried, CpuLoad, CpuThreadResult, LoadError, StreamLoad, Streamed, Subject,
+    Turns, converse_all,
 };
 use neph_model::{
     BitRate, ByteSize, CpuShare, CpuThreads, LoadOrder, LoadWork, OrderFailed, Permit,
@@ -16,7 +16,7 @@ use neph_model::{
 };
 use neph_probe::{Resolve, Resolving, TargetError};
 
-use crate::desk::Desk;
+use crate::desk::OrderContext;
 use crate::failure::failed;
 
 /// A load that can be made: its reflector was found, its threads can be on their CPUs.
@@ -50,7 +50,7 @@ pub struct CpuDone {
     /// The share that was asked of each thread.
     pub share: CpuShare,
     /// What each did.
-    pub threads: Vec<Worked>,
+    pub threads: Vec<CpuThreadResult>,
 }
 
 /// What TCP traffic did.
@@ -210,7 +210,7 @@ impl ReadyLoad {
 }
 
 /// Makes the load as an executor does. It is over when this returns.
-pub(crate) fn make(order: &LoadOrder, desk: &Desk) -> Result<(), OrderFailed> {
+pub(crate) fn make(order: &LoadOrder, desk: &OrderContext) -> Result<(), OrderFailed> {
     let operation = || match &order.work {
         LoadWork::Cpu { .. } => "load the CPU".to_owned(),
         LoadWork::Flow { to, .. } => format!("send to {to} over TCP"),
@@ -297,7 +297,7 @@ mod tests {
 
     fn made(load: LoadSpec) -> Result<(), OrderFailed> {
         let (sender, _updates) = sync_channel(8);
-        make(&order(load.into()), &Desk::new(Ticket(0), sender))
+        make(&order(load.into()), &OrderContext::new(Ticket(0), sender))
     }
 
     #[test]

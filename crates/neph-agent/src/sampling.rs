@@ -11,7 +11,7 @@ use neph_listen::recording::{Sampling, kernel};
 use neph_model::{PacketSample, Stop, Update};
 use neph_sys::clock;
 
-use crate::desk::Desk;
+use crate::desk::OrderContext;
 
 /// That the capture is over is noticed after this long, at most.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -30,7 +30,7 @@ impl Drop for Sampled {
 pub(crate) fn begin<'scope>(
     scope: &'scope Scope<'scope, '_>,
     path: PathBuf,
-    desk: &'scope Desk,
+    desk: &'scope OrderContext,
 ) -> Sampled {
     let over = Stop::new();
     let until = over.clone();
@@ -41,7 +41,7 @@ pub(crate) fn begin<'scope>(
     Sampled(over)
 }
 
-fn report(path: PathBuf, desk: &Desk, over: &Stop) {
+fn report(path: PathBuf, desk: &OrderContext, over: &Stop) {
     let kernel = kernel();
     let mut sampling = Sampling::of(path);
     // The processes under capture have priority.

@@ -39,7 +39,7 @@ pub trait Ground: std::fmt::Debug + Send {
 
 /// The lab, if there is one.
 #[derive(Clone, Debug)]
-pub(crate) struct Yard(Option<Arc<Mutex<Shared>>>);
+pub(crate) struct LabHandle(Option<Arc<Mutex<Shared>>>);
 
 #[derive(Debug)]
 struct Shared {
@@ -66,7 +66,7 @@ impl State {
     }
 }
 
-impl Yard {
+impl LabHandle {
     pub(crate) const fn none() -> Self {
         Self(None)
     }
@@ -128,7 +128,7 @@ impl Yard {
 /// An order's use of the lab.
 #[derive(Debug)]
 pub(crate) struct Stay<'a> {
-    yard: &'a Yard,
+    yard: &'a LabHandle,
     is_over: bool,
 }
 
@@ -139,7 +139,7 @@ impl Drop for Stay<'_> {
 }
 
 impl<'a> Stay<'a> {
-    const fn of(yard: &'a Yard) -> Self {
+    const fn of(yard: &'a LabHandle) -> Self {
         Self {
             yard,
             is_over: false,

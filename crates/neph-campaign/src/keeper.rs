@@ -21,7 +21,7 @@ use kept::since;
 
 /// As what a fleet is kept.
 #[derive(Clone, Debug)]
-pub struct Keeping {
+pub struct FleetStorage {
     /// The campaign's name.
     pub name: String,
     /// What was asked for, in the place of a plan's path.
@@ -36,7 +36,7 @@ pub struct Keeping {
 #[derive(Debug)]
 pub struct FleetKeeper {
     store: Box<dyn Store>,
-    keeping: Keeping,
+    keeping: FleetStorage,
     campaign: Campaign,
     experiment: Experiment,
     recorder: MeteredRecorder,
@@ -52,7 +52,7 @@ impl FleetKeeper {
     /// The store refused.
     pub fn begin(
         mut store: Box<dyn Store>,
-        keeping: Keeping,
+        keeping: FleetStorage,
         scenario: Scenario,
         fleet: Fleet,
         origin: Anchor<Own>,
@@ -134,7 +134,7 @@ impl FleetKeeper {
     }
 }
 
-fn campaign(keeping: &Keeping, origin: Anchor<Own>) -> Campaign {
+fn campaign(keeping: &FleetStorage, origin: Anchor<Own>) -> Campaign {
     Campaign {
         plan_path: keeping.asked.clone(),
         ..Campaign::begun(&keeping.name, origin.wall)

@@ -76,7 +76,7 @@ pub(crate) fn storing<T>(
 }
 
 /// The participants of a campaign.
-pub struct Crew<'a> {
+pub struct Participants<'a> {
     /// Keeps everything; opened for writing.
     pub store: &'a mut dyn Store,
     /// Does the measuring.
@@ -89,7 +89,7 @@ pub struct Crew<'a> {
     pub stop: &'a Stop,
 }
 
-impl fmt::Debug for Crew<'_> {
+impl fmt::Debug for Participants<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             store,
@@ -98,7 +98,7 @@ impl fmt::Debug for Crew<'_> {
             stop,
             ..
         } = self;
-        f.debug_struct("Crew")
+        f.debug_struct("Participants")
             .field("store", store)
             .field("executor", executor)
             .field("clock", clock)
@@ -127,7 +127,7 @@ pub fn start(
     order: Option<BlockOrder>,
     topology: Option<&str>,
     build: &Build,
-    crew: &mut Crew<'_>,
+    crew: &mut Participants<'_>,
 ) -> Result<(Campaign, Standing), RunError> {
     let id = CampaignId::new();
     let campaign = Campaign {
@@ -163,7 +163,7 @@ pub fn resume(
     plan: &Plan,
     campaign: &Campaign,
     build: &Build,
-    crew: &mut Crew<'_>,
+    crew: &mut Participants<'_>,
 ) -> Result<(Campaign, Standing), RunError> {
     storing("recover what was cut off", crew.store.recover())?;
     let matrix = scenarios(plan);
@@ -227,7 +227,7 @@ struct Run<'r, 'c> {
     campaign: Campaign,
     matrix: Vec<Scenario>,
     build: &'r Build,
-    crew: &'r mut Crew<'c>,
+    crew: &'r mut Participants<'c>,
     agenda: Agenda,
     /// When each block was begun.
     begun: BTreeMap<u32, Wall>,
@@ -249,7 +249,7 @@ impl<'r, 'c> Run<'r, 'c> {
         campaign: Campaign,
         matrix: Vec<Scenario>,
         build: &'r Build,
-        crew: &'r mut Crew<'c>,
+        crew: &'r mut Participants<'c>,
     ) -> Result<Self, RunError> {
         let past = storing("read the experiments", crew.store.experiments(campaign.id))?;
         let checks = storing("read the checks", crew.store.throughputs(campaign.id))?;

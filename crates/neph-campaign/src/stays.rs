@@ -46,12 +46,12 @@ impl Stays {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{AtPeer, Instant, ReadBy};
+    use neph_model::{Instant, PeerReport, ReadBy};
 
     use super::*;
 
     fn reported(stays: &mut Stays, stay: Option<Span>, times: u32) {
-        let peer_report = stay.map(|residence| AtPeer {
+        let peer_report = stay.map(|residence| PeerReport {
             rx: Instant::from_nanos(5),
             residence,
             count: None,

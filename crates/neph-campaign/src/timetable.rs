@@ -29,7 +29,8 @@ pub use common_hops::{CircuitRoute, SharedHops, shared_hops};
 pub use packed::packed;
 pub use resource::{Claim, Mode, Resource};
 pub use start::{
-    Agreement, Decision, Guard, Missed, NotReady, Outcome, Party, Report, SlotTimes, Step, guard_of,
+    Agreement, Decision, Guard, Missed, NotReady, Outcome, Report, SlotEnd, SlotTimes, Step,
+    guard_of,
 };
 pub use step::rounds;
 pub use table::{Placed, Round, Timetable};

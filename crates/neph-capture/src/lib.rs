@@ -30,13 +30,13 @@ pub use directions::Direction;
 pub use duplicates::DuplicateFilter;
 pub use exchange::{Answered, Asking, Between, Counted, Exchanges, Pair, Question};
 pub use flow::{
-    Flow, LaidOut, Limits, Listener, Name, Others, Quantiles, Recent, Sent, Table, Trips,
+    Flow, Limits, Listener, Name, Others, Quantiles, Recent, RoundTripsByMethod, Sent, Table, Trips,
 };
 pub use hops::{
     Called, Flowing, Followed, Hops, Mapping, MappingError, Passage, Trip, UnmatchedPackets,
 };
 pub use identity::Identity;
-pub use meeting::{Crossing, Meeting, Met, Point, SetBack};
+pub use meeting::{CaptureMatcher, ClockSetBack, Crossing, MatchedCaptures, Point};
 pub use merged::read_merged;
 pub use sample::{Answer, Half, Method, Sample};
 pub use stream::{Account, Ending, read_capture};

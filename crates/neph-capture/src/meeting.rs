@@ -18,12 +18,12 @@ use crate::steady::{Fall, Steady, added_at};
 
 mod proofs;
 
-pub use proofs::SetBack;
+pub use proofs::ClockSetBack;
 
 /// Matches the packets of two captures: first all of one, then all of the other. Takes about 90 bytes for
 /// each packet in both, and 50 for each other packet of the first.
 #[derive(Debug, Default)]
-pub struct Meeting {
+pub struct CaptureMatcher {
     hasher: RandomState,
     /// By a digest of 64 bits with a random seed: among ten million packets, two collide once in 400,000
     /// meetings.
@@ -106,7 +106,7 @@ struct Found {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crossing {
     /// When it passed the first point, in nanoseconds since 1970 by its clock in steady time: without the
-    /// steps back in [`Met::set_back`].
+    /// steps back in [`MatchedCaptures::set_back`].
     pub here: i64,
     /// The same at the second point, by its clock.
     pub there: i64,
@@ -118,7 +118,7 @@ pub struct Crossing {
 
 /// Result of matching two captures.
 #[derive(Debug)]
-pub struct Met {
+pub struct MatchedCaptures {
     /// In the order of the second capture.
     pub crossings: Vec<Crossing>,
     /// The first capture.
@@ -163,7 +163,7 @@ pub(crate) const fn is_repeated(first: i64, at: i64, is_named: bool) -> bool {
     is_named && at.saturating_sub(first).saturating_abs() < SOON
 }
 
-impl Meeting {
+impl CaptureMatcher {
     /// Adds a packet of the first capture of which too few bytes were captured.
     pub fn here_cut(&mut self, at: i64) {
         self.here.cut_short(at);
@@ -297,7 +297,7 @@ impl Meeting {
     }
 
     /// Ends both captures.
-    pub fn end(mut self) -> Met {
+    pub fn end(mut self) -> MatchedCaptures {
         // The largest part, no longer needed.
         drop(std::mem::take(&mut self.seen));
         self.found.retain(|found| !found.is_identical);
@@ -312,7 +312,7 @@ impl Meeting {
             here == found.there - added_at(there, found.there)
         };
         let same_stamp = self.found.iter().filter(is_same).count() as u64;
-        let mut met = Met {
+        let mut met = MatchedCaptures {
             crossings: Vec::with_capacity(self.found.len()),
             here: self.here,
             there: self.there,
@@ -336,7 +336,7 @@ impl Meeting {
     }
 }
 
-impl Met {
+impl MatchedCaptures {
     /// Adds a packet of both captures, by its timestamps and its sender.
     pub(crate) fn cross(
         &mut self,

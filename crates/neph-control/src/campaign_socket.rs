@@ -20,7 +20,7 @@ use std::time::Duration;
 use neph_model::{AgentName, Wall};
 use serde::{Deserialize, Serialize};
 
-use crate::hub::Presence;
+use crate::hub::ConnectedAgent;
 use crate::operator_port::{OperatorError, OperatorPort};
 use crate::registry::EnrolledAgent;
 
@@ -83,11 +83,11 @@ enum SocketRequest {
 /// The agents of a controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AgentsThere {
+pub struct ControllerAgents {
     /// Enrolled agents, by name.
     pub enrolled: Vec<(AgentName, EnrolledAgent)>,
     /// Connected agents, by name.
-    pub connected: Vec<Presence>,
+    pub connected: Vec<ConnectedAgent>,
     /// Time of the last message of agents that disconnected since the controller's start.
     #[serde(default)]
     pub gone: BTreeMap<AgentName, Wall>,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use neph_agent::remote::{ClockApart, FromAgent, Hello, ToAgent};
+use neph_agent::remote::{AgentClockOffset, FromAgent, Hello, ToAgent};
 use neph_model::{AgentName, Labels, Span, Wall};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -26,7 +26,7 @@ const TO_CAMPAIGN: usize = 16_384;
 /// A connected agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Presence {
+pub struct ConnectedAgent {
     /// Its name.
     pub agent: AgentName,
     /// Connected since.
@@ -42,7 +42,7 @@ pub struct Presence {
     /// Orders that it is carrying out.
     pub running: u32,
     /// Offset of its clock from the controller's, once known.
-    pub clock: Option<ClockApart>,
+    pub clock: Option<AgentClockOffset>,
     /// Number of refusals since its start, by reason.
     #[serde(default)]
     pub refusals: BTreeMap<String, u64>,
@@ -56,7 +56,7 @@ pub struct Presence {
 #[serde(deny_unknown_fields)]
 pub struct AgentDetails {
     /// Its connection, if there is one.
-    pub presence: Option<Presence>,
+    pub presence: Option<ConnectedAgent>,
     /// Last message of a disconnected agent.
     #[serde(rename = "last_seen_unix_ns")]
     pub received: Option<Wall>,
@@ -72,7 +72,7 @@ struct Connected {
     number: u64,
     to: mpsc::Sender<ToAgent>,
     hello: Option<Hello>,
-    presence: Presence,
+    presence: ConnectedAgent,
 }
 
 #[derive(Debug, Default)]
@@ -162,7 +162,7 @@ impl Hub {
             number,
             to,
             hello: None,
-            presence: Presence {
+            presence: ConnectedAgent {
                 agent: agent.clone(),
                 connected: now,
                 received: now,
@@ -250,7 +250,7 @@ impl Hub {
     }
 
     /// Connected agents, by name.
-    pub(crate) fn presence(&self) -> Vec<Presence> {
+    pub(crate) fn presence(&self) -> Vec<ConnectedAgent> {
         let inner = self.lock();
         inner
             .agents

@@ -27,12 +27,13 @@ mod turning;
 pub use authority::AuthorityError;
 pub use bus::{Bus, FromBus, NotConnected};
 pub use campaign_socket::{
-    AgentsThere, CampaignSocket, CampaignSocketError, ControllerPlace, agent_details, agents_at,
+    CampaignSocket, CampaignSocketError, ControllerAgents, ControllerPlace, agent_details,
+    agents_at,
 };
 pub use captures::{AgentCaptures, LONGEST_CAPTURE};
 pub use controller::{Controller, ControllerError, is_running};
 pub use executor::{AgentReflector, AgentsExecutor, Sites};
-pub use hub::{AgentDetails, Presence};
+pub use hub::{AgentDetails, ConnectedAgent};
 pub use inbox::InboxError;
 pub use monitor::{ControllerStatus, Monitor};
 pub use nats::{NatsError, NatsFiles, NatsLink, write_nats_config};

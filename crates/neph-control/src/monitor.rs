@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use neph_model::{AgentName, Wall};
 
-use crate::hub::{Hub, Presence};
+use crate::hub::{ConnectedAgent, Hub};
 use crate::registry::Registry;
 
 /// Reads the state of a controller. It holds the lock of the connections during a copy.
@@ -21,7 +21,7 @@ pub struct ControllerStatus {
     /// Enrolled agents, by name; `None` if the controller's folder cannot be read.
     pub enrolled: Option<Vec<AgentName>>,
     /// Connected agents, by name.
-    pub connected: Vec<Presence>,
+    pub connected: Vec<ConnectedAgent>,
     /// Last message of agents that disconnected since the controller's start.
     pub gone: BTreeMap<AgentName, Wall>,
     /// Whether a campaign uses the controller.

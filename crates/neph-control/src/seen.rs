@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use neph_agent::remote::{ClockApart, FromAgent, OrderState, ToAgent};
+use neph_agent::remote::{AgentClockOffset, FromAgent, OrderState, ToAgent};
 use neph_model::{OrderId, Span, Wall};
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct ClockReading {
     #[serde(rename = "at_unix_ns")]
     pub at: Wall,
     /// The offset.
-    pub clock: ClockApart,
+    pub clock: AgentClockOffset,
 }
 
 /// Status of an order, as far as messages show it.
@@ -184,7 +184,7 @@ mod tests {
     fn a_clock_is_kept_every_five_minutes_and_for_four_hours() {
         let mut observed = Seen::default();
         for second in (0..6 * 3600).step_by(5) {
-            let clock = ClockApart {
+            let clock = AgentClockOffset {
                 offset: Span::from_nanos(second),
                 bound: Span::from_nanos(1),
             };

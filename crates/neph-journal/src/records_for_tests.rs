@@ -1,8 +1,8 @@
 //! Messages with known and with random values, for the tests of this crate and of neph-store.
 
 use neph_model::{
-    Answer, AtPeer, FleetMessage, FleetOutcome, FleetReply, FlowIndex, Instant, Marks, Message,
-    Outcome, ReadBy, Seq, Slot, Span, SynAnswer, TcpState,
+    Answer, FleetMessage, FleetOutcome, FleetReply, FlowIndex, Instant, Marks, Message, Outcome,
+    PeerReport, ReadBy, Seq, Slot, Span, SynAnswer, TcpState,
 };
 use proptest::option;
 use proptest::prelude::*;
@@ -109,7 +109,7 @@ pub(crate) fn fleet_message(slot: u32, seq: u32, second: i64) -> FleetMessage {
         outcome: FleetOutcome::Reply(FleetReply {
             round_trip: Span::from_micros(850),
             read_by: ReadBy::Kernel,
-            peer_report: Some(AtPeer {
+            peer_report: Some(PeerReport {
                 rx: Instant::from_nanos(-7),
                 residence: Span::from_micros(30),
                 count: Some(seq),
@@ -155,7 +155,7 @@ fn any_fleet_outcome() -> impl Strategy<Value = FleetOutcome> {
         option::of(any::<u32>()),
         option::of(any::<u8>()),
     );
-    let peer_report = peer.prop_map(|([rx, residence], count, ttl)| AtPeer {
+    let peer_report = peer.prop_map(|([rx, residence], count, ttl)| PeerReport {
         rx: Instant::from_nanos(rx),
         residence: Span::from_nanos(residence),
         count,

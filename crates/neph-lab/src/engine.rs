@@ -1,7 +1,7 @@
 //! The user-space link: reads frames from one interface, delays them as its gates decide, and sends them out
 //! of the other.
 //!
-//! Owns the loop and its sleep. The gates decide; [`Carriage`] holds the bytes. One engine runs both
+//! Owns the loop and its sleep. The gates decide; [`LinkPackets`] holds the bytes. One engine runs both
 //! directions of one link on one thread, so that links are independent of each other. [`Engine::run`] works
 //! on a thread of any process.
 //!
@@ -28,8 +28,8 @@ use crate::counters::{LinkCounters, SchedulingClass};
 use crate::direction::Direction;
 use crate::gate::{Moment, both_ways};
 use crate::truth::TruthWriter;
-use carriage::Carriage;
-use lead::Lead;
+use carriage::LinkPackets;
+use lead::SpinBudget;
 
 pub use config::{EngineConfig, EngineError, Pace, TruthConfig};
 
@@ -57,13 +57,13 @@ pub enum Ending {
 pub struct Engine {
     config: EngineConfig,
     rings: [PacketRing; 2],
-    carriage: Carriage,
+    carriage: LinkPackets,
     counters: Arc<LinkCounters>,
     writer: Option<TruthWriter>,
     tidied: Moment,
     /// Whether anything happened since the last housekeeping: then drops must still be counted.
     untidy: bool,
-    lead: Lead,
+    lead: SpinBudget,
 }
 
 impl Engine {
@@ -90,12 +90,12 @@ impl Engine {
             })
         });
         let (recorder, writer) = started.transpose()?.unzip();
-        let lead = Lead::at_most(config.pace.spin);
+        let lead = SpinBudget::at_most(config.pace.spin);
         let gates = both_ways(&config.shapes, &config.schedule, config.seed);
         Ok(Self {
             config,
             rings,
-            carriage: Carriage::new(gates, Arc::clone(&counters), recorder),
+            carriage: LinkPackets::new(gates, Arc::clone(&counters), recorder),
             counters,
             writer,
             tidied: Moment(clock::raw().0 - HOUSEKEEPING.nanos()),

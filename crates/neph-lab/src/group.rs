@@ -24,16 +24,16 @@ const EMPTYING: Duration = Duration::from_secs(2);
 
 /// The mount of one controller's groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Home {
+struct CgroupMount {
     mount: PathBuf,
     is_unified: bool,
 }
 
 /// The mounts of control groups on this host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Homes {
-    cpu: Option<Home>,
-    cpuset: Option<Home>,
+pub(crate) struct CgroupMounts {
+    cpu: Option<CgroupMount>,
+    cpuset: Option<CgroupMount>,
 }
 
 /// A group, and what is written into its files, in order.
@@ -69,7 +69,7 @@ impl GroupError {
     }
 }
 
-impl Homes {
+impl CgroupMounts {
     /// From the kernel.
     pub(crate) fn here() -> Self {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
@@ -92,7 +92,7 @@ impl Homes {
                 "cgroup2" => (unified(&mount), true),
                 _ => continue,
             };
-            let home = Home { mount, is_unified };
+            let home = CgroupMount { mount, is_unified };
             for controller in controllers.split_whitespace() {
                 match controller {
                     "cpu" => homes.cpu = Some(home.clone()),
@@ -107,7 +107,7 @@ impl Homes {
     /// The groups that `site` needs; empty if it requests nothing.
     pub(crate) fn groups_of(&self, name: &str, site: &Site) -> Result<Vec<Group>, GroupError> {
         let mut groups: Vec<Group> = Vec::new();
-        let mut add = |home: &Option<Home>, key: &'static str, settings: Settings| {
+        let mut add = |home: &Option<CgroupMount>, key: &'static str, settings: Settings| {
             let home = home.as_ref().ok_or_else(|| {
                 let why = "the kernel's controller for it is not mounted here";
                 GroupError::new(key, &site.name, why.to_owned())
@@ -155,7 +155,7 @@ impl Homes {
     }
 }
 
-type Settings = Box<dyn Fn(&Home) -> Vec<(&'static str, String)>>;
+type Settings = Box<dyn Fn(&CgroupMount) -> Vec<(&'static str, String)>>;
 
 #[expect(
     clippy::cast_possible_truncation,
@@ -163,7 +163,7 @@ type Settings = Box<dyn Fn(&Home) -> Vec<(&'static str, String)>>;
     reason = "microseconds far below 2^53, and positive"
 )]
 #[expect(clippy::cast_precision_loss, reason = "a thousand is exact")]
-fn time(share: Share, home: &Home) -> Vec<(&'static str, String)> {
+fn time(share: Share, home: &CgroupMount) -> Vec<(&'static str, String)> {
     let fraction = share.fraction();
     let period = PERIOD.max((LEAST_QUOTA as f64 / fraction).ceil() as u64);
     let quota = (period as f64 * fraction).round() as u64;
@@ -176,7 +176,7 @@ fn time(share: Share, home: &Home) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn place(cpus: &str, home: &Home) -> Vec<(&'static str, String)> {
+fn place(cpus: &str, home: &CgroupMount) -> Vec<(&'static str, String)> {
     let cpus = ("cpuset.cpus", cpus.to_owned());
     if home.is_unified {
         return vec![cpus];

@@ -15,7 +15,7 @@ use neph_model::BitRate;
 pub(crate) use console::has_console;
 pub use console::{Console, ConsoleError};
 pub(crate) use image::write as write_image;
-pub use settle::StandIn;
+pub use settle::FallbackGuests;
 pub(crate) use settle::{settle, trial_steps};
 
 /// The default port of a guest's reflector.

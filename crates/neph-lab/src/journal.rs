@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use neph_sys::deadline::wait_until;
-use unborn::{Unborn, clear_unborn};
+use unborn::{NewLabFolder, clear_unborn};
 
 pub use undo::UndoError;
 pub(crate) use undo::undo;
@@ -75,7 +75,7 @@ pub enum HasKeeper {
 
 /// The content of a journal.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Story {
+pub(crate) struct JournalContent {
     /// The process that brought the lab up, and its start time (clock ticks since boot).
     pub(crate) owner: Option<(u32, u64)>,
     /// The fingerprint of the lab's topology.
@@ -90,7 +90,7 @@ pub(crate) struct Story {
     pub(crate) unknown: Vec<String>,
 }
 
-impl Story {
+impl JournalContent {
     /// Whether the process that brought the lab up still runs.
     pub(crate) fn is_owned(&self) -> bool {
         self.owner
@@ -107,7 +107,7 @@ impl Journal {
         fs::create_dir_all(ROOT)?;
         clear_unborn()?;
         // Other processes see a lab only after its journal is locked and names its owner.
-        let unborn = Unborn::make()?;
+        let unborn = NewLabFolder::make()?;
         let file = OpenOptions::new()
             .append(true)
             .create_new(true)
@@ -172,16 +172,16 @@ pub(crate) fn entries() -> io::Result<Vec<OsString>> {
 }
 
 /// The content of the journal of `lab`; empty if there is none.
-pub(crate) fn story(lab: &str) -> io::Result<Story> {
+pub(crate) fn story(lab: &str) -> io::Result<JournalContent> {
     match fs::read(folder(lab).join(FILE)) {
         Ok(bytes) => Ok(parse(&String::from_utf8_lossy(&bytes))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Story::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(JournalContent::default()),
         Err(error) => Err(error),
     }
 }
 
-fn parse(text: &str) -> Story {
-    let mut story = Story::default();
+fn parse(text: &str) -> JournalContent {
+    let mut story = JournalContent::default();
     // A line is written before its object is acquired: an incomplete line has no object.
     for line in text.split_inclusive('\n').filter_map(whole_line) {
         let words: Vec<&str> = line.split(' ').collect();
@@ -281,7 +281,7 @@ mod tests {
         let acquired = vec![Acquired::Namespace("neph-x-wire".into()), link, group];
         assert_eq!(
             parse(text),
-            Story {
+            JournalContent {
                 owner: Some((12, 345)),
                 fingerprint: Some("1f".to_owned()),
                 is_whole: true,
@@ -290,7 +290,7 @@ mod tests {
                 unknown: Vec::new(),
             }
         );
-        assert_eq!(parse(""), Story::default());
+        assert_eq!(parse(""), JournalContent::default());
     }
 
     #[test]

@@ -33,7 +33,7 @@ use neph_sys::place::Place;
 use crate::counters::LinkCounters;
 use crate::cue::Cue;
 use crate::engine::Pace;
-use crate::guest::{self, Console, StandIn};
+use crate::guest::{self, Console, FallbackGuests};
 use crate::journal::{self, HasKeeper, Whose, Witness};
 use crate::plan::Step;
 use crate::topology::Topology;
@@ -91,7 +91,7 @@ impl UpOptions {
 pub struct Lab {
     name: String,
     topology: Topology,
-    stand_ins: Vec<StandIn>,
+    stand_ins: Vec<FallbackGuests>,
     /// Answers requests for the status of the lab.
     status_server: Option<StatusServer>,
     /// Keeps cores awake while packets cross the links.
@@ -141,7 +141,7 @@ impl Lab {
     }
 
     /// The guests that this host could not run.
-    pub fn stand_ins(&self) -> &[StandIn] {
+    pub fn stand_ins(&self) -> &[FallbackGuests] {
         &self.stand_ins
     }
 

@@ -41,7 +41,7 @@ pub use gate::{
     Share, Splitting, Step as ScheduleStep, Trace, Treatment, Turn, What, Wire, transmission_time,
 };
 pub use group::GroupError;
-pub use guest::{Console, ConsoleError, Guest, Kernel, StandIn};
+pub use guest::{Console, ConsoleError, FallbackGuests, Guest, Kernel};
 pub use journal::{HasKeeper, UndoError};
 pub use lab::{
     DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabListings, LabStatus, Recording,
@@ -57,11 +57,11 @@ pub use topology::{
     Site, Topology, Traffic,
 };
 pub use truth::{
-    FlowKey, FlowTruth, Flows, Handling, Identity, Passing, PathSegment, Record, Scribe,
-    TruthError, TruthFile, Verdict, flows_of,
+    FlowKey, FlowTruth, Flows, Handling, Identity, Passing, PathSegment, Record, TruthError,
+    TruthFile, TruthThread, Verdict, flows_of,
 };
 pub use tunnel::TunnelError;
 pub use verify::{
-    Check, DelayCheck, JitterCheck, Lateness, LinkCheck, LossCheck, NotMet, Quantiles, Verified,
-    verification_takes, verify, verify_against, verify_link, verify_until,
+    Check, DelayCheck, JitterCheck, Lateness, LinkCheck, LossCheck, Quantiles, UnmeasuredPath,
+    Verified, verification_takes, verify, verify_against, verify_link, verify_until,
 };

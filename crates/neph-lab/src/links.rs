@@ -58,7 +58,7 @@ pub(crate) trait LinkKind: Sync + std::fmt::Debug {
     /// Its name in a topology (`kind = "..."`).
     fn name(&self) -> &'static str;
     /// Operations that create the interfaces at both sites, in order; they need not be up.
-    fn lay(&self, laying: &Laying<'_>) -> Vec<Operation>;
+    fn lay(&self, laying: &LinkPlacement<'_>) -> Vec<Operation>;
     /// The interfaces in the wire namespace for an engine, if it needs one.
     fn engine_ends(&self, number: usize) -> Option<[String; 2]>;
     /// What `link` requests that this kind cannot do: the key and a description.
@@ -67,7 +67,7 @@ pub(crate) trait LinkKind: Sync + std::fmt::Debug {
 
 /// Where to create a link.
 #[derive(Debug)]
-pub(crate) struct Laying<'t> {
+pub(crate) struct LinkPlacement<'t> {
     /// The link's index in the topology.
     pub(crate) number: usize,
     /// The link.

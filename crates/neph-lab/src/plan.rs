@@ -16,7 +16,7 @@ mod tests;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use crate::links::{self, Laying, LinkKind, mac};
+use crate::links::{self, LinkKind, LinkPlacement, mac};
 use crate::segment;
 use crate::topology::fixture::{Built, Ground, TunnelEnd};
 use crate::topology::{Role, Routing, Service, Topology};
@@ -77,7 +77,7 @@ impl<'t> Plan<'t> {
         let mut operations = Vec::new();
         for (number, (link, kind)) in self.topology.links.iter().zip(&self.kinds).enumerate() {
             let sites = [self.sites[link.a].as_str(), self.sites[link.b].as_str()];
-            operations.extend(kind.lay(&Laying {
+            operations.extend(kind.lay(&LinkPlacement {
                 number,
                 link,
                 wire: &self.wire,

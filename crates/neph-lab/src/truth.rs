@@ -18,7 +18,7 @@ pub use identity::Identity;
 pub use read::{TruthError, TruthFile};
 pub use record::{Handling, Passing, Record};
 pub use verdict::Verdict;
-pub use write::Scribe;
+pub use write::TruthThread;
 pub(crate) use write::{Recorder, TruthWriter};
 
 /// Bytes of the file's header.

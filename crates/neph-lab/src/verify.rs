@@ -29,7 +29,7 @@ use end::{End, PROBE_BYTES};
 use exchange::Patience;
 use replay::Asked;
 
-pub use check::{Check, Lateness, LinkCheck, NotMet, Verified};
+pub use check::{Check, Lateness, LinkCheck, UnmeasuredPath, Verified};
 pub use delay::{DelayCheck, JitterCheck, Quantiles};
 pub use length::verification_takes;
 pub use loss::LossCheck;
@@ -99,8 +99,8 @@ pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verif
     Ok(if is_whole { second } else { first })
 }
 
-/// Measures both directions of the link with index `number` once and compares them with `requested` instead of
-/// the lab's topology.
+/// Measures both directions of the link with index `number` once and compares them with `requested` instead
+/// of the lab's topology.
 ///
 /// # Errors
 /// As [`verify`].

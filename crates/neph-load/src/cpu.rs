@@ -9,7 +9,7 @@ use neph_sys::sched;
 use sha2::{Digest, Sha256};
 
 use crate::beginning::Beginning;
-use crate::duty::{Duty, HELD, PERIOD};
+use crate::duty::{DutyCycle, HELD, PERIOD};
 use crate::error::LoadError;
 
 /// Bytes per hash: about ten microseconds of work.
@@ -30,7 +30,7 @@ pub struct CpuLoad {
 
 /// Result of one thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Worked {
+pub struct CpuThreadResult {
     /// The CPU that it was pinned to.
     pub cpu: Option<usize>,
     /// CPU time of the thread.
@@ -41,7 +41,7 @@ pub struct Worked {
     pub hashes: u64,
 }
 
-impl Worked {
+impl CpuThreadResult {
     /// The share of the time that it worked, percent.
     #[expect(clippy::cast_precision_loss, reason = "a share for people")]
     pub fn percent(&self) -> f64 {
@@ -65,7 +65,11 @@ impl CpuLoad {
     ///
     /// # Errors
     /// A thread cannot be started or pinned.
-    pub fn run(&self, beginning: &Beginning<'_>, stop: &Stop) -> Result<Vec<Worked>, LoadError> {
+    pub fn run(
+        &self,
+        beginning: &Beginning<'_>,
+        stop: &Stop,
+    ) -> Result<Vec<CpuThreadResult>, LoadError> {
         thread::scope(|scope| {
             let mut threads = Vec::new();
             for (begun, cpu) in self.cpus.iter().copied().enumerate() {
@@ -92,7 +96,7 @@ impl CpuLoad {
         cpu: Option<usize>,
         beginning: &Beginning<'_>,
         stop: &Stop,
-    ) -> Result<Worked, LoadError> {
+    ) -> Result<CpuThreadResult, LoadError> {
         if let Some(cpu) = cpu {
             pin_to(cpu)?;
         }
@@ -100,7 +104,7 @@ impl CpuLoad {
         let end = RawNanos(start.0.saturating_add(self.duration.nanos()));
         let since = |from: RawNanos| Span::from_nanos(clock::raw().0 - from.0);
         let worked = || Span::from_nanos(clock::thread_cpu() - first);
-        let mut duty = Duty::new(self.share);
+        let mut duty = DutyCycle::new(self.share);
         let (mut piece, mut hashes) = ([0_u8; PIECE], 0_u64);
         let mut begin = start;
         let mut proof = Some(Proof::default());
@@ -122,7 +126,7 @@ impl CpuLoad {
         }
         // Without this the compiler would remove the unused hashes.
         std::hint::black_box(piece);
-        Ok(Worked {
+        Ok(CpuThreadResult {
             cpu,
             busy: worked(),
             lasted: since(start),

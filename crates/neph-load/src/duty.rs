@@ -14,12 +14,12 @@ const DEBT: Span = Span::from_millis(100);
 
 /// A share of the time that is to be worked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Duty {
+pub(crate) struct DutyCycle {
     share: f64,
     forgiven: Span,
 }
 
-impl Duty {
+impl DutyCycle {
     /// `share` is from 0 to 1.
     pub(crate) fn new(share: f64) -> Self {
         Self {
@@ -53,7 +53,7 @@ mod tests {
 
     /// Works through periods in steps of `step`; the first `lost` nanoseconds have no work.
     fn worked(share: f64, step: i64, lost: i64) -> (f64, i64) {
-        let (mut duty, mut at, mut worked) = (Duty::new(share), lost, 0);
+        let (mut duty, mut at, mut worked) = (DutyCycle::new(share), lost, 0);
         let mut longest = 0;
         for _ in 0..1_000 {
             let due = duty.due(Span::from_nanos(at), Span::from_nanos(worked));

@@ -28,7 +28,7 @@ mod video;
 pub use beginning::{Beginning, WORKS};
 pub use by_second::LoadSecond;
 pub use conversation::{Carried, Subject};
-pub use cpu::{CpuLoad, Worked};
+pub use cpu::{CpuLoad, CpuThreadResult};
 pub use duty::HELD;
 pub use error::LoadError;
 pub use flow::{Bulk, Turns, converse_all};

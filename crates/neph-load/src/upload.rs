@@ -83,7 +83,7 @@ fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, TransferError> 
         .map_err(broken)?;
     stream.set_nonblocking(true).map_err(broken)?;
     let started = Wall::from_unix_nanos(clock::wall().0);
-    let mut pour = Pour::new(tcp::stats(stream.as_fd()).map_err(broken)?, spec.duration);
+    let mut pour = Uploader::new(tcp::stats(stream.as_fd()).map_err(broken)?, spec.duration);
     let outcome = Driver::within(spec.permit.clone()).drive(&mut stream, &mut pour, now(), stop);
     match outcome {
         Err(fault) if pour.meter.is_empty() => Err(broken(fault.source)),
@@ -127,13 +127,13 @@ fn ask(stream: &mut TcpStream, spec: &UploadSpec, stop: &Stop) -> Result<(), Tra
 
 /// Writes as fast as the path allows, and reads the meter every second.
 #[derive(Debug)]
-struct Pour {
+struct Uploader {
     chunk: Vec<u8>,
     meter: Meter,
     end: Span,
 }
 
-impl Pour {
+impl Uploader {
     fn new(stats: TcpStats, lasts: Span) -> Self {
         let mut chunk = Vec::with_capacity(CHUNK);
         Request { seq: 0 }.encode_into(CHUNK, &mut chunk);
@@ -145,7 +145,7 @@ impl Pour {
     }
 }
 
-impl Traffic for Pour {
+impl Traffic for Uploader {
     fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
         Ok(if now >= self.end {
             if now - self.meter.since() >= LEAST_PIECE {

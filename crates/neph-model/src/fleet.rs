@@ -129,7 +129,7 @@ pub enum ReadBy {
 
 /// What the peer reported about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AtPeer {
+pub struct PeerReport {
     /// When the peer's kernel received the request, nanoseconds on the peer's clock.
     pub rx: Instant<Peer>,
     /// Time from there to the departure of the reply, nanoseconds.
@@ -150,7 +150,7 @@ pub struct FleetReply {
     pub read_by: ReadBy,
     /// What the peer reported; null if it reports nothing, as in TCP handshakes.
     #[serde(alias = "at_peer")]
-    pub peer_report: Option<AtPeer>,
+    pub peer_report: Option<PeerReport>,
     /// TTL or hop limit of the reply on arrival; null if unknown.
     pub ttl: Option<u8>,
     /// Number of duplicate replies that arrived before the message was reported.
@@ -235,7 +235,7 @@ mod tests {
         let reply = FleetReply {
             round_trip: Span::from_micros(900),
             read_by: ReadBy::Kernel,
-            peer_report: Some(AtPeer {
+            peer_report: Some(PeerReport {
                 rx: Instant::from_nanos(5),
                 residence: Span::from_micros(100),
                 count: Some(0),

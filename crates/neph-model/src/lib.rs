@@ -89,8 +89,8 @@ pub use expected_status::{ExpectedStatus, NoStatus};
 pub use experiment::{Experiment, ExperimentStatus, Tally};
 pub use fingerprint::{Fingerprint, NoFingerprint, Pins};
 pub use fleet::{
-    AtPeer, Criteria, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply,
-    MOST_FLEET_MESSAGES_A_SECOND, ReadBy, SYNS_A_SECOND_EACH, Slot,
+    Criteria, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply,
+    MOST_FLEET_MESSAGES_A_SECOND, PeerReport, ReadBy, SYNS_A_SECOND_EACH, Slot,
 };
 pub use flow::{Flow, FlowIndex, FlowRole};
 pub use flow_route::{

@@ -14,7 +14,7 @@ const MOST: usize = 4096;
 
 /// A stored reading.
 #[derive(Clone, Copy, Debug)]
-struct Knot<C: Clock> {
+struct StoredReading<C: Clock> {
     anchor: Anchor<C>,
     /// Whether the wall clock was set between the one before and this.
     set: bool,
@@ -34,7 +34,7 @@ pub struct WallStep<C: Clock> {
 /// The wall clock of one machine against its raw one.
 #[derive(Clone, Debug)]
 pub struct WallCourse<C: Clock> {
-    knots: Vec<Knot<C>>,
+    knots: Vec<StoredReading<C>>,
     /// The latest reading; it may be the last knot too.
     latest: Option<Anchor<C>>,
     slopes: SlopeRange,
@@ -74,7 +74,7 @@ impl<C: Clock> WallCourse<C> {
                 by: anchor.offset() - latest.offset(),
             });
         let set = step.is_some();
-        self.add(Knot { anchor, set });
+        self.add(StoredReading { anchor, set });
         while self.knots.len() > self.most {
             self.thin();
         }
@@ -119,7 +119,7 @@ impl<C: Clock> WallCourse<C> {
         self.within
     }
 
-    fn add(&mut self, knot: Knot<C>) {
+    fn add(&mut self, knot: StoredReading<C>) {
         let (Some(latest), Some(&last)) = (self.latest, self.knots.last()) else {
             self.latest = Some(knot.anchor);
             return self.knots.push(knot);
@@ -129,7 +129,7 @@ impl<C: Clock> WallCourse<C> {
             self.slopes = SlopeRange::default();
             if last.anchor.at.nanos() < latest.at.nanos() {
                 let (anchor, set) = (latest, false);
-                self.knots.push(Knot { anchor, set });
+                self.knots.push(StoredReading { anchor, set });
             }
         }
         if knot.set {
@@ -149,7 +149,7 @@ impl<C: Clock> WallCourse<C> {
         let knots = std::mem::take(&mut self.knots);
         let latest = self.latest.take();
         self.slopes = SlopeRange::default();
-        let offset = |knot: &Knot<C>| knot.anchor.offset();
+        let offset = |knot: &StoredReading<C>| knot.anchor.offset();
         let mut before = None;
         for mut knot in knots {
             let moved = before.map_or(Span::ZERO, |before| (offset(&knot) - before).abs());
@@ -162,7 +162,7 @@ impl<C: Clock> WallCourse<C> {
                 .is_none_or(|known| known.at.nanos() < anchor.at.nanos())
         };
         if let Some(anchor) = latest.filter(newer) {
-            self.add(Knot { anchor, set: false });
+            self.add(StoredReading { anchor, set: false });
         }
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 
 use neph_model::{Answer, IcmpKind, LocalFault, SynAnswer, failed_call};
 
-use crate::codec::Parting;
+use crate::codec::ConnectionEnd;
 
 /// errno values of Linux that `io::ErrorKind` does not name, or not on stable Rust.
 mod errno {
@@ -76,9 +76,9 @@ pub(crate) fn why(error: &io::Error) -> String {
 }
 
 /// The end of a connection whose socket failed while `doing` something.
-pub(crate) fn parting(doing: &str, error: &io::Error, known: Known) -> Parting {
+pub(crate) fn parting(doing: &str, error: &io::Error, known: Known) -> ConnectionEnd {
     let answer = answer_of(error, known);
-    Parting::new(sentence(doing, error, answer), answer)
+    ConnectionEnd::new(sentence(doing, error, answer), answer)
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ const PACKET: [u8; 44] = {
 
 /// The result for a UDP port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Knocked {
+pub enum PortProbeResult {
     /// There was an answer.
     Answered,
     /// The host reported that the port is closed.
@@ -42,13 +42,13 @@ pub fn knock(
     address: SocketAddr,
     patience: Span,
     site: Option<&Place>,
-) -> Result<Knocked, ProbeError> {
+) -> Result<PortProbeResult, ProbeError> {
     at_site(site, || {
-        knock_here(address, patience).unwrap_or(Knocked::Silent)
+        knock_here(address, patience).unwrap_or(PortProbeResult::Silent)
     })
 }
 
-fn knock_here(address: SocketAddr, patience: Span) -> io::Result<Knocked> {
+fn knock_here(address: SocketAddr, patience: Span) -> io::Result<PortProbeResult> {
     let any: SocketAddr = match address {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -60,13 +60,13 @@ fn knock_here(address: SocketAddr, patience: Span) -> io::Result<Knocked> {
     loop {
         let left = latest - now();
         if left <= Span::ZERO {
-            return Ok(Knocked::Silent);
+            return Ok(PortProbeResult::Silent);
         }
         socket.set_read_timeout(Some(left.min(PAUSE).to_duration()))?;
         match socket.send(&PACKET).and_then(|_| socket.recv(&mut buffer)) {
-            Ok(_) => return Ok(Knocked::Answered),
+            Ok(_) => return Ok(PortProbeResult::Answered),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                return Ok(Knocked::Refused);
+                return Ok(PortProbeResult::Refused);
             }
             Err(error) if is_pause(&error) => {}
             Err(error) => return Err(error),
@@ -95,9 +95,9 @@ mod tests {
         let address = silent.local_addr().expect("bound");
         let ask = |address, patience| knock(address, patience, None).expect("no namespace");
         let long = Span::from_secs(10);
-        assert_eq!(ask(reflector.address(), long), Knocked::Answered);
-        assert_eq!(ask(address, Span::from_millis(5)), Knocked::Silent);
+        assert_eq!(ask(reflector.address(), long), PortProbeResult::Answered);
+        assert_eq!(ask(address, Span::from_millis(5)), PortProbeResult::Silent);
         drop(silent);
-        assert_eq!(ask(address, long), Knocked::Refused);
+        assert_eq!(ask(address, long), PortProbeResult::Refused);
     }
 }

@@ -59,7 +59,7 @@ pub use error::ProbeError;
 pub use fleet::{FleetReport, FleetRun, FleetSpec, FleetTally, Sharing, allot_files, check_files};
 pub use flow::Flow;
 pub use follow::{FollowError, Followed, MOST_REDIRECTS, follow};
-pub use knock::{Knocked, knock};
+pub use knock::{PortProbeResult, knock};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
 pub use private_file::{PrivateFileError, check_private, read_private};

@@ -52,7 +52,7 @@ pub(crate) struct Pace {
 
 /// How to wait for a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nearness {
+pub(crate) enum SendWait {
     /// There is time to wait for events until this moment.
     Far(Instant<Own>),
     /// Check sockets, but do not sleep.
@@ -74,14 +74,14 @@ impl Pace {
     }
 
     /// How near `due` is.
-    pub(crate) fn nearness(self, due: Instant<Own>, now: Instant<Own>) -> Nearness {
+    pub(crate) fn nearness(self, due: Instant<Own>, now: Instant<Own>) -> SendWait {
         let left = due - now;
         if left > self.spin + WAKING {
-            Nearness::Far(due - self.spin - WAKING)
+            SendWait::Far(due - self.spin - WAKING)
         } else if left > UNOBSERVED && self.spin > Span::ZERO {
-            Nearness::Close
+            SendWait::Close
         } else {
-            Nearness::Blind
+            SendWait::Blind
         }
     }
 

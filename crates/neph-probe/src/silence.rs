@@ -9,7 +9,7 @@ use neph_sys::place::Place;
 
 use crate::discover::{Asking, Discovery, discover};
 use crate::fleet::FleetSpec;
-use crate::knock::{Knocked, knock};
+use crate::knock::{PortProbeResult, knock};
 use crate::spec::Trust;
 
 /// Silent endpoints that are asked, at the same time.
@@ -83,7 +83,7 @@ impl Silence {
         let printed = self.printed(endpoint, port);
         let is_free = if self.probe.is_datagram() {
             let knocked = knock(endpoint.address, PATIENCE, self.site.as_ref());
-            knocked.is_ok_and(|knocked| knocked == Knocked::Refused)
+            knocked.is_ok_and(|knocked| knocked == PortProbeResult::Refused)
         } else {
             printed.closed
         };

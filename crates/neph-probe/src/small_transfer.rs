@@ -8,7 +8,7 @@ use neph_wire::exchange::Exchange;
 
 use crate::ProbeError;
 use crate::channel::StreamEnd;
-use crate::codec::{self, Arrival, Codec, Opening, Step, Under};
+use crate::codec::{self, Arrival, Codec, Opening, PartialReply, Step};
 use crate::discover::{Asking, discover};
 use crate::kinds;
 use crate::spec::{ConnectionUse, FlowSpec};
@@ -103,6 +103,6 @@ impl Exchange for OneMessage {
     }
 
     fn end(&mut self) -> bool {
-        matches!(self.0.end(StreamEnd::Closed), Under::Whole(_))
+        matches!(self.0.end(StreamEnd::Closed), PartialReply::Whole(_))
     }
 }

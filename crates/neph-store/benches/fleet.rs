@@ -18,8 +18,8 @@ use std::time::{Duration, Instant as Clock};
 
 use made_up::{Noise, campaign, provenance};
 use neph_model::{
-    AtPeer, CampaignId, Experiment, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
-    FleetOutcome, FleetReply, Instant, ProbeKind, ReadBy, Slot, Span,
+    CampaignId, Experiment, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage, FleetOutcome,
+    FleetReply, Instant, PeerReport, ProbeKind, ReadBy, Slot, Span,
 };
 use neph_store::{Access, open};
 
@@ -65,7 +65,7 @@ fn message(number: u64, (slots, gap): (u64, i64), noise: &mut Noise) -> FleetMes
     let reply = FleetReply {
         round_trip: Span::from_nanos(there + residence + 35_000_000 + noise.below(150_000)),
         read_by: ReadBy::Kernel,
-        peer_report: Some(AtPeer {
+        peer_report: Some(PeerReport {
             rx: Instant::from_nanos(sent + there + 77_000_000_000),
             residence: Span::from_nanos(residence),
             count: Some(seq),

@@ -87,7 +87,7 @@ impl From<Result<Self, RestrictError>> for Force {
 
 /// What is in force after [`Restriction::apply`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InForce {
+pub struct AppliedRestrictions {
     /// The user that was changed to.
     pub user: Option<String>,
     /// Effective and permitted capabilities.
@@ -101,12 +101,12 @@ pub struct InForce {
 impl Restriction {
     /// Takes away everything else, and the right to ever get it back (`no_new_privs`).
     ///
-    /// If seccomp or Landlock is missing, the rest is still done: [`InForce`] reports it.
+    /// If seccomp or Landlock is missing, the rest is still done: [`AppliedRestrictions`] reports it.
     ///
     /// # Errors
     /// The user or the capabilities cannot be changed. [`RestrictError::NoAccess`] if the named user may not
     /// read or write what is needed: it gets no capability to do so.
-    pub fn apply(&self) -> Result<InForce, RestrictError> {
+    pub fn apply(&self) -> Result<AppliedRestrictions, RestrictError> {
         let mut kept = self.capabilities.clone();
         if let Some(user) = &self.user {
             user.become_it()?;
@@ -122,7 +122,7 @@ impl Restriction {
         filter::forbid_new_privileges()?;
         let landlock = files::limit(&self.files, self.connects).into();
         let seccomp = filter::install(&self.calls).into();
-        Ok(InForce {
+        Ok(AppliedRestrictions {
             user: self.user.as_ref().map(|user| user.name().to_owned()),
             capabilities,
             seccomp,

@@ -32,7 +32,7 @@ use crate::tidy::RetentionArgs;
 use crate::{format, interrupt, output, value};
 pub(crate) use agents::{Args as AgentsArgs, run as agents};
 use campaigns::StoredCampaigns;
-use tidying::Tidying;
+use tidying::WorkspaceTidier;
 
 /// Interval of checks for ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -193,7 +193,7 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     let status = format!("listens at {}", controller.address());
     service.ready(&status, controller.pulses().to_vec());
     let runs = runner_folder(folder)?;
-    let mut tidying = Tidying::new(runs.clone(), args.retention);
+    let mut tidying = WorkspaceTidier::new(runs.clone(), args.retention);
     let mut runner = Runner::new(runs, Box::new(StoredCampaigns), now());
     while !stop.is_set() {
         turn(&mut runner);

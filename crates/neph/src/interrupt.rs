@@ -19,9 +19,9 @@ const INTERRUPTED: i32 = 130;
 
 /// The message when a second ctrl-C ends neph: what happens to the results so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LastWords(Arc<Mutex<Option<String>>>);
+pub(crate) struct SecondInterruptMessage(Arc<Mutex<Option<String>>>);
 
-impl LastWords {
+impl SecondInterruptMessage {
     /// Sets the message, or removes it.
     pub(crate) fn are(&self, text: Option<String>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
@@ -49,7 +49,7 @@ pub(crate) fn stop_on_ctrl_c() -> Result<Stop, Failure> {
 }
 
 /// As above; on the second signal neph prints its final message before it exits.
-pub(crate) fn stop_on_ctrl_c_saying(text: &LastWords) -> Result<Stop, Failure> {
+pub(crate) fn stop_on_ctrl_c_saying(text: &SecondInterruptMessage) -> Result<Stop, Failure> {
     let stop = Stop::new();
     let (mut signals, handler) = UnixStream::pair()
         .map_err(|error| Failure::refused(format!("listen for signals: {error}")))?;

@@ -12,7 +12,7 @@ use clap::Args as ClapArgs;
 use neph_documents::reflected::PrivilegesDocument;
 use neph_sys::netns::{self, NetNs};
 use neph_sys::restrict::{
-    Capability, Extra, Files, Force, InForce, RestrictError, Restriction, User, is_root,
+    AppliedRestrictions, Capability, Extra, Files, Force, RestrictError, Restriction, User, is_root,
 };
 
 use crate::exit::Failure;
@@ -161,7 +161,7 @@ impl Needs {
     /// # Errors
     /// As [`UserChoice::find`]; the user may not read or write what is needed; the user or the
     /// capabilities cannot be changed.
-    pub(crate) fn restrict(mut self, user: &UserChoice) -> Result<InForce, Failure> {
+    pub(crate) fn restrict(mut self, user: &UserChoice) -> Result<AppliedRestrictions, Failure> {
         let user = user.find()?;
         if let Some(site) = &self.site {
             // If it cannot be entered, the code that needs it reports that.
@@ -187,7 +187,7 @@ impl Needs {
 }
 
 /// The active restrictions, in a sentence.
-pub(crate) fn sentence(force: &InForce) -> String {
+pub(crate) fn sentence(force: &AppliedRestrictions) -> String {
     let kept: Vec<String> = force.capabilities.iter().map(ToString::to_string).collect();
     let kept = if kept.is_empty() {
         "no capabilities".to_owned()
@@ -212,7 +212,7 @@ fn state(force: &Force) -> String {
 }
 
 /// The active restrictions, as JSON.
-pub(crate) fn document(force: &InForce) -> PrivilegesDocument {
+pub(crate) fn document(force: &AppliedRestrictions) -> PrivilegesDocument {
     let kept = force.capabilities.iter().map(ToString::to_string);
     PrivilegesDocument {
         user: force.user.clone(),
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn what_is_in_force_is_one_sentence_and_one_object() {
-        let force = InForce {
+        let force = AppliedRestrictions {
             user: Some("nobody".to_owned()),
             capabilities: vec![Capability::CAP_NET_RAW, Capability::CAP_SYS_NICE],
             seccomp: Force::On,
@@ -248,7 +248,7 @@ mod tests {
             "landlock": "off (this kernel has no Landlock)",
         });
         assert_eq!(serde_json::json!(document(&force)), shown);
-        let bare = InForce {
+        let bare = AppliedRestrictions {
             user: None,
             capabilities: Vec::new(),
             landlock: Force::On,

@@ -108,9 +108,9 @@ fn run(order: &ExperimentOrder) -> Run {
 }
 
 /// A desk, and what is reported to it.
-pub(crate) fn desk() -> (Desk, Receiver<(Ticket, Update)>) {
+pub(crate) fn desk() -> (OrderContext, Receiver<(Ticket, Update)>) {
     let (sender, updates) = sync_channel(MOST_WAITING);
-    (Desk::new(Ticket(0), sender), updates)
+    (OrderContext::new(Ticket(0), sender), updates)
 }
 
 /// All that was measured of an experiment, of what was reported.

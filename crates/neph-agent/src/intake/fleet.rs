@@ -12,7 +12,7 @@ const LEAST: u64 = 16;
 
 /// How the main flow, or the fleet in its place, fares while it runs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SoFar {
+pub(super) struct RunProgress {
     /// Messages that ended, with any outcome.
     ended: u64,
     /// The endpoint answered one of them.
@@ -21,7 +21,7 @@ pub(super) struct SoFar {
     pub(super) unreached: Option<Answer>,
 }
 
-impl SoFar {
+impl RunProgress {
     /// A message of a single flow has ended.
     pub(super) fn take(&mut self, message: &Message) {
         self.ended += 1;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use neph_model::{Span, Wall};
 use neph_sys::clock::RawNanos;
 
-use super::message::{Beat, ClockApart};
+use super::message::{AgentClockOffset, Beat};
 
 /// Time between two signs of life, nanoseconds.
 const EVERY: i64 = 5_000_000_000;
@@ -29,13 +29,13 @@ pub(super) struct Beats {
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    clock: ClockApart,
+    clock: AgentClockOffset,
     at: RawNanos,
 }
 
 impl Known {
     /// What it is worth by now.
-    fn now(&self, now: RawNanos) -> ClockApart {
+    fn now(&self, now: RawNanos) -> AgentClockOffset {
         let age = Span::from_nanos(now.0.saturating_sub(self.at.0));
         self.clock.after(age)
     }
@@ -60,7 +60,7 @@ impl Beats {
     }
 
     /// The clock offset to the controller's clock, as far as it is known by now.
-    pub(super) fn clock(&self, now: RawNanos) -> Option<ClockApart> {
+    pub(super) fn clock(&self, now: RawNanos) -> Option<AgentClockOffset> {
         self.best.map(|known| known.now(now))
     }
 
@@ -80,7 +80,7 @@ impl Beats {
         self.unanswered = None;
         let half = now.0.saturating_sub(began.0) / 2;
         let ours = sent.unix_nanos().saturating_add(half);
-        let clock = ClockApart {
+        let clock = AgentClockOffset {
             offset: Span::from_nanos(ours.saturating_sub(received.unix_nanos())),
             bound: Span::from_nanos(half),
         };

@@ -55,7 +55,7 @@ pub struct OrderBrief {
 
 /// The only key of an order, and how much is under it.
 #[derive(Deserialize)]
-struct Briefly {
+struct OrderShape {
     order: BTreeMap<String, Parts>,
 }
 
@@ -88,7 +88,7 @@ impl<'de> Deserialize<'de> for Parts {
 impl Grant {
     /// The summary of the order; the signature is not checked.
     pub fn brief(&self) -> Option<OrderBrief> {
-        let briefly: Briefly = serde_json::from_str(&self.granted).ok()?;
+        let briefly: OrderShape = serde_json::from_str(&self.granted).ok()?;
         let (kind, Parts(parts)) = briefly.order.into_iter().next()?;
         Some(OrderBrief { kind, parts })
     }

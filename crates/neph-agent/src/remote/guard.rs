@@ -12,7 +12,7 @@ use neph_sys::clock::{self, RawNanos};
 use neph_text::{DiskError, Existing, write_whole};
 
 use super::grant::{Grant, Verifier};
-use super::message::ClockApart;
+use super::message::AgentClockOffset;
 use super::status::AgentStatus;
 use crate::policy::{Policy, Refusal};
 
@@ -59,7 +59,7 @@ pub struct Guard {
     /// What runs.
     leases: BTreeMap<OrderId, Lease>,
     /// How far this host's clock is from the controller's, once that is known, and when that was measured.
-    clock: Option<(ClockApart, Moment)>,
+    clock: Option<(AgentClockOffset, Moment)>,
     refusals: BTreeMap<String, u64>,
 }
 
@@ -75,7 +75,7 @@ struct Lease {
 #[derive(Debug)]
 pub(super) enum Admission {
     /// It may begin, and this is how far the clock was from the controller's then.
-    Granted(Order, ClockApart),
+    Granted(Order, AgentClockOffset),
     /// It is the controller's and may not begin: its result is the reason.
     Refused(Order, Refusal),
     /// It is not the controller's, or its time is over: as if it had not come.
@@ -147,7 +147,7 @@ impl Guard {
     }
 
     /// How far this host's clock is from the controller's at `now`. No order begins before that is known.
-    pub const fn set_clock(&mut self, clock: ClockApart, now: Moment) {
+    pub const fn set_clock(&mut self, clock: AgentClockOffset, now: Moment) {
         self.clock = Some((clock, now));
     }
 
@@ -155,7 +155,7 @@ impl Guard {
     pub(super) fn reading(&self, now: Moment) -> Option<ClockReading> {
         let (clock, measured) = self.clock?;
         let age = Span::from_nanos(now.raw.0.saturating_sub(measured.raw.0));
-        let ClockApart { offset, bound } = clock.after(age);
+        let AgentClockOffset { offset, bound } = clock.after(age);
         let passed = now
             .wall
             .unix_nanos()
@@ -273,7 +273,7 @@ impl Guard {
 }
 
 /// How much of a lease is left: it ends by the controller's clock.
-fn left(until: Wall, clock: ClockApart, now: Moment) -> Span {
+fn left(until: Wall, clock: AgentClockOffset, now: Moment) -> Span {
     let ours = until.unix_nanos().saturating_add(clock.offset.nanos());
     Span::from_nanos(ours.saturating_sub(now.wall.unix_nanos()))
 }

@@ -109,7 +109,7 @@ pub struct Beat {
     /// Number of running orders.
     pub running: u32,
     /// Clock offset between the agent and the controller; null until it is known.
-    pub clock: Option<ClockApart>,
+    pub clock: Option<AgentClockOffset>,
     /// Number of refusals since the agent's start, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refusals: BTreeMap<String, u64>,
@@ -118,7 +118,7 @@ pub struct Beat {
 /// The clock offset between an agent and its controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ClockApart {
+pub struct AgentClockOffset {
     /// The agent's clock minus the controller's.
     #[serde(rename = "offset_ns")]
     pub offset: Span,
@@ -127,7 +127,7 @@ pub struct ClockApart {
     pub bound: Span,
 }
 
-impl ClockApart {
+impl AgentClockOffset {
     /// Maximum drift between two clocks, ppm: the error bound of an offset grows with its age.
     const DRIFT_PPM: i64 = 100;
 

@@ -38,10 +38,12 @@ pub use identity::{CONTROLLER_NAME, Identity, IdentityError};
 pub use invitation::{Enrolled, Enrolment, Invitation, NoInvitation};
 pub use json::{read_json, write_json};
 pub use link::{Link, LinkLost};
-pub use message::{Beat, ClockApart, Ended, FromAgent, Hello, OrderState, PROTOCOL, Part, ToAgent};
+pub use message::{
+    AgentClockOffset, Beat, Ended, FromAgent, Hello, OrderState, PROTOCOL, Part, ToAgent,
+};
 pub use role::Role;
 pub use serving::{ServeError, serve};
-pub use shelf::{ShelfError, captures_in, read_pings};
+pub use shelf::{OrderStoreError, captures_in, read_pings};
 pub use status::{AgentStatus, StatusBoard};
 pub use websocket::{EnrolError, WebSocketLink, enrol};
 pub use worker::{REFUSED, Worker, WorkerLost};

@@ -25,7 +25,7 @@ const LONGEST_RESULT: usize = LONGEST_FRAME / 2;
 
 /// What an agent keeps could not be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum ShelfError {
+pub enum OrderStoreError {
     /// The disk refuses.
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -45,7 +45,7 @@ pub(super) struct Kept {
 
 /// The orders of an agent.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct OrderStore {
     folder: PathBuf,
     kept: BTreeMap<OrderId, Kept>,
     stored: BTreeSet<OrderId>,
@@ -53,14 +53,14 @@ pub(super) struct Shelf {
     _lock: FolderLock,
 }
 
-impl Shelf {
+impl OrderStore {
     /// The orders in `folder`, which is made if it is not there.
-    pub(super) fn open(folder: &Path) -> Result<Self, ShelfError> {
+    pub(super) fn open(folder: &Path) -> Result<Self, OrderStoreError> {
         for part in [folder, &folder.join("orders"), &journals_in(folder)] {
             fs::create_dir_all(part).map_err(DiskError::of("make the folder", part))?;
         }
         let lock = FolderLock::take(folder)?;
-        let lock = lock.ok_or_else(|| ShelfError::InUse(folder.to_owned()))?;
+        let lock = lock.ok_or_else(|| OrderStoreError::InUse(folder.to_owned()))?;
         // Captures of one that was killed: their orders are over.
         remove_folder(&captures_in(folder))?;
         let mut shelf = Self {
@@ -87,7 +87,7 @@ impl Shelf {
         self.folder.join("stored")
     }
 
-    fn read_stored(&mut self) -> Result<(), ShelfError> {
+    fn read_stored(&mut self) -> Result<(), OrderStoreError> {
         let path = self.stored_path();
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -106,7 +106,7 @@ impl Shelf {
         Ok(write_durable(&path, text.as_bytes()).map_err(DiskError::of("write", &path))?)
     }
 
-    fn read_orders(&mut self) -> Result<(), ShelfError> {
+    fn read_orders(&mut self) -> Result<(), OrderStoreError> {
         let folder = self.folder.join("orders");
         let entries = fs::read_dir(&folder).map_err(DiskError::of("list", &folder))?;
         for entry in entries {
@@ -149,7 +149,7 @@ impl Shelf {
     }
 
     /// Puts an order here: it is safe when this returns.
-    pub(super) fn add(&mut self, id: OrderId, order: Order) -> Result<(), ShelfError> {
+    pub(super) fn add(&mut self, id: OrderId, order: Order) -> Result<(), OrderStoreError> {
         let folder = self.folder_of(id);
         fs::create_dir_all(&folder).map_err(DiskError::of("make the folder", &folder))?;
         write_json(&folder.join("order.json"), &order)?;
@@ -167,7 +167,7 @@ impl Shelf {
         &mut self,
         id: OrderId,
         prepared: Vec<Result<Prepared, OrderFailed>>,
-    ) -> Result<(), ShelfError> {
+    ) -> Result<(), OrderStoreError> {
         write_json(&self.folder_of(id).join("prepared.json"), &prepared)?;
         if let Some(kept) = self.kept.get_mut(&id) {
             kept.prepared = Some(prepared);
@@ -176,7 +176,7 @@ impl Shelf {
     }
 
     /// Pings between experiments.
-    pub(super) fn pinged(&self, id: OrderId, pings: &[PingBetween]) -> Result<(), ShelfError> {
+    pub(super) fn pinged(&self, id: OrderId, pings: &[PingBetween]) -> Result<(), OrderStoreError> {
         let path = ResultFile::Pings.path(&self.journals(), &self.folder_of(id));
         let append = || -> io::Result<()> {
             let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
@@ -191,7 +191,7 @@ impl Shelf {
     }
 
     /// Takes what a capture has, which is here when this returns.
-    pub(super) fn captured(&self, id: OrderId, path: &Path) -> Result<(), ShelfError> {
+    pub(super) fn captured(&self, id: OrderId, path: &Path) -> Result<(), OrderStoreError> {
         let own = ResultFile::Capture.path(&self.journals(), &self.folder_of(id));
         Ok(fs::rename(path, &own).map_err(DiskError::of("write", &own))?)
     }
@@ -201,7 +201,7 @@ impl Shelf {
         &mut self,
         id: OrderId,
         result: Result<OrderResult, OrderFailed>,
-    ) -> Result<(), ShelfError> {
+    ) -> Result<(), OrderStoreError> {
         let (journals, folder) = (self.journals(), self.folder_of(id));
         let Some(kept) = self.kept.get_mut(&id) else {
             return Ok(());
@@ -247,7 +247,7 @@ impl Shelf {
         file: u32,
         from: u64,
         max: u32,
-    ) -> Result<Option<Part>, ShelfError> {
+    ) -> Result<Option<Part>, OrderStoreError> {
         let ended = self.kept.get(&id).and_then(|kept| kept.ended.as_ref());
         let Some(found) = ended.and_then(|ended| ended.files.get(file as usize)) else {
             return Ok(None);
@@ -272,7 +272,7 @@ impl Shelf {
     }
 
     /// Its result is stored. An order that still runs is kept.
-    pub(super) fn forget(&mut self, id: OrderId) -> Result<(), ShelfError> {
+    pub(super) fn forget(&mut self, id: OrderId) -> Result<(), OrderStoreError> {
         let Some(kept) = self.kept.get(&id).filter(|kept| kept.ended.is_some()) else {
             return Ok(());
         };
@@ -289,7 +289,7 @@ impl Shelf {
         Ok(())
     }
 
-    fn remove(&self, id: OrderId, order: &Order) -> Result<(), ShelfError> {
+    fn remove(&self, id: OrderId, order: &Order) -> Result<(), OrderStoreError> {
         if let Order::Experiments(orders) = order {
             for one in orders {
                 let path = journal_path(&self.journals(), one.experiment.id);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use neph_model::Span;
 use neph_sys::clock::{self, RawNanos};
 
-use super::message::ClockApart;
+use super::message::AgentClockOffset;
 
 /// What an agent is doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,13 +27,13 @@ pub struct AgentStatus {
     /// How often it has refused something since its start, by the reason.
     pub refusals: BTreeMap<String, u64>,
     /// How far its clock is from the controller's, once that is known, and when that was measured.
-    pub clock: Option<(ClockApart, RawNanos)>,
+    pub clock: Option<(AgentClockOffset, RawNanos)>,
 }
 
 impl AgentStatus {
     /// How far its clock is from the controller's by now, once that is known: the bound grows while no
     /// controller answers.
-    pub fn clock(&self) -> Option<ClockApart> {
+    pub fn clock(&self) -> Option<AgentClockOffset> {
         let (clock, at) = self.clock?;
         let age = Span::from_nanos(clock::raw().0.saturating_sub(at.0));
         Some(clock.after(age))
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_bound_of_a_clock_grows_with_its_age() {
-        let clock = ClockApart {
+        let clock = AgentClockOffset {
             offset: Span::from_millis(3),
             bound: Span::from_millis(1),
         };

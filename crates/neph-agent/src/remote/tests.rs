@@ -10,7 +10,7 @@ use neph_model::{AgentName, Order, OrderId, Span, Wall};
 use neph_sys::clock;
 use neph_text::Source;
 
-use super::{ClockApart, Grant, Granted, Guard, Moment, Signer, ToAgent};
+use super::{AgentClockOffset, Grant, Granted, Guard, Moment, Signer, ToAgent};
 use crate::policy::Policy;
 
 /// A key and its certificate.
@@ -64,7 +64,7 @@ pub(super) fn guard(folder: &Path, hand: &Hand, policy: &str) -> Guard {
     let policy = policy.unwrap_or_else(|problems| panic!("{problems:?}"));
     let guard = Guard::open(folder, name("ams"), &hand.certificate, policy, now());
     let mut guard = guard.expect("a guard");
-    let exact = ClockApart {
+    let exact = AgentClockOffset {
         offset: Span::ZERO,
         bound: Span::from_millis(1),
     };

@@ -8,11 +8,11 @@ use neph_model::{
     ExperimentResult, FlowTrace, OrderResult, PingBetween, Prepared, Span, Update, Wall,
 };
 
-use super::ClockApart;
+use super::AgentClockOffset;
 
 /// The update of an order that was admitted while the agent's clock was so far from the controller's. One
 /// offset holds for the whole order, so that a clock which is set meanwhile still shows.
-pub(super) fn by_controllers_clock(update: Update, apart: ClockApart) -> Update {
+pub(super) fn by_controllers_clock(update: Update, apart: AgentClockOffset) -> Update {
     let times = Times(-apart.offset);
     match update {
         Update::Prepared(mut all) => {
@@ -48,7 +48,7 @@ impl Times {
         *time = *time + self.0;
     }
 
-    fn of_result(self, mut result: OrderResult, apart: ClockApart) -> OrderResult {
+    fn of_result(self, mut result: OrderResult, apart: AgentClockOffset) -> OrderResult {
         match &mut result {
             OrderResult::Experiments(all) => {
                 for one in all.iter_mut().flatten() {
@@ -79,7 +79,7 @@ impl Times {
 }
 
 /// The state of the agent's clock, with how far it is from the controller's.
-fn with_offset(clock_sync: &str, apart: ClockApart) -> String {
+fn with_offset(clock_sync: &str, apart: AgentClockOffset) -> String {
     let (apart_by, bound) = (apart.offset.abs(), apart.bound);
     let side = if apart.offset < Span::ZERO {
         "behind"
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    const APART: ClockApart = ClockApart {
+    const APART: AgentClockOffset = AgentClockOffset {
         offset: Span::from_millis(7_000),
         bound: Span::from_millis(2),
     };
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_late_is_behind() {
-        let late = ClockApart {
+        let late = AgentClockOffset {
             offset: Span::from_millis(-30),
             ..APART
         };

@@ -16,10 +16,10 @@ use neph_sys::clock::{self, RawNanos};
 use neph_sys::pulse::Pulse;
 
 use super::guard::Admission;
-use super::shelf::{Shelf, ShelfError};
+use super::shelf::{OrderStore, OrderStoreError};
 use super::status::{AgentStatus, StatusBoard};
 use super::times::by_controllers_clock;
-use super::{ClockApart, FromAgent, Grant, Guard, Moment, OrderState, ToAgent};
+use super::{AgentClockOffset, FromAgent, Grant, Guard, Moment, OrderState, ToAgent};
 use crate::JournallingExecutor;
 use crate::failure::failed;
 use crate::now::now;
@@ -37,7 +37,7 @@ const STATUS_EVERY: i64 = 250_000_000;
 #[derive(Debug)]
 pub struct Worker<E> {
     executor: JournallingExecutor<E>,
-    shelf: Shelf,
+    shelf: OrderStore,
     running: BTreeMap<Ticket, Running>,
     version: String,
     labels: Labels,
@@ -55,7 +55,7 @@ pub struct Worker<E> {
 struct Running {
     id: OrderId,
     /// How far the clock was from the controller's when it was admitted.
-    apart: ClockApart,
+    apart: AgentClockOffset,
     /// The same as it was read since then.
     clock: Vec<ClockReading>,
 }
@@ -72,8 +72,8 @@ impl<E: Executor> Worker<E> {
         executor: E,
         version: &str,
         guard: Guard,
-    ) -> Result<Self, ShelfError> {
-        let mut shelf = Shelf::open(folder)?;
+    ) -> Result<Self, OrderStoreError> {
+        let mut shelf = OrderStore::open(folder)?;
         let now = now();
         for id in shelf.open_orders() {
             if let Some(kept) = shelf.kept(id) {
@@ -145,7 +145,7 @@ impl<E: Executor> Worker<E> {
     ///
     /// # Errors
     /// The disk refuses: what is here cannot be kept.
-    pub fn take(&mut self, message: ToAgent) -> Result<Option<FromAgent>, ShelfError> {
+    pub fn take(&mut self, message: ToAgent) -> Result<Option<FromAgent>, OrderStoreError> {
         let id = match message {
             ToAgent::Begin { id, grant } => {
                 if !self.begin(id, &grant) {
@@ -226,7 +226,7 @@ impl<E: Executor> Worker<E> {
     }
 
     /// The controller has answered a heartbeat: running orders get the clock offset to the controller.
-    pub(super) fn set_clock(&mut self, clock: ClockApart) {
+    pub(super) fn set_clock(&mut self, clock: AgentClockOffset) {
         let now = Moment::now();
         self.guard.set_clock(clock, now);
         let reading = self.guard.reading(now);
@@ -238,7 +238,7 @@ impl<E: Executor> Worker<E> {
     }
 
     /// Ends what may not go on, and writes down what was spent.
-    fn watch(&mut self) -> Result<(), ShelfError> {
+    fn watch(&mut self) -> Result<(), OrderStoreError> {
         let now = Moment::now();
         for (id, reason) in self.guard.lapsed(now) {
             tracing::warn!("an order is ended early: {reason}");
@@ -325,7 +325,7 @@ impl<E: Executor> Worker<E> {
 pub enum WorkerLost {
     /// What it keeps cannot be written.
     #[error(transparent)]
-    Shelf(#[from] ShelfError),
+    OrderStore(#[from] OrderStoreError),
     /// Nothing is measured any more.
     #[error(transparent)]
     Executor(#[from] ExecutorLost),

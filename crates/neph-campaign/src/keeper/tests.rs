@@ -51,7 +51,7 @@ fn opened(place: &Path, access: Access) -> Box<dyn Store> {
 
 fn begin(place: &Path, origin: Anchor<Own>) -> FleetKeeper {
     let store = opened(place, Access::Write);
-    let keeping = Keeping {
+    let keeping = FleetStorage {
         name: "night".to_owned(),
         asked: "neph flows udp://a udp://b".to_owned(),
         site: None,

@@ -109,7 +109,7 @@ impl Lab {
         let stop = neph_model::Stop::new();
         self.fake.stop = stop.clone();
         let known = store.campaigns().expect("campaigns").pop();
-        let mut crew = Crew {
+        let mut crew = Participants {
             store: store.as_mut(),
             executor: &mut self.fake,
             observer: &mut self.diary,

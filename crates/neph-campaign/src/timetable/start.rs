@@ -3,7 +3,7 @@
 //!
 //! Two state machines without clock or messages of their own. [`Agreement`] decides: it is with the
 //! controller, or with the party that sends, so that slots need no controller once they are planned.
-//! [`Party`] is with each end, and alone ensures that slots do not overlap. It begins and stops by its
+//! [`SlotEnd`] is with each end, and alone ensures that slots do not overlap. It begins and stops by its
 //! own clock, and only while the error bound of that clock is within the guard.
 
 mod party;
@@ -13,7 +13,7 @@ use std::fmt;
 
 use neph_model::{Span, Wall};
 
-pub use party::{Party, Step};
+pub use party::{SlotEnd, Step};
 
 /// When a slot begins and ends, on the clock to which all parties know their offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

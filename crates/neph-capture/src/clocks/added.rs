@@ -2,20 +2,20 @@
 //!
 //! Captures are compared in steady time, which leaves out steps back of a clock.
 
-use crate::SetBack;
+use crate::ClockSetBack;
 use neph_stats::{ClockCut, ClockFit, ClockStep};
 
 /// The moments at which clocks were set back, ascending.
 #[derive(Debug, Clone, Default)]
 pub struct Added {
-    set: Vec<SetBack>,
+    set: Vec<ClockSetBack>,
     /// Sum of all steps up to each one, in nanoseconds.
     sums: Vec<i64>,
 }
 
 impl Added {
     /// Builds the conversion from these steps.
-    pub fn of(set: Vec<SetBack>) -> Self {
+    pub fn of(set: Vec<ClockSetBack>) -> Self {
         let sums = set.iter().scan(0_i64, |sum, set| {
             *sum = sum.saturating_add(set.by);
             Some(*sum)

@@ -2,7 +2,7 @@
 
 use neph_stats::{ClockFit, FourStamps, MeanOffset};
 
-use crate::Met;
+use crate::MatchedCaptures;
 use crate::clocks::book::Dots;
 
 /// Offsets of single exchanges by the formula of four timestamps.
@@ -38,7 +38,7 @@ pub fn until_next(fits: &[ClockFit]) -> impl Iterator<Item = i64> {
 }
 
 /// Moments at which packets passed the first point, ascending.
-pub fn passed(met: &Met) -> Vec<i64> {
+pub fn passed(met: &MatchedCaptures) -> Vec<i64> {
     let mut all: Vec<i64> = met.crossings.iter().map(|of| of.here).collect();
     all.sort_unstable();
     all

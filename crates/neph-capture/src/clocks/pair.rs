@@ -8,7 +8,7 @@ use neph_text::counted::counted;
 use crate::clocks::active_time::ActiveTime;
 use crate::reading::ReadError;
 use crate::reading::enough::advice;
-use crate::{Met, Point};
+use crate::{MatchedCaptures, Point};
 
 /// One limit of each kind is kept per this many nanoseconds. If that gives more than [`MOST`], the time in
 /// which packets passed is divided into that many parts.
@@ -16,7 +16,7 @@ const STRETCH: i64 = 10_000_000;
 const MOST: usize = 100_000;
 
 /// The tightest limits that two captures give for the offset of their clocks.
-pub fn kept(met: &Met, nature: ClockNature) -> KeptLimits {
+pub fn kept(met: &MatchedCaptures, nature: ClockNature) -> KeptLimits {
     let (above, below) = met.limits();
     let limits = OffsetLimits {
         at_most: &above,
@@ -64,7 +64,7 @@ pub fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), ReadError> {
 /// All packets of both have the same timestamps.
 pub fn refuse_one_capture(
     (here, there): (&Path, &Path),
-    met: &Met,
+    met: &MatchedCaptures,
     remedy: &str,
 ) -> Result<(), ReadError> {
     if !met.is_one_capture() {
@@ -98,7 +98,7 @@ pub fn refuse_duplicate(here: &Path, there: &Path) -> Result<(), ReadError> {
 ///
 /// # Errors
 /// They share no packet, or only packets that give no limit.
-pub fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), ReadError> {
+pub fn refuse_unmet((here, there): (&Path, &Path), met: &MatchedCaptures) -> Result<(), ReadError> {
     let (name, other) = (here.display(), there.display());
     if met.crossings.is_empty() && met.one_way + met.even == 0 {
         refuse_cut([(here, &met.here), (there, &met.there)])?;

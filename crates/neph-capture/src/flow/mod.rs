@@ -31,7 +31,7 @@ use period::Before;
 pub use period::Recent;
 pub(crate) use recency::Recency;
 pub use table::{Listener, Table};
-pub use tally::{LaidOut, Quantiles, Sent, Trips};
+pub use tally::{Quantiles, RoundTripsByMethod, Sent, Trips};
 
 /// The two ends of a flow, its VLAN and its tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -142,8 +142,8 @@ impl Trips {
     }
 
     /// A form for several queries.
-    pub fn laid_out(&self) -> LaidOut {
-        LaidOut(self.0.layout())
+    pub fn laid_out(&self) -> RoundTripsByMethod {
+        RoundTripsByMethod(self.0.layout())
     }
 
     /// Round trips of one method and one kind of answer.
@@ -180,9 +180,9 @@ impl Trips {
 
 /// Round trips by method and answer, as those of [`Trips`].
 #[derive(Debug)]
-pub struct LaidOut(Layout);
+pub struct RoundTripsByMethod(Layout);
 
-impl LaidOut {
+impl RoundTripsByMethod {
     /// Round trips of one method and one kind of answer.
     pub fn of(&self, method: Method, answer: Answer) -> Option<Quantiles> {
         self.quantiles(method, &[answer])

@@ -47,7 +47,7 @@ fn until_set_back(order: &[u32], stamp: impl Fn(u32) -> i64) -> usize {
 
 /// For a flow, the latest departure among the packets that arrived.
 #[derive(Debug, Default, Clone, Copy)]
-struct Furthest {
+struct LatestDeparture {
     /// Time of the latest arrival.
     at: Option<i64>,
     /// Latest departure among packets that arrived before that time.
@@ -56,7 +56,7 @@ struct Furthest {
     all: u32,
 }
 
-impl Furthest {
+impl LatestDeparture {
     /// Adds an arrival. Returns whether a packet that departed later arrived before it (RFC 4737). Packets
     /// with one time of departure or of arrival are not reordered.
     fn is_before(&mut self, at: i64, place: u32) -> bool {
@@ -78,7 +78,7 @@ pub(super) fn out_of_order(followed: &Followed) -> Vec<u8> {
             (Direction::Reverse, segment + 1, segment),
         ] {
             let places = places(followed, from);
-            let mut furthest = vec![Furthest::default(); followed.flows.of.len()];
+            let mut furthest = vec![LatestDeparture::default(); followed.flows.of.len()];
             for number in followed.order(to) {
                 let marks = packets.mark(number, from).zip(packets.mark(number, to));
                 let Some((_, at)) = marks.filter(|_| followed.direction(number) == Some(direction))
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn of_those_that_come_at_one_moment_none_is_before_another() {
-        let mut furthest = Furthest::default();
+        let mut furthest = LatestDeparture::default();
         let came = [(1, 2), (1, 1), (2, 1), (3, 2), (3, 4), (3, 3), (4, 3)];
         let reported = came.map(|(at, place)| furthest.is_before(at, place));
         assert_eq!(reported, [false, false, true, false, false, false, true]);

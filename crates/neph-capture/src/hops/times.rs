@@ -3,13 +3,13 @@
 //! Points with one clock are compared by their timestamps, others by steady times.
 
 use super::followed::Followed;
-use crate::meeting::Met;
+use crate::meeting::MatchedCaptures;
 use crate::steady::{added_at, falls_before};
 
 impl Followed {
     /// The packets that the two captures of a segment have in common, for its clocks.
-    pub fn meeting(&self, segment: usize) -> Met {
-        let mut met = Met {
+    pub fn meeting(&self, segment: usize) -> MatchedCaptures {
+        let mut met = MatchedCaptures {
             crossings: Vec::new(),
             here: *self.point(segment),
             there: *self.point(segment + 1),

@@ -7,13 +7,13 @@ use std::collections::HashMap;
 
 use neph_stats::{ClockCut, FourStamps, OffsetLimit};
 
-use super::{Crossing, Met, Point};
+use super::{Crossing, MatchedCaptures, Point};
 use crate::directions::Direction;
 use crate::steady::{Fall, added_at, falls_before};
 
 /// One of two clocks was set back, or a file holds several captures in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SetBack {
+pub struct ClockSetBack {
     /// The moments of the first capture's steady time between which it happened.
     pub cut: ClockCut,
     /// Nanoseconds to add to the second clock minus the first one in steady time after it, to get that of
@@ -21,7 +21,7 @@ pub struct SetBack {
     pub by: i64,
 }
 
-impl Met {
+impl MatchedCaptures {
     /// Limits that packets give for the second clock minus the first one, in steady time. First those from
     /// above, then those from below, each ascending in time, at any resolution of the timestamps.
     pub fn limits(&self) -> (Vec<OffsetLimit>, Vec<OffsetLimit>) {
@@ -99,10 +99,10 @@ impl Met {
     }
 
     /// Where one of the clocks was set back, in the order of time.
-    pub fn set_back(&self) -> Vec<SetBack> {
+    pub fn set_back(&self) -> Vec<ClockSetBack> {
         let [here, there] = &self.falls;
-        let mut all: Vec<SetBack> = each(here)
-            .map(|(fall, by)| SetBack {
+        let mut all: Vec<ClockSetBack> = each(here)
+            .map(|(fall, by)| ClockSetBack {
                 cut: ClockCut {
                     until: fall.from.saturating_sub(1),
                     from: fall.from,
@@ -111,7 +111,7 @@ impl Met {
             })
             .collect();
         let received = Received::of(&self.crossings);
-        all.extend(each(there).map(|(fall, by)| SetBack {
+        all.extend(each(there).map(|(fall, by)| ClockSetBack {
             cut: received.around(fall),
             by: by.saturating_neg(),
         }));

@@ -39,8 +39,8 @@ fn exchanges(count: i64, interval: i64, mut delay: impl FnMut(Direction) -> i64)
 
 /// Both captures of it; the clock of the second shows what `clock` makes of the time, host 1 is at the
 /// first.
-fn meet(packets: &[Packet], clock: impl Fn(i64) -> i64) -> Met {
-    let mut meeting = Meeting::default();
+fn meet(packets: &[Packet], clock: impl Fn(i64) -> i64) -> MatchedCaptures {
+    let mut meeting = CaptureMatcher::default();
     let at_each: [Vec<(i64, Vec<u8>)>; 2] = [0, 1].map(|point| {
         let mut seen: Vec<(i64, Vec<u8>)> = (0_u16..)
             .zip(packets)
@@ -88,7 +88,7 @@ fn what_is_whole_here_and_in_fragments_there_passed_with_its_last_byte() {
         (1_400, 4_000, [3, 1]),
         (1_400, 640, [3, 5]),
     ] {
-        let mut meeting = Meeting::default();
+        let mut meeting = CaptureMatcher::default();
         for (at, bytes) in fragmented(here, [0, 40_000_000]) {
             meeting.here(
                 at,
@@ -118,7 +118,7 @@ fn what_is_whole_here_and_in_fragments_there_passed_with_its_last_byte() {
 
 #[test]
 fn what_is_in_the_same_fragments_in_both_captures_is_known_by_these() {
-    let mut meeting = Meeting::default();
+    let mut meeting = CaptureMatcher::default();
     for (at, bytes) in fragmented(1_400, [0, 40_000_000]) {
         meeting.here(
             at,
@@ -169,7 +169,7 @@ fn packets_of_both_captures_are_matched_and_their_ways_told_apart_under_any_offs
 fn packets_that_are_alike_are_left_out_and_told() {
     let bytes = [datagram(1, 1, 2), datagram(2, 2, 1), datagram(3, 1, 2)];
     let seen = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
-    let mut meeting = Meeting::default();
+    let mut meeting = CaptureMatcher::default();
     for (at, which) in [(0, 0), (100, 1), (200, 2), (SECOND, 2)] {
         meeting.here(at, &seen(which));
     }
@@ -186,7 +186,7 @@ fn packets_that_are_alike_are_left_out_and_told() {
 fn what_is_alike_within_captures_that_share_nothing_is_in_neither_of_them_and_the_other() {
     let bytes = [datagram(1, 1, 2), datagram(2, 3, 4)];
     let seen = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
-    let mut meeting = Meeting::default();
+    let mut meeting = CaptureMatcher::default();
     for at in [0, SECOND] {
         meeting.here(at, &seen(0));
         meeting.there(at, &seen(1));
@@ -209,7 +209,7 @@ fn of_what_a_mirror_shows_twice_the_first_counts_whichever_capture_has_it() {
         (&twice[..], &appended[..]),
         (&appended[..], &twice[..]),
     ] {
-        let mut meeting = Meeting::default();
+        let mut meeting = CaptureMatcher::default();
         for (at, which) in here {
             meeting.here(*at, &seen(*which));
         }

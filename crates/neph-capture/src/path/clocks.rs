@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::{Direction, Followed, Met};
+use crate::{Direction, Followed, MatchedCaptures};
 
 use super::offsets::Offsets;
 use super::point::Point;
@@ -80,7 +80,7 @@ pub fn clocks(
 
 /// Message where a segment cannot have one clock: packets of one direction arrive before they depart, those
 /// of the other do not. If both did, the order of the points would be wrong.
-fn not_one_clock((name, other): (&String, &String), met: &Met) -> Option<String> {
+fn not_one_clock((name, other): (&String, &String), met: &MatchedCaptures) -> Option<String> {
     let early = |of: Direction| {
         let directions = met.crossings.iter().filter(move |one| one.direction == of);
         directions.map(move |one| match of {
@@ -111,7 +111,7 @@ fn not_one_clock((name, other): (&String, &String), met: &Met) -> Option<String>
 }
 
 /// Message where both points have the same kernel timestamp for each packet of a direction.
-fn one_stamp((name, other): (&String, &String), met: &Met) -> Option<String> {
+fn one_stamp((name, other): (&String, &String), met: &MatchedCaptures) -> Option<String> {
     let is_one = |direction: Direction| {
         let mut of = met
             .crossings
@@ -146,7 +146,7 @@ fn one_direction(points: &[Point], followed: &Followed) -> Vec<String> {
 }
 
 /// Why no packet is at both points of a segment, as far as known, and a remedy.
-fn unmet(points: &[Point], segment: usize, met: &Met) -> String {
+fn unmet(points: &[Point], segment: usize, met: &MatchedCaptures) -> String {
     let names: Vec<&str> = points.iter().map(|point| point.name.as_str()).collect();
     let (name, other) = (names[segment], names[segment + 1]);
     let cut = refuse_cut([(Path::new(name), &met.here), (Path::new(other), &met.there)]);

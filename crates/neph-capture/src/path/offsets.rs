@@ -4,7 +4,7 @@
 //! Owns the moments of the fits and the offset between two of them. Fits are at least 1 s apart, as one takes
 //! 1.5 to 3 ms of CPU with 20,000 packets each way within its horizon. Does not own the fit (neph-stats).
 
-use crate::Met;
+use crate::MatchedCaptures;
 use neph_model::{ClockOffset, Span};
 use neph_stats::{
     ClockCourse, ClockCut, ClockFit, ClockNature, ClockStep, StatsError, clock_course_between,
@@ -57,7 +57,11 @@ impl Offsets {
     ///
     /// # Errors
     /// Those of [`clock_course_between`].
-    pub fn fitted(met: &Met, read: ReadOffsets, nature: ClockNature) -> Result<Self, StatsError> {
+    pub fn fitted(
+        met: &MatchedCaptures,
+        read: ReadOffsets,
+        nature: ClockNature,
+    ) -> Result<Self, StatsError> {
         let kept = kept(met, nature);
         let limits = kept.limits();
         if limits.at_most.is_empty() || limits.at_least.is_empty() {

@@ -5,7 +5,7 @@ use neph_model::{Span, Wall};
 use super::awaiting::Awaiting;
 use super::half::{Sender, Turn};
 use super::late::Verdict;
-use super::marks::{Mark, Roughly};
+use super::marks::{CoarseTime, Mark};
 use super::{Event, Passing, Segment, Side, Sink};
 use crate::sample::{Answer, Method, Sample};
 use crate::sequence::Serial;
@@ -143,7 +143,7 @@ struct Answered {
     /// segment).
     forced: bool,
     /// When its sender had sent anything before it.
-    received_at: Roughly,
+    received_at: CoarseTime,
 }
 
 impl Answered {
@@ -151,7 +151,7 @@ impl Answered {
         at: Wall,
         segment: &Segment,
         ack: Serial,
-        received_at: Roughly,
+        received_at: CoarseTime,
         receiver: &Sender,
     ) -> Self {
         let new = receiver

@@ -25,7 +25,7 @@ const NONE: u32 = u32::MAX;
 
 /// Floor of the round trips to one side, in nanoseconds; longer ones count as 4 s.
 #[derive(Debug, Clone)]
-pub(super) struct Floor {
+pub(super) struct RttFloor {
     /// The shortest of the path, in the current stretch and in the one before.
     now: u32,
     before: u32,
@@ -39,7 +39,7 @@ pub(super) struct Floor {
     is_prompt_after_idle: bool,
 }
 
-impl Default for Floor {
+impl Default for RttFloor {
     fn default() -> Self {
         Self {
             now: NONE,
@@ -56,7 +56,7 @@ fn short(nanos: i64) -> u32 {
     u32::try_from(nanos).unwrap_or(NONE).min(NONE - 1)
 }
 
-impl Floor {
+impl RttFloor {
     /// The shortest round trip of the last 10 to 20 s, or of the latest such stretch.
     #[inline]
     pub(super) fn get(&self) -> Option<i64> {
@@ -136,7 +136,7 @@ mod tests {
 
     /// How many of these round trips in milliseconds, one each 500 ms, were delayed.
     fn held(trips: impl IntoIterator<Item = i64>) -> usize {
-        let mut floor = Floor::default();
+        let mut floor = RttFloor::default();
         let mut held = 0;
         for (n, trip) in (0..).zip(trips) {
             let nanos = trip * MILLISECOND;
@@ -172,23 +172,23 @@ mod tests {
 
     #[test]
     fn who_sent_something_meanwhile_held_nothing_back() {
-        let mut floor = Floor::default();
+        let mut floor = RttFloor::default();
         floor.path(at(0), 10 * MILLISECOND);
         assert!(!floor.is_held_back(at(500), 51 * MILLISECOND, Some(20 * MILLISECOND)));
-        let mut floor = Floor::default();
+        let mut floor = RttFloor::default();
         floor.path(at(0), 10 * MILLISECOND);
         assert!(floor.is_held_back(at(500), 51 * MILLISECOND, Some(41 * MILLISECOND)));
     }
 
     #[test]
     fn who_acknowledges_at_once_after_a_pause_held_nothing_back_after_the_next() {
-        let mut floor = Floor::default();
+        let mut floor = RttFloor::default();
         let pause = Some(500 * MILLISECOND);
         assert!(!floor.is_held_back(at(0), 10 * MILLISECOND, pause));
         floor.path(at(0), 10 * MILLISECOND);
         assert!(!floor.is_held_back(at(500), 50 * MILLISECOND, pause));
         // A side that never did may delay each time.
-        let mut floor = Floor::default();
+        let mut floor = RttFloor::default();
         floor.path(at(0), 10 * MILLISECOND);
         assert!(floor.is_held_back(at(500), 50 * MILLISECOND, pause));
     }

@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use neph_model::Wall;
 
 use super::awaiting::{Awaited, Awaiting};
-use super::floor::Floor;
+use super::floor::RttFloor;
 use super::late::Lates;
-use super::marks::{Mark, Marks, Nanos, Roughly};
+use super::marks::{CoarseTime, Mark, Marks, Nanos};
 use super::waiting::Waiting;
 use super::{Event, Room, Segment};
 use crate::ahead::fetch;
@@ -25,9 +25,9 @@ pub(super) struct Sender {
     /// Its segments that passed later than their numbers show.
     pub(super) late: Lates,
     /// Round trips to the other side.
-    pub(super) floor: Floor,
+    pub(super) floor: RttFloor,
     /// When its last segment passed.
-    pub(super) received_at: Roughly,
+    pub(super) received_at: CoarseTime,
     /// The window of its last acknowledgement, and how often it repeated that acknowledgement.
     pub(super) window: Option<u16>,
     pub(super) repeated: u32,

@@ -110,9 +110,9 @@ impl Nanos {
 
 /// A time in units of 2^20 ns (about 1 ms), which wraps after 52 days. 0 if there is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Roughly(u32);
+pub(super) struct CoarseTime(u32);
 
-impl Roughly {
+impl CoarseTime {
     pub(super) fn at(at: Wall) -> Self {
         let ticks = u32::try_from((at.unix_nanos() >> 20) & 0xffff_ffff);
         Self(ticks.unwrap_or(0).max(1))

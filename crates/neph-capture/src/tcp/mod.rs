@@ -26,7 +26,7 @@ use crate::sample::{Half, Sample};
 use crate::sequence::Serial;
 pub use event::Event;
 use half::Sender;
-use marks::{Mark, Roughly};
+use marks::{CoarseTime, Mark};
 pub use room::Room;
 pub use segment::Segment;
 
@@ -125,7 +125,7 @@ impl Connection {
         }
         let placed = order::look(at, side, segment, (&mut *sender, &mut *receiver), sink);
         answer::take_turns(passing, placed, sender, receiver, sink);
-        sender.received_at = Roughly::at(at);
+        sender.received_at = CoarseTime::at(at);
         if segment.is_fin() || segment.is_reset() {
             sender.marks.end();
         }

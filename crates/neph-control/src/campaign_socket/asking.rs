@@ -14,7 +14,7 @@ use neph_sys::clock::{self, RawNanos};
 
 use super::frames::{read_block, read_frame, write_block, write_frame};
 use super::{
-    ANSWER, AgentsThere, CampaignSocketError, ControllerPlace, READY, REFUSED, STUCK,
+    ANSWER, CampaignSocketError, ControllerAgents, ControllerPlace, READY, REFUSED, STUCK,
     SocketRequest, socket_path,
 };
 use crate::bus::drain;
@@ -188,7 +188,7 @@ pub fn agent_details(
 ///
 /// # Errors
 /// No controller runs there, or it does not answer.
-pub fn agents_at(place: &ControllerPlace) -> Result<AgentsThere, CampaignSocketError> {
+pub fn agents_at(place: &ControllerPlace) -> Result<ControllerAgents, CampaignSocketError> {
     let mut asked = ask(place, &SocketRequest::Agents)?;
     let text = read_block(&mut asked.stream).map_err(|_| place.silent())?;
     serde_json::from_slice(&text).map_err(|_| place.silent())

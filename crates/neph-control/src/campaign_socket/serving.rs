@@ -12,7 +12,7 @@ use neph_model::{AgentName, Span};
 use neph_sys::clock;
 
 use super::frames::{read_block, read_frame, write_block, write_frame};
-use super::{ANSWER, AgentsThere, READY, REFUSED, STUCK, SocketRequest};
+use super::{ANSWER, ControllerAgents, READY, REFUSED, STUCK, SocketRequest};
 use crate::dispatcher::latest;
 use crate::hub::{Hub, HubBus};
 use crate::now::now;
@@ -116,7 +116,7 @@ pub(crate) fn answer(
             write_block(&mut stream, &text)
         }
         SocketRequest::Agents => {
-            let there = AgentsThere {
+            let there = ControllerAgents {
                 enrolled: service.registry.agents().map_err(io::Error::other)?,
                 connected: hub.presence(),
                 gone: hub.gone_agents(),

@@ -36,7 +36,7 @@ pub(crate) struct Bridge {
 }
 
 /// A connected agent.
-struct Present {
+struct NatsAgent {
     /// Its connection in the hub.
     number: u64,
     received: RawNanos,
@@ -47,7 +47,7 @@ struct Carrier {
     client: Client,
     registry: Arc<Registry>,
     hub: Arc<Hub>,
-    present: BTreeMap<AgentName, Present>,
+    present: BTreeMap<AgentName, NatsAgent>,
     /// Agents that must greet before they are served.
     refused: BTreeSet<AgentName>,
 }
@@ -161,11 +161,11 @@ impl Carrier {
     }
 
     /// Adds the agent to the hub if needed.
-    fn greet(&mut self, agent: &AgentName) -> &mut Present {
+    fn greet(&mut self, agent: &AgentName) -> &mut NatsAgent {
         if !self.is_present(agent) {
             let (number, queue) = self.hub.connected(agent, now());
             let forwards = tokio::spawn(forward(self.client.clone(), agent.clone(), queue));
-            let present = Present {
+            let present = NatsAgent {
                 number,
                 received: clock::raw(),
                 forwards,
@@ -186,7 +186,7 @@ impl Carrier {
 
     fn look(&mut self) {
         let now = clock::raw();
-        let is_gone = |(agent, one): &(&AgentName, &Present)| {
+        let is_gone = |(agent, one): &(&AgentName, &NatsAgent)| {
             now.0 - one.received.0 > SILENT || !self.registry.is_enrolled(agent)
         };
         let gone: Vec<_> = self

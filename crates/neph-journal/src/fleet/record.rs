@@ -2,7 +2,7 @@
 //! a bit.
 
 use neph_model::{
-    AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, ReadBy, Slot, Span, SynAnswer,
+    FleetMessage, FleetOutcome, FleetReply, Instant, PeerReport, ReadBy, Slot, Span, SynAnswer,
 };
 
 use crate::bytes::Bytes;
@@ -90,7 +90,7 @@ fn reply(flags: u8, rest: &mut Bytes<'_>) -> Option<FleetReply> {
     let residence = Span::from_nanos(rest.i64()?);
     let count = rest.u32()?;
     let [peer_ttl, ttl, copies] = rest.take()?;
-    let peer = AtPeer {
+    let peer = PeerReport {
         rx,
         residence,
         count: has(PEER_COUNT).then_some(count),

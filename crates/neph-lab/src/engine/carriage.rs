@@ -18,7 +18,7 @@ use crate::waiting::{Slot, Waiting};
 
 /// The packets of one link.
 #[derive(Debug)]
-pub(super) struct Carriage {
+pub(super) struct LinkPackets {
     gates: [Gate; 2],
     waiting: Waiting,
     /// The storage of the packets in each gate's queue, in its order; `None` for a packet that found no
@@ -30,7 +30,7 @@ pub(super) struct Carriage {
     cue: Option<Moment>,
 }
 
-impl Carriage {
+impl LinkPackets {
     pub(super) fn new(
         gates: [Gate; 2],
         counters: Arc<LinkCounters>,

@@ -2,19 +2,19 @@ use std::num::NonZeroU32;
 
 use super::*;
 use crate::gate::{Shape, Treatment};
-use crate::truth::{Scribe, TruthFile};
+use crate::truth::{TruthFile, TruthThread};
 
 #[test]
 fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("x.truth");
-    let scribe = Scribe::start().expect("a thread");
+    let scribe = TruthThread::start().expect("a thread");
     let (recorder, writer) = scribe
         .open(&path, "x", NonZeroU32::MIN)
         .expect("a new file");
     let gates = [(); 2].map(|()| Gate::new(Shape::default(), 1));
     let counters = Arc::new(LinkCounters::default());
-    let mut carriage = Carriage::new(gates, Arc::clone(&counters), Some(recorder));
+    let mut carriage = LinkPackets::new(gates, Arc::clone(&counters), Some(recorder));
     let passing = Some(Passing {
         direction: 1,
         length: 60,

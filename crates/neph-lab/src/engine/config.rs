@@ -10,7 +10,7 @@ use neph_sys::ring::{BLOCK_BYTES, RingError};
 
 use crate::cue::Cue;
 use crate::gate::{Change, Shape};
-use crate::truth::Scribe;
+use crate::truth::TruthThread;
 
 /// Configuration of an engine.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub struct TruthConfig {
     /// One in this many packets is recorded; 1 for all.
     pub every: NonZeroU32,
     /// The writer, which engines of one lab share.
-    pub scribe: Scribe,
+    pub scribe: TruthThread,
 }
 
 /// An engine that could not start or continue.

@@ -27,7 +27,7 @@ const SAVINGS: i64 = 2_000_000;
 
 /// The estimate of an engine, and its budget for spinning.
 #[derive(Clone, Debug)]
-pub(super) struct Lead {
+pub(super) struct SpinBudget {
     longest: Span,
     /// A quantile of the lateness of wake-ups: nanoseconds.
     late: i64,
@@ -36,7 +36,7 @@ pub(super) struct Lead {
     savings: i64,
 }
 
-impl Lead {
+impl SpinBudget {
     /// An estimate of at most `longest`; zero: no lead.
     pub(super) fn at_most(longest: Span) -> Self {
         Self {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn it_settles_where_nine_of_ten_wake_ups_are_in_time() {
-        let mut lead = Lead::at_most(Span::from_micros(150));
+        let mut lead = SpinBudget::at_most(Span::from_micros(150));
         // Lateness from 0 to 99 us, uniform in a mixed order; occasionally 10 ms.
         for number in 0..20_000_i64 {
             let late = if number % 500 == 0 {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_dozen_wake_ups_tell_a_slow_machine() {
-        let mut lead = Lead::at_most(Span::from_micros(150));
+        let mut lead = SpinBudget::at_most(Span::from_micros(150));
         for number in 0..12_i64 {
             lead.woke(Span::from_micros(90 + number * 7 % 10));
         }
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_punctual_machine_needs_next_to_none_and_a_slow_one_no_more_than_allowed() {
-        let mut lead = Lead::at_most(Span::from_micros(100));
+        let mut lead = SpinBudget::at_most(Span::from_micros(100));
         for _ in 0..5_000 {
             lead.woke(Span::from_micros(1));
         }
@@ -128,12 +128,12 @@ mod tests {
             lead.woke(Span::from_micros(400));
         }
         assert_eq!(lead.now(), Span::from_micros(100));
-        assert_eq!(Lead::at_most(Span::ZERO).now(), Span::ZERO);
+        assert_eq!(SpinBudget::at_most(Span::ZERO).now(), Span::ZERO);
     }
 
     #[test]
     fn what_is_spun_must_have_been_slept() {
-        let mut lead = Lead::at_most(Span::from_micros(100));
+        let mut lead = SpinBudget::at_most(Span::from_micros(100));
         lead.spun(Span::from_millis(3));
         assert_eq!(lead.now(), Span::ZERO, "nothing is left");
         lead.slept(Span::from_millis(2));

@@ -76,14 +76,14 @@ impl GilbertElliott {
 
 /// The state of a direction in its model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Weather {
+pub(super) enum LossState {
     #[default]
     Unknown,
     Good,
     Bad,
 }
 
-impl Weather {
+impl LossState {
     /// Why the next packet is lost, if it is.
     pub(super) fn next(&mut self, loss: &Loss, random: &mut Random) -> Option<Cause> {
         match loss {
@@ -129,7 +129,7 @@ mod tests {
 
     /// The share of losses of `packets`, and the mean length of bursts.
     fn long_run(model: GilbertElliott, packets: u32) -> (f64, f64) {
-        let (mut random, mut weather) = (Random::new(11), Weather::default());
+        let (mut random, mut weather) = (Random::new(11), LossState::default());
         let (mut lost, mut rows, mut before) = (0_u32, 0_u32, false);
         for _ in 0..packets {
             let now = weather.next(&Loss::GilbertElliott(model), &mut random);

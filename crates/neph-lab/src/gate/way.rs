@@ -2,7 +2,7 @@
 
 use neph_model::Span;
 
-use super::loss::Weather;
+use super::loss::LossState;
 use super::outcome::{Departure, PacketOutcome, Treatment};
 use super::random::Random;
 use super::shape::Wire;
@@ -15,7 +15,7 @@ pub(super) struct Way {
     number: u8,
     pub(super) wire: Wire,
     last_due: Moment,
-    weather: Weather,
+    weather: LossState,
     /// Entries taken from a trace.
     taken: usize,
 }
@@ -27,7 +27,7 @@ impl Way {
             number,
             wire,
             last_due: Moment::DAWN,
-            weather: Weather::default(),
+            weather: LossState::default(),
             taken: 0,
         }
     }

@@ -16,7 +16,7 @@ fn site(features: &str) -> Site {
 
 #[test]
 fn version_one_has_a_mount_for_each_controller() {
-    let homes = Homes::of(V1, |_| "hugetlb".to_owned());
+    let homes = CgroupMounts::of(V1, |_| "hugetlb".to_owned());
     let groups = homes.groups_of("neph-x-a", &site("cpu_share = \"50%\", cpus = [0, 2]"));
     let groups = groups.expect("both are mounted");
     let folders: Vec<_> = groups
@@ -40,7 +40,7 @@ fn version_one_has_a_mount_for_each_controller() {
 
 #[test]
 fn version_two_has_one_group_for_both_and_a_small_share_a_longer_period() {
-    let homes = Homes::of(V2, |_| "cpuset cpu io memory".to_owned());
+    let homes = CgroupMounts::of(V2, |_| "cpuset cpu io memory".to_owned());
     let groups = homes.groups_of("neph-x-a", &site("cpu_share = \"2%\", cpus = [1]"));
     let groups = groups.expect("both are there");
     assert_eq!(groups.len(), 1);
@@ -53,7 +53,7 @@ fn version_two_has_one_group_for_both_and_a_small_share_a_longer_period() {
 
 #[test]
 fn a_machine_without_the_controller_says_so_and_who_asks_for_nothing_gets_it() {
-    let homes = Homes::of("", |_| String::new());
+    let homes = CgroupMounts::of("", |_| String::new());
     let error = homes
         .groups_of("x", &site("cpu_share = \"50%\""))
         .expect_err("nowhere");

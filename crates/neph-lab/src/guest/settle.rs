@@ -15,7 +15,7 @@ use crate::topology::fixture::Trial;
 
 /// Guests that are namespaces, because this host cannot run them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StandIn {
+pub struct FallbackGuests {
     /// The name of their table.
     pub guests: String,
     /// Their sites.
@@ -24,7 +24,7 @@ pub struct StandIn {
     pub why: String,
 }
 
-impl fmt::Display for StandIn {
+impl fmt::Display for FallbackGuests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { guests, sites, why } = self;
         let sites = sites.join(", ");
@@ -43,7 +43,7 @@ impl fmt::Display for StandIn {
 pub(crate) fn settle(
     topology: &Topology,
     folder: Option<&Path>,
-) -> Result<(Topology, Vec<StandIn>), LabError> {
+) -> Result<(Topology, Vec<FallbackGuests>), LabError> {
     let mut settled = topology.clone();
     let mut stand_ins = Vec::new();
     // Tables with equal needs are tried once.
@@ -71,7 +71,7 @@ pub(crate) fn settle(
         })?;
         let sites = instead.pods().into_iter();
         let sites = sites.map(|site| topology.sites[site].name.clone());
-        stand_ins.push(StandIn {
+        stand_ins.push(FallbackGuests {
             guests: name,
             sites: sites.collect(),
             why,

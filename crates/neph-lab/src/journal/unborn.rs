@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{ROOT, began, folder};
 
 /// A lab's folder under a name that no lab has, gone unless it becomes one.
-pub(super) struct Unborn(pub(super) PathBuf);
+pub(super) struct NewLabFolder(pub(super) PathBuf);
 
-impl Unborn {
+impl NewLabFolder {
     pub(super) fn make() -> io::Result<Self> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let (own, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
@@ -28,7 +28,7 @@ impl Unborn {
     }
 }
 
-impl Drop for Unborn {
+impl Drop for NewLabFolder {
     fn drop(&mut self) {
         // Not there any more where it became a lab.
         let _ = fs::remove_dir_all(&self.0);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use neph_sys::netns::{self, NetNs};
 
 use super::unborn::clear_unborn;
-use super::{Acquired, DOOMED, FILE, Story, Whose, folder, is_current, parse};
+use super::{Acquired, DOOMED, FILE, JournalContent, Whose, folder, is_current, parse};
 use crate::{group, program, sweep};
 
 /// Undoes all that `lab` acquired, in reverse order, and removes its journal. No lab is no error. Continues
@@ -72,7 +72,7 @@ fn lock(file: &File, lab: &str) -> io::Result<()> {
 }
 
 /// The current content of the journal.
-fn read(file: &File) -> io::Result<Story> {
+fn read(file: &File) -> io::Result<JournalContent> {
     let mut bytes = Vec::new();
     let mut file = file;
     file.seek(SeekFrom::Start(0))?;

@@ -9,7 +9,7 @@ use crate::cue::Cue;
 use crate::engine::{EngineConfig, TruthConfig};
 use crate::links::LinkKind;
 use crate::topology::Topology;
-use crate::truth::Scribe;
+use crate::truth::TruthThread;
 
 /// Bytes that all receive rings of a lab share, and what none is smaller than: a block, 512 frames.
 const RING_BUDGET: usize = 128 << 20;
@@ -23,7 +23,7 @@ pub(super) struct Engines<'a> {
     /// The moment that they count from.
     pub(super) cue: &'a Arc<Cue>,
     /// Who writes their records.
-    pub(super) scribe: Option<&'a Scribe>,
+    pub(super) scribe: Option<&'a TruthThread>,
 }
 
 impl Engines<'_> {

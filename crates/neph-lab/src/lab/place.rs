@@ -4,7 +4,7 @@ use neph_sys::netns::NetNs;
 use neph_sys::place::Place;
 
 use super::{LabError, check_name, namespace_name};
-use crate::group::Homes;
+use crate::group::CgroupMounts;
 
 /// The place at `site` of the lab called `lab`, which another process may have started.
 pub(super) fn of(lab: &str, site: &str) -> Result<Place, LabError> {
@@ -14,6 +14,6 @@ pub(super) fn of(lab: &str, site: &str) -> Result<Place, LabError> {
         lab: lab.to_owned(),
         site: site.to_owned(),
     })?;
-    let groups = Homes::here().existing(&name);
+    let groups = CgroupMounts::here().existing(&name);
     Ok(Place::named(name).within(groups))
 }

@@ -25,7 +25,7 @@ use super::working::Working;
 use crate::cue::Cue;
 use crate::gate::{Moment, Turn};
 use crate::plan::Plan;
-use crate::truth::{Record, Recorder, Scribe, TruthWriter};
+use crate::truth::{Record, Recorder, TruthThread, TruthWriter};
 use routers::{Held, Routers};
 
 /// Longest sleep of the thread: it notices a new cue after this.
@@ -114,7 +114,7 @@ impl Rerouting {
     pub(super) fn start(
         plan: &Plan<'_>,
         cue: Arc<Cue>,
-        record: Option<(&Path, &Scribe)>,
+        record: Option<(&Path, &TruthThread)>,
     ) -> Result<Option<Self>, LabError> {
         if plan.topology.reroutes.is_empty() {
             return Ok(None);

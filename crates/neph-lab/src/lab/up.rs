@@ -21,14 +21,14 @@ use super::traffic::Flowing;
 use super::tunnelling::Tunnelling;
 use super::wake::Waker;
 use super::{Lab, LabError, Recording, UpOptions, exists, namespace_name};
-use crate::group::{self, Homes};
+use crate::group::{self, CgroupMounts};
 use crate::guest;
 use crate::journal::{self, Acquired, Journal, Witness};
 use crate::plan::{self, Operation, Plan, Program, Step};
 use crate::program;
 use crate::settings;
 use crate::topology::{Site, Topology};
-use crate::truth::Scribe;
+use crate::truth::TruthThread;
 
 /// The lab's own namespace, which has the links; no site can have this name.
 pub(super) const WIRE: &str = "wire";
@@ -170,7 +170,7 @@ pub(super) fn steps(topology: &Topology, options: &UpOptions) -> Result<Vec<Step
     let topology = &settled.unwrap_or_else(|_| topology.clone());
     let plan = plan_of(topology, &options.name);
     let record = options.truth.as_ref().map(|truth| truth.folder.as_path());
-    let homes = Homes::here();
+    let homes = CgroupMounts::here();
     let mut steps = guest::trial_steps(topology, &plan.wire);
     steps.extend(plan.wire_steps());
     for (index, site) in topology.sites.iter().enumerate() {
@@ -192,7 +192,7 @@ fn make_groups(
     lab: &Lab,
     journal: &Journal,
 ) -> Result<(), LabError> {
-    for group in Homes::here().groups_of(namespace.name(), site)? {
+    for group in CgroupMounts::here().groups_of(namespace.name(), site)? {
         note(journal, &lab.name, &Acquired::Group(group.folder.clone()))?;
         group.make(&site.name)?;
     }
@@ -338,8 +338,8 @@ fn switch_offloads_off(plan: &Plan<'_>) -> Result<(), LabError> {
     Ok(())
 }
 
-fn start_scribe(requested: &Recording) -> Result<Scribe, LabError> {
-    Scribe::start().map_err(|source| LabError::File {
+fn start_scribe(requested: &Recording) -> Result<TruthThread, LabError> {
+    TruthThread::start().map_err(|source| LabError::File {
         file: requested.folder.clone(),
         source,
     })

@@ -5,7 +5,7 @@ use std::net::SocketAddrV4;
 
 use neph_text::{Fault, Fields, Port};
 
-use super::pods::{self, Pod, Pods, Weave};
+use super::pods::{self, Pod, PodNetwork, Pods};
 use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
 
 #[derive(Debug)]
@@ -60,7 +60,7 @@ fn publish(mut table: Fields<'_>, nodes: Nodes<'_>, pods: &[Pod]) -> Option<Publ
     })
 }
 
-impl Weave for Engine {
+impl PodNetwork for Engine {
     fn weave(&self, pods: Pods<'_>) -> Built {
         let mut operations = pods.by_bridge(pods.underlay_mtu());
         for host in pods.hosts() {

@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 use neph_model::Span;
 use neph_text::Fields;
 
-use super::pods::{self, Pod, Pods, Weave};
+use super::pods::{self, Pod, PodNetwork, Pods};
 use super::proxy::path;
 use crate::plan::Operation;
 use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
@@ -48,7 +48,7 @@ impl FixtureKind for Docker {
     }
 }
 
-impl Weave for Swarm {
+impl PodNetwork for Swarm {
     fn weave(&self, pods: Pods<'_>) -> Built {
         let ground = &pods.ground;
         let hosts = pods.hosts();

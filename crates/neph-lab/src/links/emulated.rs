@@ -1,7 +1,7 @@
 //! The link that Nephoscope carries itself: a veth pair for each end, whose far sides lie in the
 //! lab's wire namespace, with an [`crate::Engine`] between them.
 
-use super::{Laying, LinkKind, mac};
+use super::{LinkKind, LinkPlacement, mac};
 use crate::plan::Operation;
 use crate::topology::Link;
 
@@ -13,7 +13,7 @@ impl LinkKind for Emulated {
         "emulated"
     }
 
-    fn lay(&self, laying: &Laying<'_>) -> Vec<Operation> {
+    fn lay(&self, laying: &LinkPlacement<'_>) -> Vec<Operation> {
         let ends = wire_ends(laying.number);
         let mut operations = Vec::new();
         for (end, (wire_end, site)) in (0..).zip(ends.iter().zip(laying.sites)) {

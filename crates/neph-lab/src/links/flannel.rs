@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 use neph_model::Span;
 use neph_text::{Fault, Fields, choice};
 
-use super::pods::{self, Pod, Pods, Weave};
+use super::pods::{self, Pod, PodNetwork, Pods};
 use super::proxy::path;
 use crate::plan::Operation;
 use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
@@ -151,7 +151,7 @@ fn many_links(backend: Backend, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault>
     Some(Fault::new(what, remedy))
 }
 
-impl Weave for Leases {
+impl PodNetwork for Leases {
     fn weave(&self, pods: Pods<'_>) -> Built {
         let mtu = pods.underlay_mtu() - self.backend.overhead();
         let mut operations = pods.by_bridge(mtu);

@@ -3,7 +3,7 @@
 
 use neph_text::{Fault, Fields};
 
-use super::pods::{self, Pod, Pods, Weave, pod_mac};
+use super::pods::{self, Pod, PodNetwork, Pods, pod_mac};
 use crate::plan::Operation;
 use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
 use crate::topology::{Link, Topology};
@@ -58,7 +58,7 @@ fn is_on(sites: &[crate::topology::Site], link: &Link, host: usize, on: &str) ->
     link.name == on || (sites[far].is_switch() && sites[far].name == on)
 }
 
-impl Weave for Shared {
+impl PodNetwork for Shared {
     fn weave(&self, pods: Pods<'_>) -> Built {
         let mut operations = Vec::new();
         for pod in pods.pods {

@@ -4,7 +4,7 @@
 
 use neph_model::Span;
 
-use super::{Laying, LinkKind, mac};
+use super::{LinkKind, LinkPlacement, mac};
 use crate::gate::{Discipline, FULL_FRAME, Jitter, Loss, QueueLimit, Shape, Share, Wire};
 use crate::plan::Operation;
 use crate::topology::Link;
@@ -20,7 +20,7 @@ impl LinkKind for Netem {
         "netem"
     }
 
-    fn lay(&self, laying: &Laying<'_>) -> Vec<Operation> {
+    fn lay(&self, laying: &LinkPlacement<'_>) -> Vec<Operation> {
         let (number, name, [a, b]) = (laying.number, &laying.link.name, laying.sites);
         let (mac_a, mac_b) = (mac(number, 0), mac(number, 1));
         let line = format!(

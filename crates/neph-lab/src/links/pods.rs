@@ -26,7 +26,7 @@ pub(super) struct Pod {
 }
 
 /// What a kind of overlay creates for its pods.
-pub(super) trait Weave: Debug + Send + Sync + 'static {
+pub(super) trait PodNetwork: Debug + Send + Sync + 'static {
     /// How it is built, as in [`Build::build`].
     fn weave(&self, pods: Pods<'_>) -> Built;
 }
@@ -38,7 +38,7 @@ struct Overlay<K> {
     kind: K,
 }
 
-impl<K: Weave> Build for Overlay<K> {
+impl<K: PodNetwork> Build for Overlay<K> {
     fn pods(&self) -> Vec<usize> {
         self.pods.iter().map(|pod| pod.site).collect()
     }
@@ -52,7 +52,7 @@ impl<K: Weave> Build for Overlay<K> {
 }
 
 /// An overlay of this kind; `None` without pods.
-pub(super) fn overlay(pods: Option<Vec<Pod>>, kind: impl Weave) -> Option<Box<dyn Build>> {
+pub(super) fn overlay(pods: Option<Vec<Pod>>, kind: impl PodNetwork) -> Option<Box<dyn Build>> {
     let pods = pods?;
     Some(Box::new(Overlay { pods, kind }))
 }

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use neph_model::Span;
 use neph_text::Fields;
 
-use super::pods::{self, Pods, Weave};
+use super::pods::{self, PodNetwork, Pods};
 use crate::plan::Operation;
 use crate::segment;
 use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
@@ -34,7 +34,7 @@ impl FixtureKind for Routed {
     }
 }
 
-impl Weave for Routed {
+impl PodNetwork for Routed {
     fn weave(&self, pods: Pods<'_>) -> Built {
         let ground = &pods.ground;
         let mut operations = pods.by_bridge(pods.underlay_mtu());

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use neph_text::Fields;
 
-use super::pods::{self, Pods, Weave};
+use super::pods::{self, PodNetwork, Pods};
 use crate::plan::Operation;
 use crate::topology::Prefix;
 use crate::topology::fixture::{Build, Built, FixtureKind, Nodes, TunnelEnd};
@@ -36,7 +36,7 @@ impl FixtureKind for UserSpace {
     }
 }
 
-impl Weave for Mesh {
+impl PodNetwork for Mesh {
     fn weave(&self, pods: Pods<'_>) -> Built {
         let mtu = pods.underlay_mtu() - OVERHEAD;
         let mut built = Built::of(pods.by_bridge(mtu));

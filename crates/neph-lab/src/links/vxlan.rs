@@ -4,7 +4,7 @@
 
 use neph_text::Fields;
 
-use super::pods::{self, Pods, Weave, host_mac};
+use super::pods::{self, PodNetwork, Pods, host_mac};
 use crate::plan::Operation;
 use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
 
@@ -33,7 +33,7 @@ impl FixtureKind for Vxlan {
     }
 }
 
-impl Weave for Mesh {
+impl PodNetwork for Mesh {
     fn weave(&self, pods: Pods<'_>) -> Built {
         let mtu = pods.underlay_mtu() - OVERHEAD;
         let mut operations = pods.by_bridge(mtu);

@@ -49,7 +49,7 @@ fn read(path: &Path) -> Vec<Record> {
 fn what_was_written_is_read_and_a_cut_record_ends_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("uplink.truth");
-    let scribe = Scribe::start().expect("a thread");
+    let scribe = TruthThread::start().expect("a thread");
     let (recorder, writer) = scribe.open(&path, "uplink", every(3)).expect("a file");
     let written: Vec<Record> = (0..4)
         .map(packet)
@@ -84,7 +84,7 @@ fn what_was_written_is_read_and_a_cut_record_ends_it() {
 #[test]
 fn one_writer_keeps_the_records_of_links_apart() {
     let folder = tempfile::tempdir().expect("a folder");
-    let scribe = Scribe::start().expect("a thread");
+    let scribe = TruthThread::start().expect("a thread");
     let paths = [0, 1].map(|link| folder.path().join(format!("{link}.truth")));
     let opened = [0, 1].map(|link| scribe.open(&paths[link], "x", every(1)).expect("a file"));
     for number in 0..10 {
@@ -107,7 +107,7 @@ fn one_writer_keeps_the_records_of_links_apart() {
 #[test]
 fn of_packets_that_take_turns_both_directions_are_recorded_and_each_link_records_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
-    let scribe = Scribe::start().expect("a thread");
+    let scribe = TruthThread::start().expect("a thread");
     let links = [0, 1].map(|link| {
         let path = folder.path().join(format!("{link}.truth"));
         scribe.open(&path, "x", every(4)).expect("a file").0

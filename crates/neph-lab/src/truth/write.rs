@@ -31,7 +31,7 @@ const KEPT_BACK: usize = 1 << 16;
 
 /// The writer of all truth files of a lab: a thread that ends when all its users have ended.
 #[derive(Clone, Debug)]
-pub struct Scribe {
+pub struct TruthThread {
     words: SyncSender<Word>,
     opened: Arc<AtomicU32>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct TruthWriter {
     file: u32,
 }
 
-impl Scribe {
+impl TruthThread {
     /// Starts the thread.
     ///
     /// # Errors

@@ -88,7 +88,7 @@ pub struct Check<T> {
 
 /// A path of one direction of a link that was not measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotMet {
+pub struct UnmeasuredPath {
     /// The link's name.
     pub link: String,
     /// The site that sends.
@@ -109,5 +109,5 @@ pub struct Verified {
     /// Each direction and path that was measured completely.
     pub checks: Vec<LinkCheck>,
     /// Paths that no flow of the verification used: they have no flows, or none of UDP.
-    pub not_met: Vec<NotMet>,
+    pub not_met: Vec<UnmeasuredPath>,
 }

@@ -2,7 +2,7 @@
 
 use neph_model::Span;
 
-use super::exchange::Sighting;
+use super::exchange::PacketTimes;
 use super::replay::Asked;
 use super::{DELAY_TOLERANCE, PROBE_BYTES};
 
@@ -54,14 +54,14 @@ impl JitterCheck {
 }
 
 /// Checks the delays of the observed packets.
-pub(super) fn check(small: &[Sighting], course: &Asked<'_>) -> DelayCheck {
+pub(super) fn check(small: &[PacketTimes], course: &Asked<'_>) -> DelayCheck {
     let left: Vec<i64> = small.iter().filter_map(|one| one.left).collect();
     let draws = course.delays(&left, PROBE_BYTES);
     let mut asked = draws.concat();
     asked.sort_unstable();
     let mut measured: Vec<i64> = small
         .iter()
-        .filter_map(Sighting::delay)
+        .filter_map(PacketTimes::delay)
         .map(Span::nanos)
         .collect();
     measured.sort_unstable();
@@ -138,8 +138,8 @@ mod tests {
     use crate::gate::{Jitter, Shape};
 
     /// Packets every 10 ms that took `took`.
-    fn seen(took: impl IntoIterator<Item = i64>) -> Vec<Sighting> {
-        let sighting = |(number, took): (i64, i64)| Sighting {
+    fn seen(took: impl IntoIterator<Item = i64>) -> Vec<PacketTimes> {
+        let sighting = |(number, took): (i64, i64)| PacketTimes {
             left: Some(number * 10_000_000),
             came: Some(number * 10_000_000 + took),
         };
@@ -166,7 +166,7 @@ mod tests {
         );
         assert!(!check(&seen([5_060_000, 5_060_000, 5_000_000]), &asked(&shape)).ok);
         assert!(
-            !check(&[Sighting::default()], &asked(&shape)).ok,
+            !check(&[PacketTimes::default()], &asked(&shape)).ok,
             "nothing came"
         );
     }
@@ -185,11 +185,11 @@ mod tests {
             let left: Vec<i64> = (0..200).map(|number| number * 10_000_000).collect();
             for draw in 100..300 {
                 let came = asked(&shape).replay(&left, PROBE_BYTES, draw);
-                let seen = left.iter().zip(came).map(|(left, came)| Sighting {
+                let seen = left.iter().zip(came).map(|(left, came)| PacketTimes {
                     left: Some(*left),
                     came,
                 });
-                let seen: Vec<Sighting> = seen.collect();
+                let seen: Vec<PacketTimes> = seen.collect();
                 *refused += u32::from(!check(&seen, &asked(&shape)).ok);
             }
         }

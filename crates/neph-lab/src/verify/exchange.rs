@@ -63,14 +63,14 @@ impl Patience<'_> {
 
 /// When a packet was observed at both ends: wall-clock nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sighting {
+pub(super) struct PacketTimes {
     /// At the interface of the sender.
     pub(super) left: Option<i64>,
     /// At the interface of the receiver.
     pub(super) came: Option<i64>,
 }
 
-impl Sighting {
+impl PacketTimes {
     pub(super) fn delay(&self) -> Option<Span> {
         self.left
             .zip(self.came)
@@ -81,7 +81,7 @@ impl Sighting {
 /// The result of a stream.
 #[derive(Debug)]
 pub(super) struct Stream {
-    pub(super) sightings: Vec<Sighting>,
+    pub(super) sightings: Vec<PacketTimes>,
     /// Bytes of each frame.
     pub(super) bytes: u32,
     /// Whether all packets that found room arrived in time.
@@ -95,11 +95,11 @@ pub(super) fn trickle(
     shapes: [&Shape; 2],
     wires: [&Wire; 2],
     patience: Patience<'_>,
-) -> [Vec<Sighting>; 2] {
+) -> [Vec<PacketTimes>; 2] {
     let (gap, count) = small_packets(shapes, wires);
     let mut observed = [
-        vec![Sighting::default(); count],
-        vec![Sighting::default(); count],
+        vec![PacketTimes::default(); count],
+        vec![PacketTimes::default(); count],
     ];
     let start = clock::raw().0;
     for (_, number) in (0..count).zip(0_u32..) {
@@ -241,8 +241,8 @@ pub(super) fn stream(
         burst,
         count,
     } = Frames::of(shape)?;
-    let mut observed: [Vec<Sighting>; 2] = Default::default();
-    observed[side] = vec![Sighting::default(); usize::try_from(count).expect("positive")];
+    let mut observed: [Vec<PacketTimes>; 2] = Default::default();
+    observed[side] = vec![PacketTimes::default(); usize::try_from(count).expect("positive")];
     let start = clock::raw().0;
     let mut next = 0;
     while next < count && !patience.is_over() {
@@ -270,7 +270,7 @@ pub(super) fn stream(
 /// Waits until arrivals stop: for longer than the interval of a stream's frames.
 fn drain(
     ends: &mut [End; 2],
-    observed: &mut [Vec<Sighting>; 2],
+    observed: &mut [Vec<PacketTimes>; 2],
     wire: &Wire,
     frame: Span,
     patience: Patience<'_>,
@@ -288,7 +288,7 @@ fn drain(
 }
 
 /// Sends a packet and stores its departure, if its end provides it.
-fn send(end: &End, observed: &mut [Sighting], (number, bytes): (u32, u32)) {
+fn send(end: &End, observed: &mut [PacketTimes], (number, bytes): (u32, u32)) {
     let left = end.send(number, bytes);
     if let Some(sighting) = observed.get_mut(number as usize)
         && left.is_some()
@@ -298,7 +298,7 @@ fn send(end: &End, observed: &mut [Sighting], (number, bytes): (u32, u32)) {
 }
 
 /// Reads the new packets at both ends; returns whether there were any.
-fn watch(ends: &mut [End; 2], observed: &mut [Vec<Sighting>; 2]) -> bool {
+fn watch(ends: &mut [End; 2], observed: &mut [Vec<PacketTimes>; 2]) -> bool {
     let mut any = false;
     for (side, end) in ends.iter_mut().enumerate() {
         while let Some(packet) = end.next_seen() {
@@ -318,7 +318,7 @@ fn watch(ends: &mut [End; 2], observed: &mut [Vec<Sighting>; 2]) -> bool {
     any
 }
 
-fn all_came(observed: &[Vec<Sighting>; 2]) -> bool {
+fn all_came(observed: &[Vec<PacketTimes>; 2]) -> bool {
     observed
         .iter()
         .flatten()

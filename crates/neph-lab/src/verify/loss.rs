@@ -1,6 +1,6 @@
 //! Lost packets, compared with the requested share.
 
-use super::exchange::Sighting;
+use super::exchange::PacketTimes;
 use super::replay::Asked;
 use super::{PROBE_BYTES, Z99};
 use crate::gate::Loss;
@@ -21,8 +21,8 @@ pub struct LossCheck {
 }
 
 /// Checks the packets that did not arrive.
-pub(super) fn check(small: &[Sighting], course: &Asked<'_>) -> LossCheck {
-    let count = |wanted: fn(&Sighting) -> bool| {
+pub(super) fn check(small: &[PacketTimes], course: &Asked<'_>) -> LossCheck {
+    let count = |wanted: fn(&PacketTimes) -> bool| {
         u32::try_from(small.iter().filter(|sighting| wanted(sighting)).count()).unwrap_or(u32::MAX)
     };
     let sent = count(|sighting| sighting.left.is_some());
@@ -125,11 +125,11 @@ mod tests {
 
     #[test]
     fn a_link_that_loses_without_being_asked_is_not_ok() {
-        let fine = Sighting {
+        let fine = PacketTimes {
             left: Some(0),
             came: Some(5_010_000),
         };
-        let gone = Sighting {
+        let gone = PacketTimes {
             left: Some(0),
             came: None,
         };
@@ -139,7 +139,7 @@ mod tests {
         assert!(!check(&[], &asked(&none)).ok, "nothing was sent");
         let mut half = Shape::default();
         half.wire.loss = Loss::Random(Share::from_billionths(500_000_000));
-        let mixed: Vec<Sighting> = [fine, gone].into_iter().cycle().take(200).collect();
+        let mixed: Vec<PacketTimes> = [fine, gone].into_iter().cycle().take(200).collect();
         assert!(check(&mixed, &asked(&half)).ok);
         assert!(!check(&[fine; 200], &asked(&half)).ok);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::end::End;
-use super::{NotMet, sites_of};
+use super::{UnmeasuredPath, sites_of};
 use crate::direction::Direction;
 use crate::gate::{Gate, Shape};
 use crate::lab::Lab;
@@ -35,7 +35,7 @@ pub(super) fn not_met(
     lab: &Lab,
     number: usize,
     requested: [(&Shape, &BTreeMap<usize, u16>); 2],
-) -> Vec<NotMet> {
+) -> Vec<UnmeasuredPath> {
     let directions = Direction::BOTH.into_iter().zip(requested);
     let paths = directions.flat_map(|(direction, (shape, ports))| {
         let paths = shape.paths.iter().enumerate();
@@ -45,7 +45,7 @@ pub(super) fn not_met(
     });
     let reported = paths.map(|(direction, path)| {
         let [from, to] = sites_of(lab, number, direction);
-        NotMet {
+        UnmeasuredPath {
             link: lab.topology().links[number].name.clone(),
             from,
             to,

@@ -2,7 +2,7 @@
 
 use neph_model::{BitRate, ByteSize, Span};
 
-use super::exchange::{Sighting, Stream};
+use super::exchange::{PacketTimes, Stream};
 use super::replay::Asked;
 use super::{Check, DELAY_TOLERANCE, Z99, loss};
 use crate::gate::{Discipline, transmission_time};
@@ -27,7 +27,7 @@ pub(super) fn checks(
 }
 
 /// A frame that was sent, and its expected arrival.
-type Expected = (Sighting, Option<i64>);
+type Expected = (PacketTimes, Option<i64>);
 
 /// Checks the number of frames between the first and the last arrival. Random losses count, because they took
 /// transmission time. `None` if the same frames through a correct gate would have left pauses: then they show
@@ -124,7 +124,7 @@ fn check_queue(
 /// The frames that were sent, in order, with their expected arrivals.
 fn expected(stream: &Stream, course: &Asked<'_>) -> Vec<Expected> {
     let sent = stream.sightings.iter().filter(|one| one.left.is_some());
-    let sent: Vec<Sighting> = sent.copied().collect();
+    let sent: Vec<PacketTimes> = sent.copied().collect();
     let left: Vec<i64> = sent.iter().filter_map(|one| one.left).collect();
     let came = course.replay_certain(&left, stream.bytes);
     sent.into_iter().zip(came).collect()
@@ -150,7 +150,7 @@ mod tests {
     fn through(rate: u64) -> Stream {
         let left: Vec<i64> = (0..200).map(|number| number * 600_000).collect();
         let came = asked(&shape(rate)).replay(&left, 1_000, 0);
-        let sightings = left.iter().zip(came).map(|(left, came)| Sighting {
+        let sightings = left.iter().zip(came).map(|(left, came)| PacketTimes {
             left: Some(*left),
             came,
         });

@@ -58,7 +58,7 @@ pub trait AgentsCourse {
 }
 
 /// The points at agents of a recording.
-pub(super) struct AtAgents<'a> {
+pub(super) struct AgentPoints<'a> {
     points: Vec<(usize, Option<Begun<'a>>)>,
     /// Results of points that have ended, by their index in the recording.
     pub(super) outcomes: Vec<(usize, Outcome)>,
@@ -68,7 +68,7 @@ pub(super) struct AtAgents<'a> {
     moved: BTreeMap<String, Span>,
 }
 
-impl<'a> AtAgents<'a> {
+impl<'a> AgentPoints<'a> {
     /// These points, each with its index in the recording, without results.
     pub(super) fn of(points: Vec<(usize, Begun<'a>)>, shared: Shared<'a>) -> Self {
         Self {
@@ -189,7 +189,7 @@ fn readings(clock: Vec<ClockReading>, ahead: Span) -> Vec<ClockReading> {
     moved.collect()
 }
 
-impl AgentsCourse for AtAgents<'_> {
+impl AgentsCourse for AgentPoints<'_> {
     fn is_over(&self) -> bool {
         self.shared.is_over.load(Ordering::Relaxed)
     }

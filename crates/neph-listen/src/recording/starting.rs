@@ -5,7 +5,7 @@
 
 use std::thread::{Scope, ScopedJoinHandle};
 
-use super::agents::{Agents, AtAgents};
+use super::agents::{AgentPoints, Agents};
 use super::begun::{Begun, Outcome, Shared};
 use super::captured::{fetch, listen, open_these};
 use super::course::Tally;
@@ -94,7 +94,7 @@ impl<'scope> Started<'scope> {
         };
         let tallies: Vec<&Tally> = points.iter().map(|(_, begun)| begun.tally).collect();
         self.at_agents = Some(scope.spawn(move || {
-            let mut course = AtAgents::of(points, shared);
+            let mut course = AgentPoints::of(points, shared);
             agents.capture(course.captures(), &mut course);
             course.finish()
         }));

@@ -18,7 +18,7 @@ const MOST: usize = 64;
 
 /// A connection from which these bytes were already read.
 #[derive(Debug)]
-pub(super) struct Newcomer {
+pub(super) struct AcceptedConnection {
     pub(super) stream: TcpStream,
     pub(super) peer: SocketAddr,
     pub(super) first: Vec<u8>,
@@ -29,7 +29,7 @@ pub(super) struct Newcomer {
 pub(super) struct Listening {
     listener: TcpListener,
     is_lent: AtomicBool,
-    handed: Mutex<Vec<Newcomer>>,
+    handed: Mutex<Vec<AcceptedConnection>>,
 }
 
 impl Listening {
@@ -61,7 +61,7 @@ impl Listening {
     }
 
     /// Hands a connection back to the server.
-    pub(super) fn hand_back(&self, newcomer: Newcomer) {
+    pub(super) fn hand_back(&self, newcomer: AcceptedConnection) {
         let mut handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
         if handed.len() < MOST {
             handed.push(newcomer);
@@ -69,7 +69,7 @@ impl Listening {
     }
 
     /// Removes and returns the connections that were handed back.
-    pub(super) fn take_handed(&self) -> Vec<Newcomer> {
+    pub(super) fn take_handed(&self) -> Vec<AcceptedConnection> {
         std::mem::take(&mut self.handed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -15,7 +15,7 @@ use socket2::{Domain, Protocol as Ip, SockAddr, Socket, Type};
 use super::control::Control;
 use super::engine::End;
 use super::error::ThroughputError;
-use super::listening::{Listening, Newcomer};
+use super::listening::{AcceptedConnection, Listening};
 use super::rr::answer_connection;
 use super::run::TICK;
 use super::served::{ServedEvent, ServerSpec};
@@ -82,7 +82,7 @@ impl Server {
             event,
         };
         let served = thread::scope(|scope| {
-            let greet = |newcomer: Newcomer| {
+            let greet = |newcomer: AcceptedConnection| {
                 if threads.fetch_add(1, Ordering::AcqRel) >= MOST_THREADS {
                     threads.fetch_sub(1, Ordering::AcqRel);
                     return;
@@ -103,7 +103,7 @@ impl Server {
                 if awaited.connections
                     && let Ok((stream, peer)) = self.listening.listener().accept()
                 {
-                    greet(Newcomer {
+                    greet(AcceptedConnection {
                         stream,
                         peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()),
                         first: Vec::new(),
@@ -118,14 +118,14 @@ impl Server {
     }
 
     /// Waits at most a tick for data. While a test accepts connections, this does not.
-    fn await_something(&self) -> io::Result<Came> {
+    fn await_something(&self) -> io::Result<ReadySockets> {
         let mut awaited = [
             Awaited::readable(self.hellos.as_fd()),
             Awaited::readable(self.listening.listener().as_fd()),
         ];
         let count = if self.listening.is_lent() { 1 } else { 2 };
         ppoll::wait(&mut awaited[..count], Some(TICK.to_duration()))?;
-        Ok(Came {
+        Ok(ReadySockets {
             hellos: awaited[0].has_something(),
             connections: awaited[1].is_readable(),
         })
@@ -174,8 +174,8 @@ impl Server {
     }
 
     /// Attaches a connection as an expected TCP stream.
-    fn attach_connection(&self, preamble: Preamble, newcomer: Newcomer) {
-        let Newcomer {
+    fn attach_connection(&self, preamble: Preamble, newcomer: AcceptedConnection) {
+        let AcceptedConnection {
             stream,
             peer,
             first,
@@ -204,7 +204,7 @@ impl Server {
 
 /// Sockets with data.
 #[derive(Clone, Copy)]
-struct Came {
+struct ReadySockets {
     hellos: bool,
     connections: bool,
 }
@@ -219,8 +219,8 @@ struct Serving<'a> {
 
 impl Serving<'_> {
     /// Reads the purpose of a connection and serves it.
-    fn greet(&self, newcomer: Newcomer) {
-        let Newcomer {
+    fn greet(&self, newcomer: AcceptedConnection) {
+        let AcceptedConnection {
             mut stream,
             peer,
             mut first,
@@ -235,7 +235,7 @@ impl Serving<'_> {
             return;
         }
         if let Some(preamble) = first.first_chunk().and_then(Preamble::decode) {
-            let newcomer = Newcomer {
+            let newcomer = AcceptedConnection {
                 stream,
                 peer,
                 first,

@@ -9,7 +9,7 @@ use neph_wire::echo::{REQUEST_MIN, Request};
 use neph_wire::http::{BodyReader, BodyStep, Connection, FlowToken, RequestLine, parse_response};
 use neph_wire::marks::{HEADER, PeerMarks};
 
-use super::{Arrival, Codec, Opening, Parting, Replied, Step, Under, path_asking};
+use super::{Arrival, Codec, ConnectionEnd, Opening, PartialReply, Replied, Step, path_asking};
 use crate::channel::StreamEnd;
 use crate::spec::{ConnectionUse, FlowSpec};
 
@@ -84,14 +84,14 @@ impl Http {
             let reason = format!("the reflector answered with HTTP status {status}");
             return Ok(Step::Took(
                 taken,
-                Arrival::Refused(Parting::new(reason, answer)),
+                Arrival::Refused(ConnectionEnd::new(reason, answer)),
             ));
         }
         if status == REQUEST_TIMEOUT && (self.served > 0 || self.asked == self.served) {
             let reason = "the server ended the idle connection (HTTP status 408)";
             return Ok(Step::Took(
                 taken,
-                Arrival::Closed(Parting::new(reason, Some(Answer::Closed))),
+                Arrival::Closed(ConnectionEnd::new(reason, Some(Answer::Closed))),
             ));
         }
         if self.asked == self.served {
@@ -99,7 +99,7 @@ impl Http {
                 format!("the server sent a response without a request (HTTP status {status})");
             return Ok(Step::Took(
                 taken,
-                Arrival::Closed(Parting::new(reason, None)),
+                Arrival::Closed(ConnectionEnd::new(reason, None)),
             ));
         }
         self.can_go_on = head.keep_alive(self.method());
@@ -179,14 +179,14 @@ impl Codec for Http {
         }
     }
 
-    fn end(&mut self, end: StreamEnd) -> Under {
+    fn end(&mut self, end: StreamEnd) -> PartialReply {
         let Some(body) = self.body.as_mut() else {
-            return Under::Nothing;
+            return PartialReply::Nothing;
         };
         self.can_go_on = false;
         let is_whole = end == StreamEnd::Closed && body.reader.at_end_of_stream().is_ok();
         let whole = if is_whole { self.whole() } else { None };
-        whole.map_or(Under::Part, Under::Whole)
+        whole.map_or(PartialReply::Part, PartialReply::Whole)
     }
 
     fn can_go_on(&self) -> bool {

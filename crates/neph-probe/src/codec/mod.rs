@@ -36,9 +36,9 @@ pub(crate) enum Arrival {
     /// An element without relation to messages.
     Nothing,
     /// The peer ends the connection.
-    Closed(Parting),
+    Closed(ConnectionEnd),
     /// The peer refuses to serve.
-    Refused(Parting),
+    Refused(ConnectionEnd),
 }
 
 /// A reply to one request.
@@ -67,14 +67,14 @@ impl Replied {
 
 /// Why a connection is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Parting {
+pub(crate) struct ConnectionEnd {
     /// As a sentence.
     pub(crate) why: String,
     /// The answer for messages that waited for a reply. `None` where it is not known.
     pub(crate) answer: Option<Answer>,
 }
 
-impl Parting {
+impl ConnectionEnd {
     pub(crate) fn new(why: impl Into<String>, answer: Option<Answer>) -> Self {
         Self {
             why: why.into(),
@@ -85,7 +85,7 @@ impl Parting {
 
 /// The reply in progress when the peer's bytes ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Under {
+pub(crate) enum PartialReply {
     /// No reply had begun.
     Nothing,
     /// A reply that ends with the stream: it is complete.
@@ -107,8 +107,8 @@ pub(crate) trait Codec: std::fmt::Debug + Send {
     /// peer that does not read cannot make memory grow.
     fn pay(&mut self, _out: &mut Vec<u8>) {}
     /// Ends the peer's bytes and returns the state of the reply in progress. Called once at most.
-    fn end(&mut self, _end: StreamEnd) -> Under {
-        Under::Nothing
+    fn end(&mut self, _end: StreamEnd) -> PartialReply {
+        PartialReply::Nothing
     }
     /// Appends the protocol's last bytes before a connection is left.
     fn farewell(&mut self, _out: &mut Vec<u8>) {}

@@ -5,7 +5,7 @@
 use neph_model::{Answer, MqttRefusal};
 use neph_wire::mqtt::{Connect, DISCONNECT, PINGREQ, Packet, next_packet};
 
-use super::{Arrival, Codec, Opening, Parting, Replied, Step};
+use super::{Arrival, Codec, ConnectionEnd, Opening, Replied, Step};
 use crate::spec::FlowSpec;
 use crate::unguessable::unguessable;
 
@@ -69,7 +69,7 @@ impl Codec for Mqtt {
             (Packet::ConnAck(code), false) => {
                 let answer = Answer::Mqtt(MqttRefusal(code));
                 let why = format!("the broker refused the connection: {}", answer.words());
-                Arrival::Refused(Parting::new(why, Some(answer)))
+                Arrival::Refused(ConnectionEnd::new(why, Some(answer)))
             }
             (Packet::PingResp, true) => Arrival::Reply(Replied::plain(None, None)),
             (Packet::ConnAck(_), true) => return Err("the peer sent a second CONNACK".to_owned()),

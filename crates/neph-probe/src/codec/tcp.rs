@@ -3,7 +3,7 @@
 use neph_wire::echo::{REPLY_MIN, REQUEST_MIN, Reply, Request};
 use neph_wire::frame::{HELLO_LEN, Hello, HelloReply, Mode, Status, frame_prefix, next_frame};
 
-use super::{Arrival, Codec, Opening, Parting, Replied, Step};
+use super::{Arrival, Codec, ConnectionEnd, Opening, Replied, Step};
 use crate::spec::FlowSpec;
 
 #[derive(Debug)]
@@ -33,13 +33,15 @@ impl Framed {
                     "requests of {} bytes exceed the reflector's cap of {}",
                     self.request_size, reply.max_request
                 );
-                Arrival::Refused(Parting::new(reason, None))
+                Arrival::Refused(ConnectionEnd::new(reason, None))
             }
             Status::Granted => {
                 self.open = true;
                 Arrival::Opened
             }
-            Status::Refused(refusal) => Arrival::Refused(Parting::new(refusal.to_string(), None)),
+            Status::Refused(refusal) => {
+                Arrival::Refused(ConnectionEnd::new(refusal.to_string(), None))
+            }
         };
         Ok(Step::Took(HELLO_LEN, arrival))
     }

@@ -16,7 +16,7 @@ use neph_wire::ws::{
     check_response, client_key, encode_close, encode_frame, encode_header, mask_in_place,
 };
 
-use super::{Arrival, Codec, Opening, Parting, Replied, Step, path_asking};
+use super::{Arrival, Codec, ConnectionEnd, Opening, Replied, Step, path_asking};
 use crate::spec::FlowSpec;
 
 /// The code of a close frame that has none (RFC 6455, 7.4.1).
@@ -77,7 +77,7 @@ impl Ws {
         };
         if let Err(error) = check_response(&head, &self.key) {
             let answer = (head.status() != 101).then_some(Answer::HttpStatus(head.status()));
-            let parting = Parting::new(error.to_string(), answer);
+            let parting = ConnectionEnd::new(error.to_string(), answer);
             return Ok(Step::Took(head.len(), Arrival::Refused(parting)));
         }
         self.open = true;
@@ -163,15 +163,15 @@ impl Codec for Ws {
 }
 
 /// A close frame as the end of a connection; one without a code counts as 1005 (RFC 6455, 7.1.5).
-fn parting(close: Option<Close<'_>>) -> Parting {
+fn parting(close: Option<Close<'_>>) -> ConnectionEnd {
     let Some(close) = close else {
         let why = "the server closed the WebSocket without a code";
-        return Parting::new(why, Some(Answer::WebSocketClose(NO_CODE)));
+        return ConnectionEnd::new(why, Some(Answer::WebSocketClose(NO_CODE)));
     };
     let code = close.code.get();
     let reason = Outside::text(close.reason);
     let why = format!("the server closed the WebSocket with code {code} {reason}");
-    Parting::new(why.trim_end(), Some(Answer::WebSocketClose(code)))
+    ConnectionEnd::new(why.trim_end(), Some(Answer::WebSocketClose(code)))
 }
 
 /// Masking keys. They protect proxies from chosen bytes on the wire (RFC 6455, 10.3), so they start from the

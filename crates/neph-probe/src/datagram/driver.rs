@@ -18,7 +18,7 @@ use crate::fault::{self, Known};
 use crate::finish::Finish;
 use crate::gate::Gate;
 use crate::outlet::Outlet;
-use crate::pace::{Nearness, Pace};
+use crate::pace::{Pace, SendWait};
 use crate::reply_wait::ReplyWait;
 use crate::spec::FlowSpec;
 use crate::stamp_clock::{StampClock, now};
@@ -135,16 +135,16 @@ impl Driver {
     /// Handles a message that is due soon. Returns until when there is time for other work, if any.
     fn approach(&mut self, due: Instant<Own>) -> Option<Instant<Own>> {
         match self.pace.nearness(due, now()) {
-            Nearness::Blind => {
+            SendWait::Blind => {
                 self.send(due);
                 None
             }
-            Nearness::Close => {
+            SendWait::Close => {
                 self.build(due);
                 self.take_in(now(), Notices::Later);
                 None
             }
-            Nearness::Far(until) => Some(until),
+            SendWait::Far(until) => Some(until),
         }
     }
 

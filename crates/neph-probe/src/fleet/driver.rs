@@ -9,7 +9,7 @@ use neph_sys::stamp::KeepAwake;
 
 use super::gaps::Gaps;
 use super::reports::FleetReports;
-use super::rota::Rota;
+use super::rota::SendOrder;
 use super::session::{Event, Session};
 use super::spec::{FleetReport, FleetSpec};
 use super::transport::{Request, Transport};
@@ -48,7 +48,7 @@ pub(super) fn drive(
     stop: &Stop,
 ) -> Result<(), ProbeError> {
     let _awake = KeepAwake::new();
-    let rota = Rota::new(&spec.fleet, spec.count);
+    let rota = SendOrder::new(&spec.fleet, spec.count);
     let moment = now();
     let mut driver = Driver {
         session: Session::new(rota, spec.fleet.slots, spec.timeout),

@@ -9,13 +9,13 @@ const NONE: u64 = u64::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Flows {
-    slots: Vec<InSlot>,
+    slots: Vec<SlotFlow>,
     /// By port: its latest flow.
     ports: Vec<Option<Holder>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct InSlot {
+struct SlotFlow {
     port: u16,
     /// The round in which its flow began.
     began: u64,
@@ -31,7 +31,7 @@ struct Holder {
 
 impl Flows {
     pub(crate) fn new(slots: u32) -> Self {
-        let empty = InSlot {
+        let empty = SlotFlow {
             port: 0,
             began: NONE,
             unreported: 0,

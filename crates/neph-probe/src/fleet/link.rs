@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use neph_model::{AtPeer, Instant, Own, Span};
+use neph_model::{Instant, Own, PeerReport, Span};
 use neph_sys::stamp::{self, Carrier, Ending, Notice, Point, Received};
 use neph_wire::marks::PeerMarks;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -238,11 +238,11 @@ impl AsFd for Link {
 }
 
 /// Data of a neph reflector. It does not count a connection's messages, as TCP keeps their order.
-fn peer_report(marks: &PeerMarks) -> Option<AtPeer> {
+fn peer_report(marks: &PeerMarks) -> Option<PeerReport> {
     let rx = marks.rx.or(marks.app_rx)?;
     // An impossible one is discarded and counted where the round trip is known.
     let residence = Span::from_nanos(marks.app_tx?.saturating_sub(rx));
-    Some(AtPeer {
+    Some(PeerReport {
         rx: Instant::from_nanos(rx),
         residence,
         count: None,

@@ -16,7 +16,7 @@ const SHIFT_PARTS: i64 = 500;
 
 /// A fleet's order of sending.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rota {
+pub(crate) struct SendOrder {
     slots: u64,
     interval: Span,
     /// How many messages go together.
@@ -44,7 +44,7 @@ impl Turn {
     }
 }
 
-impl Rota {
+impl SendOrder {
     /// The order of `fleet`, each slot with `count` messages.
     pub(crate) fn new(fleet: &Fleet, count: Option<u64>) -> Self {
         let interval = fleet.interval.nanos().max(1);
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn four_lanes_share_an_interval_evenly() {
-        let rota = Rota::new(&fleet(4, Span::from_millis(200), None), Some(2));
+        let rota = SendOrder::new(&fleet(4, Span::from_millis(200), None), Some(2));
         let start = Instant::from_nanos(0);
         let due = |number| rota.due(start, number).map(|at| at.nanos() / 1_000_000);
         let all: Vec<_> = (0..9).map(due).collect();
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn two_of_many_go_together_and_nothing_else_moves() {
-        let rota = Rota::new(&fleet(512, Span::from_millis(200), None), None);
+        let rota = SendOrder::new(&fleet(512, Span::from_millis(200), None), None);
         let start = Instant::from_nanos(0);
         let due = |number| rota.due(start, number).map(Instant::nanos);
         let all: Vec<_> = (0..5).filter_map(due).collect();
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(due(512), Some(200_000_000));
         // One every 2 ms, each alone; and 50,000 a second, at most a few together.
         for (slots, together) in [(512, 1), (50_000, 4)] {
-            let rota = Rota::new(&fleet(slots, Span::from_secs(1), None), None);
+            let rota = SendOrder::new(&fleet(slots, Span::from_secs(1), None), None);
             assert_eq!(rota.together(), together);
         }
     }
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn lanes_renew_one_after_the_other() {
         let lifetime = Some(Span::from_millis(400));
-        let rota = Rota::new(&fleet(4, Span::from_millis(100), lifetime), None);
+        let rota = SendOrder::new(&fleet(4, Span::from_millis(100), lifetime), None);
         let seqs = |slot| -> Vec<u64> {
             let rounds = (0..10).map(|round| rota.turn(rota.number(Slot(slot), round)));
             rounds.map(|turn| turn.seq).collect()
@@ -206,7 +206,7 @@ mod tests {
             slots in 1_u32..60_000, life in 1_i64..1_000, number in 0_u64..1 << 40,
         ) {
             let lifetime = Some(Span::from_secs(life));
-            let rota = Rota::new(&fleet(slots, Span::from_secs(1), lifetime), None);
+            let rota = SendOrder::new(&fleet(slots, Span::from_secs(1), lifetime), None);
             let turn = rota.turn(number);
             prop_assert_eq!(rota.number(turn.slot, turn.round), number);
             prop_assert!(turn.seq <= turn.round && turn.seq < life.unsigned_abs());
@@ -220,7 +220,7 @@ mod tests {
             slots in 1_u32..60_000, millis in 1_i64..10_000, number in 0_u64..1 << 32,
         ) {
             let interval = Span::from_millis(millis);
-            let rota = Rota::new(&fleet(slots, interval, None), None);
+            let rota = SendOrder::new(&fleet(slots, interval, None), None);
             let start = Instant::from_nanos(0);
             let (round, slot) = (number / u64::from(slots), number % u64::from(slots));
             let even = i128::from(interval.nanos())

@@ -16,7 +16,7 @@ use pending::{
 };
 
 use super::flows::Flows;
-use super::rota::{Rota, Turn};
+use super::rota::{SendOrder, Turn};
 use super::spec::FleetTally;
 
 /// A reply is reported after this time: its request's timestamp may arrive after it, and duplicates too.
@@ -36,7 +36,7 @@ pub(crate) struct Departure {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Session {
-    rota: Rota,
+    rota: SendOrder,
     timeout: Span,
     start: Option<Instant<Own>>,
     flows: Flows,
@@ -57,7 +57,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(rota: Rota, slots: u32, timeout: Span) -> Self {
+    pub(crate) fn new(rota: SendOrder, slots: u32, timeout: Span) -> Self {
         // As many as are in flight at once, so that it need not grow later.
         let gap = rota.gap().nanos().max(1);
         let under_way = usize::try_from(timeout.nanos().max(0) / gap).unwrap_or(0);

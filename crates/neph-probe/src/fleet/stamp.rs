@@ -1,6 +1,6 @@
 //! STAMP for fleets: building requests and reading replies.
 
-use neph_model::{AtPeer, Instant, Span, Wall};
+use neph_model::{Instant, PeerReport, Span, Wall};
 use neph_wire::stamp::{
     Auth, ErrorEstimate, Key, Reply, SenderPacket, Timestamp, decode_reply, encode_request,
     request_size,
@@ -19,7 +19,7 @@ pub(crate) struct Answered {
     pub(crate) seq: u32,
     /// The time of its request, as the reply repeats it.
     pub(crate) repeated: Option<Wall>,
-    pub(crate) peer_report: Option<AtPeer>,
+    pub(crate) peer_report: Option<PeerReport>,
 }
 
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Stamp {
 }
 
 /// From a neph reflector its own timestamps, from any other the two timestamps of the base packet.
-pub(crate) fn peer_report(reply: &Reply) -> Option<AtPeer> {
+pub(crate) fn peer_report(reply: &Reply) -> Option<PeerReport> {
     /// Sent by a peer that could not read the TTL.
     const UNKNOWN: u8 = u8::MAX;
     let packet = &reply.packet;
@@ -101,7 +101,7 @@ pub(crate) fn peer_report(reply: &Reply) -> Option<AtPeer> {
         (receive, packet.timestamp.to_unix(format).ok()?, None)
     };
     // An impossible one is discarded and counted where the round trip is known.
-    Some(AtPeer {
+    Some(PeerReport {
         residence: Span::from_nanos(app_tx.saturating_sub(rx)),
         rx: Instant::from_nanos(rx),
         count,

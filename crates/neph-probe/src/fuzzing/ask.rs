@@ -11,7 +11,7 @@ use neph_wire::ws::{check_request, server_response};
 use neph_wire::http::FlowToken;
 
 use crate::channel::StreamEnd;
-use crate::codec::{Arrival, Codec, Step, Under};
+use crate::codec::{Arrival, Codec, PartialReply, Step};
 use crate::kinds::stream_codec;
 use crate::spec::FlowSpec;
 
@@ -61,7 +61,7 @@ pub fn ask(target: &str, peer: Peer, chunks: &[&[u8]]) -> Option<Vec<String>> {
         }
     }
     let under = codec.end(StreamEnd::Closed);
-    understood.extend((under != Under::Nothing).then(|| format!("{under:?}")));
+    understood.extend((under != PartialReply::Nothing).then(|| format!("{under:?}")));
     Some(understood)
 }
 

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 
 use neph_model::{
-    AtPeer, Fleet, FleetMessage, FleetOutcome, Instant, Own, ProbeKind, Slot, Span, Wall,
+    Fleet, FleetMessage, FleetOutcome, Instant, Own, PeerReport, ProbeKind, Slot, Span, Wall,
 };
 use neph_wire::stamp::{Auth, decode_reply};
 
 use super::steps::Steps;
-use crate::fleet::rota::Rota;
+use crate::fleet::rota::SendOrder;
 use crate::fleet::session::{Departed, Event, Known, Replied, Session, low};
 use crate::fleet::stamp::peer_report;
 
@@ -18,7 +18,7 @@ use crate::fleet::stamp::peer_report;
 const INTERVAL: Span = Span::from_millis(10);
 
 /// Data of the peer from the base packet and the timestamps of a STAMP reply, if it is one.
-pub fn reported_by_peer(datagram: &[u8]) -> Option<AtPeer> {
+pub fn reported_by_peer(datagram: &[u8]) -> Option<PeerReport> {
     peer_report(&decode_reply(datagram, Auth::Open).ok()?)
 }
 
@@ -64,7 +64,7 @@ impl World {
         };
         let timeout = Span::from_millis(i64::from(timeout) + 1);
         let now = Instant::from_nanos(0);
-        let mut session = Session::new(Rota::new(&fleet, None), slots, timeout);
+        let mut session = Session::new(SendOrder::new(&fleet, None), slots, timeout);
         session.begin(now);
         let mut port = 1;
         for slot in 0..slots {
@@ -94,7 +94,7 @@ impl World {
             _ => {
                 let at = self.now + Span::from_micros(i64::from(steps.next().unwrap_or(0)));
                 let from_peer = steps.next().unwrap_or(0);
-                let peer = AtPeer {
+                let peer = PeerReport {
                     rx: Instant::from_nanos(i64::from(from_peer)),
                     residence: Span::from_nanos(steps.number()),
                     count: Some(u32::from(from_peer)),

@@ -50,7 +50,7 @@ use counters::Counters;
 use departures::Departures;
 use listening::Pair;
 use room::Room;
-use seats::Seats;
+use seats::ConnectionSlots;
 
 /// Data that all threads of a reflector share.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ struct Shared {
     tls: Option<Arc<ServerConfig>>,
     counters: Arc<Counters>,
     budgets: Budgets,
-    seats: Arc<Seats>,
+    seats: Arc<ConnectionSlots>,
     stop: Stop,
     bulk: Arc<BulkGate>,
     room: Arc<Room>,
@@ -141,7 +141,7 @@ impl Reflector {
             tls: tls.map(|tls| tls.config),
             counters: Arc::default(),
             budgets: Budgets::new(caps),
-            seats: Arc::new(Seats::new(caps)),
+            seats: Arc::new(ConnectionSlots::new(caps)),
             stop: Stop::new(),
             bulk: Arc::default(),
             room: Arc::new(caps.room_of_all()),

@@ -76,7 +76,7 @@ pub(crate) struct Held {
 
 /// How full the rooms may get.
 #[derive(Clone, Copy)]
-enum UpTo {
+enum RoomLimit {
     Full,
     Half,
 }
@@ -90,14 +90,14 @@ impl Held {
 
     /// Holds `bytes` in all from here on. Without room for them, as many as before.
     pub(crate) fn hold(&mut self, bytes: u64) -> bool {
-        self.change(bytes, UpTo::Full)
+        self.change(bytes, RoomLimit::Full)
     }
 
     /// Keeps `bytes` that are not needed at the moment, for speed. Nothing if the rooms are half full, as
     /// needed memory has priority.
     pub(crate) fn keep(&mut self, bytes: u64) -> bool {
         self.give_back();
-        self.change(bytes, UpTo::Half)
+        self.change(bytes, RoomLimit::Half)
     }
 
     /// Holds nothing from here on.
@@ -110,10 +110,10 @@ impl Held {
         self.bytes = 0;
     }
 
-    fn change(&mut self, bytes: u64, up_to: UpTo) -> bool {
+    fn change(&mut self, bytes: u64, up_to: RoomLimit) -> bool {
         let limit = |room: &Room| match up_to {
-            UpTo::Full => room.size,
-            UpTo::Half => room.size / 2,
+            RoomLimit::Full => room.size,
+            RoomLimit::Half => room.size / 2,
         };
         let (had, wanted) = (charged(self.bytes), charged(bytes));
         if let Some(more) = wanted.checked_sub(had).filter(|more| *more > 0) {

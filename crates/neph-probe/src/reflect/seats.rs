@@ -21,7 +21,7 @@ const LEAST_IDLE: Span = Span::from_secs(5);
 
 /// All places.
 #[derive(Debug)]
-pub(crate) struct Seats {
+pub(crate) struct ConnectionSlots {
     caps: ReflectorCaps,
     taken: AtomicU32,
     state: Mutex<State>,
@@ -47,7 +47,7 @@ struct Seat {
 /// One connection's place, given back when dropped.
 #[derive(Debug)]
 pub(super) struct Seated {
-    seats: Arc<Seats>,
+    seats: Arc<ConnectionSlots>,
     number: u64,
     received: Arc<AtomicI64>,
 }
@@ -63,7 +63,7 @@ pub(super) enum Reception {
     Refused,
 }
 
-impl Seats {
+impl ConnectionSlots {
     pub(crate) fn new(caps: ReflectorCaps) -> Self {
         Self {
             caps,

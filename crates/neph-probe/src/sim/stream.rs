@@ -11,7 +11,7 @@ use neph_sys::stamp::Ending;
 
 use self::foreign::Serve;
 use super::{Net, PEER_AHEAD, Random, at};
-use crate::codec::Parting;
+use crate::codec::ConnectionEnd;
 use crate::exchange::SendPoint;
 use crate::reflect::answerer::{Answerer, Shares};
 use crate::reflect::budget::Budgets;
@@ -229,7 +229,7 @@ impl World {
             Event::Reset => {
                 self.links.remove(&number);
                 self.outcomes.resets += 1;
-                let parting = Parting::new("reset", Some(Answer::Reset));
+                let parting = ConnectionEnd::new("reset", Some(Answer::Reset));
                 self.session.broke(number, parting, at(self.now));
             }
         }

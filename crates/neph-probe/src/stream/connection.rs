@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use neph_model::{Answer, Instant, Own, Seq, SynAnswer};
 
 use crate::channel::{Channel, ChannelError, StreamEnd};
-use crate::codec::{Arrival, Codec, Opening, Parting, Replied, Step, Under};
+use crate::codec::{Arrival, Codec, ConnectionEnd, Opening, PartialReply, Replied, Step};
 use crate::outbox::Outbox;
 
 /// The state of a connection.
@@ -62,8 +62,8 @@ pub(super) enum Happening {
         replied: Replied,
         ends_the_batch: bool,
     },
-    Closed(Parting),
-    Refused(Parting),
+    Closed(ConnectionEnd),
+    Refused(ConnectionEnd),
 }
 
 impl Connection {
@@ -120,7 +120,7 @@ impl Connection {
     }
 
     /// Puts request `seq` into the outbox, held back until released.
-    pub(super) fn hold(&mut self, seq: Seq) -> Result<(), Parting> {
+    pub(super) fn hold(&mut self, seq: Seq) -> Result<(), ConnectionEnd> {
         let Some(codec) = &mut self.codec else {
             return Ok(());
         };
@@ -177,7 +177,7 @@ impl Connection {
         let mut taken = 0;
         let fault = loop {
             match codec.step(&mut self.inbox[taken..]) {
-                Err(error) => break Some(Happening::Closed(Parting::new(error, None))),
+                Err(error) => break Some(Happening::Closed(ConnectionEnd::new(error, None))),
                 Ok(Step::More) => break None,
                 Ok(Step::Took(count, arrival)) => {
                     taken += count;
@@ -249,26 +249,26 @@ impl Connection {
         let under = self.codec.as_mut().map(|codec| codec.end(end));
         let begun = !self.inbox.is_empty();
         let parting = match (under, end) {
-            (Some(Under::Whole(replied)), _) => {
+            (Some(PartialReply::Whole(replied)), _) => {
                 report(Happening::Reply {
                     replied,
                     ends_the_batch: true,
                 });
-                Parting::new("the peer closed the connection", Some(Answer::Closed))
+                ConnectionEnd::new("the peer closed the connection", Some(Answer::Closed))
             }
-            (Some(Under::Part), StreamEnd::Cut) => Parting::new(
+            (Some(PartialReply::Part), StreamEnd::Cut) => ConnectionEnd::new(
                 "the peer cut the connection in the middle of a reply, without ending TLS (no close_notify)",
                 Some(Answer::Truncated),
             ),
-            (Some(Under::Part), StreamEnd::Closed) => Parting::new(
+            (Some(PartialReply::Part), StreamEnd::Closed) => ConnectionEnd::new(
                 "the peer closed the connection in the middle of a reply",
                 Some(Answer::Truncated),
             ),
-            _ if begun => Parting::new(
+            _ if begun => ConnectionEnd::new(
                 "the peer closed the connection in the middle of a reply",
                 Some(Answer::Truncated),
             ),
-            _ => Parting::new(self.closed_in_phase(), Some(Answer::Closed)),
+            _ => ConnectionEnd::new(self.closed_in_phase(), Some(Answer::Closed)),
         };
         report(Happening::Closed(parting));
     }
@@ -288,7 +288,7 @@ impl Connection {
     /// Whether a waiting message may be sent on another connection: an earlier reply came on this one, none
     /// has begun since, and the peer is gone. Then the peer closed an idle connection while the request was
     /// in flight (RFC 9110, 9.2.2; RFC 9112, 9.3.1).
-    pub(super) fn was_idle_when_closed(&self, parting: &Parting) -> bool {
+    pub(super) fn was_idle_when_closed(&self, parting: &ConnectionEnd) -> bool {
         self.has_replied && matches!(parting.answer, Some(Answer::Closed | Answer::Reset))
     }
 
@@ -324,6 +324,6 @@ impl Connection {
 }
 
 /// The end of a connection whose channel cannot be used any more.
-fn broken(error: &ChannelError) -> Parting {
-    Parting::new(error.to_string(), Some(Answer::TlsFailed))
+fn broken(error: &ChannelError) -> ConnectionEnd {
+    ConnectionEnd::new(error.to_string(), Some(Answer::TlsFailed))
 }

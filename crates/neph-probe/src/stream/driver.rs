@@ -17,13 +17,13 @@ use super::session::{Session, Stamped};
 use super::socket::{is_answer, set_up, socket_for};
 use super::tcp_sampler::TcpSampler;
 use crate::ProbeError;
-use crate::codec::Parting;
+use crate::codec::ConnectionEnd;
 use crate::exchange::SendPoint;
 use crate::fault::{self, Known};
 use crate::finish::Finish;
 use crate::gate::Gate;
 use crate::outlet::Outlet;
-use crate::pace::{Nearness, Pace};
+use crate::pace::{Pace, SendWait};
 use crate::reply_wait::ReplyWait;
 use crate::spec::FlowSpec;
 use crate::stamp_clock::{StampClock, now};
@@ -143,16 +143,16 @@ impl Driver<'_> {
             }
         }
         match self.pace.nearness(due, now()) {
-            Nearness::Blind => {
+            SendWait::Blind => {
                 self.send(due);
                 None
             }
-            Nearness::Close => {
+            SendWait::Close => {
                 self.wait_until(now());
                 None
             }
-            Nearness::Far(until) if due - now() > AHEAD => Some(until.min(due - AHEAD)),
-            Nearness::Far(until) => Some(until),
+            SendWait::Far(until) if due - now() > AHEAD => Some(until.min(due - AHEAD)),
+            SendWait::Far(until) => Some(until),
         }
     }
 
@@ -267,7 +267,9 @@ impl Driver<'_> {
             open.connected = true;
             let at = now();
             if let Err(reason) = set_up(&open.socket, self.spec) {
-                return self.session.broke(number, Parting::new(reason, None), at);
+                return self
+                    .session
+                    .broke(number, ConnectionEnd::new(reason, None), at);
             }
             self.outlet.opened(&open.socket);
             self.session.connected(number, at, &mut now);

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use neph_model::{Instant, MplsLabel, Own, ReadBy};
 
-use super::manner::Manner;
+use super::manner::TraceSettings;
 
 /// One probe, by its place among all of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,7 +69,7 @@ impl Spot {
 #[derive(Clone, Debug)]
 pub(crate) struct FlowState {
     pub(crate) port: u16,
-    manner: Manner,
+    manner: TraceSettings,
     /// By distance, from 1.
     pub(crate) spots: Vec<Spot>,
     /// Its probes, in the order of their numbers, which count from 1.
@@ -85,7 +85,7 @@ pub(crate) struct FlowState {
 }
 
 impl FlowState {
-    pub(super) fn new(port: u16, max_hops: u8, manner: Manner) -> Self {
+    pub(super) fn new(port: u16, max_hops: u8, manner: TraceSettings) -> Self {
         Self {
             port,
             manner,

@@ -20,7 +20,7 @@ pub(super) enum Window {
 
 /// Settings that all flows of a trace share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Manner {
+pub(super) struct TraceSettings {
     /// Hops of one flow that are asked at the same time, if probes can be distinguished.
     pub(super) at_once: u8,
     pub(super) window: Window,
@@ -33,7 +33,7 @@ pub(super) struct Manner {
     pub(super) retry: Retry,
 }
 
-impl Manner {
+impl TraceSettings {
     /// Slow and thorough: thousands of flows may share a router.
     pub(super) const FLOWS: Self = Self {
         at_once: 6,

@@ -127,7 +127,7 @@ impl Raw {
         &self,
         socket: &Socket,
         tracer: &mut Tracer,
-        meaning: impl Fn(&Self, IpAddr, &[u8]) -> Option<Meant>,
+        meaning: impl Fn(&Self, IpAddr, &[u8]) -> Option<UntimedAnswer>,
     ) {
         let mut buffer = [0; 2048];
         while let Ok(received) = stamp::receive(socket.as_fd(), &mut buffer) {
@@ -147,7 +147,12 @@ impl Raw {
         }
     }
 
-    fn received(&self, from: IpAddr, stamp: Option<WallNanos>, meant: &Meant) -> ReceivedAnswer {
+    fn received(
+        &self,
+        from: IpAddr,
+        stamp: Option<WallNanos>,
+        meant: &UntimedAnswer,
+    ) -> ReceivedAnswer {
         let (at, read_by) = carrier::arrival(&self.clock, stamp);
         ReceivedAnswer {
             port: meant.port,
@@ -163,7 +168,7 @@ impl Raw {
     }
 
     /// The meaning of an ICMP message for this trace.
-    fn error(&self, from: IpAddr, message: &[u8]) -> Option<Meant> {
+    fn error(&self, from: IpAddr, message: &[u8]) -> Option<UntimedAnswer> {
         let family = carrier::icmp_family(self.destination);
         let quote = probe::parse_error(family, message).ok()??;
         if !quote.is_between(self.source, self.destination.ip()) {
@@ -186,7 +191,7 @@ impl Raw {
                 carrier::reported_unreachable(from, self.destination.ip(), code)
             }
         };
-        Some(Meant {
+        Some(UntimedAnswer {
             port,
             number,
             printed,
@@ -195,7 +200,7 @@ impl Raw {
     }
 
     /// The meaning of a packet from the destination for this trace.
-    fn reply(&self, _from: IpAddr, message: &[u8]) -> Option<Meant> {
+    fn reply(&self, _from: IpAddr, message: &[u8]) -> Option<UntimedAnswer> {
         let (port, number) = match self.kind {
             // These probes get no reply: the packets answer the program that uses the port.
             TraceKind::Udp | TraceKind::Syn if self.ports == PortUse::Shared => return None,
@@ -223,7 +228,7 @@ impl Raw {
                 (echo.ident, echo.seq16)
             }
         };
-        Some(Meant {
+        Some(UntimedAnswer {
             port,
             number,
             printed: AnswerKind::Arrived,
@@ -236,7 +241,7 @@ impl Raw {
 const PORT_UNREACHABLE: u8 = 3;
 
 /// An answer without its time.
-struct Meant {
+struct UntimedAnswer {
     port: u16,
     number: u16,
     printed: AnswerKind,

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use neph_model::{Permit, Span, TraceKind, TraceLimits};
 
-use super::manner::Manner;
+use super::manner::TraceSettings;
 
 /// Which flows to trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,10 +119,12 @@ impl TraceSpec {
     }
 
     /// How its hops are asked.
-    pub(super) const fn manner(&self) -> Manner {
+    pub(super) const fn manner(&self) -> TraceSettings {
         match self.flows {
-            FlowSet::EachProbe => Manner::TRACEROUTE,
-            FlowSet::These(_) | FlowSet::Count { .. } | FlowSet::Enough { .. } => Manner::FLOWS,
+            FlowSet::EachProbe => TraceSettings::TRACEROUTE,
+            FlowSet::These(_) | FlowSet::Count { .. } | FlowSet::Enough { .. } => {
+                TraceSettings::FLOWS
+            }
         }
     }
 

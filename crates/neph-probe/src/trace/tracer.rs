@@ -8,7 +8,7 @@ use neph_model::{Instant, MplsLabel, Own, Span};
 
 use super::flow::{Answer, AnswerKind, FlowState, Probe, ProbeId, Spot};
 use super::hop::HopState;
-use super::manner::{Manner, Retry, Window};
+use super::manner::{Retry, TraceSettings, Window};
 use super::spec::{FlowSet, TraceSpec};
 
 /// A flow's probes are numbered from 1; neither 0 nor 0xffff is a checksum.
@@ -60,7 +60,7 @@ pub(crate) struct ReceivedAnswer {
 #[derive(Debug)]
 pub(crate) struct Tracer {
     pub(super) spec: TraceSpec,
-    pub(super) manner: Manner,
+    pub(super) manner: TraceSettings,
     at_once: u8,
     pub(super) flows: Vec<FlowState>,
     by_port: BTreeMap<u16, usize>,

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use neph_model::{
-    AtPeer, BitRate, BlockOrder, ByteSize, Campaign, CampaignId, CampaignStatus, ClassTransfer,
-    Event, EventKind, Experiment, ExperimentId, ExperimentStatus, Fleet, FleetEndpoint,
-    FleetMessage, FleetOutcome, FleetReply, Flow, FlowHop, FlowIndex, FlowRole, FlowRoute,
-    FlowTrace, Hop, HostFacts, Instant, Load, Marks, Message, MplsLabel, Outcome, Parameter,
-    ParameterName, Parameters, PathHash, PinnedOutcome, PinnedTransfer, ProbeKind, Provenance,
+    BitRate, BlockOrder, ByteSize, Campaign, CampaignId, CampaignStatus, ClassTransfer, Event,
+    EventKind, Experiment, ExperimentId, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
+    FleetOutcome, FleetReply, Flow, FlowHop, FlowIndex, FlowRole, FlowRoute, FlowTrace, Hop,
+    HostFacts, Instant, Load, Marks, Message, MplsLabel, Outcome, Parameter, ParameterName,
+    Parameters, PathHash, PeerReport, PinnedOutcome, PinnedTransfer, ProbeKind, Provenance,
     Quantities, Quantity, ReadBy, Scenario, ScenarioId, Seq, Slot, Span, Tally, Targets, TcpState,
     Throughput, ThroughputSecond, TraceEnd, TraceKind, TracedChange, TracedRoute, Traceroute, Wall,
 };
@@ -123,7 +123,7 @@ pub(crate) fn fleet_message(number: u32) -> FleetMessage {
         answer: None,
     };
     if number % 2 == 1 {
-        reply.peer_report = Some(AtPeer {
+        reply.peer_report = Some(PeerReport {
             rx: Instant::from_nanos(i64::MIN + i64::from(number)),
             residence: Span::from_nanos(i64::from(number)),
             count: Some(u32::MAX),

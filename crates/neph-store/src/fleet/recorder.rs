@@ -19,7 +19,7 @@ pub(crate) struct FleetRecorder {
     place: FleetPlace,
     facts: FileFacts,
     writer: FleetWriter,
-    closer: Option<Closer>,
+    closer: Option<SegmentCloser>,
 }
 
 impl FleetRecorder {
@@ -35,7 +35,7 @@ impl FleetRecorder {
     }
 
     pub(crate) fn append(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError> {
-        if let Some(error) = self.closer.as_ref().and_then(Closer::failure) {
+        if let Some(error) = self.closer.as_ref().and_then(SegmentCloser::failure) {
             return Err(error);
         }
         match self.writer.append(messages)? {
@@ -46,9 +46,12 @@ impl FleetRecorder {
 
     fn hand_over(&mut self, number: u32) -> Result<(), StoreError> {
         if self.closer.is_none() {
-            self.closer = Some(Closer::start(self.place.clone(), self.facts.clone())?);
+            self.closer = Some(SegmentCloser::start(
+                self.place.clone(),
+                self.facts.clone(),
+            )?);
         }
-        if let Some(Closer {
+        if let Some(SegmentCloser {
             full: Some(full), ..
         }) = &self.closer
         {
@@ -62,14 +65,14 @@ impl FleetRecorder {
 /// The thread that closes segments. A waiting segment needs four bytes of memory and its journal on
 /// disk. So a slow disk needs disk space, but no memory, and never delays the measurement.
 #[derive(Debug)]
-struct Closer {
+struct SegmentCloser {
     /// `None` while the thread ends.
     full: Option<Sender<u32>>,
     failed: Arc<Mutex<Option<StoreError>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Closer {
+impl SegmentCloser {
     fn start(place: FleetPlace, facts: FileFacts) -> Result<Self, StoreError> {
         let (full, waiting) = channel();
         let failed = Arc::new(Mutex::new(None));
@@ -93,7 +96,7 @@ impl Closer {
     }
 }
 
-impl Drop for Closer {
+impl Drop for SegmentCloser {
     fn drop(&mut self) {
         self.full = None;
         if let Some(thread) = self.thread.take() {

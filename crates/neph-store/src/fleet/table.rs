@@ -1,7 +1,7 @@
 //! The table of a fleet's columns.
 
 use neph_model::{
-    AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, ReadBy, Slot, Span, SynAnswer,
+    FleetMessage, FleetOutcome, FleetReply, Instant, PeerReport, ReadBy, Slot, Span, SynAnswer,
 };
 
 use crate::columns::{Cells, Column, Row, optional, required};
@@ -77,9 +77,9 @@ fn put(message: &mut FleetMessage, change: impl FnOnce(&mut FleetReply)) {
     }
 }
 
-fn put_at_peer(message: &mut FleetMessage, change: impl FnOnce(&mut AtPeer)) {
+fn put_at_peer(message: &mut FleetMessage, change: impl FnOnce(&mut PeerReport)) {
     put(message, |reply| {
-        change(reply.peer_report.get_or_insert(AtPeer {
+        change(reply.peer_report.get_or_insert(PeerReport {
             rx: Instant::from_nanos(0),
             residence: Span::from_nanos(0),
             count: None,
@@ -88,7 +88,7 @@ fn put_at_peer(message: &mut FleetMessage, change: impl FnOnce(&mut AtPeer)) {
     });
 }
 
-fn peer_report(message: &FleetMessage) -> Option<AtPeer> {
+fn peer_report(message: &FleetMessage) -> Option<PeerReport> {
     message.reply()?.peer_report
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_campaign::plan::Certificates;
 use neph_campaign::{
-    Build, Clock as _, Crew, Observer, Plan, RunError, Standing, expand, together,
+    Build, Clock as _, Observer, Participants, Plan, RunError, Standing, expand, together,
 };
 use neph_documents::plan::notes;
 use neph_model::{BlockOrder, Campaign, CampaignId, CampaignStatus, Fingerprint, Pins};
@@ -218,7 +218,7 @@ pub(crate) fn carry_out(
             &mut acknowledging
         }
     };
-    let mut crew = Crew {
+    let mut crew = Participants {
         store: store.as_mut(),
         executor: executor.as_mut(),
         observer,
@@ -318,7 +318,7 @@ fn conduct(
     read: &Read,
     order: Option<BlockOrder>,
     earlier: Option<&Campaign>,
-    crew: &mut Crew<'_>,
+    crew: &mut Participants<'_>,
 ) -> Result<(Campaign, Standing), RunError> {
     let build = Build {
         version: version::VERSION.to_owned(),

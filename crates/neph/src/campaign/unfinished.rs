@@ -23,7 +23,7 @@ pub(super) fn report(
     let scenarios = store.scenarios(campaign.id)?;
     let experiments = store.experiments(campaign.id)?;
     let lacking = lacking(&experiments);
-    for (id, Lacking { blocks, reason }) in lacking.iter().take(REPORTED) {
+    for (id, IncompleteScenario { blocks, reason }) in lacking.iter().take(REPORTED) {
         let scenario = scenarios.iter().find(|scenario| scenario.id == *id);
         let label = scenario.map_or_else(|| id.to_string(), Scenario::label);
         let blocks = counted::blocks(blocks.iter().map(|block| block + 1));
@@ -48,7 +48,7 @@ pub(super) fn report(
 }
 
 /// A scenario that is not complete.
-struct Lacking<'a> {
+struct IncompleteScenario<'a> {
     /// Its incomplete blocks, from 0.
     blocks: Vec<u32>,
     /// The reason of its last failure.
@@ -56,22 +56,24 @@ struct Lacking<'a> {
 }
 
 /// The scenarios with blocks without a complete experiment. Experiments are ordered by block.
-fn lacking(experiments: &[Experiment]) -> BTreeMap<ScenarioId, Lacking<'_>> {
+fn lacking(experiments: &[Experiment]) -> BTreeMap<ScenarioId, IncompleteScenario<'_>> {
     let complete: BTreeSet<(u32, ScenarioId)> = experiments
         .iter()
         .filter(|one| one.status == ExperimentStatus::Complete)
         .map(|one| (one.block, one.scenario))
         .collect();
-    let mut lacking: BTreeMap<ScenarioId, Lacking<'_>> = BTreeMap::new();
+    let mut lacking: BTreeMap<ScenarioId, IncompleteScenario<'_>> = BTreeMap::new();
     for one in experiments {
         if complete.contains(&(one.block, one.scenario)) {
             continue;
         }
         let reason = one.reason.as_deref().unwrap_or("no reason reported");
-        let entry = lacking.entry(one.scenario).or_insert_with(|| Lacking {
-            blocks: Vec::new(),
-            reason,
-        });
+        let entry = lacking
+            .entry(one.scenario)
+            .or_insert_with(|| IncompleteScenario {
+                blocks: Vec::new(),
+                reason,
+            });
         entry.reason = reason;
         if entry.blocks.last() != Some(&one.block) {
             entry.blocks.push(one.block);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use neph_capture::{Meeting, Met};
+use neph_capture::{CaptureMatcher, MatchedCaptures};
 use neph_model::Span;
 use neph_stats::{ClockFit, StatsError};
 use neph_wire::dissect::Nothing;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
     let stop = interrupt::stop_on_ctrl_c()?;
     let say = |printed: &str| output::say(&format!("neph clock: {printed}"));
     let reader = read::reader(&stop, &say);
-    let mut meeting = Meeting::default();
+    let mut meeting = CaptureMatcher::default();
     packets(here, reader, |at, _, packet| match packet {
         Ok(packet) => meeting.here(at, packet),
         Err(Nothing::Cut) => meeting.here_cut(at),
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
     })
 }
 
-fn report(args: &Args, here: &Path, there: &Path, met: &Met) -> Result<bool, Failure> {
+fn report(args: &Args, here: &Path, there: &Path, met: &MatchedCaptures) -> Result<bool, Failure> {
     let course = match course(args, met) {
         Ok(course) => course,
         Err(StatsError::TooFew { .. }) => return Err(too_few(here, there).into()),
@@ -111,7 +111,7 @@ fn report(args: &Args, here: &Path, there: &Path, met: &Met) -> Result<bool, Fai
     Ok(true)
 }
 
-fn course(args: &Args, met: &Met) -> Result<Course, StatsError> {
+fn course(args: &Args, met: &MatchedCaptures) -> Result<Course, StatsError> {
     let nature = args.nature();
     let kept = kept(met, nature);
     let every = args.every.map_or_else(
@@ -123,7 +123,7 @@ fn course(args: &Args, met: &Met) -> Result<Course, StatsError> {
 }
 
 /// The unused parts of the captures.
-fn remarks(met: &Met) {
+fn remarks(met: &MatchedCaptures) {
     let cut = too_short();
     let of = [
         (

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use clap::{Args as ClapArgs, Subcommand};
 use neph_control::{
-    AgentDetails, AgentsThere, ControllerPlace, EnrolledAgent, Presence, SeenOrder, SeenState,
-    agent_details, agents_at, is_running,
+    AgentDetails, ConnectedAgent, ControllerAgents, ControllerPlace, EnrolledAgent, SeenOrder,
+    SeenState, agent_details, agents_at, is_running,
 };
 use neph_documents::Format;
 use neph_documents::agents::{AgentDocument, AgentOrderRow, AgentRow, ClockRow, PolicyRow};
@@ -69,7 +69,7 @@ const NO_CONTROLLER: &str =
 struct Known {
     /// Where the controller runs; `None` if it does not run.
     place: Option<ControllerPlace>,
-    agents: AgentsThere,
+    agents: ControllerAgents,
 }
 
 fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failure> {
@@ -97,7 +97,7 @@ fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failu
     let enrolled = existing(folder)?.agents().map_err(Failure::refused)?;
     Ok(Known {
         place: None,
-        agents: AgentsThere {
+        agents: ControllerAgents {
             enrolled,
             connected: Vec::new(),
             gone: BTreeMap::new(),
@@ -107,7 +107,7 @@ fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failu
 
 fn list(args: &Args) -> Result<Outcome, Failure> {
     let Known { place, agents } = known(&args.folder, &args.operator)?;
-    let AgentsThere {
+    let ControllerAgents {
         enrolled,
         connected,
         gone,
@@ -131,7 +131,7 @@ fn list(args: &Args) -> Result<Outcome, Failure> {
 fn row(
     agent: AgentName,
     enrolled: &EnrolledAgent,
-    present: Option<&Presence>,
+    present: Option<&ConnectedAgent>,
     gone: Option<Wall>,
 ) -> AgentRow {
     let clock = present.and_then(|one| one.clock);

@@ -20,7 +20,7 @@ const RETRY: Span = Span::from_secs(60);
 
 /// Tidies workspaces, one at a time.
 #[derive(Debug)]
-pub(super) struct Tidying {
+pub(super) struct WorkspaceTidier {
     folder: RunnerFolder,
     retention: RetentionArgs,
     /// The next time of each schedule.
@@ -30,7 +30,7 @@ pub(super) struct Tidying {
     running: Option<(AgentName, Child)>,
 }
 
-impl Tidying {
+impl WorkspaceTidier {
     pub(super) const fn new(folder: RunnerFolder, retention: RetentionArgs) -> Self {
         Self {
             folder,

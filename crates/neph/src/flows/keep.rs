@@ -1,7 +1,7 @@
 //! Stores the measurements of a fleet in a workspace.
 
 use neph_agent::{FleetIntake, scenario_of};
-use neph_campaign::{Build, FleetKeeper, FleetKept, Keeping, RunError};
+use neph_campaign::{Build, FleetKeeper, FleetKept, FleetStorage, RunError};
 use std::mem;
 
 use neph_model::{
@@ -54,7 +54,7 @@ fn report_earlier(store: &dyn Store, name: &str) -> Result<(), Failure> {
 enum State {
     Waiting {
         store: Box<dyn Store>,
-        keeping: Keeping,
+        keeping: FleetStorage,
         spec: Box<FleetSpec>,
     },
     Going(Box<Going>),
@@ -137,7 +137,7 @@ impl Keep {
         let Some(name) = args.save.clone() else {
             return Ok(None);
         };
-        let keeping = Keeping {
+        let keeping = FleetStorage {
             name: name.clone(),
             asked: asked(args),
             site: args.site.clone(),

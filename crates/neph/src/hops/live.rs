@@ -7,7 +7,7 @@ use super::reporting::AlarmReporter;
 use super::{Analysed, Args, Clock, analyse, mappings};
 use crate::alarm::refuse_longer;
 use crate::exit::{self, Failure, Outcome};
-use crate::interrupt::{self, LastWords};
+use crate::interrupt::{self, SecondInterruptMessage};
 use crate::metrics::Ready;
 use crate::metrics::hops::HopsMetrics;
 use crate::{at_agents, output};
@@ -45,7 +45,7 @@ pub(super) fn run(
     points: &[recording::Point],
     exporters: Option<Ready>,
 ) -> Result<Outcome, Failure> {
-    let words = LastWords::default();
+    let words = SecondInterruptMessage::default();
     let stop = interrupt::stop_on_ctrl_c_saying(&words)?;
     let metrics = exporters.as_ref().map(|_| HopsMetrics::default());
     let begun = exporters.zip(metrics.clone());
@@ -66,7 +66,7 @@ fn run_until(
     points: &[recording::Point],
     reporting: AlarmReporter,
     stop: &Stop,
-    words: &LastWords,
+    words: &SecondInterruptMessage,
 ) -> Result<Outcome, Failure> {
     // Options that the analysis cannot use are refused before the captures are made.
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();

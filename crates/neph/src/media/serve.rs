@@ -10,7 +10,7 @@ use neph_documents::media::ServedLine;
 use neph_documents::rows::json_line;
 use neph_load::media::{MediaError, MediaServed, Server, ServerCaps, ServerSpec, Trace};
 use neph_model::{BitRate, ByteSize, Span};
-use neph_sys::restrict::InForce;
+use neph_sys::restrict::AppliedRestrictions;
 use neph_text::counted::counted;
 
 use crate::exit::{Failure, Outcome};
@@ -98,7 +98,7 @@ fn read(path: &Path) -> Result<Trace, Failure> {
 
 fn show_start(
     server: &Server,
-    force: &InForce,
+    force: &AppliedRestrictions,
     format: Format,
     rate: BitRate,
 ) -> Result<(), Failure> {

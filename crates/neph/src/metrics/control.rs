@@ -66,8 +66,8 @@ fn since(received: Wall, now: Wall) -> Value {
 mod tests {
     use std::collections::BTreeMap;
 
-    use neph_agent::remote::ClockApart;
-    use neph_control::Presence;
+    use neph_agent::remote::AgentClockOffset;
+    use neph_control::ConnectedAgent;
     use neph_export::Page;
     use neph_model::Labels;
 
@@ -76,14 +76,14 @@ mod tests {
     #[test]
     fn agents_that_are_connected_and_those_that_are_gone_are_exported() {
         let wall = |seconds: i64| Wall::from_unix_nanos(seconds * 1_000_000_000);
-        let presence = Presence {
+        let presence = ConnectedAgent {
             agent: "ams".parse().expect("a name"),
             connected: wall(1),
             received: wall(98),
             version: None,
             holds: 0,
             running: 2,
-            clock: Some(ClockApart {
+            clock: Some(AgentClockOffset {
                 offset: Span::from_micros(-250),
                 bound: Span::from_millis(1),
             }),

@@ -15,19 +15,19 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub(super) fn open(stop: &Stop) -> io::Result<Box<dyn Read>> {
     // Without a buffer: poll does not detect buffered data.
     let input = io::stdin().as_fd().try_clone_to_owned()?;
-    Ok(Box::new(Patient {
+    Ok(Box::new(InterruptibleStdin {
         input: input.into(),
         stop: stop.clone(),
     }))
 }
 
 /// Standard input that may be idle for any time; reading ends when the caller sets the stop flag.
-struct Patient {
+struct InterruptibleStdin {
     input: File,
     stop: Stop,
 }
 
-impl Read for Patient {
+impl Read for InterruptibleStdin {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let mut awaited = [Awaited::readable(self.input.as_fd())];

@@ -9,7 +9,7 @@ use neph_documents::reflected::{CertificateDocument, ReflectLine};
 use neph_documents::rows::json_line;
 use neph_model::{ReflectorCaps, bracketed};
 use neph_probe::{Counted, ProbeError, Reflector};
-use neph_sys::restrict::InForce;
+use neph_sys::restrict::AppliedRestrictions;
 
 use crate::exit::Failure;
 use crate::{output, privileges};
@@ -36,7 +36,7 @@ fn at(alongside: &[Serving], service: Service) -> Option<String> {
 pub(super) fn show_start(
     reflector: &Reflector,
     alongside: &[Serving],
-    force: &InForce,
+    force: &AppliedRestrictions,
     format: Format,
 ) -> Result<(), Failure> {
     let (address, certificate) = (reflector.address(), reflector.certificate());

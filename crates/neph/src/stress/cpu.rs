@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use clap::Args as ClapArgs;
 use neph_agent::CpuDone;
 use neph_documents::generated::CpuRow;
-use neph_load::{HELD, LoadError, Overcommit, Place, Room, Work, Worked};
+use neph_load::{CpuThreadResult, HELD, LoadError, Overcommit, Place, Room, Work};
 use neph_model::{CpuShare, CpuThreads, LoadOrder, LoadWork, Span};
 
 use super::reporting::{LoadReporting, write};
@@ -108,12 +108,12 @@ pub(super) fn show(
         return Ok(Outcome::Interrupted);
     }
     let all = done.threads.iter();
-    let missed: Vec<&Worked> = all
+    let missed: Vec<&CpuThreadResult> = all
         .clone()
         .filter(|one| (one.percent() - requested).abs() > HELD)
         .collect();
     let unknown = || "other processes used it, or a CPU limit applies".to_owned();
-    let worked = all.map(Worked::percent).sum();
+    let worked = all.map(CpuThreadResult::percent).sum();
     let why = overcommit.map_or_else(unknown, |overcommit| overcommit.why(worked));
     // Threads that are not pinned are shown together, pinned CPUs one by one.
     let is_pinned = missed.iter().any(|one| one.cpu.is_some());
@@ -139,7 +139,7 @@ pub(super) fn failure(error: LoadError) -> Failure {
 }
 
 /// Reports that these threads missed the target, and why; nothing for none.
-fn report_missed(missed: &[&Worked], requested: f64, why: &str) {
+fn report_missed(missed: &[&CpuThreadResult], requested: f64, why: &str) {
     let percents = missed.iter().map(|one| one.percent());
     let ends = percents
         .clone()

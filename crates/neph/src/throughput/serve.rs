@@ -9,7 +9,7 @@ use neph_documents::rows::json_line;
 use neph_documents::throughput::ServedLine;
 use neph_load::throughput::{Job, ServedEvent, Server, ServerCaps, ServerSpec, ThroughputError};
 use neph_model::{BitRate, ByteSize, Permit, Span};
-use neph_sys::restrict::InForce;
+use neph_sys::restrict::AppliedRestrictions;
 use neph_wire::throughput::{Ask, Direction, Protocol, RrKind};
 
 use super::{Most, most};
@@ -82,7 +82,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn show_start(address: SocketAddr, force: &InForce, format: Format) -> Result<(), Failure> {
+fn show_start(
+    address: SocketAddr,
+    force: &AppliedRestrictions,
+    format: Format,
+) -> Result<(), Failure> {
     if format == Format::Ndjson {
         let line = ServedLine::Listening {
             address: address.to_string(),

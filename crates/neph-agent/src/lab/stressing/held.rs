@@ -14,7 +14,7 @@ use neph_load::HELD;
 const CARRIED: f64 = 0.9;
 
 /// What a load did instead of what was asked.
-struct Instead {
+struct LoadShortfall {
     had: String,
     percent: Option<f64>,
     why: Option<String>,
@@ -36,7 +36,7 @@ pub(super) fn judge(requested: &SiteLoad, reported: &[u8]) -> Option<Warning> {
 
 /// The warning about a load that started later than it should.
 pub(super) fn late(requested: &SiteLoad) -> Warning {
-    let instead = Instead {
+    let instead = LoadShortfall {
         had: format!("did not work yet after {WITHIN}, when measuring began"),
         percent: None,
         why: None,
@@ -44,7 +44,7 @@ pub(super) fn late(requested: &SiteLoad) -> Warning {
     not_held(requested, instead)
 }
 
-fn not_held(requested: &SiteLoad, instead: Instead) -> Warning {
+fn not_held(requested: &SiteLoad, instead: LoadShortfall) -> Warning {
     Warning::LoadTargetMissed {
         load: requested.to_string(),
         achieved: instead.had,
@@ -54,20 +54,20 @@ fn not_held(requested: &SiteLoad, instead: Instead) -> Warning {
 }
 
 /// The thread that was kept most from what it should do counts.
-fn worked(requested: f64, rows: &[Value]) -> Option<Instead> {
+fn worked(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
     let off = |worked: &f64| (worked - requested).abs();
     let threads = column(rows, "achieved_percent");
     let Some(worst) = threads.max_by(|one, other| off(one).total_cmp(&off(other))) else {
         return Some(unreported());
     };
-    (off(&worst) > HELD).then(|| Instead {
+    (off(&worst) > HELD).then(|| LoadShortfall {
         had: format!("worked {worst:.1} % of the time"),
         percent: Some(100.0 * worst / requested),
         why: None,
     })
 }
 
-fn carried(requested: Option<f64>, rows: &[Value]) -> Option<Instead> {
+fn carried(requested: Option<f64>, rows: &[Value]) -> Option<LoadShortfall> {
     let all = column(rows, "received_bit_s").reduce(|one, more| one + more);
     let Some(all) = all else {
         return Some(unreported());
@@ -79,7 +79,7 @@ fn carried(requested: Option<f64>, rows: &[Value]) -> Option<Instead> {
     (!is_held).then(|| had(all, requested, why))
 }
 
-fn streamed(requested: f64, rows: &[Value]) -> Option<Instead> {
+fn streamed(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
     let reported = column(rows, "sent_bit_s")
         .next()
         .zip(column(rows, "reverse_bit_s").next());
@@ -93,17 +93,17 @@ fn streamed(requested: f64, rows: &[Value]) -> Option<Instead> {
 }
 
 /// So many bits a second instead of those that were asked.
-fn had(all: f64, requested: Option<f64>, why: Option<String>) -> Instead {
+fn had(all: f64, requested: Option<f64>, why: Option<String>) -> LoadShortfall {
     let known = requested.map(|requested| 100.0 * all / requested);
-    Instead {
+    LoadShortfall {
         had: format!("carried {:.2} Mbit/s", all / 1e6),
         percent: if all > 0.0 { known } else { Some(0.0) },
         why,
     }
 }
 
-fn unreported() -> Instead {
-    Instead {
+fn unreported() -> LoadShortfall {
+    LoadShortfall {
         had: "did not say what it did".to_owned(),
         percent: None,
         why: None,

@@ -9,7 +9,7 @@ use neph_sys::deadline::{Stopwatch, wait_until};
 use super::*;
 use crate::LocalExecutor;
 use crate::remote::guard::{Admission, Moment};
-use crate::remote::{ClockApart, FromAgent, OrderState, Worker};
+use crate::remote::{AgentClockOffset, FromAgent, OrderState, Worker};
 
 const POLICY: &str = r#"
 version = 1
@@ -63,7 +63,7 @@ fn a_lease_ends_by_the_controllers_clock_wherever_ours_stands() {
         let mut guard = guard(folder.path(), &hand, POLICY);
         let offset = Span::from_secs(seconds);
         let bound = Span::from_millis(1);
-        guard.set_clock(ClockApart { offset, bound }, at(NOON));
+        guard.set_clock(AgentClockOffset { offset, bound }, at(NOON));
         let controller = at(NOON).wall + -offset;
         let id = admitted(&mut guard, &hand, controller, Span::from_secs(300));
         assert_eq!(guard.lapsed(at(NOON + 299)), []);
@@ -110,7 +110,7 @@ fn a_clock_that_is_set_shows_in_the_next_reading_and_one_that_is_slewed_does_not
     let hand = Hand::new();
     let mut guard = guard(folder.path(), &hand, POLICY);
     let (offset, bound) = (Span::from_millis(7), Span::from_millis(1));
-    guard.set_clock(ClockApart { offset, bound }, at(NOON));
+    guard.set_clock(AgentClockOffset { offset, bound }, at(NOON));
     let later = |wall: Span| Moment {
         wall: at(NOON + 4).wall + wall,
         raw: at(NOON + 4).raw,

@@ -28,16 +28,16 @@ enum State {
     Missed(Missed),
 }
 
-/// One end of a slot. After a restart use [`Party::restarted`].
+/// One end of a slot. After a restart use [`SlotEnd::restarted`].
 #[derive(Clone, Debug)]
-pub struct Party {
+pub struct SlotEnd {
     times: SlotTimes,
     guard: Guard,
     is_notified: bool,
     state: State,
 }
 
-impl Party {
+impl SlotEnd {
     /// Before the slot.
     pub const fn new(times: SlotTimes, guard: Guard) -> Self {
         Self {

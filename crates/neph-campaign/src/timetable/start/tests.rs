@@ -110,7 +110,7 @@ fn a_slot_that_does_not_begin_has_the_reason_and_the_party() {
 fn a_party_begins_and_stops_by_its_own_clock() {
     // The common clock is 7 s ahead of its own.
     let offset = Some(ClockOffset::new(SECOND.times(7), BOUND));
-    let mut party = Party::new(TIMES(), guard());
+    let mut party = SlotEnd::new(TIMES(), guard());
     assert_eq!(party.readiness(offset), Report::Ready(BOUND));
     assert_eq!(party.step(at(50), offset), Step::Wait(at(93)));
     party.notify();
@@ -122,11 +122,11 @@ fn a_party_begins_and_stops_by_its_own_clock() {
 
 #[test]
 fn a_party_that_was_not_notified_overslept_or_lost_its_clock_does_not_begin() {
-    let missed = |mut party: Party, now, offset| match party.step(now, offset) {
+    let missed = |mut party: SlotEnd, now, offset| match party.step(now, offset) {
         Step::Over(Report::Refused(why)) => why,
         other => panic!("{other:?}"),
     };
-    let fresh = || Party::new(TIMES(), guard());
+    let fresh = || SlotEnd::new(TIMES(), guard());
     let notified = || {
         let mut party = fresh();
         party.notify();
@@ -147,7 +147,7 @@ fn a_party_that_was_not_notified_overslept_or_lost_its_clock_does_not_begin() {
         missed(notified(), at(100), None),
         Missed::ClockTooWide(None)
     );
-    let restarted = Party::restarted(TIMES(), guard());
+    let restarted = SlotEnd::restarted(TIMES(), guard());
     assert_eq!(
         missed(restarted, at(100), Some(known(BOUND))),
         Missed::Restarted

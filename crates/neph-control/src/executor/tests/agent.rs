@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use neph_agent::LocalExecutor;
 use neph_agent::policy::{DEFAULT_POLICY, Policy};
 use neph_agent::remote::{
-    ClockApart, FromAgent, Guard, Link, LinkLost, Moment, Signer, ToAgent, Worker, serve,
+    AgentClockOffset, FromAgent, Guard, Link, LinkLost, Moment, Signer, ToAgent, Worker, serve,
 };
 use neph_campaign::expand::scenarios;
 use neph_campaign::plan::parse;
@@ -108,7 +108,7 @@ pub(super) fn guard(folder: &Path, agent: &AgentName, authority: &str) -> Guard 
     let now = Wall::from_unix_nanos(clock::wall().0);
     let guard = Guard::open(folder, agent.clone(), authority, policy, now);
     let mut guard = guard.expect("a certificate");
-    let exact = ClockApart {
+    let exact = AgentClockOffset {
         offset: Span::ZERO,
         bound: Span::from_millis(1),
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use neph_campaign::plan::parse;
-use neph_campaign::{Build, Clock, Crew, Nobody, Plan, RunError, resume, start};
+use neph_campaign::{Build, Clock, Nobody, Participants, Plan, RunError, resume, start};
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, EventKind, Executor, ExecutorLost, Experiment,
     ExperimentId, ExperimentStatus, FleetMessage, FlowIndex, Order, Span, Stop, Ticket, Update,
@@ -102,7 +102,7 @@ fn run_plan(
         version: "1".to_owned(),
         commit: "c".to_owned(),
     };
-    let mut crew = Crew {
+    let mut crew = Participants {
         store: store.as_mut(),
         executor,
         observer: &mut Nobody,

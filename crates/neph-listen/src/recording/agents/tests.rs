@@ -87,7 +87,7 @@ fn recorded(all: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)> {
             tally,
         }
     });
-    let mut course = AtAgents::of(begun.enumerate().collect(), shared);
+    let mut course = AgentPoints::of(begun.enumerate().collect(), shared);
     assert_eq!(course.captures().len(), all.len());
     for (place, (_, (captured, bytes))) in all.iter().enumerate() {
         let came = folder.path().join("came");
@@ -143,7 +143,7 @@ fn what_is_no_capture_of_neph_is_a_fault_and_what_did_not_come_too() {
             path: path.clone(),
             tally: &tally,
         };
-        let mut course = AtAgents::of(vec![(0, begun)], shared);
+        let mut course = AgentPoints::of(vec![(0, begun)], shared);
         let came = folder.path().join("came");
         fs::write(&came, bytes).expect("writable");
         let (captured, _) = captured("k", &[], 7);

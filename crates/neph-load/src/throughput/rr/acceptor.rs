@@ -7,7 +7,7 @@ use neph_model::{Span, Stop};
 use neph_sys::clock::{self, RawNanos};
 use neph_wire::throughput::{Preamble, RrAsk, Token};
 
-use super::super::listening::{Listening, Newcomer};
+use super::super::listening::{AcceptedConnection, Listening};
 use super::super::run::TICK;
 use super::guard::Guard;
 use super::pieces::{Moved, buffer, is_pause, put, take};
@@ -70,7 +70,7 @@ impl Acceptor<'_> {
             match outcome {
                 Outcome::Answered => guard.answered()?,
                 Outcome::Broken => guard.recorder.counted().foreign += 1,
-                Outcome::Other(stream, count) => self.listening.hand_back(Newcomer {
+                Outcome::Other(stream, count) => self.listening.hand_back(AcceptedConnection {
                     stream,
                     peer: SocketAddr::new(address, peer.port()),
                     first: request[..count].to_vec(),

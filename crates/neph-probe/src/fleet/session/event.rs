@@ -1,6 +1,6 @@
 //! Events that a transport reports to a session.
 
-use neph_model::{AtPeer, Instant, Own, SynAnswer, Wall};
+use neph_model::{Instant, Own, PeerReport, SynAnswer, Wall};
 
 /// What happened to a request, as known to its transport.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub(crate) struct Replied {
     /// The program's reading.
     pub(crate) read: Instant<Own>,
     pub(crate) ttl: Option<u8>,
-    pub(crate) peer_report: Option<AtPeer>,
+    pub(crate) peer_report: Option<PeerReport>,
     /// For a SYN.
     pub(crate) answer: Option<SynAnswer>,
     /// The repeated time of its request, where the protocol has one.

@@ -1,8 +1,8 @@
 //! A message in flight, as small as possible, and the message that is reported from it.
 
 use neph_model::{
-    AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Own, ReadBy, Slot, Span, SynAnswer,
-    Wall,
+    FleetMessage, FleetOutcome, FleetReply, Instant, Own, PeerReport, ReadBy, Slot, Span,
+    SynAnswer, Wall,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) enum Decision {
 pub(super) struct Arrival {
     pub(super) at: Instant<Own>,
     pub(super) by: ReadBy,
-    pub(super) peer_report: Option<AtPeer>,
+    pub(super) peer_report: Option<PeerReport>,
     pub(super) ttl: Option<u8>,
     pub(super) copies: u8,
     pub(super) answer: Option<SynAnswer>,
@@ -111,7 +111,7 @@ mod tests {
             let reply = Arrival {
                 at: Instant::from_nanos(1_000),
                 by: ReadBy::Kernel,
-                peer_report: Some(AtPeer {
+                peer_report: Some(PeerReport {
                     rx: Instant::from_nanos(7),
                     residence: Span::from_nanos(residence),
                     count: None,

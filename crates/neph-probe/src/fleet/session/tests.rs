@@ -64,7 +64,7 @@ fn run(shape: Shape, net: Net, refusals: u64, seed: u64) -> World {
         lifetime: shape.lifetime.map(Span::from_nanos),
         criteria: None,
     };
-    let rota = Rota::new(&fleet, Some(shape.count));
+    let rota = SendOrder::new(&fleet, Some(shape.count));
     let mut world = World {
         net,
         refusals,
@@ -269,7 +269,7 @@ fn one_slot(timeout: i64) -> Session {
         lifetime: None,
         criteria: None,
     };
-    let mut session = Session::new(Rota::new(&fleet, None), 1, Span::from_nanos(timeout));
+    let mut session = Session::new(SendOrder::new(&fleet, None), 1, Span::from_nanos(timeout));
     session.begin(at(0));
     session.opened_first(Slot(0), 7);
     session

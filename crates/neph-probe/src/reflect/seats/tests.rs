@@ -11,7 +11,7 @@ fn ip(text: &str) -> IpAddr {
 }
 
 struct House {
-    seats: Arc<Seats>,
+    seats: Arc<ConnectionSlots>,
     stream: Arc<TcpStream>,
     guests: Vec<(IpAddr, Seated)>,
 }
@@ -21,7 +21,7 @@ impl House {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");
         Self {
-            seats: Arc::new(Seats::new(ReflectorCaps {
+            seats: Arc::new(ConnectionSlots::new(ReflectorCaps {
                 connections,
                 connections_per_peer,
                 idle: Span::from_secs(300),

@@ -10,7 +10,7 @@ use super::super::session::Closing;
 use super::super::socket::{in_progress, is_answer, socket_for};
 use super::{Driver, Open};
 use crate::ProbeError;
-use crate::codec::Parting;
+use crate::codec::ConnectionEnd;
 use crate::fault::{self, Known};
 use crate::spec::FlowSpec;
 use crate::stamp_clock::now;
@@ -84,7 +84,7 @@ impl Driver<'_> {
         }
     }
 
-    pub(super) fn no_connection(&self, error: &io::Error, known: Known) -> Parting {
+    pub(super) fn no_connection(&self, error: &io::Error, known: Known) -> ConnectionEnd {
         fault::parting(&format!("connect to {}", self.spec.address), error, known)
     }
 }

@@ -3,7 +3,7 @@
 use neph_model::{Answer, EventKind, Message, Outcome, Span, Stage};
 
 use super::*;
-use crate::codec::Parting;
+use crate::codec::ConnectionEnd;
 use crate::sim::{at, spec};
 
 const MS: i64 = 1_000_000;
@@ -85,7 +85,11 @@ fn a_request_that_met_the_end_of_an_idle_connection_is_sent_again_on_another() {
         receive(&mut session, 0, OK, 12);
         assert_eq!(send(&mut session, 20), Some(0));
         if reset {
-            session.broke(0, Parting::new("reset", Some(Answer::Reset)), at(21 * MS));
+            session.broke(
+                0,
+                ConnectionEnd::new("reset", Some(Answer::Reset)),
+                at(21 * MS),
+            );
         } else {
             session.ended(0, at(21 * MS));
         }

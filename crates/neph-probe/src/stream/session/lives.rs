@@ -4,7 +4,7 @@ use neph_model::{Answer, EventKind, Instant, Outcome, Own, Seq, SynAnswer};
 
 use super::{Closing, FIRST_PAUSE, LAST_PAUSE, Session};
 use crate::channel::Channel;
-use crate::codec::{Parting, Use};
+use crate::codec::{ConnectionEnd, Use};
 use crate::exchange::{Asks, Reply};
 use crate::kinds;
 use crate::stream::connection::{Connection, Happening, Phase};
@@ -20,7 +20,7 @@ fn waiting_at(place: usize, answer: Option<Answer>) -> Option<Answer> {
 }
 
 /// An event on a connection.
-struct Happened {
+struct ConnectionEvent {
     happening: Happening,
     /// When it was read.
     at: Instant<Own>,
@@ -141,7 +141,7 @@ impl Session {
     }
 
     /// The socket broke, or could not be opened.
-    pub(crate) fn broke(&mut self, number: u32, parting: Parting, now: Instant<Own>) {
+    pub(crate) fn broke(&mut self, number: u32, parting: ConnectionEnd, now: Instant<Own>) {
         self.drop_connection(number, EventKind::ConnectionLost, parting, now);
     }
 
@@ -162,7 +162,7 @@ impl Session {
         for (happening, at) in happenings.drain(..) {
             self.apply(
                 number,
-                Happened {
+                ConnectionEvent {
                     happening,
                     at,
                     stamp,
@@ -173,8 +173,13 @@ impl Session {
         self.happenings = happenings;
     }
 
-    fn apply(&mut self, number: u32, happened: Happened, clock: &mut dyn FnMut() -> Instant<Own>) {
-        let Happened {
+    fn apply(
+        &mut self,
+        number: u32,
+        happened: ConnectionEvent,
+        clock: &mut dyn FnMut() -> Instant<Own>,
+    ) {
+        let ConnectionEvent {
             happening,
             at,
             stamp,
@@ -313,7 +318,7 @@ impl Session {
         &mut self,
         number: u32,
         kind: EventKind,
-        parting: Parting,
+        parting: ConnectionEnd,
         at: Instant<Own>,
     ) {
         let Some(mut connection) = self.connections.remove(&number) else {
@@ -356,7 +361,11 @@ impl Session {
 
     /// The message that met the end of an idle connection and is sent on another one. It waits on this one no
     /// more.
-    fn repeat_on_another(&mut self, connection: &mut Connection, parting: &Parting) -> Option<Seq> {
+    fn repeat_on_another(
+        &mut self,
+        connection: &mut Connection,
+        parting: &ConnectionEnd,
+    ) -> Option<Seq> {
         let repeats = self.way == Use::Idle
             && connection.phase == Phase::Ready
             && connection.was_idle_when_closed(parting);
@@ -370,7 +379,12 @@ impl Session {
     }
 
     /// Decides every message that was lost with a connection. Returns their number.
-    fn settle(&mut self, connection: &Connection, parting: &Parting, at: Instant<Own>) -> u64 {
+    fn settle(
+        &mut self,
+        connection: &Connection,
+        parting: &ConnectionEnd,
+        at: Instant<Own>,
+    ) -> u64 {
         let before = self.book.tally().messages;
         for seq in connection.outbox.untouched() {
             self.book.never_left(seq, parting.answer, at);

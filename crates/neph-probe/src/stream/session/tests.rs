@@ -1,7 +1,7 @@
 use neph_model::{Answer, Outcome, Span, Stage, SynAnswer};
 
 use super::*;
-use crate::codec::Parting;
+use crate::codec::ConnectionEnd;
 use crate::sim::{at, spec};
 
 const MS: i64 = 1_000_000;
@@ -18,12 +18,12 @@ fn idle() -> Session {
     session
 }
 
-fn reset() -> Parting {
-    Parting::new("reset", Some(Answer::Reset))
+fn reset() -> ConnectionEnd {
+    ConnectionEnd::new("reset", Some(Answer::Reset))
 }
 
-fn refused() -> Parting {
-    Parting::new("refused", Some(Answer::Syn(SynAnswer::Rst)))
+fn refused() -> ConnectionEnd {
+    ConnectionEnd::new("refused", Some(Answer::Syn(SynAnswer::Rst)))
 }
 
 /// Writes everything, as a socket that takes it.

@@ -3,7 +3,7 @@
 use neph_model::{EventKind, Instant, Own, Span};
 
 use super::Session;
-use crate::codec::{Parting, Use};
+use crate::codec::{ConnectionEnd, Use};
 use crate::stream::connection::{Connection, Phase};
 
 impl Session {
@@ -24,7 +24,7 @@ impl Session {
             .collect();
         for number in overdue {
             let reason = format!("no connection within {timeout}");
-            let parting = Parting::new(reason, None);
+            let parting = ConnectionEnd::new(reason, None);
             self.drop_connection(number, EventKind::ConnectFailed, parting, now);
         }
     }

@@ -7,7 +7,7 @@ use neph_model::{ClockOffset, Span, Wall};
 use super::{BOUND, SECOND, at, guard, known};
 use crate::order::Generator;
 use crate::timetable::start::{
-    Agreement, Decision, Guard, Outcome, Party, Report, SlotTimes, Step,
+    Agreement, Decision, Guard, Outcome, Report, SlotEnd, SlotTimes, Step,
 };
 use crate::timetable::{Claim, Mode, Resource, Task, rounds};
 
@@ -93,11 +93,11 @@ impl Agent {
         (now >= self.clock_known).then(|| known(BOUND))
     }
 
-    fn party(&self, times: SlotTimes, guard: Guard, now: Wall) -> Party {
+    fn party(&self, times: SlotTimes, guard: Guard, now: Wall) -> SlotEnd {
         if self.restarted > times.start + SECOND.times(-20) && self.restarted <= now {
-            return Party::restarted(times, guard);
+            return SlotEnd::restarted(times, guard);
         }
-        Party::new(times, guard)
+        SlotEnd::new(times, guard)
     }
 
     /// Reports that it is ready, and when that arrives.
@@ -139,7 +139,7 @@ impl Agent {
             done.sends = Some((now, end));
             let over = self.does(times.end + -self.error);
             if self.restarted > now && self.restarted <= over {
-                party = Party::restarted(times, guard);
+                party = SlotEnd::restarted(times, guard);
             }
             step = party.step(self.own(over), self.offset(over));
             if let Step::Over(report) = step {
