@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::desk::OrderContext;
 use crate::failure::failed;
+use crate::order_context::OrderContext;
 use crate::reflecting::Reflecting;
 use neph_model::{OrderFailed, Progress, ReflectorOrder, Update};
 

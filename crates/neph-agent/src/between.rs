@@ -9,8 +9,8 @@ use neph_model::{
 };
 use neph_probe::{Flow as Running, FlowSpec, Place, Priority, Report, Schedule};
 
-use crate::desk::OrderContext;
 use crate::flows::{ECHO, echo_to};
+use crate::order_context::OrderContext;
 
 /// How often what the flows report is taken in.
 const TICK: Duration = Duration::from_millis(100);

@@ -13,9 +13,9 @@ use neph_listen::{CaptureFile, CaptureInterface, CaptureMethod, Listening, Packe
 use neph_model::{ByteSize, CaptureOrder, Captured, OrderFailed, Progress, Span, Update};
 use neph_sys::clock;
 
-use crate::desk::OrderContext;
 use crate::failure::failed;
 use crate::now::now;
+use crate::order_context::OrderContext;
 use crate::sampling;
 
 /// Memory in which packets wait, at most: it is locked.

@@ -6,9 +6,9 @@ use neph_load::{Iperf3Spec, Transfer, UploadSpec, iperf3, upload};
 use neph_model::{BitRate, OrderFailed, Target, Throughput, ThroughputOrder, ThroughputTool};
 use neph_probe::{Place, Resolve, Resolving};
 
-use crate::desk::OrderContext;
 use crate::failure::{failed, not_found};
-use crate::yard::LabHandle;
+use crate::lab_handle::LabHandle;
+use crate::order_context::OrderContext;
 
 pub(crate) fn throughput(
     order: &ThroughputOrder,

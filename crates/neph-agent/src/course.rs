@@ -12,11 +12,11 @@ use neph_probe::{FleetRun, Flow as Running};
 
 use crate::caps::Before;
 use crate::cores::Cores;
-use crate::desk::OrderContext;
 use crate::failure::failed;
 use crate::flows::{Missing, Ready};
 use crate::host_series::HostSeries;
 use crate::intake::Intake;
+use crate::order_context::OrderContext;
 use crate::transfer::TransferRun;
 use crate::{LoadSecond, load_rates, peer, trace};
 

@@ -13,9 +13,9 @@ use neph_model::{
 };
 
 use crate::capturing::Place;
-use crate::desk::OrderContext;
 use crate::failure::failed;
-use crate::yard::{Ground, LabHandle};
+use crate::lab_handle::{Ground, LabHandle};
+use crate::order_context::OrderContext;
 use crate::{answering, between, capturing, check, experiments, flows, load};
 
 /// Largest number of updates that wait to be read. Beyond it the order's thread waits, and results of its

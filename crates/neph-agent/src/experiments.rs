@@ -5,10 +5,10 @@ use neph_probe::allot_files;
 
 use crate::cores;
 use crate::course::{self, Around, Course};
-use crate::desk::OrderContext;
 use crate::failure::failed;
 use crate::flows::{self, Ready};
-use crate::yard::{LabHandle, Stay};
+use crate::lab_handle::{LabHandle, Stay};
+use crate::order_context::OrderContext;
 use crate::{caps, peer};
 
 pub(crate) mod start;

@@ -19,11 +19,11 @@ use alongside::alongside;
 pub(crate) use alongside::echo_to;
 
 use crate::caps;
-use crate::desk::OrderContext;
 use crate::experiments::start;
 use crate::failure::{failed, not_found};
 use crate::fleet::fleet;
 use crate::follow::followed;
+use crate::order_context::OrderContext;
 use crate::provenance::host_of;
 use crate::transfer::{TransferSpec, transfer};
 

@@ -16,8 +16,8 @@ use neph_model::{
 };
 use neph_probe::{Resolve, Resolving, TargetError};
 
-use crate::desk::OrderContext;
 use crate::failure::failed;
+use crate::order_context::OrderContext;
 
 /// A load that can be made: its reflector was found, its threads can be on their CPUs.
 #[derive(Debug)]

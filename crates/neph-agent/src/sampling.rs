@@ -11,7 +11,7 @@ use neph_listen::recording::{Sampling, kernel};
 use neph_model::{PacketSample, Stop, Update};
 use neph_sys::clock;
 
-use crate::desk::OrderContext;
+use crate::order_context::OrderContext;
 
 /// That the capture is over is noticed after this long, at most.
 const PATIENCE: Duration = Duration::from_millis(50);

@@ -5,6 +5,7 @@
 //! and events go out as they are found.
 
 mod ahead;
+mod capture_matcher;
 mod chosen;
 pub mod clocks;
 mod directions;
@@ -14,7 +15,6 @@ mod flow;
 mod fragments;
 mod hops;
 mod identity;
-mod meeting;
 mod merged;
 #[cfg(test)]
 mod packets;
@@ -26,6 +26,7 @@ mod steady;
 mod stream;
 mod tcp;
 
+pub use capture_matcher::{CaptureMatcher, ClockSetBack, Crossing, MatchedCaptures, Point};
 pub use directions::Direction;
 pub use duplicates::DuplicateFilter;
 pub use exchange::{Answered, Asking, Between, Counted, Exchanges, Pair, Question};
@@ -36,7 +37,6 @@ pub use hops::{
     Called, Flowing, Followed, Hops, Mapping, MappingError, Passage, Trip, UnmatchedPackets,
 };
 pub use identity::Identity;
-pub use meeting::{CaptureMatcher, ClockSetBack, Crossing, MatchedCaptures, Point};
 pub use merged::read_merged;
 pub use sample::{Answer, Half, Method, Sample};
 pub use stream::{Account, Ending, read_capture};

@@ -9,10 +9,10 @@
 //! until the next is due. Delays use `CLOCK_MONOTONIC_RAW`: a step of the wall clock affects only packets in
 //! the ring at that moment.
 
-mod carriage;
 mod config;
 mod flip;
-mod lead;
+mod link_packets;
+mod spin_budget;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -28,8 +28,8 @@ use crate::counters::{LinkCounters, SchedulingClass};
 use crate::direction::Direction;
 use crate::gate::{Moment, both_ways};
 use crate::truth::TruthWriter;
-use carriage::LinkPackets;
-use lead::SpinBudget;
+use link_packets::LinkPackets;
+use spin_budget::SpinBudget;
 
 pub use config::{EngineConfig, EngineError, Pace, TruthConfig};
 

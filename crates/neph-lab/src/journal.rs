@@ -5,7 +5,7 @@
 //! The file is locked while a lab comes up, so that no process takes down an incomplete lab. The kernel
 //! releases the lock when its owner dies.
 
-mod unborn;
+mod new_lab_folder;
 mod undo;
 
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use neph_sys::deadline::wait_until;
-use unborn::{NewLabFolder, clear_unborn};
+use new_lab_folder::{NewLabFolder, clear_unborn};
 
 pub use undo::UndoError;
 pub(crate) use undo::undo;

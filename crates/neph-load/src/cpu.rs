@@ -9,7 +9,7 @@ use neph_sys::sched;
 use sha2::{Digest, Sha256};
 
 use crate::beginning::Beginning;
-use crate::duty::{DutyCycle, HELD, PERIOD};
+use crate::duty_cycle::{DutyCycle, HELD, PERIOD};
 use crate::error::LoadError;
 
 /// Bytes per hash: about ten microseconds of work.

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::duty::HELD;
+use crate::duty_cycle::HELD;
 use crate::room::{CpuTime, Room};
 use neph_text::counted::counted;
 

@@ -18,7 +18,7 @@ use neph_wire::stamp::{
 
 use crate::beginning::Beginning;
 use crate::by_second::{BySecond, CarriedBytes, LoadSecond};
-use crate::duty::HELD;
+use crate::duty_cycle::HELD;
 use crate::error::LoadError;
 use crate::video;
 

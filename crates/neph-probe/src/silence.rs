@@ -1,5 +1,5 @@
 //! Why a fleet gets no answers: what the target's host reports when it is asked, and a remedy. Owns the
-//! sentence. Does not own the queries ([`knock`] and [`discover`]).
+//! sentence. Does not own the queries ([`port_probe`] and [`discover`]).
 
 use std::thread;
 
@@ -9,7 +9,7 @@ use neph_sys::place::Place;
 
 use crate::discover::{Asking, Discovery, discover};
 use crate::fleet::FleetSpec;
-use crate::knock::{PortProbeResult, knock};
+use crate::port_probe::{PortProbeResult, knock};
 use crate::spec::Trust;
 
 /// Silent endpoints that are asked, at the same time.

@@ -7,7 +7,7 @@ mod campaigns;
 mod interference;
 mod invite;
 mod schedule;
-mod tidying;
+mod workspace_tidier;
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ use crate::tidy::RetentionArgs;
 use crate::{format, interrupt, output, value};
 pub(crate) use agents::{Args as AgentsArgs, run as agents};
 use campaigns::StoredCampaigns;
-use tidying::WorkspaceTidier;
+use workspace_tidier::WorkspaceTidier;
 
 /// Interval of checks for ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);

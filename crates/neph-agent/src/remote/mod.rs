@@ -14,9 +14,9 @@ mod invitation;
 mod json;
 mod link;
 mod message;
+mod order_store;
 mod role;
 mod serving;
-mod shelf;
 mod status;
 mod timed;
 mod times;
@@ -41,9 +41,9 @@ pub use link::{Link, LinkLost};
 pub use message::{
     AgentClockOffset, Beat, Ended, FromAgent, Hello, OrderState, PROTOCOL, Part, ToAgent,
 };
+pub use order_store::{OrderStoreError, captures_in, read_pings};
 pub use role::Role;
 pub use serving::{ServeError, serve};
-pub use shelf::{OrderStoreError, captures_in, read_pings};
 pub use status::{AgentStatus, StatusBoard};
 pub use websocket::{EnrolError, WebSocketLink, enrol};
 pub use worker::{REFUSED, Worker, WorkerLost};

@@ -16,7 +16,7 @@ use neph_sys::clock::{self, RawNanos};
 use neph_sys::pulse::Pulse;
 
 use super::guard::Admission;
-use super::shelf::{OrderStore, OrderStoreError};
+use super::order_store::{OrderStore, OrderStoreError};
 use super::status::{AgentStatus, StatusBoard};
 use super::times::by_controllers_clock;
 use super::{AgentClockOffset, FromAgent, Grant, Guard, Moment, OrderState, ToAgent};

@@ -6,14 +6,14 @@
 //! [`SlotEnd`] is with each end, and alone ensures that slots do not overlap. It begins and stops by its
 //! own clock, and only while the error bound of that clock is within the guard.
 
-mod party;
+mod slot_end;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use neph_model::{Span, Wall};
 
-pub use party::{SlotEnd, Step};
+pub use slot_end::{SlotEnd, Step};
 
 /// When a slot begins and ends, on the clock to which all parties know their offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use super::packet::{Flowing, Flows, Packet, Packets, Standing};
 use super::renamed::Renamed;
 use super::wholes::Spreads;
 use super::{Hops, Place};
+use crate::capture_matcher::Point;
 use crate::directions::{Direction, Directions};
-use crate::meeting::Point;
 
 /// Packets of all captures.
 #[derive(Debug)]

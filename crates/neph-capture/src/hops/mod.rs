@@ -45,9 +45,9 @@ pub use unmatched::UnmatchedPackets;
 
 use fragments::Fragmented;
 
+use crate::capture_matcher::{Point, SOON};
 use crate::fragments::{Passing, Piece, is_fragment};
 use crate::identity::Identity;
-use crate::meeting::{Point, SOON};
 use crate::steady::Steady;
 use packet::{Flows, NONE, Packet, Packets};
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::Place;
 use super::packet::{Flows, NONE, Packets, Standing};
-use crate::meeting::SOON;
+use crate::capture_matcher::SOON;
 
 /// Packets of one point, host pair and direction: how many numbered ones it shows, and how many of these
 /// again.

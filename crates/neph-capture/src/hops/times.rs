@@ -3,7 +3,7 @@
 //! Points with one clock are compared by their timestamps, others by steady times.
 
 use super::followed::Followed;
-use crate::meeting::MatchedCaptures;
+use crate::capture_matcher::MatchedCaptures;
 use crate::steady::{added_at, falls_before};
 
 impl Followed {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use neph_sys::netns::{self, NetNs};
 
-use super::unborn::clear_unborn;
+use super::new_lab_folder::clear_unborn;
 use super::{Acquired, DOOMED, FILE, JournalContent, Whose, folder, is_current, parse};
 use crate::{group, program, sweep};
 

@@ -9,7 +9,7 @@ use neph_sys::stamp::KeepAwake;
 
 use super::gaps::Gaps;
 use super::reports::FleetReports;
-use super::rota::SendOrder;
+use super::send_order::SendOrder;
 use super::session::{Event, Session};
 use super::spec::{FleetReport, FleetSpec};
 use super::transport::{Request, Transport};

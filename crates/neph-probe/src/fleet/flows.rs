@@ -2,7 +2,7 @@
 
 use neph_model::Slot;
 
-use super::rota::Turn;
+use super::send_order::Turn;
 
 /// No flow was opened there yet.
 const NONE: u64 = u64::MAX;

@@ -16,7 +16,7 @@ use pending::{
 };
 
 use super::flows::Flows;
-use super::rota::{SendOrder, Turn};
+use super::send_order::{SendOrder, Turn};
 use super::spec::FleetTally;
 
 /// A reply is reported after this time: its request's timestamp may arrive after it, and duplicates too.

@@ -10,7 +10,7 @@ use neph_model::{
 use neph_wire::stamp::{Auth, decode_reply};
 
 use super::steps::Steps;
-use crate::fleet::rota::SendOrder;
+use crate::fleet::send_order::SendOrder;
 use crate::fleet::session::{Departed, Event, Known, Replied, Session, low};
 use crate::fleet::stamp::peer_report;
 

@@ -1,6 +1,6 @@
 //! Accepts connections: each that finds a place gets a thread.
 //!
-//! [`super::seats`] assigns places; [`super::serve`] is the work of a thread.
+//! [`super::connection_slots`] assigns places; [`super::serve`] is the work of a thread.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,8 +15,8 @@ use neph_sys::ppoll::{self, Awaited};
 use neph_sys::pulse::Pulse;
 
 use super::Shared;
+use super::connection_slots::Reception;
 use super::counters::Counted;
-use super::seats::Reception;
 use super::serve::{Admitted, TICK, serve};
 use crate::stamp_clock::now;
 

@@ -2,7 +2,7 @@
 //! of an IPv6 address. All peers of a /56 share one part of the memory.
 //!
 //! Token buckets for one second. Time is an argument. Does not own the count of connections
-//! ([`super::seats`]).
+//! ([`super::connection_slots`]).
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;

@@ -9,6 +9,7 @@ pub(crate) mod answerer;
 pub(crate) mod budget;
 pub(crate) mod bulk_turn;
 mod caps;
+mod connection_slots;
 mod counters;
 pub(crate) mod departures;
 mod listening;
@@ -18,7 +19,6 @@ mod ports;
 mod progress;
 mod repeats;
 mod room;
-mod seats;
 mod serve;
 pub(crate) mod session;
 mod sessions;
@@ -46,11 +46,11 @@ use crate::tls;
 use budget::Budgets;
 use bulk_turn::BulkGate;
 use caps::Division;
+use connection_slots::ConnectionSlots;
 use counters::Counters;
 use departures::Departures;
 use listening::Pair;
 use room::Room;
-use seats::ConnectionSlots;
 
 /// Data that all threads of a reflector share.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Which network a peer's address is in. A host that has one IPv6 address usually has all of its /64, and
 //! a site has a /56.
 //!
-//! Owns the prefixes only; what a network may take is in [`super::budget`] and [`super::seats`].
+//! Owns the prefixes only; what a network may take is in [`super::budget`] and [`super::connection_slots`].
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -17,10 +17,10 @@ use neph_sys::stamp::{self, Carrier, Notice, Point};
 use super::Shared;
 use super::answerer::{Answerer, End, Shares, Times};
 use super::budget::Budget;
+use super::connection_slots::Seated;
 use super::counters::Counted;
 use super::marks::Arrived;
 use super::progress::{Progress, WINDOW};
-use super::seats::Seated;
 use crate::stamp_clock::{StampClock, now};
 
 /// How long a thread may take to notice that the reflector stops.

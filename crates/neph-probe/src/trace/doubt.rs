@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use neph_model::{Instant, Own, Span};
 
 use super::flow::{AnswerKind, Probe};
-use super::manner::Retry;
+use super::trace_settings::Retry;
 use super::tracer::{Tracer, Turn};
 
 /// Time between two probes to silent hops: a little more than a host waits between two answers.

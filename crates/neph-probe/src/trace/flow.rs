@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use neph_model::{Instant, MplsLabel, Own, ReadBy};
 
-use super::manner::TraceSettings;
+use super::trace_settings::TraceSettings;
 
 /// One probe, by its place among all of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,13 +11,13 @@ mod doubt;
 mod driver;
 pub(crate) mod flow;
 mod hop;
-mod manner;
 mod plain;
 mod raw;
 mod route;
 mod rule;
 pub(crate) mod spec;
 mod spread;
+mod trace_settings;
 pub(crate) mod tracer;
 mod traceroute;
 

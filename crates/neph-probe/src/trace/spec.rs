@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use neph_model::{Permit, Span, TraceKind, TraceLimits};
 
-use super::manner::TraceSettings;
+use super::trace_settings::TraceSettings;
 
 /// Which flows to trace.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use neph_model::{Instant, MplsLabel, Own, Span};
 
 use super::flow::{Answer, AnswerKind, FlowState, Probe, ProbeId, Spot};
 use super::hop::HopState;
-use super::manner::{Retry, TraceSettings, Window};
 use super::spec::{FlowSet, TraceSpec};
+use super::trace_settings::{Retry, TraceSettings, Window};
 
 /// A flow's probes are numbered from 1; neither 0 nor 0xffff is a checksum.
 const NUMBERS: usize = 0xfffe;
