@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 struct Counted;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
+static MAXIMUM: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: all is left to the system's allocator.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        MOST.fetch_max(NOW.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);
+        MAXIMUM.fetch_max(NOW.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
@@ -26,7 +26,7 @@ static ALLOCATOR: Counted = Counted;
 /// Bytes that one time through took at most, beside what was there before, and what came of it.
 pub fn most_of<T>(read: impl FnOnce() -> T) -> (usize, T) {
     let before = NOW.load(Relaxed);
-    MOST.store(before, Relaxed);
+    MAXIMUM.store(before, Relaxed);
     let made = read();
-    (MOST.load(Relaxed) - before, made)
+    (MAXIMUM.load(Relaxed) - before, made)
 }

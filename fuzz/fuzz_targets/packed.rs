@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use neph_capture::reading::packed::{Unpacked, unpacked};
 
 /// A few bytes unpack to very many: so many are looked at.
-const MOST: u64 = 1 << 14;
+const MAXIMUM: u64 = 1 << 14;
 
 /// Gives at most so many bytes at once.
 struct Dribble<'a>(&'a [u8], usize);
@@ -26,7 +26,7 @@ fn bytes<'a>(source: impl Read + 'a) -> Result<(Vec<u8>, bool), &'static str> {
         Unpacked::Other(program) => Err(program),
         Unpacked::Bytes(from) => {
             let mut out = Vec::new();
-            let went_well = from.take(MOST).read_to_end(&mut out).is_ok();
+            let went_well = from.take(MAXIMUM).read_to_end(&mut out).is_ok();
             Ok((out, went_well))
         }
     }
@@ -41,7 +41,7 @@ fuzz_target!(|input: &[u8]| {
         // farther than anybody looks.
         (Ok((whole, well)), Ok((pieces, too))) => {
             assert!(whole.starts_with(&pieces) || pieces.starts_with(&whole));
-            let is_enough = |is_well: bool, bytes: &[u8]| !is_well || bytes.len() as u64 == MOST;
+            let is_enough = |is_well: bool, bytes: &[u8]| !is_well || bytes.len() as u64 == MAXIMUM;
             assert!(is_enough(well, &whole) && is_enough(too, &pieces));
         }
         (Err(one), Err(other)) => assert_eq!(one, other),

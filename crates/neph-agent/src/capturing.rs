@@ -19,7 +19,7 @@ use crate::order_context::OrderContext;
 use crate::sampling;
 
 /// Memory in which packets wait, at most: it is locked.
-const MOST_RING: ByteSize = ByteSize(64 << 20);
+const MAX_RING: ByteSize = ByteSize(64 << 20);
 /// Time between two reports.
 const REPORTED: Span = Span::from_millis(500);
 
@@ -62,7 +62,7 @@ pub(crate) fn capture(order: &CaptureOrder, place: &Place<'_>) -> Result<Capture
         site: None,
         remote: "an agent there",
         kept: order.snaplen,
-        ring: order.ring.min(MOST_RING),
+        ring: order.ring.min(MAX_RING),
         most: u64::MAX,
         wanted: &wanted,
         way: Some(CaptureMethod::Ring),

@@ -20,7 +20,7 @@ use crate::{answering, between, capturing, check, experiments, flows, load};
 
 /// Largest number of updates that wait to be read. Beyond it the order's thread waits, and results of its
 /// flows stay in their own queues.
-const MOST_WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 
 /// How long what was ended is waited for before it is looked at again.
 const PATIENCE: Span = Span::from_millis(50);
@@ -77,7 +77,7 @@ impl LocalExecutor {
     }
 
     fn within(yard: LabHandle) -> Self {
-        let (sender, updates) = sync_channel(MOST_WAITING);
+        let (sender, updates) = sync_channel(MAX_WAITING);
         Self {
             yard,
             permit: Permit::ANYTHING,

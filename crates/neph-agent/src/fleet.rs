@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use neph_model::{
-    Criteria, ExperimentOrder, Fleet, FleetEndpoint, MOST_FLEET_MESSAGES_A_SECOND,
+    Criteria, ExperimentOrder, Fleet, FleetEndpoint, MAX_FLEET_MESSAGES_A_SECOND,
     SYNS_A_SECOND_EACH, Scenario, Span,
 };
 use neph_probe::{FleetSpec, FlowSpec, ProbeError};
@@ -69,7 +69,7 @@ pub fn check_files<'a>(
 /// Messages a second that the sender never exceeds, also when it catches up after a stall.
 fn rate_cap(scenario: &Scenario) -> u32 {
     if !scenario.probe().facts().may_alarm {
-        return MOST_FLEET_MESSAGES_A_SECOND;
+        return MAX_FLEET_MESSAGES_A_SECOND;
     }
     let allowed = scenario.parameters.rate_cap();
     allowed.map_or(SYNS_A_SECOND_EACH, |cap| cap.get())
@@ -95,6 +95,6 @@ mod tests {
         };
         assert_eq!(cap("syn://10.0.0.1:80", ""), SYNS_A_SECOND_EACH);
         assert_eq!(cap("syn://10.0.0.1:80", "rate_cap = 150"), 150);
-        assert_eq!(cap("udp://10.0.0.1", ""), MOST_FLEET_MESSAGES_A_SECOND);
+        assert_eq!(cap("udp://10.0.0.1", ""), MAX_FLEET_MESSAGES_A_SECOND);
     }
 }

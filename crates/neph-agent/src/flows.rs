@@ -31,7 +31,7 @@ use crate::transfer::{TransferSpec, transfer};
 /// timeout of the plan does not apply. A lost SYN is retransmitted after 1 and 3 s.
 const PATIENCE: Span = Span::from_secs(5);
 /// However long a message may take.
-const MOST_PATIENCE: Span = Span::from_secs(10);
+const MAX_PATIENCE: Span = Span::from_secs(10);
 /// Payload of an echo, as ping's.
 pub(crate) const ECHO: usize = 56;
 
@@ -80,7 +80,7 @@ pub(crate) fn ready(
     let asking = Asking {
         tls_version: main.tls_version,
         trust: main.trust.clone(),
-        patience: start::patience(order, PATIENCE.max(order.timeout.min(MOST_PATIENCE))),
+        patience: start::patience(order, PATIENCE.max(order.timeout.min(MAX_PATIENCE))),
         site: site.clone(),
     };
     let found = discover(&main.target, main.address, &asking)

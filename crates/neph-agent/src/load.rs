@@ -137,7 +137,7 @@ impl ReadyLoad {
                 let flows = connections.get();
                 no_more(
                     flows.into(),
-                    LoadWork::MOST_CONNECTIONS.into(),
+                    LoadWork::MAX_CONNECTIONS.into(),
                     "connections",
                 )?;
                 let bulk = Bulk { rate: *rate, flows };
@@ -236,7 +236,7 @@ fn cpus(threads: &CpuThreads) -> Result<Vec<Option<usize>>, LoadRefused> {
             cpus.iter().map(cpu).collect()
         }
     };
-    no_more(all.len() as u64, CpuThreads::MOST.into(), "threads")?;
+    no_more(all.len() as u64, CpuThreads::MAXIMUM.into(), "threads")?;
     Ok(all)
 }
 

@@ -166,7 +166,7 @@ fn of_throughput(listen: SocketAddr, permit: &Permit) -> throughput::ServerSpec 
         listen,
         caps: throughput::ServerCaps {
             duration: LONGEST,
-            streams: ThroughputMeasure::MOST_STREAMS,
+            streams: ThroughputMeasure::MAX_STREAMS,
             rate: None,
         },
         read_pause: Span::ZERO,

@@ -13,7 +13,7 @@ use neph_probe::{Place, ProbeError, Resolve, Resolving, at_site};
 use crate::failure::{failed, not_found};
 
 /// Seconds that wait to be taken in.
-const MOST_WAITING: usize = 1024;
+const MAX_WAITING: usize = 1024;
 
 /// A transfer that can begin.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ pub(crate) enum TransferFailed {
 impl TransferRun {
     /// Begins on a thread of its own, until its time is over or `stop` is set.
     pub(crate) fn start(spec: TransferSpec, stop: Stop) -> std::io::Result<Self> {
-        let (sender, seconds) = sync_channel(MOST_WAITING);
+        let (sender, seconds) = sync_channel(MAX_WAITING);
         let thread = Builder::new().name("transfer".to_owned());
         let thread = thread.spawn(move || {
             let work = || {

@@ -23,7 +23,7 @@ pub use judging::{Answer, PairFinding, Reading, Share, judge, shared_links};
 /// Blocks on top of the least that can decide: an experiment may fail.
 const SPARE_BLOCKS: usize = 1;
 /// Pairs of circuits, at most: each takes a round of every block.
-const MOST_PAIRS: usize = 200;
+const MAX_PAIRS: usize = 200;
 /// What a campaign's name begins with.
 const NAME: &str = "interference";
 /// The network of a circuit that is measured alone.
@@ -77,7 +77,7 @@ pub enum NoDesign {
     NoPairs,
     /// More than can be measured.
     #[error(
-        "{0} pairs of circuits are more than {MOST_PAIRS}: write a plan with fewer endpoints or sites"
+        "{0} pairs of circuits are more than {MAX_PAIRS}: write a plan with fewer endpoints or sites"
     )]
     TooMany(usize),
     /// More bytes than allowed.
@@ -128,7 +128,7 @@ pub fn design(plan: &Plan, requested: &Asked) -> Result<Design, NoDesign> {
     }
     match pairs.len() {
         0 => return Err(NoDesign::NoPairs),
-        more if more > MOST_PAIRS => return Err(NoDesign::TooMany(more)),
+        more if more > MAX_PAIRS => return Err(NoDesign::TooMany(more)),
         _ => {}
     }
     let min = blocks_needed(2 * pairs.len()) + SPARE_BLOCKS;

@@ -6,7 +6,7 @@ use neph_model::{BitRate, ByteSize, Span};
 use neph_text::{Fault, parse_duration, parse_rate, parse_size};
 
 /// The least memory with which a reflector answers messages of the usual size.
-const LEAST_MEMORY: ByteSize = ByteSize(4 << 20);
+const MIN_MEMORY: ByteSize = ByteSize(4 << 20);
 
 /// `25ms`, `1s`, `2min`; a bare number is seconds, as in ping.
 ///
@@ -62,8 +62,8 @@ pub fn size(text: &str) -> Result<ByteSize, String> {
 /// What it should be instead.
 pub fn memory_size(text: &str) -> Result<ByteSize, String> {
     let size = size(text)?;
-    if size < LEAST_MEMORY {
-        return Err(format!("the minimum is {}", LEAST_MEMORY.exact()));
+    if size < MIN_MEMORY {
+        return Err(format!("the minimum is {}", MIN_MEMORY.exact()));
     }
     Ok(size)
 }

@@ -21,7 +21,7 @@ pub(crate) use out::latest;
 use out::{Asking, Out, Stage, fits, has_experiments};
 
 /// Time for an agent to end a cancelled order, including a reconnection.
-const MOST_AFTER_CANCEL: Span = Span::from_secs(30);
+const MAX_AFTER_CANCEL: Span = Span::from_secs(30);
 
 /// Maximum size of an order in bytes: a message contains its JSON as a string with escaped quotes
 /// and backslashes.
@@ -125,7 +125,7 @@ impl Dispatcher {
         let is_late = |out: &&Out| {
             let is_open = !matches!(out.stage, Stage::Reported | Stage::Stored);
             let cancelled = out.cancelled.filter(|_| is_open);
-            cancelled.is_some_and(|since| now - since > MOST_AFTER_CANCEL)
+            cancelled.is_some_and(|since| now - since > MAX_AFTER_CANCEL)
         };
         self.out.values().find(is_late).map(|out| &out.agent)
     }

@@ -15,7 +15,7 @@ use crate::gate::Share;
 use crate::topology::Site;
 
 /// The shortest quota of a group per period, in microseconds (limit of the kernel).
-const LEAST_QUOTA: u64 = 1_000;
+const MIN_QUOTA: u64 = 1_000;
 /// The period of CPU time in microseconds; longer for small shares, whose quota would be too short. Short, so
 /// that processes do not wait long.
 const PERIOD: u64 = 10_000;
@@ -165,7 +165,7 @@ type Settings = Box<dyn Fn(&CgroupMount) -> Vec<(&'static str, String)>>;
 #[expect(clippy::cast_precision_loss, reason = "a thousand is exact")]
 fn time(share: Share, home: &CgroupMount) -> Vec<(&'static str, String)> {
     let fraction = share.fraction();
-    let period = PERIOD.max((LEAST_QUOTA as f64 / fraction).ceil() as u64);
+    let period = PERIOD.max((MIN_QUOTA as f64 / fraction).ceil() as u64);
     let quota = (period as f64 * fraction).round() as u64;
     if home.is_unified {
         return vec![("cpu.max", format!("{quota} {period}"))];

@@ -14,7 +14,7 @@ use crate::truth::{Handling, Passing};
 /// Number of slots at the start; more are created as needed.
 const FIRST_SLOTS: usize = 512;
 /// Maximum number of slots: 128 MiB, or 320 ms at 200,000 packets/s.
-const MOST_SLOTS: usize = 65_536;
+const MAX_SLOTS: usize = 65_536;
 
 /// A packet that waits for its departure.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(crate) struct Waiting {
 impl Waiting {
     pub(crate) fn new() -> Self {
         Self {
-            heap: BinaryHeap::with_capacity(MOST_SLOTS),
+            heap: BinaryHeap::with_capacity(MAX_SLOTS),
             slots: (0..FIRST_SLOTS).map(|_| empty()).collect(),
             free: (0..FIRST_SLOTS).map(Slot).collect(),
             arrived: 0,
@@ -132,7 +132,7 @@ impl Waiting {
 
     fn grow(&mut self) -> Option<Slot> {
         let slot = self.slots.len();
-        (slot < MOST_SLOTS).then(|| self.slots.push(empty()))?;
+        (slot < MAX_SLOTS).then(|| self.slots.push(empty()))?;
         Some(Slot(slot))
     }
 }

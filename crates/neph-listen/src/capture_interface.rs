@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use neph_model::Span;
-use neph_sys::bpf::MOST_KEPT;
+use neph_sys::bpf::MAX_KEPT;
 use neph_sys::clock::{self, RawNanos};
 use neph_sys::links::{Change, Links};
 use neph_sys::netns::{NetNs, with_namespace};
@@ -283,9 +283,9 @@ fn may_copy(listening: &Listening<'_>, heads: Heads) -> Result<(), ListenError> 
     match heads {
         _ if listening.way != Some(CaptureMethod::Bpf) => Ok(()),
         Heads::Any => refused("BPF programs listen to one interface".to_owned()),
-        Heads::Ambiguous(Link::Ethernet) if listening.kept <= MOST_KEPT => Ok(()),
+        Heads::Ambiguous(Link::Ethernet) if listening.kept <= MAX_KEPT => Ok(()),
         Heads::Ambiguous(Link::Ethernet) => refused(format!(
-            "BPF programs keep at most {MOST_KEPT} bytes of a packet"
+            "BPF programs keep at most {MAX_KEPT} bytes of a packet"
         )),
         Heads::Ambiguous(_) => refused(format!(
             "BPF programs listen where packets begin with Ethernet, not on {interface}"

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use neph_sys::bpf::{Copier, Copying, MOST_KEPT, MOST_MEMORY};
+use neph_sys::bpf::{Copier, Copying, MAX_KEPT, MAX_MEMORY};
 use neph_sys::clock;
 use neph_sys::offload::takes_segments_whole;
 use neph_sys::ppoll::{Awaited, wait};
@@ -147,8 +147,8 @@ impl Source {
 /// be read counts as a difference.
 fn reports_the_same(listening: &Listening<'_>, heads: Heads) -> bool {
     heads == Heads::Ambiguous(Link::Ethernet)
-        && listening.kept <= MOST_KEPT
-        && listening.ring.0 <= MOST_MEMORY
+        && listening.kept <= MAX_KEPT
+        && listening.ring.0 <= MAX_MEMORY
         && discipline(listening.interface).is_ok_and(|name| name == "noqueue")
         && takes_segments_whole(listening.interface).unwrap_or(false)
 }

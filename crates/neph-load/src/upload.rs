@@ -27,7 +27,7 @@ const PATIENCE: Span = Span::from_secs(5);
 /// s.
 const TURN_PATIENCE: Span = Span::from_secs(15);
 /// A last part shorter than this has no meaningful rate.
-const LEAST_PIECE: Span = Span::from_millis(100);
+const MIN_PIECE: Span = Span::from_millis(100);
 /// Bytes per write. Padding that no compressor on the path can shrink.
 const CHUNK: usize = 256 << 10;
 
@@ -148,7 +148,7 @@ impl Uploader {
 impl Traffic for Uploader {
     fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
         Ok(if now >= self.end {
-            if now - self.meter.since() >= LEAST_PIECE {
+            if now - self.meter.since() >= MIN_PIECE {
                 Next::Measure
             } else {
                 Next::End

@@ -15,7 +15,7 @@ use crate::{Instant, Own, Peer, ProbeKind, Span, SynAnswer};
 /// attack.
 pub const SYNS_A_SECOND_EACH: u32 = 200;
 /// Maximum number of messages per second of a fleet: half of what one core can send.
-pub const MOST_FLEET_MESSAGES_A_SECOND: u32 = 100_000;
+pub const MAX_FLEET_MESSAGES_A_SECOND: u32 = 100_000;
 
 /// A slot: the place of one flow in a fleet, from 0. If flows are replaced, a slot has one flow
 /// after the other, each with its own source port.

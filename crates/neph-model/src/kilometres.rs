@@ -12,11 +12,11 @@ impl Eq for Kilometres {}
 
 impl Kilometres {
     /// Half of the Earth's circumference.
-    pub const MOST: f64 = 20_040.0;
+    pub const MAXIMUM: f64 = 20_040.0;
 
     /// This distance; `None` if it is no distance on the Earth.
     pub fn new(kilometres: f64) -> Option<Self> {
-        let is_one = (0.0..=Self::MOST).contains(&kilometres);
+        let is_one = (0.0..=Self::MAXIMUM).contains(&kilometres);
         is_one.then_some(Self(kilometres))
     }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Labels of one agent, at most.
-const MOST: usize = 16;
+const MAXIMUM: usize = 16;
 /// Characters of a key and of a value, at most.
 const LONGEST: usize = 63;
 
@@ -37,7 +37,7 @@ pub enum LabelError {
     #[error("label '{0}' is given twice: give it once")]
     DuplicateFilter(String),
     /// More labels than allowed.
-    #[error("{0} labels: an agent has at most {MOST}")]
+    #[error("{0} labels: an agent has at most {MAXIMUM}")]
     TooMany(usize),
 }
 
@@ -84,7 +84,7 @@ impl Labels {
 
     fn bounded(labels: BTreeMap<String, String>) -> Result<Self, LabelError> {
         match labels.len() {
-            0..=MOST => Ok(Self(labels)),
+            0..=MAXIMUM => Ok(Self(labels)),
             more => Err(LabelError::TooMany(more)),
         }
     }

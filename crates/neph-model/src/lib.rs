@@ -90,7 +90,7 @@ pub use experiment::{Experiment, ExperimentStatus, Tally};
 pub use fingerprint::{Fingerprint, NoFingerprint, Pins};
 pub use fleet::{
     Criteria, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply,
-    MOST_FLEET_MESSAGES_A_SECOND, PeerReport, ReadBy, SYNS_A_SECOND_EACH, Slot,
+    MAX_FLEET_MESSAGES_A_SECOND, PeerReport, ReadBy, SYNS_A_SECOND_EACH, Slot,
 };
 pub use flow::{Flow, FlowIndex, FlowRole};
 pub use flow_route::{
@@ -140,8 +140,8 @@ pub use segment::{INITIAL_WINDOW, SEGMENT};
 pub use series::{CpuUse, LoadEnd, NetCount, Sample, SeriesName};
 pub use site_load::{CpuShare, LoadSpec, LoadUnits, NoLoad, SiteLoad};
 pub use sizes::{
-    Authenticated, LEAST_REPLY, StampSizes, reply_size, reply_size_in_words, sent_size,
-    stamp_sizes, why_raised, why_replies_are_raised,
+    Authenticated, MIN_REPLY, StampSizes, reply_size, reply_size_in_words, sent_size, stamp_sizes,
+    why_raised, why_replies_are_raised,
 };
 pub use span::{NoSpan, Span};
 pub use stage::{Stage, StageSet};

@@ -96,9 +96,9 @@ impl MediaMeasure {
 
 impl ThroughputMeasure {
     /// Streams of a direction, at most.
-    pub const MOST_STREAMS: u16 = 64;
+    pub const MAX_STREAMS: u16 = 64;
     /// The lowest rate.
-    pub const LEAST_RATE: BitRate = BitRate(1_000);
+    pub const MIN_RATE: BitRate = BitRate(1_000);
 
     /// The rate that the measuring site sends and that it requests from its endpoint, in bits per
     /// second; `None` for no limit.

@@ -96,7 +96,7 @@ impl SiteLoad {
 }
 
 /// The word for a rate without a limit.
-const MOST: &str = "max";
+const MAXIMUM: &str = "max";
 /// The slowest rate that is a load.
 const SLOWEST: BitRate = BitRate(1_000);
 
@@ -104,7 +104,7 @@ impl fmt::Display for LoadSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cpu(share) => share.fmt(f),
-            Self::Flow { to, rate: None } => write!(f, "flow {to} {MOST}"),
+            Self::Flow { to, rate: None } => write!(f, "flow {to} {MAXIMUM}"),
             Self::Flow {
                 to,
                 rate: Some(rate),
@@ -168,7 +168,7 @@ impl LoadUnits {
         let (site, rest) = part.trim().split_once(char::is_whitespace)?;
         let words: Vec<&str> = rest.split_whitespace().collect();
         let load = match words.as_slice() {
-            ["flow", to, MOST] => LoadSpec::Flow {
+            ["flow", to, MAXIMUM] => LoadSpec::Flow {
                 to: reflector(to)?,
                 rate: None,
             },

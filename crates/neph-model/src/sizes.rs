@@ -7,7 +7,7 @@ use crate::{ByteSize, ProbeKind, RequestSize};
 
 /// The shortest reply of a neph reflector with timestamps in its payload, bytes. neph-probe
 /// compares this and the sizes of STAMP to those of neph-wire.
-pub const LEAST_REPLY: u64 = 68;
+pub const MIN_REPLY: u64 = 68;
 /// STAMP packets without a tag, bytes.
 const STAMP_OPEN: StampSizes = StampSizes {
     bare: 44,
@@ -100,7 +100,7 @@ pub fn why_raised(kind: ProbeKind, requested: ByteSize, sent: ByteSize) -> Optio
 /// more. HTTP has them in a header, and datagrams are returned with the length of the request.
 pub fn reply_size(kind: ProbeKind, requested: ByteSize) -> ByteSize {
     let min = if kind.facts().has_marks_in_payload {
-        LEAST_REPLY
+        MIN_REPLY
     } else {
         0
     };

@@ -11,7 +11,7 @@ const DRIFT_PPM: i128 = 500;
 /// Nanoseconds of error when a kernel timestamp is converted to the raw clock by reading both clocks.
 const DOUBT: i64 = 1_000;
 /// More machines than this are counted as this many.
-const MOST: usize = 16;
+const MAXIMUM: usize = 16;
 
 /// The machines that answered the messages of one flow.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +86,7 @@ impl Backends {
         let fits = |clock: &Clock| clock.drifted(found.at).and(found);
         let place = match self.known.iter().position(|clock| fits(clock).is_some()) {
             Some(place) => place,
-            None if self.known.len() < MOST => {
+            None if self.known.len() < MAXIMUM => {
                 self.known.push(found);
                 self.known.len() - 1
             }
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn no_more_machines_are_remembered_than_a_bound() {
         let many = seen((0..500).map(|n| n % 100 * 10 * MS));
-        assert_eq!(many.several(), Some(MOST));
+        assert_eq!(many.several(), Some(MAXIMUM));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::resolver::{Resolve, Resolving};
 use crate::target_error::TargetError;
 
 /// As many as browsers follow (Fetch standard, "HTTP-redirect fetch").
-pub const MOST_REDIRECTS: usize = 20;
+pub const MAX_REDIRECTS: usize = 20;
 
 /// The result of following redirects.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl Followed {
 pub enum FollowError {
     /// Too many redirects.
     #[error(
-        "{from} is the last of {MOST_REDIRECTS} redirects, and it redirects again; give the final URL"
+        "{from} is the last of {MAX_REDIRECTS} redirects, and it redirects again; give the final URL"
     )]
     TooMany {
         /// The target of the last redirect.
@@ -73,7 +73,7 @@ pub enum FollowError {
 /// Follows redirects from `target`, whose `address` and `discovery` are known, until there is none.
 ///
 /// # Errors
-/// More than [`MOST_REDIRECTS`], a redirect that cannot be measured, or a name without an address.
+/// More than [`MAX_REDIRECTS`], a redirect that cannot be measured, or a name without an address.
 pub fn follow(
     target: Target,
     address: SocketAddr,
@@ -84,7 +84,7 @@ pub fn follow(
     let mut followed = Followed::unredirected(target, address, discovery);
     while let Some(location) = followed.discovery.redirect.take() {
         let from = &followed.target;
-        if followed.redirects.len() == MOST_REDIRECTS {
+        if followed.redirects.len() == MAX_REDIRECTS {
             return Err(FollowError::TooMany {
                 from: from.to_string(),
             });
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(three.discovery.http, Some(204));
         assert_eq!(three.target.path(), "/next");
         assert_eq!(followed(0).expect("none").redirects, Vec::<String>::new());
-        let more = followed(MOST_REDIRECTS + 1).expect_err("too many");
+        let more = followed(MAX_REDIRECTS + 1).expect_err("too many");
         assert!(matches!(more, FollowError::TooMany { .. }), "{more}");
     }
 }

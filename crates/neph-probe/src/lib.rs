@@ -58,7 +58,7 @@ pub use discover::{Asking, Discovery, discover};
 pub use error::ProbeError;
 pub use fleet::{FleetReport, FleetRun, FleetSpec, FleetTally, Sharing, allot_files, check_files};
 pub use flow::Flow;
-pub use follow::{FollowError, Followed, MOST_REDIRECTS, follow};
+pub use follow::{FollowError, Followed, MAX_REDIRECTS, follow};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
 pub use port_probe::{PortProbeResult, knock};

@@ -18,7 +18,7 @@ const BEFORE: Span = Span::from_micros(40);
 const AFTER: Span = Span::from_micros(80);
 /// A shorter interval would spend more than an eighth of the time awake. It needs that less, as its core
 /// hardly idles.
-const LEAST_INTERVAL: Span = Span::from_millis(1);
+const MIN_INTERVAL: Span = Span::from_millis(1);
 
 /// The state of one flow.
 ///
@@ -49,7 +49,7 @@ impl ReplyWait {
         let kept = other_cores
             && spec.role == FlowRole::Main
             && spec.spin > Span::ZERO
-            && spec.schedule.interval >= LEAST_INTERVAL;
+            && spec.schedule.interval >= MIN_INTERVAL;
         Self::new(kept, now)
     }
 

@@ -13,7 +13,7 @@ use crate::port_probe::{PortProbeResult, knock};
 use crate::spec::Trust;
 
 /// Silent endpoints that are asked, at the same time.
-const MOST: usize = 4;
+const MAXIMUM: usize = 4;
 /// Time limit for one query.
 const PATIENCE: Span = Span::from_secs(1);
 
@@ -65,7 +65,7 @@ impl Silence {
 
     /// A sentence for each of these, for the first few; takes at most 3 s.
     pub fn why<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
-        let silent: Vec<&FleetEndpoint> = silent.take(MOST).collect();
+        let silent: Vec<&FleetEndpoint> = silent.take(MAXIMUM).collect();
         thread::scope(|scope| {
             let asking = silent.iter().map(|one| scope.spawn(|| self.of(one)));
             let asking: Vec<_> = asking.collect();

@@ -1,6 +1,6 @@
 //! The sizes that neph-model knows are those that neph-wire builds.
 
-use neph_model::{Authenticated, LEAST_REPLY, StampSizes, stamp_sizes};
+use neph_model::{Authenticated, MIN_REPLY, StampSizes, stamp_sizes};
 use neph_wire::echo::REPLY_MIN;
 use neph_wire::stamp::{Auth, Key, MARKS_TLV};
 
@@ -24,5 +24,5 @@ fn a_stamp_packet_is_as_long_as_it_is_built() {
 
 #[test]
 fn a_reply_with_marks_is_as_long_as_it_is_built() {
-    assert_eq!(LEAST_REPLY, REPLY_MIN as u64);
+    assert_eq!(MIN_REPLY, REPLY_MIN as u64);
 }

@@ -17,8 +17,8 @@ mod memory;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-pub use copier::{Copier, Copying, Look, MOST_MEMORY};
-pub use memory::{Fill, MOST_KEPT};
+pub use copier::{Copier, Copying, Look, MAX_MEMORY};
+pub use memory::{Fill, MAX_KEPT};
 
 /// Commands of bpf(2) (linux/bpf.h).
 pub(crate) const MAP_CREATE: libc::c_long = 0;

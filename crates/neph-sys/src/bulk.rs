@@ -26,7 +26,7 @@ const CONTROL: usize = 128;
 
 /// Datagrams of one size that the kernel takes in one call, at most (`UDP_MAX_SEGMENTS` of the oldest
 /// kernels with GSO).
-pub const MOST_SEGMENTS: usize = 64;
+pub const MAX_SEGMENTS: usize = 64;
 /// Bytes of UDP payload in one call, at most.
 pub const LARGEST_BURST: usize = 65_507;
 

@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Events that one call takes at most.
-const MOST: usize = 256;
+const MAXIMUM: usize = 256;
 
 /// A set of watched descriptors.
 #[derive(Debug)]
@@ -109,8 +109,8 @@ impl Epoll {
     /// None known: the arguments cannot be wrong.
     pub fn look(&self, found: &mut Found) -> io::Result<bool> {
         found.0.clear();
-        let room = i32::try_from(MOST).unwrap_or(i32::MAX);
-        // SAFETY: the list has room for `MOST` events, of which the kernel writes the first `count`.
+        let room = i32::try_from(MAXIMUM).unwrap_or(i32::MAX);
+        // SAFETY: the list has room for `MAXIMUM` events, of which the kernel writes the first `count`.
         let count = unsafe { libc::epoll_wait(self.fd.as_raw_fd(), found.0.as_mut_ptr(), room, 0) };
         let count = match usize::try_from(count) {
             Ok(count) => count,
@@ -119,9 +119,9 @@ impl Epoll {
                 error => return Err(error),
             },
         };
-        // SAFETY: the kernel has written `count` events, and there is room for `MOST`.
-        unsafe { found.0.set_len(count.min(MOST)) };
-        Ok(count == MOST)
+        // SAFETY: the kernel has written `count` events, and there is room for `MAXIMUM`.
+        unsafe { found.0.set_len(count.min(MAXIMUM)) };
+        Ok(count == MAXIMUM)
     }
 }
 
@@ -134,7 +134,7 @@ impl AsFd for Epoll {
 
 impl Default for Found {
     fn default() -> Self {
-        Self(Vec::with_capacity(MOST))
+        Self(Vec::with_capacity(MAXIMUM))
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::{Outside, Place, Source, did_you_mean};
 
 /// Further mistakes are only counted: a reader needs no more, and a hostile file could have millions.
-const MOST: usize = 100;
+const MAXIMUM: usize = 100;
 
 /// A mistake without the name of its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl<'s> Problems<'s> {
     }
     /// Whether further mistakes are only counted, without a message.
     pub fn is_full(&self) -> bool {
-        self.found.borrow().len() >= MOST
+        self.found.borrow().len() >= MAXIMUM
     }
     /// Adds the mistake that a name is unknown, with the nearest known name. That name is computed
     /// only while mistakes are stored.

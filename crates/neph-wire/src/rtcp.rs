@@ -31,11 +31,11 @@ pub struct ReceiverReport {
 impl ReceiverReport {
     /// Appends a compound packet: the report, and a source description with a CNAME.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        const MOST: i32 = (1 << 23) - 1;
+        const MAXIMUM: i32 = (1 << 23) - 1;
         out.extend([0x81, REPORT, 0, 7]);
         out.extend(self.receiver.to_be_bytes());
         out.extend(self.source.to_be_bytes());
-        let [_, high, middle, low] = self.lost.clamp(-MOST, MOST).to_be_bytes();
+        let [_, high, middle, low] = self.lost.clamp(-MAXIMUM, MAXIMUM).to_be_bytes();
         out.extend([self.fraction_lost, high, middle, low]);
         out.extend(self.highest.to_be_bytes());
         out.extend(self.jitter.to_be_bytes());

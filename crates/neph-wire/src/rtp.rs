@@ -169,8 +169,8 @@ impl<'a> Extension<'a> {
 
 /// The data of an extension with only a transmission time offset in ticks, limited to 24 bits.
 pub fn offset_element(id: u8, ticks: i32) -> [u8; 4] {
-    const MOST: i32 = (1 << 23) - 1;
-    let [_, high, middle, low] = ticks.clamp(-MOST, MOST).to_be_bytes();
+    const MAXIMUM: i32 = (1 << 23) - 1;
+    let [_, high, middle, low] = ticks.clamp(-MAXIMUM, MAXIMUM).to_be_bytes();
     [(id << 4) | 2, high, middle, low]
 }
 

@@ -128,7 +128,7 @@ pub(crate) fn experiment_status(
 
 /// Maximum number of messages read for the medians of fleets without a stored median: more would
 /// take too long.
-pub(crate) const MOST_READ: u64 = 20_000_000;
+pub(crate) const MAX_READ: u64 = 20_000_000;
 
 /// One row per experiment of `campaign`. The median of a fleet is its median RTT, as in `neph run`.
 pub(crate) fn experiments(
@@ -142,7 +142,7 @@ pub(crate) fn experiments(
     let transfers: BTreeSet<ScenarioId> = transfers.map(|one| one.id).collect();
     let all = store.experiments(campaign.id)?;
     let id_length = short_length_in(store, &all)?;
-    let mut unread = MOST_READ;
+    let mut unread = MAX_READ;
     let row = |one: &Experiment| {
         let mut warnings: Vec<String> = one.warnings.iter().map(ToString::to_string).collect();
         warnings.extend(removed(store, one)?);

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     target: Option<String>,
     /// Number of concurrent streams, 1 to 256, each with its own RTSP connection; all start together
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(MediaAsk::MOST_STREAMS)))]
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(MediaAsk::MAX_STREAMS)))]
     clients: u16,
     /// Run for this duration, 1s to 24h, each stream from its first packet on
     #[arg(short = 'w', long, value_name = "TIME", default_value = "60s",

@@ -31,7 +31,7 @@ pub(crate) struct Args {
     kind: KindChoice,
     /// Number of streams, 1 to 64, each with its own socket and thread and one open transaction
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MOST_STREAMS)))]
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MAX_STREAMS)))]
     streams: u16,
     /// Payload of a request, at least 16 B (UDP, --connect) or 1 B (TCP) [default: the minimum]
     #[arg(long, value_name = "SIZE", value_parser = value::size)]

@@ -43,7 +43,7 @@ pub(crate) struct Args {
     rate: Option<Most>,
     /// Number of streams per direction, 1 to 64, each with its own socket and thread
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MOST_STREAMS)))]
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MAX_STREAMS)))]
     streams: u16,
     /// Direction of the data
     #[arg(long, value_enum, default_value_t = DirectionChoice::Up)]

@@ -109,7 +109,7 @@ fn run(order: &ExperimentOrder) -> Run {
 
 /// A desk, and what is reported to it.
 pub(crate) fn desk() -> (OrderContext, Receiver<(Ticket, Update)>) {
-    let (sender, updates) = sync_channel(MOST_WAITING);
+    let (sender, updates) = sync_channel(MAX_WAITING);
     (OrderContext::new(Ticket(0), sender), updates)
 }
 

@@ -40,12 +40,12 @@ pub(super) fn reached<T>(orders: &[ExperimentOrder], ready: Each<T>, stop: &Stop
 
 /// How long what answers may be asked for: no longer than it takes to be late.
 pub(crate) fn patience(order: &ExperimentOrder, usual: Span) -> Span {
-    const LEAST: Span = Span::from_millis(300);
+    const MINIMUM: Span = Span::from_millis(300);
     match order.start {
         None => usual,
         Some(start) => {
             let left = start.unix_nanos().saturating_sub(now().unix_nanos());
-            usual.min(Span::from_nanos(left) - GUARD).max(LEAST)
+            usual.min(Span::from_nanos(left) - GUARD).max(MINIMUM)
         }
     }
 }

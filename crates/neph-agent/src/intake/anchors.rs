@@ -4,7 +4,7 @@
 use neph_model::{Anchor, Instant, Own, Wall};
 
 /// So many are kept at the most.
-const MOST: usize = 4096;
+const MAXIMUM: usize = 4096;
 /// How far apart they are once there are more, nanoseconds; then twice that, and so on up to the last.
 const FIRST_APART: i64 = 2_000_000_000;
 const LAST_APART: i64 = 512_000_000_000;
@@ -29,7 +29,7 @@ impl Anchors {
 
     pub(super) fn add(&mut self, reading: Reading) {
         self.keep(reading);
-        if self.kept.len() < MOST {
+        if self.kept.len() < MAXIMUM {
             return;
         }
         self.apart = (2 * self.apart).clamp(FIRST_APART, LAST_APART);
@@ -37,7 +37,7 @@ impl Anchors {
             self.keep(reading);
         }
         // A clock that is stepped all the time, or months.
-        if self.kept.len() > MOST / 4 * 3 {
+        if self.kept.len() > MAXIMUM / 4 * 3 {
             let last = self.kept.len() - 1;
             let mut place = 0..;
             self.kept.retain(|_| {
@@ -92,10 +92,10 @@ mod tests {
         let mut anchors = Anchors::begun(read(0));
         for second in 1..=WEEK {
             anchors.add(read(second));
-            assert!(anchors.kept.len() < MOST);
+            assert!(anchors.kept.len() < MAXIMUM);
         }
         let kept = anchors.into_readings();
-        assert!(kept.len() > MOST / 4, "{}", kept.len());
+        assert!(kept.len() > MAXIMUM / 4, "{}", kept.len());
         assert_eq!((kept[0], kept[kept.len() - 1]), (read(0), read(WEEK)));
         for around in [299_999, 300_000] {
             assert!(kept.contains(&read(around)), "{around}");
@@ -118,7 +118,7 @@ mod tests {
         let mut anchors = Anchors::begun((0, 0));
         for second in 1..100_000 {
             anchors.add((second * SECOND, (second + second % 2) * SECOND));
-            assert!(anchors.kept.len() < MOST);
+            assert!(anchors.kept.len() < MAXIMUM);
         }
     }
 }

@@ -8,7 +8,7 @@ use neph_probe::{FleetReport, FleetTally};
 use super::Intake;
 
 /// Fewer messages without a reply say nothing, however few flows there are.
-const LEAST: u64 = 16;
+const MINIMUM: u64 = 16;
 
 /// How the main flow, or the fleet in its place, fares while it runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -100,10 +100,10 @@ impl Intake {
 
     /// Whether each of so many flows had its chance, and none got a reply.
     pub(crate) const fn is_unseen(&self, flows: u32) -> bool {
-        let enough = if flows as u64 > LEAST {
+        let enough = if flows as u64 > MINIMUM {
             flows as u64
         } else {
-            LEAST
+            MINIMUM
         };
         !self.so_far.answered && self.so_far.ended >= enough
     }

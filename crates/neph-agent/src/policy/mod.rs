@@ -30,7 +30,7 @@ pub const DEFAULT_POLICY: &str = include_str!("default.toml");
 /// The largest request or reply: the agent holds it in memory.
 const LARGEST: ByteSize = ByteSize(64 << 20);
 /// Most bytes of each packet that a capture keeps: enough for neph hops, too few to read the payload.
-const MOST_KEPT: u32 = 256;
+const MAX_KEPT: u32 = 256;
 /// The largest capture: it lies on the agent's disk until the controller has it.
 pub const LARGEST_CAPTURE: ByteSize = ByteSize(500_000_000);
 /// The longest capture: an hour, and what it takes to end it.
@@ -208,9 +208,9 @@ impl Policy {
 /// Whether a capture is of headers, and ends by itself.
 fn judge_capture(order: &CaptureOrder) -> Result<(), Refusal> {
     let refused = |asked: String, most: String| Err(Refusal::Rate { asked, most });
-    if order.snaplen > MOST_KEPT {
+    if order.snaplen > MAX_KEPT {
         let asked = format!("{} bytes of each packet", order.snaplen);
-        return refused(asked, MOST_KEPT.to_string());
+        return refused(asked, MAX_KEPT.to_string());
     }
     if let Some(length) = order.duration.filter(|length| *length > LONGEST_CAPTURE) {
         return refused(

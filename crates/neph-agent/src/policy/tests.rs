@@ -112,7 +112,7 @@ fn a_capture_is_of_headers_and_ends_by_itself() {
         let mut order = CaptureOrder {
             duration: Some(Span::from_secs(60)),
             limit: Some(LARGEST_CAPTURE),
-            ..CaptureOrder::of("eth0".to_owned(), MOST_KEPT, ByteSize(2 << 20))
+            ..CaptureOrder::of("eth0".to_owned(), MAX_KEPT, ByteSize(2 << 20))
         };
         change(&mut order);
         let now = Wall::from_unix_nanos(0);

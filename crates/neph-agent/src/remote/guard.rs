@@ -17,9 +17,9 @@ use super::status::AgentStatus;
 use crate::policy::{Policy, Refusal};
 
 /// Orders that run at the same time, at most: each has threads of its own.
-const MOST_RUNNING: usize = 64;
+const MAX_RUNNING: usize = 64;
 /// Captures among these, at most: `neph hops` makes no more, and each may fill the disk.
-const MOST_CAPTURES: usize = 8;
+const MAX_CAPTURES: usize = 8;
 const DAY_NANOS: i64 = 86_400_000_000_000;
 /// What was spent is written down this often at most, nanoseconds.
 const WRITTEN: i64 = 1_000_000_000;
@@ -197,15 +197,15 @@ impl Guard {
         if left <= Span::ZERO {
             return self.ignored(Refusal::Expired(-left));
         }
-        if self.leases.len() >= MOST_RUNNING {
-            return self.ignored(Refusal::Busy(MOST_RUNNING));
+        if self.leases.len() >= MAX_RUNNING {
+            return self.ignored(Refusal::Busy(MAX_RUNNING));
         }
         let order = granted.order.by_clock_ahead(clock.offset);
         let is_capture = matches!(order, Order::Capture(_));
         let captures = self.leases.values().filter(|lease| lease.is_capture);
-        if is_capture && captures.count() >= MOST_CAPTURES {
+        if is_capture && captures.count() >= MAX_CAPTURES {
             // Those of a command that was killed end in a moment, and the order comes a second time.
-            return self.ignored(Refusal::Captures(MOST_CAPTURES));
+            return self.ignored(Refusal::Captures(MAX_CAPTURES));
         }
         if let Err(refusal) = self.policy.judge(&order, &self.permit, now.wall) {
             self.count(refusal.code());

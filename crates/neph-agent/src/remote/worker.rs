@@ -29,7 +29,7 @@ use crate::policy::Refusal;
 pub const REFUSED: &str = "begin an order";
 
 /// Readings of the clock that are kept of an order: those of more than an hour.
-const MOST_READINGS: usize = 1000;
+const MAX_READINGS: usize = 1000;
 /// Time between two writings of the status, nanoseconds.
 const STATUS_EVERY: i64 = 250_000_000;
 
@@ -231,7 +231,7 @@ impl<E: Executor> Worker<E> {
         self.guard.set_clock(clock, now);
         let reading = self.guard.reading(now);
         for running in self.running.values_mut() {
-            if running.clock.len() < MOST_READINGS {
+            if running.clock.len() < MAX_READINGS {
                 running.clock.extend(reading);
             }
         }

@@ -13,11 +13,11 @@ use super::WITH;
 /// How much of two transfers has to be at the same time.
 const OVERLAP: f64 = 0.8;
 /// The least goodput, bit/s: a transfer that carried nothing has a share all the same.
-const LEAST: f64 = 1.0;
+const MINIMUM: f64 = 1.0;
 /// The chance with which the blocks that are named show a difference.
 const POWER: f64 = 0.8;
 /// More blocks than that are not named.
-const MOST_BLOCKS: usize = 1000;
+const MAX_BLOCKS: usize = 1000;
 
 /// A transfer that was measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,7 +135,7 @@ fn side(of: &BTreeMap<(&str, &str), Blocks<'_>>, circuit: &str, other: &str) -> 
         if let (Some(alongside), Some(before)) = (alongside, before)
             && are_together(one, alongside)
         {
-            logs.push((one.goodput.max(LEAST) / before.goodput.max(LEAST)).ln());
+            logs.push((one.goodput.max(MINIMUM) / before.goodput.max(MINIMUM)).ln());
         }
     }
     let mut levels: Vec<f64> = alone
@@ -242,7 +242,7 @@ fn more(side: &Side, estimate: f64, least: f64, family: usize) -> Option<usize> 
         family,
         power: POWER,
     };
-    let needed = blocks_for(&wish).filter(|needed| *needed <= MOST_BLOCKS)?;
+    let needed = blocks_for(&wish).filter(|needed| *needed <= MAX_BLOCKS)?;
     Some(needed.saturating_sub(side.logs.len()).max(1))
 }
 

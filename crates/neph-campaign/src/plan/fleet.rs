@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use neph_model::{
-    Lifetime, MOST_FLEET_MESSAGES_A_SECOND, Parameter, ParameterName, SYNS_A_SECOND_EACH, Span,
+    Lifetime, MAX_FLEET_MESSAGES_A_SECOND, Parameter, ParameterName, SYNS_A_SECOND_EACH, Span,
     Target, of_many_hosts,
 };
 use neph_text::{Fault, Nanos, Node, Placed, Problems, Take};
@@ -14,7 +14,7 @@ use super::sections::Sections;
 use crate::{expand, together};
 
 /// The most flows of a fleet: source ports that a host can give out without running dry.
-const MOST_FLOWS: u32 = 50_000;
+const MAX_FLOWS: u32 = 50_000;
 /// What a fleet's flows cannot have, and why.
 const NOT_FOR_FLEETS: [(ParameterName, &str); 5] = [
     (
@@ -40,9 +40,9 @@ pub(crate) fn fits(target: &Target) -> bool {
 
 /// How many flows.
 pub(crate) fn flows(node: &Node) -> Result<Parameter, Fault> {
-    let flows = count(node, MOST_FLOWS);
+    let flows = count(node, MAX_FLOWS);
     flows.map(Parameter::Flows).ok_or_else(|| {
-        let remedy = format!("write a number from 1 to {MOST_FLOWS}");
+        let remedy = format!("write a number from 1 to {MAX_FLOWS}");
         Fault::new("this is no number of flows", remedy)
     })
 }
@@ -55,9 +55,9 @@ fn count(node: &Node, max: u32) -> Option<NonZeroU32> {
 
 /// How many SYNs a second.
 pub(crate) fn rate_cap(node: &Node) -> Result<Parameter, Fault> {
-    let cap = count(node, MOST_FLEET_MESSAGES_A_SECOND);
+    let cap = count(node, MAX_FLEET_MESSAGES_A_SECOND);
     cap.map(Parameter::RateCap).ok_or_else(|| {
-        let remedy = format!("write a number from 1 to {MOST_FLEET_MESSAGES_A_SECOND}");
+        let remedy = format!("write a number from 1 to {MAX_FLEET_MESSAGES_A_SECOND}");
         Fault::new("this is no number of SYNs a second", remedy)
     })
 }
@@ -140,7 +140,7 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
     let cap = if may_alarm {
         allowed.min().unwrap_or_else(|| SYNS_A_SECOND_EACH.into())
     } else {
-        MOST_FLEET_MESSAGES_A_SECOND.into()
+        MAX_FLEET_MESSAGES_A_SECOND.into()
     };
     if rate > cap && may_alarm {
         let what = format!(
@@ -158,7 +158,7 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
             shortest.exact()
         );
         let remedy =
-            format!("at most {MOST_FLEET_MESSAGES_A_SECOND}: fewer flows, or a longer interval");
+            format!("at most {MAX_FLEET_MESSAGES_A_SECOND}: fewer flows, or a longer interval");
         Fault::new(what, remedy)
     })
 }
@@ -187,10 +187,10 @@ pub(crate) fn check_pairs(
 /// What runs at the same time is sent by one host.
 pub(crate) fn check_rate(plan: &Plan, whole: &Range<usize>, problems: &Problems<'_>) {
     let rate = together::greatest_rate(plan, &expand::scenarios(plan));
-    if rate > u64::from(MOST_FLEET_MESSAGES_A_SECOND) {
+    if rate > u64::from(MAX_FLEET_MESSAGES_A_SECOND) {
         let what = format!("the pairs that run at the same time are {rate} messages a second");
         let remedy = format!(
-            "at most {MOST_FLEET_MESSAGES_A_SECOND}: fewer flows, a longer interval, or pairs = \"in turn\""
+            "at most {MAX_FLEET_MESSAGES_A_SECOND}: fewer flows, a longer interval, or pairs = \"in turn\""
         );
         problems.add(whole.clone(), Fault::new(what, remedy));
     }

@@ -25,9 +25,9 @@ use throughput::throughput;
 
 /// The most scenarios a plan may have: a larger report is of no use, and a typing mistake in five
 /// lists must not fill the memory.
-pub(crate) const MOST_SCENARIOS: u64 = 10_000;
+pub(crate) const MAX_SCENARIOS: u64 = 10_000;
 /// The most experiments a campaign may have.
-const MOST_EXPERIMENTS: u64 = 1_000_000;
+const MAX_EXPERIMENTS: u64 = 1_000_000;
 /// As long as a user waits.
 const DEFAULT_TIMEOUT: Span = Span::from_secs(5);
 const DEFAULT_TRIES: u32 = 3;
@@ -368,10 +368,9 @@ fn check_matrix(
     }
     let size = expand::size(plan);
     let experiments = size.saturating_mul(u64::from(plan.blocks));
-    if size > MOST_SCENARIOS || experiments > MOST_EXPERIMENTS {
+    if size > MAX_SCENARIOS || experiments > MAX_EXPERIMENTS {
         let what = format!("{size} scenarios in {} blocks are too many", plan.blocks);
-        let remedy =
-            format!("at most {MOST_SCENARIOS} scenarios and {MOST_EXPERIMENTS} experiments");
+        let remedy = format!("at most {MAX_SCENARIOS} scenarios and {MAX_EXPERIMENTS} experiments");
         problems.add(whole.clone(), Fault::new(what, remedy));
         return;
     }

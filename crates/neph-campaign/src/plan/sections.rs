@@ -27,7 +27,7 @@ pub(crate) const THROUGHPUT_DURATION: Span = Span::from_secs(5);
 /// below 1 %.
 const TRACED: u32 = 32;
 /// The most flows that are traced: routers answer few questions a second.
-const MOST_TRACED: u32 = 1024;
+const MAX_TRACED: u32 = 1024;
 /// Default interval of the companion echo: as `ping` does.
 const COMPANION_INTERVAL: Span = Span::from_secs(1);
 
@@ -199,10 +199,10 @@ fn flow_trace(mut fields: Fields<'_>) -> (Option<Placed<FlowTraceOrder>>, Option
     let span = fields.span();
     let on = enabled(&mut fields);
     let flows = fields.optional_with("flows", |node| match u32::take(node) {
-        Ok(flows @ 1..=MOST_TRACED) => Ok(flows),
+        Ok(flows @ 1..=MAX_TRACED) => Ok(flows),
         _ => Err(Fault::new(
             "this is no number of flows that can be traced",
-            format!("write a number from 1 to {MOST_TRACED}"),
+            format!("write a number from 1 to {MAX_TRACED}"),
         )),
     });
     let max_hops = fields.optional_with("max_hops", |node| small(node, 64));

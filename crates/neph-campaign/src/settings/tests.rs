@@ -76,20 +76,20 @@ fn every_field_of_the_thesis_is_taken() {
     assert_eq!(plan.notes.len(), 3, "{:?}", plan.notes);
 }
 
-const LEAST: &str = "runs: 2\nruns_step_duration: 25\nendpoints:\n- description: a\n  destination: a:1\n\
+const MINIMUM: &str = "runs: 2\nruns_step_duration: 25\nendpoints:\n- description: a\n  destination: a:1\n\
                      - description: b\n  destination: b:1\nintervals: [100]\nmsg_sizes: [64, 128]\n";
 
 #[test]
 fn the_time_that_is_missing_follows_from_the_other() {
     // 4 steps of 25 s are 100 s: two minutes when rounded up.
-    assert_eq!(read(LEAST).block_interval, Span::from_secs(120));
+    assert_eq!(read(MINIMUM).block_interval, Span::from_secs(120));
     // An interval of one minute leaves 15 s for each of 4 steps.
-    let plan = read(&LEAST.replace("runs_step_duration: 25", "runs_interval: 1"));
+    let plan = read(&MINIMUM.replace("runs_step_duration: 25", "runs_interval: 1"));
     assert_eq!(
         plan.endpoints[0].axes.length,
         Length::Duration(Span::from_secs(15))
     );
-    let found = problems_of(&LEAST.replace("runs_step_duration: 25\n", ""));
+    let found = problems_of(&MINIMUM.replace("runs_step_duration: 25\n", ""));
     assert_eq!(
         found,
         [
@@ -127,7 +127,7 @@ fn mistakes_have_their_places() {
             "s.yaml:6:16: two endpoints are called 'a'; give each its own name",
         ),
     ] {
-        let found = problems_of(&LEAST.replace(from, to));
+        let found = problems_of(&MINIMUM.replace(from, to));
         assert!(found.contains(&expected.to_owned()), "{found:#?}");
     }
 }
@@ -148,19 +148,19 @@ proptest! {
 
 #[test]
 fn a_key_without_a_value_is_as_good_as_absent() {
-    let text =
-        LEAST.to_owned() + "iperf_destinations:\nping_destinations:\nruns_to_plot:\nsource_port:\n";
+    let text = MINIMUM.to_owned()
+        + "iperf_destinations:\nping_destinations:\nruns_to_plot:\nsource_port:\n";
     let plan = read(&text);
     assert_eq!((plan.throughput, plan.pings.len()), (None, 0));
     assert!(plan.plot.blocks.is_empty() && plan.endpoints[0].axes.parameters.is_empty());
-    let found = problems_of(&LEAST.replace("runs: 2", "runs:"));
+    let found = problems_of(&MINIMUM.replace("runs: 2", "runs:"));
     assert_eq!(found, ["s.yaml:1:1: 'runs' is missing; add it"]);
 }
 
 /// The Latency Tester accepts any certificate, its server's self-signed one too.
 #[test]
 fn tls_accepts_any_certificate_with_a_loud_warning_unless_the_file_says_otherwise() {
-    let with = |more: &str| read(&format!("{LEAST}tls_enabled: true\n{more}"));
+    let with = |more: &str| read(&format!("{MINIMUM}tls_enabled: true\n{more}"));
     let parameter = |plan: &Plan, name: &str| {
         let name = ParameterName::named(name).expect("a parameter");
         let values = plan.endpoints[0].axes.parameters.get(&name)?;
@@ -180,13 +180,13 @@ fn tls_accepts_any_certificate_with_a_loud_warning_unless_the_file_says_otherwis
         assert_eq!(parameter(&plan, "insecure"), None);
         assert!(!plan.notes.iter().any(|note| note.contains("WARNING")));
     }
-    let plain = read(LEAST);
+    let plain = read(MINIMUM);
     assert!(!plain.notes.iter().any(|note| note.contains("certificate")));
 }
 
 #[test]
 fn a_whisker_inside_of_the_box_is_drawn_at_its_edge_and_that_is_said() {
-    let plan = read(&format!("{LEAST}whisker_min: 40\nwhisker_max: 90\n"));
+    let plan = read(&format!("{MINIMUM}whisker_min: 40\nwhisker_max: 90\n"));
     assert_eq!(
         (plan.plot.whisker_min, plan.plot.whisker_max),
         (Some(25.0), Some(90.0))

@@ -49,9 +49,9 @@ impl fmt::Display for BoundReason {
 }
 
 /// Looking for tasks that exclude each other takes at most so many comparisons.
-const MOST_COMPARISONS: usize = 4_000_000;
+const MAX_COMPARISONS: usize = 4_000_000;
 /// Sets of hosts are looked at where there are at most so many.
-const MOST_HOSTS: usize = 2_000;
+const MAX_HOSTS: usize = 2_000;
 
 /// The greatest bound that is found.
 pub(super) fn of(demand: &Demand<'_>) -> Bound {
@@ -152,7 +152,7 @@ fn of_hosts(demand: &Demand<'_>) -> Option<Bound> {
         })
     });
     let between: Vec<Weighed> = between.collect();
-    if demand.resources.len() > MOST_HOSTS {
+    if demand.resources.len() > MAX_HOSTS {
         return None;
     }
     let density = densest(&between, demand.resources.len());
@@ -166,7 +166,7 @@ fn of_hosts(demand: &Demand<'_>) -> Option<Bound> {
 
 /// What excludes all users of the busiest resource takes its turn as well.
 fn of_clique(demand: &Demand<'_>, mut clique: Vec<usize>) -> Option<Bound> {
-    if clique.is_empty() || demand.needs.len().saturating_mul(clique.len()) > MOST_COMPARISONS {
+    if clique.is_empty() || demand.needs.len().saturating_mul(clique.len()) > MAX_COMPARISONS {
         return None;
     }
     let known = clique.len();

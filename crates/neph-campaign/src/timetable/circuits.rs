@@ -14,9 +14,9 @@ use super::mesh;
 /// So many edges are looked at before one more colour is taken: some 50 ms.
 const STEPS: usize = 4_000_000;
 /// A table of more places than this would fill the memory: others colour such circuits.
-const MOST_PLACES: usize = 4_000_000;
+const MAX_PLACES: usize = 4_000_000;
 /// So many pairs of free colours are tried for an edge.
-const MOST_PAIRS: usize = 64;
+const MAX_PAIRS: usize = 64;
 /// The search for rounds always begins here, so that the same input has the same timetable.
 const SEED: u64 = 0x6e65_7068;
 
@@ -27,7 +27,7 @@ pub(super) fn rounds(circuits: &[Circuit], ends: usize, min: usize) -> Option<Ve
         return Some(rounds);
     }
     let min = min.max(1);
-    if ends.saturating_mul(min) > MOST_PLACES {
+    if ends.saturating_mul(min) > MAX_PLACES {
         return None;
     }
     // With twice as many colours as circuits at one end, any two ends have a free one in common.
@@ -109,7 +109,7 @@ impl<'c> Colouring<'c> {
         let pairs = here
             .iter()
             .flat_map(|own| there.iter().map(move |their| [*own, *their]));
-        for [own, their] in pairs.take(MOST_PAIRS) {
+        for [own, their] in pairs.take(MAX_PAIRS) {
             let path = self.path(to, own, their);
             self.steps += path.len() + 1;
             let leads_back = path.last().is_some_and(|last| {

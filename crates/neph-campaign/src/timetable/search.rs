@@ -12,7 +12,7 @@ use super::occupancy::{Demand, Occupancy};
 /// The search for fewer rounds looks at so many claims in all: some 200 ms at the most.
 const LOOKS: usize = 20_000_000;
 /// A table of more places than this would fill the memory: such tasks stay as the first pass has them.
-const MOST_PLACES: usize = 2_000_000;
+const MAX_PLACES: usize = 2_000_000;
 /// The search always begins here, so that the same input has the same timetable.
 const SEED: u64 = 0x6e65_7068;
 
@@ -99,7 +99,7 @@ impl<'d> Search<'d> {
     /// `None` where there are too many tasks, resources and rounds.
     fn new(demand: &'d Demand<'d>, rounds: usize) -> Option<Self> {
         let (tasks, resources) = (demand.needs.len(), demand.resources.len());
-        if rounds == 0 || rounds.saturating_mul(tasks.max(resources)) > MOST_PLACES {
+        if rounds == 0 || rounds.saturating_mul(tasks.max(resources)) > MAX_PLACES {
             return None;
         }
         Some(Self {

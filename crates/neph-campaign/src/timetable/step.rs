@@ -16,11 +16,11 @@ use super::table::{Round, Timetable};
 use super::task::Task;
 
 /// Moving tasks between rounds takes at most so many looks at a round.
-const MOST_LOOKS: usize = 4_000_000;
+const MAX_LOOKS: usize = 4_000_000;
 
 /// More ends of circuits than that are left to the general search: looking for the busiest sets of them
 /// takes the square of their number.
-const MOST_ENDS: usize = 2_000;
+const MAX_ENDS: usize = 2_000;
 
 /// Puts tasks into rounds that follow each other, so that their lengths together are short.
 ///
@@ -129,7 +129,7 @@ fn circuit_rounds(demand: &Demand<'_>, tasks: &[usize]) -> Option<Vec<Vec<usize>
             to: number(needs.get(1)),
         });
     }
-    if ends > MOST_ENDS {
+    if ends > MAX_ENDS {
         return None;
     }
     let least = least(&circuits, ends);
@@ -157,7 +157,7 @@ fn least(circuits: &[Circuit], ends: usize) -> usize {
 /// round becomes shorter so, or vanishes.
 fn merged(demand: &Demand<'_>, mut rounds: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
     let count = rounds.len();
-    if count.saturating_mul(demand.needs.len()) > MOST_LOOKS {
+    if count.saturating_mul(demand.needs.len()) > MAX_LOOKS {
         return rounds;
     }
     let mut occupied = vec![Occupancy::free(demand.resources.len()); count];

@@ -173,13 +173,13 @@ pub struct Dots {
 }
 
 impl Dots {
-    const MOST: usize = 4_096;
+    const MAXIMUM: usize = 4_096;
 
     /// Adds an offset at a moment, both in nanoseconds.
     pub fn push(&mut self, at: i64, offset: i64) {
         let every = self.every.max(1);
         if self.seen.is_multiple_of(every) {
-            if self.kept.len() == Self::MOST {
+            if self.kept.len() == Self::MAXIMUM {
                 let mut place = 0;
                 self.kept.retain(|_| {
                     place += 1;

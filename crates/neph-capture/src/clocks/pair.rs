@@ -10,10 +10,10 @@ use crate::reading::ReadError;
 use crate::reading::enough::advice;
 use crate::{MatchedCaptures, Point};
 
-/// One limit of each kind is kept per this many nanoseconds. If that gives more than [`MOST`], the time in
+/// One limit of each kind is kept per this many nanoseconds. If that gives more than [`MAXIMUM`], the time in
 /// which packets passed is divided into that many parts.
 const STRETCH: i64 = 10_000_000;
-const MOST: usize = 100_000;
+const MAXIMUM: usize = 100_000;
 
 /// The tightest limits that two captures give for the offset of their clocks.
 pub fn kept(met: &MatchedCaptures, nature: ClockNature) -> KeptLimits {
@@ -23,12 +23,12 @@ pub fn kept(met: &MatchedCaptures, nature: ClockNature) -> KeptLimits {
         at_least: &below,
     };
     let many = above.len().max(below.len());
-    let long = if many > MOST {
+    let long = if many > MAXIMUM {
         ActiveTime::of(limits, nature.horizon).long
     } else {
         0
     };
-    let max = i64::try_from(MOST).unwrap_or(i64::MAX);
+    let max = i64::try_from(MAXIMUM).unwrap_or(i64::MAX);
     let mut kept = KeptLimits::each(STRETCH.max(long / max));
     for limit in above {
         kept.at_most(limit);

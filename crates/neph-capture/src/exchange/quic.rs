@@ -20,7 +20,7 @@ const FIXED: u8 = 0x40;
 /// Longest connection ID of these versions, in bytes.
 const LONGEST_ID: u8 = 20;
 /// Ports at which handshakes were seen, at most.
-const MOST_LEARNT: usize = 4_096;
+const MAX_LEARNT: usize = 4_096;
 
 /// Ports at which servers use QUIC.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl QuicPorts {
             Side::Client
         };
         let server = if side == Side::Client { to } else { from };
-        if self.learnt.len() >= MOST_LEARNT && !self.learnt.contains(&server.port()) {
+        if self.learnt.len() >= MAX_LEARNT && !self.learnt.contains(&server.port()) {
             return None;
         }
         self.learnt.insert(server.port());

@@ -12,7 +12,7 @@ use super::{Event, Segment};
 use crate::sequence::Serial;
 
 /// Remembered segments of one side. Beyond that, the oldest acknowledged ones are forgotten.
-const MOST: usize = 64;
+const MAXIMUM: usize = 64;
 /// A duplicate is reported within a round trip: acknowledged segments are forgotten after this time.
 const REPORTED: Span = Span::from_secs(3);
 
@@ -93,7 +93,7 @@ impl Lates {
             is_repeated,
             counted: counted.filter(|event| repeats.contains(event)),
         });
-        if all.len() > MOST {
+        if all.len() > MAXIMUM {
             join_oldest(all);
         }
     }

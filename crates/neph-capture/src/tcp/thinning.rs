@@ -16,7 +16,7 @@ use crate::sequence::Serial;
 /// Remembered gaps. Beyond that, the two oldest are joined.
 const HOLES: usize = 64;
 /// One in four billion is followed.
-const MOST_SHIFT: u8 = 32;
+const MAX_SHIFT: u8 = 32;
 /// Data further back than any window (RFC 7323, 2.3) is from before a wrap of the numbers.
 const FURTHEST: i32 = 1 << 30;
 
@@ -87,7 +87,7 @@ impl Thinning {
     /// Halves the share that is followed. False if it cannot fall further: who knows the hash can send
     /// segments that are always followed.
     pub(super) fn raise(&mut self) -> bool {
-        let is_raised = self.shift < MOST_SHIFT;
+        let is_raised = self.shift < MAX_SHIFT;
         self.shift += u8::from(is_raised);
         is_raised
     }

@@ -203,7 +203,7 @@ impl Out {
             tracing::warn!(
                 "agent {} has not ended its order yet; waiting for it at most {} s",
                 self.agent,
-                super::MOST_AFTER_CANCEL.nanos() / 1_000_000_000
+                super::MAX_AFTER_CANCEL.nanos() / 1_000_000_000
             );
         }
     }

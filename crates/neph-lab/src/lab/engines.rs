@@ -13,7 +13,7 @@ use crate::truth::TruthThread;
 
 /// Bytes that all receive rings of a lab share, and what none is smaller than: a block, 512 frames.
 const RING_BUDGET: usize = 128 << 20;
-const LEAST_RING: usize = 1 << 20;
+const MIN_RING: usize = 1 << 20;
 
 /// What all engines of a lab have in common.
 #[derive(Clone, Copy)]
@@ -56,7 +56,7 @@ impl Engines<'_> {
 
 /// The most blocks of a ring where so many links share the budget, two rings each.
 fn ring_blocks(links: usize) -> usize {
-    (RING_BUDGET / (2 * links.max(1))).max(LEAST_RING) / BLOCK_BYTES
+    (RING_BUDGET / (2 * links.max(1))).max(MIN_RING) / BLOCK_BYTES
 }
 
 #[cfg(test)]
@@ -70,6 +70,6 @@ mod tests {
             assert!(all <= RING_BUDGET, "{links} links: {all} bytes");
             assert!(all > RING_BUDGET / 2, "{links} links: {all} bytes");
         }
-        assert_eq!(ring_blocks(1_000) * BLOCK_BYTES, LEAST_RING);
+        assert_eq!(ring_blocks(1_000) * BLOCK_BYTES, MIN_RING);
     }
 }

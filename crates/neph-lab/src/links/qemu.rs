@@ -55,15 +55,15 @@ impl Processor {
 }
 
 /// The maximum number of virtual CPUs of a guest.
-const MOST_VCPUS: u32 = 16;
+const MAX_VCPUS: u32 = 16;
 
 /// A number of virtual CPUs.
 fn vcpus(node: &Node) -> Result<u32, Fault> {
     let number = u32::take(node)?;
-    if (1..=MOST_VCPUS).contains(&number) {
+    if (1..=MAX_VCPUS).contains(&number) {
         return Ok(number);
     }
-    let what = format!("a guest has 1 to {MOST_VCPUS} virtual processors, not {number}");
+    let what = format!("a guest has 1 to {MAX_VCPUS} virtual processors, not {number}");
     Err(Fault::new(what, "write for example vcpus = 2"))
 }
 

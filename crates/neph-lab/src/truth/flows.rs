@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use super::{Record, Verdict};
 
 /// Minimum time in nanoseconds that packets wait for earlier ones: longer than the delay of most links.
-const LEAST_STAY: i64 = 1_000_000_000;
+const MIN_STAY: i64 = 1_000_000_000;
 
 /// Identity of a flow in records. Without addresses, two pairs of sites with the same ports on one link count
 /// as one flow.
@@ -184,7 +184,7 @@ impl Flows {
             lost,
             reordered,
         }));
-        let stay = self.longest_stay.max(LEAST_STAY);
+        let stay = self.longest_stay.max(MIN_STAY);
         self.place(self.now.saturating_sub(stay).saturating_sub(1));
     }
 

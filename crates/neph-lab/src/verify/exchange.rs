@@ -25,7 +25,7 @@ const FEWEST_LOST: i64 = 1_000;
 /// Ratio of a stream's rate to that of its link: 13 to 10.
 const FASTER: (i64, i64) = (13, 10);
 /// Number of packets that a sender here can send in about a second.
-const MOST: i64 = 150_000;
+const MAXIMUM: i64 = 150_000;
 /// A queue that drains longer than this is not filled.
 const DRAIN: Span = Span::from_millis(2_500);
 /// Maximum duration of a stream; if the minimum number of frames takes longer, there is no rate.
@@ -184,19 +184,20 @@ impl Frames {
         if frame.times(FEWEST_REPORTED) > LONGEST {
             return None;
         }
-        let room = i64::try_from(shape.queue.bytes_of(bytes).0 / u64::from(bytes)).unwrap_or(MOST);
+        let room =
+            i64::try_from(shape.queue.bytes_of(bytes).0 / u64::from(bytes)).unwrap_or(MAXIMUM);
         // Fills the queue at once, then keeps it full. A queue that would not drain in time is not filled:
         // its content would delay the next measurement.
         let burst = if frame.times(room) > DRAIN {
             0
         } else {
-            (room * 11 / 10).min(MOST / 2)
+            (room * 11 / 10).min(MAXIMUM / 2)
         };
         let loses = shape.wires().any(|wire| wire.loss.fraction() > 0.0);
         let fewest = if loses { FEWEST_LOST } else { FEWEST };
         let lasting = (STREAM.nanos() / gap).max(fewest.min(LONGEST.nanos() / gap));
         // A queue that a fast link drains meanwhile is filled by later frames.
-        let count = burst + lasting.min(MOST - burst);
+        let count = burst + lasting.min(MAXIMUM - burst);
         Some(Self {
             bytes,
             frame,
@@ -216,7 +217,7 @@ pub(super) fn can_stream(shape: &Shape) -> bool {
 pub(super) fn stream_takes(shape: &Shape, wire: &Wire, patience: Span) -> Span {
     Frames::of(shape).map_or(Span::ZERO, |frames| {
         // A sender needs time for each frame, on a link of any speed.
-        let sending = Span::from_secs(1).nanos() * frames.count / MOST;
+        let sending = Span::from_secs(1).nanos() * frames.count / MAXIMUM;
         let sent = frames
             .frame
             .times(frames.count)
@@ -250,7 +251,7 @@ pub(super) fn stream(
         let due = (burst + (now - start) / gap).min(count);
         let until = due.min(next + LOOK);
         for number in next..until {
-            let number = u32::try_from(number).expect("at most MOST");
+            let number = u32::try_from(number).expect("at most MAXIMUM");
             send(&ends[side], &mut observed[side], (number, bytes));
         }
         next = until;

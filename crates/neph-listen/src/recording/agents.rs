@@ -20,7 +20,7 @@ use super::{LivePackets, Recorded, Wanted};
 use crate::ListenError;
 
 /// Maximum number of clock readings accepted from an agent.
-const MOST_READINGS: usize = 1100;
+const MAX_READINGS: usize = 1100;
 /// Maximum bytes of a sample accepted from an agent: twice the maximum that an agent sends.
 const LONGEST_SAMPLE: usize = 64 << 10;
 /// Maximum bytes of an agent's kernel identifier.
@@ -180,7 +180,7 @@ impl<'a> AgentPoints<'a> {
 
 /// The readings with times and offsets corrected by `ahead`.
 fn readings(clock: Vec<ClockReading>, ahead: Span) -> Vec<ClockReading> {
-    let moved = clock.into_iter().take(MOST_READINGS);
+    let moved = clock.into_iter().take(MAX_READINGS);
     let moved = moved.map(|reading| ClockReading {
         at: reading.at + -ahead,
         offset: reading.offset - ahead,

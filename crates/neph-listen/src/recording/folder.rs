@@ -9,7 +9,7 @@ use crate::CaptureFile;
 use crate::ListenError;
 
 /// Maximum number of names that are tried.
-const MOST: u32 = 100;
+const MAXIMUM: u32 = 100;
 
 /// A folder for captures.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ fn make_new(within: &Path) -> io::Result<PathBuf> {
         match fs::DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => return Ok(path),
             // Left by a killed process with this ID.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && tried < MOST => tried += 1,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && tried < MAXIMUM => tried += 1,
             Err(error) => return Err(error),
         }
     }

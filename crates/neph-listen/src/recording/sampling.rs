@@ -15,7 +15,7 @@ use neph_wire::dissect::dissect;
 use super::tail::Tail;
 
 /// Maximum packets of a sample; exceeded only by packets that must be selected together.
-const MOST: usize = 32;
+const MAXIMUM: usize = 32;
 /// Samples per second.
 const RATE: u8 = 2;
 
@@ -30,13 +30,13 @@ impl Sampling {
     /// Time between two samples.
     pub const EVERY: Span = Span::from_nanos(1_000_000_000 / RATE as i64);
     /// Packets per second, about.
-    pub const PACKETS: usize = MOST * RATE as usize;
+    pub const PACKETS: usize = MAXIMUM * RATE as usize;
 
     /// Samples of the capture at this path, as a recording writes it.
     pub fn of(path: PathBuf) -> Self {
         Self {
             tail: Tail::of(path),
-            selection: Selection::of(MOST),
+            selection: Selection::of(MAXIMUM),
         }
     }
 
@@ -135,8 +135,8 @@ mod tests {
         append(&path, 20..1_020);
         let second = sampling.sample().expect("a capture").expect("packets");
         let second_times = times(&second);
-        assert_eq!(second_times.len(), MOST);
+        assert_eq!(second_times.len(), MAXIMUM);
         assert!(second_times.is_sorted() && second_times[0] >= 20);
-        assert!(second.len() <= 24 + MOST * (16 + 44));
+        assert!(second.len() <= 24 + MAXIMUM * (16 + 44));
     }
 }

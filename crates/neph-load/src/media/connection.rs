@@ -24,9 +24,9 @@ const TICK: Span = Span::from_millis(50);
 const PATIENCE: Span = Span::from_secs(5);
 /// Number of port unreachable errors after which the client is gone. A single one may be caused by
 /// another program.
-const MOST_CLOSED: u32 = 3;
+const MAX_CLOSED: u32 = 3;
 /// Maximum number of datagrams read per turn.
-const MOST_DISCARDED: usize = 64;
+const MAX_DISCARDED: usize = 64;
 
 /// An RTSP connection. Times are relative to its start.
 pub(super) struct Connection<'a> {
@@ -307,7 +307,7 @@ impl Sending<'_> {
                 }
             }
         }
-        if self.closed >= MOST_CLOSED {
+        if self.closed >= MAX_CLOSED {
             return Err("the client's UDP port is closed".to_owned());
         }
         Ok(())
@@ -326,7 +326,7 @@ struct Received {
 /// Reads a client's datagrams: RTCP reports, and packets that open a firewall.
 fn hear(socket: &UdpSocket, ssrc: u32) -> Received {
     let (mut datagram, mut received) = ([0; 64], Received::default());
-    for _ in 0..MOST_DISCARDED {
+    for _ in 0..MAX_DISCARDED {
         match socket.recv(&mut datagram) {
             Ok(length) => {
                 let report = ReceiverReport::decode(&datagram[..length]);

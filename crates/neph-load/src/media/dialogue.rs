@@ -9,7 +9,7 @@ use neph_wire::rtsp::{
 /// Lifetime of a session without requests if the server names none (RFC 2326, section 12.37).
 const DEFAULT_TIMEOUT_S: u32 = 60;
 /// Maximum number of requests without an answer.
-const MOST_AWAITED: usize = 8;
+const MAX_AWAITED: usize = 8;
 
 /// Why the dialogue cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Dialogue {
         if let Some(session) = &self.session {
             headers.push("Session", session.id.clone());
         }
-        if self.awaited.len() == MOST_AWAITED {
+        if self.awaited.len() == MAX_AWAITED {
             self.awaited.remove(0);
         }
         self.awaited.push(Awaited {

@@ -12,7 +12,7 @@ use neph_model::Span;
 const GRACE: Span = Span::from_secs(1);
 /// Maximum number of open frames. Beyond it, as with invalid timestamps, the oldest ones are
 /// judged.
-const MOST_OPEN: usize = 4_096;
+const MAX_OPEN: usize = 4_096;
 /// A timestamp gap above this many frames is no loss: the sender jumped.
 const LARGEST_GAP: i64 = 100_000;
 
@@ -155,7 +155,7 @@ impl Frames {
         frame.has_first |= piece.is_first == Some(true);
         frame.has_last |= piece.is_last;
         frame.last_at = frame.last_at.max(piece.at);
-        while self.open.len() > MOST_OPEN {
+        while self.open.len() > MAX_OPEN {
             self.judge_first();
         }
         is_late

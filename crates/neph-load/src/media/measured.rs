@@ -26,7 +26,7 @@ pub struct MediaAsk {
 
 impl MediaAsk {
     /// Maximum number of streams of a client.
-    pub const MOST_STREAMS: u16 = 256;
+    pub const MAX_STREAMS: u16 = 256;
     /// Maximum duration.
     pub const LONGEST: Span = Span::from_secs(24 * 3_600);
 
@@ -36,8 +36,8 @@ impl MediaAsk {
     /// A value is outside of its range.
     pub fn check(&self) -> Result<(), MediaError> {
         let streams = self.streams;
-        if !(1..=Self::MOST_STREAMS).contains(&streams) {
-            let max = Self::MOST_STREAMS;
+        if !(1..=Self::MAX_STREAMS).contains(&streams) {
+            let max = Self::MAX_STREAMS;
             return Err(MediaError::Ask(format!(
                 "{streams} streams: ask for 1 to {max}"
             )));

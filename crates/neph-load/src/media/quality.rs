@@ -9,7 +9,7 @@ const V: [f64; 12] = [
     5.517, 0.0129, 3.459, 178.53, 1.02, 1.15, 0.000_355, 0.114, 513.77, 0.736, -6.451, 13.684,
 ];
 /// No score above this loss: the function is defined for quality that users still accept.
-const MOST_LOSS: f64 = 0.10;
+const MAX_LOSS: f64 = 0.10;
 /// Frames per second for which the function is defined.
 const FRAME_RATES: std::ops::RangeInclusive<f64> = 1.0..=30.0;
 
@@ -66,7 +66,7 @@ impl VideoQuality {
         if !FRAME_RATES.contains(&self.frames_s) {
             return Quality::FrameRate;
         }
-        if !(0.0..=MOST_LOSS).contains(&self.loss) {
+        if !(0.0..=MAX_LOSS).contains(&self.loss) {
             return Quality::TooMuchLoss;
         }
         Quality::Score(self.score())

@@ -15,7 +15,7 @@ use super::ports::Pair;
 use super::track::Track;
 
 /// Maximum number of datagrams per turn, so that other streams do not wait.
-const MOST_IN_A_TURN: usize = 256;
+const MAX_IN_A_TURN: usize = 256;
 /// Larger than any packet of a link with jumbo frames; the rest of a larger datagram is cut off.
 const LARGEST: usize = 9_216;
 
@@ -118,7 +118,7 @@ impl Receiver {
     /// Reads the RTP port. `began` is the client's start on the monotonic clock.
     pub(super) fn receive(&mut self, clocks: ClockPair, began: i64) {
         let mut buffer = [0; LARGEST];
-        for _ in 0..MOST_IN_A_TURN {
+        for _ in 0..MAX_IN_A_TURN {
             // An error means an empty socket, or ICMP about the packet that opened the firewall.
             let burst = match bulk::receive(self.pair.rtp.as_fd(), &mut buffer) {
                 Ok(burst) => burst,
@@ -130,7 +130,7 @@ impl Receiver {
             self.track.arrive(&buffer[..burst.len], at);
         }
         // Empties the RTCP port: the server's reports are not used.
-        for _ in 0..MOST_IN_A_TURN {
+        for _ in 0..MAX_IN_A_TURN {
             if self.pair.rtcp.recv(&mut buffer).is_err() {
                 break;
             }

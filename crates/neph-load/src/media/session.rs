@@ -22,7 +22,7 @@ pub(super) const PATH: &str = "/video";
 const TRACK: &str = "track0";
 const METHODS: &str = "OPTIONS, DESCRIBE, SETUP, PLAY, GET_PARAMETER, TEARDOWN";
 /// The lowest port that RTP is sent to.
-const LEAST_PORT: u16 = 1_024;
+const MIN_PORT: u16 = 1_024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -158,7 +158,7 @@ impl Session {
         let is_elsewhere = way.destination.as_ref().is_some_and(|destination| {
             destination.parse::<IpAddr>().map(|ip| ip.to_canonical()) != Ok(self.peer)
         });
-        if is_elsewhere || ports.rtp < LEAST_PORT {
+        if is_elsewhere || ports.rtp < MIN_PORT {
             return Answer::Reply(reply(&cseq, 403, "Forbidden"));
         }
         Answer::Setup(Asked { cseq, ports })

@@ -8,11 +8,11 @@ use neph_model::{BitRate, Span};
 /// The built-in trace.
 const ANIMATION: &str = include_str!("../../traces/animation.trace");
 /// Minimum size of a frame in bytes: that of a packet's position in its frame.
-const LEAST: u32 = 8;
+const MINIMUM: u32 = 8;
 /// Maximum size of a frame in bytes.
 const LARGEST: u32 = 1 << 20;
 /// Maximum number of frames of a trace: more than ten hours at 25 per second.
-const MOST_FRAMES: usize = 1_000_000;
+const MAX_FRAMES: usize = 1_000_000;
 /// Frames in 1000 s: 1 to 120 per second.
 const RATES: std::ops::RangeInclusive<u32> = 1_000..=120_000;
 /// Ticks of the RTP clock per second: 90 kHz, as for all video (RFC 3551, section 5).
@@ -44,7 +44,7 @@ pub enum TraceError {
     #[error("it has no frame; write 'fps N' and then the size of a frame in bytes on each line")]
     Empty,
     /// There are too many frames.
-    #[error("it has more than {MOST_FRAMES} frames; cut it, it is repeated without end")]
+    #[error("it has more than {MAX_FRAMES} frames; cut it, it is repeated without end")]
     TooLong,
 }
 
@@ -87,14 +87,14 @@ impl Trace {
         let mut sizes = Vec::new();
         for line in lines {
             let size = line.text.parse().ok();
-            let size = size.filter(|size| (LEAST..=LARGEST).contains(size));
+            let size = size.filter(|size| (MINIMUM..=LARGEST).contains(size));
             let Some(size) = size else {
                 return Err(TraceError::Size {
                     line: line.number,
                     text: line.shown(),
                 });
             };
-            if sizes.len() == MOST_FRAMES {
+            if sizes.len() == MAX_FRAMES {
                 return Err(TraceError::TooLong);
             }
             sizes.push(size);
@@ -130,7 +130,7 @@ impl Trace {
         let size = usize::try_from(place)
             .ok()
             .and_then(|place| self.sizes.get(place));
-        size.copied().unwrap_or(LEAST)
+        size.copied().unwrap_or(MINIMUM)
     }
 
     /// When the frame with this number is due, since the first one.

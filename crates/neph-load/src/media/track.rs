@@ -24,7 +24,7 @@ const LEAD: Span = Span::from_millis(10);
 /// much higher.
 const TRUSTED: i64 = 1_000;
 /// Maximum number of seconds of a stream; longer measurements are refused.
-const MOST_SECONDS: usize = 90_000;
+const MAX_SECONDS: usize = 90_000;
 
 /// Parameters for receiving a stream.
 #[derive(Clone, Copy, Debug)]
@@ -216,7 +216,7 @@ impl Track {
     fn second(&mut self, at: Span) -> Option<&mut StreamSecond> {
         let since = at - (self.origin? - LEAD);
         let place = usize::try_from(since.nanos() / SECOND.nanos()).ok();
-        let place = place.filter(|place| *place < MOST_SECONDS)?;
+        let place = place.filter(|place| *place < MAX_SECONDS)?;
         if self.seconds.len() <= place {
             self.seconds.resize_with(place + 1, StreamSecond::default);
         }
@@ -271,7 +271,7 @@ impl Track {
         self.frames.finish(end);
         let origin = self.origin.unwrap_or(end);
         let whole = (end - (origin - LEAD)).nanos() / SECOND.nanos();
-        let whole = usize::try_from(whole).unwrap_or(0).min(MOST_SECONDS);
+        let whole = usize::try_from(whole).unwrap_or(0).min(MAX_SECONDS);
         if self.origin.is_some() {
             self.seconds.resize_with(whole, StreamSecond::default);
         }

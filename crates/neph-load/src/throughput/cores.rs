@@ -10,7 +10,7 @@ use neph_wire::throughput::{CoreShare, CpuInterval};
 use super::course::positive;
 
 /// Maximum number of reported cores: they must fit into a line of the control connection.
-const MOST_CORES: usize = 1024;
+const MAX_CORES: usize = 1024;
 
 /// CPU time of one core since boot, in ticks (`/proc/stat`, proc(5)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ fn times(text: &str) -> BTreeMap<u32, Times> {
         };
         Some((core, times))
     });
-    cores.take(MOST_CORES).collect()
+    cores.take(MAX_CORES).collect()
 }
 
 /// `RcvbufErrors` of UDP, from the texts of /proc/net/snmp and /proc/net/snmp6.

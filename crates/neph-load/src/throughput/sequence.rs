@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 /// Maximum number of remembered ranges of missing numbers.
-const MOST_GAPS: usize = 4096;
+const MAX_GAPS: usize = 4096;
 
 /// A range of numbers that are still missing.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +88,7 @@ impl Sequence {
                 seen_at: self.came,
             };
             self.gaps.insert(self.next, gap);
-            if self.gaps.len() > MOST_GAPS
+            if self.gaps.len() > MAX_GAPS
                 && let Some((_, forgotten)) = self.gaps.pop_first()
             {
                 self.horizon = forgotten.end;
@@ -196,7 +196,7 @@ mod tests {
         for number in 0..100_000 {
             sequence.arrive(number * 2);
         }
-        assert_eq!(sequence.gaps.len(), MOST_GAPS);
+        assert_eq!(sequence.gaps.len(), MAX_GAPS);
         assert_eq!(sequence.arrive(1), Arrival::Late);
         sequence.arrive(u64::MAX);
         sequence.arrive(u64::MAX);

@@ -23,11 +23,11 @@ use super::session::Session;
 use super::slot::Slot;
 
 /// Maximum number of concurrent threads: connections without their first bytes, and tests.
-const MOST_THREADS: usize = 160;
+const MAX_THREADS: usize = 160;
 /// Timeout of the first bytes of a connection.
 const FIRST: Duration = Duration::from_secs(5);
 /// Maximum number of datagrams per turn.
-const MOST_HELLOS: usize = 256;
+const MAX_HELLOS: usize = 256;
 
 /// A server with an open port.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Server {
         };
         let served = thread::scope(|scope| {
             let greet = |newcomer: AcceptedConnection| {
-                if threads.fetch_add(1, Ordering::AcqRel) >= MOST_THREADS {
+                if threads.fetch_add(1, Ordering::AcqRel) >= MAX_THREADS {
                     threads.fetch_sub(1, Ordering::AcqRel);
                     return;
                 }
@@ -134,7 +134,7 @@ impl Server {
     /// Reads hellos, which show the source addresses of UDP streams.
     fn hear_hellos(&self, event: &(dyn Fn(ServedEvent) + Sync)) {
         let mut datagram = [0; Header::LEN];
-        for _ in 0..MOST_HELLOS {
+        for _ in 0..MAX_HELLOS {
             // An error about an earlier datagram, or an empty socket.
             let Ok((length, peer)) = self.hellos.recv_from(&mut datagram) else {
                 return;

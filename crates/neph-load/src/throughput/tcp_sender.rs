@@ -24,7 +24,7 @@ const CHUNK: usize = 512 << 10;
 /// A rate-limited sender writes the bytes of this time at once.
 const STEP: Span = Span::from_millis(1);
 /// Minimum room of a permit for a write in bytes.
-const LEAST_ROOM: usize = 1448;
+const MIN_ROOM: usize = 1448;
 
 /// Sends until the test's time is over or it is stopped.
 pub(super) fn send(stream: TcpStream, id: u16, run: Run<'_>) -> io::Result<()> {
@@ -56,7 +56,7 @@ fn pattern(rate: Option<BitRate>) -> Vec<u8> {
             / 8_000_000_000;
         usize::try_from(bytes)
             .unwrap_or(CHUNK)
-            .clamp(LEAST_ROOM, CHUNK)
+            .clamp(MIN_ROOM, CHUNK)
     };
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut bytes = Vec::with_capacity(CHUNK);
@@ -101,7 +101,7 @@ impl Sender<'_> {
                 continue;
             }
             let room = self.run.room().min(self.buffer.len());
-            if room < LEAST_ROOM {
+            if room < MIN_ROOM {
                 clock::nap(BUDGET_REST.to_duration());
                 self.course.paced_since(now);
                 continue;

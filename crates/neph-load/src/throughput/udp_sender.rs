@@ -36,7 +36,7 @@ pub(super) fn send(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<()> 
         burst: burst(run.rate(), size),
         buffer: vec![
             0x5a;
-            size.saturating_mul(bulk::MOST_SEGMENTS)
+            size.saturating_mul(bulk::MAX_SEGMENTS)
                 .min(bulk::LARGEST_BURST)
         ],
         course: Course::begin(),
@@ -58,7 +58,7 @@ pub(super) fn send(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<()> 
 
 /// Number of datagrams per call.
 fn burst(rate: Option<BitRate>, size: usize) -> usize {
-    let max = (bulk::LARGEST_BURST / size.max(1)).clamp(1, bulk::MOST_SEGMENTS);
+    let max = (bulk::LARGEST_BURST / size.max(1)).clamp(1, bulk::MAX_SEGMENTS);
     let Some(rate) = rate else { return max };
     let bits = u128::from(rate.bits_per_second()) * u128::from(STEP.nanos().unsigned_abs());
     let bytes = bits / 8_000_000_000;

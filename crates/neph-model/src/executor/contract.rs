@@ -19,9 +19,9 @@ use crate::{
 };
 
 /// How long an order may take to end once it is cancelled.
-const MOST_AFTER_CANCEL: Duration = Duration::from_secs(10);
+const MAX_AFTER_CANCEL: Duration = Duration::from_secs(10);
 /// How long an order of the contract may take in all.
-const MOST: Duration = Duration::from_mins(1);
+const MAXIMUM: Duration = Duration::from_mins(1);
 const PATIENCE: Span = Span::from_millis(20);
 
 /// Something to measure: each call makes a new experiment.
@@ -142,7 +142,7 @@ fn follow(
     while reported.values().any(|one| one.ended.is_none()) {
         let open = reported.iter().filter(|(_, one)| one.ended.is_none());
         let open: Vec<&Ticket> = open.map(|(ticket, _)| ticket).collect();
-        assert!(began.elapsed() < MOST, "an order ends: {open:?}");
+        assert!(began.elapsed() < MAXIMUM, "an order ends: {open:?}");
         for (ticket, update) in executor.poll(PATIENCE).expect("the executor is there") {
             let one = reported
                 .get_mut(&ticket)
@@ -243,12 +243,12 @@ fn a_cancelled_order_keeps_what_it_measured(executor: &mut dyn Executor, subject
     assert!((1..whole).contains(&kept), "{kept} of {whole} messages");
     let ended = reported.ended.expect("it ended");
     let took = ended.duration_since(cancelled.expect("it was cancelled"));
-    assert!(took < MOST_AFTER_CANCEL, "it ends within {took:?}");
+    assert!(took < MAX_AFTER_CANCEL, "it ends within {took:?}");
 }
 
 fn nothing_to_report_takes_no_longer_than_patience(executor: &mut dyn Executor) {
     let began = Instant::now();
     assert_eq!(executor.poll(PATIENCE), Ok(Vec::new()));
     // A busy machine may take its time; a poll that waits for an update would wait for ever.
-    assert!(began.elapsed() < MOST_AFTER_CANCEL, "a poll returns");
+    assert!(began.elapsed() < MAX_AFTER_CANCEL, "a poll returns");
 }

@@ -186,7 +186,7 @@ fn throughput(
             }
             rate if rate.ends_with("bit/s") => {
                 let rate: BitRate = rate.parse()?;
-                if rate < ThroughputMeasure::LEAST_RATE {
+                if rate < ThroughputMeasure::MIN_RATE {
                     return Err(NoMeasure::Slow(rate));
                 }
                 test.rate = Some(rate);
@@ -209,7 +209,7 @@ fn throughput(
 
 fn streams(count: u64) -> Result<u16, NoMeasure> {
     let fits = u16::try_from(count).ok();
-    let fits = fits.filter(|count| (1..=ThroughputMeasure::MOST_STREAMS).contains(count));
+    let fits = fits.filter(|count| (1..=ThroughputMeasure::MAX_STREAMS).contains(count));
     fits.ok_or(NoMeasure::Streams(count))
 }
 

@@ -54,7 +54,7 @@ pub enum LoadWork {
 
 impl LoadWork {
     /// The most connections of a flow.
-    pub const MOST_CONNECTIONS: u16 = 256;
+    pub const MAX_CONNECTIONS: u16 = 256;
 }
 
 /// The threads of a CPU load.
@@ -71,7 +71,7 @@ pub enum CpuThreads {
 
 impl CpuThreads {
     /// Maximum number of threads; more take minutes to begin.
-    pub const MOST: u16 = 1024;
+    pub const MAXIMUM: u16 = 1024;
 }
 
 /// Payload sizes of alternating requests and replies.

@@ -25,7 +25,7 @@ pub(crate) struct Queries {
 impl Queries {
     /// Queries that are remembered, so that half of the 65,536 numbers stay free for the next one. A response
     /// to an older query is ignored.
-    const MOST: usize = 1 << 15;
+    const MAXIMUM: usize = 1 << 15;
 
     pub(crate) fn new(spec: &FlowSpec) -> Self {
         let requested = DnsQuestion::parse(spec.target.path());
@@ -41,7 +41,7 @@ impl Queries {
     /// A number for message `seq` that no remembered query has and that cannot be guessed (RFC 5452, section
     /// 4.3).
     fn number(&mut self, seq: u64) -> u16 {
-        if self.numbers.len() == Self::MOST
+        if self.numbers.len() == Self::MAXIMUM
             && let Some(oldest) = self.numbers.pop_front()
         {
             self.messages.remove(&oldest);
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn numbers_are_distinct_while_they_are_remembered_and_do_not_count_up() {
         let mut queries = queries();
-        let most = u64::try_from(Queries::MOST).expect("it fits");
+        let most = u64::try_from(Queries::MAXIMUM).expect("it fits");
         let first = (0..most).map(|seq| queries.number(seq));
         let numbers: Vec<u16> = first.collect();
         let distinct: BTreeSet<&u16> = numbers.iter().collect();
@@ -187,7 +187,7 @@ mod tests {
             .filter(|pair| pair[1] == pair[0].wrapping_add(1));
         assert!(successors.count() < 20, "one in 65,536 by chance");
         queries.number(most);
-        assert_eq!(queries.messages.len(), Queries::MOST);
+        assert_eq!(queries.messages.len(), Queries::MAXIMUM);
         assert_ne!(
             queries.messages.get(&numbers[0]),
             Some(&0),

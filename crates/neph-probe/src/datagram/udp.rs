@@ -41,13 +41,13 @@ struct Sent {
 
 impl Sent {
     /// Requests that are remembered. A reply to an older one is ignored.
-    const MOST: usize = 1 << 16;
+    const MAXIMUM: usize = 1 << 16;
 
     fn enter(&mut self, seq: u64, timestamp: Timestamp) {
         if seq != self.first + self.timestamps.len() as u64 {
             (self.first, self.timestamps) = (seq, VecDeque::new());
         }
-        if self.timestamps.len() == Self::MOST {
+        if self.timestamps.len() == Self::MAXIMUM {
             self.timestamps.pop_front();
             self.first += 1;
         }

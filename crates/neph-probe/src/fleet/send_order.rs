@@ -8,9 +8,9 @@
 use neph_model::{Fleet, Instant, Own, Slot, Span};
 
 /// Most sends together: more would delay each other in the network.
-const MOST_TOGETHER: i64 = 4;
+const MAX_TOGETHER: i64 = 4;
 /// A message is sent at most this much earlier than alone.
-const MOST_SHIFT: Span = Span::from_micros(400);
+const MAX_SHIFT: Span = Span::from_micros(400);
 /// It is also sent no earlier than this part of the interval: one in so many.
 const SHIFT_PARTS: i64 = 500;
 
@@ -138,8 +138,8 @@ impl SendOrder {
 
 /// How many go together where sends are `gap` apart, both in nanoseconds.
 fn together(interval: i64, gap: i64) -> u32 {
-    let shift = MOST_SHIFT.nanos().min(interval / SHIFT_PARTS);
-    let others = (shift / gap.max(1)).min(MOST_TOGETHER - 1);
+    let shift = MAX_SHIFT.nanos().min(interval / SHIFT_PARTS);
+    let others = (shift / gap.max(1)).min(MAX_TOGETHER - 1);
     u32::try_from(1 + others).unwrap_or(1)
 }
 

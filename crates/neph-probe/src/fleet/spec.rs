@@ -10,7 +10,7 @@ use crate::secret::Secret;
 use crate::spec::Priority;
 
 /// Ports from 1024 on.
-const MOST_SLOTS: u32 = 64_512;
+const MAX_SLOTS: u32 = 64_512;
 
 /// The complete specification of a fleet.
 #[derive(Clone, Debug)]
@@ -73,9 +73,9 @@ impl FleetSpec {
     pub(crate) fn check(&self) -> Result<(), ProbeError> {
         let fleet = &self.fleet;
         let wrong = |what: &str| Err(ProbeError::Fleet(what.to_owned()));
-        if fleet.slots == 0 || fleet.slots > MOST_SLOTS {
+        if fleet.slots == 0 || fleet.slots > MAX_SLOTS {
             return Err(ProbeError::Fleet(format!(
-                "{} flows; there can be 1 to {MOST_SLOTS}, as many as there are source ports",
+                "{} flows; there can be 1 to {MAX_SLOTS}, as many as there are source ports",
                 fleet.slots
             )));
         }

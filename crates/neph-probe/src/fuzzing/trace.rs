@@ -13,7 +13,7 @@ use crate::trace::spec::{FlowSet, TraceSpec};
 use crate::trace::tracer::{Apart, Ask, ReceivedAnswer, Tracer, Turn};
 
 /// Most probes of a flow to one hop.
-const MOST_ASKED: usize = 12;
+const MAX_ASKED: usize = 12;
 /// Most available flows.
 const PORTS: u16 = 24;
 
@@ -66,7 +66,7 @@ struct World {
 
 impl World {
     fn carry_out(&mut self, steps: &mut Steps<'_>) {
-        let most = usize::from(PORTS) * usize::from(self.spec.max_hops) * MOST_ASKED;
+        let most = usize::from(PORTS) * usize::from(self.spec.max_hops) * MAX_ASKED;
         let mut idle = 0;
         loop {
             assert!(self.asked.len() <= most, "{} probes", self.asked.len());

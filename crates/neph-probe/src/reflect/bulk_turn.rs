@@ -16,7 +16,7 @@ use super::network;
 /// to 0.8 s.
 pub(crate) const SILENCE: Span = Span::from_millis(1_500);
 /// Least mean bytes per second over [`PACE_WINDOW`], while others wait: half of a line with 64 kbit/s.
-const LEAST_BYTES_PER_SECOND: u64 = 4_000;
+const MIN_BYTES_PER_SECOND: u64 = 4_000;
 const PACE_WINDOW: Span = Span::from_secs(2);
 /// The longest turn while others wait: twice the duration of a plan's throughput check.
 pub(crate) const SHARE: Span = Span::from_secs(10);
@@ -165,7 +165,7 @@ impl Holder {
         self.window = (now, bytes);
         // The silence of a longer window is checked above.
         let seconds = PACE_WINDOW.nanos().cast_unsigned() / 1_000_000_000;
-        let min = LEAST_BYTES_PER_SECOND * seconds;
+        let min = MIN_BYTES_PER_SECOND * seconds;
         (bytes - from < min).then_some(Counted::BulkStalled)
     }
 }

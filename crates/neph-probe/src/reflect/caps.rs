@@ -11,7 +11,7 @@ pub(super) const CONNECTION: u64 = 256 << 10;
 /// Memory of a peer in the tables: its budget, its STAMP session, and their places in the order.
 const PEER: u64 = 1 << 10;
 /// Most peers that are remembered.
-const MOST_PEERS: u64 = 1 << 16;
+const MAX_PEERS: u64 = 1 << 16;
 /// One part in so many of the memory is for remembered peers.
 const PEERS_SHARE: u64 = 8;
 
@@ -66,7 +66,7 @@ impl Division for ReflectorCaps {
 
     fn peers(&self) -> usize {
         let peers = self.memory.bytes() / PEERS_SHARE / PEER;
-        usize::try_from(peers.clamp(1, MOST_PEERS)).unwrap_or(usize::MAX)
+        usize::try_from(peers.clamp(1, MAX_PEERS)).unwrap_or(usize::MAX)
     }
 }
 

@@ -17,7 +17,7 @@ use super::caps::Division;
 use super::network::Networks;
 
 /// A connection may always be idle for this time.
-const LEAST_IDLE: Span = Span::from_secs(5);
+const MIN_IDLE: Span = Span::from_secs(5);
 
 /// All places.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl ConnectionSlots {
             return idle;
         }
         let shortened = Span::from_nanos(idle.nanos() / half * left);
-        shortened.max(LEAST_IDLE.min(idle))
+        shortened.max(MIN_IDLE.min(idle))
     }
 
     fn leave(&self, number: u64) {

@@ -19,7 +19,7 @@ use super::network;
 /// this many takes about a microsecond.
 const ROOM: usize = 1024;
 /// Waiting timestamps of all peers: 1.5 MiB. Beyond that, the peer with the most loses its oldest.
-const MOST: usize = 1 << 16;
+const MAXIMUM: usize = 1 << 16;
 /// A timestamp that is older than this is useless: its flow is over or no longer waits for it.
 const FRESH: Span = Span::from_secs(2);
 
@@ -42,7 +42,7 @@ impl Departures {
         let peer = network::host(peer);
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = departed.nic_tx.saturating_sub(FRESH.nanos());
-        if state.count >= MOST {
+        if state.count >= MAXIMUM {
             state.make_room(oldest);
         }
         let waiting = state.peers.entry(peer).or_default();
@@ -81,7 +81,7 @@ impl State {
             !waiting.is_empty()
         });
         self.count = self.peers.values().map(VecDeque::len).sum();
-        if self.count < MOST {
+        if self.count < MAXIMUM {
             return;
         }
         let max = self.peers.values_mut().max_by_key(|waiting| waiting.len());
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// As many as [`MOST`].
+    /// As many as [`MAXIMUM`].
     const MANY: u32 = 1 << 16;
     const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -170,7 +170,7 @@ mod tests {
             }
         }
         let count = departures.0.lock().expect("nobody panicked").count;
-        assert!(count <= MOST, "{count}");
+        assert!(count <= MAXIMUM, "{count}");
         assert_eq!(departures.take(PEER, flow).map(|one| one.seq), Some(7));
     }
 

@@ -5,7 +5,7 @@
 use neph_model::{Instant, Own, Span};
 
 /// A line of 64 kbit/s does twice as much.
-const LEAST_BYTES_PER_SECOND: i64 = 4_000;
+const MIN_BYTES_PER_SECOND: i64 = 4_000;
 /// Progress is looked at over so long: a path that is down for a moment is no abuse.
 pub(crate) const WINDOW: Span = Span::from_secs(10);
 
@@ -39,7 +39,7 @@ impl Progress {
     }
 
     fn least(&self) -> u64 {
-        let bytes = self.window.nanos().saturating_mul(LEAST_BYTES_PER_SECOND) / 1_000_000_000;
+        let bytes = self.window.nanos().saturating_mul(MIN_BYTES_PER_SECOND) / 1_000_000_000;
         u64::try_from(bytes).unwrap_or(0)
     }
 }

@@ -33,7 +33,7 @@ const LINGER: Span = Span::from_millis(500);
 const BUFFER: usize = 32 << 10;
 const BULK_BUFFER: usize = 256 << 10;
 /// Ticks without the memory reserve after which even a connection with little memory ends: half a second.
-const MOST_SCARCE: u32 = 5;
+const MAX_SCARCE: u32 = 5;
 
 /// A connection with its place and its peer's budget.
 pub(super) struct Admitted {
@@ -147,7 +147,7 @@ impl Server<'_> {
             return Ok(());
         }
         self.scarce += 1;
-        if self.scarce > MOST_SCARCE || self.answerer.holds_much() {
+        if self.scarce > MAX_SCARCE || self.answerer.holds_much() {
             return Err(Ending::Refused(Counted::RefusedMemory));
         }
         Ok(())

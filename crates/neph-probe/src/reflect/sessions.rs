@@ -87,9 +87,9 @@ mod tests {
 
     #[test]
     fn a_full_table_forgets_an_idle_session_for_each_newcomer_and_never_all() {
-        const MOST: usize = 1 << 12;
-        let mut sessions = Sessions::new(MOST);
-        let most = u32::try_from(MOST).expect("small");
+        const MAXIMUM: usize = 1 << 12;
+        let mut sessions = Sessions::new(MAXIMUM);
+        let most = u32::try_from(MAXIMUM).expect("small");
         for number in 0..most {
             sessions.of(peer(number), 0, at(0));
         }
@@ -97,14 +97,14 @@ mod tests {
         let busy = sessions.of(peer(0), 1, at(100));
         assert!(busy.repeats.admit(1, at(100)));
         sessions.of(peer(most), 0, at(100));
-        assert_eq!(sessions.known.len(), MOST);
+        assert_eq!(sessions.known.len(), MAXIMUM);
         assert!(sessions.get_mut(&peer(0)).is_some());
         assert!(sessions.get_mut(&peer(1)).is_none());
         for number in 1..1_000 {
             sessions.of(peer(most + number), 0, at(100));
         }
-        assert_eq!(sessions.known.len(), MOST);
-        assert_eq!(sessions.order.len(), MOST);
+        assert_eq!(sessions.known.len(), MAXIMUM);
+        assert_eq!(sessions.order.len(), MAXIMUM);
         assert!(sessions.get_mut(&peer(0)).is_some());
     }
 

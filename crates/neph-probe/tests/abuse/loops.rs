@@ -14,7 +14,7 @@ use socket2::Protocol;
 type Replies = fn(&[u8]) -> Vec<u8>;
 
 /// What a loop may take before it is over.
-const MOST: u64 = 10;
+const MAXIMUM: u64 = 10;
 
 /// A namespace of its own.
 struct Stage {
@@ -105,7 +105,7 @@ fn two_answer_no_more_than_a_few(stage: &Stage, pair: [&Reflector; 2], auth: Aut
     };
     eventually("all replies are counted", || replies() >= 1_000);
     let of_the_loop = replies() - 1_000;
-    assert!(of_the_loop <= MOST, "{of_the_loop} replies");
+    assert!(of_the_loop <= MAXIMUM, "{of_the_loop} replies");
     let refused = |what| pair.iter().map(|one| counted(one, what)).sum::<u64>();
     let [ports, answers] = [Counted::RefusedPorts, Counted::RefusedAnswers].map(refused);
     assert_eq!(ports + answers, 2, "{ports} by port, {answers} by fields");
@@ -206,7 +206,7 @@ fn what_echoes_anything_or_always_says_the_same_is_soon_answered_no_more() {
         stop.set();
         let answers = echoing.join().expect("no panic");
         let replies = counted(&reflector, Counted::Replies) - 500;
-        assert!(replies + answers <= 2 * MOST, "{replies} and {answers}");
+        assert!(replies + answers <= 2 * MAXIMUM, "{replies} and {answers}");
         assert_eq!(counted(&reflector, reason), 1, "it is over");
     }
 }

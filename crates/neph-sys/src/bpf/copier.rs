@@ -11,13 +11,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use super::copying::{Hook, program};
-use super::memory::{Fill, MOST_KEPT, Memory, Shape};
+use super::memory::{Fill, MAX_KEPT, Memory, Shape};
 use super::{ARRAY, Attributes, Kind, LINK_CREATE, create_map, load};
 use crate::clock;
 use crate::ring::{FilterStep, Packet, RingError, hardware, interface_index};
 
 /// Bytes of memory for copies: what a program can reach in one value of a map, with room to spare.
-pub const MOST_MEMORY: u64 = 1 << 27;
+pub const MAX_MEMORY: u64 = 1 << 27;
 
 /// `BPF_F_MMAPABLE`, and where a program is put among those of others.
 const MAPPABLE: u32 = 1 << 10;
@@ -32,7 +32,7 @@ const TCX_INGRESS: u32 = 46;
 const TCX_EGRESS: u32 = 47;
 
 /// The room of a processor is a power of two within this, as far as all together allow.
-const LEAST_ROOM: u32 = 1 << 16;
+const MIN_ROOM: u32 = 1 << 16;
 const GOOD_ROOM: u32 = 1 << 20;
 
 /// After this time all earlier timestamps are complete: a program writes a packet this long after its
@@ -44,10 +44,10 @@ const SECOND: i64 = 1_000_000_000;
 /// What is copied, and the memory for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Copying<'a> {
-    /// Bytes of memory, for all processors together, at most [`MOST_MEMORY`]; each has a mebibyte at
+    /// Bytes of memory, for all processors together, at most [`MAX_MEMORY`]; each has a mebibyte at
     /// least, if that is possible.
     pub memory: u64,
-    /// Bytes that are kept of each packet, at most [`MOST_KEPT`].
+    /// Bytes that are kept of each packet, at most [`MAX_KEPT`].
     pub kept: u32,
     /// Which packets: a program of classic BPF; all where it is empty.
     pub filter: &'a [FilterStep],
@@ -126,7 +126,7 @@ impl Copier {
         let mut links = Vec::new();
         let index = index.cast_unsigned();
         for &(hook, place, order) in hooks {
-            let kept = copying.kept.clamp(1, MOST_KEPT);
+            let kept = copying.kept.clamp(1, MAX_KEPT);
             let code = program(hook, map.as_fd(), shape, copying.filter, kept)
                 .map_err(failed("write a BPF program"))?;
             let code = load(CLASSIFIER, &code).map_err(failed("load a BPF program"))?;
@@ -287,8 +287,8 @@ fn shape(memory: u64) -> io::Result<Shape> {
         return unsupported("the processors are unknown");
     };
     let each = |bytes: u64| u32::try_from(bytes / u64::from(parts)).unwrap_or(u32::MAX);
-    let max = each(MOST_MEMORY);
-    if max < LEAST_ROOM {
+    let max = each(MAX_MEMORY);
+    if max < MIN_ROOM {
         return unsupported("there are too many processors");
     }
     let room = 1 << each(memory).max(GOOD_ROOM).min(max).ilog2();

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::ring::{Packet, Tag};
 
 /// Bytes that can be kept of a packet.
-pub const MOST_KEPT: u32 = 2048;
+pub const MAX_KEPT: u32 = 2048;
 
 /// Where things are in a part.
 pub(super) const HEAD_AT: i16 = 0;
@@ -31,7 +31,7 @@ pub(super) const NOTE_AT: i16 = 16;
 pub(super) const PROTOCOL_AT: i16 = 20;
 pub(super) const BYTES_AT: i16 = 24;
 /// No record is longer.
-pub(super) const LONGEST: u32 = 24 + MOST_KEPT + 8;
+pub(super) const LONGEST: u32 = 24 + MAX_KEPT + 8;
 /// Control and what is spare behind a part's room.
 const ALONGSIDE: u32 = 4096;
 /// Bits of a record's note: below the passage (8 to 10) and the tag's control (16 to 31).
@@ -202,7 +202,7 @@ impl<'memory> Record<'memory> {
     }
 
     fn kept(self) -> u32 {
-        self.word(KEPT_AT).min(MOST_KEPT)
+        self.word(KEPT_AT).min(MAX_KEPT)
     }
 
     /// From its beginning to the next one's.

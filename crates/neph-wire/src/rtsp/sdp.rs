@@ -5,7 +5,7 @@ use std::fmt;
 use crate::rtp::OFFSET_URI;
 
 /// Maximum number of streams of a description that are read.
-const MOST_MEDIA: usize = 32;
+const MAX_MEDIA: usize = 32;
 
 /// A presentation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Sdp {
                 continue;
             };
             if kind == "m" {
-                let media = Media::begin(value).filter(|_| sdp.media.len() < MOST_MEDIA);
+                let media = Media::begin(value).filter(|_| sdp.media.len() < MAX_MEDIA);
                 is_read = media.is_some();
                 sdp.media.extend(media);
             } else if is_read {

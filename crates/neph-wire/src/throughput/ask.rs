@@ -96,7 +96,7 @@ pub enum AskError {
 
 impl Ask {
     /// Maximum number of streams of a direction.
-    pub const MOST_STREAMS: u16 = 64;
+    pub const MAX_STREAMS: u16 = 64;
     /// The longest test, nanoseconds: a day.
     pub const LONGEST_NS: u64 = 86_400 * 1_000_000_000;
     /// The shortest test, nanoseconds.
@@ -127,7 +127,7 @@ impl Ask {
                 asked: self.version,
             });
         }
-        within("streams", self.streams.into(), 1, Self::MOST_STREAMS.into())?;
+        within("streams", self.streams.into(), 1, Self::MAX_STREAMS.into())?;
         within(
             "duration_ns",
             self.duration_ns,

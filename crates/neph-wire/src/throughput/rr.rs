@@ -91,7 +91,7 @@ impl RrAsk {
                 asked: self.version,
             });
         }
-        within("streams", self.streams.into(), 1, Ask::MOST_STREAMS.into())?;
+        within("streams", self.streams.into(), 1, Ask::MAX_STREAMS.into())?;
         within(
             "duration_ns",
             self.duration_ns,

@@ -188,10 +188,10 @@ fn are_enrolled(plan: &Plan, known: &[AgentName], listing: &str) -> Result<(), F
 /// The reflectors of a plan, ordered for longer than the plan can take, but at most for a day; then
 /// each is ordered again.
 fn reflectors(plan: &Plan) -> BTreeMap<AgentName, AgentReflector> {
-    const LEAST: Span = Span::from_secs(600);
-    const MOST: Span = Span::from_secs(23 * 3600);
+    const MINIMUM: Span = Span::from_secs(600);
+    const MAXIMUM: Span = Span::from_secs(23 * 3600);
     let whole = estimate(plan, &scenarios(plan)).whole;
-    let duration = (whole.times(2) + LEAST).min(MOST);
+    let duration = (whole.times(2) + MINIMUM).min(MAXIMUM);
     let sites = plan.agents.iter();
     let order = |site: &AgentSite| {
         let spec = site.reflector.clone()?;

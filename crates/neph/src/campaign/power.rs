@@ -5,7 +5,7 @@
 use std::io::Write;
 
 use clap::Args;
-use neph_analysis::{Include, LEAST_SHARE, blocks_to_compare, comparisons, load, spread};
+use neph_analysis::{Include, MIN_SHARE, blocks_to_compare, comparisons, load, spread};
 use neph_campaign::Plan;
 use neph_model::Scenario;
 use neph_stats::{Wish, blocks_for};
@@ -64,7 +64,7 @@ pub(super) fn report(
     let (spread, whence) = wanted.spread(&args.workspace)?;
     let wish = Wish {
         effect,
-        least: LEAST_SHARE,
+        least: MIN_SHARE,
         spread,
         family,
         power: POWER,
@@ -74,7 +74,7 @@ pub(super) fn report(
         Failure::usage(format!(
             "--effect {}: differences up to {} do not matter to a report; ask for a larger one",
             percent(effect),
-            percent(LEAST_SHARE)
+            percent(MIN_SHARE)
         ))
     })?;
     writeln!(

@@ -20,7 +20,7 @@ const SMALL: ByteSize = ByteSize(64);
 const LARGE: ByteSize = ByteSize(100_000);
 
 /// The largest request of a reflector.
-const MOST: ByteSize = ProbeKind::Tcp.facts().most_payload;
+const MAXIMUM: ByteSize = ProbeKind::Tcp.facts().most_payload;
 
 /// Options of `neph lab predict`.
 #[derive(Debug, ClapArgs)]
@@ -43,9 +43,9 @@ pub(super) struct Args {
 
 /// Prints the table; starts no lab.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    if args.size > MOST {
+    if args.size > MAXIMUM {
         let what = format!("--size {} is more than a request can have", args.size);
-        return Err(Failure::usage(format!("{what}; write at most {MOST}")));
+        return Err(Failure::usage(format!("{what}; write at most {MAXIMUM}")));
     }
     let topology = topology::read(&args.file)?;
     let index = |name: &String| {

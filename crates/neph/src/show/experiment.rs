@@ -14,7 +14,7 @@ use neph_model::{
 use neph_store::{Store, StoreError};
 
 use crate::exit::Failure;
-use crate::list::{self, MOST_READ};
+use crate::list::{self, MAX_READ};
 
 /// Writes all data of the experiment.
 pub(super) fn document(
@@ -118,7 +118,7 @@ pub(super) fn latencies(
 ) -> Result<(), Failure> {
     let is_reported = drawn.paths.iter().all(|path| !path.round_trips.is_empty());
     if is_reported
-        || experiment.tally.messages > MOST_READ
+        || experiment.tally.messages > MAX_READ
         || store.reduction(experiment.id)?.is_some()
     {
         return Ok(());
@@ -200,6 +200,6 @@ mod tests {
     #[test]
     fn a_path_that_was_traced_short_of_its_target_takes_what_its_flows_take() {
         assert_eq!(reported(40), [Span::from_millis(7)]);
-        assert_eq!(reported(MOST_READ + 1), []);
+        assert_eq!(reported(MAX_READ + 1), []);
     }
 }

@@ -71,11 +71,11 @@ impl Args {
 
 fn cores(text: &str) -> Result<NonZeroU16, String> {
     let number = text.parse().ok();
-    let number = number.filter(|number: &NonZeroU16| number.get() <= CpuThreads::MOST);
+    let number = number.filter(|number: &NonZeroU16| number.get() <= CpuThreads::MAXIMUM);
     number.ok_or_else(|| {
         format!(
             "'{text}' is no number of cores from 1 to {}",
-            CpuThreads::MOST
+            CpuThreads::MAXIMUM
         )
     })
 }

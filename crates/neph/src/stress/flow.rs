@@ -30,7 +30,7 @@ pub(super) struct Args {
     rate: Most,
     /// Number of TCP connections, 1 to 256
     #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(LoadWork::MOST_CONNECTIONS)))]
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(LoadWork::MAX_CONNECTIONS)))]
     flows: u16,
     /// Send requests in turn, with replies of this size (up to 16MiB), instead of bulk data
     #[arg(long, value_name = "SIZE", value_parser = value::size)]

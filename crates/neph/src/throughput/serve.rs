@@ -28,8 +28,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = value::positive_span)]
     max_duration: Span,
     /// Maximum number of streams per direction, 1 to 64
-    #[arg(long, value_name = "N", default_value_t = Ask::MOST_STREAMS,
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MOST_STREAMS)))]
+    #[arg(long, value_name = "N", default_value_t = Ask::MAX_STREAMS,
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MAX_STREAMS)))]
     max_streams: u16,
     /// Maximum rate per direction; max: no limit
     #[arg(long, value_name = "RATE", default_value = "max", value_parser = most)]

@@ -9,7 +9,7 @@ use crate::exit::Failure;
 /// The first port of traditional traceroutes: it rarely has a listener.
 const NOBODYS_PORT: u16 = 33_434;
 /// More concurrent flows need more files than a process may open.
-const MOST_PORTS: u16 = 50_000;
+const MAX_PORTS: u16 = 50_000;
 
 /// The kind of packets, and the target as for probes.
 pub(super) fn parse(text: &str) -> Result<(TraceKind, Target), Failure> {
@@ -93,8 +93,8 @@ pub(super) fn ports(text: &str) -> Result<Ports, String> {
     if first > last {
         return Err(format!("{first} is behind {last}; write {last}-{first}"));
     }
-    if last - first >= MOST_PORTS {
-        return Err(format!("at most {MOST_PORTS} flows are traced at once"));
+    if last - first >= MAX_PORTS {
+        return Err(format!("at most {MAX_PORTS} flows are traced at once"));
     }
     Ok(Ports { first, last })
 }

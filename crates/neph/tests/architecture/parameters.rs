@@ -17,7 +17,7 @@ use crate::modules::{is_cfg_test, is_test_file};
 use crate::sources;
 
 /// Parameters of a function, `self` included.
-const MOST: usize = 5;
+const MAXIMUM: usize = 5;
 
 /// The functions of a file that break the rule, and the modules that it declares for tests only.
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Found {
             FnArg::Receiver(_) => false,
             FnArg::Typed(typed) => is_bundle(&typed.ty),
         });
-        if bundles || signature.inputs.len() > MOST {
+        if bundles || signature.inputs.len() > MAXIMUM {
             self.functions.push(signature.ident.to_string());
         }
     }
@@ -177,7 +177,7 @@ fn parameters_are_few_and_no_tuple_hides_some() {
     found.retain(|_, functions| !functions.is_empty());
     assert!(
         found.is_empty(),
-        "more than {MOST} parameters, or a tuple that bundles some: {found:#?}"
+        "more than {MAXIMUM} parameters, or a tuple that bundles some: {found:#?}"
     );
 }
 

@@ -11,7 +11,7 @@ use crate::needs::{has, neph, ran, root, run};
 const UNITS: [&str; 3] = ["neph-agent", "neph-control", "neph-reflector"];
 
 /// The exposure that a unit may have, of 10 (`systemd-analyze security`).
-const MOST_EXPOSED: f64 = 2.5;
+const MAX_EXPOSED: f64 = 2.5;
 
 fn unit(name: &str) -> String {
     let path = root().join(format!("deploy/systemd/{name}.service"));
@@ -66,7 +66,7 @@ fn the_units_are_exposed_little() {
         let level = printed.split("exposure level for ").nth(1);
         let level = level.and_then(|rest| rest.split(' ').nth(1));
         let level: f64 = level.and_then(|level| level.parse().ok()).expect("a level");
-        assert!(level <= MOST_EXPOSED, "{name}: {level}");
+        assert!(level <= MAX_EXPOSED, "{name}: {level}");
     }
 }
 

@@ -8,8 +8,8 @@ use crate::gate::{Change, Engineering, Shape, Share, What};
 use crate::topology::quantity;
 
 /// Beyond this a path would have no room at all.
-const MOST_SWING: Share = Share::from_billionths(950_000_000);
-const MOST_PREFERENCE: u32 = 16;
+const MAX_SWING: Share = Share::from_billionths(950_000_000);
+const MAX_PREFERENCE: u32 = 16;
 
 /// What a season's name stands for: the source found that operators tune how aggressive they are by
 /// the load of their users.
@@ -81,7 +81,7 @@ fn demand(node: &Node) -> Result<Share, Fault> {
 
 fn swing(node: &Node) -> Result<Share, Fault> {
     let share = quantity::share(node)?;
-    if share <= MOST_SWING {
+    if share <= MAX_SWING {
         return Ok(share);
     }
     let what = "other demand cannot take all of a path";
@@ -90,11 +90,11 @@ fn swing(node: &Node) -> Result<Share, Fault> {
 
 fn preference(node: &Node) -> Result<u32, Fault> {
     let preference = u32::take(node)?;
-    if preference <= MOST_PREFERENCE {
+    if preference <= MAX_PREFERENCE {
         return Ok(preference);
     }
     let what = format!("{preference} is out of range");
-    let remedy = format!("write a whole number from 0 to {MOST_PREFERENCE}");
+    let remedy = format!("write a whole number from 0 to {MAX_PREFERENCE}");
     Err(Fault::new(what, remedy))
 }
 

@@ -15,9 +15,9 @@ use matrix::Matrix;
 use tables::{Document, link_table, node_table};
 
 /// More than a lab can run, and its square can still be read.
-const MOST_SITES: usize = 64;
+const MAX_SITES: usize = 64;
 /// Of the clients, and of the clouds, of tiers.
-const MOST_IN_A_TIER: u32 = 32;
+const MAX_IN_A_TIER: u32 = 32;
 
 #[derive(Clone, Copy, Debug)]
 enum Form {
@@ -99,8 +99,8 @@ fn names(table: &mut Fields<'_>, fewest: usize) -> Option<Vec<String>> {
     let names: Vec<String> = match (given, count) {
         (Some(given), None) => given.into_iter().map(|name| name.value).collect(),
         (None, Some(Placed { value: count, span })) => {
-            if usize::try_from(count).is_ok_and(|count| count > MOST_SITES) {
-                let remedy = format!("write at most {MOST_SITES}");
+            if usize::try_from(count).is_ok_and(|count| count > MAX_SITES) {
+                let remedy = format!("write at most {MAX_SITES}");
                 table.fault(span, format!("{count} sites are too many"), remedy);
                 return None;
             }
@@ -113,9 +113,9 @@ fn names(table: &mut Fields<'_>, fewest: usize) -> Option<Vec<String>> {
             return None;
         }
     };
-    if names.len() < fewest || names.len() > MOST_SITES {
+    if names.len() < fewest || names.len() > MAX_SITES {
         let what = format!("{} sites do not make this shape", names.len());
-        let remedy = format!("write {fewest} to {MOST_SITES}");
+        let remedy = format!("write {fewest} to {MAX_SITES}");
         table.fault(table.span(), what, remedy);
         return None;
     }
@@ -270,10 +270,10 @@ fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matr
 /// The number of sites in a tier.
 fn in_a_tier(node: &Node) -> Result<u32, Fault> {
     let count = u32::take(node)?;
-    if (1..=MOST_IN_A_TIER).contains(&count) {
+    if (1..=MAX_IN_A_TIER).contains(&count) {
         return Ok(count);
     }
-    let remedy = format!("write 1 to {MOST_IN_A_TIER}");
+    let remedy = format!("write 1 to {MAX_IN_A_TIER}");
     Err(Fault::new(
         format!("a tier cannot have {count} sites"),
         remedy,

@@ -13,7 +13,7 @@ use crate::topology::{Link, Reroute, Rerouted, Routing, Topology};
 /// The maximum weight of a next hop in the kernel.
 const HEAVIEST: u32 = 256;
 /// Maximum number of entries, limited by the truth record.
-const MOST: usize = 1_000;
+const MAXIMUM: usize = 1_000;
 
 /// All changes of routes of a topology, in the order of the file.
 pub(super) fn reroutes(
@@ -27,8 +27,8 @@ pub(super) fn reroutes(
         let what = "each site has only one path, so nothing can be rerouted";
         table.fault(table.span(), what, "write routing = \"ecmp\" at the top");
     }
-    if tables.len() > MOST {
-        let what = format!("there are more than {MOST} changes of routes");
+    if tables.len() > MAXIMUM {
+        let what = format!("there are more than {MAXIMUM} changes of routes");
         fields.fault(fields.span(), what, "use 'every' for what comes again");
     }
     let tables = tables.into_iter();

@@ -14,13 +14,13 @@ const LONGEST: Span = Span::from_secs(30 * 24 * 3600);
 /// A shorter period would keep an engine busy.
 const SHORTEST: Span = Span::from_millis(10);
 /// Maximum number of entries, limited by the truth record.
-const MOST: usize = 1_000;
+const MAXIMUM: usize = 1_000;
 
 /// All changes of a link, in the order of the file.
 pub(super) fn changes(link: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Vec<Change> {
     let tables = link.tables("schedule");
-    if tables.len() > MOST {
-        let what = format!("this link's schedule has more than {MOST} entries");
+    if tables.len() > MAXIMUM {
+        let what = format!("this link's schedule has more than {MAXIMUM} entries");
         link.fault(link.span(), what, "use 'every' for what comes again");
     }
     let tables = tables.into_iter();

@@ -12,7 +12,7 @@ use crate::gate::Trace;
 use crate::topology::quantity::LONGEST_DELAY;
 
 /// The most entries: 8 MiB in memory.
-const MOST_ENTRIES: usize = 1_000_000;
+const MAX_ENTRIES: usize = 1_000_000;
 /// What the unit of a column of plain numbers may be, as the end of its name.
 const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
 const REMEDY: &str = "write one delay a line such as 4.2ms, or name a column of a CSV file as in \
@@ -79,8 +79,8 @@ fn entries(text: &str, column: Option<&str>) -> Result<Vec<Span>, (usize, String
         if delay > LONGEST_DELAY {
             return Err((number, format!("\"{cell}\" is longer than 60 s")));
         }
-        if delays.len() == MOST_ENTRIES {
-            return Err((number, format!("more than {MOST_ENTRIES} delays")));
+        if delays.len() == MAX_ENTRIES {
+            return Err((number, format!("more than {MAX_ENTRIES} delays")));
         }
         delays.push(delay);
     }

@@ -9,7 +9,7 @@ use super::link::Ends;
 use super::{schedule, service, site};
 use crate::topology::traffic::Traffic;
 
-const MOST_STREAMS: u16 = 64;
+const MAX_STREAMS: u16 = 64;
 
 /// All traffic of a topology.
 pub(super) fn traffic(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Traffic> {
@@ -79,10 +79,10 @@ fn one(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Traffic> 
 
 fn streams(node: &Node) -> Result<u16, Fault> {
     match u16::take(node) {
-        Ok(streams) if (1..=MOST_STREAMS).contains(&streams) => Ok(streams),
+        Ok(streams) if (1..=MAX_STREAMS).contains(&streams) => Ok(streams),
         _ => Err(Fault::new(
             "this is no number of connections",
-            format!("write a whole number from 1 to {MOST_STREAMS}"),
+            format!("write a whole number from 1 to {MAX_STREAMS}"),
         )),
     }
 }

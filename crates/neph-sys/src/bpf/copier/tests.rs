@@ -258,7 +258,7 @@ fn a_filter_takes_what_the_ring_takes() {
 fn what_finds_no_room_is_counted_and_the_rest_is_whole() {
     with_pair("lost", || {
         let copying = Copying {
-            kept: MOST_KEPT,
+            kept: MAX_KEPT,
             ..COPYING
         };
         let mut copier = Copier::open("far", &copying).expect("a copier");
