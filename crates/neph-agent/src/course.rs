@@ -182,7 +182,7 @@ impl<'a> Course<'a> {
 
     /// Whether the main flow began although its peer had not identified itself.
     fn may_be_silent(&self) -> bool {
-        let facts = self.ready.specs[0].target.kind().facts();
+        let facts = self.ready.specs[0].target.kind().properties();
         match facts.identification {
             Identification::None => !facts.is_answered_by_kernel,
             Identification::Optional => facts.transport == Transport::Udp,

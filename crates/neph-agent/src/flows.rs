@@ -174,7 +174,7 @@ fn flow_to(
     let scenario = &order.scenario;
     let parameters = &scenario.parameters;
     // A fleet's rate is the plan's to allow.
-    if target.kind().facts().may_alarm && scenario.flows().is_none() {
+    if target.kind().properties().may_alarm && scenario.flows().is_none() {
         polite(order.scenario.interval)?;
     }
     let messages = i64::try_from(scenario.messages).unwrap_or(i64::MAX);

@@ -32,7 +32,7 @@ pub(crate) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Resul
 /// answer a question that it does not understand. STAMP reflectors of other vendors do not listen on
 /// TCP.
 const fn must_answer(kind: ProbeKind, accepted: bool) -> bool {
-    match kind.facts().identification {
+    match kind.properties().identification {
         Identification::Required => true,
         Identification::Optional => kind.on_connection() && !accepted,
         Identification::None => false,
@@ -47,7 +47,7 @@ pub(crate) fn sizes_not_applied(main: &FlowSpec) -> Option<Warning> {
     let applied = main.reflector
         || !kind.has_reply_size()
         || kind
-            .facts()
+            .properties()
             .longest_echo
             .is_some_and(|max| request <= max && response == request);
     (!applied).then_some(Warning::SizesNotApplied { request, response })

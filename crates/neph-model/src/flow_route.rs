@@ -37,7 +37,7 @@ impl TraceKind {
     }
     /// The packets that take the same path as flows of this kind of probe.
     pub const fn of_flows(probe: ProbeKind) -> Self {
-        match probe.facts().transport {
+        match probe.properties().transport {
             Transport::Udp => Self::Udp,
             Transport::Icmp => Self::Icmp,
             Transport::Connection | Transport::Segment => Self::Syn,

@@ -82,7 +82,7 @@ pub enum Identification {
     clippy::struct_excessive_bools,
     reason = "each is a fact of its own, named where a kind has it"
 )]
-pub struct KindFacts {
+pub struct KindProperties {
     /// The word for it in plans, output and stores.
     pub name: &'static str,
     /// What carries its messages.
@@ -124,7 +124,7 @@ pub struct KindFacts {
     pub may_alarm: bool,
 }
 
-impl KindFacts {
+impl KindProperties {
     /// What most kinds on a connection have in common.
     const CONNECTION: Self = Self {
         name: "",
@@ -155,7 +155,7 @@ impl KindFacts {
 }
 
 macro_rules! kinds {
-    ($($(#[$about:meta])* $kind:ident = $facts:expr;)*) => {
+    ($($(#[$about:meta])* $kind:ident = $properties:expr;)*) => {
         /// The kind of probe.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -170,9 +170,9 @@ macro_rules! kinds {
             pub const ALL: &[Self] = &[$(Self::$kind),*];
 
             /// What is known of it.
-            pub const fn facts(self) -> &'static KindFacts {
+            pub const fn properties(self) -> &'static KindProperties {
                 match self {
-                    $(Self::$kind => const { &$facts },)*
+                    $(Self::$kind => const { &$properties },)*
                 }
             }
         }
@@ -181,7 +181,7 @@ macro_rules! kinds {
 
 kinds! {
     /// WebSocket messages on one persistent connection.
-    Ws = KindFacts {
+    Ws = KindProperties {
         name: "ws",
         // Whether the server supports WebSocket is known after the upgrade only.
         method: "measured by WebSocket ping and pong",
@@ -190,10 +190,10 @@ kinds! {
         identification: Identification::Required,
         has_opening: true,
         has_marks_in_payload: true,
-        ..KindFacts::CONNECTION
+        ..KindProperties::CONNECTION
     };
     /// HTTP requests, on a persistent connection or with one connection each.
-    Http = KindFacts {
+    Http = KindProperties {
         name: "http",
         method: "measured by GET",
         path: PathRule::Http,
@@ -201,10 +201,10 @@ kinds! {
         is_pipelined: false,
         has_credentials: true,
         has_status: true,
-        ..KindFacts::CONNECTION
+        ..KindProperties::CONNECTION
     };
     /// Length-framed messages on TCP, or connection attempts only.
-    Tcp = KindFacts {
+    Tcp = KindProperties {
         name: "tcp",
         method: "a TCP server: measured by connection attempts",
         identification: Identification::Optional,
@@ -212,10 +212,10 @@ kinds! {
         has_opening: true,
         has_marks_in_payload: true,
         has_fleets: true,
-        ..KindFacts::CONNECTION
+        ..KindProperties::CONNECTION
     };
     /// STAMP packets (RFC 8762).
-    Udp = KindFacts {
+    Udp = KindProperties {
         name: "udp",
         method: "measured by STAMP",
         request_size: RequestSize::Stamp,
@@ -223,20 +223,20 @@ kinds! {
         identification: Identification::Optional,
         has_key: true,
         has_fleets: true,
-        ..KindFacts::DATAGRAM
+        ..KindProperties::DATAGRAM
     };
     /// ICMP echo.
-    Icmp = KindFacts {
+    Icmp = KindProperties {
         name: "icmp",
         transport: Transport::Icmp,
         method: "ICMP echo",
         longest_echo: Some(LONGEST_DATAGRAM),
         is_answered_by_kernel: true,
-        ..KindFacts::DATAGRAM
+        ..KindProperties::DATAGRAM
     };
     /// A TCP SYN and the answer to it; no connection results. A SYN has no payload, so that no size
     /// is too large for it.
-    Syn = KindFacts {
+    Syn = KindProperties {
         name: "syn",
         transport: Transport::Segment,
         method: "TCP SYN, answered by SYN-ACK or RST",
@@ -244,28 +244,28 @@ kinds! {
         is_answered_by_kernel: true,
         has_fleets: true,
         may_alarm: true,
-        ..KindFacts::CONNECTION
+        ..KindProperties::CONNECTION
     };
     /// DNS queries over UDP (RFC 1035).
-    Dns = KindFacts {
+    Dns = KindProperties {
         name: "dns",
         method: "measured by DNS queries over UDP",
         request_size: RequestSize::Fixed("a DNS query is as long as its question"),
         path: DNS_PATH,
-        ..KindFacts::DATAGRAM
+        ..KindProperties::DATAGRAM
     };
     /// DNS queries over TCP (RFC 7766).
-    DnsTcp = KindFacts {
+    DnsTcp = KindProperties {
         name: "dns-tcp",
         method: "measured by DNS queries over TCP",
         // Servers may take one query after the other, and end connections whenever they like.
         is_pipelined: false,
         request_size: RequestSize::Fixed("a DNS query is as long as its question"),
         path: DNS_PATH,
-        ..KindFacts::CONNECTION
+        ..KindProperties::CONNECTION
     };
     /// MQTT 3.1.1: PINGREQ and PINGRESP on a connection that CONNECT opens.
-    Mqtt = KindFacts {
+    Mqtt = KindProperties {
         name: "mqtt",
         method: "measured by MQTT PINGREQ and PINGRESP",
         request_size: RequestSize::Fixed("an MQTT PINGREQ has 2 bytes"),
@@ -273,14 +273,14 @@ kinds! {
         // A PINGRESP carries no number.
         is_pipelined: false,
         has_credentials: true,
-        ..KindFacts::CONNECTION
+        ..KindProperties::CONNECTION
     };
 }
 
 impl ProbeKind {
     /// The name in plans, output and stores.
     pub const fn name(self) -> &'static str {
-        self.facts().name
+        self.properties().name
     }
 
     /// The kind of that name.
@@ -291,7 +291,7 @@ impl ProbeKind {
 
     /// The IP protocol that carries it, as text.
     pub const fn protocol(self) -> &'static str {
-        match self.facts().transport {
+        match self.properties().transport {
             Transport::Connection | Transport::Segment => "TCP",
             Transport::Udp => "UDP",
             Transport::Icmp => "ICMP",
@@ -301,27 +301,30 @@ impl ProbeKind {
     /// Whether its messages run on a TCP connection. Others' replies are as long as their requests,
     /// for any requested size (RFC 8762, section 4.2.1; RFC 792).
     pub const fn on_connection(self) -> bool {
-        matches!(self.facts().transport, Transport::Connection)
+        matches!(self.properties().transport, Transport::Connection)
     }
 
     /// Whether each message is a datagram of UDP or ICMP.
     pub const fn is_datagram(self) -> bool {
-        matches!(self.facts().transport, Transport::Udp | Transport::Icmp)
+        matches!(
+            self.properties().transport,
+            Transport::Udp | Transport::Icmp
+        )
     }
 
     /// Whether it is an ICMP echo, as it runs alongside other kinds.
     pub const fn is_echo(self) -> bool {
-        matches!(self.facts().transport, Transport::Icmp)
+        matches!(self.properties().transport, Transport::Icmp)
     }
 
     /// Whether each message is a single TCP segment.
     pub const fn is_segment(self) -> bool {
-        matches!(self.facts().transport, Transport::Segment)
+        matches!(self.properties().transport, Transport::Segment)
     }
 
     /// Whether the size of its requests can be chosen.
     pub const fn has_request_size(self) -> bool {
-        !matches!(self.facts().request_size, RequestSize::Fixed(_))
+        !matches!(self.properties().request_size, RequestSize::Fixed(_))
     }
 
     /// Whether the size of its replies can be chosen, apart from that of its requests.
@@ -331,12 +334,12 @@ impl ProbeKind {
 
     /// Whether neph asks the target first if it is a neph reflector.
     pub const fn is_identified(self) -> bool {
-        !matches!(self.facts().identification, Identification::None)
+        !matches!(self.properties().identification, Identification::None)
     }
 
     /// Whether its peers have ports.
     pub const fn has_ports(self) -> bool {
-        !matches!(self.facts().transport, Transport::Icmp)
+        !matches!(self.properties().transport, Transport::Icmp)
     }
 }
 
@@ -356,7 +359,7 @@ mod tests {
             assert_eq!(ProbeKind::named(kind.name()), Some(*kind));
             let serialised = serde_json::to_value(kind).expect("a word");
             assert_eq!(kind.name(), serialised, "stores and JSON have one name");
-            assert!(!kind.facts().method.is_empty(), "{kind}");
+            assert!(!kind.properties().method.is_empty(), "{kind}");
         }
         assert_eq!(ProbeKind::named("line"), None);
     }

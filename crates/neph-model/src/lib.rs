@@ -101,7 +101,7 @@ pub use host::{ascii_host, bare, bracketed, of_many_hosts};
 pub use id::{CampaignId, ExperimentId, OrderId, ParseIdError, ScenarioId, Seq};
 pub use kilometres::{Kilometres, NoDistance};
 pub use kind::{
-    Identification, KindFacts, LONGEST_WS_PING, PathRule, ProbeKind, RequestSize, Transport,
+    Identification, KindProperties, LONGEST_WS_PING, PathRule, ProbeKind, RequestSize, Transport,
 };
 pub use known::{Known, Unknown};
 pub use labels::{Label, LabelError, Labels};
@@ -129,7 +129,7 @@ pub use permit::{AllowedTargets, Budgets, Forbidden, Network, NoNetwork, Permit,
 pub use ping_between::PingBetween;
 pub use pinned_transfer::{ClassTransfer, PinnedOutcome, PinnedTransfer};
 pub use provenance::{HostFacts, Load, Provenance};
-pub use quantity::{Better, Quantities, Quantity, QuantityFacts, QuantityUnit};
+pub use quantity::{Better, Quantities, Quantity, QuantityProperties, QuantityUnit};
 pub use recorder::{RecordError, Recorder};
 pub use reflector::{REFLECT_PORT, ReflectorCaps, ReflectorIdentity, ReflectorSpec};
 pub use result::{Ending, ExperimentResult, OrderFailed, Prepared, Progress, Records};

@@ -39,7 +39,7 @@ pub enum Better {
 
 /// The properties of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QuantityFacts {
+pub struct QuantityProperties {
     /// The name in files, with the unit.
     pub name: &'static str,
     /// The name on screen.
@@ -66,9 +66,9 @@ macro_rules! quantities {
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             /// The properties of the quantity.
-            pub const fn facts(self) -> QuantityFacts {
+            pub const fn properties(self) -> QuantityProperties {
                 match self {
-                    $(Self::$variant => QuantityFacts {
+                    $(Self::$variant => QuantityProperties {
                         name: $name,
                         title: $title,
                         unit: QuantityUnit::$unit,
@@ -172,12 +172,12 @@ impl Quantity {
     /// The quantity of that name.
     pub fn named(name: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
-        all.find(|one| one.facts().name == name)
+        all.find(|one| one.properties().name == name)
     }
 
     /// A value with its unit, as text: `93.4 Mbit/s`, `0.20 %`, `1.204 ms`.
     pub fn in_words(self, value: f64) -> String {
-        match self.facts().unit {
+        match self.properties().unit {
             QuantityUnit::BitsPerSecond => rate_in_words(value),
             QuantityUnit::Nanoseconds => time_in_words(value),
             QuantityUnit::PerSecond if value.abs() < 100.0 => format!("{value:.2}/s"),
@@ -208,13 +208,13 @@ fn time_in_words(value: f64) -> String {
 
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.facts().name)
+        f.pad(self.properties().name)
     }
 }
 
 impl From<Quantity> for &'static str {
     fn from(quantity: Quantity) -> Self {
-        quantity.facts().name
+        quantity.properties().name
     }
 }
 
@@ -257,7 +257,7 @@ impl Quantities {
     pub fn in_a_line(&self) -> String {
         let reported = FIRST.iter().filter_map(|quantity| {
             let value = self.values.get(quantity)?;
-            let title = quantity.facts().title;
+            let title = quantity.properties().title;
             Some(format!("{title} {}", quantity.in_words(*value)))
         });
         reported.collect::<Vec<_>>().join(", ")
@@ -271,9 +271,9 @@ mod tests {
     #[test]
     fn every_quantity_is_found_by_its_name_and_only_by_it() {
         for quantity in Quantity::ALL {
-            let name = quantity.facts().name;
+            let name = quantity.properties().name;
             assert_eq!(Quantity::named(name), Some(*quantity));
-            let fits = match quantity.facts().unit {
+            let fits = match quantity.properties().unit {
                 QuantityUnit::BitsPerSecond => name.ends_with("_bit_s"),
                 QuantityUnit::Nanoseconds => name.ends_with("_ns"),
                 QuantityUnit::PerSecond => name.ends_with("_per_s"),

@@ -52,7 +52,7 @@ impl Authenticated {
 /// the bare packet, if exactly that is requested, and the packet with room for a reflector's
 /// timestamps. 0 where the protocol decides.
 pub fn sent_size(kind: ProbeKind, requested: ByteSize, authenticated: Authenticated) -> ByteSize {
-    let bytes = match kind.facts().request_size {
+    let bytes = match kind.properties().request_size {
         RequestSize::AtLeast(min) => requested.bytes().max(min),
         RequestSize::Fixed(_) => 0,
         RequestSize::Stamp => {
@@ -64,7 +64,7 @@ pub fn sent_size(kind: ProbeKind, requested: ByteSize, authenticated: Authentica
             }
         }
     };
-    ByteSize(bytes.min(kind.facts().most_payload.bytes()))
+    ByteSize(bytes.min(kind.properties().most_payload.bytes()))
 }
 
 /// A STAMP packet's sizes.
@@ -81,7 +81,7 @@ pub fn why_raised(kind: ProbeKind, requested: ByteSize, sent: ByteSize) -> Optio
         return None;
     }
     let (requested, sent) = (requested.exact(), sent.exact());
-    Some(match kind.facts().request_size {
+    Some(match kind.properties().request_size {
         RequestSize::Fixed(reason) => reason.to_owned(),
         RequestSize::Stamp => {
             let StampSizes { bare, .. } = stamp_sizes(Authenticated::No);
@@ -99,7 +99,7 @@ pub fn why_raised(kind: ProbeKind, requested: ByteSize, sent: ByteSize) -> Optio
 /// The payload of each reply of a neph reflector: `requested`, raised if timestamps in the payload need
 /// more. HTTP has them in a header, and datagrams are returned with the length of the request.
 pub fn reply_size(kind: ProbeKind, requested: ByteSize) -> ByteSize {
-    let min = if kind.facts().has_marks_in_payload {
+    let min = if kind.properties().has_marks_in_payload {
         MIN_REPLY
     } else {
         0

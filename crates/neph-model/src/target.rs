@@ -113,7 +113,7 @@ impl Target {
             Some((user, authority)) => (Some(user), authority),
             None => (None, authority),
         };
-        if user.is_some() && !scheme.kind.facts().has_credentials {
+        if user.is_some() && !scheme.kind.properties().has_credentials {
             let what = format!("{} has no user names", scheme.name);
             return Err(wrong(TargetMistake::new(what, "drop the part before @")));
         }
@@ -274,7 +274,7 @@ fn port_of(scheme: &Scheme, text: Option<&str>) -> Result<u16, TargetMistake> {
 }
 
 fn path_of(scheme: &Scheme, text: &str) -> Result<String, TargetMistake> {
-    let rule = scheme.kind.facts().path;
+    let rule = scheme.kind.properties().path;
     if matches!(rule, PathRule::None) && !text.trim_start_matches('/').is_empty() {
         let what = format!("{} has no paths", scheme.name);
         return Err(TargetMistake::new(what, format!("drop '{text}'")));

@@ -112,7 +112,7 @@ fn redirected(from: &Target, location: &str) -> Result<Target, String> {
     let mut url = base.join(location).map_err(|error| error.to_string())?;
     url.set_fragment(None);
     let next = Target::parse(url.as_str()).map_err(|error| error.to_string())?;
-    if !next.kind().facts().has_status {
+    if !next.kind().properties().has_status {
         return Err("only http:// and https:// can be followed".to_owned());
     }
     Ok(next.with_credentials_of(from))

@@ -25,7 +25,7 @@ impl Gate {
         let default = spec
             .target
             .kind()
-            .facts()
+            .properties()
             .may_alarm
             .then_some(SYNS_A_SECOND_EACH);
         let cap = spec.rate_cap.or(default);

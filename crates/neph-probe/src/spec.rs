@@ -161,7 +161,7 @@ impl FlowSpec {
     /// Whether its messages are connection attempts, without data on the connection.
     pub fn is_attempt(&self) -> bool {
         let kind = self.target.kind();
-        kind.is_segment() || (kind.facts().needs_reflector && !self.reflector)
+        kind.is_segment() || (kind.properties().needs_reflector && !self.reflector)
     }
 
     /// The default loss timeout.

@@ -258,7 +258,7 @@ fn is_network(set: StageSet) -> bool {
 
 fn crossings(flow: &FlowData, stalls: &Stalls) -> Vec<Crossing> {
     // The peer's kernel answers an echo or a SYN and adds almost nothing.
-    let is_echo = flow.flow.probe.facts().is_answered_by_kernel;
+    let is_echo = flow.flow.probe.properties().is_answered_by_kernel;
     let one = |(exchange, is_resent): (&Exchange, bool)| {
         let mut entries = flow.ledger(exchange);
         let wanted = |set: StageSet| is_network(set) || (is_echo && set.contains(Stage::Network));

@@ -53,7 +53,7 @@ impl Pair {
         } else {
             0.0
         };
-        let wanted = match quantity.facts().better {
+        let wanted = match quantity.properties().better {
             Better::Higher => Wanted::Higher,
             Better::Lower => Wanted::Lower,
         };
@@ -116,7 +116,7 @@ impl QuantityShift {
     }
 
     fn title(&self) -> String {
-        let title = self.quantity.facts().title;
+        let title = self.quantity.properties().title;
         match self.of.as_str() {
             "" => title.to_owned(),
             of => format!("{title} ({of})"),

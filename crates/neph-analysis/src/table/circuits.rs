@@ -37,7 +37,7 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
             let against = against.filter(|(_, first)| place > 0 && *first > 0.0);
             Some(vec![
                 Cell::Text(row.what.clone()),
-                Cell::Text(row.quantity.facts().title.to_owned()),
+                Cell::Text(row.quantity.properties().title.to_owned()),
                 Cell::Text(unit.to_owned()),
                 Cell::Text(row.circuit.clone()),
                 Cell::Text(network.clone()),

@@ -8,7 +8,7 @@ use crate::{CampaignData, PlotSettings};
 
 /// A quantity's unit in tables, and what of its own unit makes one.
 pub(super) const fn unit(quantity: Quantity) -> (&'static str, f64) {
-    match quantity.facts().unit {
+    match quantity.properties().unit {
         QuantityUnit::BitsPerSecond => ("Mbit/s", 1e6),
         QuantityUnit::Nanoseconds => ("ms", 1e6),
         QuantityUnit::Percent => ("%", 1.0),
@@ -44,7 +44,7 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
             let end = |level: Option<Level>| level.map_or(Cell::Absent, real);
             Some(vec![
                 Cell::Text(label.clone()),
-                Cell::Text(course.quantity.facts().title.to_owned()),
+                Cell::Text(course.quantity.properties().title.to_owned()),
                 Cell::Text(unit.to_owned()),
                 Cell::Integer(found.experiments as u64),
                 real(found.median),

@@ -35,7 +35,7 @@ const NOT_FOR_FLEETS: [(ParameterName, &str); 5] = [
 
 /// Whether many flows can be carried by one thread to this target.
 pub(crate) fn fits(target: &Target) -> bool {
-    target.kind().facts().has_fleets && !target.is_secure()
+    target.kind().properties().has_fleets && !target.is_secure()
 }
 
 /// How many flows.
@@ -136,7 +136,7 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
     let rate = max.saturating_mul(1_000_000_000) / shortest.nanos().max(1);
     let allowed = axes.values(Parameter::rate_cap);
     let allowed = allowed.map(|cap| i64::from(cap.get()));
-    let may_alarm = target.kind().facts().may_alarm;
+    let may_alarm = target.kind().properties().may_alarm;
     let cap = if may_alarm {
         allowed.min().unwrap_or_else(|| SYNS_A_SECOND_EACH.into())
     } else {

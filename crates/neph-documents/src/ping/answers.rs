@@ -42,7 +42,7 @@ pub(super) fn answers(planned: &Planned, watched: &FlowMeasured) -> String {
     let lines: Vec<String> = lines.collect();
     let expected = planned.spec.expected_status;
     // If all answers are as expected, there is nothing to report.
-    let is_http = planned.spec.target.kind().facts().has_status;
+    let is_http = planned.spec.target.kind().properties().has_status;
     let all_expected = watched.answers.iter().all(|(answer, _)| match answer {
         Answer::HttpStatus(status) => is_http && expected.contains(status),
         _ => false,

@@ -35,7 +35,7 @@ fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     }
     if spec.connection_use == ConnectionUse::PerMessage {
         stages.push(("connect", &[Connect]));
-        if spec.target.is_secure() || spec.target.kind().facts().has_opening {
+        if spec.target.is_secure() || spec.target.kind().properties().has_opening {
             stages.push(("handshake", &[Handshake]));
         }
     }

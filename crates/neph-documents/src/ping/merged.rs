@@ -56,7 +56,7 @@ fn reasons(set: StageSet, spec: &FlowSpec) -> Vec<&'static str> {
 
 fn no_peer_marks(spec: &FlowSpec) -> &'static str {
     let kind = spec.target.kind();
-    if kind.facts().is_answered_by_kernel {
+    if kind.properties().is_answered_by_kernel {
         "the peer's kernel replies, without timestamps"
     } else if !kind.is_identified() {
         "replies of this protocol have no peer timestamps"

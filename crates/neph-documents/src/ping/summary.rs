@@ -38,7 +38,7 @@ fn who(planned: &Planned) -> String {
     let (spec, discovery) = (&planned.spec, &planned.discovery);
     let is_silent = discovery.silence.is_some();
     let kind = spec.target.kind();
-    let facts = kind.facts();
+    let facts = kind.properties();
     if spec.reflector {
         return "neph reflector".to_owned();
     }

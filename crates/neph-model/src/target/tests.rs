@@ -118,7 +118,7 @@ proptest::proptest! {
     ) {
         let scheme = &SCHEMES[scheme];
         let port = if scheme.kind.has_ports() { format!(":{port}") } else { String::new() };
-        let path = match scheme.kind.facts().path {
+        let path = match scheme.kind.properties().path {
             PathRule::Http => path,
             PathRule::None => String::new(),
                 PathRule::Checked { example, .. } => example.to_owned(),

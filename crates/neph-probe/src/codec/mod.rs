@@ -150,7 +150,7 @@ pub(crate) fn connection_use(spec: &FlowSpec) -> Use {
     match spec.connection_use {
         ConnectionUse::PerMessage => Use::Fresh,
         ConnectionUse::Lasting if spec.is_attempt() => Use::Fresh,
-        ConnectionUse::Lasting if !spec.target.kind().facts().is_pipelined => Use::Idle,
+        ConnectionUse::Lasting if !spec.target.kind().properties().is_pipelined => Use::Idle,
         ConnectionUse::Lasting => Use::One,
     }
 }

@@ -96,7 +96,7 @@ fn matrices(found: &Circuits) -> Vec<Matrix<'_>> {
         .iter()
         .filter(|row| SHOWN.contains(&row.quantity))
     {
-        let title = format!("{}: {}", row.what, row.quantity.facts().title);
+        let title = format!("{}: {}", row.what, row.quantity.properties().title);
         match matrices.iter_mut().find(|one| one.title == title) {
             Some(matrix) => matrix.rows.push(row),
             None => matrices.push(Matrix {
@@ -174,7 +174,7 @@ fn fill(quantity: Quantity, own: Option<Level>, first: Option<Level>) -> Option<
         (Level::Censored, Level::Censored) => 0.0,
         _ => -FULL,
     };
-    let is_better = match quantity.facts().better {
+    let is_better = match quantity.properties().better {
         Better::Higher => doublings > 0.0,
         Better::Lower => doublings < 0.0,
     };

@@ -123,7 +123,7 @@ impl Panel<'_> {
             y: Scale::linear(0.0, top * 1.08),
         };
         let heading = Point::new(place.x, place.y + 12.0);
-        let title = self.quantity.facts().title.to_owned();
+        let title = self.quantity.properties().title.to_owned();
         let heading = Text::new(heading, Anchor::Start, Style::LABEL, title);
         let mut marks = vec![Mark::Text(heading.semibold())];
         plot.y_axis(&mut marks, unit);

@@ -109,7 +109,7 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
             title: format!(
                 "{}: {}",
                 data.label(scenario),
-                course.quantity.facts().title
+                course.quantity.properties().title
             ),
             quantity: course.quantity,
             lines: vec![line("", &course.by_block)],
@@ -123,7 +123,7 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
             "{} · {}: {}",
             row.circuit,
             row.what,
-            row.quantity.facts().title
+            row.quantity.properties().title
         ),
         quantity: row.quantity,
         lines: row
@@ -142,7 +142,7 @@ pub(super) fn unit(quantity: Quantity, high: f64) -> (&'static str, f64) {
         let fits = units.iter().find(|(_, per)| high >= *per);
         fits.or_else(|| units.last()).copied().unwrap_or(("", 1.0))
     };
-    match quantity.facts().unit {
+    match quantity.properties().unit {
         QuantityUnit::BitsPerSecond => first(&[("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)]),
         QuantityUnit::Nanoseconds => first(&[("s", 1e9), ("ms", 1e6), ("µs", 1e3)]),
         QuantityUnit::PerSecond => ("1/s", 1.0),

@@ -102,7 +102,7 @@ fn write(
             break;
         }
     }
-    for (key, value) in counts.facts() {
+    for (key, value) in counts.properties() {
         writer.fact(key, value);
     }
     writer.finish()?;

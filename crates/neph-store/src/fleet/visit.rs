@@ -82,7 +82,7 @@ pub(crate) fn counts(place: &FleetPlace) -> Result<Counts, StoreError> {
         };
         match segment {
             Segment::Closed(reader) => {
-                let reported = Counts::determined_by(reader.facts());
+                let reported = Counts::determined_by(reader.properties());
                 all.add(&reported.ok_or_else(|| StoreError::Malformed {
                     path: place.segment(number),
                     what: "it does not say how its messages ended".to_owned(),

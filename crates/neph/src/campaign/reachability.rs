@@ -47,7 +47,7 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
 fn asked(endpoint: &Endpoint) -> Option<(IpAddr, Option<u16>)> {
     let ip = endpoint.target.host().parse().ok()?;
     // The kernel answers ICMP echo, and SYNs to a port without a listener.
-    let by_kernel = endpoint.target.kind().facts().is_answered_by_kernel;
+    let by_kernel = endpoint.target.kind().properties().is_answered_by_kernel;
     Some((ip, (!by_kernel).then(|| endpoint.target.port())))
 }
 

@@ -69,7 +69,7 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
 
 /// Refuses a key for protocols other than STAMP.
 fn check_key(args: &Args, probe: ProbeKind) -> Result<(), Failure> {
-    if !probe.facts().has_key && args.stamp_key.is_some() {
+    if !probe.properties().has_key && args.stamp_key.is_some() {
         return Err(Failure::Usage(format!(
             "--stamp-key: {probe} flows do not use STAMP; omit it, or measure udp:// flows"
         )));
@@ -124,7 +124,7 @@ fn check_ports(args: &Args) -> Result<(), Failure> {
 /// default limit, so that 50,000 flows can catch up after a short delay. SYNs have a far lower limit,
 /// in total and per target, since a target may take them for an attack.
 fn rate_cap(args: &Args, probe: ProbeKind) -> Result<u32, Failure> {
-    if !probe.facts().may_alarm {
+    if !probe.properties().may_alarm {
         return Ok(args.rate_cap.unwrap_or(60_000));
     }
     let schedule = SynSchedule {
@@ -149,7 +149,7 @@ fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failu
         )));
     }
     let target = Target::parse(&whole).map_err(Failure::usage)?;
-    if !target.kind().facts().has_fleets || target.is_secure() {
+    if !target.kind().properties().has_fleets || target.is_secure() {
         return Err(Failure::Usage(format!(
             "{text}: there are no fleets of {} flows; write udp://, syn:// or tcp:// before {}",
             target.kind(),

@@ -20,7 +20,7 @@ const SMALL: ByteSize = ByteSize(64);
 const LARGE: ByteSize = ByteSize(100_000);
 
 /// The largest request of a reflector.
-const MAXIMUM: ByteSize = ProbeKind::Tcp.facts().most_payload;
+const MAXIMUM: ByteSize = ProbeKind::Tcp.properties().most_payload;
 
 /// Options of `neph lab predict`.
 #[derive(Debug, ClapArgs)]

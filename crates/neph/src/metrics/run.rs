@@ -252,7 +252,7 @@ impl Exported for RunMetrics {
         let mut transfer = Metric::new(&TRANSFER);
         for ((circuit, measure, quantity), value) in &counts.transfers {
             let [site, endpoint, _] = circuit.labels();
-            let labels = [site, endpoint, measure, quantity.facts().name];
+            let labels = [site, endpoint, measure, quantity.properties().name];
             transfer.add(&labels, Value::Number(*value));
         }
         let [mut alarm, mut alarms] = [&ALARM, &ALARMS].map(Metric::new);

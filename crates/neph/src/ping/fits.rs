@@ -57,13 +57,13 @@ const OPTIONS: &[Need] = &[
     Need {
         name: "--expect-status",
         is_given: |args| args.expect_status != ExpectedStatus::default(),
-        fits: |target| target.kind().facts().has_status,
+        fits: |target| target.kind().properties().has_status,
         of: "only http:// and https:// have an HTTP status",
     },
     Need {
         name: "--stamp-key",
         is_given: |args| args.stamp_key.is_some(),
-        fits: |target| target.kind().facts().has_key,
+        fits: |target| target.kind().properties().has_key,
         of: "only udp:// uses STAMP",
     },
     Need {

@@ -79,7 +79,7 @@ pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
 /// Refuses sizes that are impossible for this kind. Replies of datagrams have the size of their
 /// requests, for any requested size.
 fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
-    let max = kind.facts().most_payload;
+    let max = kind.properties().most_payload;
     let is_datagram = kind.is_datagram();
     let sizes = [
         ("--request-size", args.request_size),
@@ -107,7 +107,7 @@ fn raised_size(kind: ProbeKind, args: &Args) -> Option<String> {
 
 /// Applies the rate limit of SYNs. Returns a message about the replacement if SYNs cannot be built.
 fn check_syns(kind: ProbeKind, args: &Args) -> Result<Option<String>, Failure> {
-    if !kind.facts().may_alarm {
+    if !kind.properties().may_alarm {
         return match args.rate_cap {
             Some(_) => Err(Failure::usage("--rate-cap: only syn:// has a cap")),
             None => Ok(None),
@@ -139,7 +139,7 @@ fn silence(target: &Target, discovery: &Discovery) -> Option<String> {
 /// Replies with an error status are usually not the intended measurement.
 fn bad_status(target: &Target, discovery: &Discovery) -> Option<String> {
     let status = discovery.http.filter(|status| *status >= 400)?;
-    target.kind().facts().has_status.then(|| {
+    target.kind().properties().has_status.then(|| {
         format!("{target} answers HEAD with status {status}; what it answers to GET is measured")
     })
 }
@@ -152,7 +152,7 @@ fn check_congestion(name: &str) -> Result<(), Failure> {
 
 /// Finds the address and identifies its server; with --follow at the target that redirects lead to.
 fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
-    if args.follow && !target.kind().facts().has_status {
+    if args.follow && !target.kind().properties().has_status {
         return Err(Failure::usage(
             "--follow: only http:// and https:// redirect",
         ));
@@ -252,7 +252,7 @@ impl Peer {
             reflector: discovery.reflector,
             target,
         };
-        match spec.target.kind().facts().request_size {
+        match spec.target.kind().properties().request_size {
             RequestSize::AtLeast(_) => {}
             RequestSize::Stamp => {
                 spec.request_size = spec.stamp_bytes();

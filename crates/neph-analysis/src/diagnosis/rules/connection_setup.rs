@@ -177,7 +177,7 @@ fn remedy(run: &Run<'_>, cost: &Cost) -> String {
         return keep.to_owned();
     }
     // The protocol's own handshake is a round trip, for example the WebSocket upgrade.
-    let upgrade = f64::from(u8::from(scenario.probe().facts().has_opening));
+    let upgrade = f64::from(u8::from(scenario.probe().properties().has_opening));
     let may_be_old = cost.rounds().is_none_or(|rounds| rounds - upgrade >= 1.5);
     let newer = if version != Some(&Known::Known(TlsVersion::V13)) && may_be_old {
         "TLS 1.3 needs one round trip, TLS 1.2 two; "

@@ -84,7 +84,7 @@ impl Losses {
             return None;
         }
         let mut hit = Vec::new();
-        let is_datagram = run.flow.flow.probe.facts().transport == Transport::Udp;
+        let is_datagram = run.flow.flow.probe.properties().transport == Transport::Udp;
         let mut was_hit = false;
         let all = run.flow.resent();
         // Segments that a stalled peer cannot accept are not lost on the path.
@@ -171,11 +171,11 @@ fn sent(run: &Run<'_>, one: &Exchange, resent: Resent) -> usize {
     let scenario = run.scenario;
     let tls = if scenario.target.is_secure() { TLS } else { 0 };
     let kind = run.flow.flow.probe;
-    let is_attempt = kind.facts().needs_reflector && !run.flow.flow.reflector;
+    let is_attempt = kind.properties().needs_reflector && !run.flow.flow.reflector;
     let opening = if !kind.on_connection() || is_attempt {
         0
     } else {
-        SYN + tls + u64::from(kind.facts().has_opening)
+        SYN + tls + u64::from(kind.properties().has_opening)
     };
     let segments = match one.outcome {
         Outcome::Failed if one.retransmissions.is_none() => 0,
@@ -263,7 +263,7 @@ fn reported(name: &str, Lossy { all, seen }: &Lossy<'_>, whose: Doing<'_>) -> Op
     );
     let datagrams = seen
         .iter()
-        .any(|(run, _)| run.flow.flow.probe.facts().transport == Transport::Udp);
+        .any(|(run, _)| run.flow.flow.probe.properties().transport == Transport::Udp);
     let (what, anew) = if datagrams {
         ("datagram", "lost")
     } else {
@@ -316,7 +316,7 @@ fn remedy(whose: Doing<'_>) -> String {
 
 /// Datagrams whose replies are reordered.
 fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
-    let datagrams = |run: &&&Run<'_>| run.flow.flow.probe.facts().transport == Transport::Udp;
+    let datagrams = |run: &&&Run<'_>| run.flow.flow.probe.properties().transport == Transport::Udp;
     let counts: Vec<(usize, usize)> = runs
         .iter()
         .filter(datagrams)

@@ -275,7 +275,7 @@ impl PeerStalls {
 /// Which part of the peer stalled, according to one message.
 fn side(flow: &FlowData, one: &Exchange) -> Side {
     // The peer's kernel answers these.
-    if flow.flow.probe.facts().is_answered_by_kernel {
+    if flow.flow.probe.properties().is_answered_by_kernel {
         return Side::Host;
     }
     let Some(service) = one.service.map(Span::millis_f64) else {

@@ -204,7 +204,7 @@ impl Scope<'_> {
     }
 
     fn sizes(&self, written: Option<&Vec<Placed<Bytes>>>, default: ByteSize) -> Vec<ByteSize> {
-        let max = self.target.kind().facts().most_payload;
+        let max = self.target.kind().properties().most_payload;
         for size in written.into_iter().flatten() {
             let bytes = ByteSize(size.value.0);
             if bytes > max {
