@@ -224,7 +224,7 @@ pub(crate) fn reported(value: f64) -> String {
 /// A sentence that explains infinite values; empty if there are none.
 pub(crate) fn why_infinite(decided: &[Decided]) -> &'static str {
     if decided.iter().any(|one| one.comparison.shift.is_infinite()) {
-        " Half or more of the slower one's messages went unanswered, so that there is no median to subtract."
+        " At least half of the messages of the slower side have no reply, so its median is unknown."
     } else {
         ""
     }

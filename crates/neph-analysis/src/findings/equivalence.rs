@@ -180,7 +180,7 @@ fn who(pairs: &[Pair]) -> String {
 /// A comparison that the plan asks for and that has no data.
 fn unseen(layer: &Layer) -> Finding {
     let text = format!(
-        "Equivalence of the {} was not evaluated: no two endpoints have it in the same block. It needs kernel timestamps, and root for some of them.",
+        "Equivalence of the {} was not evaluated: no two endpoints have this layer in the same block. It needs kernel timestamps, some of which need root.",
         layer.name()
     );
     Finding::new(FindingKind::Notable, "no_equivalence", text)
@@ -207,7 +207,7 @@ fn farthest(pair: &Pair, family: usize) -> String {
             pair.group,
         ),
         None => format!(
-            "differ by {}; a confidence interval needs {needed} blocks, and there are {blocks} ({})",
+            "differ by {}; a confidence interval needs {} blocks, and there are {blocks} ({})",
             reported(pair.shift.estimate()),
             blocks_needed(family),
             pair.group,

@@ -128,7 +128,7 @@ fn errors(data: &CampaignData, all: &[Ends]) -> Option<String> {
     let most = all.iter().rev().max_by_key(|ends| ends.errors)?;
     (errors > 0).then(|| {
         format!(
-            "{} not answered as expected (an HTTP error, an incomplete reply), in {affected} of {}, most in '{}': {} of {}. They count as slower than every reply.",
+            "{} not answered as expected (an HTTP error, an incomplete reply), in {affected} of {}, most in '{}': {} of {}. Such messages count as slower than every reply.",
             match errors {
                 1 => "1 message was".to_owned(),
                 more => format!("{} messages were", count(more)),
@@ -148,7 +148,7 @@ fn not_sent(data: &CampaignData, all: &[Ends]) -> Option<String> {
     let most = all.iter().rev().max_by_key(|ends| ends.failed)?;
     (failed > 0).then(|| {
         format!(
-            "{} could not be sent, in {affected} of {}, most in '{}': {} of {}. In response time they count as slower than every reply.",
+            "{} could not be sent, in {affected} of {}, most in '{}': {} of {}. In response time, messages that were not sent count as slower than every reply.",
             plural(failed, "message"),
             plural(all.len(), "scenario"),
             data.scenarios[most.scenario].label(),

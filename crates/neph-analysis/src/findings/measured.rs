@@ -169,9 +169,9 @@ pub(super) fn missing(data: &CampaignData, settings: &PlotSettings, shown: usize
         .filter(|one| one.status != ExperimentStatus::Failed && settings.shows_block(one.block));
     match cut_off.count() {
         0 => {}
-        1 => text.push_str(" 1 experiment is left out, because it was not carried out to its end."),
+        1 => text.push_str(" 1 incomplete experiment is left out."),
         more => text.push_str(&format!(
-            " {more} experiments are left out, because they were not carried out to their end."
+            " {more} incomplete experiments are left out."
         )),
     }
     text

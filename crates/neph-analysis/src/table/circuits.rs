@@ -55,10 +55,10 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         columns: columns.map(Column).to_vec(),
         rows: rows.collect(),
         notes: vec![
-            "Medians over experiments; the interval (95 %) needs six of them. against_first_percent is the \
-             median as a share of the first network's, circuit by circuit; the sentences above carry the \
-             verdicts. Jitter of messages is the mean difference between response times that follow each \
-             other."
+            "Medians over experiments; the 95 % confidence interval needs six experiments. \
+             against_first_percent is the median of a circuit as a share of its median over the first network. \
+             The findings have the verdicts. Jitter of messages is the mean difference between consecutive \
+             response times."
                 .to_owned(),
         ],
     }

@@ -72,7 +72,7 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         columns: columns.map(Column).to_vec(),
         rows: rows.collect(),
         notes: std::iter::once(
-            "Medians over experiments; the interval (95 %) needs six of them. Rates are payload: goodput is what was received, sent what a kernel took."
+            "Medians over experiments; the 95 % confidence interval needs six experiments. Rates count payload: goodput is received, sent is what the kernel accepted."
                 .to_owned(),
         )
         .chain(limits)

@@ -16,7 +16,7 @@ fn an_endpoint_that_answers_fast_but_seldom_is_not_the_fastest() {
     let endpoint = found.iter().find(|f| f.topic == "endpoint").unwrap();
     assert_eq!(
         endpoint.text,
-        "continent is immeasurably faster than metro at the median; significant over 6 blocks (p 0.031). Half or more of the slower one's messages went unanswered, so that there is no median to subtract."
+        "continent is immeasurably faster than metro at the median; significant over 6 blocks (p 0.031). At least half of the messages of the slower side have no reply, so its median is unknown."
     );
     assert!(endpoint.evidence["shift_least_ms"].is_infinite());
     // As long as most are answered, the loss moves the median and no more.
