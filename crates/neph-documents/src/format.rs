@@ -32,8 +32,8 @@ impl Format {
         match self {
             Self::Text => "Tables and sentences for people",
             Self::Json => "One JSON document at the end",
-            Self::Ndjson => "One JSON object per line, as results come in",
-            Self::Csv => "A header, then one line per row",
+            Self::Ndjson => "One JSON object per line, as soon as neph has the result",
+            Self::Csv => "Comma-separated values: a header line, then one line per row",
         }
     }
 }

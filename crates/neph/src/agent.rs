@@ -38,22 +38,25 @@ const PATIENCE: Span = Span::from_millis(50);
 /// Options of `neph agent`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Controller: wss://HOST:PORT, or nats://HOST:PORT of a NATS server; repeatable, tried in turn
+    /// Address of the controller (wss://HOST:PORT) or of its NATS server (nats://HOST:PORT); the agent
+    /// tries several in turn
     #[arg(long, value_name = "ADDRESS", required = true)]
     controller: Vec<ControllerAddress>,
-    /// Enrol first with this invitation: the line that neph control invite prints
+    /// Invitation with which the agent enrols at the controller: the line that neph control invite prints
     #[arg(long, value_name = "LINE", env = "NEPH_INVITE", hide_env_values = true)]
     invite: Option<Invitation>,
-    /// Enrol with the invitation in this file (mode 0600), unless already enrolled
+    /// File with the invitation (mode 0600), from neph control invite --output; not used if already enrolled
     #[arg(long, value_name = "FILE", conflicts_with = "invite")]
     invite_file: Option<PathBuf>,
-    /// Folder of the agent: its key, and results that are not stored yet
+    /// Folder with the agent's key, certificate, orders and results that the controller has not stored yet
     #[arg(long, value_name = "FOLDER", default_value = ".neph-agent")]
     folder: PathBuf,
-    /// Policy: what the agent may do [default: agent.toml in the agent's folder]
+    /// Policy file (TOML): the work that this agent accepts from the controller [default: agent.toml in
+    /// --folder]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// Label of this site, for neph agents and the metrics of the controller; repeatable, at most 16
+    /// Label of this agent in neph agents and the controller's metrics, such as region=eu; repeatable,
+    /// at most 16
     #[arg(long = "label", value_name = "KEY=VALUE")]
     labels: Vec<Label>,
     #[command(flatten)]

@@ -24,7 +24,7 @@ const LONGEST_LIST: usize = 16 << 10;
 /// Whether commands run without confirmation.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct Approval {
-    /// Run the commands of a topology (services, guests) as root without confirmation
+    /// Run the commands in the topology file (services, guests) as root without asking for confirmation
     #[arg(long)]
     yes: bool,
     /// Commands that the parent process has confirmed

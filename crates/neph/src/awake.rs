@@ -11,7 +11,7 @@ use crate::output;
 /// Whether all CPU cores stay out of idle states.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub(crate) struct AwakeChoice {
-    /// Keep all CPU cores of this host out of idle states meanwhile; costs power, needs root
+    /// Keep all CPU cores of this host out of idle states (C-states) while neph runs; costs power, needs root
     #[arg(long)]
     awake: bool,
 }

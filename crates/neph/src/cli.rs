@@ -24,71 +24,72 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measures an emulated network and writes a report, as a first try (about 90 s).
+    /// Measures a small emulated network and writes a report: a first try of neph (about 90 s).
     Demo(demo::Args),
-    /// Reproduces published findings, each in an emulated network, with a control.
+    /// Reproduces published latency findings in emulated networks, each with a control run without the cause.
     Gallery(gallery::Args),
-    /// Measures the latency of a target by layer (application, TCP, ICMP), for every message.
+    /// Sends messages to a target and measures the latency of each one by layer: application, TCP, ICMP.
     Ping(Box<ping::Args>),
-    /// Measures many flows to a target: slow flows, path changes, the best source port.
+    /// Measures many flows to a target, and reports slow flows, path changes and the best source ports.
     Flows(Box<flows::Args>),
-    /// Traces the route of each flow, and all paths behind load balancers.
+    /// Traces the route of each flow to a target, and finds all load-balanced paths.
     Trace(Box<trace::Args>),
-    /// Reports passive RTT from captures, split into network path and server processing.
+    /// Reports RTTs from capture files (pcap), split into network path and server processing time.
     Read(read::Args),
-    /// Reports passive RTT at an interface, live, with alarms.
+    /// Captures packets at an interface and reports their RTTs live, with alarms; sends no packets.
     Watch(Box<watch::Args>),
-    /// Measures clock offset and drift of a peer, with error bounds.
+    /// Measures offset and drift of another host's clock against the local clock, with error bounds.
     Clock(Box<clock::Args>),
     /// Reports delay and loss of each segment of a path, from captures at 2 to 8 points.
     Hops(Box<hops::Args>),
-    /// Answers probes until ctrl-C: WebSocket, HTTP, TCP and STAMP on one port.
+    /// Runs the server that answers neph's probes until ctrl-C: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
-    /// Checks whether a reflector or a controller answers (exit status 0 or 1).
+    /// Checks whether neph reflect or neph control serve answers (exit status 0 or 1).
     Health(health::Args),
-    /// Checks a plan and lists every mistake with its line and remedy.
+    /// Checks a plan file for mistakes, and lists each with its line and remedy.
     Check(campaign::PlanArgs),
-    /// Shows what a plan would run: scenarios, order, messages, bytes, duration.
+    /// Shows what neph run would do with a plan file: scenarios, their order, messages, bytes, duration.
     Plan(campaign::PreviewArgs),
-    /// Runs a plan: measures all its scenarios and writes a report.
+    /// Runs a plan file: measures all of its scenarios, stores the messages and writes a report.
     Run(campaign::RunArgs),
-    /// Continues a campaign after ctrl-C, a failure or a crash.
+    /// Continues a campaign (one run of a plan) after ctrl-C, a failure or a crash.
     Resume(campaign::ResumeArgs),
-    /// Writes the report of a campaign: page, figures, tables.
+    /// Writes the report of a campaign (one run of a plan): HTML page, figures, tables.
     Report(report::Args),
-    /// Lists the root causes of a campaign's latency, with evidence and remedy.
+    /// Lists the root causes of latency in a campaign (one run of a plan), with evidence and remedy.
     Diagnose(diagnose::Args),
-    /// Lists campaigns, or the experiments of one.
+    /// Lists the stored campaigns (runs of plans), or the experiments of one campaign.
     List(list::Args),
-    /// Shows a campaign or an experiment in full.
+    /// Shows all details of one stored campaign or of one of its experiments.
     Show(show::Args),
-    /// Replaces old messages by a histogram per minute, and removes old histograms.
+    /// Saves disk space: replaces old stored messages by histograms per minute, and deletes old histograms.
     Tidy(tidy::Args),
-    /// Exports the messages of a campaign: CSV, JSON lines, Parquet, Latency Tester folder.
+    /// Exports the stored messages of a campaign as CSV, JSON lines, Parquet or Latency Tester folder.
     Export(export::Args),
-    /// Imports an output folder of the Latency Tester.
+    /// Imports measurements from an output folder of the program Latency Tester.
     Import(import::Args),
-    /// Emulates networks: check, plan, up, run, shell, status, verify, predict, truth, down, list.
+    /// Emulates networks on this host: check, plan, up, run, shell, status, verify, predict, truth,
+    /// down, list.
     Lab(lab::Args),
-    /// Measures goodput over TCP or UDP, and what limits it.
+    /// Measures goodput over TCP or UDP to a neph server, and reports what limits it.
     Throughput(Box<throughput::Args>),
-    /// Measures transactions per second and RTT of requests and replies in turn.
+    /// Measures transactions (a request, then its reply) per second and their RTT, to a neph server.
     Rr(Box<rr::Args>),
-    /// Measures media streams over RTP: bit rate, jitter, loss, late frames, stalls, video quality.
+    /// Receives video over RTP and measures bit rate, jitter, loss, late frames, stalls and video quality.
     Media(Box<media::Args>),
-    /// Generates background load: CPU time or traffic.
+    /// Generates background load for measurements: CPU load on this host, or traffic to another host.
     Stress(stress::Args),
-    /// Runs the controller of agents at other sites: serve, invite, revoke, schedule.
+    /// Runs the controller that measures with agents on other hosts: serve, invite, revoke, schedule.
     Control(control::Args),
     /// Lists the agents of a controller, or shows one of them.
     Agents(control::AgentsArgs),
-    /// Carries out the orders of a controller on this host, until ctrl-C.
+    /// Runs an agent until ctrl-C: a controller orders it to measure from this host.
     Agent(agent::Args),
-    /// Explains a warning by its code, or lists all warnings.
+    /// Explains a warning of neph by its code, such as W012, or lists all warnings.
     Explain(explain::Args),
     /// Prints a completion script for a shell.
     Completions(shell::CompletionArgs),
-    /// Writes the man pages.
+    /// Writes the man pages of neph.
     Man(shell::ManArgs),
     /// Carries out an order from another neph process.
     #[command(hide = true)]

@@ -47,7 +47,7 @@ const CONTROL_FOLDER: &str = ".neph-control";
 /// The folder of a controller.
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct ControlFolder {
-    /// Folder of the controller: keys, agents and schedules
+    /// Folder of the controller (keys, agents, schedules), which neph control serve creates
     #[arg(
         long = "control",
         value_name = "FOLDER",
@@ -66,28 +66,29 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs the controller until ctrl-C: agents connect to it, campaigns use them.
+    /// Runs the controller until ctrl-C: agents on other hosts connect to it, and neph run measures
+    /// with them.
     Serve(ServeArgs),
-    /// Writes an invitation: one line with which one agent or operator enrols within one hour.
+    /// Creates an invitation: a secret line with which one agent or operator can enrol within one hour.
     Invite(invite::Args),
-    /// Revokes an agent or operator; its connection ends within seconds.
+    /// Revokes the certificate of an agent or operator; its connection ends within seconds.
     Revoke(NameArgs),
-    /// Lists the operators, who may start campaigns from other hosts.
+    /// Lists the operators: persons who may start campaigns at this controller from other hosts.
     Operators(OperatorsArgs),
-    /// Runs a plan at intervals on the running controller; without a plan: lists the schedules.
+    /// Lets the controller run a plan periodically; without a plan, lists the schedules.
     Schedule(schedule::Args),
-    /// Measures which circuits of a plan disturb each other: alone and at the same time.
+    /// Finds circuits (site to endpoint) that disturb each other: measures each alone, then two at a time.
     Interference(Box<interference::Args>),
-    /// Writes the configuration of a NATS server that connects agents and the controller.
+    /// Writes the configuration file of a NATS server through which agents reach the controller.
     Nats(NatsArgs),
 }
 
 #[derive(Debug, ClapArgs)]
 struct ServeArgs {
-    /// Address and port to listen on (TCP); [::] is all addresses of IPv6 and IPv4
+    /// Address and TCP port on which the controller listens; [::] means all IPv6 and IPv4 addresses
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:7443", value_parser = value::listening)]
     listen: SocketAddr,
-    /// NATS servers that agents may use too: nats://HOST:PORT, separated by commas
+    /// NATS servers through which agents may also connect: nats://HOST:PORT, separated by commas
     #[arg(long, value_name = "nats://HOST:PORT")]
     bus: Option<ControllerAddress>,
     #[command(flatten)]
@@ -100,13 +101,14 @@ struct ServeArgs {
 
 #[derive(Debug, ClapArgs)]
 struct NatsArgs {
-    /// Host name or address of the NATS server, for its certificate; repeatable
+    /// Host name or address of the NATS server, to be named in its certificate; repeatable
     #[arg(long = "name", value_name = "HOST", required = true)]
     names: Vec<String>,
-    /// Address and port that the NATS server listens on (TCP)
+    /// Address and TCP port on which the NATS server listens
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:4222", value_parser = value::listening)]
     listen: SocketAddr,
-    /// Folder of the configuration, certificate and key [default: nats in the controller's folder]
+    /// Write the NATS configuration, certificate and key to this folder [default: nats in the --control
+    /// folder]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -117,7 +119,7 @@ struct NatsArgs {
 struct NameArgs {
     /// Name of the agent or operator: 1 to 63 lower-case letters, digits and hyphens
     name: AgentName,
-    /// NAME is an operator, who starts campaigns from another host, not an agent
+    /// NAME is an operator (a person who starts campaigns from another host), not an agent
     #[arg(long)]
     operator: bool,
     #[command(flatten)]

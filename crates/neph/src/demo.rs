@@ -36,10 +36,10 @@ const ADDRESSES: [&str; 3] = ["10.77.0.11:8080", "10.77.0.12:8080", "10.77.0.13:
 /// Options of `neph demo`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Folder of the plan, the measurements and the report
+    /// Folder to which the demo writes its plan, measurements and report
     #[arg(default_value = "neph-demo")]
     folder: PathBuf,
-    /// Do not print progress
+    /// Do not print the progress of the measurement
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]

@@ -24,18 +24,18 @@ const BYTES_A_MESSAGE: u64 = 400;
 /// Options of `neph diagnose`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Exit status: 0 rules evaluated, 1 nothing measured, 2 usage. docs/diagnosis.md describes each rule."
+    after_help = "Exit status: 0 rules evaluated, 1 nothing measured, 2 usage error. docs/diagnosis.md describes each rule."
 )]
 pub(crate) struct Args {
-    /// Campaign: id, beginning of an id, name, or 'last'
+    /// Campaign (one run of a plan) to diagnose: its id or the beginning of it, its name, or 'last'
     #[arg(default_value = "last")]
     campaign: String,
     #[command(flatten)]
     workspace: Workspace,
-    /// Evaluate only these blocks, counted from 1: 1,3
+    /// Evaluate only these blocks (passes over all scenarios), counted from 1, such as 1,3
     #[arg(long, value_name = "BLOCKS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     blocks: Vec<u32>,
-    /// Include interrupted, failed and running experiments
+    /// Also evaluate experiments that were interrupted, failed or are still running
     #[arg(long)]
     everything: bool,
     /// Output format

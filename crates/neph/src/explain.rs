@@ -14,7 +14,7 @@ const PAGE: &str = include_str!("../../../docs/warnings.md");
 /// Options of `neph explain`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Code (W012) or name (late-link) of a warning; without it, all warnings are listed
+    /// Code or name of a warning, such as W012 or late-link; without it, neph lists all warnings
     code: Option<String>,
 }
 

@@ -30,13 +30,14 @@ use neph_text::counted::counted;
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FileFormat {
-    /// One line per message, one column per stage
+    /// CSV: one line per message, with one column per stage of its latency
     Csv,
-    /// One JSON object per message
+    /// JSON lines: one JSON object per message
     Jsonl,
-    /// Parquet with the columns of the store
+    /// Parquet: one row per message, with the columns of docs/schema.md
     Parquet,
-    /// Output folder of the Latency Tester, one file per experiment; answered messages only
+    /// Output folder as the program Latency Tester writes it: one file per experiment, only messages
+    /// with a reply
     LatencyTester,
 }
 
@@ -44,39 +45,41 @@ enum FileFormat {
 #[derive(Debug, ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
-    /// Campaign: id, beginning of an id, name, or 'last'
+    /// Campaign (one run of a plan) to export: its id or the beginning of it, its name, or 'last'
     #[arg(default_value = LAST)]
     campaign: String,
     #[command(flatten)]
     workspace: Workspace,
-    /// File format
+    /// Format of the output file
     #[arg(long, value_enum)]
     format: FileFormat,
-    /// Output file; '-': standard output (not Parquet); latency-tester: new folder, or file with
-    /// --experiment
+    /// Output file, or '-' for standard output (not with parquet); for latency-tester a new folder, or
+    /// a file with --experiment
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
     force: Force,
-    /// Export only this experiment: id, or beginning of an id
+    /// Export only the experiment with this id, or beginning of an id, as neph list CAMPAIGN prints it
     #[arg(long, value_name = "ID")]
     experiment: Option<String>,
-    /// Include interrupted, failed and running experiments (column 'status')
+    /// Also export experiments that were interrupted, failed or are still running; column 'status' has
+    /// the state
     #[arg(long)]
     everything: bool,
-    /// Export the messages of fleets instead, one row per message of each flow
+    /// Export the messages of fleets (many flows from one source) instead, one row per message
     #[arg(long)]
     flows: bool,
-    /// Export path changes in fleets instead, as found by this detector, one row each
+    /// Export the path changes of flows in fleets instead, as this detector finds them; one row per change
     #[arg(long, value_enum, value_name = "DETECTOR", conflicts_with = "flows")]
     changes: Option<changes::By>,
-    /// Export the transfers of neph flows --transfers instead, one row each
+    /// Export the transfers that neph flows --transfers made instead, one row per transfer
     #[arg(long, conflicts_with_all = ["flows", "changes"])]
     transfers: bool,
-    /// Export the time series of experiments (CPU, interfaces, TCP statistics) instead, one row per value
+    /// Export time series recorded in experiments (CPU, interfaces, TCP statistics) instead, one row
+    /// per value
     #[arg(long, conflicts_with_all = ["flows", "changes", "transfers"])]
     samples: bool,
-    /// Export the pings between blocks instead, one row each
+    /// Export the pings sent between blocks (passes over all scenarios) instead, one row per ping
     #[arg(long, conflicts_with_all = ["flows", "changes", "transfers", "samples", "experiment"])]
     pings: bool,
 }

@@ -25,24 +25,24 @@ use neph_analysis::gallery::{Entry, Shown, Side, entries, entry};
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// Entry to run; without it, all entries are listed
+    /// Name of the entry (published finding) to reproduce; without it, neph lists all entries
     name: Option<String>,
-    /// Run the control of the entry: without the cause, neph must not report the finding
+    /// Run the entry without the cause of its finding (control run); neph must then not report the finding
     #[arg(long, requires = "name")]
     control: bool,
-    /// Run every entry and its control, except those that are finished
+    /// Run all entries and their control runs, except those that are already measured completely
     #[arg(long, conflicts_with = "name")]
     all: bool,
-    /// With --all: repeat the finished ones too
+    /// With --all: run also the entries that are already measured completely
     #[arg(long, requires = "all")]
     repeats: bool,
-    /// Folder of plans, measurements and reports
+    /// Folder to which neph gallery writes plans, measurements and reports
     #[arg(long, value_name = "FOLDER", default_value = "neph-gallery")]
     folder: PathBuf,
     /// Output format of the list
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL), conflicts_with_all = ["name", "all"])]
     format: Format,
-    /// Do not print progress
+    /// Do not print the progress of the measurement
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]

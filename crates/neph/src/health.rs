@@ -16,7 +16,7 @@ const PATH: &str = "/health";
 /// Options of `neph health`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// HOST[:PORT] or URL of a reflector or a controller; the default port is 8080
+    /// HOST[:PORT] or URL of the neph reflector or controller to check; the default port is 8080
     #[arg(
         value_name = "ADDRESS",
         env = "NEPH_HEALTH",

@@ -22,7 +22,8 @@ const REPORTED: usize = 10;
 /// Options of `neph import`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Latency Tester folder: raw data (CSV), tshark, ping, iperf3, traceroute, TCP statistics, settings
+    /// Output folder of the program Latency Tester: CSV data, settings, and output of ping, iperf3 and
+    /// other tools
     folder: PathBuf,
     #[command(flatten)]
     workspace: Workspace,

@@ -31,42 +31,42 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Checks a topology file and lists every mistake with its line and remedy
+    /// Checks a topology file for mistakes, and lists each with its line and remedy
     Check(CheckArgs),
-    /// Shows every step of starting a topology, and carries out none
+    /// Shows every step (ip, tc, sysctl) with which neph lab up would start a lab, and runs none
     Plan(plan::Args),
-    /// Starts the lab of a topology, until ctrl-C or in the background
+    /// Starts the emulated network (lab) of a topology file, until ctrl-C or in the background
     Up(up::Args),
-    /// Runs a program at a site of a lab that is up
+    /// Runs a program at a site (emulated host) of a running lab
     Run(enter::RunArgs),
-    /// Opens a shell at a site of a lab that is up
+    /// Opens a shell at a site (emulated host) of a running lab
     Shell(enter::ShellArgs),
-    /// Shows the current state of the services and links of a lab
+    /// Shows the current state of the services and links of a running lab
     Status(status::Args),
-    /// Starts a lab, compares measurements of each link with the topology, and stops the lab
+    /// Starts a lab, measures each link, compares it with the topology file, and stops the lab
     Verify(verify::Args),
-    /// Shows what links did to each packet (records of neph lab up --record)
+    /// Shows what emulated links did to each packet, from the files that neph lab up --record writes
     Truth(truth::Args),
-    /// Calculates how the delays of a topology affect protocols
+    /// Calculates the time of a request with each protocol from the delays in a topology file
     Predict(predict::Args),
-    /// Stops a lab, also one of another process
+    /// Stops a running lab, also if another process started it
     Down(DownArgs),
-    /// Lists the labs of this host
+    /// Lists the labs that run on this host
     List(ListArgs),
 }
 
 #[derive(Debug, ClapArgs)]
 struct CheckArgs {
-    /// Topology file
+    /// Topology file (TOML): sites and links of the emulated network
     file: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]
 struct DownArgs {
-    /// Name of the lab
+    /// Name of the lab to stop, as neph lab list prints it
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     name: Option<String>,
-    /// Stop every lab of this host
+    /// Stop all labs that run on this host
     #[arg(long)]
     all: bool,
 }

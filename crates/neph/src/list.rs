@@ -24,7 +24,8 @@ use neph_store::find::{campaign, is_cut_off, short_length, short_length_in};
 /// Options of `neph list`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// List the experiments of this campaign: id, beginning of an id, name, or 'last'
+    /// List the experiments of this campaign: its id or the beginning of it, its name, or 'last'
+    /// [default: list campaigns]
     campaign: Option<String>,
     #[command(flatten)]
     workspace: Workspace,

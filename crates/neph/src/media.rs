@@ -27,28 +27,30 @@ pub(crate) const PORT: u16 = 8554;
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "TARGET: a host with neph media serve, host[:port] (default port 8554), or the URL of any RTSP server \
-that sends over UDP: rtsp://host[:port]/path (default port 554).\n\
-Exit status: 0 complete, 1 refused, unreachable or aborted, 2 usage, 130 interrupted (with the results so far)."
+    after_help = "TARGET: host[:port] of neph media serve (default port 8554), or rtsp://host[:port]/path of any RTSP server \
+that sends over UDP (default port 554).\n\
+Exit status: 0 complete, 1 refused, unreachable or aborted, 2 usage error, 130 interrupted by ctrl-C (prints the results so far)."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Server: host[:port], or the URL of an RTSP server
+    /// Server that sends the video: host[:port] of neph media serve, or rtsp:// URL of an RTSP server
     #[arg(required = true)]
     target: Option<String>,
     /// Number of concurrent streams, 1 to 256, each with its own RTSP connection; all start together
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(MediaAsk::MAX_STREAMS)))]
     clients: u16,
-    /// Run for this duration, 1s to 24h, each stream from its first packet on
+    /// Receive each stream for this time, 1s to 24h, from its first packet on
     #[arg(short = 'w', long, value_name = "TIME", default_value = "60s",
           value_parser = value::positive_span)]
     duration: Span,
-    /// Play-out buffer, 0 to 60s: a frame is late if complete more than this after its time in the video
+    /// Play-out delay of a player after the first packet, 0 to 60s; a frame complete after its play-out
+    /// time is late
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = value::span)]
     buffer: Span,
-    /// Start all streams at this time, to synchronise several clients: 2026-11-27T09:30:00Z
+    /// Start all streams at this time, such as 2026-11-27T09:30:00Z, to synchronise several clients
+    /// [default: now]
     #[arg(long, value_name = "TIME", value_parser = moment)]
     start_at: Option<Wall>,
     #[command(flatten)]
@@ -62,7 +64,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serves a video over RTP, controlled by RTSP, until ctrl-C
+    /// Serves video streams over RTP, controlled by RTSP, until ctrl-C
     Serve(serve::Args),
 }
 

@@ -15,10 +15,10 @@ use crate::output;
 /// The controller at another host, and the identity of the operator.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct OperatorArgs {
-    /// Use the agents of the controller at this address, as its operator
+    /// Address of the controller (on another host) whose agents neph uses; neph connects to it as an operator
     #[arg(long, value_name = "wss://HOST:PORT", env = "NEPH_CONTROLLER")]
     controller: Option<ControllerAddress>,
-    /// Folder of the operator's key and certificate (with --controller)
+    /// Folder with the key and certificate of the operator for --controller; --invite-file creates it
     #[arg(
         long,
         value_name = "FOLDER",
@@ -26,7 +26,8 @@ pub(crate) struct OperatorArgs {
         default_value = ".neph-operator"
     )]
     operator: PathBuf,
-    /// Enrol as an operator with the invitation in this file (mode 0600), unless already enrolled
+    /// File with the operator's invitation (mode 0600), from neph control invite --operator; not used
+    /// if already enrolled
     #[arg(long, value_name = "FILE", requires = "controller")]
     invite_file: Option<PathBuf>,
 }
@@ -34,7 +35,7 @@ pub(crate) struct OperatorArgs {
 /// The controller whose agents measure.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct ControllerArgs {
-    /// Use the agents of the controller in this folder, where neph control serve runs
+    /// Measure with agents: folder of their controller on this host, which neph control serve creates
     #[arg(long, value_name = "FOLDER")]
     pub(crate) control: Option<PathBuf>,
     #[command(flatten)]

@@ -16,27 +16,28 @@ use crate::watch::{ring, snaplen};
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Live points")]
 pub(crate) struct Options {
-    /// Run for this duration [default: until ctrl-C]
+    /// Capture for this time, such as 30s or 5min [default: until ctrl-C]
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span)]
     duration: Option<Span>,
-    /// Stop when a point has captured this many packets
+    /// Stop the capture at all points when one point has captured this number of packets [default: no limit]
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     count: Option<u64>,
-    /// Keep the captures in this folder [default: they are deleted]
+    /// Keep the captured packets in this folder, as NAME.pcap for each point [default: neph deletes them]
     #[arg(long, value_name = "FOLDER")]
     save: Option<PathBuf>,
-    /// Stop when the capture of a point has this size
+    /// Stop the capture at all points when the capture file of one point reaches this size
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "2GB")]
     limit: ByteSize,
     #[command(flatten)]
     choice: PacketArgs,
-    /// Bytes to capture of each packet, 64 to 262140; headers and 16 bytes of payload suffice
+    /// Number of bytes to capture of each packet, 64 to 262140; neph needs headers and 16 bytes of payload
     #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
     snaplen: u32,
-    /// Use the agents of the controller in this folder, where neph control serve runs
+    /// For agent: points, the folder of the agents' controller on this host, which neph control serve creates
     #[arg(long, value_name = "FOLDER")]
     control: Option<PathBuf>,
-    /// Ring buffer of each point, 2MiB to 1GiB; when full, packets are dropped and counted
+    /// Size of each point's capture buffer, 2MiB to 1GiB; while it is full, neph loses packets and
+    /// counts them
     #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "32MiB")]
     ring: ByteSize,
 }

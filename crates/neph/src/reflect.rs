@@ -37,70 +37,72 @@ const FILES_KEPT: u64 = 64;
 /// Options of `neph reflect`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Address and port to listen on (TCP and UDP); [::] is all addresses of IPv6 and IPv4
+    /// Address and port on which the reflector listens (TCP and UDP); [::] means all IPv6 and IPv4 addresses
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8080",
           value_parser = value::listening)]
     pub(crate) listen: SocketAddr,
-    /// Offer TLS and plain text on the same port; creates a certificate unless --cert is given
+    /// Offer TLS and plain text on the same port; neph creates a certificate unless --cert is given
     #[arg(long)]
     pub(crate) tls: bool,
-    /// Certificate chain (PEM); implies --tls
+    /// File with the server's certificate chain (PEM); turns on --tls
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
-    /// Private key (PEM, mode 0600; 0640 if owned by root)
+    /// File with the private key of --cert (PEM, mode 0600; 0640 if owned by root)
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
-    /// Additional public name or address of the created certificate; repeatable. Without it, the
-    /// certificate is for the address of --listen, or for localhost if that is all addresses
+    /// Additional host name or address in the certificate that --tls creates; clients can see it;
+    /// repeatable. The certificate always has the address of --listen, or localhost if that is all
+    /// addresses
     #[arg(long, value_name = "NAME", value_parser = value::certificate_name, requires = "tls", conflicts_with = "cert")]
     pub(crate) tls_name: Vec<String>,
-    /// Offer only this TLS version
+    /// Offer only this TLS version [default: 1.2 and 1.3]
     #[arg(long, value_enum)]
     pub(crate) tls_version: Option<TlsChoice>,
-    /// Key of authenticated STAMP, from a file (mode 0600) or an environment variable;
-    /// unauthenticated packets are refused
+    /// HMAC key for authenticated STAMP (RFC 8762), read from file:PATH (mode 0600) or env:NAME; neph
+    /// then refuses unauthenticated packets
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret_source)]
     pub(crate) stamp_key: Option<SecretSource>,
-    /// Answer STAMP requests from this source port. Refused by default, as two servers could answer
-    /// each other forever: --listen, 7, 13, 17, 19, 37, 53, 69, 123, 862. Repeatable
+    /// Answer STAMP requests from this source port; repeatable. By default neph refuses the port of
+    /// --listen, 7, 13, 17, 19, 37, 53, 69, 123 and 862: two servers could answer each other forever
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) answer_port: Vec<u16>,
     /// Wait for this time before each reply, to simulate server processing time
     #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "0")]
     pub(crate) think: Span,
-    /// Also serve throughput tests and neph rr, one at a time, at this port of the same address
+    /// Also serve neph throughput and neph rr, one test at a time, at this port of the --listen address
     /// [default port: 7420]
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "7420")]
     pub(crate) throughput: Option<NonZeroU16>,
-    /// Also serve media streams of neph's animation (RTSP) at this port of the same address
-    /// [default port: 8554]
+    /// Also serve video streams for neph media (RTSP) at this port of the --listen address [default
+    /// port: 8554]
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "8554")]
     pub(crate) media: Option<NonZeroU16>,
-    /// Maximum size of a reply
+    /// Maximum size of a reply that a client may request
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "16MiB")]
     pub(crate) max_reply: ByteSize,
     /// Maximum size of a request
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64MiB")]
     pub(crate) max_request: ByteSize,
-    /// Maximum memory for messages and connections of all peers. Connections (256 KiB each) get at
-    /// most half; one peer, or an IPv6 /56, gets a quarter of the rest, or its largest message
+    /// Maximum memory for messages and connections of all peers together. Connections take at most half
+    /// of it, 256 KiB each. One peer, or an IPv6 /56, gets a quarter of the rest, or the size of its
+    /// largest message
     #[arg(long, value_name = "SIZE", value_parser = value::memory_size, default_value = "512MiB")]
     pub(crate) max_memory: ByteSize,
-    /// Maximum messages per second from one peer: an IPv4 address or an IPv6 /64
+    /// Maximum number of messages per second from one peer (an IPv4 address or an IPv6 /64)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 120_000)]
     pub(crate) max_rate: u32,
     /// Maximum bit rate of the replies to one peer
     #[arg(long, value_name = "RATE", value_parser = value::rate, default_value = "1Gbit/s")]
     pub(crate) max_reply_rate: BitRate,
-    /// Maximum number of connections. Beyond it, a new one replaces the longest idle connection of
-    /// the network with the most connections
+    /// Maximum number of connections. Above it, a new connection replaces the longest idle one of the
+    /// network with the most connections
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 1024)]
     pub(crate) max_connections: u32,
     /// Maximum number of connections from one IPv4 address or IPv6 /64; an IPv6 /56 gets 1.5 times as many
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 512)]
     pub(crate) max_connections_per_peer: u32,
-    /// Close a connection after this time without data; shorter, at least 5 s, if more than half of
-    /// all connections are in use
+    /// Close a connection after this time without data. While more than half of --max-connections are
+    /// in use, neph shortens this time, to 5 s at least
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "300s")]
     pub(crate) idle: Span,
     #[command(flatten)]

@@ -31,47 +31,50 @@ use neph_text::counted::{blocks, counted};
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// Campaign: id, beginning of an id, name, or 'last'
+    /// Campaign (one run of a plan) to report: its id or the beginning of it, its name, or 'last'
     #[arg(default_value = "last")]
     campaign: String,
     #[command(flatten)]
     workspace: Workspace,
-    /// Folder of the report [default: reports/CAMPAIGN in the workspace]
+    /// Write the report to this folder [default: reports/CAMPAIGN in the --workspace folder]
     #[arg(long, short, value_name = "FOLDER")]
     output: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Percentage of values to remove at each end of the data, 0 to 49
+    /// Leave out this percentage of the lowest and of the highest latencies in box plots and
+    /// distributions, 0 to 49
     #[arg(long, value_name = "PERCENT")]
     percentiles_to_remove: Option<f64>,
-    /// Give each figure of a group its own scale
+    /// Give each panel of a figure its own axis scale [default: the panels of a group share one scale]
     #[arg(long)]
     no_equalize: bool,
-    /// Smallest RTT shown
+    /// Lower end of the latency axes in figures, such as 1ms [default: from the data]
     #[arg(long, value_name = "TIME", value_parser = value::span)]
     rtt_min: Option<Span>,
-    /// Largest RTT shown
+    /// Upper end of the latency axes in figures, such as 50ms [default: from the data]
     #[arg(long, value_name = "TIME", value_parser = value::span)]
     rtt_max: Option<Span>,
-    /// Percentile of the lower whisker, 0 to 25 [default: 1.5 interquartile ranges]
+    /// End the lower whisker of box plots at this percentile, 0 to 25 [default: at 1.5 interquartile ranges]
     #[arg(long, value_name = "PERCENT")]
     whisker_min: Option<f64>,
-    /// Percentile of the upper whisker, 0 to 100 [default: 1.5 interquartile ranges]
+    /// End the upper whisker of box plots at this percentile, 75 to 100 [default: at 1.5 interquartile
+    /// ranges]
     #[arg(long, value_name = "PERCENT")]
     whisker_max: Option<f64>,
-    /// Show only these blocks, counted from 1: 1,3
+    /// Show only these blocks (passes over all scenarios), counted from 1, such as 1,3
     #[arg(long, value_name = "BLOCKS", value_delimiter = ',')]
     blocks: Vec<u32>,
-    /// Draw the tail of distributions on a logarithmic axis
+    /// Draw the tail (the slowest messages) of distribution figures on a logarithmic axis
     #[arg(long)]
     log_tail: bool,
-    /// Use service time (from sending) instead of response time (from the schedule)
+    /// Show service time (from actual send time to reply) instead of response time (from scheduled send time)
     #[arg(long)]
     service_time: bool,
-    /// Draw only these figures: timeline,cdf
+    /// Draw only the figures with these names, such as timeline,cdf; docs/figures.md explains them
+    /// [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     figures: Vec<String>,
-    /// Include interrupted, failed and running experiments
+    /// Also show experiments that were interrupted, failed or are still running
     #[arg(long)]
     everything: bool,
     #[command(flatten)]

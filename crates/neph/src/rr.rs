@@ -21,36 +21,37 @@ use crate::{format, interrupt, output, resolving, value};
 /// Options of `neph rr`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: a host with neph throughput serve, host[:port] (default port 7420).\n\
-Exit status: 0 complete, 1 refused, unreachable or aborted, 2 usage, 130 interrupted (with the results so far)."
+    after_help = "TARGET: host[:port] where neph throughput serve runs (default port 7420).\n\
+Exit status: 0 complete, 1 refused, unreachable or aborted, 2 usage error, 130 interrupted by ctrl-C (prints the results so far)."
 )]
 pub(crate) struct Args {
-    /// Server: host[:port]
+    /// Host where neph throughput serve runs: host[:port], default port 7420
     target: String,
     #[command(flatten)]
     kind: KindChoice,
-    /// Number of streams, 1 to 64, each with its own socket and thread and one open transaction
+    /// Number of concurrent streams, 1 to 64, each with its own socket and thread and one transaction
+    /// at a time
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MAX_STREAMS)))]
     streams: u16,
-    /// Payload of a request, at least 16 B (UDP, --connect) or 1 B (TCP) [default: the minimum]
+    /// Payload size of each request, at least 16 B (--udp, --connect) or 1 B (--tcp) [default: the minimum]
     #[arg(long, value_name = "SIZE", value_parser = value::size)]
     request: Option<ByteSize>,
-    /// Payload of a reply, at least 16 B (UDP) or 1 B (TCP, --connect) [default: the minimum]
+    /// Payload size of each reply, at least 16 B (--udp) or 1 B (--tcp, --connect) [default: the minimum]
     #[arg(long, value_name = "SIZE", value_parser = value::size)]
     reply: Option<ByteSize>,
-    /// Run for this duration, 100ms to 24h
+    /// Measure for this time, 100ms to 24h
     #[arg(short = 'w', long, value_name = "TIME", default_value = "10s",
           value_parser = value::positive_span)]
     duration: Span,
-    /// Count a transaction as lost after this time without a reply, 1ms to 60s (UDP, --connect)
+    /// Count a transaction as lost after this time without a reply, 1ms to 60s (only --udp and --connect)
     #[arg(long, value_name = "TIME", default_value = "1s", conflicts_with = "tcp",
           value_parser = value::positive_span)]
     timeout: Span,
-    /// Poll for replies without sleeping; each stream uses one CPU core of this host
+    /// Poll for replies without sleeping, for lower RTTs; each stream then uses one CPU core of this host
     #[arg(long, conflicts_with = "connect")]
     busy_poll: bool,
-    /// DSCP (differentiated services code point) of sent packets
+    /// DSCP value (differentiated services code point) of the packets that neph sends
     #[arg(long, value_name = "0-63", value_parser = clap::value_parser!(u8).range(0..=63))]
     dscp: Option<u8>,
     #[command(flatten)]
@@ -66,13 +67,13 @@ pub(crate) struct Args {
 #[derive(Debug, ClapArgs)]
 #[group(multiple = false)]
 struct KindChoice {
-    /// UDP: one datagram in each direction (UDP_RR of netperf); the default
+    /// Measure over UDP: a transaction is one datagram in each direction, as UDP_RR of netperf (the default)
     #[arg(long)]
     udp: bool,
-    /// TCP: a request and a reply on an open connection (TCP_RR)
+    /// Measure over TCP: a transaction is a request and a reply on an open connection, as TCP_RR of netperf
     #[arg(long)]
     tcp: bool,
-    /// TCP: connect, request, reply, close for each transaction (TCP_CRR)
+    /// Measure over TCP with a new connection for each transaction, as TCP_CRR of netperf
     #[arg(long)]
     connect: bool,
 }

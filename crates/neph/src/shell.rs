@@ -15,14 +15,14 @@ use crate::{output, sink};
 /// Options of `neph completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionArgs {
-    /// Shell
+    /// Shell for which neph prints the completion script
     shell: Shell,
 }
 
 /// Options of `neph man`.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// Write neph.1, neph-ping.1 ... into this folder [default: neph.1 to standard output]
+    /// Write all man pages (neph.1, neph-ping.1 ...) to this folder [default: print only neph.1]
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
     #[command(flatten)]

@@ -18,7 +18,7 @@ const STANDARD_OUTPUT: &str = "-";
 /// `--force`.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Force {
-    /// Replace existing files; symbolic links are never followed
+    /// Overwrite existing output files; neph never writes through a symbolic link
     #[arg(long)]
     force: bool,
 }

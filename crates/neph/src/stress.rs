@@ -31,7 +31,7 @@ enum Command {
     Cpu(cpu::Args),
     /// Sends cross traffic over TCP to a reflector: bulk data, or requests and replies
     Flow(flow::Args),
-    /// Sends a constant bit rate over UDP to a reflector, in frames like a video
+    /// Sends UDP traffic with a constant bit rate, in frames like a video, to a reflector, which returns it
     Stream(stream::Args),
 }
 

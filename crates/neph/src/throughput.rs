@@ -26,13 +26,13 @@ use crate::{congestion, format, interrupt, output, resolving, value};
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "TARGET: a host with neph throughput serve, host[:port] (default port 7420).\n\
-Exit status: 0 complete, 1 refused, unreachable or aborted, 2 usage, 130 interrupted (with the results so far)."
+    after_help = "TARGET: host[:port] where neph throughput serve runs (default port 7420).\n\
+Exit status: 0 complete, 1 refused, unreachable or aborted, 2 usage error, 130 interrupted by ctrl-C (prints the results so far)."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Server: host[:port]
+    /// Host where neph throughput serve runs: host[:port], default port 7420
     #[arg(required = true)]
     target: Option<String>,
     /// Send UDP datagrams instead of TCP
@@ -41,24 +41,24 @@ pub(crate) struct Args {
     /// Maximum payload rate per direction, all streams together; max: no limit [default: max; UDP: 1Mbit/s]
     #[arg(long, value_name = "RATE", value_parser = most)]
     rate: Option<Most>,
-    /// Number of streams per direction, 1 to 64, each with its own socket and thread
+    /// Number of concurrent streams per direction, 1 to 64, each with its own socket and thread
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MAX_STREAMS)))]
     streams: u16,
-    /// Direction of the data
+    /// Direction of the data: up is from this host to the server, down from the server to this host
     #[arg(long, value_enum, default_value_t = DirectionChoice::Up)]
     direction: DirectionChoice,
-    /// Run for this duration, 100ms to 24h
+    /// Measure for this time, 100ms to 24h
     #[arg(short = 'w', long, value_name = "TIME", default_value = "10s",
           value_parser = value::positive_span)]
     duration: Span,
     /// Payload of each UDP datagram, 32 to 65507 bytes, including neph's header of 32 bytes
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "1448", requires = "udp")]
     size: ByteSize,
-    /// TCP congestion control of the sender: cubic, bbr, reno ...
+    /// TCP congestion control of the sending host: cubic, bbr, reno ... [default: that of the system]
     #[arg(long, value_name = "NAME", conflicts_with = "udp")]
     congestion: Option<String>,
-    /// DSCP (differentiated services code point) of sent packets
+    /// DSCP value (differentiated services code point) of the packets that neph sends
     #[arg(long, value_name = "0-63", value_parser = clap::value_parser!(u8).range(0..=63))]
     dscp: Option<u8>,
     #[command(flatten)]
@@ -72,18 +72,18 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serves throughput tests, one at a time, until ctrl-C
+    /// Runs the server of neph throughput and neph rr until ctrl-C; it serves one test at a time
     Serve(serve::Args),
 }
 
 /// The direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum DirectionChoice {
-    /// This host sends
+    /// This host sends data to the server
     Up,
-    /// The server sends
+    /// The server sends data to this host
     Down,
-    /// Both send at the same time, on separate streams
+    /// Both hosts send data at the same time, on separate streams
     Both,
 }
 

@@ -22,10 +22,12 @@ use crate::{format, interrupt, output, value};
 /// Retention times.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub(crate) struct RetentionArgs {
-    /// Keep messages for this time after their experiment: 30d, 12h, forever; then a histogram per minute
+    /// Keep messages for this time after the end of their experiment, such as 30d or forever; then
+    /// histograms per minute
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = kept)]
     keep_messages: Kept,
-    /// Keep these histograms for this time after their experiment: 365d, forever; then only counts
+    /// Keep histograms per minute for this time after the end of their experiment, such as 365d or
+    /// forever; then only counts
     #[arg(long, value_name = "TIME", default_value = "365d", value_parser = kept)]
     keep_minutes: Kept,
 }
@@ -73,10 +75,10 @@ impl RetentionArgs {
 pub(crate) struct Args {
     #[command(flatten)]
     retention: RetentionArgs,
-    /// List what would be removed, and change nothing
+    /// List what neph tidy would remove, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Tidy only the campaigns of this plan file
+    /// Tidy only the campaigns that ran this plan file; write its path as for neph run
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
     #[command(flatten)]

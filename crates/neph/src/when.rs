@@ -11,7 +11,7 @@ pub(crate) use neph_documents::when::utc;
 /// The time zone of displayed times.
 #[derive(Clone, Copy, Debug, Default, ClapArgs)]
 pub(crate) struct Zone {
-    /// Show times with this offset from UTC, such as +02:00 [default: UTC]
+    /// Show times of day with this offset from UTC, such as +02:00 [default: UTC]
     #[arg(
         long = "utc-offset",
         value_name = "OFFSET",

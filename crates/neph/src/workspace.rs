@@ -15,7 +15,7 @@ const USUAL: &str = ".neph";
 /// The workspace option.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Workspace {
-    /// Workspace: folder or store URL of the measurements
+    /// Folder with stored campaigns (workspace), which neph run, neph flows --save and neph import write
     #[arg(
         long = "workspace",
         value_name = "FOLDER",

@@ -37,7 +37,8 @@ use crate::{output, report, text_file};
 /// Options of `neph check` and `neph plan`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PlanArgs {
-    /// Plan: a TOML file, or a settings file of the Latency Tester (YAML)
+    /// Plan file (TOML) that describes what to measure, or a settings file (YAML) of the program
+    /// Latency Tester
     pub(crate) plan: PathBuf,
 }
 
@@ -48,7 +49,8 @@ pub(crate) struct PreviewArgs {
     pub(crate) plan: PlanArgs,
     #[command(flatten)]
     pub(crate) power: power::Wanted,
-    /// Print the links that the plan's circuits share, from the traceroutes of this campaign
+    /// Print which links circuits (site to endpoint) of the plan share, by traceroutes of this earlier
+    /// campaign
     #[arg(long, value_name = "CAMPAIGN")]
     pub(crate) traces: Option<String>,
     #[command(flatten)]

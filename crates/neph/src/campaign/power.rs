@@ -23,13 +23,16 @@ const POWER: f64 = 0.8;
 /// The difference to find, and the spread of the data.
 #[derive(Debug, Args)]
 pub(crate) struct Wanted {
-    /// Print the number of blocks needed to find a difference of this share of the median, such as 10%
+    /// Print how many blocks (passes over all scenarios) are needed to detect that medians differ by
+    /// this share, such as 10%
     #[arg(long, value_name = "SHARE", value_parser = value::share)]
     effect: Option<f64>,
-    /// Assumed spread of the medians of a scenario between experiments, as a share, such as 5%
+    /// Assumed standard deviation of a scenario's median between its experiments, as a share of it,
+    /// such as 5%
     #[arg(long, value_name = "SHARE", value_parser = value::share, requires = "effect", conflicts_with = "like")]
     spread: Option<f64>,
-    /// Use the spread of this campaign: id, beginning of an id, name, or 'last'
+    /// Take the value of --spread from this earlier campaign: its id or the beginning of it, its name,
+    /// or 'last'
     #[arg(long, value_name = "CAMPAIGN", requires = "effect")]
     like: Option<String>,
 }

@@ -30,29 +30,30 @@ use neph_store::find::{self};
 /// The order of scenarios within a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OrderChoice {
-    /// Random, different in each block
+    /// Each block runs the scenarios in another random order
     Random,
-    /// As in the plan
+    /// Each block runs the scenarios in the order of the plan file
     Sequential,
 }
 
 /// Options of `neph run`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
-    /// Plan: a TOML file, or a settings file of the Latency Tester (YAML)
+    /// Plan file (TOML) that describes what to measure, or a settings file (YAML) of the program
+    /// Latency Tester
     pub(crate) plan: PathBuf,
-    /// Order of the scenarios within a block; overrides the plan
+    /// Order of the scenarios in each block (one pass over all scenarios) [default: 'order' in the plan file]
     #[arg(long, value_enum)]
     pub(crate) order: Option<OrderChoice>,
-    /// Accept any certificate at all endpoints; overrides the plan
+    /// Accept any TLS certificate from all endpoints, without verification; overrides the plan file
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Trust the CA certificates in this file (PEM), not the public CAs, at all endpoints;
-    /// overrides the plan
+    /// Trust the CA certificates in this file (PEM), as well as the public CAs, at all endpoints;
+    /// overrides the plan file
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca_file: Option<PathBuf>,
-    /// Accept only certificates with these SHA-256 fingerprints (comma-separated, repeatable) at
-    /// all endpoints; overrides the plan
+    /// Accept only TLS certificates with these SHA-256 fingerprints (comma-separated, repeatable) from
+    /// all endpoints; overrides the plan file
     #[arg(long, value_name = "SHA256", value_delimiter = ',', conflicts_with_all = ["insecure", "ca_file"])]
     pub(crate) pin: Vec<Fingerprint>,
     #[command(flatten)]
@@ -73,7 +74,7 @@ impl RunArgs {
 /// Options of `neph resume`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ResumeArgs {
-    /// Campaign: id, beginning of an id, name, or 'last'
+    /// Campaign (one run of a plan) to continue: its id or the beginning of it, its name, or 'last'
     #[arg(default_value = "last")]
     pub(crate) campaign: String,
     #[command(flatten)]
@@ -85,20 +86,20 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct Settings {
     #[command(flatten)]
     pub(crate) workspace: Workspace,
-    /// Do not print progress
+    /// Do not print the progress of the measurement
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Do not write a report at the end
+    /// Do not write the report (HTML page, figures, tables) at the end
     #[arg(long)]
     pub(crate) no_report: bool,
     /// Print nothing about the results: another command reads them.
     #[arg(skip)]
     pub(crate) is_silent: bool,
-    /// Append 'experiment flow seq' to this file for each stored message; fleets: 'experiment
-    /// slot/port seq'
+    /// Append a line for each stored message to this file: experiment id, flow number (or slot/port),
+    /// sequence number
     #[arg(long, value_name = "FILE")]
     pub(crate) acknowledge: Option<PathBuf>,
-    /// Also send each alarm to this URL by HTTP POST
+    /// Send the start and end of each alarm of the plan to this URL, as JSON by HTTP POST
     #[arg(long, value_name = "URL", value_parser = neph_export::url)]
     pub(crate) webhook: Option<Url>,
     #[command(flatten)]

@@ -27,44 +27,44 @@ use neph_documents::clock::{ClockWriter, Methods};
 /// The estimation method of the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Method {
-    /// Limits from all messages in both directions; with an error bound
+    /// neph limits the offset by the messages of both directions, and gives an error bound
     Hulls,
-    /// Mean of T2 - T1 - RTT / 2; without an error bound
+    /// neph averages the NTP formula ((T2 - T1) + (T3 - T4)) / 2, without an error bound
     FourStamps,
 }
 
 /// Options of `neph clock`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "PEER: a host with neph reflect, host[:port] (default port 8080), or a STAMP reflector, udp://host[:port] \
-(default port 862).\nExit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary)."
+    after_help = "PEER: host[:port] of neph reflect (default port 8080), or udp://host[:port] of any STAMP reflector \
+(default port 862).\nExit status: 0 measured, 1 nothing measured, 2 usage error, 130 interrupted by ctrl-C (prints the summary)."
 )]
 pub(crate) struct Args {
-    /// Peer whose clocks are compared with the local clocks
+    /// Host whose clocks neph compares with the local clocks; it runs neph reflect or a STAMP reflector
     #[arg(conflicts_with = "captures")]
     peer: Option<String>,
-    /// Compare the clocks of two captures of the same packets: offset of the second minus the first
+    /// Compare the clocks of two capture files of the same packets: clock of THERE minus clock of HERE
     #[arg(long, num_args = 2, value_names = ["HERE", "THERE"])]
     captures: Vec<PathBuf>,
-    /// Estimation method; for both: hulls,four-stamps
+    /// Method that estimates the clock offset; write hulls,four-stamps for both
     #[arg(long, value_enum, value_delimiter = ',', default_value = "hulls")]
     method: Vec<Method>,
-    /// Number of messages to send [default: until ctrl-C]
+    /// Send this number of messages, then stop [default: send until ctrl-C]
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one, conflicts_with = "captures")]
     count: Option<u64>,
     /// Time between two messages, at least 100us; a number without a unit is in seconds
     #[arg(long, short, value_name = "TIME", value_parser = value::positive_span, default_value = "100ms", conflicts_with = "captures")]
     interval: Span,
-    /// Run for this duration [default: until ctrl-C]
+    /// Measure for this time, such as 30s or 5min [default: until ctrl-C]
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with_all = ["count", "captures"])]
     duration: Option<Span>,
-    /// Time between two output lines [default: 1s; captures: a tenth of their duration]
+    /// Time between two lines of output [default: 1s; with --captures: 1/10 of the captured time]
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
     every: Option<Span>,
-    /// Maximum change of the drift within 100 s, 0 to 1000 ppm [default: 2]
+    /// Assume that clock drift changes by at most this within 100 s, in ppm, 0 to 1000 [default: 2]
     #[arg(long, value_name = "PPM", value_parser = parts_per_million)]
     wander: Option<f64>,
-    /// Draw the offset over time into this file (.svg, .png or .pdf)
+    /// Write a figure of the clock offset over time to this file (.svg, .png or .pdf)
     #[arg(long, value_name = "FILE.svg")]
     figure: Option<PathBuf>,
     #[command(flatten)]
@@ -74,12 +74,12 @@ pub(crate) struct Args {
     format: Format,
     #[command(flatten)]
     ip: IpChoice,
-    /// Key of authenticated STAMP, from a file (mode 0600) or an environment variable
+    /// HMAC key for authenticated STAMP (RFC 8762), read from file:PATH (mode 0600) or env:NAME
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     stamp_key: Option<Secret>,
     #[command(flatten)]
     user: UserChoice,
-    /// Run at this site of a lab, or in this network namespace
+    /// Run inside this network namespace, or at this site of a lab that neph lab up started
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
 }

@@ -37,7 +37,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Shows one agent: policy, clock, last orders, refusals.
+    /// Shows one agent: its policy, clock offset, last orders and refused orders.
     Show(ShowArgs),
 }
 

@@ -31,35 +31,36 @@ use crate::{format, output, value};
 /// Options of `neph control interference`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Plan with the circuits to measure: a TOML file; its sites need agents
+    /// Plan file (TOML) with the circuits (site to endpoint) to measure; each site needs an agent
     #[arg(required_unless_present = "campaign")]
     plan: Option<PathBuf>,
-    /// Evaluate this campaign instead of measuring, for example after neph resume
+    /// Evaluate this stored campaign and measure nothing, for example after neph resume: id, name or 'last'
     #[arg(long, value_name = "CAMPAIGN", conflicts_with = "plan")]
     campaign: Option<String>,
-    /// Blocks, 1 to 10000: each measures every circuit and pair [default: minimum for a verdict, plus 1]
+    /// Number of blocks (passes over all circuits and pairs of circuits), 1 to 10000 [default: 1 more
+    /// than a verdict needs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     blocks: Option<u32>,
-    /// Duration of each transfer
+    /// Duration of each transfer (throughput test)
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "5s")]
     duration: Span,
-    /// Maximum rate of each transfer; a shared link is found if its capacity is below twice this rate
+    /// Maximum bit rate of each transfer; neph finds a shared link if its capacity is below twice this rate
     #[arg(long, value_name = "RATE", value_parser = value::rate, default_value = "100Mbit/s")]
     rate: BitRate,
-    /// Maximum payload of all transfers together
+    /// Maximum payload of all transfers together; neph refuses to start if it could be exceeded
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "50GB")]
     bytes: ByteSize,
-    /// Smallest loss of goodput, as a share of the goodput alone, that counts as disturbed
+    /// Smallest drop of a circuit's goodput, compared with its transfer alone, that counts as a disturbance
     #[arg(long, value_name = "SHARE", value_parser = value::share, default_value = "10%")]
     margin: f64,
-    /// Print the plan of the measurement, and measure nothing
+    /// Print the plan file that neph would run for this measurement, and measure nothing
     #[arg(long, conflicts_with = "campaign")]
     print_plan: bool,
     #[command(flatten)]
     controller: ControllerArgs,
     #[command(flatten)]
     workspace: Workspace,
-    /// Do not print progress
+    /// Do not print the progress of the measurement
     #[arg(long, short)]
     quiet: bool,
     /// Output format

@@ -19,22 +19,23 @@ use crate::{format, output, value, when};
 /// Options of `neph control schedule`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Plan to run; its sites need agents. Read again at each run
+    /// Plan file to run, which the controller reads before each run; each site of the plan needs an agent
     #[arg(requires = "every")]
     plan: Option<PathBuf>,
-    /// Time between two runs, at least 10s; the first run starts at once
+    /// Time from the start of a run to the start of the next, at least 10s; the first run starts at once
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, requires = "plan")]
     every: Option<Span>,
     /// Start no run after this time: 2026-12-24T08:00:00Z, or a duration from now, such as 30d
+    /// [default: no end]
     #[arg(long, value_name = "WHEN", value_parser = end, requires = "plan")]
     until: Option<End>,
     /// Name of the schedule: 1 to 63 lower-case letters, digits and hyphens [default: the plan's file name]
     #[arg(long, value_name = "NAME", requires = "plan")]
     name: Option<AgentName>,
-    /// Remove this schedule; a run in progress continues
+    /// Remove the schedule with this name; a run in progress continues
     #[arg(long, value_name = "NAME", conflicts_with_all = ["plan", "runs"])]
     remove: Option<AgentName>,
-    /// List the runs of this schedule
+    /// List the runs of the schedule with this name
     #[arg(long, value_name = "NAME", conflicts_with = "plan")]
     runs: Option<AgentName>,
     #[command(flatten)]

@@ -19,11 +19,12 @@ use crate::{output, when};
 /// The detector of path changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum By {
-    /// As in neph flows and reports: the rule of source 3, checked against all flows together
+    /// The detector of neph flows and reports: it checks each flow's RTTs against those of all other flows
     Guard,
-    /// The rule of source 3 alone, per flow
+    /// The published rule of Chiesa et al. (docs/sources.md, source 3) for each flow alone
     Rule,
-    /// Change points of the minimum RTT per window, per flow, after the measurement
+    /// Change-point detection on the minimum RTT of each time window, for each flow alone, after the
+    /// measurement
     ChangePoints,
 }
 

@@ -30,75 +30,77 @@ use crate::{format, interrupt, output, sink, value};
 /// Options of `neph flows`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: udp://host[:port] or host[:port]: a STAMP reflector, such as neph reflect; \
-syn://host:port: any TCP port; tcp://host:port: one TCP connection per flow to neph reflect.\n\
-Exit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary)."
+    after_help = "TARGET: host[:port] or udp://host[:port] of a STAMP reflector, such as neph reflect; \
+syn://host:port for SYNs to any TCP port; tcp://host:port of neph reflect for one TCP connection per flow.\n\
+Exit status: 0 measured, 1 nothing measured, 2 usage error, 130 interrupted by ctrl-C (prints the summary)."
 )]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// Targets; flows are assigned to them in turn
+    /// One or more targets (forms: end of this help); neph assigns the flows to them in turn
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
-    /// Number of flows, 1 to 50000, each with its own source port
+    /// Number of concurrent flows, 1 to 50000, each with its own source port
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50_000), default_value = "512")]
     pub(crate) flows: u32,
     /// Time between two messages of a flow; a number without a unit is in seconds
     #[arg(long, short, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
     pub(crate) interval: Span,
-    /// Run for this duration [default: until ctrl-C]
+    /// Measure for this time, such as 30s or 5min [default: until ctrl-C]
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with = "count")]
     pub(crate) duration: Option<Span>,
-    /// Number of messages of each flow [default: until ctrl-C]
+    /// Send this number of messages in each flow, then stop [default: send until ctrl-C]
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     pub(crate) count: Option<u64>,
-    /// Replace each flow by a new one with another source port after this time
+    /// Replace each flow by a new one with another source port after this time [default: never]
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
     pub(crate) renew: Option<Span>,
-    /// First source port, 1024 to 65535; flows take the free ports from there on
+    /// First source port, 1024 to 65535; flows take the free ports from there on [default: 10000]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1024..))]
     pub(crate) first_port: Option<u16>,
     /// Count a message as lost after this time without a reply
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "2s")]
     pub(crate) timeout: Span,
-    /// Maximum messages per second of all flows [default: 60000; SYNs: 1000, and 200 per target]
+    /// Refuse to start with more messages per second than this [default: 60000; syn://: 1000, and 200
+    /// per target]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_cap: Option<u32>,
     #[command(flatten)]
     pub(crate) ip: IpChoice,
-    /// Number of consecutive RTTs of a flow that determine its base latency, 2 to 16
+    /// Number of consecutive RTTs that determine a flow's base latency (RTT without queueing), 2 to 16
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16), default_value = "4")]
     pub(crate) window: u8,
-    /// Number of RTTs in the window that must agree, 2 to --window
+    /// Number of RTTs, of the last --window ones, that must agree before the base latency changes; 2 to
+    /// --window
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16), default_value = "3")]
     pub(crate) quorum: u8,
-    /// Maximum difference between RTTs that agree, and minimum size of a path change
+    /// RTTs agree if they differ by at most this time; a path change is a larger change of the base latency
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "500us")]
     pub(crate) tolerance: Span,
-    /// Report the source ports of the fastest path, and for how long such advice was valid
+    /// Report the source ports of the fastest path, and how long such ports stayed on it
     #[arg(long)]
     pub(crate) advise: bool,
-    /// Trace the route of each flow at the start and after each path change; needs root
+    /// Trace the route of each flow (traceroute) at the start and after each path change; needs root
     #[arg(long)]
     pub(crate) trace: bool,
-    /// Number of small transfers per latency class after the measurement, 1 to 100000; syn:// and
-    /// tcp:// only, needs --duration or --count
+    /// After the measurement, make this number of small TCP transfers per class (flows with the same
+    /// base latency), 1 to 100000. Needs syn:// or tcp://, and --duration or --count
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) transfers: Option<u32>,
-    /// Bytes of each transfer from neph reflect, 1 to 1048576; other servers send what they have
+    /// Bytes that neph reflect sends in each of the --transfers, 1 to 1048576; other servers send their page
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1_048_576), default_value = "1024", requires = "transfers")]
     pub(crate) transfer_size: u32,
-    /// Save every message in the workspace, as a campaign with this name
+    /// Store every message in the --workspace folder, as a campaign with this name for neph report NAME
     #[arg(long, value_name = "NAME", value_parser = keep::name)]
     pub(crate) save: Option<String>,
     #[command(flatten)]
     pub(crate) workspace: Workspace,
-    /// Key of authenticated STAMP, from a file (mode 0600) or an environment variable
+    /// HMAC key for authenticated STAMP (RFC 8762), read from file:PATH (mode 0600) or env:NAME
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,
-    /// Use normal scheduling even if real-time priority is permitted
+    /// Run with normal scheduling priority, even if neph may use real-time priority
     #[arg(long)]
     pub(crate) normal_priority: bool,
     #[command(flatten)]
@@ -110,13 +112,13 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     pub(crate) format: Format,
-    /// Print only the summary, in any format; errors still go to standard error
+    /// Print only the summary at the end, in the chosen --format; errors still go to standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Run at this site of a lab, or in this network namespace
+    /// Run inside this network namespace, or at this site of a lab that neph lab up started
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     pub(crate) site: Option<String>,
-    /// Write results to this file instead of standard output
+    /// Write the results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]

@@ -10,10 +10,11 @@ use crate::exit::Failure;
 /// Alarm rules and their webhook.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(super) struct Wanted {
-    /// Raise an alarm on this condition: 'a - b > 2ms p99 for 30s', 'segment > ...' (each); repeatable
+    /// Raise an alarm if the delay between points a and b is high: 'a - b > 2ms p99 for 30s'; any
+    /// segment: 'segment > 2ms p99'; repeatable
     #[arg(long, value_name = "RULE")]
     alarm: Vec<String>,
-    /// Also send each alarm to this URL by HTTP POST
+    /// Send the start and end of each --alarm to this URL, as JSON by HTTP POST
     #[arg(long, value_name = "URL", value_parser = neph_export::url, requires = "alarm")]
     pub(super) webhook: Option<Url>,
 }

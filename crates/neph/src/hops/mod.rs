@@ -39,39 +39,40 @@ use reporting::AlarmReporter;
 /// The clock of points that do not name their hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Clock {
-    /// One clock per host, fitted to the packets, with an error bound
+    /// Each point has its own clock: neph estimates the clock offsets from the packets, with an error bound
     Fit,
-    /// One clock for all points
+    /// All points have the same clock, for example interfaces of one host
     Same,
 }
 
 /// Options of `neph hops`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "POINT: a capture at one point of the path: FILE or NAME=FILE. NAME@HOST=FILE: points of one host \
-have one clock.\nTAP with one file per direction: NAME=a.pcap+b.pcap, merged by time.\nLive: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0, \
-NAME=agent:AGENT/eth0 with --control; all points record at the same time.\nExit status: 0 measured, 1 no delay known, 2 usage or no common packets, 3 an alarm was raised, 130 interrupted."
+    after_help = "POINT: capture file of one point of the path, FILE or NAME=FILE. NAME@HOST=FILE: points with the same HOST \
+share one clock.\nTAP with one file per direction: NAME=a.pcap+b.pcap; neph merges them by time.\nLive point: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0, or \
+NAME=agent:AGENT/eth0 with --control; neph captures at all live points at the same time.\nExit status: 0 measured, 1 no delay known, 2 usage error or no common packets, 3 alarm raised, 130 interrupted by ctrl-C."
 )]
 pub(crate) struct Args {
-    /// 2 to 8 captures or live points in path order, from the client side to the server side
+    /// 2 to 8 capture files or live capture points, in the order of the path from client to server
     #[arg(required = true, num_args = 2..=Hops::POINTS, value_name = "POINT")]
     points: Vec<String>,
     /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
-    /// Also write each packet with its timestamps (needs json or ndjson)
+    /// Also write each packet with its timestamp at every point (needs --format json or ndjson)
     #[arg(long)]
     packets: bool,
-    /// Clock of points that do not name a host
+    /// Whether points without @HOST share one clock (same), or neph estimates their clock offsets (fit)
     #[arg(long, value_enum, default_value = "fit")]
     clock: Clock,
-    /// Maximum change of the drift within 100 s, 0 to 1000 ppm [default: 2]
+    /// Assume that clock drift changes by at most this within 100 s, in ppm, 0 to 1000 [default: 2]
     #[arg(long, value_name = "PPM", value_parser = parts_per_million)]
     wander: Option<f64>,
-    /// NAT rule: address OUTER at this point is INNER at the other points; repeatable
+    /// NAT rule: packets at POINT show address OUTER where the other points show INNER; IP or IP:PORT;
+    /// repeatable
     #[arg(long, value_name = "POINT:OUTER=INNER")]
     nat: Vec<String>,
-    /// Draw figures into this folder: segments over time, distributions, slowest packets
+    /// Write figures to this folder (SVG, PNG, PDF): segment delays over time, distributions, slowest packets
     #[arg(long, value_name = "FOLDER")]
     figure: Option<PathBuf>,
     #[command(flatten)]

@@ -22,12 +22,12 @@ use crate::output;
 /// Options of `neph lab run`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct RunArgs {
-    /// Name of the site
+    /// Name of the site (emulated host) in the topology file
     site: String,
-    /// Name of the lab; needed if several labs are up
+    /// Name of the running lab, as neph lab list prints it; needed if several labs run
     #[arg(long, value_name = "NAME")]
     lab: Option<String>,
-    /// Program and its arguments
+    /// Program to run at the site, with its arguments
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -35,9 +35,9 @@ pub(super) struct RunArgs {
 /// Options of `neph lab shell`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ShellArgs {
-    /// Name of the site
+    /// Name of the site (emulated host) in the topology file
     site: String,
-    /// Name of the lab; needed if several labs are up
+    /// Name of the running lab, as neph lab list prints it; needed if several labs run
     #[arg(long, value_name = "NAME")]
     lab: Option<String>,
 }

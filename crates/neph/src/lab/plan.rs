@@ -16,12 +16,12 @@ use crate::{approval, format, output, topology};
 /// Options of `neph lab plan`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Topology file
+    /// Topology file (TOML): sites and links of the emulated network
     file: PathBuf,
-    /// Lab name: a letter, then up to 15 letters, digits or underscores, lower-case [default: from FILE]
+    /// Name of the lab: a lower-case letter, then up to 15 of a-z, 0-9 and _ [default: from the name of FILE]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Include the steps of neph lab up --record with this folder
+    /// Also show the steps that neph lab up --record FOLDER adds
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
     /// Output format

@@ -25,15 +25,15 @@ const MAXIMUM: ByteSize = ProbeKind::Tcp.properties().most_payload;
 /// Options of `neph lab predict`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Topology file
+    /// Topology file (TOML): sites and links of the emulated network
     file: PathBuf,
-    /// Site of the client [default: the first site]
+    /// Site of the client [default: the first site in FILE]
     #[arg(long, value_name = "SITE")]
     from: Option<String>,
-    /// Site of the server [default: all other sites]
+    /// Site of the server [default: each other site in FILE]
     #[arg(long, value_name = "SITE")]
     to: Option<String>,
-    /// Size of the large request, up to 64MiB; a request of 64 B is predicted too
+    /// Size of the large request, up to 64MiB; neph also predicts a request of 64 B
     #[arg(long, value_name = "SIZE", default_value = "100kB", value_parser = value::size)]
     size: ByteSize,
     /// Output format

@@ -17,13 +17,14 @@ use crate::{format, output};
 /// Options of `neph lab truth`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Records: LINK.truth files of one or more links
+    /// Files LINK.truth of one or more links, which neph lab up --record writes
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Show the paths of each flow over time, and reordered packets
+    /// Show for each flow when it took which path, and its reordered packets
     #[arg(long)]
     flows: bool,
-    /// Output format: text is a summary; others list every record, with --flows every time on a path
+    /// Output format: text is a summary; others list every record, or with --flows every stay of a flow
+    /// on a path
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }

@@ -24,18 +24,18 @@ const TICK: Duration = Duration::from_millis(50);
 /// Options of `neph lab up`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Topology file
+    /// Topology file (TOML): sites and links of the emulated network
     file: PathBuf,
-    /// Lab name: a letter, then up to 15 letters, digits or underscores, lower-case [default: from FILE]
+    /// Name of the lab: a lower-case letter, then up to 15 of a-z, 0-9 and _ [default: from the name of FILE]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Return when the lab is up; it stays up in the background until neph lab down
+    /// Return when the lab is ready, and keep it running in the background until neph lab down
     #[arg(long, short)]
     detach: bool,
-    /// Record what each link does to each packet, in LINK.truth in this folder
+    /// Record what each link does to each packet: neph writes one file LINK.truth per link to this folder
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
-    /// Record only one packet in N, selected by its bytes: the same packets on every link
+    /// Record only one packet in N; neph selects it by its bytes, so that every link records the same packets
     #[arg(long, value_name = "N", default_value = "1", requires = "record")]
     every: NonZeroU32,
     #[command(flatten)]

@@ -28,7 +28,7 @@ const PURPOSE: &str = "v";
 /// Options of `neph lab verify`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Topology file
+    /// Topology file (TOML): sites and links of the emulated network
     file: PathBuf,
     #[command(flatten)]
     approval: Approval,

@@ -20,21 +20,22 @@ use crate::{format, interrupt, output, text_file, value};
 /// Options of `neph media serve`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Address and port to listen on (RTSP over TCP); [::] is all addresses of IPv6 and IPv4
+    /// Address and TCP port on which the server listens for RTSP; [::] means all IPv6 and IPv4 addresses
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8554",
           value_parser = value::listening)]
     listen: SocketAddr,
-    /// Send frames of these sizes instead of neph's animation: 'fps N', then one size in bytes per line
+    /// File with the frame sizes to send instead of neph's animation: 'fps N', then one size in bytes
+    /// per line
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Maximum number of concurrent streams of all clients, 1 to 1024
+    /// Maximum number of concurrent streams of all clients together, 1 to 1024
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     max_streams: u16,
-    /// Maximum total bit rate: the sum of the mean rates of all streams
+    /// Maximum total bit rate: the sum of the mean bit rates of all streams
     #[arg(long, value_name = "RATE", default_value = "100Mbit/s", value_parser = value::rate)]
     max_rate: BitRate,
-    /// Maximum duration of a stream; then the server ends it
+    /// Maximum duration of a stream; the server then ends the stream
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = value::positive_span)]
     max_duration: Span,
     #[command(flatten)]

@@ -26,10 +26,11 @@ use crate::version::{COMMIT, VERSION};
 /// Destinations of metrics.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct MetricsArgs {
-    /// Serve Prometheus metrics at ADDRESS:PORT, or at this port of the loopback interface
+    /// Serve Prometheus metrics over HTTP at ADDRESS:PORT; a bare PORT means 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_parser = neph_export::address)]
     prometheus: Option<SocketAddr>,
-    /// Push metrics to this OTLP URL (HTTP with JSON, usually port 4318) every 15 s and at the end
+    /// Push metrics to the OpenTelemetry receiver at this URL (OTLP/HTTP with JSON, usually port 4318)
+    /// every 15 s and at the end
     #[arg(long, value_name = "URL", value_parser = neph_export::otlp_url)]
     otlp: Option<Url>,
 }

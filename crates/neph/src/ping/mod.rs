@@ -58,8 +58,8 @@ fn after_help() -> String {
         .map(|one| format!("{}://", one.name))
         .collect();
     format!(
-        "TARGET: {}host[:port][/path]. Without a scheme: the first of these protocols that answers.\n\
-         Exit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary).",
+        "TARGET: {}host[:port][/path]. Without a scheme neph uses the first protocol that answers.\n\
+         Exit status: 0 measured, 1 nothing measured, 2 usage error, 130 interrupted by ctrl-C (prints the summary).",
         schemes.join(" ")
     )
 }
@@ -74,38 +74,39 @@ fn after_help() -> String {
     reason = "each is an option of the command line"
 )]
 pub(crate) struct Args {
-    /// Target: host[:port] or URL, see below
+    /// Host (host[:port]) or URL to measure; the end of this help lists the URL schemes
     pub(crate) target: String,
-    /// Number of messages to send [default: until ctrl-C]
+    /// Send this number of messages, then stop [default: send until ctrl-C]
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     pub(crate) count: Option<u64>,
     /// Time between two messages, at least 1us; a number without a unit is in seconds
     #[arg(long, short, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
     pub(crate) interval: Span,
-    /// Run for this duration [default: until ctrl-C]
+    /// Measure for this time, such as 30s or 5min [default: until ctrl-C]
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with = "count")]
     pub(crate) duration: Option<Span>,
-    /// Request payload; udp:// sends at least 104 B, or 44 B as plain STAMP without reflector timestamps
+    /// Payload size of each request, such as 1KiB; udp:// sends at least 104 B, or 44 B without
+    /// reflector timestamps
     #[arg(long, short = 's', value_name = "SIZE", value_parser = value::size, default_value_t = REQUEST_SIZE)]
     pub(crate) request_size: ByteSize,
-    /// Reply payload, requested from neph reflect; at least 68 B over WebSocket and TCP
+    /// Payload size of each reply, if neph reflect is the target; at least 68 B over WebSocket and TCP
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64")]
     pub(crate) response_size: ByteSize,
-    /// Local source port
+    /// Local source port of the messages [default: the kernel chooses]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) source_port: Option<u16>,
     #[command(flatten)]
     pub(crate) ip: IpChoice,
-    /// Use only this TLS version
+    /// Use only this TLS version [default: the best that the server supports]
     #[arg(long, value_enum)]
     pub(crate) tls_version: Option<TlsChoice>,
-    /// Accept any certificate
+    /// Accept any TLS certificate from the target, without verification
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Trust the CA certificates in this file (PEM), not the public CAs
+    /// Trust the CA certificates in this file (PEM), as well as the public CAs
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca_file: Option<PathBuf>,
-    /// Accept only certificates with these SHA-256 fingerprints (comma-separated, repeatable)
+    /// Accept only TLS certificates with these SHA-256 fingerprints (comma-separated, repeatable)
     #[arg(long, value_name = "SHA256", value_delimiter = ',', conflicts_with_all = ["insecure", "ca_file"])]
     pub(crate) pin: Vec<Fingerprint>,
     /// Open a new connection (with TLS if the target uses it) for each message
@@ -114,16 +115,16 @@ pub(crate) struct Args {
     /// Count a message as lost after this time without a reply
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "5s")]
     pub(crate) timeout: Span,
-    /// TCP congestion control of this host: cubic, bbr, reno ...
+    /// TCP congestion control for what this host sends: cubic, bbr, reno ... [default: that of the system]
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
-    /// Key of authenticated STAMP, from a file (mode 0600) or an environment variable
+    /// HMAC key for authenticated STAMP (RFC 8762), read from file:PATH (mode 0600) or env:NAME
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,
-    /// Do not measure ICMP echo in addition to the probe
+    /// Do not send ICMP echo requests to the target's host in addition to the messages
     #[arg(long)]
     pub(crate) no_icmp: bool,
-    /// Maximum SYNs per second (syn:// only) [default: 200]
+    /// Refuse to start if --interval needs more SYNs per second than this (syn:// only) [default: 200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_cap: Option<u32>,
     /// HTTP statuses that count as a reply: 200, 2xx, 200-204, comma-separated, or any; others are errors
@@ -132,14 +133,15 @@ pub(crate) struct Args {
     /// Follow up to 20 HTTP redirects before the first message, and measure the last target
     #[arg(long)]
     pub(crate) follow: bool,
-    /// After a stall above 1 s, send all overdue messages at once instead of counting them as not sent
+    /// If this host stalls for more than 1 s, send the overdue messages at once; otherwise they count
+    /// as not sent
     #[arg(long)]
     pub(crate) catch_up: bool,
-    /// Busy-wait for this time before each send, and around the expected reply; 0 saves CPU time
-    /// and adds 10 to 20 us of lateness and wake-up delay
+    /// Busy-wait for this time before each send, and around the expected reply. 0 saves CPU time, but
+    /// delays sends and wake-ups by 10 to 20 us
     #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "60us")]
     pub(crate) spin: Span,
-    /// Use normal scheduling even if real-time priority is permitted
+    /// Run with normal scheduling priority, even if neph may use real-time priority
     #[arg(long)]
     pub(crate) normal_priority: bool,
     #[command(flatten)]
@@ -151,16 +153,16 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     pub(crate) format: Format,
-    /// Print only the summary, in any format; errors still go to standard error
+    /// Print only the summary at the end, in the chosen --format; errors still go to standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Trace the route to this host before the start [default host: the target]
+    /// Trace the route to this host before the first message; without HOST, the route to the target
     #[arg(long, value_name = "HOST", num_args = 0..=1, default_missing_value = "")]
     pub(crate) traceroute: Option<String>,
-    /// Run at this site of a lab, or in this network namespace
+    /// Run inside this network namespace, or at this site of a lab that neph lab up started
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     pub(crate) site: Option<String>,
-    /// Write results to this file instead of standard output
+    /// Write the results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]

@@ -32,13 +32,13 @@ use neph_text::counted::counted;
 /// The order of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SortChoice {
-    /// Largest median RTT of the path to the server first
+    /// Flows with the largest median RTT from capture point to server come first
     P50,
-    /// Most bytes first
+    /// Flows with the most bytes come first
     Bytes,
-    /// Most packets first
+    /// Flows with the most packets come first
     Packets,
-    /// Most retransmissions first
+    /// Flows with the most retransmissions come first
     Repeated,
 }
 
@@ -59,38 +59,38 @@ pub(crate) type Forwarder = CaptureWriter<BufWriter<output::Data>>;
 /// The method that matches segments and acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum By {
-    /// By acknowledgement number: the last byte that is acknowledged
+    /// The RTT of a segment ends at the ACK whose number acknowledges its last byte
     Acknowledgement,
-    /// By the echoed TCP timestamp (RFC 7323)
+    /// The RTT of a segment ends at the first packet that echoes its TCP timestamp (RFC 7323)
     Echo,
 }
 
 /// Options of `neph read`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Captures (pcap or pcapng, also gzip or zstd), read in order of time; '-' is standard input.
-    /// a.pcap+b.pcap merges the two directions of a TAP
+    /// Capture files (pcap or pcapng, also gzip or zstd), which neph reads in order of time; '-' is
+    /// standard input. a.pcap+b.pcap merges the two directions of a TAP
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
-    /// Order of the table
+    /// Order of the flows in the table
     #[arg(long, value_enum, default_value = "p50")]
     sort: SortChoice,
-    /// Maximum number of lines per table; JSON has all flows
+    /// Maximum number of lines in each table; JSON output has all flows
     #[arg(long, value_name = "N", default_value_t = 50)]
     top: usize,
-    /// Method of the round trips in tables and messages; JSON has both
+    /// Method that measures TCP RTTs for the tables and sentences; JSON output has both methods
     #[arg(long, value_enum, default_value = "acknowledgement")]
     by: By,
-    /// Also write every round trip and event, one line each, as they are found (needs ndjson)
+    /// Also write one line for each RTT and each event, such as a retransmission (needs --format ndjson)
     #[arg(long)]
     samples: bool,
-    /// Maximum number of tracked flows; beyond it the least recently active flow is evicted
+    /// Maximum number of flows that neph tracks at a time; above it, neph ends the least recently active flow
     #[arg(long, value_name = "N", value_parser = value::flows, default_value_t = Limits::default().flows)]
     flows: usize,
-    /// UDP port of QUIC servers, for flows without a captured handshake; 443 always counts; repeatable
+    /// Treat this UDP port as QUIC, like 443, even if the capture lacks the handshake of a flow; repeatable
     #[arg(long, value_name = "PORT", value_parser = value::port)]
     quic_port: Vec<u16>,
 }

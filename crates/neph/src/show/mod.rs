@@ -20,7 +20,7 @@ use neph_store::find::{LAST, Subject, subject};
 /// Options of `neph show`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Campaign (id, beginning of an id, name, or 'last') or id of an experiment
+    /// Campaign (its id, name, or 'last') or experiment (its id) to show; the beginning of an id is enough
     #[arg(default_value = LAST)]
     subject: String,
     #[command(flatten)]

@@ -17,23 +17,23 @@ use neph_documents::Format;
 /// Options of `neph stress cpu`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Exit status: 0 target reached within 3 percentage points, 1 target missed, 2 usage, 130 interrupted."
+    after_help = "Exit status: 0 target reached within 3 percentage points, 1 target missed, 2 usage error, 130 interrupted by ctrl-C."
 )]
 pub(super) struct Args {
-    /// Share of the time that each core is busy, 1% to 100%
+    /// Share of the time for which neph keeps each core busy, 1% to 100%
     #[arg(long, value_name = "SHARE", value_parser = value::cpu_share)]
     target: CpuShare,
-    /// Number of cores, 1 to 1024, chosen by the kernel [default: all available]
+    /// Number of cores to load, 1 to 1024; the kernel chooses which ones [default: all available]
     #[arg(long, value_name = "N", value_parser = cores, conflicts_with = "cpus")]
     cores: Option<NonZeroU16>,
-    /// Use these CPUs, one thread each: 0,1
+    /// Load exactly these CPUs, with one thread each, such as 0,1
     #[arg(long, value_name = "CPUS", value_delimiter = ',')]
     cpus: Vec<u32>,
-    /// Run for this duration
+    /// Generate the load for this time, such as 30s or 5min
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
           value_parser = value::positive_span)]
     duration: Span,
-    /// Print a line on standard error when the load has reached its target
+    /// Print a line on standard error as soon as the load runs, so that a measurement can start
     #[arg(long)]
     announce: bool,
     /// Output format

@@ -19,33 +19,34 @@ use neph_documents::Format;
 /// Options of `neph stress flow`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: a host with neph reflect, host[:port] (default port 8080).\n\
-Exit status: 0 all flows completed, 1 a flow was refused, broke or got no more replies, 2 usage, 130 interrupted (with the results so far)."
+    after_help = "TARGET: host[:port] where neph reflect runs (default port 8080).\n\
+Exit status: 0 all flows completed, 1 a flow was refused, broke or got no more replies, 2 usage error, 130 interrupted by ctrl-C (prints the results so far)."
 )]
 pub(super) struct Args {
-    /// Reflector that receives the traffic
+    /// Host where neph reflect receives the traffic: host[:port], default port 8080
     target: String,
-    /// Maximum rate of all flows together, requests and replies included; max: as fast as TCP allows
+    /// Maximum bit rate of all connections together, requests plus replies; max: as fast as TCP allows
     #[arg(long, value_name = "RATE", default_value = "10Mbit/s", value_parser = aim::most)]
     rate: Most,
     /// Number of TCP connections, 1 to 256
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(LoadWork::MAX_CONNECTIONS)))]
     flows: u16,
-    /// Send requests in turn, with replies of this size (up to 16MiB), instead of bulk data
+    /// Send one request at a time and receive a reply of this size (up to 16MiB), instead of bulk data
     #[arg(long, value_name = "SIZE", value_parser = value::size)]
     reply: Option<ByteSize>,
-    /// Size of each request, up to 16MiB
+    /// Size of each request, up to 16MiB (with --reply)
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64", requires = "reply")]
     request: ByteSize,
-    /// Capacity of the bottleneck link: estimates how many other bulk flows share it (needs --rate max)
+    /// Capacity of the bottleneck link, from which neph estimates how many other bulk flows share it
+    /// (needs --rate max)
     #[arg(long, value_name = "RATE", value_parser = aim::some_rate, conflicts_with = "reply")]
     capacity: Option<BitRate>,
-    /// Run for this duration
+    /// Generate the load for this time, such as 30s or 5min
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
           value_parser = value::positive_span)]
     duration: Span,
-    /// Print a line on standard error when the load has reached its target
+    /// Print a line on standard error as soon as the load runs, so that a measurement can start
     #[arg(long)]
     announce: bool,
     /// Output format

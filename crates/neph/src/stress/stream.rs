@@ -18,20 +18,20 @@ use neph_documents::Format;
 /// Options of `neph stress stream`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: a host with neph reflect, host[:port] (default port 8080).\n\
-Exit status: 0 rate reached within 3 percentage points with replies to the end, 1 rate missed or no replies, 2 usage, 130 interrupted (with the results so far)."
+    after_help = "TARGET: host[:port] where neph reflect runs (default port 8080).\n\
+Exit status: 0 rate reached within 3 percentage points, 1 rate missed or no replies at the end, 2 usage error, 130 interrupted by ctrl-C (prints the results so far)."
 )]
 pub(super) struct Args {
-    /// Reflector that receives the traffic and returns it
+    /// Host where neph reflect receives the traffic and returns it: host[:port], default port 8080
     target: String,
-    /// Payload rate in each direction
+    /// Payload bit rate in each direction
     #[arg(long, value_name = "RATE", default_value = "1450kbit/s", value_parser = aim::some_rate)]
     rate: BitRate,
-    /// Run for this duration
+    /// Generate the load for this time, such as 30s or 5min
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
           value_parser = value::positive_span)]
     duration: Span,
-    /// Print a line on standard error when the load has reached its target
+    /// Print a line on standard error as soon as the load runs, so that a measurement can start
     #[arg(long)]
     announce: bool,
     /// Output format

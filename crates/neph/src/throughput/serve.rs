@@ -20,24 +20,24 @@ use crate::{format, interrupt, output, value};
 /// Options of `neph throughput serve`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Address and port to listen on (TCP and UDP); [::] is all addresses of IPv6 and IPv4
+    /// Address and port on which the server listens (TCP and UDP); [::] means all IPv6 and IPv4 addresses
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:7420",
           value_parser = value::listening)]
     listen: SocketAddr,
     /// Maximum duration of a test
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = value::positive_span)]
     max_duration: Span,
-    /// Maximum number of streams per direction, 1 to 64
+    /// Maximum number of streams per direction of a test, 1 to 64
     #[arg(long, value_name = "N", default_value_t = Ask::MAX_STREAMS,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MAX_STREAMS)))]
     max_streams: u16,
-    /// Maximum rate per direction; max: no limit
+    /// Maximum bit rate per direction of a test; max: no limit
     #[arg(long, value_name = "RATE", default_value = "max", value_parser = most)]
     max_rate: Most,
     /// Wait for this time before each read, to simulate a slow receiver
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::span)]
     read_pause: Span,
-    /// Poll for requests of neph rr without sleeping; each stream (UDP, TCP) uses one CPU core
+    /// Poll for requests of neph rr without sleeping; each stream (UDP, TCP) uses one CPU core of this host
     #[arg(long)]
     busy_poll: bool,
     #[command(flatten)]

@@ -33,53 +33,54 @@ const NEXT_HOPS: u32 = 128;
 /// Options of `neph trace`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: a host, udp://host[:port], syn://host:port or icmp://host. Without a scheme: UDP to port 33434, which is rarely open.\n\
-Exit status: 0 at least one hop replied, 1 no reply, 2 usage, 130 interrupted (with the results so far)."
+    after_help = "TARGET: a host, udp://host[:port], syn://host:port or icmp://host. Without a scheme neph sends UDP to port 33434, which is rarely open.\n\
+Exit status: 0 at least one hop replied, 1 no reply, 2 usage error, 130 interrupted by ctrl-C (prints the results so far)."
 )]
 pub(crate) struct Args {
-    /// Target: host or URL, see below
+    /// Host or URL whose route neph traces; the end of this help lists the URL schemes
     target: String,
     #[command(flatten)]
     ip: IpChoice,
     /// Number of flows to trace, 1 to 50000 [default: as many as needed to find all paths]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50_000))]
     flows: Option<u32>,
-    /// Trace the flows with these source ports (ICMP: identifiers)
+    /// Trace the flows with these source ports (ICMP: identifiers), such as 40001 or 40000-40511
     #[arg(long, value_name = "PORT[-PORT]", value_parser = target::ports, conflicts_with = "flows")]
     source_port: Option<target::Ports>,
-    /// Probability that no next hop of a router is missed, 0.5 to 0.9999
+    /// Probability, 0.5 to 0.9999, with which neph finds all next hops of a router that balances load
     #[arg(long, value_name = "SHARE", value_parser = confidence, default_value = "0.99")]
     confidence: Confidence,
-    /// Maximum number of flows to find all paths, 1 to 40000
+    /// Maximum number of flows with which neph searches for all paths, 1 to 40000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=40_000), default_value = "512")]
     most_flows: u32,
-    /// Maximum hop distance (TTL), 1 to 64
+    /// Maximum distance in hops: the largest TTL that neph sends, 1 to 64
     #[arg(long, short = 'm', value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64), default_value = "30")]
     max_hops: u8,
     /// Number of probes per flow and hop, 1 to 100
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100), default_value = "3")]
     queries: u8,
-    /// Maximum probes per second, all together
+    /// Maximum number of probes per second, to all hops together
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), default_value = "500")]
     rate: u32,
-    /// Maximum probes per second to each hop distance; reduced where routers do not reply
+    /// Maximum number of probes per second to each hop distance; neph sends fewer where routers do not reply
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), default_value = "50")]
     hop_rate: u32,
-    /// Time to wait for a reply
+    /// Time for which neph waits for the reply to a probe
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
     timeout: Span,
-    /// Use ordinary sockets even if raw sockets are permitted: slower, not for syn://
+    /// Send probes with ordinary sockets even if raw sockets are permitted; this is slower, and not for
+    /// syn://
     #[arg(long, action = ArgAction::SetTrue)]
     no_raw: bool,
     #[command(flatten)]
     user: UserChoice,
-    /// Run at this site of a lab, or in this network namespace
+    /// Run inside this network namespace, or at this site of a lab that neph lab up started
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
     /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
-    /// Write results to this file instead of standard output
+    /// Write the results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]

@@ -45,74 +45,76 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Options of `neph watch`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Interface; any: all interfaces; agent:AGENT/INTERFACE: capture at an agent, results at the end
+    /// Interface to capture from, such as eth0; any: all interfaces; agent:AGENT/eth0: at an agent,
+    /// with results only at the end
     #[arg(value_name = "INTERFACE")]
     interface: String,
-    /// Use the agents of the controller in this folder, where neph control serve runs
+    /// For agent:AGENT/eth0, the folder of the agent's controller on this host, which neph control
+    /// serve creates
     #[arg(long, value_name = "FOLDER")]
     control: Option<PathBuf>,
     /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ENDLESS))]
     format: Format,
-    /// Length of a period: time between two reports
+    /// Time between two reports (length of a period)
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
     every: Span,
-    /// Order of the table
+    /// Order of the flows in the table
     #[arg(long, value_enum, default_value = "p50")]
     sort: SortChoice,
-    /// Maximum number of lines per table; JSON has all flows
+    /// Maximum number of lines in each table; JSON output has all flows
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
-    /// Method of the round trips in tables and messages; JSON has both
+    /// Method that measures TCP RTTs for the tables and sentences; JSON output has both methods
     #[arg(long, value_enum, default_value = "acknowledgement")]
     by: By,
-    /// Also write every round trip and event, one line each, as they are found (needs ndjson)
+    /// Also write one line for each RTT and each event, such as a retransmission (needs --format ndjson)
     #[arg(long)]
     samples: bool,
     #[command(flatten)]
     choice: PacketArgs,
-    /// Stop after this many packets [default: until ctrl-C]
+    /// Stop after this number of packets [default: capture until ctrl-C]
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     count: Option<u64>,
-    /// Run for this duration [default: until ctrl-C]
+    /// Capture for this time, such as 30s or 5min [default: until ctrl-C]
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span)]
     duration: Option<Span>,
     #[command(flatten)]
     user: UserChoice,
-    /// Run at this site of a lab, or in this network namespace
+    /// Run inside this network namespace, or at this site of a lab that neph lab up started
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
-    /// Raise an alarm on this condition: 'path > 2ms p99 for 30s'; repeatable
+    /// Raise an alarm if RTTs are high: 'path > 2ms p99 for 30s' (path: RTT from here to servers); repeatable
     #[arg(long, value_name = "RULE")]
     alarm: Vec<String>,
-    /// Also send each alarm to this URL by HTTP POST
+    /// Send the start and end of each --alarm to this URL, as JSON by HTTP POST
     #[arg(long, value_name = "URL", value_parser = neph_export::url, requires = "alarm")]
     webhook: Option<Url>,
-    /// Serve Prometheus metrics at ADDRESS:PORT, or at this port of the loopback interface
+    /// Serve Prometheus metrics over HTTP at ADDRESS:PORT; a bare PORT means 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_parser = neph_export::address)]
     prometheus: Option<SocketAddr>,
-    /// Also write the packets to this file (pcap with nanoseconds); '-' writes only them, to
+    /// Also write the packets to this file (pcap with timestamps in ns); '-': write only packets, to
     /// standard output
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Bytes to capture of each packet, 64 to 262140; headers suffice
+    /// Number of bytes to capture of each packet, 64 to 262140; neph needs only the headers
     #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
     snaplen: u32,
-    /// Capture method [default: bpf where possible with the same results, else ring]
+    /// Method of the capture [default: bpf on interfaces where it gives the same results as ring, else ring]
     #[arg(long, value_name = "WAY", value_parser = ways())]
     listen: Option<CaptureMethod>,
-    /// Ring buffer, 2MiB to 1GiB; when full, packets are dropped and counted
+    /// Size of the capture buffer, 2MiB to 1GiB; while it is full, neph loses packets and counts them
     #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "32MiB")]
     ring: ByteSize,
-    /// Maximum number of tracked flows; beyond it the least recently active flow is evicted
+    /// Maximum number of flows that neph tracks at a time; above it, neph ends the least recently active flow
     #[arg(long, value_name = "N", value_parser = value::flows, default_value_t = Limits::default().flows)]
     flows: usize,
     /// End a flow after this time without packets
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "60s")]
     idle: Span,
-    /// UDP port of QUIC servers, for flows without a captured handshake; 443 always counts; repeatable
+    /// Treat this UDP port as QUIC, like 443, even if the capture lacks the handshake of a flow; repeatable
     #[arg(long, value_name = "PORT", value_parser = value::port)]
     quic_port: Vec<u16>,
 }
@@ -311,10 +313,13 @@ fn listen(
 fn ways() -> impl TypedValueParser<Value = CaptureMethod> {
     let named = |way: CaptureMethod, help: &'static str| PossibleValue::new(way.name()).help(help);
     let ways = [
-        named(CaptureMethod::Ring, "Packet ring, as in tcpdump"),
+        named(
+            CaptureMethod::Ring,
+            "The kernel copies packets to a ring buffer, as for tcpdump",
+        ),
         named(
             CaptureMethod::Bpf,
-            "BPF programs that copy the start of each packet",
+            "BPF programs in the kernel copy the start of each packet",
         ),
     ];
     PossibleValuesParser::new(ways).map(|name| {
