@@ -170,9 +170,7 @@ pub(super) fn missing(data: &CampaignData, settings: &PlotSettings, shown: usize
     match cut_off.count() {
         0 => {}
         1 => text.push_str(" 1 incomplete experiment is left out."),
-        more => text.push_str(&format!(
-            " {more} incomplete experiments are left out."
-        )),
+        more => text.push_str(&format!(" {more} incomplete experiments are left out.")),
     }
     text
 }
