@@ -79,8 +79,8 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             }
         }
         let caption = format!(
-            "The full colour is twice or half of {first}'s median. Verdicts, which take all blocks into \
-             account, are sentences of the report."
+            "The full colour is twice or half of the median over {first}. The findings of the report have the \
+             verdicts, which take all blocks into account."
         );
         let mut notes = vec![Note::plain(caption)];
         notes.extend(flags::notes(data, scenarios.iter().copied(), settings));
