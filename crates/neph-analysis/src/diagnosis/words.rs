@@ -14,7 +14,12 @@ impl Diagnoses {
         if looked == all {
             format!("No root cause found by the {all} rules.")
         } else {
-            format!("No root cause found by the {looked} rules that were evaluated.")
+            let verb = if looked == 1 {
+                "rule that was"
+            } else {
+                "rules that were"
+            };
+            format!("No root cause found by the {looked} {verb} evaluated.")
         }
     }
 
