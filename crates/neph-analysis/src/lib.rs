@@ -31,7 +31,7 @@ pub use diagnosis::{
     diagnose,
 };
 pub use findings::{
-    Finding, FindingKind, LEAST_SHARE, blocks_to_compare, comparisons, findings, spread,
+    Finding, FindingKind, MIN_SHARE, blocks_to_compare, comparisons, findings, spread,
 };
 pub use layer::Layer;
 pub use load::{Include, LoadError, fleet_view, load};

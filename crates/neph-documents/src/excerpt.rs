@@ -8,7 +8,7 @@ use neph_text::{Outside, Problem, Source, visible};
 /// Number of characters that are shown before and after a mistake in its line.
 const AROUND: usize = 120;
 /// Maximum number of lines of a mistake that are shown; of a longer one, the first.
-const MOST_LINES: usize = 8;
+const MAX_LINES: usize = 8;
 /// Number of bytes of a line that are examined before and after a mistake.
 const LOOKED_AT: usize = 4096;
 
@@ -33,7 +33,7 @@ impl Excerpt {
         let begin = whole[..span.start].rfind('\n').map_or(0, |at| at + 1);
         let end_of = |from: usize| whole[from..].find('\n').map_or(whole.len(), |at| from + at);
         let mut last = span.end.max(span.start);
-        if whole[span.start..last].matches('\n').count() >= MOST_LINES {
+        if whole[span.start..last].matches('\n').count() >= MAX_LINES {
             last = end_of(span.start);
         }
         let end = end_of(last);

@@ -60,9 +60,9 @@ impl Histogram {
 pub(crate) const SCHEMA: i32 = 3;
 const BY_DOUBLING: i32 = 1 << SCHEMA;
 /// Times up to 2^-20 s, 0.95 us, are in the zero bucket.
-const LEAST_DOUBLING: i32 = -20;
+const MIN_DOUBLING: i32 = -20;
 /// The bound of the zero bucket in seconds.
-pub(crate) const ZERO: f64 = 1.0 / (1_i32 << -LEAST_DOUBLING) as f64;
+pub(crate) const ZERO: f64 = 1.0 / (1_i32 << -MIN_DOUBLING) as f64;
 
 /// The native bucket of a time. Bucket `i` contains seconds above 2^((i-1)/8) up to 2^(i/8). `None`
 /// is the zero bucket.

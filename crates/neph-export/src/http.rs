@@ -22,7 +22,7 @@ const LONGEST_HEAD: usize = 8 << 10;
 /// Maximum length of a response body that is read, bytes.
 const LONGEST_BODY: u64 = 64 << 10;
 /// Maximum number of addresses of a host that are tried.
-const MOST_ADDRESSES: usize = 16;
+const MAX_ADDRESSES: usize = 16;
 
 /// Prints a message.
 pub(crate) type Notify = fn(&str);
@@ -89,7 +89,7 @@ impl Resolver for Addresses {
             return Err(Error::HostNotFound);
         }
         let mut addresses = self.empty();
-        for address in found.into_iter().take(MOST_ADDRESSES) {
+        for address in found.into_iter().take(MAX_ADDRESSES) {
             addresses.push(address);
         }
         Ok(addresses)

@@ -16,7 +16,7 @@ use std::fs;
 
 use neph_flows::{Digest, Settings};
 use neph_model::{
-    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, ProbeKind,
+    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, PeerReport, ProbeKind,
     ReadBy, Slot, Span,
 };
 use neph_stats::Random;
@@ -165,7 +165,7 @@ impl Stream {
         let reply = FleetReply {
             round_trip: Span::from_nanos(round_trip + 20_000),
             read_by: ReadBy::Kernel,
-            peer_report: Some(AtPeer {
+            peer_report: Some(PeerReport {
                 rx: Instant::from_nanos(77_000 * MS + sent + sent / 50_000 + round_trip / 2),
                 residence: Span::from_nanos(20_000),
                 count: Some(flow.answered.saturating_sub(1)),

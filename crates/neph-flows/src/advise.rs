@@ -16,11 +16,11 @@ use crate::view::{FleetView, FlowHistory};
 mod loss;
 
 /// Minimum number of flows of a pair.
-const LEAST_FLOWS: usize = 8;
+const MIN_FLOWS: usize = 8;
 /// Maximum number of ports that are named.
 const NAMED: usize = 8;
 /// Ports are named only if the advice held for at least the time that following it takes.
-const LEAST_HELD: Span = Span::from_secs(60);
+const MIN_HELD: Span = Span::from_secs(60);
 /// It must also hold for this long, if the measurement is long enough to show it.
 const SHOULD_HOLD: Span = Span::from_secs(300);
 /// Numbers of connections that are evaluated.
@@ -61,9 +61,9 @@ fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
     let flows: Vec<&FlowHistory> = view.flows_of(endpoint).collect();
     let classes = view.classes.get(endpoint).map_or(&[][..], Vec::as_slice);
     let standing = standing(view, &flows);
-    if standing.len() < LEAST_FLOWS {
+    if standing.len() < MIN_FLOWS {
         return Err(format!(
-            "{} had a base latency at the end; advice needs {LEAST_FLOWS}: measure with more flows, or longer",
+            "{} had a base latency at the end; advice needs {MIN_FLOWS}: measure with more flows, or longer",
             flows_in_words(standing.len())
         ));
     }
@@ -157,7 +157,7 @@ fn may_name(
         );
     }
     let decides = |horizon: &&Horizon| {
-        (LEAST_HELD..=SHOULD_HOLD).contains(&horizon.after) && horizon.can_hold()
+        (MIN_HELD..=SHOULD_HOLD).contains(&horizon.after) && horizon.can_hold()
     };
     let Some(decisive) = horizons.iter().rev().find(decides) else {
         let chance = horizons
@@ -188,13 +188,13 @@ fn loses(loss: &LowLoss) -> String {
 }
 
 fn too_short(chance: f64) -> String {
-    let needed = match least_time(LEAST_HELD, chance) {
+    let needed = match least_time(MIN_HELD, chance) {
         Some(needed) => format!("{} would do", needed.exact()),
         None => "nearly all ports are on the low path".to_owned(),
     };
     format!(
         "the measurement is too short to test on its own past whether advice holds for {}; {needed}",
-        LEAST_HELD.exact()
+        MIN_HELD.exact()
     )
 }
 

@@ -23,14 +23,14 @@ const HORIZONS: [Span; 6] = [
     Span::from_secs(7200),
 ];
 /// Maximum number of moments at which advice is given.
-const MOST: i64 = 400;
+const MAXIMUM: i64 = 400;
 /// Minimum number of consecutive periods per horizon.
-const LEAST: u64 = 2;
+const MINIMUM: u64 = 2;
 
 /// Minimum duration of a measurement that can show that advice is better than a random port, which is right
 /// in a share `random` of all cases. `None` if that is always.
 pub(crate) fn least_time(horizon: Span, random: f64) -> Option<Span> {
-    let times = (LEAST..=1000).find(|times| is_enough(*times, random))?;
+    let times = (MINIMUM..=1000).find(|times| is_enough(*times, random))?;
     // One more, for the time until flows have a base latency.
     Some(horizon.times(i64::try_from(times).ok()? + 1))
 }
@@ -96,7 +96,7 @@ pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon>
         let room = (view.until - from - *after).nanos();
         // Four moments per bin, so that short measurements have some.
         let mut apart = Span::from_nanos((view.settings.bin.nanos() / 4).max(1));
-        while room / apart.nanos() > MOST {
+        while room / apart.nanos() > MAXIMUM {
             apart = apart.times(2);
         }
         let moments = (0..=room.div_euclid(apart.nanos())).map(|n| from + apart.times(n));
@@ -156,7 +156,7 @@ impl Tally {
     fn reported(&self, after: Span, times: u64) -> Option<Horizon> {
         let moments = self.advised.cases();
         let times = times.min(moments);
-        if times < LEAST {
+        if times < MINIMUM {
             return None;
         }
         #[expect(clippy::cast_precision_loss, reason = "a count")]

@@ -13,11 +13,11 @@ use neph_stats::SurvivalStep;
 use crate::stay::Stay;
 
 /// The block length is doubled until there are at most this many blocks.
-const MOST_BLOCKS: usize = 400;
+const MAX_BLOCKS: usize = 400;
 /// It is also doubled until stays extend over at most this many blocks in total, or two each, but not below
-/// `LEAST_BLOCKS` blocks.
-const MOST_PARTS: usize = 1 << 20;
-const LEAST_BLOCKS: usize = 8;
+/// `MIN_BLOCKS` blocks.
+const MAX_PARTS: usize = 1 << 20;
+const MIN_BLOCKS: usize = 8;
 
 /// The uncertainty of a curve.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,8 +156,8 @@ fn width(stays: &[Stay], bin: Span) -> (i64, usize) {
     };
     loop {
         let (blocks, parts) = spread(width);
-        let fits = blocks <= MOST_BLOCKS && parts <= MOST_PARTS.max(2 * stays.len());
-        if fits || blocks <= LEAST_BLOCKS {
+        let fits = blocks <= MAX_BLOCKS && parts <= MAX_PARTS.max(2 * stays.len());
+        if fits || blocks <= MIN_BLOCKS {
             return (width, blocks);
         }
         width = width.saturating_mul(2);

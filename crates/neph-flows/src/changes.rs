@@ -9,7 +9,7 @@ use neph_model::{Instant, Own, Span};
 use crate::view::PathChange;
 
 /// Maximum number of changes that are kept (56 MiB).
-pub(crate) const MOST: usize = 1 << 20;
+pub(crate) const MAXIMUM: usize = 1 << 20;
 
 /// The number of a change, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn each_flow_finds_its_own_and_what_was_withdrawn_is_gone() {
-        let mut changes = Changes::new(MOST);
+        let mut changes = Changes::new(MAXIMUM);
         let first = changes.push(change(0, 10), None);
         let other = changes.push(change(1, 12), None);
         let second = changes.push(change(0, 20), Some(first));

@@ -19,7 +19,7 @@ use crate::view::{Class, FlowHistory, PathChange};
 use crate::watched::ObservedTime;
 
 /// Minimum share of all flows' time for a class: excludes levels of a single flow for a moment.
-const LEAST_SHARE: f64 = 0.001;
+const MIN_SHARE: f64 = 0.001;
 /// Resolution of base latencies, as a part of the tolerance; it limits their number.
 const CELLS: i64 = 16;
 
@@ -77,7 +77,7 @@ pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class>
         value.weight *= count(flows.len()) / time;
     }
     // Not expected: a time that is not a number. Then there are no classes.
-    let found = neph_stats::classes(&values, real(tolerance), LEAST_SHARE).unwrap_or_default();
+    let found = neph_stats::classes(&values, real(tolerance), MIN_SHARE).unwrap_or_default();
     let reported = found.iter().map(|class| Class {
         base: span(class.centre),
         range: (span(class.low), span(class.high)),

@@ -9,7 +9,7 @@ use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Own, Slot};
 use neph_stats::StatsError;
 
 use crate::base::{Bases, DetectorEvent, What};
-use crate::changes::{Changes, MOST};
+use crate::changes::{Changes, MAXIMUM};
 use crate::fairness::Bins;
 use crate::flow::{Conditions, Ground, Past};
 use crate::flow_tally::FlowTally;
@@ -99,7 +99,7 @@ impl Digest {
                 .iter()
                 .map(endpoint_flows)
                 .collect::<Result<_, _>>()?,
-            changes: Changes::new(MOST),
+            changes: Changes::new(MAXIMUM),
             events: Some(VecDeque::new()),
             extent: None,
         })

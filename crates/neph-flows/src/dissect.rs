@@ -11,7 +11,7 @@ use crate::order::{Request, is_comparable, is_forward};
 use crate::view::FleetView;
 
 /// Maximum number of messages of a flow: the period with the most path changes is kept.
-const MOST: i64 = 6000;
+const MAXIMUM: i64 = 6000;
 /// A message can be reordered only with one of this many next messages.
 const AHEAD: usize = 64;
 
@@ -143,7 +143,7 @@ impl Dissector {
 
 /// The period of a flow that is kept: all of it, or the maximum number of messages, with the most changes.
 fn stretch(view: &FleetView, changes: &[Instant<Own>]) -> (Instant<Own>, Instant<Own>) {
-    let room = view.fleet.interval.times(MOST - 1);
+    let room = view.fleet.interval.times(MAXIMUM - 1);
     if view.until - view.from <= room {
         return (view.from, view.until);
     }
@@ -205,7 +205,7 @@ fn reordered(own: &RawOrder, later: &[Raw]) -> Option<Direction> {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{AtPeer, Fleet, FleetReply, ReadBy};
+    use neph_model::{Fleet, FleetReply, PeerReport, ReadBy};
 
     use super::*;
     use crate::{Evidence, FlowTally, PathChange, Settings};
@@ -254,7 +254,7 @@ mod tests {
             FleetOutcome::Reply(FleetReply {
                 round_trip: Span::from_millis(millis),
                 read_by: ReadBy::Kernel,
-                peer_report: Some(AtPeer {
+                peer_report: Some(PeerReport {
                     // Requests arrive in the order of the peer's counter, which restarts later.
                     rx: Instant::from_nanos(i64::from(seq / 100) * 1_000_000 + i64::from(count)),
                     residence: Span::from_nanos(0),

@@ -17,11 +17,11 @@ use crate::settings::Settings;
 use crate::trip::Trip;
 
 /// Bins of all endpoints together that are kept: 14 MiB, of one endpoint 60 days at 20 s.
-const MOST: usize = 1 << 18;
+const MAXIMUM: usize = 1 << 18;
 /// Bins that are open at a time, at most: what comes more than a day late is left out.
-const MOST_OPEN: u32 = 1 << 12;
+const MAX_OPEN: u32 = 1 << 12;
 /// Of each endpoint so many are kept at least.
-const LEAST: usize = 64;
+const MINIMUM: usize = 64;
 
 /// What a closed bin leaves.
 #[derive(Clone, Copy, Debug)]
@@ -81,11 +81,11 @@ impl Bins {
             width,
             origin,
             first: 0,
-            at_a_time: u32::try_from(waits).map_or(MOST_OPEN, |waits| waits.min(MOST_OPEN)),
+            at_a_time: u32::try_from(waits).map_or(MAX_OPEN, |waits| waits.min(MAX_OPEN)),
             medians: Medians::new(flows, fleet.interval, width),
             open: VecDeque::new(),
             closed: Vec::new(),
-            most: (MOST / endpoints).max(LEAST),
+            most: (MAXIMUM / endpoints).max(MINIMUM),
             every: 1,
         }
     }

@@ -22,7 +22,7 @@ use crate::watched::{ObservedTime, is_too_short};
 /// Resolution of base latencies where flows are counted, as a part of the tolerance.
 const CELLS: i64 = 16;
 /// Minimum number of flows for the test for groups.
-const LEAST_FOR_DIP: usize = 8;
+const MIN_FOR_DIP: usize = 8;
 /// Null distribution of the dip: number of samples, and maximum number of values in each. Beyond that it only
 /// scales with the root of the number.
 const DIP_DRAWS: usize = 1000;
@@ -222,7 +222,7 @@ fn bimodality(
     let nanos = bases.map(|base| base.nanos() as f64);
     let mut values: Vec<f64> = nanos.collect();
     let n = values.len();
-    if n < LEAST_FOR_DIP {
+    if n < MIN_FOR_DIP {
         return None;
     }
     let dip = neph_stats::dip(Sorted::sort(&mut values).ok()?).ok()?;

@@ -7,7 +7,7 @@ use crate::latency::Latency;
 use crate::trip::Trip;
 
 /// Maximum number of round trips per flow and bin: of more, every second is kept, then every fourth.
-const MOST: i64 = 4096;
+const MAXIMUM: i64 = 4096;
 
 /// A flow in its current bin.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,7 +44,7 @@ impl Medians {
     pub(crate) fn new(flows: usize, interval: Span, width: Span) -> Self {
         let usual = width.nanos() / interval.nanos().max(1);
         // Some reserve: a delayed sender catches up.
-        let room = usize::try_from((usual + usual / 8 + 3).clamp(4, MOST)).unwrap_or(4);
+        let room = usize::try_from((usual + usual / 8 + 3).clamp(4, MAXIMUM)).unwrap_or(4);
         Self {
             room,
             trips: vec![0; flows * room],

@@ -8,16 +8,16 @@
 
 use std::num::NonZeroU8;
 
-use neph_model::{AtPeer, Instant, Own, Span};
+use neph_model::{Instant, Own, PeerReport, Span};
 
 use crate::direction::Direction;
 
 /// Number of messages in the mean.
 const SHARING: u8 = 8;
 /// Number of messages in the spread; the mean has at most the weight of this many.
-const MOST: u8 = 12;
+const MAXIMUM: u8 = 12;
 /// Minimum number of messages for a spread.
-const LEAST: u8 = 4;
+const MINIMUM: u8 = 4;
 /// Ratio of standard deviation to mean deviation of a normal distribution.
 const TO_DEVIATION: f64 = 1.253_314;
 /// A direction has moved if it exceeds the required change by this many standard errors.
@@ -42,13 +42,13 @@ pub(crate) struct Skew {
     mean: i64,
     /// Mean deviation from it, nanoseconds.
     spread: u32,
-    /// Number of messages in it, up to [`MOST`].
+    /// Number of messages in it, up to [`MAXIMUM`].
     seen: NonZeroU8,
 }
 
 impl Skew {
     /// The skew of one message, from its send time, its round trip and the peer's data.
-    pub(crate) fn of(sent: Instant<Own>, round_trip: Span, peer: &AtPeer) -> Self {
+    pub(crate) fn of(sent: Instant<Own>, round_trip: Span, peer: &PeerReport) -> Self {
         let sent = sent.nanos().clamp(-FAR, FAR);
         let there = peer.rx.nanos().saturating_sub(sent);
         let half = round_trip.nanos() / 2;
@@ -81,7 +81,7 @@ impl Skew {
             self.spread.saturating_sub(off),
         );
         self.spread = self.spread + above / before - below / before;
-        if self.seen.get() < MOST {
+        if self.seen.get() < MAXIMUM {
             self.seen = self.seen.saturating_add(1);
         }
         let seen = i64::from(self.seen.get().min(SHARING));
@@ -169,7 +169,7 @@ enum Way {
 /// explain either result.
 pub(crate) fn direction(old: &Skew, new: &Skew, step: &Step, drift: Drift) -> Option<Direction> {
     let known = old.seen.get() + new.seen.get();
-    if step.interval > FARTHEST || known < LEAST + 2 {
+    if step.interval > FARTHEST || known < MINIMUM + 2 {
         return None;
     }
     let drifted = drift.doubt((new.at - old.at).abs());

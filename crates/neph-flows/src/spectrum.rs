@@ -12,7 +12,7 @@ const ENOUGH: i64 = 240;
 /// Maximum number of rows.
 const ROWS: i64 = 250;
 /// Minimum height of a row: nearer latencies are one path, independent of timestamps.
-const LEAST_ROW: Span = Span::from_micros(50);
+const MIN_ROW: Span = Span::from_micros(50);
 
 /// Time and its division, which all grids of a view share.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +63,7 @@ pub(crate) fn spectrum(flows: &[&FlowHistory], frame: Frame) -> Spectrum {
         bases().min().unwrap_or_default(),
         bases().max().unwrap_or_default(),
     );
-    let mut row = LEAST_ROW;
+    let mut row = MIN_ROW;
     while (highest - lowest).nanos().div_euclid(row.nanos()) >= ROWS - 1 {
         row = row.times(2);
     }

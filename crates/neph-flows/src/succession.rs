@@ -11,7 +11,7 @@ use neph_model::{FleetMessage, Instant, Own, Slot, Span};
 use crate::flow::{Flow, Past};
 
 /// Maximum number of finished flows, if flows are replaced: 80 bytes each.
-const MOST_OVER: usize = 1 << 19;
+const MAX_OVER: usize = 1 << 19;
 
 /// The flows of all slots; see the module.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Default for Succession {
             current: Vec::new(),
             leaving: BTreeMap::new(),
             over: VecDeque::new(),
-            most_over: MOST_OVER,
+            most_over: MAX_OVER,
         }
     }
 }

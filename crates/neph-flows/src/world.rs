@@ -4,8 +4,8 @@
 use std::net::SocketAddr;
 
 use neph_model::{
-    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Own, ProbeKind,
-    ReadBy, Slot, Span,
+    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Own, PeerReport,
+    ProbeKind, ReadBy, Slot, Span,
 };
 use neph_stats::Random;
 
@@ -189,7 +189,7 @@ pub(crate) fn message(slot: u32, seq: u32, sent: i64, round_trip: i64) -> FleetM
         outcome: FleetOutcome::Reply(FleetReply {
             round_trip: Span::from_nanos(round_trip),
             read_by: ReadBy::Kernel,
-            peer_report: Some(AtPeer {
+            peer_report: Some(PeerReport {
                 rx: Instant::from_nanos(77_000 * MS + sent + round_trip / 2),
                 residence: Span::ZERO,
                 count: Some(seq),

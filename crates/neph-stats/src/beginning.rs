@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::congestion::{LEAST_FLOWS, Reading};
+use crate::congestion::{MIN_FLOWS, Reading};
 use crate::fleet_detection::FleetDetection;
 use crate::flow_level::{Finding, LevelDetection};
 
@@ -62,7 +62,7 @@ impl Beginning {
             self.is_over = true;
             self.changes = Vec::new();
         }
-        if self.is_over || flows.len() < LEAST_FLOWS {
+        if self.is_over || flows.len() < MIN_FLOWS {
             return None;
         }
         self.based.get_or_insert(from);

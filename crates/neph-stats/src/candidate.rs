@@ -7,7 +7,7 @@ use crate::real::single;
 use crate::recent::Recent;
 
 /// Evidence above this is not collected, so that a return is noticed.
-const MOST: f32 = 35.0;
+const MAXIMUM: f32 = 35.0;
 /// Stable windows that the level of a known path counts for.
 const AS_MANY: u16 = 16;
 /// Samples on the way that make a step a slope.
@@ -63,7 +63,7 @@ impl Candidate {
             base: stable.minimum,
             since: recent.ago(began).map_or(held.since, |(at, _)| at),
             samples: 1,
-            evidence: single(evidence).min(MOST),
+            evidence: single(evidence).min(MAXIMUM),
             slope: on_the_way >= SLOPE,
         }
     }
@@ -74,14 +74,14 @@ impl Candidate {
             base: level,
             since,
             samples: AS_MANY,
-            evidence: MOST,
+            evidence: MAXIMUM,
             ..self
         }
     }
 
     /// A sample speaks so much for it: a logarithm.
     pub(crate) fn weigh(&mut self, evidence: f64) {
-        self.evidence = (self.evidence + single(evidence)).min(MOST);
+        self.evidence = (self.evidence + single(evidence)).min(MAXIMUM);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::real::real_nanos;
 use crate::sorted::refuse_fewer;
 
 /// Levels that are considered, at most; beyond that, the most frequent ones.
-const MOST_LEVELS: usize = 256;
+const MAX_LEVELS: usize = 256;
 
 /// The cost of a segmentation. All in the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +100,7 @@ fn levels(values: &[i64], grid: i64) -> Vec<i64> {
     }
     let mut frequent: Vec<(usize, i64)> = counts.into_iter().map(|(l, n)| (n, l)).collect();
     frequent.sort_unstable_by(|a, b| b.cmp(a));
-    frequent.truncate(MOST_LEVELS);
+    frequent.truncate(MAX_LEVELS);
     let mut levels: Vec<i64> = frequent.into_iter().map(|(_, level)| level).collect();
     levels.sort_unstable();
     levels

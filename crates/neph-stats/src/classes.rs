@@ -43,9 +43,9 @@ pub struct LevelClass {
 /// in which density is counted.
 const RESOLUTION: f64 = 1.0 / 16.0;
 /// Peaks of density nearer than this part of the gap are one level.
-const LEAST_APART: f64 = 0.25;
+const MIN_APART: f64 = 0.25;
 /// Gaps that are at least this part of the width of all values separate levels.
-const MOST_OF_WIDTH: f64 = 0.6;
+const MAX_OF_WIDTH: f64 = 0.6;
 /// Less than this share of the weight that lies together is an outlier, which cuts nothing in two.
 const OUTLIERS: f64 = 0.05;
 /// Gaps of at least this share of the widest are as wide.
@@ -53,7 +53,7 @@ const AS_WIDE: f64 = 0.7;
 /// As are gaps that are so many times the median one.
 const FAR_WIDER: f64 = 5.0;
 /// Most bins in which density is counted.
-const MOST_BINS: f64 = 1024.0;
+const MAX_BINS: f64 = 1024.0;
 
 /// The classes of `values`, lowest first; weights are numbers of independent values. Neighbours more
 /// than `gap` apart are in different classes, and no class is wider than two gaps. Values whose
@@ -87,14 +87,14 @@ pub fn classes(values: &[Weighted], gap: f64, least: f64) -> Result<Vec<LevelCla
 fn cut_in_valleys(near: &[Weighted], gap: f64) -> Vec<&[Weighted]> {
     let low = near[0].value;
     let width = near[near.len() - 1].value - low;
-    let height = (gap * RESOLUTION).max(width / MOST_BINS);
+    let height = (gap * RESOLUTION).max(width / MAX_BINS);
     let mut bins = vec![0.0; whole(width / height) + 1];
     for value in near {
         bins[whole((value.value - low) / height)] += value.weight;
     }
     let mut rest = near;
     let mut cut = Vec::new();
-    for valley in valleys(&bins, LEAST_APART * gap / height) {
+    for valley in valleys(&bins, MIN_APART * gap / height) {
         let below = rest.partition_point(|v| v.value < low + valley * height);
         let (peak, above) = rest.split_at(below);
         cut.push(peak);
@@ -118,9 +118,9 @@ fn cut_in_gaps(near: &[Weighted], gap: f64) -> Vec<&[Weighted]> {
     let inner = (1..near.len()).filter(is_inner);
     let widest = inner.clone().map(step).fold(0.0, f64::max);
     let mut wide: Vec<usize> = inner.filter(|&at| step(at) >= AS_WIDE * widest).collect();
-    let is_most = wide.iter().map(|&at| step(at)).sum::<f64>() >= MOST_OF_WIDTH * (high - low);
+    let is_most = wide.iter().map(|&at| step(at)).sum::<f64>() >= MAX_OF_WIDTH * (high - low);
     let is_far_wider = widest >= FAR_WIDER * middle_step(near);
-    if widest < LEAST_APART * gap || !(is_most || is_far_wider) {
+    if widest < MIN_APART * gap || !(is_most || is_far_wider) {
         return vec![near];
     }
     // The widest first, of equal ones that in the middle: no part may be outliers alone.

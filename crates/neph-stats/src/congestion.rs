@@ -33,7 +33,7 @@ pub enum Common {
 }
 
 /// The least number of samples in a batch.
-pub const LEAST_FLOWS: usize = 16;
+pub const MIN_FLOWS: usize = 16;
 
 /// How long undecided moments are excluded, in nanoseconds.
 const RAGGED: i64 = 10_000_000_000;
@@ -142,14 +142,14 @@ impl Congestion {
     }
 
     /// Adds a batch of samples sent at about `at`; `known` returns the path with about that latency. With
-    /// fewer than [`LEAST_FLOWS`], the common part before is assumed to continue.
+    /// fewer than [`MIN_FLOWS`], the common part before is assumed to continue.
     pub fn observe(
         &mut self,
         at: i64,
         flows: &[Reading],
         known: impl Fn(i64) -> Option<i64>,
     ) -> Common {
-        if flows.len() < LEAST_FLOWS {
+        if flows.len() < MIN_FLOWS {
             return self.unchanged();
         }
         let residual = |r: &Reading| r.sample.saturating_sub(r.base);

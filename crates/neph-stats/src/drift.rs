@@ -8,7 +8,7 @@
 //! levels stay constant. A path change of one flow hardly moves it. It pauses where many samples are far from
 //! their levels.
 
-use crate::congestion::LEAST_FLOWS;
+use crate::congestion::MIN_FLOWS;
 use crate::real::{nanos, real_nanos};
 
 /// Least length of a window, in nanoseconds, and least mean number of samples per flow. A sample is used once
@@ -76,7 +76,7 @@ struct Look {
 impl Look {
     /// The mean distance of the flows from their levels, if that can be decided.
     fn off(&self) -> Option<f64> {
-        let part = if self.flows < LEAST_FLOWS {
+        let part = if self.flows < MIN_FLOWS {
             ASTRAY_ALONE
         } else {
             ASTRAY

@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::base_latency::Detection;
 use crate::beginning::Beginning;
-use crate::congestion::{Common, Congestion, LEAST_FLOWS, Reading};
+use crate::congestion::{Common, Congestion, MIN_FLOWS, Reading};
 use crate::drift::Drift;
 use crate::fleet_detection::FleetDetection;
 use crate::flow_level::{Finding, FlowLevel, Ground, LevelDetection};
@@ -18,11 +18,11 @@ use crate::levels::Levels;
 use crate::stretches::Stretches;
 
 /// Most samples in a batch.
-const MOST_FLOWS: usize = 64;
+const MAX_FLOWS: usize = 64;
 /// In smaller fleets a batch takes long to gather and has few flows. It shows when queues existed, but not
 /// their size, so nothing is removed. With 64 flows, on seeds that were not used for tuning, removing it made
 /// 3158 of 149,300 reported changes wrong, and not removing it 325 of 145,800.
-const LEAST_MOVED: usize = 128;
+const MIN_MOVED: usize = 128;
 /// How many batches are remembered for late samples.
 const REMEMBERED: usize = 512;
 
@@ -184,7 +184,7 @@ impl FleetBase {
                 continue;
             }
             self.all_flows.push((at, flow, sample));
-            if self.all_flows.len() >= (self.alive / 4).clamp(LEAST_FLOWS, MOST_FLOWS) {
+            if self.all_flows.len() >= (self.alive / 4).clamp(MIN_FLOWS, MAX_FLOWS) {
                 self.close();
             }
         }
@@ -236,14 +236,14 @@ impl FleetBase {
         if let Some(since) = queued {
             self.begin_anew(since, until);
         }
-        let mut common = if queued.is_some() || self.alive < LEAST_FLOWS {
+        let mut common = if queued.is_some() || self.alive < MIN_FLOWS {
             Common::Calm
         } else {
             let known = |level: i64| self.levels.near(level);
             self.congestion.observe(until, &readings, known)
         };
         if let Common::Lasting { by, since } = common {
-            if self.alive >= LEAST_MOVED {
+            if self.alive >= MIN_MOVED {
                 self.shift_all(by, since, until);
             }
             // With the moments in which they were moving.
@@ -256,7 +256,7 @@ impl FleetBase {
                 self.drift.pause(until);
             }
         }
-        if self.alive < LEAST_MOVED {
+        if self.alive < MIN_MOVED {
             common = Common::Calm;
         }
         if self.past.len() == REMEMBERED {

@@ -19,12 +19,12 @@
 
 use crate::base_latency::{Detection, Stable};
 use crate::candidate::{Candidate, strayed};
-use crate::congestion::LEAST_FLOWS;
+use crate::congestion::MIN_FLOWS;
 use crate::drift::Drift;
 use crate::held::{Held, SETTLED};
 use crate::jitter_shape::JitterShape;
 use crate::levels::{Levels, Seat};
-use crate::path_choice::{MOST, Place, choose};
+use crate::path_choice::{MAXIMUM, Place, choose};
 use crate::recent::{KEPT, Recent};
 
 /// The evidence that decides, a natural logarithm: e^25 to one.
@@ -102,7 +102,7 @@ pub(crate) struct Ground<'a> {
 impl Ground<'_> {
     /// Whether there are too few flows to estimate their common part.
     fn alone(&self) -> bool {
-        self.flows < LEAST_FLOWS
+        self.flows < MIN_FLOWS
     }
 }
 
@@ -264,10 +264,10 @@ impl FlowLevel {
         let far = |level: i64, path: &Place| (path.level - level).abs() > tolerance;
         let paths = ground.levels.paths(at);
         places.extend(paths.iter().filter(|path| far(held.base, path)));
-        if places.len() > MOST - 1 {
+        if places.len() > MAXIMUM - 1 {
             // There is room for the likely paths, and for the candidate.
             places[1..].sort_by_key(|path| (path.level - candidate.base).abs());
-            places.truncate(MOST - 1);
+            places.truncate(MAXIMUM - 1);
         }
         let known = places.len();
         if places.iter().all(|path| far(candidate.base, path)) {

@@ -1,7 +1,7 @@
 //! The density of jitter around the flows' levels, learnt from all flows of a fleet together in units of each
 //! flow's spread. Owns no flow and no level.
 //!
-//! Few samples have little weight: the density starts with a heavy tail, and never gives more than [`MOST`]
+//! Few samples have little weight: the density starts with a heavy tail, and never gives more than [`MAXIMUM`]
 //! to a single sample.
 
 use crate::real::{nanos, real, real_nanos};
@@ -19,7 +19,7 @@ const REFRESH: u32 = 4096;
 /// The weight of the tail: the prior density falls with this power of the distance.
 const TAIL: f64 = 3.0;
 /// Largest evidence of a sample: a natural logarithm.
-const MOST: f64 = 7.0;
+const MAXIMUM: f64 = 7.0;
 
 /// The density of a fleet's jitter.
 #[derive(Debug, Clone)]
@@ -80,11 +80,14 @@ impl JitterShape {
         };
         let heights: Vec<f64> = self.counts.iter().enumerate().map(density).collect();
         let highest = heights.iter().copied().fold(f64::MIN, f64::max);
-        self.heights = heights.iter().map(|h| (h - highest).max(-MOST)).collect();
+        self.heights = heights
+            .iter()
+            .map(|h| (h - highest).max(-MAXIMUM))
+            .collect();
     }
 
     /// The logarithm of the density of a sample `off` nanoseconds from its place, for a flow of this
-    /// `spread`: 0 at the highest, never below -[`MOST`].
+    /// `spread`: 0 at the highest, never below -[`MAXIMUM`].
     pub(crate) fn height(&self, off: i64, spread: i64) -> f64 {
         let z = real_nanos(off) / real_nanos(spread.max(1)) * FINENESS;
         let place = z + middle_of(2 * SIDE) * FINENESS;
@@ -107,7 +110,7 @@ impl JitterShape {
         };
         let edge = middle_of(2 * SIDE);
         let falls = TAIL * ((1.0 + z.abs() / FINENESS) / (1.0 + edge)).ln();
-        (end.copied().unwrap_or(-MOST) - falls.max(0.0)).max(-MOST)
+        (end.copied().unwrap_or(-MAXIMUM) - falls.max(0.0)).max(-MAXIMUM)
     }
 }
 
@@ -151,6 +154,6 @@ mod tests {
         let heights: Vec<f64> = (0..200).map(|z| shape.height(z * 500, 1000)).collect();
         assert!(heights[0].abs() < 1e-9);
         assert!(heights.windows(2).all(|two| two[1] <= two[0] + 1e-9));
-        assert!(heights.iter().all(|&height| height >= -MOST));
+        assert!(heights.iter().all(|&height| height >= -MAXIMUM));
     }
 }

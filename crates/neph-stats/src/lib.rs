@@ -81,7 +81,7 @@ pub use clustered::{
     GROUPS_NEEDED, Group, GroupedQuantile, GroupedShare, QuantileInterval, grouped_quantile,
     grouped_share,
 };
-pub use congestion::{Common, Congestion, LEAST_FLOWS, Reading as FlowsReading};
+pub use congestion::{Common, Congestion, MIN_FLOWS, Reading as FlowsReading};
 pub use describe::{Description, FiveNumbers, describe};
 pub use dip::{DipNull, dip};
 pub use distribution::{

@@ -8,7 +8,7 @@ const SWITCH: f64 = 6.0;
 /// The evidence of a sample at no known level, where the likeliest has 0.
 const NOWHERE: f64 = -5.5;
 /// Places that are compared, at most.
-pub(crate) const MOST: usize = 16;
+pub(crate) const MAXIMUM: usize = 16;
 
 /// A possible level of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,12 +39,12 @@ pub(crate) fn choose(
     places: &[Place],
     height: impl Fn(i64) -> f64,
 ) -> Option<Choice> {
-    let places = &places[..places.len().min(MOST)];
+    let places = &places[..places.len().min(MAXIMUM)];
     let nowhere = places.len();
     // Evidence of the samples up to each one, for each place.
-    let mut sums = vec![[0.0; MOST + 1]];
-    let mut scores = [-SWITCH; MOST + 1];
-    let mut began = [0; MOST + 1];
+    let mut sums = vec![[0.0; MAXIMUM + 1]];
+    let mut scores = [-SWITCH; MAXIMUM + 1];
+    let mut began = [0; MAXIMUM + 1];
     scores[0] = 0.0;
     for (number, sample) in samples.iter().enumerate() {
         let mut sum = sums[number];

@@ -37,7 +37,7 @@ const MANY: usize = 256;
 /// Words of a cache line.
 const WORDS_OF_LINE: usize = 16;
 /// Least words of an allocation.
-const LEAST_ROOM: usize = 16;
+const MIN_ROOM: usize = 16;
 /// A word holds a kind, a bucket and a count, from its highest bit on.
 const KIND_BITS: u32 = 4;
 const COUNT_BITS: u32 = 13;
@@ -266,7 +266,7 @@ impl Sketches {
     fn make_room(&mut self, more: usize) {
         if self.words.capacity() - self.words.len() < more {
             self.words
-                .reserve_exact(LEAST_ROOM.max(self.words.len() / 2).max(more));
+                .reserve_exact(MIN_ROOM.max(self.words.len() / 2).max(more));
         }
     }
 

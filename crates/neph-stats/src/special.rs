@@ -21,7 +21,7 @@ const ENOUGH: f64 = 1e-17;
 const TINY: f64 = 1e-300;
 /// The continued fractions need some multiple of the root of their largest argument. This limit is reached
 /// only beyond 1e10, which no sample has.
-const MOST_STEPS: usize = 1_000_000;
+const MAX_STEPS: usize = 1_000_000;
 
 /// ln(gamma(x + 1)) minus Stirling's (x + 1/2) ln x - x + ln(2 pi)/2, for x > 0.
 fn stirling_error(x: f64) -> f64 {
@@ -98,7 +98,7 @@ pub fn incomplete_gamma_above(a: f64, x: f64) -> f64 {
 
 fn gamma_series(a: f64, x: f64) -> f64 {
     let (mut sum, mut term, mut divisor) = (1.0, 1.0, a);
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         divisor += 1.0;
         term *= x / divisor;
         sum += term;
@@ -114,7 +114,7 @@ fn gamma_fraction(a: f64, x: f64) -> f64 {
     let mut c = 1.0 / TINY;
     let mut d = 1.0 / b;
     let mut value = d;
-    for i in 1..MOST_STEPS {
+    for i in 1..MAX_STEPS {
         let i = real(i);
         let numerator = -i * (i - a);
         b += 2.0;
@@ -155,7 +155,7 @@ fn beta_fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
     let tilt = a * y - b * x + 1.0;
     let mut value = away_from_zero(a * tilt / (a + 1.0));
     let (mut c, mut d) = (value, 0.0);
-    for m in 1..MOST_STEPS {
+    for m in 1..MAX_STEPS {
         let m = real(m);
         let odd = a + 2.0 * m - 1.0;
         let across = m * (b - m) * x / odd;

@@ -1,7 +1,7 @@
 //! Intervals of time, joined where they are close together, so that their number stays bounded.
 
 /// Most separate intervals: a queue each ten seconds for a week.
-const MOST: usize = 65_536;
+const MAXIMUM: usize = 65_536;
 
 /// Intervals in order, each from its first moment to its last, in nanoseconds.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ impl Stretches {
         Self {
             known: Vec::new(),
             gap,
-            most: MOST,
+            most: MAXIMUM,
             joined: false,
         }
     }

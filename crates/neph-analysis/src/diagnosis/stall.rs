@@ -16,7 +16,7 @@ use crate::data::{Exchange, FlowData};
 pub(crate) use peer::{PeerStalls, of_peer};
 
 /// A scheduler delays a process by some milliseconds; a stall is longer.
-const LEAST_MS: f64 = 10.0;
+const MIN_MS: f64 = 10.0;
 /// Minimum number of tasks that are due within it: two that are done together may be random.
 const FEW: usize = 3;
 /// The due tasks are done within this share of the stall afterwards ...
@@ -116,7 +116,7 @@ pub(crate) fn stalls(tasks: &[Task], others: &[f64]) -> Vec<Stall> {
     let mut level = 0.0;
     for pair in acts.windows(2) {
         let &[from, until] = pair else { continue };
-        if until - from < LEAST_MS {
+        if until - from < MIN_MS {
             continue;
         }
         let before = found.last().filter(|stall| stall.reaches(from));

@@ -16,11 +16,11 @@ use crate::words::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// The smallest difference of medians that matters, as a share of the baseline's.
-pub const LEAST_SHARE: f64 = 0.05;
+pub const MIN_SHARE: f64 = 0.05;
 
 /// Levels differ if by so much of the baseline, and by more than the waking of a thread.
 pub(crate) const MATTERS: LeastEffect = LeastEffect {
-    share: LEAST_SHARE,
+    share: MIN_SHARE,
     millis: 0.02,
 };
 

@@ -35,7 +35,7 @@ pub use alarms::ALARM;
 pub(crate) use compare::median;
 pub use expected::{blocks_to_compare, comparisons};
 pub(crate) use fleet_levels::{Against, Compared};
-pub use levels::LEAST_SHARE;
+pub use levels::MIN_SHARE;
 pub use spread::spread;
 
 use crate::{CampaignData, Diagnosis, PlotSettings};

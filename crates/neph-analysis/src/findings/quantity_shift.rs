@@ -6,7 +6,7 @@ use neph_model::{Better, Quantity};
 use neph_stats::{Claim, Level, PairedShift, Verdict, Wanted, median_of_levels};
 
 use super::compare::{Certainty, Family, Judged, Place, certainty, interval_in_words};
-use super::levels::LEAST_SHARE;
+use super::levels::MIN_SHARE;
 use super::{Finding, FindingKind};
 use crate::words::{plural, real};
 
@@ -49,7 +49,7 @@ impl Pair {
         let baseline = median_of_levels(both.iter().map(|(_, other)| *other)).ok()?;
         let baseline = baseline.number().unwrap_or(f64::INFINITY);
         let least = if baseline.is_finite() {
-            LEAST_SHARE * baseline
+            MIN_SHARE * baseline
         } else {
             0.0
         };

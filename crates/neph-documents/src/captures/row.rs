@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use neph_capture::{Answer, Event, Flow, Half, LaidOut, Method, Name, Quantiles, Sent, Side};
+use neph_capture::{
+    Answer, Event, Flow, Half, Method, Name, Quantiles, RoundTripsByMethod, Sent, Side,
+};
 use neph_model::{Span, Wall};
 use neph_wire::dissect::Tunnel;
 
@@ -165,7 +167,7 @@ pub fn row(flow: &Flow, method: Method) -> Vec<String> {
 /// Round trips of the path to the server, those with data, those that a timer delayed, and those of
 /// the path to the client.
 pub fn trips(
-    server: &LaidOut,
+    server: &RoundTripsByMethod,
     with_data: Option<Quantiles>,
     client: Option<Quantiles>,
     method: Method,
@@ -178,7 +180,7 @@ pub fn trips(
 }
 
 /// Round trips of the path to the server, or why there is none.
-pub fn path(server: &LaidOut, method: Method) -> [String; 8] {
+pub fn path(server: &RoundTripsByMethod, method: Method) -> [String; 8] {
     let path = server.path(method);
     let least = match &path {
         Some(path) => span(Some(path.least)),
@@ -208,7 +210,7 @@ pub fn repairs((client, server): (&Sent, &Sent)) -> [String; 3] {
 }
 
 /// Why the path has no round trip.
-pub fn missing(trips: &LaidOut, method: Method) -> &'static str {
+pub fn missing(trips: &RoundTripsByMethod, method: Method) -> &'static str {
     let answered = [Answer::WithData, Answer::Delayed]
         .into_iter()
         .any(|answer| trips.of(method, answer).is_some());

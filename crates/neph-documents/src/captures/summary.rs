@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use neph_capture::{
-    Answer, Event, Flow, Half, LaidOut, Method, Pair, Quantiles, Question, Side, Trips,
+    Answer, Event, Flow, Half, Method, Pair, Quantiles, Question, RoundTripsByMethod, Side, Trips,
 };
 use neph_model::Wall;
 
@@ -334,7 +334,12 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut dyn Write) -> io::Re
 }
 
 /// Round trips to one side: those of the path, and those that a timer delayed.
-fn classes(whose: &str, trips: &LaidOut, method: Method, out: &mut dyn Write) -> io::Result<()> {
+fn classes(
+    whose: &str,
+    trips: &RoundTripsByMethod,
+    method: Method,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let by = if method == Method::Echo {
         ", by echo"
     } else {

@@ -154,10 +154,10 @@ fn running(span: Span) -> String {
 
 /// A share in percent. A share below 1 is not shown as 100 %, and one above 0 not as 0 %.
 pub fn percent(share: f64) -> String {
-    const LEAST: f64 = 1e-9;
-    if share > LEAST && share < 0.0005 {
+    const MINIMUM: f64 = 1e-9;
+    if share > MINIMUM && share < 0.0005 {
         "< 0.1 %".to_owned()
-    } else if (0.9995..1.0 - LEAST).contains(&share) {
+    } else if (0.9995..1.0 - MINIMUM).contains(&share) {
         "> 99.9 %".to_owned()
     } else {
         format!("{:.1} %", share * 100.0)

@@ -1,6 +1,6 @@
 //! Configured and measured properties of links and guests.
 
-use neph_lab::{Check, LinkCheck, NotMet, Reserved};
+use neph_lab::{Check, LinkCheck, Reserved, UnmeasuredPath};
 use neph_model::{BitRate, ByteSize, Span};
 
 use crate::cell::{Cell, OrDash};
@@ -118,7 +118,7 @@ impl VerifiedRow {
     }
 
     /// A configured path that was not measured.
-    pub fn not_met(path: &NotMet) -> Self {
+    pub fn not_met(path: &UnmeasuredPath) -> Self {
         let why = match path.only {
             Some(Reserved::Icmp) => "it is for ICMP only".to_owned(),
             Some(Reserved::Tcp) => "it is for TCP only".to_owned(),

@@ -9,7 +9,7 @@ use neph_model::{Scenario, Span};
 use super::time;
 
 /// Maximum number of rounds that are printed one by one.
-const MOST_ROUNDS: usize = 40;
+const MAX_ROUNDS: usize = 40;
 
 /// Whether a plan has a timetable to show: several sites, or a period.
 pub(super) fn are_shown(plan: &Plan) -> bool {
@@ -61,7 +61,7 @@ fn write_rounds(out: &mut impl Write, found: &PlanRounds) -> io::Result<()> {
         "\n{:>7}  {:>11}  scenarios at the same time",
         "round", "length"
     )?;
-    let scenarios = found.scenarios().take(MOST_ROUNDS);
+    let scenarios = found.scenarios().take(MAX_ROUNDS);
     for ((number, round), scenarios) in (1_usize..).zip(&found.table.rounds).zip(scenarios) {
         let numbers: Vec<String> = scenarios
             .iter()
@@ -74,7 +74,7 @@ fn write_rounds(out: &mut impl Write, found: &PlanRounds) -> io::Result<()> {
             numbers.join(", ")
         )?;
     }
-    match found.table.rounds.len().saturating_sub(MOST_ROUNDS) {
+    match found.table.rounds.len().saturating_sub(MAX_ROUNDS) {
         0 => Ok(()),
         more => writeln!(out, "         and {more} more"),
     }

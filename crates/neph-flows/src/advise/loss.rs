@@ -9,7 +9,7 @@ use crate::share::{Share, share_worth};
 use crate::view::{Class, FlowHistory};
 
 /// A smaller additional loss is not reported.
-const LEAST_MORE: f64 = 0.001;
+const MIN_MORE: f64 = 0.001;
 
 /// `None` if one of them had no message.
 pub(super) fn lowest_class_loss(
@@ -34,7 +34,7 @@ pub(super) fn lowest_class_loss(
     Some(LowLoss {
         low,
         others,
-        is_more: least_more(&low, &others) > LEAST_MORE,
+        is_more: least_more(&low, &others) > MIN_MORE,
     })
 }
 

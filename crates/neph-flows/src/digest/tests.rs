@@ -2,7 +2,7 @@ use super::*;
 use crate::direction::Direction;
 use crate::view::Segment;
 use crate::world::{World, message};
-use neph_model::{AtPeer, FleetOutcome, Instant, Span};
+use neph_model::{FleetOutcome, Instant, PeerReport, Span};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -384,7 +384,7 @@ fn a_peer_whose_clock_says_anything_changes_nothing_but_the_direction() {
             if is_wild && let FleetOutcome::Reply(reply) = &mut message.outcome {
                 let printed = [i64::MIN, i64::MAX][message.seq as usize % 2];
                 let rx = Instant::from_nanos(printed);
-                reply.peer_report = reply.peer_report.map(|peer| AtPeer { rx, ..peer });
+                reply.peer_report = reply.peer_report.map(|peer| PeerReport { rx, ..peer });
             }
             digest.push(&message);
         });

@@ -10,7 +10,7 @@ use neph_model::{FlowRoute, Instant, Own, Span};
 use super::verdict::{RouteComparison, Why};
 
 /// Maximum number of routes and changes: more than are reported during a trace.
-const MOST: usize = 4;
+const MAXIMUM: usize = 4;
 
 /// A route, and when its answered probes departed; unanswered probes give no information.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl History {
     /// Adds a path change at this moment.
     pub(super) fn changed(&mut self, at: Instant<Own>) {
         self.changes.push_back(at);
-        if self.changes.len() > MOST {
+        if self.changes.len() > MAXIMUM {
             self.changes.pop_front();
         }
     }
@@ -54,7 +54,7 @@ impl History {
 
     pub(super) fn found(&mut self, known: Known) {
         self.routes.push_back(known);
-        if self.routes.len() > MOST {
+        if self.routes.len() > MAXIMUM {
             self.routes.pop_front();
         }
     }

@@ -53,7 +53,7 @@ fn at(seconds: i64) -> Instant<Own> {
     Instant::from_nanos(seconds * SECOND)
 }
 
-/// Nobody traces but the test.
+/// NoObserver traces but the test.
 fn begun() -> Follow {
     let mut follow = Follow::new(&fleet());
     follow.begin(&[9]);

@@ -1,4 +1,4 @@
-use neph_model::{AtPeer, ReadBy, Slot, Span};
+use neph_model::{PeerReport, ReadBy, Slot, Span};
 use proptest::prelude::*;
 
 use super::*;
@@ -46,7 +46,7 @@ fn run_as(
                 FleetOutcome::Reply(FleetReply {
                     round_trip: Span::from_millis(there + back),
                     read_by: read_by(seq),
-                    peer_report: Some(AtPeer {
+                    peer_report: Some(PeerReport {
                         rx: Instant::from_nanos((sent + there) * 1_000_000),
                         residence: Span::ZERO,
                         count: Some(u32::try_from(count).unwrap()),

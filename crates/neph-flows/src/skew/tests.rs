@@ -71,7 +71,7 @@ fn over(
         let rx = Instant::from_nanos(sent + ahead + there);
         reply.peer_report = reply
             .peer_report
-            .map(|peer| neph_model::AtPeer { rx, ..peer });
+            .map(|peer| neph_model::PeerReport { rx, ..peer });
     }
     message
 }

@@ -1,4 +1,4 @@
-use neph_model::{AtPeer, FleetOutcome, ReadBy, Slot};
+use neph_model::{FleetOutcome, PeerReport, ReadBy, Slot};
 
 use super::*;
 use crate::direction::Direction;
@@ -18,7 +18,7 @@ fn reply(second: i64, micros: (i64, i64), ttl: u8) -> FleetMessage {
         outcome: FleetOutcome::Reply(FleetReply {
             round_trip: Span::from_micros(micros.0 + micros.1 + 70),
             read_by: ReadBy::Kernel,
-            peer_report: Some(AtPeer {
+            peer_report: Some(PeerReport {
                 rx: Instant::from_nanos(sent + AHEAD + (micros.0 + second * 50) * 1000),
                 residence: Span::from_micros(70),
                 count: None,

@@ -10,7 +10,7 @@ use neph_lab::{
     Arrival, Change, Direction, Flow, Gate, Moment, PacketOutcome, Reserved, Shape, Topology,
 };
 use neph_model::{
-    AtPeer, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, ProbeKind,
+    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, PeerReport, ProbeKind,
     ReadBy, Slot, Span,
 };
 use neph_text::Source;
@@ -239,7 +239,7 @@ impl LevelDetection<'_> {
         FleetReply {
             round_trip: Span::from_nanos(due.0 - message.sent),
             read_by: ReadBy::Kernel,
-            peer_report: Some(AtPeer {
+            peer_report: Some(PeerReport {
                 rx: Instant::from_nanos(message.there),
                 residence: Span::ZERO,
                 count: Some(*count - 1),

@@ -4,7 +4,7 @@
 use neph_model::Span;
 
 const TOLERANCE: i64 = 500_000;
-const LEAST: u32 = 4;
+const MINIMUM: u32 = 4;
 const SECOND: i64 = 1_000_000_000;
 
 /// A time on a path.
@@ -160,7 +160,7 @@ impl Truth {
     fn due(&self, stays: &[Stay]) -> Vec<Vec<usize>> {
         let mut due: Vec<Vec<usize>> = Vec::new();
         for (index, stay) in stays.iter().enumerate() {
-            if stay.answered < LEAST {
+            if stay.answered < MINIMUM {
                 continue;
             }
             let level = self.level(stay);

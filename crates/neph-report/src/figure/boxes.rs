@@ -19,7 +19,7 @@ use neph_analysis::{CampaignData, Equalization, PlotSettings};
 
 const ROW: f64 = 21.0;
 const TITLE: f64 = 20.0;
-const MOST_LABELS: f64 = 190.0;
+const MAX_LABELS: f64 = 190.0;
 const NUMBERS: f64 = 292.0;
 /// Rows on one page, so that a page with its axis fits on A4.
 const ROWS: usize = 36;
@@ -46,7 +46,7 @@ fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<F
         .iter()
         .map(|level| width(level, Style::LABEL, Weight::Regular))
         .fold(0.0, f64::max);
-    let labels = (widest + 26.0).min(MOST_LABELS);
+    let labels = (widest + 26.0).min(MAX_LABELS);
     let painter = Painter {
         data,
         settings,

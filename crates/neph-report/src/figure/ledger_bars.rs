@@ -18,7 +18,7 @@ use neph_analysis::numbers::{TimeUnit, millis};
 use neph_analysis::{CampaignData, PlotSettings};
 
 const ROW: f64 = 24.0;
-const MOST_LABELS: f64 = 290.0;
+const MAX_LABELS: f64 = 290.0;
 const SHARES: f64 = 170.0;
 const NUMBERS: f64 = 62.0;
 const PER_PAGE: usize = 30;
@@ -48,7 +48,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .iter()
         .map(|row| width(&data.label(row.scenario), Style::TICK, Weight::Regular))
         .fold(0.0, f64::max);
-    let labels = (widest + 26.0).min(MOST_LABELS);
+    let labels = (widest + 26.0).min(MAX_LABELS);
     let total = rows.len().div_ceil(PER_PAGE);
     rows.chunks(PER_PAGE)
         .enumerate()

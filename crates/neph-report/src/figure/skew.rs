@@ -21,7 +21,7 @@ const LEFT: f64 = 52.0;
 const HEIGHT: f64 = 84.0;
 const PER_PAGE: usize = 14;
 /// Every panel shows at least so many milliseconds on both sides of 0.
-const LEAST: f64 = 1e-3;
+const MINIMUM: f64 = 1e-3;
 
 /// The side whose timestamps are drawn.
 #[derive(Clone, Copy)]
@@ -126,11 +126,11 @@ fn panels(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Panel
     panels
 }
 
-/// The scale with room for [`LEAST`]: less than that is the clock's noise, and not to be blown up to
+/// The scale with room for [`MINIMUM`]: less than that is the clock's noise, and not to be blown up to
 /// the height of what matters.
 fn at_least(scale: Scale) -> Scale {
     match scale.spacing {
-        Spacing::Linear => Scale::linear(scale.low.min(-LEAST), scale.high.max(LEAST)),
+        Spacing::Linear => Scale::linear(scale.low.min(-MINIMUM), scale.high.max(MINIMUM)),
         Spacing::Logarithmic => scale,
     }
 }

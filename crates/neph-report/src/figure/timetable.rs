@@ -17,7 +17,7 @@ use crate::shortened::shortened_among;
 const KIND: &str = "timetable";
 const PER_PAGE: usize = 6;
 /// Later blocks are not drawn: they repeat the rounds of the first ones.
-const MOST: usize = 24;
+const MAXIMUM: usize = 24;
 const ROW: f64 = 14.0;
 const LEFT: f64 = 92.0;
 /// What is measured, each with a colour.
@@ -48,7 +48,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     if sites.len() < 2 || blocks.is_empty() {
         return Vec::new();
     }
-    let shown: Vec<_> = blocks.iter().take(MOST).collect();
+    let shown: Vec<_> = blocks.iter().take(MAXIMUM).collect();
     let total = shown.len().div_ceil(PER_PAGE);
     let pages = shown.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let title = page_title("Timetable as it was carried out", page, total);
@@ -68,7 +68,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let place = sheet.take(height);
             sheet.draw(drawn(**block, bars, &names, place));
         }
-        let more = match blocks.len().saturating_sub(MOST) {
+        let more = match blocks.len().saturating_sub(MAXIMUM) {
             0 => String::new(),
             more => format!(" {more} more blocks are not drawn."),
         };

@@ -1,7 +1,7 @@
 //! Cuts that keep what distinguishes a text from the others that it stands among.
 
 /// The most runs of shared words that are tried in all combinations.
-const MOST_RUNS: usize = 8;
+const MAX_RUNS: usize = 8;
 
 /// The text without some of what all the others have too; `None` where that is not short enough, or nothing
 /// in it distinguishes it.
@@ -53,7 +53,7 @@ fn words(
 ) -> Option<String> {
     let runs = runs(text, others);
     let shared = runs.iter().filter(|run| run.is_shared).count();
-    if shared == runs.len() || !(1..=MOST_RUNS).contains(&shared) {
+    if shared == runs.len() || !(1..=MAX_RUNS).contains(&shared) {
         return None;
     }
     let cuts = (1_u32..1 << shared).map(|left_out| {

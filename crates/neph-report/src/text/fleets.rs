@@ -8,7 +8,7 @@ use neph_analysis::numbers::{count, millis, percent};
 use neph_analysis::{CampaignData, PlotSettings};
 
 /// More pairs are counted.
-const MOST: usize = 24;
+const MAXIMUM: usize = 24;
 /// Names are cut down to this.
 const LONGEST: usize = 40;
 
@@ -21,7 +21,7 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
         return String::new();
     };
     let soon = format!("left in {} s", first.soon.secs_f64());
-    let (shown, rest) = pooled.split_at(pooled.len().min(MOST));
+    let (shown, rest) = pooled.split_at(pooled.len().min(MAXIMUM));
     let longest = shown.iter().map(|one| one.pair.name.width()).max();
     let names = longest.unwrap_or(0).clamp(8, LONGEST);
     let mut out = format!(

@@ -19,7 +19,7 @@ const SIDE: usize = 4;
 /// may contain the step.
 const BEGINS: [i32; 2 * SIDE] = [-9, -7, -5, -3, 1, 3, 5, 7];
 /// Limits of each kind in a window, at least.
-const LEAST: usize = 2;
+const MINIMUM: usize = 2;
 /// Least ratio of a step to the difference between the windows of a side, or between the directions. With 4,
 /// tests with 20 hours of skewed delays detect none.
 const CLEARLY: f64 = 4.0;
@@ -232,7 +232,7 @@ fn looks(
     for (begin, tightest) in BEGINS.into_iter().zip(&mut tightest) {
         let from = moment.saturating_add(i64::from(begin) * (look / 2));
         let limits = between(of, from, from.saturating_add(look));
-        if limits.len() < LEAST {
+        if limits.len() < MINIMUM {
             return None;
         }
         let offsets = limits.iter().map(|limit| offset(limit.offset));

@@ -31,7 +31,7 @@ pub(crate) struct Score {
 }
 
 const TOLERANCE: i64 = MS / 2;
-const LEAST: usize = 4;
+const MINIMUM: usize = 4;
 
 impl Score {
     pub(crate) fn precision(&self) -> f64 {
@@ -173,7 +173,7 @@ fn wanted(world: &World, flow: u32, samples: &[(i64, i64)]) -> Vec<Wanted> {
         let received =
             samples.partition_point(|s| s.0 < until) - samples.partition_point(|s| s.0 < stay.from);
         let path = world.paths[stay.path];
-        if received < LEAST {
+        if received < MINIMUM {
             continue;
         }
         match due.last_mut() {

@@ -45,7 +45,7 @@ impl<R: Row> ColumnsReader<R> {
     }
 
     /// The key-value metadata of the file.
-    pub(crate) fn facts(&self) -> &[KeyValue] {
+    pub(crate) fn properties(&self) -> &[KeyValue] {
         let facts = self.file.metadata().file_metadata().key_value_metadata();
         facts.map_or(&[], Vec::as_slice)
     }

@@ -41,7 +41,7 @@ impl Counts {
     }
 
     /// The metadata of a segment's file.
-    pub(super) fn facts(&self) -> [(&'static str, String); 6] {
+    pub(super) fn properties(&self) -> [(&'static str, String); 6] {
         [
             ("messages", self.messages.to_string()),
             ("replies", self.replies.to_string()),

@@ -23,11 +23,11 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Smallest queueing delay that is reported, in milliseconds: real-time media notice it ...
-const LEAST_MS: f64 = 5.0;
+const MIN_MS: f64 = 5.0;
 /// ... and its smallest multiple of the path's round trip.
-const LEAST_SHARE: f64 = 0.5;
+const MIN_SHARE: f64 = 0.5;
 /// Minimum duration of a stretch in seconds: shorter ones are bursts, not a standing queue ...
-const LEAST_SECONDS: f64 = 0.8;
+const MIN_SECONDS: f64 = 0.8;
 /// ... and its minimum number of messages.
 const MESSAGES: usize = 6;
 /// Values above p95 are ignored: retransmitted replies cannot be recognised.
@@ -98,7 +98,7 @@ impl Stretch {
 }
 
 fn threshold(base: f64) -> f64 {
-    LEAST_MS.max(LEAST_SHARE * base)
+    MIN_MS.max(MIN_SHARE * base)
 }
 
 /// The longest stretch of an experiment in which its messages met a queue.
@@ -137,7 +137,7 @@ fn stretch(run: &Run<'_>) -> Option<Stretch> {
     let stalls = run.stalls.peer.stalls.iter();
     let longest = stalls.map(Stall::length).fold(0.0, f64::max);
     let is_stall = 1e3 * (last.at - first.at) <= AS_A_STALL * longest;
-    let is_long = last.at - first.at >= LEAST_SECONDS && inside.len() >= MESSAGES;
+    let is_long = last.at - first.at >= MIN_SECONDS && inside.len() >= MESSAGES;
     let is_rested = real(rested.len()) >= RESTED * real(all.len());
     (breathes && is_long && is_rested && !is_stall && is_not_ours(run, &found)).then_some(found)
 }

@@ -18,10 +18,10 @@ pub(crate) const RULE: Rule = Rule {
 /// Smallest share of connection setup in a message's time (without server processing) that is reported.
 const SHARE: f64 = 0.2;
 /// Smallest setup time that is reported, in milliseconds: below it, system calls and wake-ups dominate.
-const LEAST_MS: f64 = 0.2;
+const MIN_MS: f64 = 0.2;
 /// Minimum share of messages that open a connection. With fewer, a pool fills or a server closes connections
 /// now and then.
-const MOST: f64 = 0.5;
+const MAXIMUM: f64 = 0.5;
 /// Shortest round trip, in milliseconds, for which handshakes are counted in round trips. Below it, TLS
 /// computation takes longer than the path.
 const COUNTABLE_MS: f64 = 3.0;
@@ -51,7 +51,7 @@ impl Cost {
             .filter(|(_, times)| times.at(Stage::OwnKernel) > 0.0 || times.at(Stage::Compose) > 0.0)
             .collect();
         let share = real(paid.len()) / real(run.replies().count().max(1));
-        if paid.len() < MESSAGES || share <= MOST {
+        if paid.len() < MESSAGES || share <= MAXIMUM {
             return None;
         }
         let middle = |stage: Stage| {
@@ -99,7 +99,7 @@ impl Cost {
             Some(rounds) if rounds >= 0.5 => {
                 format!(" and {rounds:.1} for TLS and other handshakes ({takes})")
             }
-            None if self.handshake >= LEAST_MS => {
+            None if self.handshake >= MIN_MS => {
                 format!(" and {takes} for TLS and other handshakes, including computation")
             }
             _ => String::new(),
@@ -108,7 +108,7 @@ impl Cost {
 
     /// The ratio to the rule's threshold.
     fn ratio(&self) -> f64 {
-        self.paid / LEAST_MS.max(SHARE * (self.service - self.server))
+        self.paid / MIN_MS.max(SHARE * (self.service - self.server))
     }
 }
 

@@ -28,9 +28,9 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Smallest gap between two paths, in milliseconds. Flows of one path may differ by less: their minimum still
 /// contains jitter.
-const LEAST_GAP_MS: f64 = 0.3;
+const MIN_GAP_MS: f64 = 0.3;
 /// Smallest gap as a share of the shorter path; a smaller one is not worth a remedy.
-const LEAST_GAP_SHARE: f64 = 0.08;
+const MIN_GAP_SHARE: f64 = 0.08;
 /// The gap between paths is at least this many times the spread of the flows of one path.
 const TIGHT: f64 = 3.0;
 /// With fewer flows, two classes can arise at random or from one route change.
@@ -231,7 +231,7 @@ fn apart(classes: &[Class]) -> Option<(f64, f64)> {
 }
 
 fn least_gap(base: f64) -> f64 {
-    LEAST_GAP_MS.max(LEAST_GAP_SHARE * base)
+    MIN_GAP_MS.max(MIN_GAP_SHARE * base)
 }
 
 /// How many times the class changes along the order.

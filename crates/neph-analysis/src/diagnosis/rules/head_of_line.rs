@@ -21,9 +21,9 @@ pub(crate) const RULE: Rule = Rule {
 /// Minimum share of messages that wait: fewer come from slow start or a lost segment.
 const SHARE: f64 = 0.3;
 /// Minimum wait in milliseconds ...
-const LEAST_MS: f64 = 1.0;
+const MIN_MS: f64 = 1.0;
 /// ... and as a share of a round trip.
-const LEAST_SHARE: f64 = 0.2;
+const MIN_SHARE: f64 = 0.2;
 /// Minimum share of a scenario's experiments that show it, and two of them if there are several. A single
 /// window may be stuck at random.
 const EXPERIMENTS: f64 = 0.4;
@@ -105,7 +105,7 @@ impl Blocked {
     }
 
     fn ratio(&self) -> f64 {
-        let long = self.middle() / LEAST_MS.max(LEAST_SHARE * self.round_trip);
+        let long = self.middle() / MIN_MS.max(MIN_SHARE * self.round_trip);
         long.min(self.share() / SHARE)
     }
 }

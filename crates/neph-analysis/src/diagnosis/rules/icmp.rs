@@ -15,9 +15,9 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Kernels answer echo and TCP: they differ by less than this many milliseconds ...
-const LEAST_MS: f64 = 0.4;
+const MIN_MS: f64 = 0.4;
 /// ... and by less than this share of the faster one.
-const LEAST_SHARE: f64 = 0.08;
+const MIN_SHARE: f64 = 0.08;
 /// The differences are consistent if those of all experiments lie within this share of their middle.
 const IDENTICAL: f64 = 0.5;
 /// With fewer echoes the minimum is not yet that of the path.
@@ -74,7 +74,7 @@ impl Both {
 
     fn ratio(self) -> f64 {
         let quicker = self.echo.min(self.message);
-        self.beyond.abs() / LEAST_MS.max(LEAST_SHARE * quicker)
+        self.beyond.abs() / MIN_MS.max(MIN_SHARE * quicker)
     }
 }
 

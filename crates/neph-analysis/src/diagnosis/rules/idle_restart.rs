@@ -21,7 +21,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Minimum retransmission timeout of Linux in milliseconds. A connection that is idle for longer than this
 /// plus the round trip resets its window.
-const LEAST_TIMEOUT_MS: f64 = 200.0;
+const MIN_TIMEOUT_MS: f64 = 200.0;
 /// Algorithms that reset the window while idle; BBR does not, because it paces.
 const FORGETFUL: [&str; 2] = ["cubic", "reno"];
 /// After short pauses the wait must be below this share of the wait after an idle period. Otherwise the
@@ -31,7 +31,7 @@ const BRIEFLY: f64 = 0.5;
 const GROWN: f64 = 1.02;
 const SMALL: f64 = 45.0;
 /// A wait of at least this share of a round trip is a round of slow start.
-const LEAST_ROUNDS: f64 = 0.7;
+const MIN_ROUNDS: f64 = 0.7;
 /// Minimum share of the messages after an idle period that show it.
 const SHARE: f64 = 0.5;
 /// Minimum number of messages after an idle period.
@@ -72,7 +72,7 @@ impl Restarts {
         for pair in Sent::all(run).windows(2) {
             let [before, one] = pair else { continue };
             let idle = one.idle_after(before);
-            let has_rested = idle.is_some_and(|idle| idle > LEAST_TIMEOUT_MS + round_trip);
+            let has_rested = idle.is_some_and(|idle| idle > MIN_TIMEOUT_MS + round_trip);
             if has_rested && !one.lost(before) {
                 all.rested += 1;
                 all.found.extend(one.fallen(before, brief));
@@ -91,7 +91,7 @@ impl Restarts {
     }
 
     fn shows(&self) -> bool {
-        real(self.found.len()) >= SHARE * real(self.rested) && self.rounds() >= LEAST_ROUNDS
+        real(self.found.len()) >= SHARE * real(self.rested) && self.rounds() >= MIN_ROUNDS
     }
 }
 
@@ -190,7 +190,7 @@ fn brief(runs: &[&Run<'_>], size: u64) -> Option<f64> {
         for pair in Sent::all(run).windows(2) {
             let [before, one] = pair else { continue };
             let idle = one.idle_after(before);
-            let is_brief = idle.is_some_and(|idle| (0.0..LEAST_TIMEOUT_MS).contains(&idle));
+            let is_brief = idle.is_some_and(|idle| (0.0..MIN_TIMEOUT_MS).contains(&idle));
             if is_brief && !one.lost(before) {
                 waits.push(one.waited);
             }
@@ -229,7 +229,7 @@ fn reported(name: &str, seen: &[(&Run<'_>, Restarts)]) -> Option<Found> {
         noun: "experiment",
         shown: shown.len(),
         of: seen.len(),
-        ratio: worst.rounds() / LEAST_ROUNDS,
+        ratio: worst.rounds() / MIN_ROUNDS,
     };
     let scenario = run.scenario;
     let (before, at) = (worst.middle(|one| one.before), worst.middle(|one| one.at));
@@ -253,7 +253,7 @@ fn reported(name: &str, seen: &[(&Run<'_>, Restarts)]) -> Option<Found> {
         .with("round trip", worst.round_trip, "ms")
         .with(
             "longest idle period that keeps the window",
-            LEAST_TIMEOUT_MS + worst.round_trip,
+            MIN_TIMEOUT_MS + worst.round_trip,
             "ms",
         );
     for (run, restarts) in shown {

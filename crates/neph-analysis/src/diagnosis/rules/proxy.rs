@@ -13,7 +13,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Minimum RTT behind a proxy in milliseconds: a wake-up on a busy host takes less.
-const LEAST_MS: f64 = 0.15;
+const MIN_MS: f64 = 0.15;
 /// Longest transmission time per byte, both directions together, in milliseconds (1 Mbit/s: 8 ms for a
 /// kilobyte). A message may exceed the handshake by this much; a fast acknowledgement proves a lower value.
 const SLOWEST_BYTE_MS: f64 = 0.008;
@@ -52,7 +52,7 @@ impl Behind {
         Some(Self {
             near,
             far,
-            least: LEAST_MS.max(blunt),
+            least: MIN_MS.max(blunt),
             bytes: bytes_take(run, near),
         })
     }

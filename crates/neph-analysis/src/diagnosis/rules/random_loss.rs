@@ -22,7 +22,7 @@ pub(crate) const RULE: Rule = Rule {
 /// Minimum number of losses: fewer show no pattern.
 const LOSSES: usize = 5;
 /// Minimum share of lost segments: less is usual on long paths.
-const LEAST_SHARE: f64 = 0.0005;
+const MIN_SHARE: f64 = 0.0005;
 /// A queue overflows only when it is full. The messages just before such a loss exceed the path by this many
 /// milliseconds ...
 const QUEUE_MS: f64 = 1.0;
@@ -140,7 +140,7 @@ impl Losses {
     fn is_random(&self) -> bool {
         let by_chance = self.by_chance(self.behind, BY_CHANCE).min(MAJORITY);
         self.judged - self.queued >= LOSSES
-            && self.share() >= LEAST_SHARE
+            && self.share() >= MIN_SHARE
             && real(self.queued) <= CONGESTED.max(by_chance) * real(self.judged)
             && !self.is_managed()
     }

@@ -20,9 +20,9 @@ pub(crate) const RULE: Rule = Rule {
 /// Tens of Mbit/s or less (thesis, section 5.3): above, 100 kB take 16 ms and windows matter more.
 const SLOW_MBIT: f64 = 50.0;
 /// Minimum difference between the largest and the smallest message, in milliseconds ...
-const LEAST_MS: f64 = 1.0;
+const MIN_MS: f64 = 1.0;
 /// ... and as a share of the larger time.
-const LEAST_SHARE: f64 = 0.05;
+const MIN_SHARE: f64 = 0.05;
 /// A size is mentioned if its bytes take at least this share of the path.
 const MATTERS: f64 = 0.1;
 /// Rates from different sizes may differ by this factor and still be consistent, because of jitter and window
@@ -201,7 +201,7 @@ fn line(runs: &[&Run<'_>]) -> Option<Line> {
     let mut found = line(rested.collect())?;
     let foot = bare.map(|bare| {
         let expected = reference.time - (reference.bytes - bare.bytes) * 8.0 / found.rate / 1e3;
-        (expected - bare.time).abs() <= RESOLVED_MS.max(LEAST_SHARE * bare.time)
+        (expected - bare.time).abs() <= RESOLVED_MS.max(MIN_SHARE * bare.time)
     });
     found.is_anchored = foot == Some(true);
     Some(found)
@@ -214,7 +214,7 @@ fn reported(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     let least = line.rates.iter().copied().fold(f64::INFINITY, f64::min);
     let most = line.rates.iter().copied().fold(0.0, f64::max);
     let is_a_line = most <= LINEAR * least;
-    let matters = added >= LEAST_MS.max(LEAST_SHARE * small.time);
+    let matters = added >= MIN_MS.max(MIN_SHARE * small.time);
     if !is_a_line || !matters || line.rate > SLOW_MBIT || line.rate <= 0.0 {
         return None;
     }

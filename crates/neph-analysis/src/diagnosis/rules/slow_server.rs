@@ -22,7 +22,7 @@ pub(crate) const RULE: Rule = Rule {
 const SHARE: f64 = 0.3;
 /// Smallest server processing time that is reported. An immediate reply takes tens of microseconds, on a busy
 /// host some hundred.
-const LEAST_MS: f64 = 0.5;
+const MIN_MS: f64 = 0.5;
 /// Without the plan's load the server is faster if it takes less than this share.
 const QUICKER: f64 = 0.8;
 /// Minimum number of messages for a median.
@@ -77,7 +77,7 @@ impl Part {
     }
 
     fn ratio(&self) -> f64 {
-        self.time / LEAST_MS.max(SHARE * self.after)
+        self.time / MIN_MS.max(SHARE * self.after)
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
 /// Minimum number of messages.
 const MESSAGES: usize = 6;
 /// Minimum share of messages that are late or not sent: it moves p99.
-const LEAST_SHARE: f64 = 0.01;
+const MIN_SHARE: f64 = 0.01;
 /// From this many stalls on, they are not random.
 const SEVERAL: usize = 3;
 
@@ -49,7 +49,7 @@ fn reported(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
     let share = real(delayed) / real(messages.max(1));
     let lengths: Ordered = stalls.iter().map(|stall| stall.length()).collect();
     let (median, longest) = (lengths.median()?, lengths.greatest()?);
-    if share < LEAST_SHARE {
+    if share < MIN_SHARE {
         return None;
     }
     let who = if site.is_empty() {

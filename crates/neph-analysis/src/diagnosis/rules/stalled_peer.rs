@@ -18,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
 /// Minimum number of messages: fewer have no usual time.
 const MESSAGES: usize = 6;
 /// Minimum share of messages that wait: it moves p99.
-const LEAST_SHARE: f64 = 0.01;
+const MIN_SHARE: f64 = 0.01;
 /// From this many stalls on, they are not random.
 const SEVERAL: usize = 3;
 /// Minimum share of votes that must agree.
@@ -164,7 +164,7 @@ fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>) -> Doing<'a> {
 
 fn reported(sight: &Sight<'_>, place: &Place, seen: &Seen<'_>) -> Option<Found> {
     let run = seen.runs.iter().max_by_key(|run| run.stalls.waited.len())?;
-    if seen.share() < LEAST_SHARE {
+    if seen.share() < MIN_SHARE {
         return None;
     }
     let (lengths, slope) = (seen.lengths(), seen.slope()?);

@@ -25,7 +25,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// A woken thread takes tens of microseconds on an idle host. From 1 ms on, another process had the CPU.
-const LEAST_MS: f64 = 1.0;
+const MIN_MS: f64 = 1.0;
 /// The added latency of a root cause is reported at p95.
 const TAIL: f64 = 0.95;
 /// Nothing is noted if the client host delays fewer messages and no experiment is flagged for it.
@@ -56,7 +56,7 @@ impl<'r> Own<'r> {
             .iter()
             .map(|(_, one)| one.at(Stage::Lateness))
             .collect();
-        let is_late = at(&late, TAIL).is_some_and(|late| late >= LEAST_MS);
+        let is_late = at(&late, TAIL).is_some_and(|late| late >= MIN_MS);
         // The kernel delivers the segments of a reply behind a lost one only after its retransmission. A host
         // that is slow to read is slow to send as well.
         let is_one_segment = run.scenario.response_size.is_one_segment();
@@ -116,7 +116,7 @@ impl<'r> Scenario<'r> {
         let runs: Vec<Own<'r>> = runs.iter().map(|run| Own::of(run)).collect();
         let replies = || runs.iter().flat_map(|run| &run.replies);
         let messages = replies().count();
-        let delayed = replies().filter(|(_, paid)| *paid >= LEAST_MS).count();
+        let delayed = replies().filter(|(_, paid)| *paid >= MIN_MS).count();
         let lost = runs.iter().map(|one| one.run.flow.lost()).sum();
         let with: Vec<f64> = sorted(replies().map(|(whole, _)| *whole));
         let without: Vec<f64> = sorted(replies().map(|(whole, paid)| whole - paid));

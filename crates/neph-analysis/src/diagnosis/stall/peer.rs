@@ -29,7 +29,7 @@ const SEVERAL: usize = 2;
 const CONNECTIONS: usize = 3;
 /// A wait belongs to the network or the kernel from this share of the stall on, else to the application.
 const NONE_OF_IT: f64 = 0.3;
-const MOST_OF_IT: f64 = 0.5;
+const MAX_OF_IT: f64 = 0.5;
 /// A kernel delays acknowledgements for up to 40 ms: shorter waits prove nothing.
 const DELAYED_ACK_MS: f64 = 100.0;
 
@@ -283,7 +283,7 @@ fn side(flow: &FlowData, one: &Exchange) -> Side {
     };
     let of_it = |part: f64| match part / service {
         share if share <= NONE_OF_IT => Side::Program,
-        share if share >= MOST_OF_IT => Side::Host,
+        share if share >= MAX_OF_IT => Side::Host,
         _ => Side::Unknown,
     };
     // Other stages may be merged with it, but not the peer's kernel with the application.
@@ -301,7 +301,7 @@ fn side(flow: &FlowData, one: &Exchange) -> Side {
     }
     let times = Times::of(flow, one);
     let peer = times.sum(&[Stage::PeerKernel, Stage::PeerApp, Stage::Handshake]);
-    if peer >= MOST_OF_IT * service {
+    if peer >= MAX_OF_IT * service {
         Side::Program
     } else {
         Side::Unknown

@@ -21,7 +21,7 @@ const LEFT: f64 = 54.0;
 const HEIGHT: f64 = 190.0;
 const PER_PAGE: usize = 3;
 /// The most flows that are drawn.
-const MOST: usize = 12;
+const MAXIMUM: usize = 12;
 /// A path change: where it is seen, and what speaks for it.
 const CHANGE: Stroke = Stroke::solid(Colour::INK, 0.9).dashed(3.0, 2.5);
 
@@ -35,9 +35,9 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     } else {
         flows.truncate(PER_PAGE);
     }
-    if flows.len() > MOST {
+    if flows.len() > MAXIMUM {
         flows.sort_by_key(|flow| std::cmp::Reverse(flow.changes.len()));
-        flows.truncate(MOST);
+        flows.truncate(MAXIMUM);
     }
     let left_out = all - flows.len();
     let total = flows.len().div_ceil(PER_PAGE);

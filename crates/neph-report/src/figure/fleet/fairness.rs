@@ -27,7 +27,7 @@ const LEFT: f64 = 50.0;
 const GAP: f64 = 58.0;
 const PER_PAGE: usize = 6;
 /// The most pairs that are drawn.
-const MOST: usize = 18;
+const MAXIMUM: usize = 18;
 /// A bin narrower than this is a point of a line, no step of its own.
 const STEP: f64 = 3.0;
 /// Above a panel, where any flow is lost.
@@ -43,7 +43,7 @@ fn reported(bins: &[Fairness]) -> Vec<FlowQuantile> {
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut found = pairs(data, settings);
     found.retain(|pair| pair.fairness().iter().any(|bin| bin.flows > 1));
-    let shown = StandingOut::of(found, (PER_PAGE, MOST));
+    let shown = StandingOut::of(found, (PER_PAGE, MAXIMUM));
     let found = &shown.pairs;
     let total = found.len().div_ceil(PER_PAGE);
     let labels = labels(found);

@@ -18,16 +18,16 @@ const ROW: f64 = 19.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 56.0;
 /// Classes of a pair that are drawn; the rarest are left out and counted.
-const MOST: usize = 12;
+const MAXIMUM: usize = 12;
 const PER_PAGE: usize = 12;
 /// The most pairs that are drawn.
-const MOST_PAIRS: usize = 24;
+const MAX_PAIRS: usize = 24;
 
 /// Pages of panels, one for each pair of which any flow moved.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut found = pairs(data, settings);
     found.retain(|pair| rows(pair).len() > 1);
-    let shown = StandingOut::of(found, (PER_PAGE, MOST_PAIRS));
+    let shown = StandingOut::of(found, (PER_PAGE, MAX_PAIRS));
     let found = &shown.pairs;
     let shared = found.iter().map(longest).fold(0.0, f64::max);
     let total = found.len().div_ceil(PER_PAGE);
@@ -78,7 +78,7 @@ fn rows<'a>(pair: &Pair<'a>) -> Vec<&'a Moved> {
         })
         .collect();
     found.sort_by(|a, b| b.share.total_cmp(&a.share));
-    found.truncate(MOST);
+    found.truncate(MAXIMUM);
     found.sort_by_key(|one| one.class);
     found
 }

@@ -20,7 +20,7 @@ use neph_analysis::{CampaignData, Equalization, PlotSettings};
 /// Panels of a page.
 const PER_PAGE: usize = 16;
 /// The most pairs that are drawn.
-const MOST: usize = 48;
+const MAXIMUM: usize = 48;
 const LEFT: f64 = 44.0;
 /// The height of a panel's title, and of its numbers if these have a line of their own.
 const TITLE: f64 = 20.0;
@@ -44,7 +44,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut found = pairs(data, settings);
     let subject = counted(data, &found);
     found.retain(|pair| panel(pair).is_some());
-    let shown = StandingOut::of(found, (PER_PAGE, MOST));
+    let shown = StandingOut::of(found, (PER_PAGE, MAXIMUM));
     let found = &shown.pairs;
     let panels: Vec<Panel<'_>> = found.iter().filter_map(panel).collect();
     if panels.len() < 2 {

@@ -27,13 +27,13 @@ const SHARES: f64 = 54.0;
 /// Path changes over time, below these.
 const STRIP: f64 = 42.0;
 /// The most pages, and so pairs.
-const MOST: usize = 16;
+const MAXIMUM: usize = 16;
 
 /// A page for each pair in which something happens; of many, for those that stand out most.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut found = pairs(data, settings);
     found.retain(|pair| pair.spectrum().is_some());
-    let shown = StandingOut::of(found, (1, MOST));
+    let shown = StandingOut::of(found, (1, MAXIMUM));
     let total = shown.pairs.len();
     let drawn = shown.pairs.iter().enumerate().filter_map(|(page, pair)| {
         let spectrum = pair.spectrum()?;

@@ -20,7 +20,7 @@ const RIGHT: f64 = 222.0;
 /// A name and what it rests on.
 const ENTRY: f64 = 29.0;
 /// The start of a logarithmic axis in milliseconds: the resolution of the clocks of captures.
-const LEAST: f64 = 1e-4;
+const MINIMUM: f64 = 1e-4;
 
 pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     let panels: Vec<Panel<'_>> = HopsWay::BOTH
@@ -53,7 +53,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
 
 /// Of delays at or below nothing a logarithmic axis knows nothing: they count as its low end.
 fn scale(spreads: &[Spread]) -> Option<Scale> {
-    let raised: Vec<Spread> = spreads.iter().map(|one| raised(*one, LEAST)).collect();
+    let raised: Vec<Spread> = spreads.iter().map(|one| raised(*one, MINIMUM)).collect();
     match choose(&raised, Limits::default())? {
         log if log.spacing == Spacing::Logarithmic => Some(log),
         _ => choose(spreads, Limits::default()),

@@ -5,7 +5,7 @@ use neph_stats::{Level, Sorted, median};
 use super::{HopsDelay, HopsDrawing, HopsPacket, HopsWay, is_unsure, millis};
 
 /// No time is shown shorter, in nanoseconds: a packet alone has none.
-const LEAST: i64 = 1_000_000;
+const MINIMUM: i64 = 1_000_000;
 /// Narrower steps would not be seen.
 const STEPS: usize = 170;
 
@@ -27,7 +27,7 @@ impl Clock {
         let most = most.into_iter().max().unwrap_or(0);
         Some(Self {
             from,
-            long: until.saturating_sub(from).max(LEAST),
+            long: until.saturating_sub(from).max(MINIMUM),
             steps: (most / 4).clamp(most.clamp(1, 10), STEPS),
         })
     }

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay};
 
 /// Rows in all.
-const MOST: usize = 100;
+const MAXIMUM: usize = 100;
 /// Rows of lost packets: there may be so many of them that nothing else would be seen.
 const LOST: usize = 20;
 
@@ -101,8 +101,8 @@ impl Rows {
             .filter(|index| packets[*index].lost().is_some())
             .collect();
         let arrived = packets.iter().filter(|one| one.whole().is_some()).count();
-        let kept = lost.len().min(LOST.max(MOST.saturating_sub(arrived)));
-        let mut shown = slowest(packets, MOST - kept);
+        let kept = lost.len().min(LOST.max(MAXIMUM.saturating_sub(arrived)));
+        let mut shown = slowest(packets, MAXIMUM - kept);
         let mut ended: Vec<Row> = (0..kept)
             .map(|nth| &packets[lost[nth * lost.len() / kept]])
             .filter_map(|packet| Some(Row::of(packet, End::Lost(packet.lost()?))))

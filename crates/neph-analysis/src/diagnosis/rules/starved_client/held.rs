@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use neph_model::{Seq, Span, Stage, StageSet};
 
-use super::LEAST_MS;
+use super::MIN_MS;
 use crate::data::{Exchange, FlowData};
 use crate::diagnosis::Ordered;
 
@@ -56,7 +56,7 @@ impl Program {
     fn of(flow: &FlowData, replies: &[Reply]) -> Self {
         let begun = flow.exchanges.iter();
         let begun = begun.filter_map(|one| Some((millis(one.intended), millis(one.begun?))));
-        let (late, in_time): (Vec<_>, Vec<_>) = begun.partition(|(due, at)| at - due >= LEAST_MS);
+        let (late, in_time): (Vec<_>, Vec<_>) = begun.partition(|(due, at)| at - due >= MIN_MS);
         let reads = replies.iter().map(|one| one.read);
         let mut acts: Vec<f64> = in_time.into_iter().map(|(_, at)| at).chain(reads).collect();
         let mut missed: Vec<f64> = late.into_iter().map(|(due, _)| due).collect();
@@ -68,8 +68,8 @@ impl Program {
     /// Whether it ran between the two moments, at some distance from both. It may send just before a reply
     /// arrives, or just after it woke.
     fn ran(&self, from: f64, to: f64) -> bool {
-        let first = self.acts.partition_point(|at| *at < from + LEAST_MS);
-        self.acts.get(first).is_some_and(|at| *at <= to - LEAST_MS)
+        let first = self.acts.partition_point(|at| *at < from + MIN_MS);
+        self.acts.get(first).is_some_and(|at| *at <= to - MIN_MS)
     }
 
     fn missed(&self, from: f64, to: f64) -> bool {
@@ -106,7 +106,7 @@ pub(crate) fn held(flow: &FlowData) -> BTreeSet<Seq> {
             since = one.begun + usual;
         }
         before = Some(one);
-        let Some(arrived) = one.arrived.filter(|at| one.read - at >= LEAST_MS) else {
+        let Some(arrived) = one.arrived.filter(|at| one.read - at >= MIN_MS) else {
             continue;
         };
         let is_behind = together.is_some_and(|before| {

@@ -1,11 +1,11 @@
 //! How far the client host moved a reported quantile, and whether that is a root cause.
 
-use super::LEAST_MS;
+use super::MIN_MS;
 use crate::numbers::{millis, percent};
 
-/// A shift of a quantile by less than [`LEAST_MS`], or by less than this share, is not attributed to the
+/// A shift of a quantile by less than [`MIN_MS`], or by less than this share, is not attributed to the
 /// client host.
-const LEAST_SHARE: f64 = 0.05;
+const MIN_SHARE: f64 = 0.05;
 /// Minimum ratio of delayed messages to messages beyond the quantile. Below it, the shift may be random: with
 /// losses, the last percent of the replies is soon a handful ...
 const ROBUST: f64 = 2.0;
@@ -31,7 +31,7 @@ impl Moved {
 
     /// The smallest shift that counts, in milliseconds.
     fn least(self) -> f64 {
-        LEAST_MS.max(LEAST_SHARE * self.without)
+        MIN_MS.max(MIN_SHARE * self.without)
     }
 
     /// The shift as a ratio to the smallest one that counts.

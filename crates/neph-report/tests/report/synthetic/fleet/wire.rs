@@ -1,6 +1,6 @@
 //! The messages of a world's flows, as a prober tells them.
 
-use neph_model::{AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, ReadBy, Span};
+use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, PeerReport, ReadBy, Span};
 use neph_stats::Random;
 
 use super::{World, exponential, seconds};
@@ -23,7 +23,7 @@ pub(crate) fn messages(world: &World) -> Vec<FleetMessage> {
             let reply = FleetReply {
                 round_trip: base + jitter,
                 read_by: ReadBy::Kernel,
-                peer_report: Some(AtPeer {
+                peer_report: Some(PeerReport {
                     rx: Instant::from_nanos(sent.nanos() + base.nanos() / 2),
                     residence: Span::from_nanos(0),
                     count: None,
