@@ -39,7 +39,7 @@ fn a_fleet_and_a_single_flow_that_nobody_answers_are_given_up_long_before_their_
         alone.scenario.parameters.remove(name);
     }
     for order in [fleet, alone] {
-        given_up(order, "nobody answers");
+        given_up(order, "no answer");
     }
 }
 

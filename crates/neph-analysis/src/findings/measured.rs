@@ -82,6 +82,12 @@ impl Count {
     }
 }
 
+/// The number of blocks, and what a block is.
+fn passes(blocks: usize) -> String {
+    let what = if blocks == 1 { "one pass" } else { "passes" };
+    format!("{} ({what} over all scenarios)", plural(blocks, "block"))
+}
+
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let shown = data.measured(settings);
     let scenarios: Vec<&Scenario> = shown.iter().map(|i| &data.scenarios[*i]).collect();
@@ -100,9 +106,9 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         format!("Nothing was measured.{}", missing(data, settings, 0))
     } else {
         format!(
-            "{}, measured in {} (passes over all scenarios): {}, {}, {} of them answered{}.{}",
+            "{}, measured in {}: {}, {}, {} of them answered{}.{}",
             matrix(&scenarios),
-            plural(count.blocks.len(), "block"),
+            passes(count.blocks.len()),
             plural(count.experiments, "experiment"),
             plural(count.messages, "message"),
             crate::numbers::count(count.replies),

@@ -32,8 +32,8 @@ fn queued() -> CampaignData {
 #[test]
 fn a_home_uplink_that_is_too_narrow_is_named() {
     let found = reported(&queued());
-    let words = "'home · every 100 ms · 100 KiB' needs 8.19 Mbit/s of the 2.82 Mbit/s that the \
-                 throughput checks found (290 %). Its messages wait for each other";
+    let words = "'home · every 100 ms · 100 KiB' needs 290 % of its link: 8.19 Mbit/s of the \
+                 2.82 Mbit/s that the throughput checks found. Its messages wait for each other";
     assert!(found[0].text.starts_with(words), "{found:?}");
 }
 

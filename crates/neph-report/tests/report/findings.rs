@@ -126,7 +126,7 @@ fn slow_start_after_idling_is_blamed_only_where_the_windows_show_it() {
     }
     let text = of_interval(&data);
     assert!(
-        text.contains("and 100 kB need several round trips"),
+        text.contains("so 100 kB need several round trips"),
         "{text}"
     );
 }
@@ -241,11 +241,10 @@ fn a_servers_work_is_not_blamed_on_the_network() {
             .iter()
             .all(|f| f.topic != "transmission" && f.topic != "beyond_ping")
     );
-    assert!(
-        reported
-            .iter()
-            .any(|f| f.text.contains("is peer application in 'foreign"))
-    );
+    assert!(reported.iter().any(|f| {
+        f.text
+            .contains("is the stage 'peer application' in 'foreign")
+    }));
 }
 
 #[test]

@@ -280,7 +280,7 @@ fn what_queues_hid_is_left_out_of_the_rates_and_told() {
         (hidden.learning, hidden.time, hidden.changes) = reported;
     });
     let mut all = findings(&data, &PlotSettings::default()).into_iter();
-    assert!(all.any(|one| one.text.contains("hour without 40 of them")));
+    assert!(all.any(|one| one.text.contains("hour (without 40 that were detected")));
     let found = reported(&data);
     // 16 to 18 changes less 4, in half an hour, against 10 to 12 in an hour.
     let shift = found.evidence["changes_per_flow_hour_shift"];

@@ -59,7 +59,7 @@ fn equivalence_is_said_of_intervals_within_the_margin_only() {
     assert!(printed[0].evidence["reach_ms"] <= 0.2, "{:?}", printed[0]);
     // Too few blocks allow no interval, however alike the endpoints are.
     let few = about(&identical(5), &within(1), "no_equivalence");
-    assert!(few[0].text.contains("7 are needed"), "{}", few[0].text);
+    assert!(few[0].text.contains("needs 7 blocks"), "{}", few[0].text);
     // Without a margin nothing is said of it.
     let unasked = about(&identical(8), &PlotSettings::default(), "equivalence");
     assert!(unasked.is_empty());
@@ -173,7 +173,7 @@ fn a_nearer_endpoint_that_is_slower_is_told_with_the_way_that_would_explain_it()
     let reported = &printed[0].text;
     assert!(
         reported
-            .starts_with("continent is nearer than metro (3.5 km against 220 km), but it is 36.0"),
+            .starts_with("continent is nearer than metro (3.5 km, metro: 220 km), but it is 36.0"),
         "{reported}"
     );
     // 40 ms there and back.
