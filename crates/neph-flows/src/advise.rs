@@ -179,7 +179,7 @@ fn may_name(
 fn loses(loss: &LowLoss) -> String {
     let percent = |share: f64| share * 100.0;
     format!(
-        "the low path loses more than the others: {:.1} % of its messages (95 % confidence interval {:.1} to {:.1}) the others {:.1} %; compare the cost of loss with the gain in latency",
+        "the low path loses {:.1} % of its messages (95 % confidence interval {:.1} to {:.1}), the others {:.1} %; compare the cost of loss with the gain in latency",
         percent(loss.low.share),
         percent(loss.low.low),
         percent(loss.low.high),
@@ -200,7 +200,7 @@ fn too_short(chance: f64) -> String {
 
 fn does_not_hold(horizon: &Horizon) -> String {
     format!(
-        "ports do not keep their path. {} after the advice, a port was still on the low path in {:.0} % of checks (95 % confidence interval {:.0} to {:.0}, as of {} independent checks), and a random port in {:.0} %. Open several connections, keep the fastest, and check often",
+        "ports do not keep their path. {} after the advice, a port was still on the low path in {:.0} % of checks (95 % confidence interval {:.0} to {:.0} from {} independent checks). A random port was on it in {:.0} %. Open several connections, keep the fastest, and check often",
         horizon.after.exact(),
         horizon.on_low.share * 100.0,
         horizon.on_low.low * 100.0,

@@ -151,7 +151,7 @@ impl Bins {
             self.thin();
         }
         if self.open.len() < self.at_a_time as usize {
-            // Its room is used again: bins are alike.
+            // Its memory is used again: all bins have the same size.
             medians.came.clear();
             medians.lost = 0;
             self.open.push_back(medians);

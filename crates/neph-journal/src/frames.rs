@@ -133,7 +133,7 @@ pub(crate) fn file_of(header: &[u8], payloads: &[&[u8]]) -> (Vec<u8>, Vec<u64>) 
     for payload in payloads {
         begins.push(bytes.len() as u64);
         chain = frame(chain, &mut bytes, |out| out.extend_from_slice(payload))
-            .expect("whoever asks for it gives short payloads");
+            .expect("callers give short payloads");
     }
     (bytes, begins)
 }

@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// Offer only this TLS version [default: 1.2 and 1.3]
     #[arg(long, value_enum)]
     pub(crate) tls_version: Option<TlsChoice>,
-    /// HMAC key for authenticated STAMP (RFC 8762), read from file:PATH (mode 0600) or env:NAME; neph
+    /// HMAC key for authenticated STAMP (RFC 8762), read from a file (mode 0600) or a variable; neph
     /// then refuses unauthenticated packets
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret_source)]
     pub(crate) stamp_key: Option<SecretSource>,

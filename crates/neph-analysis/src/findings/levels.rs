@@ -192,7 +192,7 @@ impl Level {
         let how = if let [only] = decided.as_slice() {
             format!("{} at the median", only.in_words(name, baseline))
         } else {
-            over_combinations(name, baseline, &decided, [least, most])
+            over_combinations(name, baseline, &decided, pairs)
         };
         let text = format!("{how}; {}.{}", sureness(&decided), why_infinite(&decided));
         let share = |compared: &Comparison| compared.shift / compared.baseline;
@@ -217,11 +217,11 @@ fn over_combinations(
     name: &str,
     baseline: &str,
     decided: &[Decided],
-    [least, most]: [&(String, Comparison); 2],
+    pairs: &[(String, Comparison)],
 ) -> String {
     let of = |verdict: Verdict| count(decided, verdict);
     let all = plural(decided.len(), "combination");
-    let range = range(least, most);
+    let range = range(pairs);
     let mut parts: Vec<String> = [
         (of(Verdict::Worse), format!("slower than {baseline}")),
         (of(Verdict::Better), format!("faster than {baseline}")),
@@ -242,17 +242,32 @@ fn over_combinations(
     format!("{name} is {parts}: at the median it took {range}")
 }
 
-/// The smallest and the largest shift, each with the combination in which it was found.
-fn range(least: &(String, Comparison), most: &(String, Comparison)) -> String {
-    let size = |one: &(String, Comparison)| reported(one.1.shift.abs());
-    let (low, high) = (size(least), size(most));
+/// The smallest and the largest shift of pairs in ascending order, each with its combination.
+fn range(pairs: &[(String, Comparison)]) -> String {
+    let (Some(least), Some(most)) = (pairs.first(), pairs.last()) else {
+        return String::new();
+    };
+    let (low, high) = (least.1.shift, most.1.shift);
     let (at_low, at_high) = (&least.0, &most.0);
-    if least.1.shift >= 0.0 {
-        format!("{low} ({at_low}) to {high} ({at_high}) more")
-    } else if most.1.shift <= 0.0 {
-        format!("{high} ({at_high}) to {low} ({at_low}) less")
+    let size = |shift: f64| reported(shift.abs());
+    if low >= 0.0 {
+        format!(
+            "{} ({at_low}) to {} ({at_high}) more",
+            size(low),
+            size(high)
+        )
+    } else if high <= 0.0 {
+        format!(
+            "{} ({at_high}) to {} ({at_low}) less",
+            size(high),
+            size(low)
+        )
     } else {
-        format!("{low} less ({at_low}) to {high} more ({at_high})")
+        format!(
+            "{} less ({at_low}) to {} more ({at_high})",
+            size(low),
+            size(high)
+        )
     }
 }
 

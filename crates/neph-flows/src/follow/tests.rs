@@ -53,7 +53,7 @@ fn at(seconds: i64) -> Instant<Own> {
     Instant::from_nanos(seconds * SECOND)
 }
 
-/// NoObserver traces but the test.
+/// Only the test traces.
 fn begun() -> Follow {
     let mut follow = Follow::new(&fleet());
     follow.begin(&[9]);

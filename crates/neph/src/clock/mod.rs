@@ -74,7 +74,7 @@ pub(crate) struct Args {
     format: Format,
     #[command(flatten)]
     ip: IpChoice,
-    /// HMAC key for authenticated STAMP (RFC 8762), read from file:PATH (mode 0600) or env:NAME
+    /// HMAC key for authenticated STAMP (RFC 8762), read from a file (mode 0600) or an environment variable
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     stamp_key: Option<Secret>,
     #[command(flatten)]

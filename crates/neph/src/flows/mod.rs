@@ -63,7 +63,7 @@ pub(crate) struct Args {
     /// Count a message as lost after this time without a reply
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "2s")]
     pub(crate) timeout: Span,
-    /// Refuse to start with more messages per second than this [default: 60000; syn://: 1000, and 200
+    /// Refuse to start with more messages per second than this [default: 60000; SYN: 1000, and 200
     /// per target]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_cap: Option<u32>,
@@ -97,7 +97,7 @@ pub(crate) struct Args {
     pub(crate) save: Option<String>,
     #[command(flatten)]
     pub(crate) workspace: Workspace,
-    /// HMAC key for authenticated STAMP (RFC 8762), read from file:PATH (mode 0600) or env:NAME
+    /// HMAC key for authenticated STAMP (RFC 8762), read from a file (mode 0600) or an environment variable
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,
     /// Run with normal scheduling priority, even if neph may use real-time priority

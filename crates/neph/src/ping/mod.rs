@@ -118,7 +118,7 @@ pub(crate) struct Args {
     /// TCP congestion control for what this host sends: cubic, bbr, reno ... [default: that of the system]
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
-    /// HMAC key for authenticated STAMP (RFC 8762), read from file:PATH (mode 0600) or env:NAME
+    /// HMAC key for authenticated STAMP (RFC 8762), read from a file (mode 0600) or an environment variable
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,
     /// Do not send ICMP echo requests to the target's host in addition to the messages

@@ -358,12 +358,12 @@ fn each_of(flows: usize, strayed: usize) -> String {
 
 /// High if ports recurred in every class, lower if the classes only alternate.
 fn confidence(paths: &[&Aligned<'_>], classes: &[Class]) -> Confidence {
-    let anew = classes.iter().filter(|one| one.has_reused_ports()).count();
+    let reused = classes.iter().filter(|one| one.has_reused_ports()).count();
     let turns = switches(&order(paths, classes));
     let unnamed: usize = classes.iter().map(|one| one.unnamed).sum();
     let ports = match unnamed {
         0 => format!(
-            "{anew} of {} classes have ports that were reused and kept their path",
+            "{reused} of {} classes have ports that were reused and kept their path",
             classes.len()
         ),
         _ => "imported files contain no source port".to_owned(),
@@ -372,7 +372,7 @@ fn confidence(paths: &[&Aligned<'_>], classes: &[Class]) -> Confidence {
         "{ports}; {} changed class {turns} times",
         plural(paths.len(), "flow"),
     );
-    let level = if anew == classes.len() {
+    let level = if reused == classes.len() {
         Level::Sure
     } else if turns >= MANY_SWITCHES {
         Level::Likely

@@ -264,7 +264,7 @@ fn reported(name: &str, Lossy { all, seen }: &Lossy<'_>, whose: Doing<'_>) -> Op
     let datagrams = seen
         .iter()
         .any(|(run, _)| run.flow.flow.probe.properties().transport == Transport::Udp);
-    let (what, anew) = if datagrams {
+    let (what, ending) = if datagrams {
         ("datagram", "lost")
     } else {
         ("segment", "retransmitted")
@@ -275,7 +275,7 @@ fn reported(name: &str, Lossy { all, seen }: &Lossy<'_>, whose: Doing<'_>) -> Op
         String::new()
     };
     let cause = format!(
-        "{name}: {}: {} of {} {anew} ({}), {} of {} times with an empty queue just before{paid}.",
+        "{name}: {}: {} of {} {ending} ({}), {} of {} times with an empty queue just before{paid}.",
         mechanism(whose),
         all.lost,
         plural(all.segments, what),

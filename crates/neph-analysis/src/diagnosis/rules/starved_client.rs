@@ -329,7 +329,7 @@ fn noted(who: &str, all: &[Scenario<'_>]) -> Option<Found> {
     let (scenario, most) = moved.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
     let share = real(delayed) / real(messages.max(1));
     let text = format!(
-        "{who} delayed {delayed} of {} ({}) by 1 ms or more. Largest effect: {} ({}). {}",
+        "{who} delayed {delayed} of {} ({}) by 1 ms or more. Largest effect of all its delays: {} ({}). {}",
         plural(messages, "message"),
         percent(share),
         most.in_words(),
