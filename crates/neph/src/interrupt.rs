@@ -23,7 +23,7 @@ pub(crate) struct SecondInterruptMessage(Arc<Mutex<Option<String>>>);
 
 impl SecondInterruptMessage {
     /// Sets the message, or removes it.
-    pub(crate) fn are(&self, text: Option<String>) {
+    pub(crate) fn set(&self, text: Option<String>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 

@@ -373,7 +373,10 @@ pub(crate) fn certainty(decided: &[Certainty]) -> String {
         all => format!(" for {all} comparisons in one report"),
     };
     if blocks < needed {
-        return format!("no verdict from {counted}: {needed} are needed{among}");
+        let verb = if blocks == 1 { "is" } else { "are" };
+        return format!(
+            "no verdict yet: {needed} blocks are needed{among}, and there {verb} {blocks}"
+        );
     }
     let is_sure = |one: &&Certainty| one.judgement.verdict != Verdict::Inconclusive;
     let corrected = match family {

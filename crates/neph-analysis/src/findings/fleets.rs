@@ -116,7 +116,7 @@ fn classes(pair: &Pooled<'_>) -> String {
         several => format!(" (median over {})", plural(several, "block")),
     };
     format!(
-        " in {number} latency classes from {} to {}: the slowest path takes {} longer than the fastest{over}",
+        " in {number} latency classes (flows with the same base latency) from {} to {}: the slowest path takes {} longer than the fastest{over}",
         millis(lowest.millis_f64()),
         millis(highest.millis_f64()),
         percent(inflation)
@@ -148,7 +148,10 @@ fn ports(pair: &Pooled<'_>) -> String {
         _ => "at the end of the last block",
     };
     let named: Vec<String> = pair.ports.iter().map(u16::to_string).collect();
-    format!(" Source ports advised {when}: {}.", named.join(", "))
+    format!(
+        " Source ports with the lowest latency {when}: {}.",
+        named.join(", ")
+    )
 }
 
 fn evidence(finding: Finding, pair: &Pooled<'_>) -> Finding {

@@ -40,7 +40,7 @@ impl Warning {
                 "remove the reason (printed by neph show), or switch echo off in the plan: [companion] enabled = false"
             }
             Self::DroppedHere { .. } => {
-                "use fewer flows or a longer interval; without root raise net.core.rmem_default and net.core.rmem_max. Part of the loss is local"
+                "use fewer flows or a longer interval; if neph does not run as root, let an administrator raise net.core.rmem_default and net.core.rmem_max. Part of the loss is local"
             }
             _ => self.advice_on_others(),
         }
@@ -65,7 +65,7 @@ impl Warning {
                 "remove the reason, or read the result as the cost of neighbours on one kernel, not of a guest's kernel"
             }
             Self::LoadTargetMissed { .. } => {
-                "give the site of the load more CPU, check that neph reflect answers at the target of its traffic, or lower the target. The result belongs to the load that was achieved"
+                "give the site of the load more CPU, check that neph reflect answers at the target of its traffic, or lower the target. The result is valid for the load that was achieved, not for the target"
             }
             Self::LinkLate { .. } => {
                 "reduce the packet rate through the emulated link, or free a CPU core: the emulated delay was exceeded"

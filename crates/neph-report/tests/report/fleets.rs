@@ -265,7 +265,7 @@ fn a_pair_in_two_blocks_is_one_pair() {
         reported[0].contains("median over 2 blocks")
             && reported[0].contains("8 path changes in total")
     );
-    let advised = "Source ports advised at the end of the last block: 10006, ";
+    let advised = "Source ports with the lowest latency at the end of the last block: 10006, ";
     assert!(reported[0].contains(advised), "{reported:?}");
 }
 

@@ -3,6 +3,7 @@
 mod acknowledge;
 mod alarming;
 mod check;
+mod cut_off;
 mod ground;
 mod locked;
 mod outside;

@@ -1,5 +1,6 @@
 //! `neph run` and `neph resume`: carry out a plan, and continue after an interruption.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
@@ -8,17 +9,19 @@ use neph_campaign::{
     Build, Clock as _, Observer, Participants, Plan, RunError, Standing, expand, together,
 };
 use neph_documents::plan::notes;
-use neph_model::{BlockOrder, Campaign, CampaignId, CampaignStatus, Fingerprint, Pins};
+use neph_model::{BlockOrder, Campaign, CampaignStatus, Fingerprint, Pins};
 use neph_store::Store;
 
 use super::acknowledge::Acknowledging;
 use super::alarming::{self, Alarming};
+use super::cut_off::cut_off;
 use super::ground::{Control, check_rights, executor};
 use super::real_clock::RealClock;
 use super::watch::Watch;
 use super::{Read, read, scenes, status, understand_kept, unfinished};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
+use crate::interrupt::SecondInterruptMessage;
 use crate::metrics::run::RunMetrics;
 use crate::metrics::{MetricsArgs, Ready};
 use crate::operator::ControllerArgs;
@@ -121,8 +124,8 @@ impl Settings {
     }
 
     /// The command that continues a campaign.
-    fn resume(&self, id: CampaignId) -> String {
-        format!("neph resume {id}{}", self.controller.words())
+    fn resume(&self, campaign: impl Display) -> String {
+        format!("neph resume {campaign}{}", self.controller.words())
     }
 }
 
@@ -191,13 +194,9 @@ pub(crate) fn carry_out(
     earlier: Option<&Campaign>,
     settings: &Settings,
 ) -> Result<Outcome, Failure> {
-    if settings.webhook.is_some() && !read.plan.has_alarms() {
-        return Err(Failure::usage(
-            "--webhook has nothing to post: the plan has no alarm; add for example \
-             alarm = \"round_trip > 2ms p99 for 30s\"",
-        ));
-    }
-    let stop = interrupt::stop_on_ctrl_c()?;
+    check_webhook(&read.plan, settings)?;
+    let at_second = SecondInterruptMessage::default();
+    let stop = interrupt::stop_on_ctrl_c_saying(&at_second)?;
     check_rights(&read.plan)?;
     let topologies = read.scenes.iter().map(|scene| &scene.topology);
     settings.approval.ask(read.source.name(), topologies)?;
@@ -226,31 +225,48 @@ pub(crate) fn carry_out(
         clock: &RealClock,
         stop: &stop,
     };
+    let resume = settings.resume("last");
+    at_second.set(Some(format!(
+        "neph: ended at once; the results so far are kept: {resume} continues"
+    )));
     let conducted = conduct(read, order, earlier, &mut crew);
+    at_second.set(None);
     // The lab is removed before anything is reported.
     drop(executor);
     let resume = watch.campaign().map(|id| settings.resume(id));
-    let conducted =
-        conducted.map_err(|error| Failure::refused(with_the_way_on(&error, resume.clone())));
-    let ended = conducted.and_then(|(campaign, standing)| {
-        // If the status cannot be read, the report and the next step are still shown.
-        let stood = stand(store.as_ref(), &campaign, settings);
-        let reported = report(read, store.as_ref(), &campaign, settings);
-        let resume = settings.resume(campaign.id);
-        let outcome = if stop.is_set() {
-            output::say(&format!("neph: stopped; {resume} continues"));
-            Outcome::Interrupted
-        } else {
-            outcome(read, store.as_ref(), &campaign)?
-        };
-        if let Outcome::Nothing = outcome {
-            unfinished::report(store.as_ref(), &campaign, standing, &resume)?;
-        }
-        stood.and(reported).map(|()| outcome)
-    });
+    let ended = conducted.map_or_else(
+        |error| cut_off(&error, resume, &stop),
+        |(campaign, standing)| {
+            // If the status cannot be read, the report and the next step are still shown.
+            let stood = stand(store.as_ref(), &campaign, settings);
+            let reported = report(read, store.as_ref(), &campaign, settings);
+            let resume = settings.resume(campaign.id);
+            let outcome = if stop.is_set() {
+                output::say(&format!("neph: stopped; {resume} continues"));
+                Outcome::Interrupted
+            } else {
+                outcome(read, store.as_ref(), &campaign)?
+            };
+            if let Outcome::Nothing = outcome {
+                unfinished::report(store.as_ref(), &campaign, standing, &resume)?;
+            }
+            stood.and(reported).map(|()| outcome)
+        },
+    );
     // Last: a slow webhook must not delay the report.
     watch.finish();
     ended
+}
+
+/// A webhook needs alarms.
+fn check_webhook(plan: &Plan, settings: &Settings) -> Result<(), Failure> {
+    if settings.webhook.is_some() && !plan.has_alarms() {
+        return Err(Failure::usage(
+            "--webhook has nothing to post: the plan has no alarm; add for example \
+             alarm = \"round_trip > 2ms p99 for 30s\"",
+        ));
+    }
+    Ok(())
 }
 
 /// Shows progress, and exports it.
@@ -331,51 +347,5 @@ fn conduct(
     match earlier {
         None => neph_campaign::start(plan, order, topology, &build, crew),
         Some(campaign) => neph_campaign::resume(plan, campaign, &build, crew),
-    }
-}
-
-/// Why a campaign was cut off, and how to continue it.
-fn with_the_way_on(error: &RunError, resume: Option<String>) -> String {
-    match (error, resume) {
-        (RunError::MatrixDiffers { .. }, _) | (_, None) => error.to_string(),
-        (_, Some(resume)) if error.is_disk_full() => {
-            format!("{error}; the results so far are kept: free space, then {resume}")
-        }
-        (_, Some(resume)) => format!("{error}; the results so far are kept: {resume} continues"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io;
-
-    use neph_store::StoreError;
-
-    use super::*;
-
-    fn refused(source: io::Error) -> RunError {
-        RunError::Store {
-            operation: "finish an experiment",
-            source: StoreError::Output {
-                format: "CSV",
-                source,
-            },
-        }
-    }
-
-    #[test]
-    fn a_campaign_that_the_store_cut_off_is_told_with_the_way_on() {
-        let id = CampaignId::new();
-        let full = refused(io::ErrorKind::StorageFull.into());
-        let resume = Some(format!("neph resume {id}"));
-        let reported = with_the_way_on(&full, resume.clone());
-        let way = format!("; the results so far are kept: free space, then neph resume {id}");
-        assert!(reported.ends_with(&way), "{reported}");
-        assert_eq!(with_the_way_on(&full, None), full.to_string());
-        let other = with_the_way_on(&refused(io::ErrorKind::PermissionDenied.into()), resume);
-        assert!(
-            other.ends_with(&format!("neph resume {id} continues")),
-            "{other}"
-        );
     }
 }

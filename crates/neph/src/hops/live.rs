@@ -57,7 +57,7 @@ pub(super) fn run(
         exporting.finish();
     }
     // The captures are deleted, or in their folder.
-    words.are(None);
+    words.set(None);
     outcome
 }
 
@@ -83,7 +83,7 @@ fn run_until(
     });
     let stays = |recorded: &[recording::Recorded]| {
         let repeats = repeats(args, recorded);
-        words.are(Some(format!(
+        words.set(Some(format!(
             "neph hops: ended before any result; the captures stay: {repeats}"
         )));
     };
