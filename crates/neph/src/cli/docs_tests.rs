@@ -19,10 +19,12 @@ fn commands(page: &str) -> Vec<(usize, Vec<String>)> {
         if line.trim_start().starts_with("```") {
             in_code = !in_code;
         }
+        // The text of an option in a help page is indented further, and can begin with the program's name.
+        let is_option_text = line.len() - line.trim_start().len() > 8;
         let line = line.trim();
         let line = line.strip_prefix("$ ").unwrap_or(line);
         let line = line.strip_prefix("sudo ").unwrap_or(line);
-        if in_code && line.starts_with("neph ") && !line.ends_with('\\') {
+        if in_code && !is_option_text && line.starts_with("neph ") && !line.ends_with('\\') {
             let words = words(line);
             // Messages of the program (`neph hops: ...`) and usage lines are no commands.
             if !words[1].ends_with(':')
