@@ -64,6 +64,11 @@ const MAY_SLEEP: &[(&str, usize, &str)] = &[
         "sleeping is what the test is about",
     ),
     (
+        "crates/neph/tests/cli/metrics_live.rs",
+        1,
+        "paces what it sends, so that live points can follow",
+    ),
+    (
         "crates/neph/tests/cli/pings.rs",
         1,
         "a reply must come after the sending flow has noticed ctrl-C, which nothing shows",

@@ -4,7 +4,7 @@ use neph_agent::policy::POLICY_FILE;
 use serde_json::Value;
 use std::fs;
 
-use crate::distant::{Program, is_empty, of_this_host};
+use crate::distant::{Program, is_empty, names, of_this_host};
 use crate::labs::{Kept, privileged};
 use crate::neph::{Ran, SOON, begin, eventually};
 
@@ -359,9 +359,7 @@ fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
 
 #[test]
 fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_leaves_none() {
-    let test =
-        "a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_leaves_none";
-    if !privileged(test) {
+    if !privileged("a_killed_controller_loses_no_capture") {
         return;
     }
     let mut world = World::up('s', "capture", None);
@@ -378,12 +376,15 @@ fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_lea
     Program(child).kill();
     let controller = world.controller.take().expect("it runs");
     let (mut next, world) = (None, &world);
+    let folders = ["near/captures", "far/captures"].map(|one| world.kept.place.path(one));
+    // Those of the killed command.
+    let earlier = folders.each_ref().map(names);
     let reported = std::thread::scope(|scope| {
         let rule = "client - host forward > 5ms p50";
         let hops = scope.spawn(move || world.hops(&["-w", "12s", "--alarm", rule]));
-        let folders = ["near/captures", "far/captures"].map(|one| world.kept.place.path(one));
-        eventually("both capture", SOON, || {
-            folders.iter().all(|one| !is_empty(one))
+        eventually("both capture for this command", SOON, || {
+            let now = folders.each_ref().map(names);
+            !now[0].is_subset(&earlier[0]) && !now[1].is_subset(&earlier[1])
         });
         controller.kill();
         next = Some(world.controller());

@@ -1,6 +1,7 @@
 //! A controller and agents as processes, for tests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -167,6 +168,14 @@ pub(crate) fn has_no_orders(place: &Place) -> bool {
     let of_controllers = fs::read_dir(place.workspace().join("orders"));
     let mut folders = of_controllers.expect("a campaign ran").flatten();
     folders.all(|folder| is_empty(&folder.path()))
+}
+
+/// The names in a folder; none where there is no folder.
+pub(crate) fn names(folder: impl AsRef<Path>) -> BTreeSet<OsString> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries
+        .filter_map(|one| Some(one.ok()?.file_name()))
+        .collect()
 }
 
 /// Whether nothing but a lock is in it.

@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use neph_probe::Reflector;
+use neph_sys::clock;
 use neph_sys::deadline::wait_until;
 use neph_sys::process;
 
@@ -79,6 +80,7 @@ impl Live {
         let going = thread::spawn(move || {
             while !flag.load(Ordering::Relaxed) {
                 sockets.exchange(20);
+                clock::nap(Duration::from_millis(2));
             }
             wire
         });
