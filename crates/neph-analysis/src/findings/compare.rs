@@ -44,7 +44,7 @@ pub(crate) struct Family {
     subjects: Vec<Option<Subject>>,
 }
 
-/// The subject of a comparison: two scenarios by index.
+/// Two scenarios by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Subject {
     candidate: usize,
@@ -373,10 +373,7 @@ pub(crate) fn certainty(decided: &[Certainty]) -> String {
         all => format!(" for {all} comparisons in one report"),
     };
     if blocks < needed {
-        let verb = if blocks == 1 { "is" } else { "are" };
-        return format!(
-            "no verdict yet: {needed} blocks are needed{among}, and there {verb} {blocks}"
-        );
+        return format!("no verdict yet: {needed} blocks are needed{among}, not {blocks}");
     }
     let is_sure = |one: &&Certainty| one.judgement.verdict != Verdict::Inconclusive;
     let corrected = match family {
