@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn a_load_that_nobody_takes_says_so() {
         let to = "127.0.0.1:1".to_owned();
-        let reason = made(LoadSpec::Flow { to, rate: None }).expect_err("nobody is there");
+        let reason = made(LoadSpec::Flow { to, rate: None }).expect_err("no server is there");
         assert!(
             reason.to_string().starts_with("send to 127.0.0.1:1"),
             "{reason}"

@@ -46,7 +46,9 @@ fn slower_is_said_only_of_what_is_significant_and_matters() {
     let printed = sentences(&synthetic::over(&[METRO, CONTINENT], 3));
     assert!(
         printed.contains("continent took 36.0")
-            && printed.contains("more than metro at the median; no verdict yet: 6 blocks are needed, not 3"),
+            && printed.contains(
+                "more than metro at the median; no verdict yet: 6 blocks are needed, not 3"
+            ),
         "{printed}"
     );
 }

@@ -225,7 +225,8 @@ pub(crate) fn carry_out(
         clock: &RealClock,
         stop: &stop,
     };
-    let resume = settings.resume("last");
+    let name = earlier.map_or_else(|| "last".to_owned(), |campaign| campaign.id.to_string());
+    let resume = settings.resume(name);
     at_second.set(Some(format!(
         "neph: ended at once; the results so far are kept: {resume} continues"
     )));

@@ -180,6 +180,5 @@ pub(crate) fn names(folder: impl AsRef<Path>) -> BTreeSet<OsString> {
 
 /// Whether nothing but a lock is in it.
 pub(crate) fn is_empty(folder: &Path) -> bool {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.into_iter().all(|entry| entry.file_name() == "lock")
+    names(folder).iter().all(|name| name == "lock")
 }
