@@ -40,10 +40,14 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
     let mut networks: Vec<String> = Vec::new();
     for scenario in &data.scenarios {
         let network = scenario.parameters.network();
-        networks.extend(network.filter(|own| !networks.contains(own)).cloned());
+        networks.extend(
+            network
+                .filter(|networks_of_row| !networks.contains(networks_of_row))
+                .cloned(),
+        );
     }
-    let named = settings.baseline.as_ref();
-    if let Some(at) = named.and_then(|name| networks.iter().position(|one| one == name)) {
+    let baseline = settings.baseline.as_ref();
+    if let Some(at) = baseline.and_then(|name| networks.iter().position(|one| one == name)) {
         networks[..=at].rotate_right(1);
     }
     let mut rows: Vec<CircuitRow> = Vec::new();
@@ -52,8 +56,8 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
         let (Some(circuit), Some(network)) = (parameters.circuit(), parameters.network()) else {
             continue;
         };
-        let place = networks.iter().position(|one| one == network);
-        let what = what(scenario);
+        let column = networks.iter().position(|one| one == network);
+        let what = parameters_text(scenario);
         for course in data.courses(index, settings) {
             let is_its = |row: &CircuitRow| {
                 row.circuit == *circuit && row.what == what && row.quantity == course.quantity
@@ -67,7 +71,7 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
                 });
                 rows.len() - 1
             });
-            if let Some(cell) = place.and_then(|place| rows[row].cells.get_mut(place)) {
+            if let Some(cell) = column.and_then(|column| rows[row].cells.get_mut(column)) {
                 *cell = Some(course);
             }
         }
@@ -85,19 +89,19 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
 }
 
 /// The measurement of a scenario, without its place: the key of a row.
-pub(crate) fn what(scenario: &Scenario) -> String {
+pub(crate) fn parameters_text(scenario: &Scenario) -> String {
     const PLACES: [ParameterName; 3] = [
         ParameterName::Circuit,
         ParameterName::Network,
         ParameterName::Site,
     ];
-    let places: Vec<String> = PLACES
+    let site_parameters: Vec<String> = PLACES
         .iter()
         .filter_map(|name| scenario.level(*name))
         .collect();
     let seconds = format!("{} s", scenario.messages);
     let is_length = |part: &String| scenario.measure().is_transfer() && *part == seconds;
     let parts = scenario.label_parts().into_iter().skip(1);
-    let parts = parts.filter(|part| !places.contains(part) && !is_length(part));
+    let parts = parts.filter(|part| !site_parameters.contains(part) && !is_length(part));
     parts.collect::<Vec<_>>().join(" · ")
 }

@@ -84,15 +84,20 @@ const STEPS: [i64; 17] = [
     604_800,
 ];
 
-/// Round times of the clock within `seconds` from `start`, at most `most`; midnight shows the date.
+/// Round times of the clock within `seconds` from `start`, at most `max_ticks`; midnight shows the date.
 #[expect(clippy::cast_precision_loss, reason = "seconds of a campaign")]
-pub fn clock_ticks(start: Wall, seconds: f64, offset: UtcOffset, most: usize) -> Vec<ClockTick> {
+pub fn clock_ticks(
+    start: Wall,
+    seconds: f64,
+    offset: UtcOffset,
+    max_ticks: usize,
+) -> Vec<ClockTick> {
     let begin = start.unix_nanos() as f64 / SECOND as f64 + f64::from(offset.seconds());
-    let fits = |step: &&i64| seconds / **step as f64 <= most.max(1) as f64;
+    let fits = |step: &&i64| seconds / **step as f64 <= max_ticks.max(1) as f64;
     let step = STEPS.iter().find(fits).copied().unwrap_or(604_800) as f64;
     let first = (begin / step).ceil();
-    let places = (0..most.max(1) * 2).map(|index| (first + index as f64) * step - begin);
-    let within: Vec<f64> = places.take_while(|at| *at <= seconds).collect();
+    let positions = (0..max_ticks.max(1) * 2).map(|index| (first + index as f64) * step - begin);
+    let within: Vec<f64> = positions.take_while(|at| *at <= seconds).collect();
     #[expect(clippy::cast_possible_truncation, reason = "a moment on a calendar")]
     let wall = |at: f64| start + Span::from_nanos((at * 1e9).round() as i64);
     let format = |at: f64| match at + begin {
@@ -148,8 +153,8 @@ mod tests {
         let [start] = walls(&[0])[..] else { return };
         let labels = |zone: &str, seconds: f64| {
             let ticks = clock_ticks(start, seconds, offset(zone), 6);
-            let reported = ticks.iter().map(|tick| (tick.at, tick.label.clone()));
-            reported.collect::<Vec<_>>()
+            let labels = ticks.iter().map(|tick| (tick.at, tick.label.clone()));
+            labels.collect::<Vec<_>>()
         };
         let day = labels("UTC", 86_400.0);
         assert_eq!(day[0], (6400.0, "Nov 15".to_owned()));

@@ -5,7 +5,7 @@
 
 use neph_capture::clocks::peer_clock::PeerClock;
 use neph_model::{ClockOffset, Instant, Span};
-use neph_stats::{ClockFit, FourStamps};
+use neph_stats::{ClockFit, FourTimestamps};
 
 use crate::data::FlowData;
 
@@ -18,9 +18,9 @@ const STEP_DOUBT: Span = Span::from_micros(2);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directions {
     /// Delays of requests, of the messages that have both delays.
-    pub there: Vec<Span>,
+    pub forward: Vec<Span>,
     /// Delays of their replies.
-    pub back: Vec<Span>,
+    pub reverse: Vec<Span>,
     /// Error bound of any of them; an error of the forward delay has the opposite sign on the reverse path.
     /// Zero if both ends use the same clock.
     pub bound: Span,
@@ -37,7 +37,8 @@ impl Directions {
         stamps.sort_by_key(|stamps| stamps.sent);
         let mut found = Self::default();
         // Local timestamps count from the experiment's start, and the peer's from its boot.
-        let is_ordered = |one: &FourStamps| one.sent <= one.arrived && one.answered <= one.returned;
+        let is_ordered =
+            |one: &FourTimestamps| one.sent <= one.arrived && one.answered <= one.returned;
         if flow.flow.same_clock && stamps.iter().all(is_ordered) {
             for stamps in &stamps {
                 found.add(stamps, ClockOffset::SAME_CLOCK);
@@ -45,11 +46,11 @@ impl Directions {
         } else {
             found.compare(&stamps);
         }
-        (!found.there.is_empty()).then_some(found)
+        (!found.forward.is_empty()).then_some(found)
     }
 
     /// Adds messages whose peer has a clock of its own.
-    fn compare(&mut self, stamps: &[FourStamps]) {
+    fn compare(&mut self, stamps: &[FourTimestamps]) {
         let mut clock = PeerClock::default();
         for one in stamps {
             clock.add(*one);
@@ -70,16 +71,19 @@ impl Directions {
         }
     }
 
-    fn add(&mut self, stamps: &FourStamps, offset: ClockOffset) {
-        if self.there.is_empty() {
+    fn add(&mut self, stamps: &FourTimestamps, offset: ClockOffset) {
+        if self.forward.is_empty() {
             self.offset = offset.value();
         }
-        let own = |at| Instant::from_nanos(at);
-        let there = offset.there(own(stamps.sent), Instant::from_nanos(stamps.arrived));
-        let back = offset.back(Instant::from_nanos(stamps.answered), own(stamps.returned));
-        self.there.push(there.delay);
-        self.back.push(back.delay);
-        self.bound = self.bound.max(there.bound);
+        let instant = |at| Instant::from_nanos(at);
+        let forward = offset.there(instant(stamps.sent), Instant::from_nanos(stamps.arrived));
+        let reverse = offset.back(
+            Instant::from_nanos(stamps.answered),
+            instant(stamps.returned),
+        );
+        self.forward.push(forward.delay);
+        self.reverse.push(reverse.delay);
+        self.bound = self.bound.max(forward.bound);
     }
 }
 
@@ -109,7 +113,7 @@ mod tests {
 
     /// A thousand messages at an interval of 10 ms with these forward and reverse delays; the peer's clock is
     /// 7 s ahead and 100 ppm fast.
-    fn flow(there: i64, back: i64, same_clock: bool) -> FlowData {
+    fn flow(forward: i64, reverse: i64, same_clock: bool) -> FlowData {
         let peer = |at: i64| {
             if same_clock {
                 at
@@ -132,14 +136,14 @@ mod tests {
                 let sent = number * 10 * MILLI;
                 // Some messages wait: the fastest ones decide.
                 let waits = number % 7 * MILLI / 2;
-                let arrived = sent + there + waits;
+                let arrived = sent + forward + waits;
                 let mut marks = Marks::intended_at(Instant::from_nanos(sent));
                 marks.app_send = Some(Instant::from_nanos(sent));
                 marks.nic_tx = Some(Instant::from_nanos(sent));
                 marks.peer.rx = Some(Instant::from_nanos(peer(arrived)));
                 marks.peer.nic_tx = Some(Instant::from_nanos(peer(arrived)));
-                marks.nic_rx = Some(Instant::from_nanos(arrived + back));
-                marks.app_recv = Some(Instant::from_nanos(arrived + back));
+                marks.nic_rx = Some(Instant::from_nanos(arrived + reverse));
+                marks.app_recv = Some(Instant::from_nanos(arrived + reverse));
                 let seq = Seq(number.unsigned_abs());
                 let mut message = Message::new(FlowIndex(0), seq, marks);
                 message.outcome = Outcome::Reply;
@@ -154,22 +158,26 @@ mod tests {
     fn two_ends_of_one_clock_have_exact_delays() {
         let found = Directions::of(&flow(3 * MILLI, MILLI, true)).expect("delays");
         assert_eq!(found.bound, Span::ZERO);
-        assert_eq!(found.there.iter().min(), Some(&Span::from_nanos(3 * MILLI)));
-        assert_eq!(found.back.iter().max(), Some(&Span::from_nanos(MILLI)));
+        assert_eq!(
+            found.forward.iter().min(),
+            Some(&Span::from_nanos(3 * MILLI))
+        );
+        assert_eq!(found.reverse.iter().max(), Some(&Span::from_nanos(MILLI)));
     }
 
     #[test]
     fn the_truth_is_within_the_bound_however_unequal_the_ways_and_the_clocks() {
-        for (there, back) in [(2, 2), (9, 1), (1, 9)] {
-            let found = Directions::of(&flow(there * MILLI, back * MILLI, false)).expect("delays");
-            assert_eq!((found.there.len(), found.without), (1_000, 0));
-            let half = (there + back) * MILLI / 2;
+        for (forward, reverse) in [(2, 2), (9, 1), (1, 9)] {
+            let found =
+                Directions::of(&flow(forward * MILLI, reverse * MILLI, false)).expect("delays");
+            assert_eq!((found.forward.len(), found.without), (1_000, 0));
+            let half = (forward + reverse) * MILLI / 2;
             let bound = found.bound.nanos();
             assert!((half - MILLI..half + MILLI / 2).contains(&bound), "{bound}");
-            let least = found.there.iter().min().expect("some").nanos();
-            assert!((least - there * MILLI).abs() <= bound, "{least} {bound}");
-            let least = found.back.iter().min().expect("some").nanos();
-            assert!((least - back * MILLI).abs() <= bound, "{least} {bound}");
+            let min = found.forward.iter().min().expect("some").nanos();
+            assert!((min - forward * MILLI).abs() <= bound, "{min} {bound}");
+            let min = found.reverse.iter().min().expect("some").nanos();
+            assert!((min - reverse * MILLI).abs() <= bound, "{min} {bound}");
             let ahead = found.offset.nanos() - 7_000 * MILLI;
             assert!(ahead.abs() <= bound, "{ahead}");
         }
@@ -182,7 +190,7 @@ mod tests {
         let found = Directions::of(&stored).expect("delays");
         let bound = found.bound.nanos();
         assert!((4 * MILLI..6 * MILLI).contains(&bound), "{bound}");
-        let least = found.there.iter().min().expect("some").nanos();
-        assert!((least - 8 * MILLI).abs() <= bound, "{least} {bound}");
+        let min = found.forward.iter().min().expect("some").nanos();
+        assert!((min - 8 * MILLI).abs() <= bound, "{min} {bound}");
     }
 }

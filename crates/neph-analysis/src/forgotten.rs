@@ -4,7 +4,7 @@
 use neph_flows::FleetView;
 use neph_model::Span;
 
-use crate::words::first_few;
+use crate::text::first_few;
 use crate::{CampaignData, PlotSettings};
 
 /// Time from the start for which a fleet's path changes are no longer known.
@@ -26,11 +26,11 @@ pub fn sentence(
             .map(|(block, time)| format!("{label}, block {block}: {time}"))
             .collect::<Vec<_>>()
     };
-    let reported: Vec<String> = scenarios.into_iter().flat_map(of_scenario).collect();
-    (!reported.is_empty()).then(|| {
+    let sentences: Vec<String> = scenarios.into_iter().flat_map(of_scenario).collect();
+    (!sentences.is_empty()).then(|| {
         format!(
             "More path changes or consecutive flows than are kept: the beginning is missing, which does not mean that nothing changed then ({}).",
-            first_few(&reported)
+            first_few(&sentences)
         )
     })
 }

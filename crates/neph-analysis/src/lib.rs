@@ -22,13 +22,13 @@ pub mod numbers;
 pub mod quantities;
 pub mod settings;
 pub mod table;
+pub mod text;
 pub mod view;
-pub mod words;
 
 pub use data::{CampaignData, Exchange, ExperimentData, FlowData, read_fleet};
 pub use diagnosis::{
-    Confidence, Diagnoses, Diagnosis, Evidence, Level, NotEvaluated, Note, RULES, Rule, Seen,
-    diagnose,
+    Confidence, Diagnoses, Diagnosis, Evidence, Level, NotEvaluated, Note, Observation, RULES,
+    Rule, diagnose,
 };
 pub use findings::{
     Finding, FindingKind, MIN_SHARE, blocks_to_compare, comparisons, findings, spread,

@@ -43,10 +43,10 @@ pub fn load(
 ) -> Result<CampaignData, LoadError> {
     let mut scenarios = store.scenarios(campaign.id)?;
     scenarios.sort_by_key(|scenario| scenario.index);
-    let places: BTreeMap<ScenarioId, usize> = scenarios
+    let index_by_scenario: BTreeMap<ScenarioId, usize> = scenarios
         .iter()
         .enumerate()
-        .map(|(place, scenario)| (scenario.id, place))
+        .map(|(index, scenario)| (scenario.id, index))
         .collect();
     let mut experiments = Vec::new();
     let mut left_out = Vec::new();
@@ -55,13 +55,16 @@ pub fn load(
             Include::Complete => experiment.status == ExperimentStatus::Complete,
             Include::Everything => true,
         };
-        let Some(place) = places.get(&experiment.scenario).filter(|_| wanted) else {
+        let Some(index) = index_by_scenario
+            .get(&experiment.scenario)
+            .filter(|_| wanted)
+        else {
             left_out.push(experiment);
             continue;
         };
         let id = experiment.id;
         let (fleet, latest) = fleet_of(store, &experiment)?.unzip();
-        let mut data = ExperimentData::new(experiment, *place, &[]);
+        let mut data = ExperimentData::new(experiment, *index, &[]);
         data.fleet = fleet.filter(|view| !view.flows.is_empty());
         // If a retention policy reduced a transfer, only the echoes alongside are missing.
         let is_transfer = data.experiment.quantities.is_some();
@@ -109,7 +112,7 @@ pub fn fleet_view(
     };
     let visit = |take: &mut dyn FnMut(&FleetMessage)| each_message(store, experiment, take);
     let mut view = digest_fleet(fleet, Settings::of(fleet), visit)?;
-    view.came_late(experiment.tally.late);
+    view.record_late_replies(experiment.tally.late);
     Ok(Some(view))
 }
 
@@ -136,7 +139,7 @@ fn fleet_of(
     };
     let visit = |take: &mut dyn FnMut(&FleetMessage)| each_message(store, experiment, take);
     let mut view = read_fleet(fleet, Settings::of(fleet), visit)?;
-    view.came_late(experiment.tally.late);
+    view.record_late_replies(experiment.tally.late);
     let mut verdicts = Verdicts::on(&mut view.changes);
     let mut latest = LatestRoutes::default();
     store.visit_traced_routes(experiment.id, &mut |batch| {

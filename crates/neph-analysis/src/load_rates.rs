@@ -32,10 +32,10 @@ impl CampaignData {
     /// Rates of a scenario's loads, in the order of the plan, sent before received.
     pub fn load_courses(&self, scenario: usize, settings: &PlotSettings) -> Vec<LoadCourse> {
         let loads = traffic(&self.scenarios[scenario]);
-        let both = loads
+        let courses = loads
             .iter()
             .flat_map(|load| LoadEnd::ALL.map(|end| (load, end)));
-        let courses = both.map(|((number, text), end)| LoadCourse {
+        let courses = courses.map(|((number, text), end)| LoadCourse {
             load: text.clone(),
             end,
             by_block: self.load_by_block(scenario, settings, SeriesName::Load(*number, end)),
@@ -76,9 +76,9 @@ pub(crate) fn traffic(scenario: &Scenario) -> Vec<(u16, String)> {
 /// Mean over time. Each value covers the time since the previous one, which exceeds a second after a late
 /// reading.
 fn mean(one: &ExperimentData, series: SeriesName) -> Option<Level> {
-    let own = one.samples.iter().filter(|sample| sample.series == series);
-    let own: Vec<(i64, f64)> = own.map(|sample| (sample.at, sample.value)).collect();
-    over_time(&own).map(Level::At)
+    let samples = one.samples.iter().filter(|sample| sample.series == series);
+    let samples: Vec<(i64, f64)> = samples.map(|sample| (sample.at, sample.value)).collect();
+    over_time(&samples).map(Level::At)
 }
 
 /// Mean of values, weighted by the time that each covers; the first covers a second.
@@ -90,14 +90,14 @@ fn over_time(values: &[(i64, f64)]) -> Option<f64> {
     const SECOND: i64 = 1_000_000_000;
     let (first, _) = values.first()?;
     let mut before = first.saturating_sub(SECOND);
-    let (mut sum, mut whole) = (0.0, 0.0);
+    let (mut sum, mut total) = (0.0, 0.0);
     for (at, value) in values {
         let length = at.saturating_sub(before).max(0) as f64;
         sum += value * length;
-        whole += length;
+        total += length;
         before = *at;
     }
-    (whole > 0.0).then(|| sum / whole)
+    (total > 0.0).then(|| sum / total)
 }
 
 #[cfg(test)]

@@ -16,21 +16,21 @@ impl Means {
     /// Over several flows; `None` without a reply.
     pub fn of<'a>(flows: impl IntoIterator<Item = &'a FlowData>) -> Option<Self> {
         let mut sums: Vec<(StageSet, i128)> = Vec::new();
-        let (mut replies, mut whole) = (0_u64, 0_i128);
+        let (mut replies, mut total) = (0_u64, 0_i128);
         for flow in flows {
             for exchange in &flow.exchanges {
                 let Some(response) = exchange.response else {
                     continue;
                 };
                 replies += 1;
-                whole += i128::from(response.nanos());
+                total += i128::from(response.nanos());
                 for (set, time) in flow.ledger(exchange) {
-                    let place = sums.iter().position(|(known, _)| *known == set);
-                    let place = place.unwrap_or_else(|| {
+                    let index = sums.iter().position(|(known, _)| *known == set);
+                    let index = index.unwrap_or_else(|| {
                         sums.push((set, 0));
                         sums.len() - 1
                     });
-                    sums[place].1 += i128::from(time.nanos());
+                    sums[index].1 += i128::from(time.nanos());
                 }
             }
         }
@@ -45,7 +45,7 @@ impl Means {
                 .into_iter()
                 .map(|(set, sum)| (set, mean(sum)))
                 .collect(),
-            total: mean(whole),
+            total: mean(total),
         })
     }
 }
@@ -55,8 +55,8 @@ impl Means {
     /// then, and the others add up to 100 %.
     pub fn percents(&self) -> Vec<f64> {
         let drawn = || self.entries.iter().map(|(_, mean)| mean.max(0.0));
-        let whole = drawn().sum::<f64>().max(f64::MIN_POSITIVE);
-        drawn().map(|mean| mean / whole * 100.0).collect()
+        let total = drawn().sum::<f64>().max(f64::MIN_POSITIVE);
+        drawn().map(|mean| mean / total * 100.0).collect()
     }
 }
 

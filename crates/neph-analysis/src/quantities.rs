@@ -36,9 +36,9 @@ pub struct QuantitySummary {
     /// Its 95 % confidence interval by order statistics, both ends; absent below six experiments.
     pub interval: Option<(Level, Level)>,
     /// The smallest value.
-    pub least: Level,
+    pub min: Level,
     /// The largest value.
-    pub most: Level,
+    pub max: Level,
 }
 
 impl QuantityCourse {
@@ -60,8 +60,8 @@ pub(crate) fn summary_of(by_block: &BTreeMap<u32, Level>) -> Option<QuantitySumm
         experiments: by_block.len(),
         median: neph_stats::median(sorted, censored).ok()?,
         interval: found.map(|found| (found.low(), found.high())),
-        least: end(sorted.values().first()),
-        most: if censored > 0 {
+        min: end(sorted.values().first()),
+        max: if censored > 0 {
             Level::Censored
         } else {
             end(sorted.values().last())
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!((five.median, five.interval), (Level::At(3.0), None));
         let six = course(6).summary().expect("values");
         assert_eq!(six.interval, Some((Level::At(1.0), Level::At(6.0))));
-        let ends = (six.least, six.most, six.median);
+        let ends = (six.min, six.max, six.median);
         assert_eq!(ends, (Level::At(1.0), Level::At(6.0), Level::At(3.5)));
         assert_eq!(course(0).summary(), None);
     }
@@ -209,7 +209,7 @@ mod tests {
             by_block: (1..).zip(levels).collect(),
         };
         let found = course.summary().expect("experiments");
-        let ends = (found.least, found.median, found.most);
+        let ends = (found.min, found.median, found.max);
         assert_eq!(ends, (Level::At(1.0), Level::Censored, Level::Censored));
     }
 

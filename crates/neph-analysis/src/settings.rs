@@ -126,7 +126,7 @@ impl PlotSettings {
     }
 
     /// The whiskers as text, for a caption.
-    pub fn whiskers_in_words(&self) -> String {
+    pub fn whiskers_text(&self) -> String {
         match self.whiskers() {
             neph_stats::Whiskers::Ranges(ranges) => {
                 format!("to the last value within {ranges} interquartile ranges")

@@ -32,13 +32,16 @@ pub fn groups(all: &[Scenario], shown: &[usize], view: &Factor) -> Vec<Group> {
         if title.is_empty() {
             title = fixed(view, scenario);
         }
-        let place = *keys.entry(title.clone()).or_insert_with(|| {
+        let group_index = *keys.entry(title.clone()).or_insert_with(|| {
             let ranks = others.iter().map(|factor| factor.rank(scenario)).collect();
             let members = Vec::new();
             found.push((ranks, Group { title, members }));
             found.len() - 1
         });
-        found[place].1.members.push((*index, view.level(scenario)));
+        found[group_index]
+            .1
+            .members
+            .push((*index, view.level(scenario)));
     }
     for (_, group) in &mut found {
         group

@@ -247,13 +247,13 @@ impl Merged {
 
     /// The shortest time, exactly.
     pub fn least(&self) -> Option<Span> {
-        let nanos = self.times.least()?;
+        let nanos = self.times.min()?;
         i64::try_from(nanos).ok().map(Span::from_nanos)
     }
 
     /// The longest time, exactly.
     pub fn most(&self) -> Option<Span> {
-        let nanos = self.times.most()?;
+        let nanos = self.times.max()?;
         i64::try_from(nanos).ok().map(Span::from_nanos)
     }
 }

@@ -43,11 +43,11 @@ impl Spans {
     }
 
     pub(crate) fn shortest(&self) -> Option<Span> {
-        self.0.least().map(reported)
+        self.0.min().map(reported)
     }
 
     pub(crate) fn longest(&self) -> Option<Span> {
-        self.0.most().map(reported)
+        self.0.max().map(reported)
     }
 }
 

@@ -28,12 +28,16 @@ impl Excerpt {
     #[must_use]
     pub fn of(source: &Source, problem: &Problem) -> Self {
         let public = without_secrets(source.text());
-        let whole = public.as_str();
+        let source_text = public.as_str();
         let span = &problem.place.span;
-        let begin = whole[..span.start].rfind('\n').map_or(0, |at| at + 1);
-        let end_of = |from: usize| whole[from..].find('\n').map_or(whole.len(), |at| from + at);
+        let begin = source_text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+        let end_of = |from: usize| {
+            source_text[from..]
+                .find('\n')
+                .map_or(source_text.len(), |at| from + at)
+        };
         let mut last = span.end.max(span.start);
-        if whole[span.start..last].matches('\n').count() >= MAX_LINES {
+        if source_text[span.start..last].matches('\n').count() >= MAX_LINES {
             last = end_of(span.start);
         }
         let end = end_of(last);
@@ -41,14 +45,14 @@ impl Excerpt {
         let mut text = String::new();
         let mut lines_before = problem.place.line - 1;
         if begin > 0 {
-            let before = whole[..begin - 1].rfind('\n').map_or(0, |at| at + 1);
-            text.push_str(&shown(&whole[before..begin - 1], 0).0);
+            let before = source_text[..begin - 1].rfind('\n').map_or(0, |at| at + 1);
+            text.push_str(&shown(&source_text[before..begin - 1], 0).0);
             text.push('\n');
             lines_before -= 1;
         }
         let mut marked = None;
         let mut at = begin;
-        for line in whole[begin..end].split('\n') {
+        for line in source_text[begin..end].split('\n') {
             let from = span.start.saturating_sub(at).min(line.len());
             let to = last.saturating_sub(at).min(line.len());
             let (part, start) = shown(line, from);
@@ -60,8 +64,8 @@ impl Excerpt {
             text.push('\n');
             at += line.len() + 1;
         }
-        if end + 1 < whole.len() {
-            text.push_str(&shown(&whole[end + 1..end_of(end + 1)], 0).0);
+        if end + 1 < source_text.len() {
+            text.push_str(&shown(&source_text[end + 1..end_of(end + 1)], 0).0);
             text.push('\n');
         }
         let (start, until) = marked.unwrap_or_default();
@@ -83,8 +87,8 @@ impl Excerpt {
 
 /// How long the escaped form of what is marked in a line is, of which `room` bytes are shown.
 fn marked_length(marked: &str, room: usize) -> usize {
-    let most = floor(marked, LOOKED_AT);
-    visible(&marked[..most]).len().min(room)
+    let length = floor(marked, LOOKED_AT);
+    visible(&marked[..length]).len().min(room)
 }
 
 /// A line as it is shown around the byte `at`, and where that byte is in it.
@@ -98,12 +102,12 @@ fn shown(line: &str, at: usize) -> (String, usize) {
     let (before, after) = masked.split_at(at - from);
     let skipped = before.chars().count().saturating_sub(AROUND);
     let dots = |is_cut: bool| if is_cut { "..." } else { "" };
-    let kept: String = before.chars().skip(skipped).collect();
-    let mut text = format!("{}{}", dots(skipped > 0 || from > 0), expanded(&kept));
+    let part: String = before.chars().skip(skipped).collect();
+    let mut text = format!("{}{}", dots(skipped > 0 || from > 0), expanded(&part));
     let start = text.len();
-    let kept: String = after.chars().take(AROUND).collect();
-    text.push_str(&expanded(&kept));
-    text.push_str(dots(kept.len() < after.len() || to < line.len()));
+    let part: String = after.chars().take(AROUND).collect();
+    text.push_str(&expanded(&part));
+    text.push_str(dots(part.len() < after.len() || to < line.len()));
     (text, start)
 }
 
@@ -154,10 +158,10 @@ mod tests {
 
     fn of(text: &str, span: std::ops::Range<usize>) -> Excerpt {
         let source = Source::new("plan.toml", text);
-        let place: Place = source.place(span);
+        let position: Place = source.place(span);
         let problem = Problem {
             file: "plan.toml".to_owned(),
-            place,
+            place: position,
             what: "wrong".to_owned(),
             remedy: "mend it".to_owned(),
         };

@@ -1,7 +1,7 @@
 //! The rows of `neph export` that are not messages. An absent value is left out of JSON lines and
 //! is empty in CSV.
 
-use neph_flows::Detected;
+use neph_flows::DetectedChange;
 use neph_model::{
     ByteSize, CampaignId, ClassTransfer, Experiment, Fleet, Instant, Outcome, PingBetween, Sample,
     Scenario, Span, Wall,
@@ -171,7 +171,7 @@ pub struct Change<'c> {
     /// The detector's name.
     pub detector: &'c str,
     /// The change.
-    pub change: &'c Detected,
+    pub change: &'c DetectedChange,
 }
 
 impl ChangeRow {

@@ -98,9 +98,9 @@ crate::rows! {
 }
 
 impl FlowRow {
-    /// A row for each connection; `most` limits all together.
-    pub fn all(carried: &[Carried], most: Option<BitRate>) -> Vec<Self> {
-        let each = most.map(|most| BitRate(most.bits_per_second() / carried.len() as u64));
+    /// A row for each connection; `limit` is that of all together.
+    pub fn all(carried: &[Carried], limit: Option<BitRate>) -> Vec<Self> {
+        let each = limit.map(|limit| BitRate(limit.bits_per_second() / carried.len() as u64));
         let rows = (1..).zip(carried).map(|(number, flow)| Self {
             flow: number,
             limit_bit_s: each,

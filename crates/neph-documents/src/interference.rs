@@ -74,8 +74,8 @@ impl CircuitShare {
     }
 
     /// `51.2 % of 19.80 Mbit/s (49.0 to 53.1 %)`.
-    fn in_words(&self) -> String {
-        let alone = Quantity::UpGoodput.in_words(self.alone_bit_s);
+    fn to_text(&self) -> String {
+        let alone = Quantity::UpGoodput.to_text(self.alone_bit_s);
         let Some(share) = self.share_percent else {
             return format!("no result with the other circuit ({alone} without it)");
         };
@@ -148,7 +148,7 @@ impl InterferenceDocument {
         for pair in &self.pairs {
             let _ = writeln!(text, "{}", pair.sentence(self.margin_percent));
             for one in &pair.circuits {
-                let _ = writeln!(text, "  {}: {}", one.circuit, one.in_words());
+                let _ = writeln!(text, "  {}: {}", one.circuit, one.to_text());
             }
         }
         let _ = writeln!(
@@ -160,12 +160,12 @@ impl InterferenceDocument {
             return text;
         }
         let _ = writeln!(text, "Add to the plan:");
-        for (place, circuits) in self.shared_links.iter().enumerate() {
+        for (index, circuits) in self.shared_links.iter().enumerate() {
             let names: Vec<String> = circuits.iter().map(|one| quoted(one)).collect();
             let _ = writeln!(
                 text,
                 "\n[[shared_link]]\nname = \"found by interference {}\"\ncircuits = [{}]",
-                place + 1,
+                index + 1,
                 names.join(", ")
             );
         }
@@ -180,7 +180,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use neph_stats::Interval;
+    use neph_stats::ConfidenceInterval;
 
     use super::*;
 
@@ -190,7 +190,7 @@ mod tests {
                 circuit: circuit.to_owned(),
                 blocks: 7,
                 estimate: Some(0.5),
-                interval: Some(Interval {
+                interval: Some(ConfidenceInterval {
                     low: 0.49,
                     high: 0.52,
                 }),

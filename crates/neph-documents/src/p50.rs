@@ -40,7 +40,7 @@ impl P50 {
 
     /// The P50 of a fleet, as stored at its end. Messages without a reply rank above all others:
     /// the median lies among them if they outnumber the replies.
-    pub fn kept(stored: Option<Span>, tally: &Tally) -> Self {
+    pub fn of_fleet(stored: Option<Span>, tally: &Tally) -> Self {
         let none = tally.without_service();
         match stored {
             Some(time) => Self::At(time),

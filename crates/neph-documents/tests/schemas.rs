@@ -77,22 +77,22 @@ fn docs_have_no_other_schema() {
 }
 
 /// Keys without a description, with their place.
-fn undescribed(value: &Value, place: &str, found: &mut Vec<String>) {
+fn undescribed(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(object) => {
             if let Some(Value::Object(properties)) = object.get("properties") {
                 for (key, schema) in properties {
                     let is_tag = schema.get("const").is_some();
                     if !is_tag && schema.get("description").is_none() {
-                        found.push(format!("{place}/{key}"));
+                        found.push(format!("{path}/{key}"));
                     }
                 }
             }
             for (key, value) in object {
-                undescribed(value, &format!("{place}/{key}"), found);
+                undescribed(value, &format!("{path}/{key}"), found);
             }
         }
-        Value::Array(all) => all.iter().for_each(|one| undescribed(one, place, found)),
+        Value::Array(all) => all.iter().for_each(|one| undescribed(one, path, found)),
         _ => {}
     }
 }

@@ -43,8 +43,8 @@ pub struct Histogram {
 impl Histogram {
     /// Adds a time in nanoseconds, `weight` times.
     pub fn add(&mut self, nanos: u64, weight: u64) {
-        let place = BOUNDS.partition_point(|bound| *bound < nanos);
-        if let Some(bucket) = self.buckets.get_mut(place) {
+        let index = BOUNDS.partition_point(|bound| *bound < nanos);
+        if let Some(bucket) = self.buckets.get_mut(index) {
             *bucket += weight;
         }
         match native_bucket(nanos) {

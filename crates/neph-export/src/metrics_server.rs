@@ -142,16 +142,16 @@ impl BoundPort {
 }
 
 fn serve(mut peer: TcpStream, page: &mut impl FnMut(Duration) -> Option<Page>) -> io::Result<()> {
-    let asked = asked(&mut peer, Deadline::begin())?;
-    let (mut status, mut body) = (asked.status, Vec::new());
+    let request = read_request(&mut peer, Deadline::begin())?;
+    let (mut status, mut body) = (request.status, Vec::new());
     if status == 200 {
-        match page(Deadline::begin().left()?) {
-            Some(page) if asked.wants_protobuf => body = protobuf::written(&page),
+        match page(Deadline::begin().remaining()?) {
+            Some(page) if request.wants_protobuf => body = protobuf::written(&page),
             Some(page) => body = page.text().into_bytes(),
             None => status = 503,
         }
     }
-    let kind = if asked.wants_protobuf {
+    let kind = if request.wants_protobuf {
         protobuf::TYPE
     } else {
         "text/plain; version=0.0.4; charset=utf-8"
@@ -167,7 +167,7 @@ fn serve(mut peer: TcpStream, page: &mut impl FnMut(Duration) -> Option<Page>) -
     response.extend_from_slice(&body);
     let (end, mut rest) = (Deadline::begin(), response.as_slice());
     while !rest.is_empty() {
-        peer.set_write_timeout(Some(end.left()?))?;
+        peer.set_write_timeout(Some(end.remaining()?))?;
         let written = peer.write(rest)?;
         rest = rest.get(written..).unwrap_or_default();
     }
@@ -184,24 +184,24 @@ impl Deadline {
     }
 
     /// The remaining time.
-    fn left(self) -> io::Result<Duration> {
-        let left = u64::try_from(self.0.0 - clock::raw().0).unwrap_or(0);
-        match left {
+    fn remaining(self) -> io::Result<Duration> {
+        let remaining = u64::try_from(self.0.0 - clock::raw().0).unwrap_or(0);
+        match remaining {
             0 => Err(io::ErrorKind::TimedOut.into()),
-            _ => Ok(Duration::from_nanos(left)),
+            _ => Ok(Duration::from_nanos(remaining)),
         }
     }
 }
 
 /// A parsed request: the status of its response.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct Request {
     status: u16,
     /// Whether it prefers the protobuf format, as a Prometheus with native histograms does.
     wants_protobuf: bool,
 }
 
-impl Asked {
+impl Request {
     const fn refused(status: u16) -> Self {
         let wants_protobuf = false;
         Self {
@@ -212,11 +212,11 @@ impl Asked {
 }
 
 /// Reads a request.
-fn asked(peer: &mut TcpStream, end: Deadline) -> io::Result<Asked> {
+fn read_request(peer: &mut TcpStream, end: Deadline) -> io::Result<Request> {
     let mut bytes = Vec::new();
     let mut some = [0; 1024];
     while bytes.len() < LONGEST_HEAD {
-        peer.set_read_timeout(Some(end.left()?))?;
+        peer.set_read_timeout(Some(end.remaining()?))?;
         let n = peer.read(&mut some)?;
         if n == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -224,9 +224,9 @@ fn asked(peer: &mut TcpStream, end: Deadline) -> io::Result<Asked> {
         bytes.extend_from_slice(&some[..n]);
         match parse_request(&bytes) {
             Ok(None) => {}
-            Ok(Some(head)) if head.method() != "GET" => return Ok(Asked::refused(405)),
+            Ok(Some(head)) if head.method() != "GET" => return Ok(Request::refused(405)),
             Ok(Some(head)) if head.target() == "/metrics" => {
-                return Ok(Asked {
+                return Ok(Request {
                     status: 200,
                     wants_protobuf: head
                         .headers()
@@ -234,11 +234,11 @@ fn asked(peer: &mut TcpStream, end: Deadline) -> io::Result<Asked> {
                         .is_some_and(names_protobuf_first),
                 });
             }
-            Ok(Some(_)) => return Ok(Asked::refused(404)),
-            Err(_) => return Ok(Asked::refused(400)),
+            Ok(Some(_)) => return Ok(Request::refused(404)),
+            Err(_) => return Ok(Request::refused(400)),
         }
     }
-    Ok(Asked::refused(431))
+    Ok(Request::refused(431))
 }
 
 /// Whether an `Accept` header has the protobuf format of Prometheus first, as clients with native

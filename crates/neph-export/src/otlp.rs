@@ -137,11 +137,11 @@ pub(crate) fn rejected(answer: &str) -> Option<String> {
         .as_str()
         .and_then(|text| text.parse().ok())
         .or_else(|| count.as_u64())?;
-    let why = partial.get("errorMessage").and_then(Json::as_str);
+    let reason = partial.get("errorMessage").and_then(Json::as_str);
     (count > 0).then(|| {
         format!(
             "it rejected {count} data points: {:?}",
-            why.unwrap_or("no reason")
+            reason.unwrap_or("no reason")
         )
     })
 }

@@ -50,11 +50,11 @@ pub(crate) enum Reading {
 
 impl Page {
     /// Starts a metric: its name, type and description (one sentence).
-    pub fn head(&mut self, name: &str, kind: Kind, what: &str) {
+    pub fn head(&mut self, name: &str, kind: Kind, help: &str) {
         self.0.push(Family {
             name: name.to_owned(),
             kind,
-            what: what.to_owned(),
+            what: help.to_owned(),
             points: Vec::new(),
         });
     }
@@ -149,17 +149,17 @@ fn line(
 #[derive(Debug)]
 pub struct Histograms<O, L> {
     all: BTreeMap<(Option<O>, L), Histogram>,
-    own: usize,
-    most: usize,
+    owner_count: usize,
+    max_owners: usize,
 }
 
 impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
-    /// At most `most` histograms with owner labels.
-    pub const fn new(most: usize) -> Self {
+    /// At most `max_owners` histograms with owner labels.
+    pub const fn new(max_owners: usize) -> Self {
         Self {
             all: BTreeMap::new(),
-            own: 0,
-            most,
+            owner_count: 0,
+            max_owners,
         }
     }
 
@@ -170,14 +170,14 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
 
     /// The histogram with these labels, or the shared one beyond the limit.
     fn of(&mut self, owner: O, labels: L) -> &mut Histogram {
-        let own = (Some(owner), labels);
-        let is_known = self.all.contains_key(&own);
-        let is_room = self.own < self.most;
-        self.own += usize::from(!is_known && is_room);
+        let key = (Some(owner), labels);
+        let is_known = self.all.contains_key(&key);
+        let is_room = self.owner_count < self.max_owners;
+        self.owner_count += usize::from(!is_known && is_room);
         let key = if is_known || is_room {
-            own
+            key
         } else {
-            (None, own.1)
+            (None, key.1)
         };
         self.all.entry(key).or_default()
     }

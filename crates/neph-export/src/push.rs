@@ -49,7 +49,7 @@ pub struct Push {
 /// A thread that pushes every 15 s until [`Self::finish`].
 #[derive(Debug)]
 pub struct Pushing {
-    who: &'static str,
+    command: &'static str,
     say: Notify,
     authority: String,
     /// Dropped to end the thread.
@@ -70,7 +70,7 @@ impl Pushing {
     fn every(interval: Duration, push: Push, exported: Arc<dyn Exported>) -> io::Result<Self> {
         let (stop, stopped) = sync_channel(0);
         let (running, ended) = sync_channel(0);
-        let (who, say) = (push.resource.service, push.say);
+        let (command, say) = (push.resource.service, push.say);
         let authority = push.url.authority().to_owned();
         let thread = std::thread::Builder::new().name("otlp".to_owned());
         thread.spawn(move || {
@@ -82,7 +82,7 @@ impl Pushing {
             pusher.push();
         })?;
         Ok(Self {
-            who,
+            command,
             say,
             authority,
             stop,
@@ -96,7 +96,7 @@ impl Pushing {
         if self.ended.recv_timeout(LAST) == Err(RecvTimeoutError::Timeout) {
             (self.say)(&format!(
                 "{}: {} did not take the last metrics within {} s",
-                self.who,
+                self.command,
                 self.authority,
                 LAST.as_secs()
             ));
@@ -134,19 +134,19 @@ impl Pusher {
         let request = request(self.push.resource, &self.exported.snapshot(), period);
         let answer = exchange(&self.agent, &self.push.url, &request.to_string());
         let answer = answer.and_then(|answer| match rejected(&answer) {
-            Some(why) => Err(io::Error::other(why)),
+            Some(reason) => Err(io::Error::other(reason)),
             None => Ok(()),
         });
-        let (who, authority) = (self.push.resource.service, self.push.url.authority());
+        let (command, authority) = (self.push.resource.service, self.push.url.authority());
         match answer {
             Ok(()) if self.is_away => {
-                (self.push.say)(&format!("{who}: {authority} takes metrics"));
+                (self.push.say)(&format!("{command}: {authority} takes metrics"));
                 self.is_away = false;
             }
-            Err(why) if !self.is_away => {
+            Err(reason) if !self.is_away => {
                 let every = EVERY.as_secs();
                 (self.push.say)(&format!(
-                    "{who}: push metrics to {authority}: {why}; it is tried every {every} s, and reported when \
+                    "{command}: push metrics to {authority}: {reason}; it is tried every {every} s, and reported when \
                      it succeeds"
                 ));
                 self.is_away = true;
@@ -269,12 +269,12 @@ mod tests {
         let (first, body) = receiving.join().expect("received");
         assert_eq!(first, "POST /v1/metrics HTTP/1.1");
         assert!(body.contains("\"asInt\":\"3\""), "{body}");
-        let reported = REPORTS.lock().expect("no panic");
-        assert_eq!(reported.len(), 2, "{reported:?}");
+        let reports = REPORTS.lock().expect("no panic");
+        assert_eq!(reports.len(), 2, "{reports:?}");
         assert!(
-            reported[0].contains("answered \"HTTP/1.1 503\"; it is tried every 15 s"),
-            "{reported:?}"
+            reports[0].contains("answered \"HTTP/1.1 503\"; it is tried every 15 s"),
+            "{reports:?}"
         );
-        assert!(reported[1].ends_with("takes metrics"), "{reported:?}");
+        assert!(reports[1].ends_with("takes metrics"), "{reports:?}");
     }
 }

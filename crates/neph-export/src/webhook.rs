@@ -16,7 +16,7 @@ const WAITING: usize = 64;
 #[derive(Debug)]
 pub struct Webhook {
     /// The command in messages.
-    who: &'static str,
+    command: &'static str,
     say: Notify,
     authority: String,
     alarms: SyncSender<String>,
@@ -26,23 +26,23 @@ pub struct Webhook {
 
 impl Webhook {
     /// Posts alarms of a command, `neph watch`.
-    pub fn begin(url: Url, who: &'static str, say: Notify, find: Find) -> Self {
-        let (alarms, reported) = sync_channel::<String>(WAITING);
+    pub fn begin(url: Url, command: &'static str, say: Notify, find: Find) -> Self {
+        let (alarms, queued) = sync_channel::<String>(WAITING);
         let authority = url.authority().to_owned();
         let (ended, reporting) = sync_channel(0);
         // If the receiver exceeds the timeout, the thread ends with the process.
         std::thread::spawn(move || {
             let _ended: SyncSender<()> = ended;
             let agent = agent(&url, find);
-            for body in reported {
+            for body in queued {
                 if let Err(error) = post(&agent, &url, &body) {
                     let authority = url.authority();
-                    say(&format!("{who}: post an alarm to {authority}: {error}"));
+                    say(&format!("{command}: post an alarm to {authority}: {error}"));
                 }
             }
         });
         Self {
-            who,
+            command,
             say,
             authority,
             alarms,
@@ -55,7 +55,7 @@ impl Webhook {
         if self.alarms.try_send(alarm).is_err() {
             (self.say)(&format!(
                 "{}: an alarm was not posted: too many wait for the webhook",
-                self.who
+                self.command
             ));
         }
     }
@@ -66,7 +66,7 @@ impl Webhook {
         if self.reporting.recv_timeout(FAREWELL) == Err(RecvTimeoutError::Timeout) {
             (self.say)(&format!(
                 "{}: {} did not accept all alarms within {} s; they are listed above",
-                self.who,
+                self.command,
                 self.authority,
                 FAREWELL.as_secs()
             ));
@@ -115,9 +115,9 @@ mod tests {
                 peer.write_all(answer.as_bytes()).expect("answer");
             });
             let url = url(&format!("http://{address}/a")).expect("a URL");
-            let reported = post(&agent(&url, find), &url, "{}").expect_err(status);
+            let error = post(&agent(&url, find), &url, "{}").expect_err(status);
             let expected = format!("it answered \"HTTP/1.1 {}\"", &status[..3]);
-            assert_eq!(reported.to_string(), expected);
+            assert_eq!(error.to_string(), expected);
             hearing.join().expect("heard");
         }
     }
@@ -142,8 +142,8 @@ mod tests {
         });
         let url = url(&format!("https://localhost:{port}/a")).expect("a URL");
         let local = |_: &str, port| Ok(vec![([127, 0, 0, 1], port).into()]);
-        let reported = post(&agent(&url, local), &url, "{}").expect_err("no listener");
-        assert!(reported.to_string().contains("certificate"), "{reported}");
+        let error = post(&agent(&url, local), &url, "{}").expect_err("no listener");
+        assert!(error.to_string().contains("certificate"), "{error}");
         hearing.join().expect("refused");
     }
 

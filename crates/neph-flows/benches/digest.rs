@@ -33,16 +33,19 @@ const BATCH: usize = 4096;
 
 fn main() {
     // Cargo passes `--bench`.
-    let words: Vec<String> = std::env::args()
+    let arguments: Vec<String> = std::env::args()
         .skip(1)
         .filter(|word| word != "--bench")
         .collect();
-    let numbers: Vec<u32> = words.iter().map_while(|word| word.parse().ok()).collect();
+    let numbers: Vec<u32> = arguments
+        .iter()
+        .map_while(|word| word.parse().ok())
+        .collect();
     let load = match numbers[..] {
         [flows, millis, seconds] => (flows, millis, seconds),
         _ => (50_000, 1000, 60),
     };
-    measure(load, words.get(3));
+    measure(load, arguments.get(3));
 }
 
 fn measure((flows, millis, seconds): (u32, u32, u32), file: Option<&String>) {
@@ -61,7 +64,7 @@ fn measure((flows, millis, seconds): (u32, u32, u32), file: Option<&String>) {
     let mut batch = Vec::with_capacity(BATCH);
     let empty = resident();
     let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
-    let (mut messages, mut cpu, mut most) = (0_u64, 0, empty);
+    let (mut messages, mut cpu, mut max_memory) = (0_u64, 0, empty);
     while stream.next(&mut batch) {
         let begun = cpu_time();
         for message in &batch {
@@ -70,7 +73,7 @@ fn measure((flows, millis, seconds): (u32, u32, u32), file: Option<&String>) {
         digest.events().for_each(drop);
         cpu += cpu_time() - begun;
         messages += batch.len() as u64;
-        most = most.max(resident());
+        max_memory = max_memory.max(resident());
     }
     let begun = cpu_time();
     digest.finish();
@@ -82,7 +85,7 @@ fn measure((flows, millis, seconds): (u32, u32, u32), file: Option<&String>) {
          {} bytes a flow; the view {:.0} ms, at most {} bytes a flow",
         view.changes.len(),
         cpu as f64 / messages as f64,
-        each(most),
+        each(max_memory),
         looking as f64 / 1e6,
         each(peak()),
     );

@@ -17,7 +17,7 @@ pub struct Advice {
     /// The endpoint's name.
     pub endpoint: String,
     /// The advice itself.
-    pub counsel: Counsel,
+    pub port_advice: PortAdvice,
     /// A caution for readers of the advice.
     pub caution: &'static str,
 }
@@ -25,19 +25,19 @@ pub struct Advice {
 /// Advice on source ports, or its refusal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Counsel {
+pub enum PortAdvice {
     /// No advice, with the reason.
     Refused {
         /// The reason and the remedy, in a sentence.
         why: String,
     },
     /// Open some connections and keep the best; also ports, if advice on ports holds.
-    Given(Box<Guide>),
+    Given(Box<AdviceEvidence>),
 }
 
 /// Advice with its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Guide {
+pub struct AdviceEvidence {
     /// The lowest class's base latency.
     pub low: Span,
     /// The median base latency over flows and time: that of a random flow.
@@ -45,7 +45,7 @@ pub struct Guide {
     /// The share of flows in the lowest class at the end.
     pub lowest_class_share: Share,
     /// The loss of the lowest class against the others; `None` if one had no message.
-    pub loss: Option<LowLoss>,
+    pub loss: Option<LowestClassLoss>,
     /// The advised ports, those with the longest stay first; empty if advice on ports does not hold.
     pub ports: Vec<AdvisedPort>,
     /// The longest time after which the advice was still significantly better than a random port; `None` if
@@ -87,7 +87,7 @@ pub struct BestOf {
 
 /// The loss of the lowest class, and of all others together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct LowLoss {
+pub struct LowestClassLoss {
     /// Lost messages of the lowest class.
     pub low: Share,
     /// Lost messages of the other classes.

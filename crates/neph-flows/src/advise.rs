@@ -6,10 +6,12 @@
 
 use neph_model::{Instant, Own, Span};
 
-use crate::advice::{Advice, AdvisedPort, BestOf, CAUTION, Counsel, Guide, LowLoss};
-use crate::backtest::{backtest, least_time};
+use crate::advice::{
+    Advice, AdviceEvidence, AdvisedPort, BestOf, CAUTION, LowestClassLoss, PortAdvice,
+};
+use crate::backtest::{backtest, min_duration};
 use crate::horizon::Horizon;
-use crate::lately::LastMessages;
+use crate::recent_outcomes::LastMessages;
 use crate::share::{Share, share};
 use crate::view::{FleetView, FlowHistory};
 
@@ -18,20 +20,20 @@ mod loss;
 /// Minimum number of flows of a pair.
 const MIN_FLOWS: usize = 8;
 /// Maximum number of ports that are named.
-const NAMED: usize = 8;
+const MAX_PORTS: usize = 8;
 /// Ports are named only if the advice held for at least the time that following it takes.
-const MIN_HELD: Span = Span::from_secs(60);
+const MIN_VALIDITY: Span = Span::from_secs(60);
 /// It must also hold for this long, if the measurement is long enough to show it.
-const SHOULD_HOLD: Span = Span::from_secs(300);
+const WANTED_VALIDITY: Span = Span::from_secs(300);
 /// Numbers of connections that are evaluated.
 const CONNECTIONS: [u32; 5] = [1, 2, 4, 8, 16];
 
 /// Advice on source ports for the endpoint with this index, which must exist in the fleet.
 pub fn advise(view: &FleetView, endpoint: usize) -> Advice {
     let name = |endpoint: &neph_model::FleetEndpoint| endpoint.name.clone();
-    let counsel = match guide(view, endpoint) {
-        Ok(guide) => Counsel::Given(Box::new(guide)),
-        Err(why) => Counsel::Refused { why },
+    let port_advice = match evidence(view, endpoint) {
+        Ok(evidence) => PortAdvice::Given(Box::new(evidence)),
+        Err(reason) => PortAdvice::Refused { why: reason },
     };
     Advice {
         endpoint: view
@@ -39,14 +41,14 @@ pub fn advise(view: &FleetView, endpoint: usize) -> Advice {
             .endpoints
             .get(endpoint)
             .map_or_else(String::new, name),
-        counsel,
+        port_advice,
         caution: CAUTION,
     }
 }
 
 /// A flow at the end of the measurement.
 #[derive(Clone, Copy, Debug)]
-struct Standing {
+struct LastingFlow {
     /// Its index among the endpoint's flows.
     flow: usize,
     port: u16,
@@ -57,14 +59,14 @@ struct Standing {
     last: LastMessages,
 }
 
-fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
+fn evidence(view: &FleetView, endpoint: usize) -> Result<AdviceEvidence, String> {
     let flows: Vec<&FlowHistory> = view.flows_of(endpoint).collect();
     let classes = view.classes.get(endpoint).map_or(&[][..], Vec::as_slice);
-    let standing = standing(view, &flows);
-    if standing.len() < MIN_FLOWS {
+    let flows_at_end = flows_at_end(view, &flows);
+    if flows_at_end.len() < MIN_FLOWS {
         return Err(format!(
             "{} had a base latency at the end; advice needs {MIN_FLOWS}: measure with more flows, or longer",
-            flows_in_words(standing.len())
+            count_text(flows_at_end.len())
         ));
     }
     let [low, _, ..] = classes else {
@@ -73,22 +75,25 @@ fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
                 .to_owned(),
         );
     };
-    let on_low = standing.iter().filter(|flow| flow.class == Some(0)).count();
-    let lowest_class_share = share(on_low as u64, standing.len() as u64)
+    let on_low = flows_at_end
+        .iter()
+        .filter(|flow| flow.class == Some(0))
+        .count();
+    let lowest_class_share = share(on_low as u64, flows_at_end.len() as u64)
         .ok_or("no flow had a base latency at the end")?;
     let horizons = backtest(view, &flows);
-    let ports = ports(&standing);
-    let loss = loss::lowest_class_loss(classes, &flows, &standing);
+    let ports = ports(&flows_at_end);
+    let loss = loss::lowest_class_loss(classes, &flows, &flows_at_end);
     let named = match loss.filter(|loss| loss.is_more) {
         Some(loss) => Err(loses(&loss)),
-        None => may_name(view, (on_low, ports.len()), &horizons, low.share),
+        None => check_validity(view, (on_low, ports.len()), &horizons, low.share),
     };
     let mut bases: Vec<(Span, f64)> = classes
         .iter()
         .map(|class| (class.base, class.share))
         .collect();
     bases.sort_unstable_by_key(|(base, _)| *base);
-    Ok(Guide {
+    Ok(AdviceEvidence {
         low: low.base,
         random: best_of(&bases, 1).p50,
         lowest_class_share,
@@ -104,24 +109,24 @@ fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
     })
 }
 
-fn flows_in_words(number: usize) -> String {
+fn count_text(number: usize) -> String {
     match number {
         0 => "no flow".to_owned(),
         1 => "1 flow".to_owned(),
-        many => format!("{many} flows"),
+        count => format!("{count} flows"),
     }
 }
 
 /// The flows that continued until the end. A flow without recent messages does not count.
-fn standing(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Standing> {
+fn flows_at_end(view: &FleetView, flows: &[&FlowHistory]) -> Vec<LastingFlow> {
     let recent = view.until - view.silence();
-    let last = flows.iter().enumerate().filter_map(|(place, flow)| {
+    let last = flows.iter().enumerate().filter_map(|(index, flow)| {
         let segment = flow
             .segments
             .last()
             .filter(|segment| segment.until >= recent)?;
-        Some(Standing {
-            flow: place,
+        Some(LastingFlow {
+            flow: index,
             port: flow.source_port,
             base: segment.base,
             class: segment.class,
@@ -135,7 +140,7 @@ fn standing(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Standing> {
 
 /// Whether ports can be named and how long such advice held; or why not, although flows differ. `ports` are
 /// the number on the lowest path, and how many of them lose no more than others.
-fn may_name(
+fn check_validity(
     view: &FleetView,
     (on_low, ports): (usize, usize),
     horizons: &[Horizon],
@@ -157,7 +162,7 @@ fn may_name(
         );
     }
     let decides = |horizon: &&Horizon| {
-        (MIN_HELD..=SHOULD_HOLD).contains(&horizon.after) && horizon.can_hold()
+        (MIN_VALIDITY..=WANTED_VALIDITY).contains(&horizon.after) && horizon.can_hold()
     };
     let Some(decisive) = horizons.iter().rev().find(decides) else {
         let chance = horizons
@@ -166,8 +171,8 @@ fn may_name(
         return Err(too_short(chance));
     };
     // Advice that is not better than a random port is no advice.
-    let held = horizons.iter().take_while(|horizon| horizon.holds());
-    match held.last() {
+    let holding = horizons.iter().take_while(|horizon| horizon.holds());
+    match holding.last() {
         Some(longest) if longest.after >= decisive.after => Ok(longest.after),
         _ => {
             let first = horizons.iter().find(|horizon| !horizon.holds());
@@ -176,7 +181,7 @@ fn may_name(
     }
 }
 
-fn loses(loss: &LowLoss) -> String {
+fn loses(loss: &LowestClassLoss) -> String {
     let percent = |share: f64| share * 100.0;
     format!(
         "the low path loses {:.1} % of its messages (95 % confidence interval {:.1} to {:.1}), the others {:.1} %; compare the cost of loss with the gain in latency",
@@ -188,13 +193,13 @@ fn loses(loss: &LowLoss) -> String {
 }
 
 fn too_short(chance: f64) -> String {
-    let needed = match least_time(MIN_HELD, chance) {
+    let needed = match min_duration(MIN_VALIDITY, chance) {
         Some(needed) => format!("{} would do", needed.exact()),
         None => "nearly all ports are on the low path".to_owned(),
     };
     format!(
         "the measurement is too short to test on its own past whether advice holds for {}; {needed}",
-        MIN_HELD.exact()
+        MIN_VALIDITY.exact()
     )
 }
 
@@ -211,31 +216,35 @@ fn does_not_hold(horizon: &Horizon) -> String {
 }
 
 /// The ports on the lowest path, without those that lose more than the others.
-fn ports(standing: &[Standing]) -> Vec<AdvisedPort> {
-    let count = |of: fn(&Standing) -> u32| standing.iter().map(of).map(u64::from).sum::<u64>();
+fn ports(flows_at_end: &[LastingFlow]) -> Vec<AdvisedPort> {
+    let count =
+        |of: fn(&LastingFlow) -> u32| flows_at_end.iter().map(of).map(u64::from).sum::<u64>();
     let all = (count(|flow| flow.last.lost), count(|flow| flow.last.of));
-    let mut low: Vec<(&Standing, Option<Share>)> = standing
+    let mut low: Vec<(&LastingFlow, Option<Share>)> = flows_at_end
         .iter()
         .filter(|flow| flow.class == Some(0))
         .map(|flow| (flow, share(flow.last.lost.into(), flow.last.of.into())))
         .filter(|(flow, loss)| !loses_more(flow.last, *loss, all))
         .collect();
     low.sort_by_key(|(flow, _)| (flow.since, flow.base, flow.port));
-    let named = low.into_iter().take(NAMED).map(|(flow, loss)| AdvisedPort {
-        port: flow.port,
-        base: flow.base,
-        held: flow.until - flow.since,
-        loss,
-    });
-    named.collect()
+    let ports = low
+        .into_iter()
+        .take(MAX_PORTS)
+        .map(|(flow, loss)| AdvisedPort {
+            port: flow.port,
+            base: flow.base,
+            held: flow.until - flow.since,
+            loss,
+        });
+    ports.collect()
 }
 
 /// Whether a flow's loss is significantly above that of the others. `all` are lost and all messages of all
 /// flows.
-fn loses_more(own: LastMessages, loss: Option<Share>, all: (u64, u64)) -> bool {
+fn loses_more(last: LastMessages, loss: Option<Share>, all: (u64, u64)) -> bool {
     let others = share(
-        all.0.saturating_sub(own.lost.into()),
-        all.1.saturating_sub(own.of.into()),
+        all.0.saturating_sub(last.lost.into()),
+        all.1.saturating_sub(last.of.into()),
     );
     let usual = others.map_or(0.0, |others| others.share);
     loss.is_some_and(|loss| loss.low > usual)
@@ -245,16 +254,16 @@ fn loses_more(own: LastMessages, loss: Option<Share>, all: (u64, u64)) -> bool {
 /// only if all of them are.
 fn best_of(classes: &[(Span, f64)], connections: u32) -> BestOf {
     let exponent = i32::try_from(connections).unwrap_or(i32::MAX);
-    let whole: f64 = classes.iter().map(|(_, share)| share).sum();
+    let total: f64 = classes.iter().map(|(_, share)| share).sum();
     // The probability that all are above the first `n` classes.
     let above = |n: usize| {
         let up_to: f64 = classes[..n].iter().map(|(_, share)| share).sum();
-        (1.0 - up_to / whole).max(0.0).powi(exponent)
+        (1.0 - up_to / total).max(0.0).powi(exponent)
     };
     let quantile = |p: f64| {
-        let place = (1..=classes.len()).find(|n| 1.0 - above(*n) >= p - 1e-9);
+        let class_count = (1..=classes.len()).find(|n| 1.0 - above(*n) >= p - 1e-9);
         let last = classes.len().saturating_sub(1);
-        classes[place.map_or(last, |n| n - 1)].0
+        classes[class_count.map_or(last, |n| n - 1)].0
     };
     BestOf {
         connections,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use neph_model::{Instant, Own, Span};
 use neph_stats::quantile_needs;
 
-use crate::horizon::{Against, Horizon, is_enough};
+use crate::horizon::{AdvisedVersusRandom, Horizon, is_enough};
 use crate::share::{Share, share, share_worth};
 use crate::view::{FleetView, FlowHistory, PathChange, Segment};
 
@@ -23,27 +23,27 @@ const HORIZONS: [Span; 6] = [
     Span::from_secs(7200),
 ];
 /// Maximum number of moments at which advice is given.
-const MAXIMUM: i64 = 400;
+const MAX_MOMENTS: i64 = 400;
 /// Minimum number of consecutive periods per horizon.
-const MINIMUM: u64 = 2;
+const MIN_PERIODS: u64 = 2;
 
 /// Minimum duration of a measurement that can show that advice is better than a random port, which is right
 /// in a share `random` of all cases. `None` if that is always.
-pub(crate) fn least_time(horizon: Span, random: f64) -> Option<Span> {
-    let times = (MINIMUM..=1000).find(|times| is_enough(*times, random))?;
+pub(crate) fn min_duration(horizon: Span, random: f64) -> Option<Span> {
+    let times = (MIN_PERIODS..=1000).find(|times| is_enough(*times, random))?;
     // One more, for the time until flows have a base latency.
     Some(horizon.times(i64::try_from(times).ok()? + 1))
 }
 
 /// A flow, and since when each of its segments was known.
 #[derive(Debug)]
-struct Watched<'a> {
-    flow: &'a FlowHistory,
+struct ObservedFlow<'a> {
+    history: &'a FlowHistory,
     known: Vec<Instant<Own>>,
 }
 
-impl<'a> Watched<'a> {
-    /// `changes` has the `reported` moment of each change, by slot, port and moment.
+impl<'a> ObservedFlow<'a> {
+    /// `changes` has the `reported_at` moment of each change, by slot, port and moment.
     fn new(view: &FleetView, flow: &'a FlowHistory, changes: &Changes) -> Self {
         // The moment when the first base latency was reported is not kept: it takes a window.
         let window = view.fleet.interval;
@@ -51,21 +51,23 @@ impl<'a> Watched<'a> {
         let known = |(index, segment): (usize, &Segment)| {
             let key = (flow.slot.0, flow.source_port, segment.from);
             match changes.get(&key) {
-                Some(reported) if index > 0 => *reported,
+                Some(reported_at) if index > 0 => *reported_at,
                 _ => segment.from + first + segment.base,
             }
         };
         Self {
-            flow,
+            history: flow,
             known: flow.segments.iter().enumerate().map(known).collect(),
         }
     }
 
     /// Its segment at a moment, as far as known then; `None` if it had been silent for `silence`.
     fn known_at(&self, moment: Instant<Own>, silence: Span) -> Option<&'a Segment> {
-        let is_alive = self.flow.segments.last()?.until >= moment - silence;
-        let next = self.known.partition_point(|reported| *reported <= moment);
-        let segment = self.flow.segments.get(next.checked_sub(1)?)?;
+        let is_alive = self.history.segments.last()?.until >= moment - silence;
+        let next = self
+            .known
+            .partition_point(|known_since| *known_since <= moment);
+        let segment = self.history.segments.get(next.checked_sub(1)?)?;
         is_alive.then_some(segment)
     }
 }
@@ -85,10 +87,10 @@ pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon>
     };
     let changes: Changes = view.changes.iter().map(reported).collect();
     let begun = flows.iter().filter(|flow| !flow.segments.is_empty());
-    let watched: Vec<Watched> = begun
-        .map(|flow| Watched::new(view, flow, &changes))
+    let observed: Vec<ObservedFlow> = begun
+        .map(|flow| ObservedFlow::new(view, flow, &changes))
         .collect();
-    let Some(from) = begin(&watched) else {
+    let Some(from) = begin(&observed) else {
         return Vec::new();
     };
     let silence = view.silence();
@@ -96,22 +98,22 @@ pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon>
         let room = (view.until - from - *after).nanos();
         // Four moments per bin, so that short measurements have some.
         let mut apart = Span::from_nanos((view.settings.bin.nanos() / 4).max(1));
-        while room / apart.nanos() > MAXIMUM {
+        while room / apart.nanos() > MAX_MOMENTS {
             apart = apart.times(2);
         }
         let moments = (0..=room.div_euclid(apart.nanos())).map(|n| from + apart.times(n));
         let moments: Vec<Instant<Own>> = moments.collect();
-        let tally = score(&watched, &moments, (*after, silence));
+        let score = score(&observed, &moments, (*after, silence));
         // The number of consecutive periods of this length.
         let times = u64::try_from((view.until - from).nanos() / after.nanos()).unwrap_or(0);
-        tally.reported(*after, times)
+        score.to_horizon(*after, times)
     });
     reported.collect()
 }
 
 /// When 90 % of the flows had a base latency: a late flow does not delay the others.
-fn begin(watched: &[Watched<'_>]) -> Option<Instant<Own>> {
-    let mut first: Vec<Instant<Own>> = watched
+fn begin(observed: &[ObservedFlow<'_>]) -> Option<Instant<Own>> {
+    let mut first: Vec<Instant<Own>> = observed
         .iter()
         .filter_map(|flow| flow.known.first().copied())
         .collect();
@@ -123,47 +125,48 @@ fn begin(watched: &[Watched<'_>]) -> Option<Instant<Own>> {
 
 /// Sums for a score: of the advised ports, and of all.
 #[derive(Debug, Default)]
-struct Tally {
-    advised: Found,
-    random: Found,
+struct Score {
+    advised: BaseCounts,
+    random: BaseCounts,
 }
 
 fn score(
-    watched: &[Watched<'_>],
+    observed: &[ObservedFlow<'_>],
     moments: &[Instant<Own>],
     (after, silence): (Span, Span),
-) -> Tally {
-    let mut tally = Tally::default();
+) -> Score {
+    let mut score = Score::default();
     for moment in moments {
-        if let Some(chosen) = choose(watched, *moment, silence) {
-            tally.advised.add(chosen.flow.at(*moment + after), 1);
+        if let Some(chosen) = choose(observed, *moment, silence) {
+            score.advised.add(chosen.history.at(*moment + after), 1);
         }
     }
-    for one in watched {
+    for flow in observed {
         let known = moments
             .iter()
-            .filter(|moment| one.known_at(**moment, silence).is_some());
-        let found: Vec<Option<&Segment>> =
-            known.map(|moment| one.flow.at(*moment + after)).collect();
-        for same in found.chunk_by(|one, other| one == other) {
-            tally.random.add(same[0], same.len() as u64);
+            .filter(|moment| flow.known_at(**moment, silence).is_some());
+        let found: Vec<Option<&Segment>> = known
+            .map(|moment| flow.history.at(*moment + after))
+            .collect();
+        for same in found.chunk_by(|a, b| a == b) {
+            score.random.add(same[0], same.len() as u64);
         }
     }
-    tally
+    score
 }
 
-impl Tally {
-    fn reported(&self, after: Span, times: u64) -> Option<Horizon> {
+impl Score {
+    fn to_horizon(&self, after: Span, times: u64) -> Option<Horizon> {
         let moments = self.advised.cases();
         let times = times.min(moments);
-        if times < MINIMUM {
+        if times < MIN_PERIODS {
             return None;
         }
         #[expect(clippy::cast_precision_loss, reason = "a count")]
         let on_low = share_worth(self.advised.low, moments, times as f64)?;
         let against = |p: f64| {
             let is_enough = quantile_needs(p).is_ok_and(|needs| times >= needs as u64);
-            Some(Against {
+            Some(AdvisedVersusRandom {
                 advised: self.advised.quantile(p).filter(|_| is_enough)?,
                 random: self.random.quantile(p)?,
             })
@@ -191,7 +194,7 @@ impl Tally {
 
 /// Where flows were: how often at each base latency.
 #[derive(Debug, Default)]
-struct Found {
+struct BaseCounts {
     bases: BTreeMap<Span, u64>,
     /// Flows that had gone silent: they count above all others.
     silent: u64,
@@ -199,7 +202,7 @@ struct Found {
     low: u64,
 }
 
-impl Found {
+impl BaseCounts {
     fn add(&mut self, segment: Option<&Segment>, times: u64) {
         let Some(segment) = segment else {
             self.silent += times;
@@ -237,18 +240,18 @@ impl Found {
 /// The port that one would choose at a moment, from what is known then. Among the flows in the lowest class
 /// it is the one with the longest stay.
 fn choose<'a, 'b>(
-    watched: &'b [Watched<'a>],
+    observed: &'b [ObservedFlow<'a>],
     moment: Instant<Own>,
     silence: Span,
-) -> Option<&'b Watched<'a>> {
-    let there = watched
+) -> Option<&'b ObservedFlow<'a>> {
+    let there = observed
         .iter()
-        .filter_map(|one| Some((one, one.known_at(moment, silence)?)));
-    let best = there.min_by_key(|(one, segment)| {
+        .filter_map(|flow| Some((flow, flow.known_at(moment, silence)?)));
+    let best = there.min_by_key(|(flow, segment)| {
         let class = segment.class.unwrap_or(u16::MAX);
-        (class, segment.from, segment.base, one.flow.source_port)
+        (class, segment.from, segment.base, flow.history.source_port)
     });
-    best.map(|(one, _)| one)
+    best.map(|(flow, _)| flow)
 }
 
 #[cfg(test)]

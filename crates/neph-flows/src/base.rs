@@ -1,7 +1,7 @@
 //! The base latency of each flow to one endpoint: the detector of `neph-stats` in the terms of this crate.
 
 use neph_model::{Instant, Own, Span};
-use neph_stats::{Finding, FleetBase, Guard, StatsError};
+use neph_stats::{Finding, FleetBase, FleetDetectionSettings, StatsError};
 
 use crate::flow::Shift;
 use crate::pair::SharedDrift;
@@ -15,12 +15,12 @@ pub(crate) struct DetectorEvent {
     /// Number of flows that had this number before.
     pub(crate) nth: u32,
     /// The kind of event.
-    pub(crate) what: What,
+    pub(crate) what: EventKind,
 }
 
 /// The kind of event of a flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum What {
+pub(crate) enum EventKind {
     /// A change of the base latency, or the first one.
     Shift(Shift),
     /// A withdrawal of the last shift: the flow had this base latency all along.
@@ -40,7 +40,7 @@ impl Bases {
     /// # Errors
     /// When the three numbers of the rule are inconsistent.
     pub(crate) fn new(settings: &Settings) -> Result<Self, StatsError> {
-        Ok(Self(FleetBase::new(Guard {
+        Ok(Self(FleetBase::new(FleetDetectionSettings {
             detection: settings.detection.rule()?,
             hold: settings.hold.nanos(),
             settle: settings.settle.nanos(),
@@ -100,18 +100,18 @@ impl Bases {
 
     /// The next event; the events of a flow are ordered by time.
     pub(crate) fn events(&mut self) -> Option<DetectorEvent> {
-        let found = self.0.next_reported()?;
-        let reported = found.reported;
+        let found = self.0.next_detection()?;
+        let detection = found.detection;
         let (at, after) = (
-            Instant::from_nanos(reported.at),
-            Span::from_nanos(reported.after),
+            Instant::from_nanos(detection.at),
+            Span::from_nanos(detection.after),
         );
-        let what = match reported.finding {
-            Finding::Correction => What::Correction { at, base: after },
-            Finding::First | Finding::Change => What::Shift(Shift {
+        let what = match detection.finding {
+            Finding::Correction => EventKind::Correction { at, base: after },
+            Finding::First | Finding::Change => EventKind::Shift(Shift {
                 at,
-                reported: Instant::from_nanos(reported.certain) + after,
-                before: reported.before.map(Span::from_nanos),
+                detection: Instant::from_nanos(detection.certain) + after,
+                before: detection.before.map(Span::from_nanos),
                 after,
             }),
         };

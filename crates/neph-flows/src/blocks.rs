@@ -63,26 +63,26 @@ struct Block {
     expected: f64,
 }
 
-/// The uncertainty of the curve with these steps, at each index in `asked`.
+/// The uncertainty of the curve with these steps, at each index in `is_requested`.
 pub(crate) fn uncertainty(
     stays: &[Stay],
     steps: &[SurvivalStep],
     bin: Span,
-    asked: impl Fn(usize) -> bool,
+    is_requested: impl Fn(usize) -> bool,
 ) -> Uncertainty {
     let (width, blocks) = width(stays, bin);
     let first = stays.iter().map(|stay| stay.from.nanos() / width).min();
     let first = first.unwrap_or(0);
-    let place = |at: i64| usize::try_from(at / width - first).unwrap_or(0);
+    let block_at = |at: i64| usize::try_from(at / width - first).unwrap_or(0);
     let mut events = Events::default();
     for stay in stays {
         let (from, until) = (stay.from.nanos(), (stay.from + stay.length).nanos());
         // A stay that ends at the end of a block belongs to that block.
-        let last = place(until - 1).max(place(from));
+        let last = block_at(until - 1).max(block_at(from));
         if stay.ended {
             events.ends.push((real(until - from), last));
         }
-        for block in place(from)..=last {
+        for block in block_at(from)..=last {
             let begin = (i64::try_from(block).unwrap_or(0) + first) * width;
             let end = (begin + width).min(until);
             events.begun.push((real((begin - from).max(0)), block));
@@ -94,7 +94,7 @@ pub(crate) fn uncertainty(
     Uncertainty {
         blocks,
         ended_in: ended_in.len(),
-        errors: walk(vec![Block::default(); blocks], &events, steps, asked),
+        errors: walk(vec![Block::default(); blocks], &events, steps, is_requested),
     }
 }
 
@@ -103,13 +103,13 @@ fn walk(
     mut blocks: Vec<Block>,
     events: &Events,
     steps: &[SurvivalStep],
-    asked: impl Fn(usize) -> bool,
+    is_requested: impl Fn(usize) -> bool,
 ) -> Vec<f64> {
     let mut ends = events.ends.iter().peekable();
     let mut begun = events.begun.iter().peekable();
     let mut over = events.over.iter().peekable();
     let (mut hazard, mut errors) = (0.0, Vec::new());
-    let whole = real_count(blocks.len());
+    let block_count = real_count(blocks.len());
     for (index, step) in steps.iter().enumerate() {
         // `hazard` is still without this step, which does not concern parts that stop before it.
         while let Some((_, block)) = begun.next_if(|(age, _)| *age < step.at) {
@@ -128,10 +128,10 @@ fn walk(
         while let Some((_, block)) = ends.next_if(|(age, _)| *age <= step.at) {
             blocks[*block].ended += weight;
         }
-        if asked(index) {
+        if is_requested(index) {
             let off = |block: &Block| block.ended - block.expected - block.running * hazard;
             let squares: f64 = blocks.iter().map(|block| off(block).powi(2)).sum();
-            errors.push((squares * whole / (whole - 1.0).max(1.0)).sqrt());
+            errors.push((squares * block_count / (block_count - 1.0).max(1.0)).sqrt());
         }
     }
     errors

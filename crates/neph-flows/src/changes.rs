@@ -9,14 +9,14 @@ use neph_model::{Instant, Own, Span};
 use crate::view::PathChange;
 
 /// Maximum number of changes that are kept (56 MiB).
-pub(crate) const MAXIMUM: usize = 1 << 20;
+pub(crate) const MAX_CHANGES: usize = 1 << 20;
 
 /// The number of a change, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link(NonZeroU32);
 
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct RetainedChange {
     change: PathChange,
     before: Option<Link>,
     is_withdrawn: bool,
@@ -25,8 +25,8 @@ struct Kept {
 /// The path changes of all flows; see the module.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    kept: VecDeque<Kept>,
-    most: usize,
+    retained: VecDeque<RetainedChange>,
+    max: usize,
     forgotten: u32,
     /// Number of withdrawn changes, including those that are no longer kept.
     withdrawn: usize,
@@ -34,11 +34,11 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// No changes yet; keeps at most `most`.
-    pub(crate) const fn new(most: usize) -> Self {
+    /// No changes yet; keeps at most `max`.
+    pub(crate) const fn new(max: usize) -> Self {
         Self {
-            kept: VecDeque::new(),
-            most,
+            retained: VecDeque::new(),
+            max,
             forgotten: 0,
             withdrawn: 0,
             horizon: None,
@@ -47,55 +47,57 @@ impl Changes {
 
     /// Adds a change with the previous one of its flow.
     pub(crate) fn push(&mut self, change: PathChange, before: Option<Link>) -> Link {
-        if self.kept.len() >= self.most
-            && let Some(oldest) = self.kept.pop_front()
+        if self.retained.len() >= self.max
+            && let Some(oldest) = self.retained.pop_front()
         {
             self.forgotten = self.forgotten.saturating_add(1);
             self.forget_until(oldest.change.at);
         }
-        self.kept.push_back(Kept {
+        self.retained.push_back(RetainedChange {
             change,
             before,
             is_withdrawn: false,
         });
-        let kept = u32::try_from(self.kept.len()).unwrap_or(u32::MAX);
-        let number = self.forgotten.saturating_add(kept);
+        let retained = u32::try_from(self.retained.len()).unwrap_or(u32::MAX);
+        let number = self.forgotten.saturating_add(retained);
         Link(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN))
     }
 
     /// A change, if it is still kept.
     pub(crate) fn get(&self, link: Link) -> Option<&PathChange> {
-        self.kept.get(self.index(link)?).map(|kept| &kept.change)
+        self.retained
+            .get(self.index(link)?)
+            .map(|retained| &retained.change)
     }
 
     /// Corrects the latency after a change.
     pub(crate) fn amend(&mut self, link: Link, after: Span) {
         let index = self.index(link);
-        if let Some(kept) = index.and_then(|index| self.kept.get_mut(index)) {
-            kept.change.after = after;
+        if let Some(retained) = index.and_then(|index| self.retained.get_mut(index)) {
+            retained.change.after = after;
         }
     }
 
     /// Withdraws a change; returns it and the previous one of its flow.
     pub(crate) fn withdraw(&mut self, link: Link) -> Option<(PathChange, Option<Link>)> {
         let index = self.index(link)?;
-        let kept = self.kept.get_mut(index)?;
-        kept.is_withdrawn = true;
+        let retained = self.retained.get_mut(index)?;
+        retained.is_withdrawn = true;
         self.withdrawn += 1;
-        Some((kept.change, kept.before))
+        Some((retained.change, retained.before))
     }
 
     /// Stores whether its flow used other routers than before.
-    pub(crate) fn traced(&mut self, change: &PathChange, others: bool) {
-        let is_it = |kept: &&mut Kept| kept.change.id() == change.id();
-        if let Some(known) = self.kept.iter_mut().rev().find(is_it) {
+    pub(crate) fn record_trace(&mut self, change: &PathChange, others: bool) {
+        let is_it = |retained: &&mut RetainedChange| retained.change.id() == change.id();
+        if let Some(known) = self.retained.iter_mut().rev().find(is_it) {
             known.change.evidence.trace = Some(others);
         }
     }
 
     /// Number of changes that were reported and not withdrawn, including those that are no longer kept.
     pub(crate) fn reported(&self) -> usize {
-        self.forgotten as usize + self.kept.len() - self.withdrawn
+        self.forgotten as usize + self.retained.len() - self.withdrawn
     }
 
     /// Changes before this moment are incomplete.
@@ -113,14 +115,14 @@ impl Changes {
         let mut found = Vec::new();
         let mut next = latest;
         while let Some(index) = next.and_then(|link| self.index(link)) {
-            let Some(kept) = self.kept.get(index) else {
+            let Some(retained) = self.retained.get(index) else {
                 break;
             };
-            if Some(kept.change.at) <= self.horizon {
+            if Some(retained.change.at) <= self.horizon {
                 break;
             }
-            found.push(kept.change);
-            next = kept.before;
+            found.push(retained.change);
+            next = retained.before;
         }
         found.reverse();
         found
@@ -129,10 +131,10 @@ impl Changes {
     /// All since the horizon, by time.
     pub(crate) fn by_time(&self) -> Vec<PathChange> {
         let mut changes: Vec<PathChange> = self
-            .kept
+            .retained
             .iter()
-            .filter(|kept| !kept.is_withdrawn && Some(kept.change.at) > self.horizon)
-            .map(|kept| kept.change)
+            .filter(|retained| !retained.is_withdrawn && Some(retained.change.at) > self.horizon)
+            .map(|retained| retained.change)
             .collect();
         changes.sort_by_key(|change| (change.at, change.slot));
         changes
@@ -169,7 +171,7 @@ mod tests {
 
     #[test]
     fn each_flow_finds_its_own_and_what_was_withdrawn_is_gone() {
-        let mut changes = Changes::new(MAXIMUM);
+        let mut changes = Changes::new(MAX_CHANGES);
         let first = changes.push(change(0, 10), None);
         let other = changes.push(change(1, 12), None);
         let second = changes.push(change(0, 20), Some(first));

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use neph_model::{Slot, Span};
 use neph_stats::Weighted;
 
-use crate::fairness::span;
+use crate::latency_bins::span;
 use crate::loss_by_base::LossByBase;
-use crate::pair::Moved;
+use crate::pair::ClassMoves;
 use crate::settings::Settings;
 use crate::share::Groups;
 use crate::spectrum::Frame;
@@ -78,7 +78,7 @@ pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class>
     }
     // Not expected: a time that is not a number. Then there are no classes.
     let found = neph_stats::classes(&values, real(tolerance), MIN_SHARE).unwrap_or_default();
-    let reported = found.iter().map(|class| Class {
+    let classes = found.iter().map(|class| Class {
         base: span(class.centre),
         range: (span(class.low), span(class.high)),
         share: class.share,
@@ -88,18 +88,19 @@ pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class>
         sent: 0,
         lost: 0,
     });
-    reported.collect()
+    classes.collect()
 }
 
 /// The index of the class that contains a base latency, or lies within half of the tolerance of it.
 pub(crate) fn class_at(classes: &[Class], base: Span, settings: &Settings) -> Option<u16> {
     let reach = Span::from_nanos(settings.detection.tolerance.nanos() / 2);
-    let index = nearest(classes, base).filter(|index| away(&classes[*index], base) <= reach)?;
+    let index =
+        nearest(classes, base).filter(|index| distance_to(&classes[*index], base) <= reach)?;
     u16::try_from(index).ok()
 }
 
 /// Distance of a base latency from a class's range.
-pub(crate) fn away(class: &Class, base: Span) -> Span {
+pub(crate) fn distance_to(class: &Class, base: Span) -> Span {
     let (below, above) = (class.range.0 - base, base - class.range.1);
     below.max(above).max(Span::ZERO)
 }
@@ -140,7 +141,7 @@ pub(crate) fn nearest(classes: &[Class], base: Span) -> Option<usize> {
     let nearest = classes
         .iter()
         .enumerate()
-        .min_by_key(|(_, class)| (away(class, base), (class.base - base).nanos().abs()));
+        .min_by_key(|(_, class)| (distance_to(class, base), (class.base - base).nanos().abs()));
     nearest.map(|(index, _)| index)
 }
 
@@ -152,7 +153,7 @@ pub(crate) fn moved(
     clear: Span,
     reporting: &ObservedTime<'_>,
     frame: Frame,
-) -> Vec<Moved> {
+) -> Vec<ClassMoves> {
     let mut left: Vec<Groups> = classes.iter().map(|_| Groups::default()).collect();
     let mut away = vec![0.0; classes.len()];
     for change in changes {
@@ -174,7 +175,7 @@ pub(crate) fn moved(
     let of = |(index, class): (usize, &Class)| {
         let away: f64 = away[index];
         let time = hours * class.share;
-        Moved {
+        ClassMoves {
             class: u16::try_from(index).unwrap_or(u16::MAX),
             share: class.share,
             moved: left[index].share(),

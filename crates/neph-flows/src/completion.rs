@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use neph_model::{ClassTransfer, PinnedTransfer, Span};
 use neph_stats::{Level, Sorted, median, quantile};
 
-use crate::classes::{away, nearest};
+use crate::classes::{distance_to, nearest};
 use crate::view::{Class, FleetView};
 
 /// All transfers on the flows of a class.
@@ -68,7 +68,7 @@ fn taken(classes: &[Class], known: usize, connect: Span, tolerance: Span) -> usi
     let Some(nearest) = nearest(classes, connect) else {
         return known;
     };
-    let is_at = |class: usize| away(&classes[class], connect) <= tolerance;
+    let is_at = |class: usize| distance_to(&classes[class], connect) <= tolerance;
     let is_below = |class: &Class| connect + tolerance < class.range.0;
     if is_at(nearest) {
         return nearest;
@@ -108,26 +108,30 @@ pub fn completions_of<'a>(
     transfers: impl IntoIterator<Item = &'a ClassTransfer>,
 ) -> Vec<Completion> {
     let mut by_class: Vec<Vec<&PinnedTransfer>> = vec![Vec::new(); classes];
-    for one in transfers {
-        if by_class.len() <= one.class {
-            by_class.resize(one.class + 1, Vec::new());
+    for transfer in transfers {
+        if by_class.len() <= transfer.class {
+            by_class.resize(transfer.class + 1, Vec::new());
         }
-        by_class[one.class].push(&one.transfer);
+        by_class[transfer.class].push(&transfer.transfer);
     }
-    let of_class = |(class, own): (usize, Vec<&PinnedTransfer>)| completion(class, &own);
+    let of_class =
+        |(class, transfers): (usize, Vec<&PinnedTransfer>)| completion(class, &transfers);
     let mut found: Vec<Completion> = by_class.into_iter().enumerate().map(of_class).collect();
-    let first = found.iter().find_map(|one| one.median);
-    for one in &mut found {
-        let both = first.zip(one.median);
-        one.ratio = both.map(|(first, own)| own.secs_f64() / first.secs_f64());
+    let first = found.iter().find_map(|completion| completion.median);
+    for completion in &mut found {
+        let medians = first.zip(completion.median);
+        completion.ratio = medians.map(|(first, median)| median.secs_f64() / first.secs_f64());
     }
     found
 }
 
-fn completion(class: usize, own: &[&PinnedTransfer]) -> Completion {
+fn completion(class: usize, transfers: &[&PinnedTransfer]) -> Completion {
     let mut by_port: BTreeMap<u16, Port> = BTreeMap::new();
-    for one in own {
-        by_port.entry(one.source_port).or_default().add(one.total());
+    for transfer in transfers {
+        by_port
+            .entry(transfer.source_port)
+            .or_default()
+            .add(transfer.total());
     }
     let levels: Vec<Level> = by_port.values_mut().filter_map(Port::median).collect();
     let mut medians: Vec<f64> = levels.iter().filter_map(|level| level.number()).collect();

@@ -10,18 +10,18 @@ impl Counts {
     /// Adds the outcome of a message.
     pub(crate) fn add(&mut self, found: &FlowTally) {
         let mut found = *found;
-        for (own, more) in self.0.iter_mut().zip(found.counters()) {
-            *own = own.saturating_add(u32::try_from(*more).unwrap_or(u32::MAX));
+        for (counter, more) in self.0.iter_mut().zip(found.counters()) {
+            *counter = counter.saturating_add(u32::try_from(*more).unwrap_or(u32::MAX));
         }
     }
 
     /// The counters as a [`FlowTally`].
-    pub(crate) fn reported(self) -> FlowTally {
-        let mut reported = FlowTally::default();
-        for (counter, own) in reported.counters().into_iter().zip(self.0) {
-            *counter = own.into();
+    pub(crate) fn to_tally(self) -> FlowTally {
+        let mut tally = FlowTally::default();
+        for (counter, count) in tally.counters().into_iter().zip(self.0) {
+            *counter = count.into();
         }
-        reported
+        tally
     }
 }
 
@@ -37,9 +37,9 @@ mod tests {
         }
         let mut counts = Counts::default();
         counts.add(&message);
-        assert_eq!(counts.reported(), message);
+        assert_eq!(counts.to_tally(), message);
         counts.add(&message);
-        assert_eq!(counts.reported().reordered, 2 * message.reordered);
+        assert_eq!(counts.to_tally().reordered, 2 * message.reordered);
     }
 
     #[test]
@@ -51,6 +51,6 @@ mod tests {
         let mut counts = Counts::default();
         counts.add(&most);
         counts.add(&most);
-        assert_eq!(counts.reported(), most);
+        assert_eq!(counts.to_tally(), most);
     }
 }

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use neph_model::{ChangeId, Fleet, FleetMessage, Instant, Own, Slot, Span};
 use neph_stats::{
-    BaseLatency, Detection as Rule, Price, StatsError, change_points, change_sample, window_minima,
+    BaseLatency, ChangePenalty, Detection as Rule, StatsError, change_points, change_sample,
+    window_minima,
 };
 
 use crate::digest::Digest;
@@ -26,7 +27,7 @@ pub enum Detector {
 
 /// A path change according to a detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Detected {
+pub struct DetectedChange {
     /// The flow's slot in the fleet.
     pub slot: Slot,
     /// Local source port.
@@ -41,7 +42,7 @@ pub struct Detected {
     pub after: Span,
 }
 
-impl Detected {
+impl DetectedChange {
     /// The identity of the change in its fleet.
     pub const fn id(&self) -> ChangeId {
         ChangeId {
@@ -54,9 +55,9 @@ impl Detected {
 
 /// The changes that a detector found in a fleet's messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AllDetected {
+pub struct DetectedChanges {
     /// By time.
-    pub changes: Vec<Detected>,
+    pub changes: Vec<DetectedChange>,
     /// If more occurred than are kept: changes until this moment are missing.
     pub forgotten: Option<Instant<Own>>,
 }
@@ -64,7 +65,7 @@ pub struct AllDetected {
 /// A detector that processes a fleet's messages; those of one flow must be in order. Memory grows with flows
 /// and changes. [`Detector::ChangePoints`] also keeps 16 bytes per reply until its flow ends.
 #[derive(Debug)]
-pub struct Detecting(By);
+pub struct DetectorRun(By);
 
 #[derive(Debug)]
 enum By {
@@ -79,7 +80,7 @@ struct EachFlow {
     afterwards: bool,
     /// The current flow of each slot.
     slots: BTreeMap<Slot, OneFlow>,
-    found: Vec<Detected>,
+    found: Vec<DetectedChange>,
 }
 
 #[derive(Debug)]
@@ -91,7 +92,7 @@ struct OneFlow {
     replies: VecDeque<(Instant<Own>, Span)>,
 }
 
-impl Detecting {
+impl DetectorRun {
     /// A fleet without messages yet.
     ///
     /// # Errors
@@ -118,21 +119,24 @@ impl Detecting {
     }
 
     /// Ends the input and returns the result.
-    pub fn finish(self) -> AllDetected {
-        let (mut changes, forgotten): (Vec<Detected>, _) = match self.0 {
+    pub fn finish(self) -> DetectedChanges {
+        let (mut changes, forgotten): (Vec<DetectedChange>, _) = match self.0 {
             By::Guard(mut digest) => {
                 digest.finish();
                 let changes = digest.changes_by_time();
-                (changes.iter().map(Detected::of).collect(), digest.horizon())
+                (
+                    changes.iter().map(DetectedChange::of).collect(),
+                    digest.horizon(),
+                )
             }
             By::EachFlow(flows) => (flows.finish(), None),
         };
         changes.sort_by_key(|change| (change.at, change.slot));
-        AllDetected { changes, forgotten }
+        DetectedChanges { changes, forgotten }
     }
 }
 
-impl Detected {
+impl DetectedChange {
     const fn of(change: &crate::view::PathChange) -> Self {
         Self {
             slot: change.slot,
@@ -173,7 +177,7 @@ impl EachFlow {
         self.found.extend(flow.shift(slot));
     }
 
-    fn finish(mut self) -> Vec<Detected> {
+    fn finish(mut self) -> Vec<DetectedChange> {
         if self.afterwards {
             for (slot, flow) in &self.slots {
                 flow.look_back(*slot, &self.rule, &mut self.found);
@@ -185,12 +189,12 @@ impl EachFlow {
 
 impl OneFlow {
     /// The result of the rule for the latest reply.
-    fn shift(&mut self, slot: Slot) -> Option<Detected> {
+    fn shift(&mut self, slot: Slot) -> Option<DetectedChange> {
         let &(sent, round_trip) = self.replies.back()?;
         let shift = self.base.push(round_trip.nanos())?;
         let newest = self.replies.len() - 1;
         let first = newest.saturating_sub(usize::from(shift.since));
-        Some(Detected {
+        Some(DetectedChange {
             slot,
             source_port: self.source_port,
             at: self.replies.get(first)?.0,
@@ -201,11 +205,15 @@ impl OneFlow {
     }
 
     /// The result of change points for all replies.
-    fn look_back(&self, slot: Slot, rule: &Rule, found: &mut Vec<Detected>) {
-        let trips: Vec<i64> = self.replies.iter().map(|(_, trip)| trip.nanos()).collect();
-        let minima = window_minima(&trips, rule.window());
+    fn look_back(&self, slot: Slot, rule: &Rule, found: &mut Vec<DetectedChange>) {
+        let round_trips: Vec<i64> = self
+            .replies
+            .iter()
+            .map(|(_, round_trip)| round_trip.nanos())
+            .collect();
+        let minima = window_minima(&round_trips, rule.window());
         // With too few replies there is no change.
-        let Ok(stretches) = change_points(&minima, Price::of(rule)) else {
+        let Ok(stretches) = change_points(&minima, ChangePenalty::of(rule)) else {
             return;
         };
         for pair in stretches.windows(2) {
@@ -215,7 +223,7 @@ impl OneFlow {
                 continue;
             };
             if (after - before).abs() > rule.tolerance() {
-                found.push(Detected {
+                found.push(DetectedChange {
                     slot,
                     source_port: self.source_port,
                     at,
@@ -235,9 +243,9 @@ mod tests {
 
     const ALL: [Detector; 3] = [Detector::Guard, Detector::Rule, Detector::ChangePoints];
 
-    fn found(world: &World, detector: Detector) -> Vec<Detected> {
+    fn found(world: &World, detector: Detector) -> Vec<DetectedChange> {
         let mut detecting =
-            Detecting::new(&world.fleet(), Settings::default(), detector).expect("the source's");
+            DetectorRun::new(&world.fleet(), Settings::default(), detector).expect("the source's");
         world.messages(&world.truth(), |message| detecting.push(message));
         detecting.finish().changes
     }
@@ -280,13 +288,13 @@ mod tests {
         let truth = world.truth();
         let reported = |detector| {
             let mut detecting =
-                Detecting::new(&world.fleet(), Settings::default(), detector).expect("numbers");
+                DetectorRun::new(&world.fleet(), Settings::default(), detector).expect("numbers");
             world.messages(&truth, |sent| {
                 let queue = sent.slot == Slot(3) && (100..104).contains(&sent.seq);
                 let mut sent = *sent;
                 if let (true, Some(reply)) = (queue, sent.reply()) {
-                    let trip = reply.round_trip.nanos() + 20_000_000;
-                    sent = message(3, sent.seq, sent.sent.nanos(), trip);
+                    let round_trip = reply.round_trip.nanos() + 20_000_000;
+                    sent = message(3, sent.seq, sent.sent.nanos(), round_trip);
                 }
                 detecting.push(&sent);
             });
@@ -301,7 +309,7 @@ mod tests {
         fleet.lifetime = Some(Span::from_secs(4));
         for detector in ALL {
             let mut detecting =
-                Detecting::new(&fleet, Settings::default(), detector).expect("numbers");
+                DetectorRun::new(&fleet, Settings::default(), detector).expect("numbers");
             for seq in 0..60_u32 {
                 let renewed = seq / 20;
                 let base = 70_000_000 + i64::from(renewed) * 4_000_000;

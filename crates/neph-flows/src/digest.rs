@@ -8,15 +8,15 @@ use std::collections::VecDeque;
 use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Own, Slot};
 use neph_stats::StatsError;
 
-use crate::base::{Bases, DetectorEvent, What};
+use crate::base::{Bases, DetectorEvent, EventKind};
+use crate::build_view::build_view;
 use crate::changes::{Changes, MAXIMUM};
-use crate::fairness::Bins;
 use crate::flow::{Conditions, Ground, Past};
 use crate::flow_tally::FlowTally;
 use crate::hidden::HiddenTimes;
 use crate::known::{Known, KnownEndpointFlows};
 use crate::latency::Latency;
-use crate::look::look;
+use crate::latency_bins::Bins;
 use crate::loss_by_base::{self, LossByBase};
 use crate::outage::Lost;
 use crate::settings::Settings;
@@ -140,14 +140,14 @@ impl Digest {
                 endpoint_flows.bases.push(number, message.sent, round_trip);
             }
         }
-        self.hear(endpoint);
+        self.process_detections(endpoint);
     }
 
     /// Ends the input: evaluates what waited for messages of other flows.
     pub fn finish(&mut self) {
         for endpoint in 0..self.of_endpoints.len() {
             self.of_endpoints[endpoint].bases.finish();
-            self.hear(endpoint);
+            self.process_detections(endpoint);
         }
     }
 
@@ -157,8 +157,8 @@ impl Digest {
     }
 
     /// Stores the trace of a changed flow: it used other routers than before, or the same.
-    pub fn traced(&mut self, change: &PathChange, others: bool) {
-        self.changes.traced(change, others);
+    pub fn record_trace(&mut self, change: &PathChange, others: bool) {
+        self.changes.record_trace(change, others);
     }
 
     /// The fleet that is evaluated.
@@ -192,7 +192,7 @@ impl Digest {
 
     /// The view of the fleet.
     pub fn view(self) -> FleetView {
-        look(self.end())
+        build_view(self.end())
     }
 
     /// The index of a slot's flow among the endpoint's flows.
@@ -239,7 +239,7 @@ impl Digest {
     }
 
     /// Processes the detector's events for the flows to an endpoint.
-    fn hear(&mut self, endpoint: usize) {
+    fn process_detections(&mut self, endpoint: usize) {
         while let Some(events) = self.of_endpoints[endpoint].bases.events() {
             self.apply(endpoint, events);
         }
@@ -251,8 +251,8 @@ impl Digest {
         let flow = self.flows.find(slot, events.nth);
         let changes = &mut self.changes;
         match (events.what, flow) {
-            (What::Shift(_), None) => {}
-            (What::Shift(shift), Some(flow)) => {
+            (EventKind::Shift(_), None) => {}
+            (EventKind::Shift(shift), Some(flow)) => {
                 let ground = Ground {
                     slot,
                     interval: self.fleet.interval,
@@ -265,11 +265,11 @@ impl Digest {
                     .for_each(|row| unexplained.push(row));
                 self.announce(change.map(PathEvent::Changed));
             }
-            (What::Correction { base, .. }, Some(flow)) => {
+            (EventKind::Correction { base, .. }, Some(flow)) => {
                 let withdrawn = flow.correct(base, &self.settings, changes);
                 self.announce(withdrawn.map(PathEvent::Withdrawn));
             }
-            (What::Correction { at, base }, None) => {
+            (EventKind::Correction { at, base }, None) => {
                 let past = self.flows.find_over(slot, at);
                 let withdrawn = past.and_then(|past| past.correct(base, &self.settings, changes));
                 self.announce(withdrawn.map(PathEvent::Withdrawn));

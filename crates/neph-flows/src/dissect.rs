@@ -11,7 +11,7 @@ use crate::order::{Request, is_comparable, is_forward};
 use crate::view::FleetView;
 
 /// Maximum number of messages of a flow: the period with the most path changes is kept.
-const MAXIMUM: i64 = 6000;
+const MAX_MESSAGES: i64 = 6000;
 /// A message can be reordered only with one of this many next messages.
 const AHEAD: usize = 64;
 
@@ -74,7 +74,7 @@ impl Dissector {
         ranked.truncate(flows);
         let order = ranked.iter().map(|(key, _)| *key).collect();
         let chosen = ranked.into_iter().map(|(key, moments)| {
-            let (from, until) = stretch(view, &moments);
+            let (from, until) = retained_period(view, &moments);
             let messages = Vec::new();
             (
                 key,
@@ -142,8 +142,8 @@ impl Dissector {
 }
 
 /// The period of a flow that is kept: all of it, or the maximum number of messages, with the most changes.
-fn stretch(view: &FleetView, changes: &[Instant<Own>]) -> (Instant<Own>, Instant<Own>) {
-    let room = view.fleet.interval.times(MAXIMUM - 1);
+fn retained_period(view: &FleetView, changes: &[Instant<Own>]) -> (Instant<Own>, Instant<Own>) {
+    let room = view.fleet.interval.times(MAX_MESSAGES - 1);
     if view.until - view.from <= room {
         return (view.from, view.until);
     }
@@ -155,9 +155,9 @@ fn stretch(view: &FleetView, changes: &[Instant<Own>]) -> (Instant<Own>, Instant
     };
     let mut best: Option<(usize, Instant<Own>)> = None;
     for from in changes {
-        let held = within(from);
-        if best.is_none_or(|(most, _)| held > most) {
-            best = Some((held, *from));
+        let count = within(from);
+        if best.is_none_or(|(max, _)| count > max) {
+            best = Some((count, *from));
         }
     }
     let from = best.map_or(view.from, |(_, from)| from - before);
@@ -187,20 +187,20 @@ fn samples(messages: &[Raw]) -> Vec<DissectedSample> {
 }
 
 /// The direction in which it arrived after one of these later messages.
-fn reordered(own: &RawOrder, later: &[Raw]) -> Option<Direction> {
+fn reordered(order: &RawOrder, later: &[Raw]) -> Option<Direction> {
     let others = || {
         let next = later.iter().take(AHEAD);
         next.filter_map(|raw| raw.reply?.order)
     };
-    let there = own.peer_report.is_some_and(|own| {
+    let forward = order.peer_report.is_some_and(|order| {
         let mut others = others().filter_map(|other| other.peer_report);
-        others.any(|other| is_forward(own, other))
+        others.any(|other| is_forward(order, other))
     });
-    if there {
+    if forward {
         return Some(Direction::Forward);
     }
-    let back = others().any(|other| other.arrived < own.arrived);
-    back.then_some(Direction::Reverse)
+    let reverse = others().any(|other| other.arrived < order.arrived);
+    reverse.then_some(Direction::Reverse)
 }
 
 #[cfg(test)]
@@ -239,7 +239,7 @@ mod tests {
             flows: Vec::new(),
             changes: changes.iter().map(change).collect(),
             classes: Vec::new(),
-            fairness: Vec::new(),
+            latency_bins: Vec::new(),
             spectra: Vec::new(),
             settings: Settings::default(),
             tally: FlowTally::default(),
@@ -293,8 +293,8 @@ mod tests {
             DissectedOutcome::Lost | DissectedOutcome::NotSent => None,
         };
         let reported: Vec<_> = found[0].samples.iter().map(reordered).collect();
-        let (there, back) = (Some(Direction::Forward), Some(Direction::Reverse));
-        assert_eq!(reported, [None, there, None, None, back, None, None]);
+        let (forward, reverse) = (Some(Direction::Forward), Some(Direction::Reverse));
+        assert_eq!(reported, [None, forward, None, None, reverse, None, None]);
         assert_eq!(found[0].samples[6].outcome, DissectedOutcome::Lost);
     }
 

@@ -6,9 +6,9 @@ use neph_model::{FleetMessage, FleetOutcome, Instant, Own, ProbeKind, Slot, Span
 use crate::changes::{Changes, Link};
 use crate::counts::Counts;
 use crate::flow_tally::FlowTally;
-use crate::lately::Lately;
 use crate::loss_by_base::{OutcomeCounts, Silence};
 use crate::order::Order;
+use crate::recent_outcomes::Lately;
 use crate::settings::Settings;
 use crate::skew::Drift;
 use crate::unexplained::Row;
@@ -79,8 +79,8 @@ impl Past {
             slot: self.slot,
             source_port: self.source_port,
             segments: self.segments(changes),
-            tally: self.tally.reported(),
-            last: self.lately.reported(),
+            tally: self.tally.to_tally(),
+            last: self.lately.to_tally(),
         }
     }
 

@@ -16,7 +16,7 @@ pub struct FlowTally {
     /// Lost on the forward path, if the peer's counter shows it.
     pub lost_forward: u64,
     /// Lost on the reverse path, if the peer's counter shows it. Late replies are subtracted if their number
-    /// is known ([`FleetView::came_late`](crate::FleetView::came_late)).
+    /// is known ([`FleetView::record_late_replies`](crate::FleetView::came_late)).
     pub lost_reverse: u64,
     /// Duplicates of replies.
     pub copies: u64,
@@ -60,8 +60,8 @@ impl FlowTally {
     /// Adds another tally.
     pub fn add(&mut self, other: &Self) {
         let mut other = *other;
-        for (own, other) in self.counters().into_iter().zip(other.counters()) {
-            *own += *other;
+        for (counter, other) in self.counters().into_iter().zip(other.counters()) {
+            *counter += *other;
         }
     }
 }

@@ -24,11 +24,11 @@ use history::{History, Known};
 use pending::{Finished, Pending};
 use waiting::Waiting;
 
-pub use verdict::{RouteComparison, Uncompared, Verdict, Why};
+pub use verdict::{RouteComparison, Uncompared, UncomparedReason, Verdict};
 
 /// Maximum number of concurrent traces. Routers answer only a few packets a second, and all flows share the
 /// first ones.
-const AT_A_TIME: usize = 8;
+const MAX_CONCURRENT_TRACES: usize = 8;
 
 /// The identifier of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +36,7 @@ pub struct TraceId(u64);
 
 /// A trace to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToTrace {
+pub struct TraceOrder {
     /// Its identifier, for the result.
     pub id: TraceId,
     /// The target address.
@@ -49,7 +49,7 @@ pub struct ToTrace {
 
 /// A trace that is needed, and the change that it follows.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct TraceRequest {
     slot: Slot,
     port: u16,
     change: Option<PathChange>,
@@ -57,7 +57,7 @@ struct Wanted {
     is_withdrawn: bool,
 }
 
-impl Wanted {
+impl TraceRequest {
     const fn new(slot: Slot, port: u16) -> Self {
         Self {
             slot,
@@ -68,7 +68,8 @@ impl Wanted {
     }
 
     fn follows(&self, change: &PathChange) -> bool {
-        self.change.is_some_and(|own| own.id() == change.id())
+        self.change
+            .is_some_and(|followed| followed.id() == change.id())
     }
 }
 
@@ -83,36 +84,36 @@ pub struct Traced {
 
 /// The traces of a fleet.
 #[derive(Debug)]
-pub struct Follow {
+pub struct RouteTracker {
     kind: TraceKind,
     fleet: Fleet,
     /// After this time all changes of a moment are reported.
-    patience: Span,
+    report_delay: Span,
     waiting: Waiting,
-    running: BTreeMap<TraceId, Wanted>,
+    running: BTreeMap<TraceId, TraceRequest>,
     next: TraceId,
     /// Finished traces whose path is not certain yet.
     pending: Pending,
     histories: BTreeMap<Slot, History>,
-    reported: Vec<Traced>,
+    certain: Vec<Traced>,
     /// Uncompared changes, by endpoint.
     uncompared: Vec<Uncompared>,
 }
 
-impl Follow {
+impl RouteTracker {
     /// For a fleet that begins.
     pub fn new(fleet: &Fleet) -> Self {
         let settings = Settings::of(fleet);
         Self {
             kind: TraceKind::of_flows(fleet.probe),
             fleet: fleet.clone(),
-            patience: settings.hold + settings.settle,
+            report_delay: settings.hold + settings.settle,
             waiting: Waiting::default(),
             running: BTreeMap::new(),
             next: TraceId(0),
             pending: Pending::default(),
             histories: BTreeMap::new(),
-            reported: Vec::new(),
+            certain: Vec::new(),
             uncompared: vec![Uncompared::default(); fleet.endpoints.len()],
         }
     }
@@ -121,99 +122,104 @@ impl Follow {
     pub fn begin(&mut self, sources: &[u16]) {
         let slots = (0..).map(Slot).zip(sources);
         for (slot, port) in slots {
-            self.waiting.push_back(Wanted::new(slot, *port));
+            self.waiting.push_back(TraceRequest::new(slot, *port));
         }
     }
 
     /// A path changed: its trace precedes those of the start.
-    pub fn changed(&mut self, change: &PathChange) {
+    pub fn record_change(&mut self, change: &PathChange) {
         let slot = change.slot;
-        self.history(slot, change.source_port).changed(change.at);
+        self.history(slot, change.source_port)
+            .record_change(change.at);
         self.decide(slot, None);
         if let Some(replaced) = self.waiting.take(slot) {
-            self.untraced(&replaced, Why::MovedOn);
+            self.untraced(&replaced, UncomparedReason::MovedOn);
         }
-        self.waiting.push_front(Wanted {
+        self.waiting.push_front(TraceRequest {
             change: Some(*change),
-            ..Wanted::new(slot, change.source_port)
+            ..TraceRequest::new(slot, change.source_port)
         });
     }
 
     /// A change was withdrawn. A trace of it that has not begun is needed only if the flow has no route for
     /// later comparisons.
-    pub fn withdrawn(&mut self, change: &PathChange) {
+    pub fn record_withdrawal(&mut self, change: &PathChange) {
         let slot = change.slot;
         let history = self.history(slot, change.source_port);
-        history.withdrawn(change.at);
+        history.record_withdrawal(change.at);
         let is_traced = history.is_traced();
         let running = self.running.values_mut();
-        for wanted in running.chain(self.pending.of(slot)) {
-            wanted.is_withdrawn |= wanted.follows(change);
+        for request in running.chain(self.pending.of(slot)) {
+            request.is_withdrawn |= request.follows(change);
         }
         self.decide(slot, None);
-        if !self.waiting.of(slot).is_some_and(|one| one.follows(change)) {
+        if !self
+            .waiting
+            .of(slot)
+            .is_some_and(|finished| finished.follows(change))
+        {
             return;
         }
         self.waiting.take(slot);
         if !is_traced {
             self.waiting
-                .push_back(Wanted::new(slot, change.source_port));
+                .push_back(TraceRequest::new(slot, change.source_port));
         }
     }
 
     /// The next trace to run; `None` while the maximum is running.
-    pub fn to_trace(&mut self) -> Option<ToTrace> {
-        if self.running.len() >= AT_A_TIME {
+    pub fn next_trace(&mut self) -> Option<TraceOrder> {
+        if self.running.len() >= MAX_CONCURRENT_TRACES {
             return None;
         }
-        let wanted = self.waiting.pop_front()?;
-        let endpoint = self.fleet.endpoint_of(wanted.slot);
+        let request = self.waiting.pop_front()?;
+        let endpoint = self.fleet.endpoint_of(request.slot);
         let id = self.next;
         self.next.0 += 1;
-        self.running.insert(id, wanted);
-        Some(ToTrace {
+        self.running.insert(id, request);
+        Some(TraceOrder {
             id,
             target: self.fleet.endpoints[endpoint].address,
             kind: self.kind,
-            source_port: wanted.port,
+            source_port: request.port,
         })
     }
 
     /// The result of a trace; `at` is now.
-    pub fn found(&mut self, id: TraceId, traced: TracedFlow, at: Instant<Own>) {
-        if let Some(wanted) = self.running.remove(&id) {
-            self.keep(wanted, traced, at);
+    pub fn record_result(&mut self, id: TraceId, traced: TracedFlow, at: Instant<Own>) {
+        if let Some(request) = self.running.remove(&id) {
+            self.keep(request, traced, at);
         }
     }
 
     /// A trace failed; it is not repeated.
-    pub fn failed(&mut self, id: TraceId) {
-        if let Some(wanted) = self.running.remove(&id) {
-            self.untraced(&wanted, Why::Unfinished);
+    pub fn record_failure(&mut self, id: TraceId) {
+        if let Some(request) = self.running.remove(&id) {
+            self.untraced(&request, UncomparedReason::Unfinished);
         }
     }
 
     /// The routes that have become certain since the last call.
-    pub fn reported(&mut self, now: Instant<Own>) -> Vec<Traced> {
+    pub fn take_certain(&mut self, now: Instant<Own>) -> Vec<Traced> {
         while let Some(slot) = self.pending.certain(now) {
             self.decide(slot, Some(now));
         }
-        std::mem::take(&mut self.reported)
+        std::mem::take(&mut self.certain)
     }
 
     /// Ends the input: drops unfinished traces and reports the finished ones. Also returns the number of
     /// uncompared changes of each endpoint.
     pub fn end(mut self) -> (Vec<Traced>, Vec<Uncompared>) {
-        while let Some(wanted) = self.waiting.pop_front() {
-            self.untraced(&wanted, Why::Unfinished);
+        while let Some(request) = self.waiting.pop_front() {
+            self.untraced(&request, UncomparedReason::Unfinished);
         }
-        for wanted in std::mem::take(&mut self.running).into_values() {
-            self.untraced(&wanted, Why::Unfinished);
+        for request in std::mem::take(&mut self.running).into_values() {
+            self.untraced(&request, UncomparedReason::Unfinished);
         }
         for (slot, finished) in self.pending.all() {
             self.report(slot, finished);
         }
-        (self.reported, self.uncompared)
+        (self.certain, self.uncompared)
     }
 
     /// The history of this flow; drops that of the slot's previous flow.
@@ -230,15 +236,15 @@ impl Follow {
     }
 
     /// Counts a change without a comparison.
-    fn untraced(&mut self, wanted: &Wanted, why: Why) {
-        if wanted.change.is_some() && !wanted.is_withdrawn {
-            self.uncompared[self.fleet.endpoint_of(wanted.slot)].add(why);
+    fn untraced(&mut self, request: &TraceRequest, reason: UncomparedReason) {
+        if request.change.is_some() && !request.is_withdrawn {
+            self.uncompared[self.fleet.endpoint_of(request.slot)].add(reason);
         }
     }
 
     /// Stores a route. If it follows a change, its verdict will be reported later.
-    fn keep(&mut self, wanted: Wanted, traced: TracedFlow, at: Instant<Own>) {
-        let slot = wanted.slot;
+    fn keep(&mut self, request: TraceRequest, traced: TracedFlow, at: Instant<Own>) {
+        let slot = request.slot;
         let (first, last) = traced.answered.unwrap_or((at, at));
         let known = Known {
             route: traced.route,
@@ -247,12 +253,13 @@ impl Follow {
         };
         // The slot has a new flow: this route belongs to a past one.
         let history = self.histories.get(&slot);
-        if history.is_none_or(|history| history.source_port == wanted.port) {
-            self.history(slot, wanted.port).found(known.clone());
+        if history.is_none_or(|history| history.source_port == request.port) {
+            self.history(slot, request.port)
+                .record_result(known.clone());
         }
-        let certain = last + self.patience;
-        let finished = Finished { wanted, known, at };
-        if wanted.change.is_some() {
+        let certain = last + self.report_delay;
+        let finished = Finished { request, known, at };
+        if request.change.is_some() {
             self.pending.push(slot, certain, finished);
             self.decide(slot, None);
         } else {
@@ -263,13 +270,13 @@ impl Follow {
     /// Reports what is certain of a slot's traces: their change was left or withdrawn, or all changes of
     /// their time are reported.
     fn decide(&mut self, slot: Slot, now: Option<Instant<Own>>) {
-        let patience = self.patience;
+        let report_delay = self.report_delay;
         let history = self.histories.get(&slot);
-        let is_certain = |one: &Finished| {
+        let is_certain = |finished: &Finished| {
             let left = |change: PathChange| history.is_none_or(|known| known.is_left(change.at));
-            one.wanted.is_withdrawn
-                || one.wanted.change.is_none_or(left)
-                || now.is_some_and(|now| one.known.last + patience <= now)
+            finished.request.is_withdrawn
+                || finished.request.change.is_none_or(left)
+                || now.is_some_and(|now| finished.known.last + report_delay <= now)
         };
         for finished in self.pending.take_if(slot, is_certain) {
             self.report(slot, finished);
@@ -278,37 +285,39 @@ impl Follow {
 
     /// Reports a route, with its verdict on the change.
     fn report(&mut self, slot: Slot, finished: Finished) {
-        let Finished { wanted, known, at } = finished;
+        let Finished { request, known, at } = finished;
         let interval = self.fleet.interval;
         let history = self.histories.get(&slot);
-        let history = history.filter(|history| history.source_port == wanted.port);
-        let compared = wanted.change.map(|change| {
-            let unknown = Err((Why::NoBefore, None));
-            let compared = history.map_or(unknown, |one| one.compare(change.at, &known, interval));
-            let is_left = matches!(compared, Err((Why::MovedOn, _)));
-            let (printed, before) = match compared {
-                Ok((printed, before)) => (Ok(printed), Some(before.route.hash)),
-                Err((why, before)) => (Err(why), before.map(|known| known.route.hash)),
+        let history = history.filter(|history| history.source_port == request.port);
+        let compared = request.change.map(|change| {
+            let unknown = Err((UncomparedReason::NoBefore, None));
+            let compared = history.map_or(unknown, |history| {
+                history.compare(change.at, &known, interval)
+            });
+            let is_left = matches!(compared, Err((UncomparedReason::MovedOn, _)));
+            let (comparison, before) = match compared {
+                Ok((comparison, before)) => (Ok(comparison), Some(before.route.hash)),
+                Err((reason, before)) => (Err(reason), before.map(|known| known.route.hash)),
             };
             let verdict = Verdict {
                 change,
-                printed,
-                is_withdrawn: wanted.is_withdrawn,
+                comparison,
+                is_withdrawn: request.is_withdrawn,
             };
             let followed = TracedChange {
                 at: change.at,
                 before,
-                other_routers: printed.ok().map(|printed| printed.others),
+                other_routers: comparison.ok().map(|comparison| comparison.others),
             };
             // The flow had left that path again, so there is no verdict.
-            let followed = (!wanted.is_withdrawn && !is_left).then_some(followed);
+            let followed = (!request.is_withdrawn && !is_left).then_some(followed);
             (verdict, followed)
         });
         let (verdict, change) = compared.unzip();
-        if let Some(Err(why)) = verdict.map(|verdict: Verdict| verdict.printed) {
-            self.untraced(&wanted, why);
+        if let Some(Err(reason)) = verdict.map(|verdict: Verdict| verdict.comparison) {
+            self.untraced(&request, reason);
         }
-        self.reported.push(Traced {
+        self.certain.push(Traced {
             route: TracedRoute {
                 slot,
                 at,

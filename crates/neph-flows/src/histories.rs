@@ -3,7 +3,7 @@
 use neph_model::{Instant, Slot, Span};
 
 use crate::flow_tally::FlowTally;
-use crate::lately::LastMessages;
+use crate::recent_outcomes::LastMessages;
 use crate::view::{FlowHistory, Segment};
 
 /// A flow with these segments: from when, until when, in multiples of `time`; and the base latency,

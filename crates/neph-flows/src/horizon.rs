@@ -19,9 +19,9 @@ pub struct Horizon {
     pub random_on_lowest_class: f64,
     /// Median of the advised ports' base latencies, and of all flows'. `None` with too few periods, or if
     /// half of the flows had gone silent.
-    pub p50: Option<Against>,
+    pub p50: Option<AdvisedVersusRandom>,
     /// The same for p99.
-    pub p99: Option<Against>,
+    pub p99: Option<AdvisedVersusRandom>,
 }
 
 impl Horizon {
@@ -38,14 +38,14 @@ impl Horizon {
 
 /// The latency with the advice and of a random flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Against {
+pub struct AdvisedVersusRandom {
     /// With the advice.
     pub advised: Span,
     /// With a random flow.
     pub random: Span,
 }
 
-impl Against {
+impl AdvisedVersusRandom {
     /// The gain of the advice; negative if it adds latency.
     pub fn gain(&self) -> Span {
         self.random - self.advised

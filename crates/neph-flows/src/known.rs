@@ -2,8 +2,8 @@
 
 use neph_model::{Fleet, Instant, Own, Span};
 
-use crate::fairness::Bin;
 use crate::flow_tally::FlowTally;
+use crate::latency_bins::Bin;
 use crate::loss_by_base::LossByBase;
 use crate::outage::Lost;
 use crate::pair::SharedDrift;

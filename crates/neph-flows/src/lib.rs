@@ -9,8 +9,10 @@ mod advise;
 mod backtest;
 mod base;
 mod blocks;
+mod build_view;
 mod changes;
 mod classes;
+mod compact_rtt;
 mod completion;
 mod counts;
 mod detectors;
@@ -18,7 +20,6 @@ mod digest;
 mod direction;
 mod dissect;
 mod dissected;
-mod fairness;
 mod flow;
 mod flow_tally;
 pub mod follow;
@@ -27,9 +28,8 @@ mod hidden;
 mod histories;
 mod horizon;
 mod known;
-mod lately;
 mod latency;
-mod look;
+mod latency_bins;
 mod loss_by_base;
 mod measure;
 mod medians;
@@ -38,6 +38,7 @@ mod outage;
 mod over_flows;
 mod pair;
 mod persistence;
+mod recent_outcomes;
 mod routes;
 mod settings;
 mod share;
@@ -46,7 +47,6 @@ mod spectrum;
 mod stay;
 mod succession;
 mod sweep;
-mod trip;
 mod unexplained;
 mod view;
 mod watched;
@@ -54,28 +54,30 @@ mod witness;
 #[cfg(test)]
 mod world;
 
-pub use advice::{Advice, AdvisedPort, BestOf, CAUTION, Counsel, Guide, LowLoss};
+pub use advice::{
+    Advice, AdviceEvidence, AdvisedPort, BestOf, CAUTION, LowestClassLoss, PortAdvice,
+};
 pub use advise::advise;
 pub use completion::{Completion, completions, completions_of, turns};
-pub use detectors::{AllDetected, Detected, Detecting, Detector};
+pub use detectors::{DetectedChange, DetectedChanges, Detector, DetectorRun};
 pub use digest::{Digest, PathEvent};
 pub use direction::Direction;
 pub use dissect::Dissector;
 pub use dissected::{Dissected, DissectedOutcome, DissectedSample};
 pub use flow_tally::FlowTally;
-pub use horizon::{Against, Horizon};
-pub use lately::LastMessages;
+pub use horizon::{AdvisedVersusRandom, Horizon};
 pub use latency::Latency;
 pub use measure::{Measure, NoValue};
 pub use neph_stats::StatsError;
 pub use over_flows::{FlowQuantile, OverBins};
 pub use pair::{
-    Bimodality, Curve, CurvePoint, Hidden, Inflation, Moved, PairView, ShareBin, SharedDrift,
+    Bimodality, ClassMoves, Curve, CurvePoint, Hidden, Inflation, PairView, ShareBin, SharedDrift,
 };
+pub use recent_outcomes::LastMessages;
 pub use routes::diamond;
 pub use settings::{Detection, Settings};
 pub use share::Share;
 pub use view::{
-    Class, Compared, Evidence, Fairness, FleetView, FlowHistory, PathChange, Segment, Spectrum,
-    SpectrumBin,
+    Class, ComparedRoutes, Evidence, FleetView, FlowHistory, FlowLatencyBin, PathChange, Segment,
+    Spectrum, SpectrumBin,
 };

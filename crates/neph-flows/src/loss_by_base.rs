@@ -13,7 +13,7 @@ use crate::settings::Settings;
 /// Resolution of base latencies, as a part of the tolerance.
 const CELLS: i64 = 16;
 /// Maximum number of cells; other latencies count with the nearest.
-const MAXIMUM: usize = 1 << 16;
+const MAX_CELLS: usize = 1 << 16;
 
 /// Number of sent and of lost messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl LossByBase {
             return;
         }
         let cell = base.nanos().div_euclid(height(settings));
-        let cell = if self.0.len() < MAXIMUM || self.0.contains_key(&cell) {
+        let cell = if self.0.len() < MAX_CELLS || self.0.contains_key(&cell) {
             cell
         } else {
             self.nearest(cell)
@@ -162,14 +162,14 @@ mod tests {
         let height = height(&settings);
         let one = OutcomeCounts { sent: 1, lost: 0 };
         let mut loss_by_base = LossByBase::default();
-        for cell in 0..=i64::try_from(MAXIMUM).unwrap() + 5 {
+        for cell in 0..=i64::try_from(MAX_CELLS).unwrap() + 5 {
             loss_by_base.add(Span::from_nanos(cell * height), one, &settings);
         }
-        assert_eq!(loss_by_base.0.len(), MAXIMUM);
+        assert_eq!(loss_by_base.0.len(), MAX_CELLS);
         let all: u64 = loss_by_base
             .each(&settings)
             .map(|(_, outcome_counts)| outcome_counts.sent)
             .sum();
-        assert_eq!(all, MAXIMUM as u64 + 6);
+        assert_eq!(all, MAX_CELLS as u64 + 6);
     }
 }

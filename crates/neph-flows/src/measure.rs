@@ -7,7 +7,7 @@
 use neph_stats::Level;
 
 use crate::over_flows::{FlowQuantile, OverBins};
-use crate::view::{Fairness, FleetView};
+use crate::view::{FleetView, FlowLatencyBin};
 
 /// The quantile over flows that is compared with their median.
 const SLOW: FlowQuantile = FlowQuantile::P95;
@@ -66,7 +66,7 @@ impl Measure {
             Self::Changes => pair.changes_per_flow_hour(),
             Self::Inflation => pair.inflation.map(|inflation| inflation.ratio),
             Self::Unfairness => {
-                let bins = view.fairness.get(endpoint).ok_or(NoValue::Unseen)?;
+                let bins = view.latency_bins.get(endpoint).ok_or(NoValue::Unseen)?;
                 return unfairness(bins);
             }
         };
@@ -75,7 +75,7 @@ impl Measure {
 }
 
 /// Over bins with enough flows; a bin whose p95 falls on a lost flow counts above all others.
-fn unfairness(bins: &[Fairness]) -> Result<Level, NoValue> {
+fn unfairness(bins: &[FlowLatencyBin]) -> Result<Level, NoValue> {
     if !bins.iter().any(|bin| bin.has_enough(SLOW)) {
         let needs = SLOW.needs();
         return Err(NoValue::TooFewFlows { needs });
@@ -91,9 +91,9 @@ mod tests {
     use super::*;
     use crate::latency::Latency;
 
-    fn bin(flows: u32, latency: [i64; 3]) -> Fairness {
+    fn bin(flows: u32, latency: [i64; 3]) -> FlowLatencyBin {
         let [p50, p95, p99] = latency.map(|millis| Latency::Took(Span::from_millis(millis)));
-        Fairness {
+        FlowLatencyBin {
             from: Instant::from_nanos(0),
             flows,
             lost: 0,

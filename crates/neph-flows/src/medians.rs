@@ -3,18 +3,18 @@
 
 use neph_model::Span;
 
+use crate::compact_rtt::CompactRtt;
 use crate::latency::Latency;
-use crate::trip::Trip;
 
 /// Maximum number of round trips per flow and bin: of more, every second is kept, then every fourth.
-const MAXIMUM: i64 = 4096;
+const MAX_RTTS: i64 = 4096;
 
 /// A flow in its current bin.
 #[derive(Clone, Copy, Debug, Default)]
-struct Open {
+struct OpenBin {
     bin: u32,
     /// Number of replies in it so far.
-    seen: u32,
+    replies: u32,
     /// Number of messages in it without a reply so far.
     lost: u32,
     port: u16,
@@ -22,10 +22,10 @@ struct Open {
     thinned: u8,
 }
 
-impl Open {
+impl OpenBin {
     /// Number of round trips that are kept.
-    const fn held(self) -> usize {
-        self.seen.div_ceil(1 << self.thinned) as usize
+    const fn retained(self) -> usize {
+        self.replies.div_ceil(1 << self.thinned) as usize
     }
 }
 
@@ -33,10 +33,10 @@ impl Open {
 #[derive(Debug)]
 pub(crate) struct Medians {
     /// Capacity in round trips for each flow.
-    room: usize,
+    capacity: usize,
     /// The round trips, flow after flow.
-    trips: Vec<u32>,
-    flows: Vec<Open>,
+    rtts: Vec<u32>,
+    flows: Vec<OpenBin>,
 }
 
 impl Medians {
@@ -44,11 +44,11 @@ impl Medians {
     pub(crate) fn new(flows: usize, interval: Span, width: Span) -> Self {
         let usual = width.nanos() / interval.nanos().max(1);
         // Some reserve: a delayed sender catches up.
-        let room = usize::try_from((usual + usual / 8 + 3).clamp(4, MAXIMUM)).unwrap_or(4);
+        let capacity = usize::try_from((usual + usual / 8 + 3).clamp(4, MAX_RTTS)).unwrap_or(4);
         Self {
-            room,
-            trips: vec![0; flows * room],
-            flows: vec![Open::default(); flows],
+            capacity,
+            rtts: vec![0; flows * capacity],
+            flows: vec![OpenBin::default(); flows],
         }
     }
 
@@ -59,65 +59,65 @@ impl Medians {
         number: u32,
         port: u16,
         bin: u32,
-        latency: Latency<Trip>,
-    ) -> Option<(u32, Latency<Trip>)> {
+        latency: Latency<CompactRtt>,
+    ) -> Option<(u32, Latency<CompactRtt>)> {
         let number = number as usize;
         let open = *self.flows.get(number)?;
-        let left = if (open.bin, open.port) == (bin, port) {
+        let completed = if (open.bin, open.port) == (bin, port) {
             None
         } else {
-            self.leave(number)
+            self.complete(number)
         };
         let open = &mut self.flows[number];
         (open.bin, open.port) = (bin, port);
-        let Latency::Took(trip) = latency else {
+        let Latency::Took(rtt) = latency else {
             open.lost = open.lost.saturating_add(1);
-            return left;
+            return completed;
         };
-        let row = &mut self.trips[number * self.room..(number + 1) * self.room];
-        if open.held() == row.len() && open.seen.is_multiple_of(1 << open.thinned) {
-            for kept in 0..row.len().div_ceil(2) {
-                row[kept] = row[2 * kept];
+        let row = &mut self.rtts[number * self.capacity..(number + 1) * self.capacity];
+        if open.retained() == row.len() && open.replies.is_multiple_of(1 << open.thinned) {
+            for index in 0..row.len().div_ceil(2) {
+                row[index] = row[2 * index];
             }
             open.thinned += 1;
         }
-        if open.seen.is_multiple_of(1 << open.thinned) {
-            row[open.held()] = trip.code();
+        if open.replies.is_multiple_of(1 << open.thinned) {
+            row[open.retained()] = rtt.code();
         }
-        open.seen += 1;
-        left
+        open.replies += 1;
+        completed
     }
 
     /// The medians of all flows that are still in this bin or an earlier one, with their bins.
-    pub(crate) fn leave_all(
+    pub(crate) fn complete_all(
         &mut self,
         bin: u32,
-    ) -> impl Iterator<Item = (u32, Latency<Trip>)> + '_ {
+    ) -> impl Iterator<Item = (u32, Latency<CompactRtt>)> + '_ {
         let flows = 0..self.flows.len();
         flows.filter_map(move |number| {
             let open = self.flows[number];
-            (open.bin <= bin).then(|| self.leave(number)).flatten()
+            (open.bin <= bin).then(|| self.complete(number)).flatten()
         })
     }
 
     /// Completes a flow's bin: its median, if it had a message. There is no number between the slowest reply
     /// and a lost message.
-    fn leave(&mut self, number: usize) -> Option<(u32, Latency<Trip>)> {
+    fn complete(&mut self, number: usize) -> Option<(u32, Latency<CompactRtt>)> {
         let open = std::mem::take(&mut self.flows[number]);
-        let begin = number * self.room;
-        let trips = &mut self.trips[begin..begin + open.held()];
-        trips.sort_unstable();
-        let messages = u64::from(open.seen) + u64::from(open.lost);
+        let begin = number * self.capacity;
+        let rtts = &mut self.rtts[begin..begin + open.retained()];
+        rtts.sort_unstable();
+        let messages = u64::from(open.replies) + u64::from(open.lost);
         let last = messages.checked_sub(1)?;
         let (low, high) = (last / 2, messages / 2);
-        if high >= u64::from(open.seen) {
+        if high >= u64::from(open.replies) {
             return Some((open.bin, Latency::Lost));
         }
         let [low, high] = [low, high].map(|rank| {
-            let kept = usize::try_from(rank >> open.thinned).unwrap_or(usize::MAX);
-            Trip::of_code(trips[kept.min(trips.len() - 1)]).nanos()
+            let index = usize::try_from(rank >> open.thinned).unwrap_or(usize::MAX);
+            CompactRtt::of_code(rtts[index.min(rtts.len() - 1)]).nanos()
         });
-        let median = Trip::from_nanos(low.midpoint(high));
+        let median = CompactRtt::from_nanos(low.midpoint(high));
         Some((open.bin, Latency::Took(median)))
     }
 }
@@ -130,12 +130,13 @@ mod tests {
         Medians::new(2, Span::from_secs(1), Span::from_secs(20))
     }
 
-    fn took(nanos: i64) -> Latency<Trip> {
-        Latency::Took(Trip::from_nanos(nanos))
+    fn took(nanos: i64) -> Latency<CompactRtt> {
+        Latency::Took(CompactRtt::from_nanos(nanos))
     }
 
-    fn reported(found: impl Iterator<Item = (u32, Latency<Trip>)>) -> Vec<(u32, i64)> {
-        let nanos = |latency: Latency<Trip>| latency.took().map_or(i64::MAX, Trip::nanos);
+    fn reported(found: impl Iterator<Item = (u32, Latency<CompactRtt>)>) -> Vec<(u32, i64)> {
+        let nanos =
+            |latency: Latency<CompactRtt>| latency.took().map_or(i64::MAX, CompactRtt::nanos);
         found.map(|(bin, latency)| (bin, nanos(latency))).collect()
     }
 
@@ -146,21 +147,21 @@ mod tests {
             assert_eq!(medians.push(0, 7, 3, took(nanos)), None);
         }
         assert_eq!(medians.push(1, 8, 3, took(50)), None);
-        let left = medians.push(0, 7, 4, took(70));
-        assert_eq!(reported(left.into_iter()), [(3, 30)]);
-        assert_eq!(reported(medians.leave_all(3)), [(3, 50)]);
-        assert_eq!(reported(medians.leave_all(4)), [(4, 70)]);
-        assert_eq!(reported(medians.leave_all(4)), []);
+        let completed = medians.push(0, 7, 4, took(70));
+        assert_eq!(bins_and_nanos(completed.into_iter()), [(3, 30)]);
+        assert_eq!(bins_and_nanos(medians.complete_all(3)), [(3, 50)]);
+        assert_eq!(bins_and_nanos(medians.complete_all(4)), [(4, 70)]);
+        assert_eq!(bins_and_nanos(medians.complete_all(4)), []);
     }
 
     #[test]
     fn another_port_is_another_flow_and_a_number_too_high_is_none() {
         let mut medians = medians();
         assert_eq!(medians.push(0, 7, 0, took(10)), None);
-        let left = medians.push(0, 9, 0, took(20));
-        assert_eq!(reported(left.into_iter()), [(0, 10)]);
+        let completed = medians.push(0, 9, 0, took(20));
+        assert_eq!(bins_and_nanos(completed.into_iter()), [(0, 10)]);
         assert_eq!(medians.push(2, 7, 0, took(10)), None);
-        assert_eq!(reported(medians.leave_all(0)), [(0, 20)]);
+        assert_eq!(bins_and_nanos(medians.complete_all(0)), [(0, 20)]);
     }
 
     #[test]
@@ -169,7 +170,7 @@ mod tests {
         for nanos in 0..100_000 {
             medians.push(0, 7, 0, took(nanos));
         }
-        let [(_, median)] = reported(medians.leave_all(0))[..] else {
+        let [(_, median)] = bins_and_nanos(medians.complete_all(0))[..] else {
             panic!("one flow");
         };
         assert!((median - 50_000).abs() < 5_000, "{median}");
@@ -185,8 +186,8 @@ mod tests {
             for _ in 0..lost {
                 medians.push(0, 7, 0, Latency::Lost);
             }
-            let mut left = medians.leave_all(0);
-            left.next().map(|(_, latency)| latency)
+            let mut completed = medians.complete_all(0);
+            completed.next().map(|(_, latency)| latency)
         };
         assert_eq!(median(&[10, 20, 30], 0), Some(took(20)));
         assert_eq!(median(&[10, 20, 30], 1), Some(took(25)));
@@ -205,7 +206,7 @@ mod tests {
                 medians.push(0, 7, 0, Latency::Lost);
             }
         }
-        let [(_, median)] = reported(medians.leave_all(0))[..] else {
+        let [(_, median)] = bins_and_nanos(medians.complete_all(0))[..] else {
             panic!("one flow");
         };
         assert!((95_000..100_000).contains(&median), "{median}");

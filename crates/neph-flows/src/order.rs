@@ -9,7 +9,7 @@ use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Own, ProbeKind
 
 use crate::counts::Counts;
 use crate::flow_tally::FlowTally;
-use crate::lately::Lately;
+use crate::recent_outcomes::Lately;
 
 /// How many messages back reordering is detected: at 200 messages/s paths may differ by 30 ms.
 const REACH: usize = 6;
@@ -23,9 +23,9 @@ const EARLY: Span = Span::from_millis(1);
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     /// When the reply arrived at the client host.
-    here: i64,
+    client: i64,
     /// When the request arrived at the peer, and when the reply departed, on the peer's clock.
-    there: Option<(i64, i64)>,
+    forward: Option<(i64, i64)>,
     /// How many requests of the flow the peer had answered before.
     count: Option<u32>,
     /// The directions in which it has been counted already; each counts once.
@@ -34,9 +34,9 @@ struct Arrival {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Reordered {
-    there: bool,
-    back: bool,
-    here: bool,
+    forward: bool,
+    reverse: bool,
+    client: bool,
 }
 
 /// The latest replies, with which later messages may be reordered.
@@ -51,7 +51,7 @@ impl Recent {
     /// left.
     fn pass(&mut self, sent: i64) -> bool {
         for slot in &mut self.arrivals {
-            if slot.is_some_and(|arrival| arrival.here < sent) {
+            if slot.is_some_and(|arrival| arrival.client < sent) {
                 *slot = None;
             }
         }
@@ -72,7 +72,7 @@ pub(crate) struct Order {
     /// The highest counter of the peer so far.
     answered: Option<u32>,
     /// Number of duplicates of the last reply.
-    anew: u8,
+    last_duplicates: u8,
     /// Messages lost since the last reply.
     missing: u32,
     overtaking: Option<Instant<Own>>,
@@ -135,8 +135,8 @@ impl Order {
         found.replies += 1;
         found.copies += u64::from(reply.copies);
         let arrival = Arrival {
-            here: (sent + reply.round_trip).nanos(),
-            there: reply
+            client: (sent + reply.round_trip).nanos(),
+            forward: reply
                 .peer_report
                 .map(|peer| (peer.rx.nanos(), (peer.rx + peer.residence).nanos())),
             count: reply.peer_report.and_then(|peer| peer.count),
@@ -168,7 +168,7 @@ impl Order {
     /// and a duplicated reply does not. Ambiguous messages stay undivided.
     fn divide_loss(&mut self, count: Option<u32>, copies: u8, found: &mut FlowTally) {
         let missing = u64::from(std::mem::take(&mut self.missing));
-        let anew = u64::from(std::mem::replace(&mut self.anew, copies));
+        let duplicates = u64::from(std::mem::replace(&mut self.last_duplicates, copies));
         let Some(count) = count else {
             return;
         };
@@ -191,7 +191,7 @@ impl Order {
         if before.is_none() && arrived > missing {
             return;
         }
-        found.lost_reverse += arrived.saturating_sub(anew).min(missing);
+        found.lost_reverse += arrived.saturating_sub(duplicates).min(missing);
         found.lost_forward += missing.saturating_sub(arrived);
     }
 }
@@ -207,20 +207,20 @@ pub(crate) fn is_comparable(probe: ProbeKind, reply: &FleetReply) -> bool {
 fn overtakes(recent: &mut Recent, later: &Arrival, found: &mut FlowTally) -> bool {
     let mut does = false;
     for earlier in recent.arrivals.iter_mut().flatten() {
-        let here = later.here < earlier.here;
-        let (there, back) = directions(earlier, later);
+        let client = later.client < earlier.client;
+        let (forward, reverse) = directions(earlier, later);
         let seen = &mut earlier.is_reordered_by;
         for (is, seen, counter) in [
-            (here, &mut seen.here, &mut found.reordered),
-            (there, &mut seen.there, &mut found.reordered_forward),
-            (back, &mut seen.back, &mut found.reordered_reverse),
+            (client, &mut seen.client, &mut found.reordered),
+            (forward, &mut seen.forward, &mut found.reordered_forward),
+            (reverse, &mut seen.reverse, &mut found.reordered_reverse),
         ] {
             if is && !*seen {
                 *seen = true;
                 *counter += 1;
             }
         }
-        does |= here || there || back;
+        does |= client || forward || reverse;
     }
     does
 }
@@ -228,17 +228,17 @@ fn overtakes(recent: &mut Recent, later: &Arrival, found: &mut FlowTally) -> boo
 /// Whether the later request arrived before the earlier one on the forward path, and the later reply before
 /// the earlier one on the reverse path.
 fn directions(earlier: &Arrival, later: &Arrival) -> (bool, bool) {
-    let (Some(first), Some(second)) = (earlier.there, later.there) else {
+    let (Some(first), Some(second)) = (earlier.forward, later.forward) else {
         return (false, false);
     };
     let request = |at, count| Request { at, count };
-    let there = is_forward(
+    let forward = is_forward(
         request(first.0, earlier.count),
         request(second.0, later.count),
     );
     // Replies that departed from the peer in the order of their requests, and arrived in the opposite order.
-    let back = first.1 < second.1 && later.here < earlier.here;
-    (there, back)
+    let reverse = first.1 < second.1 && later.client < earlier.client;
+    (forward, reverse)
 }
 
 /// A request's arrival at the peer: on its clock, and by its counter of requests.

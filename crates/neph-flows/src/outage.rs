@@ -53,8 +53,8 @@ impl Lost {
     /// each flow.
     pub(crate) fn silence(&self, fleet: &Fleet) -> Option<(Instant<Own>, u64)> {
         let endpoints = fleet.endpoints.len().max(1) as u64;
-        let least = ROUNDS * u64::from(fleet.slots).div_ceil(endpoints);
-        let is_silent = self.unanswered >= least;
+        let min_lost = ROUNDS * u64::from(fleet.slots).div_ceil(endpoints);
+        let is_silent = self.unanswered >= min_lost;
         self.replied
             .filter(|_| is_silent)
             .map(|at| (at, self.unanswered))

@@ -6,9 +6,9 @@
 use neph_stats::{Level, median_of_levels};
 
 use crate::latency::Latency;
-use crate::view::Fairness;
+use crate::view::FlowLatencyBin;
 
-/// The position of a latency among a bin's flows, in the order of [`Fairness::latency`].
+/// The position of a latency among a bin's flows, in the order of [`FlowLatencyBin::latency`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FlowQuantile {
     /// The lowest flow.
@@ -63,7 +63,7 @@ impl FlowQuantile {
     }
 }
 
-impl Fairness {
+impl FlowLatencyBin {
     /// The latency at this position, even if the bin has too few flows for it.
     pub const fn at(&self, quantile: FlowQuantile) -> Latency {
         self.latency[quantile as usize]
@@ -107,7 +107,7 @@ impl OverBins {
     }
 
     /// The latency `quantile` in nanoseconds; `None` if no bin has enough flows.
-    pub fn median(bins: &[Fairness], quantile: FlowQuantile) -> Option<Self> {
+    pub fn median(bins: &[FlowLatencyBin], quantile: FlowQuantile) -> Option<Self> {
         let enough = bins.iter().filter(|bin| bin.has_enough(quantile));
         let levels = enough.map(|bin| match bin.at(quantile) {
             #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
@@ -118,13 +118,17 @@ impl OverBins {
     }
 
     /// Ratio of `upper` to `lower`; `None` if no bin has both.
-    pub fn ratio(bins: &[Fairness], upper: FlowQuantile, lower: FlowQuantile) -> Option<Self> {
+    pub fn ratio(
+        bins: &[FlowLatencyBin],
+        upper: FlowQuantile,
+        lower: FlowQuantile,
+    ) -> Option<Self> {
         let levels = bins.iter().filter_map(|bin| bin.ratio(upper, lower));
         Self::of(&levels.collect::<Vec<Level>>())
     }
 
     /// How far `upper` lies above `lower`, as a share of it; `None` if no bin has both.
-    pub fn gap(bins: &[Fairness], upper: FlowQuantile, lower: FlowQuantile) -> Option<Self> {
+    pub fn gap(bins: &[FlowLatencyBin], upper: FlowQuantile, lower: FlowQuantile) -> Option<Self> {
         let ratio = Self::ratio(bins, upper, lower)?;
         let level = match ratio.level {
             Level::At(ratio) => Level::At(ratio - 1.0),
@@ -142,16 +146,16 @@ mod tests {
     use super::*;
 
     /// A bin with this number of flows and these latencies in milliseconds; 0 is a lost one.
-    fn bin(flows: u32, latency: [i64; 5]) -> Fairness {
-        let reported = |millis| match millis {
+    fn bin(flows: u32, latency: [i64; 5]) -> FlowLatencyBin {
+        let over_bins = |millis| match millis {
             0 => Latency::Lost,
             millis => Latency::Took(Span::from_millis(millis)),
         };
-        Fairness {
+        FlowLatencyBin {
             from: Instant::from_nanos(0),
             flows,
             lost: 0,
-            latency: latency.map(reported),
+            latency: latency.map(over_bins),
             changes: Some(0),
             base: None,
         }
@@ -173,15 +177,15 @@ mod tests {
             .map(|p95| bin(59, [8, 10, p95, 30, 30]))
             .to_vec();
         bins.extend([bin(58, [8, 10, 90, 90, 90]); 4]);
-        let of = |bins: &[Fairness]| OverBins::median(bins, FlowQuantile::P95);
-        let reported = |level, bins| Some(OverBins { level, bins });
-        assert_eq!(of(&bins), reported(Level::At(24e6), 3));
+        let of = |bins: &[FlowLatencyBin]| OverBins::median(bins, FlowQuantile::P95);
+        let over_bins = |level, bins| Some(OverBins { level, bins });
+        assert_eq!(of(&bins), over_bins(Level::At(24e6), 3));
         assert_eq!(of(&bins[3..]), None);
         // 20, 24, 28 ms and two that were lost: the third. With a fourth, between a number and a lost one.
         bins.extend([bin(60, [8, 10, 0, 0, 0]); 2]);
-        assert_eq!(of(&bins), reported(Level::At(28e6), 5));
+        assert_eq!(of(&bins), over_bins(Level::At(28e6), 5));
         bins.push(bin(60, [8, 10, 0, 0, 0]));
-        assert_eq!(of(&bins), reported(Level::Censored, 6));
+        assert_eq!(of(&bins), over_bins(Level::Censored, 6));
     }
 
     #[test]
@@ -193,15 +197,15 @@ mod tests {
             bin(5, [8, 0, 0, 0, 0]),
             bin(5, [8, 10, 16, 16, 16]),
         ];
-        let reported = |level, bins| Some(OverBins { level, bins });
+        let over_bins = |level, bins| Some(OverBins { level, bins });
         // 12 / 8 and 16 / 8, and a bin that lost it: the middle of the three.
         assert_eq!(
             OverBins::ratio(&bins, Highest, Lowest),
-            reported(Level::At(2.0), 3)
+            over_bins(Level::At(2.0), 3)
         );
         assert_eq!(
             OverBins::gap(&bins, Highest, Lowest),
-            reported(Level::At(1.0), 3)
+            over_bins(Level::At(1.0), 3)
         );
         assert_eq!(OverBins::gap(&bins, Highest, P50), None, "it takes six");
         assert_eq!(OverBins::gap(&bins, P95, P50), None);

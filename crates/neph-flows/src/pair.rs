@@ -57,7 +57,7 @@ pub struct PairView {
     /// `persistence`.
     pub leave_share: Option<Share>,
     /// Changes away from each class against its share of time, in the order of the classes.
-    pub moved: Vec<Moved>,
+    pub moved: Vec<ClassMoves>,
     /// Number of flows in each class over time.
     pub shares: Vec<ShareBin>,
     /// When all flows shared a queue that increased their round trips, so that paths were not observable.
@@ -94,12 +94,12 @@ impl PairView {
     /// short.
     pub fn changes_per_flow_hour_of<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<f64> {
         let (mut clear, mut changes) = (Span::ZERO, 0);
-        for one in all {
-            if one.too_short || one.mostly_lost {
+        for part in all {
+            if part.too_short || part.mostly_lost {
                 return None;
             }
-            clear += one.clear();
-            changes += one.clear_changes();
+            clear += part.clear();
+            changes += part.clear_changes();
         }
         let hours = clear.secs_f64() / 3600.0;
         #[expect(clippy::cast_precision_loss, reason = "statistics")]
@@ -219,7 +219,7 @@ pub struct CurvePoint {
 
 /// Changes away from a class, compared with its share of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Moved {
+pub struct ClassMoves {
     /// Index of the class.
     pub class: u16,
     /// Its share of all flows' time, 0 to 1.
@@ -266,10 +266,10 @@ mod tests {
                 .at(Span::from_secs(seconds))
                 .map(|point| point.surviving)
         };
-        let reported: Vec<_> = [0, 9, 10, 19, 20, 60, 61].map(at).to_vec();
+        let surviving: Vec<_> = [0, 9, 10, 19, 20, 60, 61].map(at).to_vec();
         let wanted = [1.0, 1.0, 0.8, 0.8, 0.5, 0.5].map(Some);
-        assert_eq!(reported[..6], wanted);
-        assert_eq!(reported[6], None);
+        assert_eq!(surviving[..6], wanted);
+        assert_eq!(surviving[6], None);
         let before = curve.at(Span::ZERO).unwrap();
         assert_eq!((before.at_risk, before.high), (10, 1.0));
         assert!(

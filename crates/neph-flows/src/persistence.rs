@@ -11,7 +11,7 @@ use neph_stats::{Lifetime, SurvivalStep, survival};
 
 use crate::blocks::{Uncertainty, uncertainty};
 use crate::direction::Direction;
-use crate::fairness::span;
+use crate::latency_bins::span;
 use crate::pair::{Curve, CurvePoint};
 use crate::share::{Share, few, wilson};
 use crate::stay::Stay;
@@ -73,7 +73,7 @@ pub(crate) fn stays(flow: &FlowHistory, changes: &[&PathChange], counted: Counte
 
 /// The durations of some stays.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Lasted {
+pub(crate) struct StayCurve {
     pub(crate) curve: Curve,
     /// The share that had ended by the requested time, from the curve; `None` if nothing was observed for
     /// that long.
@@ -81,26 +81,26 @@ pub(crate) struct Lasted {
 }
 
 /// The curve of some stays; `None` without any. Time is divided into blocks of at least `bin`.
-pub(crate) fn lasted(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<Lasted> {
+pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<StayCurve> {
     let lifetimes: Vec<Lifetime> = stays.iter().map(Stay::lifetime).collect();
     let survival = survival(&lifetimes).ok()?;
     let steps = survival.steps();
     let every = steps.len().div_ceil(POINTS).max(1);
     let before_soon = steps.partition_point(|step| span(step.at) <= soon);
-    let reported = |index: usize| {
+    let is_point = |index: usize| {
         index.is_multiple_of(every) || [before_soon, steps.len()].contains(&(index + 1))
     };
-    let found = uncertainty(stays, steps, bin, reported);
-    let kept = steps
+    let found = uncertainty(stays, steps, bin, is_point);
+    let point_steps = steps
         .iter()
         .enumerate()
-        .filter(|(index, _)| reported(*index));
-    let kept = kept.zip(&found.errors);
-    let mut points: Vec<(CurvePoint, f64)> = kept
+        .filter(|(index, _)| is_point(*index));
+    let point_steps = point_steps.zip(&found.errors);
+    let mut points: Vec<(CurvePoint, f64)> = point_steps
         .map(|((_, step), error)| point(step, worth(step, &found, *error)))
         .collect();
     // If no stay had ended by then, each block of time is a case.
-    if before_soon == 0 && span(survival.seen()) >= soon {
+    if before_soon == 0 && span(survival.observed()) >= soon {
         points.insert(0, none_ended(soon, stays.len(), found.blocks));
     }
     let left = |(point, cases): &(CurvePoint, f64)| Share {
@@ -115,20 +115,23 @@ pub(crate) fn lasted(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<Lasted
         high: 1.0 - point.low,
     };
     let by_then = points.iter().rev().find(|(point, _)| point.at <= soon);
-    let is_known = |point: &CurvePoint| span(survival.seen()) >= soon || point.surviving <= 0.0;
+    let is_known = |point: &CurvePoint| span(survival.observed()) >= soon || point.surviving <= 0.0;
     let soon = by_then.filter(|(point, _)| is_known(point)).map(left);
     // The last point is the end of observation: without it the curve would seem to stop with an end.
-    if steps.last().is_none_or(|step| step.at < survival.seen()) {
+    if steps
+        .last()
+        .is_none_or(|step| step.at < survival.observed())
+    {
         let last = points.last().copied();
         let (last, cases) = last.unwrap_or_else(|| none_ended(Span::ZERO, 1, found.blocks));
         let end = CurvePoint {
-            at: span(survival.seen()),
+            at: span(survival.observed()),
             at_risk: 1,
             ..last
         };
         points.push((end, cases));
     }
-    Some(Lasted {
+    Some(StayCurve {
         curve: Curve {
             n: stays.len() as u64,
             ended: stays.iter().filter(|stay| stay.ended).count() as u64,

@@ -20,19 +20,19 @@ pub fn diamond(routes: &[FlowRoute]) -> Diamond {
 }
 
 /// Sort key that puts missing answers last.
-type Place = (bool, Option<IpAddr>);
+type HopKey = (bool, Option<IpAddr>);
 
-fn place(address: Option<IpAddr>) -> Place {
+fn hop_key(address: Option<IpAddr>) -> HopKey {
     (address.is_none(), address)
 }
 
 fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
-    let mut hops: BTreeMap<u8, BTreeMap<Place, DiamondNode>> = BTreeMap::new();
+    let mut hops: BTreeMap<u8, BTreeMap<HopKey, DiamondNode>> = BTreeMap::new();
     let all = || routes.iter().flat_map(|route| &route.hops);
     for hop in all() {
         let nodes = hops.entry(hop.ttl).or_default();
         let node = nodes
-            .entry(place(hop.address))
+            .entry(hop_key(hop.address))
             .or_insert_with(|| DiamondNode {
                 address: hop.address,
                 flows: 0,
@@ -48,17 +48,17 @@ fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
         let Some(nodes) = hops.get_mut(&hop.ttl) else {
             continue;
         };
-        for (address, trips) in hop.alongside() {
-            if let Some(from) = nodes.get_mut(&place(hop.address)) {
-                from.probes = from.probes.saturating_sub(count(trips.len()));
+        for (address, round_trips) in hop.alongside() {
+            if let Some(from) = nodes.get_mut(&hop_key(hop.address)) {
+                from.probes = from.probes.saturating_sub(count(round_trips.len()));
             }
-            if let Some(node) = nodes.get_mut(&place(Some(address))) {
-                node.probes += count(trips.len());
-                node.round_trips.extend(trips);
+            if let Some(node) = nodes.get_mut(&hop_key(Some(address))) {
+                node.probes += count(round_trips.len());
+                node.round_trips.extend(round_trips);
             }
         }
     }
-    let sorted = |(ttl, nodes): (u8, BTreeMap<Place, DiamondNode>)| {
+    let sorted = |(ttl, nodes): (u8, BTreeMap<HopKey, DiamondNode>)| {
         let mut nodes: Vec<DiamondNode> = nodes.into_values().collect();
         nodes.sort_by_key(|node| (node.address.is_none(), std::cmp::Reverse(node.flows)));
         for node in &mut nodes {
@@ -70,12 +70,12 @@ fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
 }
 
 fn links(routes: &[FlowRoute]) -> Vec<DiamondLink> {
-    let mut links: BTreeMap<(u8, Place, Place), DiamondLink> = BTreeMap::new();
+    let mut links: BTreeMap<(u8, HopKey, HopKey), DiamondLink> = BTreeMap::new();
     for route in routes {
         let mut from = None;
         for hop in &route.hops {
             let ttl = hop.ttl - 1;
-            let key = (ttl, place(from), place(hop.address));
+            let key = (ttl, hop_key(from), hop_key(hop.address));
             let link = links.entry(key).or_insert(DiamondLink {
                 ttl,
                 from,
@@ -137,10 +137,10 @@ fn fill_holes(groups: &mut Vec<(Vec<Option<IpAddr>>, Vec<&FlowRoute>)>) {
     while let Some((torn, _)) = groups.get(at) {
         let missing = holes(torn);
         let open = is_open(&groups[at].1);
-        let fits = |(whole, theirs): &(Vec<Option<IpAddr>>, Vec<&FlowRoute>)| {
-            let mut pairs = torn.iter().zip(whole);
-            let longer = open && !is_open(theirs) && whole.len() > torn.len();
-            (longer || whole.len() == torn.len() && holes(whole) < missing)
+        let fits = |(complete, theirs): &(Vec<Option<IpAddr>>, Vec<&FlowRoute>)| {
+            let mut pairs = torn.iter().zip(complete);
+            let longer = open && !is_open(theirs) && complete.len() > torn.len();
+            (longer || complete.len() == torn.len() && holes(complete) < missing)
                 && pairs.all(|(ours, theirs)| ours.is_none() || ours == theirs)
         };
         let mut fitting = (0..groups.len()).filter(|other| fits(&groups[*other]));
@@ -182,10 +182,10 @@ mod tests {
             .zip(1..)
             .map(|(last, ttl)| {
                 let address = (*last > 0).then(|| addr(*last));
-                let trip = address.map(|_| Span::from_millis(ttl));
+                let round_trip = address.map(|_| Span::from_millis(ttl));
                 FlowHop {
                     probes: 2,
-                    round_trips: trip.into_iter().collect(),
+                    round_trips: round_trip.into_iter().collect(),
                     ..FlowHop::new(u8::try_from(ttl).expect("near"), address)
                 }
             })
@@ -246,17 +246,17 @@ mod tests {
 
     #[test]
     fn a_lost_answer_makes_no_path_of_its_own() {
-        let whole = [route(1, &[1, 10, 9]), route(2, &[1, 11, 8, 9])];
+        let complete = [route(1, &[1, 10, 9]), route(2, &[1, 11, 8, 9])];
         let torn = [
             route(3, &[1, 0, 9]),
             route(4, &[0, 0, 9]),
             route(5, &[1, 11, 0, 9]),
         ];
-        let all: Vec<FlowRoute> = whole.iter().chain(&torn).cloned().collect();
+        let all: Vec<FlowRoute> = complete.iter().chain(&torn).cloned().collect();
         let paths = diamond(&all).paths;
         let ports: Vec<_> = paths.iter().map(|path| path.source_ports.clone()).collect();
         assert_eq!(ports, [vec![1, 3, 4], vec![2, 5]]);
-        assert_eq!(paths[0].hash, whole[0].hash);
+        assert_eq!(paths[0].hash, complete[0].hash);
     }
 
     #[test]

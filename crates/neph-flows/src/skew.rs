@@ -15,15 +15,15 @@ use crate::direction::Direction;
 /// Number of messages in the mean.
 const SHARING: u8 = 8;
 /// Number of messages in the spread; the mean has at most the weight of this many.
-const MAXIMUM: u8 = 12;
+const MAX_MESSAGES: u8 = 12;
 /// Minimum number of messages for a spread.
-const MINIMUM: u8 = 4;
+const MIN_MESSAGES: u8 = 4;
 /// Ratio of standard deviation to mean deviation of a normal distribution.
 const TO_DEVIATION: f64 = 1.253_314;
 /// A direction has moved if it exceeds the required change by this many standard errors.
-const SURE: f64 = 3.0;
+const ERRORS_IF_MOVED: f64 = 3.0;
 /// It has not moved if it is below by this many: both directions rarely move at once.
-const LIKELY: f64 = 1.0;
+const ERRORS_IF_STAYED: f64 = 1.0;
 /// It has not moved if its change is below that of the other direction divided by this.
 const SMALL: i64 = 4;
 /// Longest interval between a flow's messages: above it, clocks drift too much for a direction.
@@ -42,21 +42,21 @@ pub(crate) struct Skew {
     mean: i64,
     /// Mean deviation from it, nanoseconds.
     spread: u32,
-    /// Number of messages in it, up to [`MAXIMUM`].
-    seen: NonZeroU8,
+    /// Number of messages in it, up to [`MAX_MESSAGES`].
+    messages: NonZeroU8,
 }
 
 impl Skew {
     /// The skew of one message, from its send time, its round trip and the peer's data.
     pub(crate) fn of(sent: Instant<Own>, round_trip: Span, peer: &PeerReport) -> Self {
         let sent = sent.nanos().clamp(-FAR, FAR);
-        let there = peer.rx.nanos().saturating_sub(sent);
+        let forward = peer.rx.nanos().saturating_sub(sent);
         let half = round_trip.nanos() / 2;
         Self {
             at: sent,
-            mean: there.saturating_sub(half).clamp(-FAR, FAR),
+            mean: forward.saturating_sub(half).clamp(-FAR, FAR),
             spread: 0,
-            seen: NonZeroU8::MIN,
+            messages: NonZeroU8::MIN,
         }
     }
 
@@ -75,18 +75,18 @@ impl Skew {
     pub(crate) fn merge(&mut self, later: &Self, drift: Drift) {
         let off = self.off(later, drift).unsigned_abs();
         let off = u32::try_from(off).unwrap_or(u32::MAX);
-        let before = u32::from(self.seen.get());
+        let before = u32::from(self.messages.get());
         let (above, below) = (
             off.saturating_sub(self.spread),
             self.spread.saturating_sub(off),
         );
         self.spread = self.spread + above / before - below / before;
-        if self.seen.get() < MAXIMUM {
-            self.seen = self.seen.saturating_add(1);
+        if self.messages.get() < MAX_MESSAGES {
+            self.messages = self.messages.saturating_add(1);
         }
-        let seen = i64::from(self.seen.get().min(SHARING));
-        self.at += (later.at - self.at) / seen;
-        self.mean += (later.mean - self.mean) / seen;
+        let messages = i64::from(self.messages.get().min(SHARING));
+        self.at += (later.at - self.at) / messages;
+        self.mean += (later.mean - self.mean) / messages;
     }
 
     /// Takes over the spread of the flow's earlier messages.
@@ -160,7 +160,7 @@ pub(crate) struct Step {
 
 /// Whether a direction moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Movement {
     Moved,
     Stayed,
 }
@@ -168,31 +168,35 @@ enum Way {
 /// The direction that moved by more than half of the smallest total change; `None` if the flow's jitter could
 /// explain either result.
 pub(crate) fn direction(old: &Skew, new: &Skew, step: &Step, drift: Drift) -> Option<Direction> {
-    let known = old.seen.get() + new.seen.get();
-    if step.interval > FARTHEST || known < MINIMUM + 2 {
+    let known = old.messages.get() + new.messages.get();
+    if step.interval > FARTHEST || known < MIN_MESSAGES + 2 {
         return None;
     }
     let drifted = drift.doubt((new.at - old.at).abs());
     let doubt = |errors: f64| error(old, new, errors).saturating_add(drifted);
-    let (sure, likely) = (doubt(SURE), doubt(LIKELY));
+    let (certain, likely) = (doubt(ERRORS_IF_MOVED), doubt(ERRORS_IF_STAYED));
     let off = old.off(new, drift);
     let half = (step.after - step.before).nanos() / 2;
-    let (there, back) = (half.saturating_add(off), half.saturating_sub(off));
-    let greatest = there.saturating_abs().max(back.saturating_abs());
-    let least = (step.tolerance.nanos() / 2).max(greatest / SMALL);
-    let way = |moved: i64| {
+    let (forward, reverse) = (half.saturating_add(off), half.saturating_sub(off));
+    let greatest = forward.saturating_abs().max(reverse.saturating_abs());
+    let min_change = (step.tolerance.nanos() / 2).max(greatest / SMALL);
+    let movement = |moved: i64| {
         let moved = moved.saturating_abs();
         let (has_moved, has_stayed) = (
-            moved.saturating_sub(sure) > least,
-            moved.saturating_add(likely) <= least,
+            moved.saturating_sub(certain) > min_change,
+            moved.saturating_add(likely) <= min_change,
         );
-        (has_moved || has_stayed).then_some(if has_moved { Way::Moved } else { Way::Stayed })
+        (has_moved || has_stayed).then_some(if has_moved {
+            Movement::Moved
+        } else {
+            Movement::Stayed
+        })
     };
-    match (way(there)?, way(back)?) {
-        (Way::Moved, Way::Moved) => Some(Direction::Both),
-        (Way::Moved, Way::Stayed) => Some(Direction::Forward),
-        (Way::Stayed, Way::Moved) => Some(Direction::Reverse),
-        (Way::Stayed, Way::Stayed) => None,
+    match (movement(forward)?, movement(reverse)?) {
+        (Movement::Moved, Movement::Moved) => Some(Direction::Both),
+        (Movement::Moved, Movement::Stayed) => Some(Direction::Forward),
+        (Movement::Stayed, Movement::Moved) => Some(Direction::Reverse),
+        (Movement::Stayed, Movement::Stayed) => None,
     }
 }
 
@@ -200,7 +204,7 @@ pub(crate) fn direction(old: &Skew, new: &Skew, step: &Step, drift: Drift) -> Op
 /// because a few messages may be close at random.
 fn error(old: &Skew, new: &Skew, errors: f64) -> i64 {
     let deviation = f64::from(old.spread.max(new.spread)) * TO_DEVIATION;
-    let part = |skew: &Skew| 1.0 / f64::from(skew.seen.get());
+    let part = |skew: &Skew| 1.0 / f64::from(skew.messages.get());
     let error = errors * deviation * (part(old) + part(new)).sqrt();
     #[expect(clippy::cast_possible_truncation, reason = "below a minute")]
     let error = error.ceil() as i64;

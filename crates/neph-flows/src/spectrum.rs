@@ -31,15 +31,15 @@ impl Frame {
     /// The step, and the number of columns. Starts with a bin; halves it while there are few columns and each
     /// half has a message per flow, or doubles it while there are too many.
     pub(crate) fn columns(self) -> (Span, i64) {
-        let whole = (self.until - self.from).nanos().max(1);
+        let duration = (self.until - self.from).nanos().max(1);
         let mut step = self.bin.nanos();
-        while whole / step < ENOUGH && step / 2 >= self.interval.nanos().max(1) {
+        while duration / step < ENOUGH && step / 2 >= self.interval.nanos().max(1) {
             step /= 2;
         }
-        while whole / step >= COLUMNS {
+        while duration / step >= COLUMNS {
             step *= 2;
         }
-        (Span::from_nanos(step), whole / step + 1)
+        (Span::from_nanos(step), duration / step + 1)
     }
 
     /// The middle of each of the first `columns` steps; the last step may be short.

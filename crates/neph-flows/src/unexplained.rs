@@ -12,7 +12,7 @@ use crate::hidden::HiddenTimes;
 /// After this time the queues during a stay are known.
 const KNOWN: Span = Span::from_secs(60);
 /// Maximum number of waiting stays; beyond it, the oldest are compared with the queues known so far.
-const MAXIMUM: usize = 1 << 16;
+const MAX_WAITING: usize = 1 << 16;
 
 /// Consecutive messages at one latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,8 @@ impl UnexplainedTime {
     /// Whether stays should be compared with the queues now: about once a minute.
     pub(crate) fn is_due(&self, now: Instant<Own>) -> bool {
         let oldest = self.waiting.front();
-        oldest.is_some_and(|row| now - row.until > KNOWN.times(2)) || self.waiting.len() > MAXIMUM
+        oldest.is_some_and(|row| now - row.until > KNOWN.times(2))
+            || self.waiting.len() > MAX_WAITING
     }
 
     /// Compares the waiting stays with the times of queues; all of them if `now` is `None`.
@@ -53,7 +54,7 @@ impl UnexplainedTime {
     ) {
         while let Some(row) = self.waiting.front() {
             let is_known = now.is_none_or(|now| now - row.until > KNOWN);
-            if !is_known && self.waiting.len() <= MAXIMUM / 2 {
+            if !is_known && self.waiting.len() <= MAX_WAITING / 2 {
                 break;
             }
             let all = interval.times(row.messages.into());

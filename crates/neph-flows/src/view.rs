@@ -15,9 +15,9 @@ use crate::advice::Advice;
 use crate::direction::Direction;
 use crate::dissected::Dissected;
 use crate::flow_tally::FlowTally;
-use crate::lately::LastMessages;
 use crate::latency::Latency;
 use crate::pair::PairView;
+use crate::recent_outcomes::LastMessages;
 use crate::settings::Settings;
 use crate::share::{Share, share};
 
@@ -37,7 +37,7 @@ pub struct FleetView {
     /// The latency classes of each endpoint, in the fleet's order of endpoints; each lowest first.
     pub classes: Vec<Vec<Class>>,
     /// Latency over flows, bin by bin, of each endpoint.
-    pub fairness: Vec<Vec<Fairness>>,
+    pub latency_bins: Vec<Vec<FlowLatencyBin>>,
     /// Number of flows by base latency and time, of each endpoint.
     pub spectra: Vec<Spectrum>,
     /// The settings of the evaluation.
@@ -64,7 +64,7 @@ impl FleetView {
     /// Records late replies, whose messages were counted as lost on the reverse path although no direction
     /// lost them. Their flows are unknown. So the loss of a flow or endpoint on the reverse path is reported
     /// only as far as it exceeds this number.
-    pub fn came_late(&mut self, late: u64) {
+    pub fn record_late_replies(&mut self, late: u64) {
         let of_flows = self.flows.iter_mut().map(|flow| &mut flow.tally);
         let of_pairs = self.pairs.iter_mut().map(|pair| &mut pair.tally);
         for tally in of_flows.chain(of_pairs).chain([&mut self.tally]) {
@@ -76,14 +76,15 @@ impl FleetView {
     }
 
     /// The latest known base latency of each flow to this address, by port.
-    pub fn latest_bases(&self, asked: IpAddr) -> BTreeMap<u16, Span> {
-        let asks = |flow: &&FlowHistory| {
+    pub fn latest_bases(&self, address: IpAddr) -> BTreeMap<u16, Span> {
+        let is_at_address = |flow: &&FlowHistory| {
             let endpoint = self.fleet.endpoint_of(flow.slot);
             let endpoint = self.fleet.endpoints.get(endpoint);
-            endpoint.is_some_and(|one| one.address.ip() == asked)
+            endpoint.is_some_and(|one| one.address.ip() == address)
         };
-        let own = self.flows.iter().filter(asks);
-        own.filter_map(|flow| Some((flow.source_port, flow.segments.last()?.base)))
+        let flows = self.flows.iter().filter(is_at_address);
+        flows
+            .filter_map(|flow| Some((flow.source_port, flow.segments.last()?.base)))
             .collect()
     }
 
@@ -98,8 +99,8 @@ impl FleetView {
     pub fn bin(&self) -> Span {
         const SECOND: i64 = 1_000_000_000;
         let lasted = (self.until - self.from).nanos().max(1);
-        let whole = (lasted + SECOND - 1) / SECOND * SECOND;
-        self.settings.bin.min(Span::from_nanos(whole))
+        let whole_seconds = (lasted + SECOND - 1) / SECOND * SECOND;
+        self.settings.bin.min(Span::from_nanos(whole_seconds))
     }
 
     /// Time from a flow's beginning until a path change is detectable, without loss.
@@ -206,14 +207,14 @@ impl PathChange {
 
 /// Verdicts of traces on path changes with known routes before and after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Compared {
+pub struct ComparedRoutes {
     /// Changes after which a flow used other routers.
     pub others: u64,
     /// Changes after which it used the same ones, as far as they answered.
     pub same: u64,
 }
 
-impl Compared {
+impl ComparedRoutes {
     /// Counts the verdicts; changes without a comparison do not count.
     pub fn of(printed: impl IntoIterator<Item = Option<bool>>) -> Self {
         let mut counted = Self::default();
@@ -261,7 +262,7 @@ impl Class {
 
 /// Differences in latency between flows within one bin of time (20 s in the source).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Fairness {
+pub struct FlowLatencyBin {
     /// When the bin begins.
     pub from: Instant<Own>,
     /// Flows with a message in it.

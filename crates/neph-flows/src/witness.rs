@@ -183,8 +183,8 @@ impl Witness {
         }
         self.back = (self.back + 1).min(BACK);
         if self.back == BACK {
-            let left = self.others.take();
-            self.forget(left.into_iter().flat_map(|others| others.0), base.window);
+            let removed = self.others.take();
+            self.forget(removed.into_iter().flat_map(|others| others.0), base.window);
         }
         match &mut self.settled {
             Some(known) if known.is_near(new.round_trip, base.tolerance) => {
@@ -218,8 +218,8 @@ impl Witness {
             }
             return;
         }
-        let left = levels[0].replace(Other::of(new, sent));
-        self.forget([left], looking.window);
+        let removed = levels[0].replace(Other::of(new, sent));
+        self.forget([removed], looking.window);
     }
 
     /// Drops levels that were not reported as a base latency.

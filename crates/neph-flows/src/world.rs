@@ -103,10 +103,10 @@ impl World {
     }
 
     fn draw(&self, random: &mut Random) -> usize {
-        let mut left = uniform(random) * self.weights.iter().sum::<f64>();
+        let mut remaining_weight = uniform(random) * self.weights.iter().sum::<f64>();
         let chosen = self.weights.iter().position(|weight| {
-            left -= weight;
-            left < 0.0
+            remaining_weight -= weight;
+            remaining_weight < 0.0
         });
         chosen.unwrap_or(self.weights.len() - 1)
     }
@@ -149,11 +149,11 @@ impl World {
         if self.dead.is_some_and(is_dead) {
             message.outcome = FleetOutcome::Lost;
         }
-        let anew = self
+        let restarted = self
             .restart
             .map(seconds)
             .filter(|restart| message.sent >= *restart);
-        if let (Some(restart), FleetOutcome::Reply(reply)) = (anew, &mut message.outcome)
+        if let (Some(restart), FleetOutcome::Reply(reply)) = (restarted, &mut message.outcome)
             && let Some(peer) = &mut reply.peer_report
         {
             let before = (restart - Instant::from_nanos(0)).nanos() / self.interval.nanos();

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ],
         Some("fleets") => Vec::new(),
         Some("hops") => return followed(&folder),
-        Some("many") => return many(&folder),
+        Some("many") => return draw_many(&folder),
         Some(messages) => return written(&synthetic::long(messages.parse()?), &folder),
     };
     for data in campaigns {
@@ -87,12 +87,12 @@ const WORLDS: [World; 8] = [
 ];
 
 fn written(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
-    let place = folder.join(&data.campaign.name);
+    let path = folder.join(&data.campaign.name);
     let settings = PlotSettings::default();
-    let reported = diagnose(data, &settings);
-    write_report(data, &settings, &reported, &place)?;
-    let shown = text(data, &settings, &reported, 120);
-    std::fs::write(place.join("terminal.txt"), shown)?;
+    let diagnoses = diagnose(data, &settings);
+    write_report(data, &settings, &diagnoses, &path)?;
+    let shown = text(data, &settings, &diagnoses, 120);
+    std::fs::write(path.join("terminal.txt"), shown)?;
     if data.experiments.iter().any(|one| one.fleet.is_some()) {
         return Ok(());
     }
@@ -103,12 +103,12 @@ fn written(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
         whisker_max: Some(99.0),
         ..PlotSettings::default()
     };
-    write_report(data, &tail, &reported, &place.join("other-settings"))?;
+    write_report(data, &tail, &diagnoses, &path.join("other-settings"))?;
     Ok(())
 }
 
 /// Two seasons in eight blocks, and 120 pairs, in one season and in two.
-fn many(folder: &Path) -> Result<(), Box<dyn Error>> {
+fn draw_many(folder: &Path) -> Result<(), Box<dyn Error>> {
     written(&synthetic::fleet::seasons(8, 1), folder)?;
     written(&synthetic::fleet::seasons(3, 12), folder)?;
     written(&world(1920, 120, 1200, Mood::Wild).campaign(), folder)
@@ -124,15 +124,15 @@ fn followed(folder: &Path) -> Result<(), Box<dyn Error>> {
         };
         let made = made.followed();
         let begun = Instant::now();
-        let figures = made.seen(hops);
-        let mut reported = format!("drawn in {:?}\n", begun.elapsed());
-        let place = folder.join(format!("hops-{points}-{packets}"));
+        let figures = made.with_drawing(hops);
+        let mut text = format!("drawn in {:?}\n", begun.elapsed());
+        let path = folder.join(format!("hops-{points}-{packets}"));
         for figure in &figures {
             let drawing = svg(&figure.scene, &figure.name, &figure.title);
-            reported.push_str(&format!("{} {} bytes\n", figure.name, drawing.len()));
+            text.push_str(&format!("{} {} bytes\n", figure.name, drawing.len()));
         }
-        write_figures(&figures, &place, neph_text::Existing::Replace)?;
-        std::fs::write(place.join("sizes.txt"), reported)?;
+        write_figures(&figures, &path, neph_text::Existing::Replace)?;
+        std::fs::write(path.join("sizes.txt"), text)?;
     }
     Ok(())
 }
@@ -141,13 +141,13 @@ fn followed(folder: &Path) -> Result<(), Box<dyn Error>> {
 fn sizes(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
     let figures = draw(data, &PlotSettings::default());
-    let mut reported = format!("drawn in {:?}\n", begun.elapsed());
+    let mut text = format!("drawn in {:?}\n", begun.elapsed());
     for figure in figures {
         let drawing = svg(&figure.scene, &figure.name, &figure.title);
-        reported.push_str(&format!("{} {} bytes\n", figure.name, drawing.len()));
+        text.push_str(&format!("{} {} bytes\n", figure.name, drawing.len()));
     }
-    let place = folder.join(&data.campaign.name);
-    std::fs::create_dir_all(&place)?;
-    std::fs::write(place.join("sizes.txt"), reported)?;
+    let path = folder.join(&data.campaign.name);
+    std::fs::create_dir_all(&path)?;
+    std::fs::write(path.join("sizes.txt"), text)?;
     Ok(())
 }

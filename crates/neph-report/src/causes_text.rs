@@ -1,60 +1,60 @@
 //! Diagnoses for a terminal: in brief at the end of a run, in full by `neph diagnose`.
 
 use crate::text::indented;
-use neph_analysis::{Diagnoses, Diagnosis, Seen};
+use neph_analysis::{Diagnoses, Diagnosis, Observation};
 
 /// Where a cause begins on its line.
 const INDENT: usize = 2;
 
 /// Each root cause and its remedy, `width` columns wide; a sentence where no rule reports one; and
 /// which rules were not evaluated.
-pub fn diagnoses_in_brief(reported: &Diagnoses, width: usize) -> String {
-    let mut out = verdict(reported, width);
-    for (place, one) in reported.causes.iter().enumerate() {
-        out.push_str(&head(place, one, width));
+pub fn diagnoses_in_brief(diagnoses: &Diagnoses, width: usize) -> String {
+    let mut out = verdict(diagnoses, width);
+    for (index, one) in diagnoses.causes.iter().enumerate() {
+        out.push_str(&head(index, one, width));
     }
-    if reported.causes.is_empty() {
-        out.push_str(&not_evaluated(reported, width));
+    if diagnoses.causes.is_empty() {
+        out.push_str(&not_evaluated(diagnoses, width));
     }
-    out + &notes(reported, width)
+    out + &notes(diagnoses, width)
 }
 
 /// Everything about each root cause, `width` columns wide, and which rules were not evaluated.
-pub fn diagnoses_in_full(reported: &Diagnoses, width: usize) -> String {
-    if reported.causes.is_empty() {
-        return diagnoses_in_brief(reported, width);
+pub fn diagnoses_in_full(diagnoses: &Diagnoses, width: usize) -> String {
+    if diagnoses.causes.is_empty() {
+        return diagnoses_in_brief(diagnoses, width);
     }
     let mut out = String::new();
-    for (place, one) in reported.causes.iter().enumerate() {
-        out.push_str(&head(place, one, width));
+    for (index, one) in diagnoses.causes.iter().enumerate() {
+        out.push_str(&head(index, one, width));
         let numbers: Vec<String> = one
             .evidence
             .iter()
-            .map(|number| format!("{} {}", number.name, number.in_words()))
+            .map(|number| format!("{} {}", number.name, number.to_text()))
             .collect();
-        let seen: Vec<String> = one.observations.iter().map(Seen::in_words).collect();
+        let observations: Vec<String> = one.observations.iter().map(Observation::to_text).collect();
         for (title, text) in [
             ("confidence", one.confidence.why.clone()),
             ("numbers", numbers.join(", ")),
-            ("seen in", seen.join("; ")),
+            ("seen in", observations.join("; ")),
             ("limits", one.limits.to_owned()),
         ] {
             out.push_str(&indented(&format!("{title}: {text}"), 2 * INDENT, width));
         }
     }
-    out + &not_evaluated(reported, width) + &notes(reported, width)
+    out + &not_evaluated(diagnoses, width) + &notes(diagnoses, width)
 }
 
-fn verdict(reported: &Diagnoses, width: usize) -> String {
-    if reported.causes.is_empty() {
-        indented(&reported.no_cause(), 0, width)
+fn verdict(diagnoses: &Diagnoses, width: usize) -> String {
+    if diagnoses.causes.is_empty() {
+        indented(&diagnoses.no_cause(), 0, width)
     } else {
         indented("Root causes, ordered by added latency:", 0, width)
     }
 }
 
-fn not_evaluated(reported: &Diagnoses, width: usize) -> String {
-    let lines = reported.not_evaluated_text();
+fn not_evaluated(diagnoses: &Diagnoses, width: usize) -> String {
+    let lines = diagnoses.not_evaluated_text();
     if lines.is_empty() {
         return String::new();
     }
@@ -62,16 +62,16 @@ fn not_evaluated(reported: &Diagnoses, width: usize) -> String {
     indented("Not evaluated:", 0, width) + &lines.collect::<String>()
 }
 
-fn notes(reported: &Diagnoses, width: usize) -> String {
-    let notes = reported.notes.iter();
+fn notes(diagnoses: &Diagnoses, width: usize) -> String {
+    let notes = diagnoses.notes.iter();
     notes
         .map(|note| indented(&format!("Note: {}", note.text), 0, width))
         .collect()
 }
 
-fn head(place: usize, one: &Diagnosis, width: usize) -> String {
+fn head(index: usize, one: &Diagnosis, width: usize) -> String {
     let level = one.confidence.level.name();
-    let cause = format!("{}. {} ({level}). {}", place + 1, one.title, one.cause);
+    let cause = format!("{}. {} ({level}). {}", index + 1, one.title, one.cause);
     let remedy = format!("remedy: {}", one.remedy);
     indented(&cause, INDENT, width) + &indented(&remedy, 2 * INDENT, width)
 }

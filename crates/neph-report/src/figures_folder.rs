@@ -32,7 +32,9 @@ pub fn check_figures(folder: &Path, stem: &str, existing: Existing) -> Result<()
         ));
     }
     let ancestors = folder.ancestors();
-    let absent: Vec<&Path> = ancestors.take_while(|place| !place.exists()).collect();
+    let absent: Vec<&Path> = ancestors
+        .take_while(|ancestor| !ancestor.exists())
+        .collect();
     let tried = fs::create_dir_all(folder).and_then(|()| {
         let name = folder.join(format!(".neph-{}", std::process::id()));
         File::create_new(&name)?;

@@ -11,7 +11,7 @@ pub(crate) fn shortened(text: &str, fits: impl Fn(&str) -> bool) -> String {
     if fits(text) {
         return text.to_owned();
     }
-    reported(&ends(text, &fits))
+    joined(&ends(text, &fits))
 }
 
 /// As [`shortened`], for one of several texts: the result differs from every other shortened text.
@@ -30,8 +30,8 @@ pub(crate) fn shortened_among(text: &str, among: &[String], fits: impl Fn(&str) 
             .map(String::as_str)
             .filter(|one| *one != text)
             .collect();
-        let kept = distinguishing::cut(text, &all, &fits, &is_clear);
-        kept.or_else(|| clear(text, &fits, &is_clear))
+        let distinguished = distinguishing::cut(text, &all, &fits, &is_clear);
+        distinguished.or_else(|| clear(text, &fits, &is_clear))
     };
     if let Some(cut) = apart(text) {
         return cut;
@@ -46,7 +46,7 @@ pub(crate) fn shortened_among(text: &str, among: &[String], fits: impl Fn(&str) 
         }
     }
     match identical.iter().position(|other| *other == text) {
-        Some(place) if identical.len() > 1 => numbered(text, place + 1, &fits),
+        Some(index) if identical.len() > 1 => numbered(text, index + 1, &fits),
         _ => ordinary,
     }
 }
@@ -59,41 +59,45 @@ fn clear(
 ) -> Option<String> {
     let ordinary = ends(text, fits);
     if is_clear(&ordinary) {
-        return Some(reported(&ordinary));
+        return Some(joined(&ordinary));
     }
-    let words = starts(text);
-    let kinds = [gaps(text, &words), thirds(text, &words), anywhere(text)];
+    let word_starts = starts(text);
+    let kinds = [
+        gaps(text, &word_starts),
+        thirds(text, &word_starts),
+        anywhere(text),
+    ];
     kinds.into_iter().find_map(|cuts| {
         let good = cuts
             .into_iter()
-            .filter(|pieces| fits(&reported(pieces)) && is_clear(pieces));
+            .filter(|pieces| fits(&joined(pieces)) && is_clear(pieces));
         // The longest that fits; of equal ones, the one with the most similar length of both ends.
         let best = good.max_by_key(|pieces| {
             let long = pieces.iter().map(|piece| piece.len()).sum::<usize>();
             let uneven = pieces[0].len().abs_diff(pieces[pieces.len() - 1].len());
             (long, std::cmp::Reverse(uneven))
         });
-        best.map(|pieces| reported(&pieces))
+        best.map(|pieces| joined(&pieces))
     })
 }
 
 /// As much of both ends as fits.
 fn ends<'t>(text: &'t str, fits: &impl Fn(&str) -> bool) -> Vec<&'t str> {
     let at: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-    let with = |kept: usize| {
-        let begin = &text[..at[kept.div_ceil(2)]];
+    let with = |length: usize| {
+        let begin = &text[..at[length.div_ceil(2)]];
         let end = at
-            .get(at.len() - kept / 2)
+            .get(at.len() - length / 2)
             .map_or("", |from| &text[*from..]);
         vec![begin.trim_end(), end.trim_start()]
     };
     let mut shorter = (0..at.len()).rev().map(with);
     shorter
-        .find(|pieces| fits(&reported(pieces)))
+        .find(|pieces| fits(&joined(pieces)))
         .unwrap_or_else(|| vec!["", ""])
 }
 
-fn reported(pieces: &[&str]) -> String {
+fn joined(pieces: &[&str]) -> String {
     pieces.join("…")
 }
 
@@ -133,10 +137,10 @@ fn anywhere(text: &str) -> Vec<Vec<&str>> {
 }
 
 /// What is left of a text without what lies between two of the places.
-fn gaps<'t>(text: &'t str, places: &[usize]) -> Vec<Vec<&'t str>> {
+fn gaps<'t>(text: &'t str, word_starts: &[usize]) -> Vec<Vec<&'t str>> {
     let mut found = Vec::new();
-    for (index, from) in places.iter().enumerate() {
-        for to in &places[index + 1..] {
+    for (index, from) in word_starts.iter().enumerate() {
+        for to in &word_starts[index + 1..] {
             found.push(vec![text[..*from].trim_end(), text[*to..].trim_start()]);
         }
     }
@@ -144,8 +148,8 @@ fn gaps<'t>(text: &'t str, places: &[usize]) -> Vec<Vec<&'t str>> {
 }
 
 /// The first word, some that follow each other, and the last one.
-fn thirds<'t>(text: &'t str, words: &[usize]) -> Vec<Vec<&'t str>> {
-    let [_, second, inner @ .., last] = words else {
+fn thirds<'t>(text: &'t str, word_starts: &[usize]) -> Vec<Vec<&'t str>> {
+    let [_, second, inner @ .., last] = word_starts else {
         return Vec::new();
     };
     let mut found = Vec::new();
@@ -161,7 +165,7 @@ fn thirds<'t>(text: &'t str, words: &[usize]) -> Vec<Vec<&'t str>> {
 fn numbered(text: &str, number: usize, fits: &impl Fn(&str) -> bool) -> String {
     let suffix = format!(" ({number})");
     let begin = ends(text, &|short: &str| fits(&format!("{short}{suffix}")));
-    format!("{}{suffix}", reported(&begin))
+    format!("{}{suffix}", joined(&begin))
 }
 
 #[cfg(test)]

@@ -30,11 +30,11 @@ const NARROWEST: usize = 16;
 pub fn text(
     data: &CampaignData,
     settings: &PlotSettings,
-    reported: &Diagnoses,
+    diagnoses: &Diagnoses,
     width: usize,
 ) -> String {
     let width = width.max(40);
-    let mut out = conclusion(data, settings, reported)
+    let mut out = conclusion(data, settings, diagnoses)
         .iter()
         .map(|finding| wrapped(&finding.text, width))
         .collect::<String>();
@@ -58,10 +58,10 @@ pub fn text(
 pub fn conclusion(
     data: &CampaignData,
     settings: &PlotSettings,
-    reported: &Diagnoses,
+    diagnoses: &Diagnoses,
 ) -> Vec<Finding> {
     let statements = Statements::of(data, settings);
-    let found = findings_of(data, settings, &reported.causes, &statements);
+    let found = findings_of(data, settings, &diagnoses.causes, &statements);
     [
         FindingKind::Measured,
         FindingKind::Notable,
@@ -157,15 +157,15 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
         .unwrap_or(0)
         .max(8);
     let errors = lines.iter().map(|line| line.latencies.errors).max();
-    let errors = errors.filter(|most| *most > 0).map_or(0, |_| ERRORS);
+    let errors = errors.filter(|max| *max > 0).map_or(0, |_| ERRORS);
     let not_sent = lines.iter().map(|line| line.latencies.failed).max();
-    let not_sent = not_sent.filter(|most| *most > 0).map_or(0, |_| NOT_SENT);
-    let alongside = width.saturating_sub(NUMBERS + errors + not_sent);
+    let not_sent = not_sent.filter(|max| *max > 0).map_or(0, |_| NOT_SENT);
+    let label_width = width.saturating_sub(NUMBERS + errors + not_sent);
     // A label that would be cut to nothing stands on a line of its own.
-    let labels = if alongside < longest.min(SHORTEST) {
+    let labels = if label_width < longest.min(SHORTEST) {
         0
     } else {
-        longest.min(alongside)
+        longest.min(label_width)
     };
     let room = width.saturating_sub(labels + NUMBERS + errors + not_sent + 2);
     let spreads: Vec<Spread> = lines
@@ -267,14 +267,14 @@ fn row(
     let numbers = boxplot(latencies.sorted(), settings.whiskers(), 1);
     if let (Some(scale), Ok(numbers)) = (scale, numbers) {
         out.push_str("  ");
-        out.push_str(drawn(&numbers, scale, columns.room).trim_end());
+        out.push_str(draw_boxplot(&numbers, scale, columns.room).trim_end());
     }
     out.push('\n');
     out
 }
 
 /// A box plot of characters: `  ├──▒▒┃▒──┤   ·`.
-fn drawn(numbers: &BoxPlot, scale: &Scale, room: usize) -> String {
+fn draw_boxplot(numbers: &BoxPlot, scale: &Scale, room: usize) -> String {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -290,9 +290,9 @@ fn drawn(numbers: &BoxPlot, scale: &Scale, room: usize) -> String {
     cells[column(numbers.q1)..=column(numbers.q3)].fill('▒');
     cells[column(numbers.median)] = '┃';
     if let Some(farthest) = numbers.above.farthest.first() {
-        let place = column(*farthest);
-        if cells[place] == ' ' {
-            cells[place] = if scale.share(*farthest) > 1.0 {
+        let column_of = column(*farthest);
+        if cells[column_of] == ' ' {
+            cells[column_of] = if scale.share(*farthest) > 1.0 {
                 '›'
             } else {
                 '·'

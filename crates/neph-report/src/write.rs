@@ -24,7 +24,7 @@ const PAGE: &str = "index.html";
 const LONGEST_HEAD: u64 = 1 << 16;
 
 /// Writes everything into `folder`, and creates it if it does not exist. Files of an earlier report
-/// are replaced, [others' never](check_folder). Returns the files, the page first. `reported` is the
+/// are replaced, [others' never](check_folder). Returns the files, the page first. `diagnoses` is the
 /// result of [`diagnose`](neph_analysis::diagnose) for the same data.
 ///
 /// # Errors
@@ -32,35 +32,35 @@ const LONGEST_HEAD: u64 = 1 << 16;
 pub fn write_report(
     data: &CampaignData,
     settings: &PlotSettings,
-    reported: &Diagnoses,
+    diagnoses: &Diagnoses,
     folder: &Path,
 ) -> Result<Vec<PathBuf>, ReportError> {
     check_folder(folder, Existing::Replace)?;
     let statements = Statements::of(data, settings);
-    let found = findings_of(data, settings, &reported.causes, &statements);
+    let found = findings_of(data, settings, &diagnoses.causes, &statements);
     let figures = draw(data, settings);
     let rows = summary(data, settings);
     let tables = tables_with(data, settings, &statements.fleets);
-    let places = (make(folder.join("figures"))?, make(folder.join("tables"))?);
+    let folders = (make(folder.join("figures"))?, make(folder.join("tables"))?);
     let html = page(&Contents {
         data,
         settings,
-        reported,
+        diagnoses,
         findings: &found,
         figures: &figures,
         summary: &rows,
         tables: &tables,
     });
     let mut written = vec![write_text(folder.join(PAGE), &html)?];
-    written.extend(write_figures(&figures, &places.0, Existing::Replace)?);
+    written.extend(write_figures(&figures, &folders.0, Existing::Replace)?);
     for table in &tables {
-        let file = |ending: &str| places.1.join(format!("{}.{ending}", table.name));
+        let file = |ending: &str| folders.1.join(format!("{}.{ending}", table.name));
         written.push(write_text(file("csv"), &table.csv())?);
         written.push(write_text(file("json"), &table.json())?);
     }
     let json = serde_json::to_string_pretty(&found).map_err(ReportError::Findings)?;
     written.push(write_text(folder.join("findings.json"), &json)?);
-    let json = serde_json::to_string_pretty(reported).map_err(ReportError::Findings)?;
+    let json = serde_json::to_string_pretty(diagnoses).map_err(ReportError::Findings)?;
     written.push(write_text(folder.join("diagnosis.json"), &json)?);
     Ok(written)
 }

@@ -112,7 +112,7 @@ pub(crate) fn stable(detection: &Detection, ago: impl Fn(usize) -> Option<i64>) 
 struct Window {
     ring: Box<[i64]>,
     next: u8,
-    held: u8,
+    length: u8,
 }
 
 impl Window {
@@ -120,7 +120,7 @@ impl Window {
         Self {
             ring: vec![0; detection.window()].into_boxed_slice(),
             next: 0,
-            held: 0,
+            length: 0,
         }
     }
 
@@ -128,11 +128,11 @@ impl Window {
         let size = u8::try_from(self.ring.len()).unwrap_or(u8::MAX);
         self.ring[usize::from(self.next)] = sample;
         self.next = (self.next + 1) % size;
-        self.held = (self.held + 1).min(size);
+        self.length = (self.length + 1).min(size);
     }
 
     fn clear(&mut self) {
-        (self.next, self.held) = (0, 0);
+        (self.next, self.length) = (0, 0);
     }
 
     /// The sample that came `ago` samples before the newest. It must be in the window.
@@ -142,9 +142,9 @@ impl Window {
     }
 
     fn stable(&self, detection: &Detection) -> Option<Stable> {
-        let held = usize::from(self.held);
+        let length = usize::from(self.length);
         stable(detection, |ago| {
-            (ago < held).then(|| self.ago(u8::try_from(ago).unwrap_or(u8::MAX)))
+            (ago < length).then(|| self.ago(u8::try_from(ago).unwrap_or(u8::MAX)))
         })
     }
 }
@@ -217,8 +217,8 @@ mod tests {
 
     fn run(samples: &[i64]) -> Vec<(usize, BaseShift)> {
         let mut base = BaseLatency::new(Detection::default());
-        let reported = |(i, &s): (usize, &i64)| base.push(s * US).map(|shift| (i, shift));
-        samples.iter().enumerate().filter_map(reported).collect()
+        let shifts = |(i, &s): (usize, &i64)| base.push(s * US).map(|shift| (i, shift));
+        samples.iter().enumerate().filter_map(shifts).collect()
     }
 
     fn shift(before: Option<i64>, after: i64, since: u8) -> BaseShift {
@@ -233,7 +233,7 @@ mod tests {
     /// needs all 4, because the window's minimum is the old level until then.
     #[test]
     fn a_fall_needs_three_samples_and_a_rise_four() {
-        let reported = run(&[
+        let shifts = run(&[
             80_000, 80_100, 80_050, 80_020, // stable at 80.0
             72_000, 72_010, 72_020, 72_000, // three of them are enough
             80_000, 80_010, 80_020, 80_030,
@@ -243,7 +243,7 @@ mod tests {
             (6, shift(Some(80_000), 72_000, 2)),
             (11, shift(Some(72_000), 80_000, 3)),
         ];
-        assert_eq!(reported, wanted);
+        assert_eq!(shifts, wanted);
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
             base.push(sample);
         }
         assert!((0..8).all(|_| base.push(500_000).is_none()));
-        let reported: Vec<_> = (0..4).filter_map(|_| base.push(500_001)).collect();
+        let shifts: Vec<_> = (0..4).filter_map(|_| base.push(500_001)).collect();
         assert_eq!((reported.len(), base.base()), (1, Some(500_001)));
     }
 
@@ -298,8 +298,8 @@ mod tests {
             for (i, &sample) in samples.iter().enumerate() {
                 streaming.push(sample);
                 if i + 1 >= window {
-                    let seen = &samples[i + 1 - window..=i];
-                    let low = *seen.iter().min().unwrap();
+                    let window_samples = &samples[i + 1 - window..=i];
+                    let low = *window_samples.iter().min().unwrap();
                     let near = seen.iter().filter(|&&s| s - low <= tolerance).count();
                     if near >= quorum && base.is_none_or(|b| (low - b).abs() > tolerance) {
                         base = Some(low);

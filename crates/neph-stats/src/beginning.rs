@@ -75,8 +75,8 @@ impl Beginning {
 
     fn all_fell(&self, flows: &[Reading], known: impl Fn(i64) -> bool) -> bool {
         // Nearly all fall by more than half the tolerance only if it is no random effect.
-        let least = self.tolerance / 2;
-        let fell = |r: &&Reading| r.sample.saturating_add(least) < r.base;
+        let min_fall = self.tolerance / 2;
+        let fell = |r: &&Reading| r.sample.saturating_add(min_fall) < r.base;
         if 4 * flows.iter().filter(fell).count() < 3 * flows.len() {
             return false;
         }
@@ -85,7 +85,7 @@ impl Beginning {
             let mut all: Vec<i64> = flows.iter().map(of).collect();
             *all.select_nth_unstable(flows.len() / 10).1
         };
-        let lower = low(|r| r.sample).saturating_add(least) < low(|r| r.base);
+        let lower = low(|r| r.sample).saturating_add(min_fall) < low(|r| r.base);
         // Otherwise most flows changed to lower paths together.
         lower && 5 * flows.iter().filter(|r| known(r.sample)).count() < 4 * flows.len()
     }
@@ -101,14 +101,17 @@ impl Beginning {
         certain: i64,
     ) -> impl Iterator<Item = FleetDetection> {
         let back = move |change: FleetDetection| {
-            let reported = LevelDetection {
+            let detection = LevelDetection {
                 finding: Finding::Correction,
-                at: change.reported.at,
+                at: change.detection.at,
                 certain,
-                before: Some(change.reported.after),
-                after: change.reported.before?,
+                before: Some(change.detection.after),
+                after: change.detection.before?,
             };
-            Some(FleetDetection { reported, ..change })
+            Some(FleetDetection {
+                detection,
+                ..change
+            })
         };
         let changes = std::mem::take(&mut self.changes);
         changes.into_iter().rev().filter_map(back)
@@ -120,12 +123,12 @@ impl Beginning {
     }
 
     /// What to report of a flow: a first base after a withdrawn one is its correction.
-    pub(crate) fn hear(&mut self, mut found: FleetDetection) -> FleetDetection {
-        match found.reported.finding {
+    pub(crate) fn filter_detection(&mut self, mut found: FleetDetection) -> FleetDetection {
+        match found.detection.finding {
             Finding::First => {
                 if let Some(before) = self.withdrawn.remove(&found.flow) {
-                    found.reported.finding = Finding::Correction;
-                    found.reported.before = Some(before);
+                    found.detection.finding = Finding::Correction;
+                    found.detection.before = Some(before);
                 }
             }
             Finding::Change if self.based.is_some() && !self.is_over => self.changes.push(found),
@@ -198,10 +201,10 @@ mod tests {
     fn what_was_told_in_the_queue_is_taken_back_the_latest_first() {
         let mut beginning = Beginning::new(MS / 2, 30 * S);
         beginning.was_queued((0, S), &flows(stayed, 0), known);
-        let reported = |nth, finding, before, after| FleetDetection {
+        let detection = |nth, finding, before, after| FleetDetection {
             flow: 7,
             nth,
-            reported: LevelDetection {
+            detection: LevelDetection {
                 finding,
                 at: S,
                 certain: 2 * S,
@@ -210,7 +213,7 @@ mod tests {
             },
         };
         for (nth, before, after) in [(0, 90, 84), (0, 84, 80), (1, 86, 80)] {
-            beginning.hear(reported(
+            beginning.filter_detection(detection(
                 nth,
                 Finding::Change,
                 Some(before * MS),
@@ -223,20 +226,20 @@ mod tests {
                 (
                     back.flow,
                     back.nth,
-                    back.reported.finding,
-                    back.reported.after / MS,
+                    back.detection.finding,
+                    back.detection.after / MS,
                 )
             })
             .collect();
         let of = |nth, base| (7, nth, Finding::Correction, base);
         assert_eq!(back, [of(1, 86), of(0, 84), of(0, 90)]);
         beginning.withdraw_base(7, 80 * MS);
-        let first = reported(1, Finding::First, None, 75 * MS);
-        let anew = beginning.hear(first).reported;
+        let first = detection(1, Finding::First, None, 75 * MS);
+        let corrected = beginning.filter_detection(first).detection;
         assert_eq!(
-            (anew.finding, anew.before),
+            (corrected.finding, corrected.before),
             (Finding::Correction, Some(80 * MS))
         );
-        assert_eq!(beginning.hear(first), first, "once");
+        assert_eq!(beginning.filter_detection(first), first, "once");
     }
 }

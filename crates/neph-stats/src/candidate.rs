@@ -2,16 +2,16 @@
 //! nothing.
 
 use crate::base_latency::{Detection, Stable};
-use crate::held::Held;
+use crate::current_level::CurrentLevel;
 use crate::real::single;
 use crate::recent::Recent;
 
 /// Evidence above this is not collected, so that a return is noticed.
-const MAXIMUM: f32 = 35.0;
+const MAX_EVIDENCE: f32 = 35.0;
 /// Stable windows that the level of a known path counts for.
-const AS_MANY: u16 = 16;
+const KNOWN_PATH_SAMPLES: u16 = 16;
 /// Samples on the way that make a step a slope.
-const SLOPE: usize = 3;
+const SLOPE_SAMPLES: usize = 3;
 
 /// A level that it may have moved to.
 #[derive(Debug, Clone, Copy)]
@@ -33,25 +33,28 @@ impl Candidate {
     /// evidence for it is greatest.
     pub(crate) fn propose(
         recent: &Recent,
-        held: &Held,
+        current: &CurrentLevel,
         stable: Stable,
         tolerance: i64,
         known: impl Fn(i64) -> bool,
     ) -> Self {
         let (mut sum, mut evidence, mut began) = (0.0, 0.0, 0);
-        let here = |&(at, _): &(i64, i64)| at >= held.since;
+        let here = |&(at, _): &(i64, i64)| at >= current.since;
         for (ago, (_, sample)) in recent.newest_first().take_while(here).enumerate() {
-            sum += held.speaks_for(stable.minimum, sample, tolerance);
+            sum += current.evidence_for(stable.minimum, sample, tolerance);
             if sum > evidence {
                 (evidence, began) = (sum, ago);
             }
         }
         // Beyond what its jitter explains.
-        let apart = tolerance + 2 * held.spread();
+        let apart = tolerance + 2 * current.spread();
         let between = |&(_, sample): &(i64, i64)| {
-            let own = sample - held.lift();
-            let (low, high) = (held.base.min(stable.minimum), held.base.max(stable.minimum));
-            low + apart < own && own < high - apart && !known(own)
+            let without_lift = sample - current.lift();
+            let (low, high) = (
+                current.base.min(stable.minimum),
+                current.base.max(stable.minimum),
+            );
+            low + apart < without_lift && without_lift < high - apart && !known(without_lift)
         };
         let on_the_way = recent
             .newest_first()
@@ -61,10 +64,10 @@ impl Candidate {
             .count();
         Self {
             base: stable.minimum,
-            since: recent.ago(began).map_or(held.since, |(at, _)| at),
+            since: recent.ago(began).map_or(current.since, |(at, _)| at),
             samples: 1,
-            evidence: single(evidence).min(MAXIMUM),
-            slope: on_the_way >= SLOPE,
+            evidence: single(evidence).min(MAX_EVIDENCE),
+            slope: on_the_way >= SLOPE_SAMPLES,
         }
     }
 
@@ -73,26 +76,30 @@ impl Candidate {
         Self {
             base: level,
             since,
-            samples: AS_MANY,
-            evidence: MAXIMUM,
+            samples: KNOWN_PATH_SAMPLES,
+            evidence: MAX_EVIDENCE,
             ..self
         }
     }
 
     /// A sample speaks so much for it: a logarithm.
     pub(crate) fn weigh(&mut self, evidence: f64) {
-        self.evidence = (self.evidence + single(evidence)).min(MAXIMUM);
+        self.evidence = (self.evidence + single(evidence)).min(MAX_EVIDENCE);
     }
 }
 
 /// A window of which a quorum lies far from the level, all on one side of it, though not together.
-pub(crate) fn strayed(recent: &Recent, held: &Held, detection: &Detection) -> Option<Stable> {
+pub(crate) fn displaced_window(
+    recent: &Recent,
+    current: &CurrentLevel,
+    detection: &Detection,
+) -> Option<Stable> {
     let far_on = |sign: i64| {
         let (mut count, mut since, mut lowest) = (0, 0, i64::MAX);
         for (ago, (_, sample)) in (0_u8..).zip(recent.newest_first().take(detection.window())) {
-            let own = sample - held.lift();
-            if (own - held.base) * sign > detection.tolerance() {
-                (count, since, lowest) = (count + 1, ago, lowest.min(own));
+            let without_lift = sample - current.lift();
+            if (without_lift - current.base) * sign > detection.tolerance() {
+                (count, since, lowest) = (count + 1, ago, lowest.min(without_lift));
             }
         }
         (count >= detection.quorum()).then_some(Stable {

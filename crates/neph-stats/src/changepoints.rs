@@ -17,23 +17,23 @@ const MAX_LEVELS: usize = 256;
 
 /// The cost of a segmentation. All in the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Price {
+pub struct ChangePenalty {
     /// Of one change.
     pub change: i64,
     /// The most that a value's distance from its level costs.
-    pub most: i64,
+    pub max_distance: i64,
     /// The distance of levels on the grid.
     pub grid: i64,
 }
 
-impl Price {
+impl ChangePenalty {
     /// A change costs 8 tolerances, a value at most 2, and levels are a quarter apart. So a change pays off
     /// once at least four values lie at the new level.
     pub fn of(detection: &Detection) -> Self {
         let tolerance = detection.tolerance();
         Self {
             change: tolerance.saturating_mul(8),
-            most: tolerance.saturating_mul(2),
+            max_distance: tolerance.saturating_mul(2),
             grid: (tolerance / 4).max(1),
         }
     }
@@ -41,7 +41,7 @@ impl Price {
 
 /// Neighbouring values at one level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
+pub struct LevelSegment {
     /// The index of its first value.
     pub from: usize,
     /// Its level.
@@ -72,14 +72,17 @@ pub fn change_sample(from: usize, window: usize, rises: bool) -> usize {
 /// # Errors
 /// [`StatsError::TooFew`] without values; [`StatsError::OutOfRange`] for a price below 0 or a grid that is
 /// not above 0.
-pub fn change_points(values: &[i64], price: Price) -> Result<Vec<Stretch>, StatsError> {
+pub fn change_points(
+    values: &[i64],
+    price: ChangePenalty,
+) -> Result<Vec<LevelSegment>, StatsError> {
     refuse_fewer("change points", 1, values.len())?;
-    for (what, value, least) in [
+    for (what, value, min) in [
         ("price of a change", price.change, 0),
-        ("most that a value costs", price.most, 0),
+        ("most that a value costs", price.max_distance, 0),
         ("grid of levels", price.grid, 1),
     ] {
-        if value < least {
+        if value < min {
             return Err(StatsError::OutOfRange {
                 what,
                 value: real_nanos(value),
@@ -106,9 +109,13 @@ fn levels(values: &[i64], grid: i64) -> Vec<i64> {
     levels
 }
 
-fn cheapest(values: &[i64], levels: &[i64], price: Price) -> Vec<Stretch> {
-    let cost =
-        |value: i64, level: i64| value.saturating_sub(level).saturating_abs().min(price.most);
+fn cheapest(values: &[i64], levels: &[i64], price: ChangePenalty) -> Vec<LevelSegment> {
+    let cost = |value: i64, level: i64| {
+        value
+            .saturating_sub(level)
+            .saturating_abs()
+            .min(price.max_distance)
+    };
     let mut sums: Vec<i64> = levels.iter().map(|&level| cost(values[0], level)).collect();
     // Whether level k follows another one at value t, and the best level before.
     let mut came = vec![false; values.len() * levels.len()];
@@ -124,22 +131,22 @@ fn cheapest(values: &[i64], levels: &[i64], price: Price) -> Vec<Stretch> {
         }
     }
     let mut k = argmin(&sums);
-    let mut stretches = Vec::new();
+    let mut segments = Vec::new();
     for t in (1..values.len()).rev() {
         if came[t * levels.len() + k] {
-            stretches.push(Stretch {
+            segments.push(LevelSegment {
                 from: t,
                 level: levels[k],
             });
             k = best_before[t];
         }
     }
-    stretches.push(Stretch {
+    segments.push(LevelSegment {
         from: 0,
         level: levels[k],
     });
-    stretches.reverse();
-    stretches
+    segments.reverse();
+    segments
 }
 
 /// The first of the smallest.
@@ -159,22 +166,22 @@ mod tests {
 
     use super::*;
 
-    const PRICE: Price = Price {
+    const PRICE: ChangePenalty = ChangePenalty {
         change: 10,
-        most: 5,
+        max_distance: 5,
         grid: 1,
     };
 
     /// The cost of a segmentation, computed directly.
-    fn bill(values: &[i64], stretches: &[Stretch], price: Price) -> i64 {
+    fn segmentation_cost(values: &[i64], segments: &[LevelSegment], price: ChangePenalty) -> i64 {
         let level = |t: usize| {
-            let upto = stretches.partition_point(|s| s.from <= t);
-            stretches[upto - 1].level
+            let upto = segments.partition_point(|s| s.from <= t);
+            segments[upto - 1].level
         };
         let distances: i64 = (0..values.len())
-            .map(|t| (values[t] - level(t)).abs().min(price.most))
+            .map(|t| (values[t] - level(t)).abs().min(price.max_distance))
             .sum();
-        distances + price.change * i64::try_from(stretches.len() - 1).unwrap()
+        distances + price.change * i64::try_from(segments.len() - 1).unwrap()
     }
 
     /// By hand: the step costs 10 and saves 5 for each of 4 values; the single 90 costs 5 and would cost 20
@@ -184,11 +191,11 @@ mod tests {
         let values = [20, 21, 20, 90, 20, 40, 40, 41, 40];
         let found = change_points(&values, PRICE).unwrap();
         let wanted = [
-            Stretch { from: 0, level: 20 },
-            Stretch { from: 5, level: 40 },
+            LevelSegment { from: 0, level: 20 },
+            LevelSegment { from: 5, level: 40 },
         ];
         assert_eq!(found, wanted);
-        assert_eq!(bill(&values, &found, PRICE), 1 + 5 + 10 + 1);
+        assert_eq!(segmentation_cost(&values, &found, PRICE), 1 + 5 + 10 + 1);
     }
 
     #[test]
@@ -204,11 +211,11 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         assert!(change_points(&[], PRICE).is_err());
-        assert!(change_points(&[1], Price { grid: 0, ..PRICE }).is_err());
+        assert!(change_points(&[1], ChangePenalty { grid: 0, ..PRICE }).is_err());
         assert!(
             change_points(
                 &[1],
-                Price {
+                ChangePenalty {
                     change: -1,
                     ..PRICE
                 }
@@ -218,7 +225,7 @@ mod tests {
     }
 
     /// The lowest cost over all cuts of the series and all levels.
-    fn brute(values: &[i64], price: Price) -> i64 {
+    fn brute(values: &[i64], price: ChangePenalty) -> i64 {
         let levels = levels(values, price.grid);
         (0..1_u32 << (values.len() - 1))
             .map(|cuts| {
@@ -229,7 +236,7 @@ mod tests {
                         continue;
                     }
                     let cost = |level: &i64| -> i64 {
-                        let far = |v: &i64| (v - level).abs().min(price.most);
+                        let far = |v: &i64| (v - level).abs().min(price.max_distance);
                         values[from..to].iter().map(far).sum()
                     };
                     sum += levels.iter().map(cost).min().unwrap();
@@ -247,12 +254,12 @@ mod tests {
         fn nothing_is_cheaper(
             values in prop::collection::vec(0..40_i64, 1..10),
             change in 0..30_i64,
-            most in 0..20_i64,
+            max_distance in 0..20_i64,
             grid in 1..5_i64,
         ) {
-            let price = Price { change, most, grid };
+            let price = ChangePenalty { change, max_distance, grid };
             let found = change_points(&values, price).unwrap();
-            prop_assert_eq!(bill(&values, &found, price), brute(&values, price));
+            prop_assert_eq!(segmentation_cost(&values, &found, price), brute(&values, price));
         }
     }
 }

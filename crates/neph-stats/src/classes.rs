@@ -13,7 +13,7 @@
 
 use crate::density::valleys;
 use crate::error::StatsError;
-use crate::real::whole;
+use crate::real::to_usize;
 
 /// A value with its weight, for example a base latency and the time that flows spent at it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,14 +57,18 @@ const MAX_BINS: f64 = 1024.0;
 
 /// The classes of `values`, lowest first; weights are numbers of independent values. Neighbours more
 /// than `gap` apart are in different classes, and no class is wider than two gaps. Values whose
-/// surroundings, half a gap to both sides, have less than `least` (0..1) of all weight belong to no
+/// surroundings, half a gap to both sides, have less than `min_share` (0..1) of all weight belong to no
 /// class.
 ///
 /// # Errors
 /// [`StatsError::NotFinite`]; [`StatsError::OutOfRange`] for a negative weight, a gap that is not
-/// above 0, a `least` outside 0..1.
-pub fn classes(values: &[Weighted], gap: f64, least: f64) -> Result<Vec<LevelClass>, StatsError> {
-    refuse(values, gap, least)?;
+/// above 0, a `min_share` outside 0..1.
+pub fn classes(
+    values: &[Weighted],
+    gap: f64,
+    min_share: f64,
+) -> Result<Vec<LevelClass>, StatsError> {
+    refuse(values, gap, min_share)?;
     let mut sorted: Vec<Weighted> = values.iter().copied().filter(|v| v.weight > 0.0).collect();
     sorted.sort_by(|a, b| {
         a.value
@@ -72,9 +76,9 @@ pub fn classes(values: &[Weighted], gap: f64, least: f64) -> Result<Vec<LevelCla
             .then(a.weight.total_cmp(&b.weight))
     });
     let all = weight(&sorted);
-    let kept = dense(&sorted, gap, least * all);
-    let total = weight(&kept);
-    Ok(kept
+    let dense_values = dense(&sorted, gap, min_share * all);
+    let total = weight(&dense_values);
+    Ok(dense_values
         .chunk_by(|a, b| b.value - a.value <= gap)
         .flat_map(|near| cut_in_gaps(near, gap))
         .flat_map(|near| cut_in_valleys(near, gap))
@@ -88,9 +92,9 @@ fn cut_in_valleys(near: &[Weighted], gap: f64) -> Vec<&[Weighted]> {
     let low = near[0].value;
     let width = near[near.len() - 1].value - low;
     let height = (gap * RESOLUTION).max(width / MAX_BINS);
-    let mut bins = vec![0.0; whole(width / height) + 1];
+    let mut bins = vec![0.0; to_usize(width / height) + 1];
     for value in near {
-        bins[whole((value.value - low) / height)] += value.weight;
+        bins[to_usize((value.value - low) / height)] += value.weight;
     }
     let mut rest = near;
     let mut cut = Vec::new();
@@ -129,16 +133,16 @@ fn cut_in_gaps(near: &[Weighted], gap: f64) -> Vec<&[Weighted]> {
         let wider = step(b).total_cmp(&step(a));
         wider.then(from_middle(a).total_cmp(&from_middle(b)))
     });
-    let mut places: Vec<usize> = Vec::new();
+    let mut cuts: Vec<usize> = Vec::new();
     for at in wide {
-        let place = places.partition_point(|&other| other < at);
-        let from = place.checked_sub(1).map_or(0, |before| places[before]);
-        let until = places.get(place).copied().unwrap_or(near.len());
+        let index = cuts.partition_point(|&other| other < at);
+        let from = index.checked_sub(1).map_or(0, |before| cuts[before]);
+        let until = cuts.get(index).copied().unwrap_or(near.len());
         if weight(&near[from..at]) >= light && weight(&near[at..until]) >= light {
-            places.insert(place, at);
+            cuts.insert(index, at);
         }
     }
-    cut_at(near, &places)
+    cut_at(near, &cuts)
 }
 
 /// The median of the steps between neighbours.
@@ -155,30 +159,30 @@ fn cut_to_width(peak: &[Weighted], gap: f64) -> Vec<&[Weighted]> {
     if fits(0) == peak.len() {
         return vec![peak];
     }
-    let (mut heaviest, mut kept) = (0.0, (0, fits(0)));
+    let (mut heaviest, mut fitting) = (0.0, (0, fits(0)));
     for from in 0..peak.len() {
         let until = fits(from);
         let heavy = weight(&peak[from..until]);
         if heavy > heaviest {
-            (heaviest, kept) = (heavy, (from, until));
+            (heaviest, fitting) = (heavy, (from, until));
         }
     }
     let mut parts = Vec::new();
-    if kept.0 > 0 {
-        parts.extend(cut_to_width(&peak[..kept.0], gap));
+    if fitting.0 > 0 {
+        parts.extend(cut_to_width(&peak[..fitting.0], gap));
     }
-    parts.push(&peak[kept.0..kept.1]);
-    if kept.1 < peak.len() {
-        parts.extend(cut_to_width(&peak[kept.1..], gap));
+    parts.push(&peak[fitting.0..fitting.1]);
+    if fitting.1 < peak.len() {
+        parts.extend(cut_to_width(&peak[fitting.1..], gap));
     }
     parts
 }
 
 /// The parts that begin at these places, and the one before.
-fn cut_at<'a>(values: &'a [Weighted], places: &[usize]) -> Vec<&'a [Weighted]> {
+fn cut_at<'a>(values: &'a [Weighted], cuts: &[usize]) -> Vec<&'a [Weighted]> {
     let mut parts = Vec::new();
     let mut from = 0;
-    for &at in places.iter().chain(&[values.len()]) {
+    for &at in cuts.iter().chain(&[values.len()]) {
         parts.push(&values[from..at]);
         from = at;
     }
@@ -192,11 +196,11 @@ fn weight(values: &[Weighted]) -> f64 {
 /// Which class a value belongs to: the one whose range, widened by `reach`, holds it, and whose
 /// centre is nearest.
 pub fn class_of(classes: &[LevelClass], value: f64, reach: f64) -> Option<usize> {
-    let holds = |c: &LevelClass| c.low - reach <= value && value <= c.high + reach;
+    let contains = |c: &LevelClass| c.low - reach <= value && value <= c.high + reach;
     classes
         .iter()
         .enumerate()
-        .filter(|(_, c)| holds(c))
+        .filter(|(_, c)| contains(c))
         .min_by(|(_, a), (_, b)| {
             (a.centre - value)
                 .abs()
@@ -205,7 +209,7 @@ pub fn class_of(classes: &[LevelClass], value: f64, reach: f64) -> Option<usize>
         .map(|(index, _)| index)
 }
 
-fn refuse(values: &[Weighted], gap: f64, least: f64) -> Result<(), StatsError> {
+fn refuse(values: &[Weighted], gap: f64, min_share: f64) -> Result<(), StatsError> {
     let what = "value or weight of a class";
     if let Some(index) = values
         .iter()
@@ -226,16 +230,16 @@ fn refuse(values: &[Weighted], gap: f64, least: f64) -> Result<(), StatsError> {
     if !(gap.is_finite() && gap > 0.0) {
         return out("gap between classes", gap, "above 0");
     }
-    if !(0.0..1.0).contains(&least) {
-        return out("least share of a class", least, "from 0 to below 1");
+    if !(0.0..1.0).contains(&min_share) {
+        return out("least share of a class", min_share, "from 0 to below 1");
     }
     Ok(())
 }
 
-/// The values whose surroundings weigh at least `least`.
-fn dense(sorted: &[Weighted], gap: f64, least: f64) -> Vec<Weighted> {
+/// The values whose surroundings weigh at least `min_share`.
+fn dense(sorted: &[Weighted], gap: f64, min_share: f64) -> Vec<Weighted> {
     let (mut from, mut to, mut weight) = (0, 0, 0.0);
-    let mut kept = Vec::with_capacity(sorted.len());
+    let mut dense_values = Vec::with_capacity(sorted.len());
     for value in sorted {
         while to < sorted.len() && sorted[to].value <= value.value + 0.5 * gap {
             weight += sorted[to].weight;
@@ -245,11 +249,11 @@ fn dense(sorted: &[Weighted], gap: f64, least: f64) -> Vec<Weighted> {
             weight -= sorted[from].weight;
             from += 1;
         }
-        if weight >= least {
-            kept.push(*value);
+        if weight >= min_share {
+            dense_values.push(*value);
         }
     }
-    kept
+    dense_values
 }
 
 fn class(together: &[Weighted], total: f64) -> LevelClass {

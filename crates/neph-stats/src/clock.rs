@@ -1,8 +1,8 @@
 //! Limits from messages for one clock against another: offset and rate, with error bounds.
 //!
 //! Owns the fit around one moment ([`clock_fit`]) for clocks that are not set. [`sides`] is for a clock that
-//! may have been set undetected. [`course`] has steps and courses over hours, with the steps of [`moved`].
-//! [`kept`] thins limits over days, [`likely`] selects the likeliest line. Reads no clock.
+//! may have been set undetected. [`course`] has steps and courses over hours, with the steps of
+//! [`clock_sets`]. [`retained`] thins limits over days, [`likely`] selects the likeliest line. Reads no clock.
 //!
 //! No delay is negative. A message to the peer shows `offset <= received - sent`; one from the peer shows
 //! `offset >= sent - received`. Over a short time the difference in rate is constant to within a small
@@ -10,22 +10,22 @@
 //! convex hulls bound these lines (Moon, Skelly and Towsley, INFOCOM 1999, here from both sides). All results
 //! are extremes over these lines, not averages: delays may have any distribution.
 
+mod clock_sets;
 mod corners;
 mod course;
-mod flat;
-mod four_stamps;
+mod four_timestamps;
 mod hull;
-mod kept;
 mod likely;
-mod moved;
+mod retained;
 mod sides;
+mod step_free;
 mod steps;
 #[cfg(test)]
 mod tests;
 
 pub use course::{ClockCourse, ClockCut, clock_course, clock_course_between};
-pub use four_stamps::{FourStamps, MeanOffset};
-pub use kept::KeptLimits;
+pub use four_timestamps::{FourTimestamps, MeanOffset};
+pub use retained::RetainedLimits;
 pub use steps::ClockStep;
 
 use crate::error::StatsError;
@@ -154,7 +154,7 @@ impl<'a> OffsetLimits<'a> {
 
     /// The extremes over the lines that some of these permit; `None` where there are none, or one kind is
     /// missing.
-    fn lines(self, lines: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<Possible> {
+    fn lines(self, lines: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<PossibleLines> {
         self.hulls(lines, is_of)?.possible(lines.rates)
     }
 
@@ -184,8 +184,8 @@ struct Hulls {
 
 impl Hulls {
     /// The extremes over the lines of these rates between the two; `None` where there are none.
-    fn possible(&self, rates: (f64, f64)) -> Option<Possible> {
-        Possible::between(&self.above, &self.below, rates)
+    fn possible(&self, rates: (f64, f64)) -> Option<PossibleLines> {
+        PossibleLines::between(&self.above, &self.below, rates)
     }
 }
 
@@ -201,11 +201,11 @@ struct Lines {
 impl Lines {
     /// All lines, relative to one of the offsets: clocks may differ by years, and a float represents
     /// nanoseconds for 104 days only.
-    const fn around(at: i64, one: &OffsetLimit, nature: ClockNature) -> Self {
+    const fn around(at: i64, limit: &OffsetLimit, nature: ClockNature) -> Self {
         let origin = OffsetLimit {
             at,
             within: 0,
-            offset: one.offset,
+            offset: limit.offset,
         };
         Self {
             origin,
@@ -265,14 +265,14 @@ fn refuse_unnatural(nature: ClockNature) -> Result<(), StatsError> {
 }
 
 /// The extremes over all lines between the two hulls, at x = 0.
-struct Possible {
+struct PossibleLines {
     low: f64,
     high: f64,
     slowest: f64,
     fastest: f64,
 }
 
-impl Possible {
+impl PossibleLines {
     /// `above` are the limits from above, `below` those from below, turned upside down. For a rate r, a line
     /// at x = 0 is at most `above.intercept(r)` and at least `-below.intercept(-r)`. Both are straight
     /// between the rates of the hulls' edges, and their difference is concave. So these rates are enough, and
@@ -329,7 +329,7 @@ impl Possible {
     }
 
     /// The union of both ranges.
-    const fn or(&self, other: &Self) -> Self {
+    const fn union(&self, other: &Self) -> Self {
         Self {
             low: self.low.min(other.low),
             high: self.high.max(other.high),

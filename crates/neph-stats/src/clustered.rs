@@ -11,10 +11,10 @@
 
 use crate::distribution::{chi_square_quantile, normal_quantile, student_quantile};
 use crate::error::StatsError;
-use crate::interval::{ALPHA, Interval};
+use crate::interval::{ALPHA, ConfidenceInterval};
 use crate::proportion::share_interval;
 use crate::quantile::{Level, at_rank, interval_ranks, lower_rank, quantile_needs, type_seven};
-use crate::real::{real, whole};
+use crate::real::{real, to_usize};
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// A group of messages: an experiment, or a stretch of one.
@@ -41,7 +41,7 @@ pub struct GroupedShare {
     /// The share over all messages, 0 to 1.
     pub share: f64,
     /// The interval; within 0 to 1.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
     /// Number of independent messages with as much information; at most the number of messages.
     pub effective: f64,
 }
@@ -72,7 +72,10 @@ pub fn grouped_share(groups: &[(usize, usize)]) -> Result<GroupedShare, StatsErr
     // If few groups have any, the differences are known only from these.
     let with_hits = known.iter().filter(|(hits, _)| *hits > 0.0).count();
     let with_others = known.iter().filter(|(hits, all)| hits < all).count();
-    let interval = share_interval(share, fewer(effective, with_hits.min(with_others)))?;
+    let interval = share_interval(
+        share,
+        reduced_for_few_groups(effective, with_hits.min(with_others)),
+    )?;
     Ok(GroupedShare {
         share,
         interval,
@@ -122,9 +125,9 @@ pub fn grouped_quantile(
             wanted: "from 0.5 up to 1",
         });
     }
-    let groups: Vec<&Group<'_>> = groups.iter().filter(|one| one.len() > 0).collect();
+    let groups: Vec<&Group<'_>> = groups.iter().filter(|group| group.len() > 0).collect();
     refuse_fewer("quantile over groups", GROUPS_NEEDED, groups.len())?;
-    let n: usize = groups.iter().map(|one| one.len()).sum();
+    let n: usize = groups.iter().map(|group| group.len()).sum();
     let value = type_seven(&pooled, n, p);
     let below: Vec<(f64, f64)> = groups
         .iter()
@@ -139,14 +142,14 @@ pub fn grouped_quantile(
         Cases::only(groups.len())
     } else {
         // Messages without a value decide where high quantiles lie.
-        let unanswered = groups.iter().filter(|one| one.unanswered > 0).count();
+        let unanswered = groups.iter().filter(|group| group.unanswered > 0).count();
         let known_from = match unanswered {
             some @ 1.. if p > 0.5 => some,
             _ => groups.len(),
         };
-        Cases::of(&spread, fewer(effective, known_from))
+        Cases::of(&spread, reduced_for_few_groups(effective, known_from))
     };
-    let rank = |rank: f64| at_rank(&pooled, whole(rank.ceil()).clamp(1, n));
+    let rank = |rank: f64| at_rank(&pooled, to_usize(rank.ceil()).clamp(1, n));
     let scale = real(n) / real(cases.number);
     let interval = if cases.surely >= real(need) {
         let (lower, upper) = interval_ranks(cases.number, p);
@@ -191,7 +194,7 @@ impl Cases {
         let freedom = spread.freedom();
         let chance = chi_square_quantile(SIMILAR_BY_CHANCE, freedom) / freedom;
         Self {
-            number: whole(number),
+            number: to_usize(number),
             surely: (number * chance).max(real(spread.groups)),
         }
     }
@@ -234,27 +237,27 @@ impl Spread {
     fn effective(&self, chance: f64) -> f64 {
         let count = real(self.groups);
         let variance = count / (count - 1.0) * self.squares / (self.all * self.all);
-        let most = 4.0 * self.all;
+        let max = 4.0 * self.all;
         if variance <= 0.0 {
-            return most;
+            return max;
         }
-        (chance * (1.0 - chance) / variance).min(most)
+        (chance * (1.0 - chance) / variance).min(max)
     }
 
     /// Degrees of freedom of the variance: the number of groups minus one if they are normal, fewer if few of
     /// them cause most of it.
     fn freedom(&self) -> f64 {
-        let most = real(self.groups - 1);
+        let max = real(self.groups - 1);
         if self.fourths <= 0.0 {
-            return most;
+            return max;
         }
-        (3.0 * self.squares * self.squares / self.fourths - 1.0).clamp(1.0, most)
+        (3.0 * self.squares * self.squares / self.fourths - 1.0).clamp(1.0, max)
     }
 }
 
 /// The effective number reduced for the uncertainty from few groups: the normal quantile is then as wide as
 /// Student's.
-fn fewer(effective: f64, known_from: usize) -> f64 {
+fn reduced_for_few_groups(effective: f64, known_from: usize) -> f64 {
     let freedom = real(known_from.max(2) - 1);
     let normal = normal_quantile(1.0 - 0.5 * ALPHA);
     let student = student_quantile(1.0 - 0.5 * ALPHA, freedom);

@@ -15,7 +15,7 @@
 
 /// The common part of a batch of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Common {
+pub enum CommonShift {
     /// None: the flows are at their bases, within their own jitter.
     Calm,
     /// This many nanoseconds (negative: below their bases), about as in the batch before: to be subtracted.
@@ -62,7 +62,7 @@ pub struct Congestion {
     /// The common part of the last batch, without the rest.
     last: i64,
     /// The first common part of those that have lasted, and when it was.
-    standing: Option<(i64, i64)>,
+    lasting_since: Option<(i64, i64)>,
     /// Since when it is undecided.
     ragged: Option<i64>,
 }
@@ -136,7 +136,7 @@ impl Congestion {
             rest: None,
             rested: 0,
             last: 0,
-            standing: None,
+            lasting_since: None,
             ragged: None,
         }
     }
@@ -148,7 +148,7 @@ impl Congestion {
         at: i64,
         flows: &[Reading],
         known: impl Fn(i64) -> Option<i64>,
-    ) -> Common {
+    ) -> CommonShift {
         if flows.len() < MIN_FLOWS {
             return self.unchanged();
         }
@@ -163,7 +163,7 @@ impl Congestion {
             let since = *self.ragged.get_or_insert(at);
             let lately = at.saturating_sub(since) < RAGGED;
             return if lately {
-                Common::Moving
+                CommonShift::Moving
             } else {
                 self.unchanged()
             };
@@ -185,45 +185,45 @@ impl Congestion {
         flows: &[Reading],
         known: impl Fn(i64) -> Option<i64>,
     ) -> Option<i64> {
-        let many = |part: usize, tenths: usize| part * 10 >= flows.len() * tenths;
+        let is_share = |part: usize, tenths: usize| part * 10 >= flows.len() * tenths;
         let rest = self.rest.unwrap_or(0);
         let usual = rest.saturating_add(self.last);
         let stayed = residuals.around(usual);
-        if many(stayed.len(), 5) {
+        if is_share(stayed.len(), 5) {
             return residuals.settled(stayed);
         }
         let densest = residuals.densest();
         let moved = middle(densest)?;
-        let most = 4 * densest.len() >= 3 * flows.len();
+        let is_majority = 4 * densest.len() >= 3 * flows.len();
         // How far the batch lies above known paths after `by` is removed, plus `by`. The usual amount is
         // tried first, as between close paths other amounts fit a noisy batch too.
         let explained = |by: i64| {
             let off = |r: &Reading| {
-                let own = r.sample.saturating_sub(by);
-                Some(own.saturating_sub(known(own)?))
+                let without_shift = r.sample.saturating_sub(by);
+                Some(without_shift.saturating_sub(known(without_shift)?))
             };
             let mut offs: Vec<i64> = flows.iter().filter_map(off).collect();
             offs.sort_unstable();
             let exact = middle(&offs)?;
-            many(offs.len(), 8).then(|| by.saturating_add(exact))
+            is_share(offs.len(), 8).then(|| by.saturating_add(exact))
         };
         if let Some(reshuffled) = explained(usual) {
             return Some(reshuffled);
         }
-        if most && moved.saturating_sub(usual).abs() <= self.tolerance.saturating_mul(2) {
+        if is_majority && moved.saturating_sub(usual).abs() <= self.tolerance.saturating_mul(2) {
             return Some(moved);
         }
         let still = residuals.settled(stayed).unwrap_or(usual);
         if let Some(reshuffled) = explained(still) {
             return Some(reshuffled);
         }
-        if most {
+        if is_majority {
             return Some(moved);
         }
         let mut clusters = residuals.clusters();
         clusters.sort_by_key(|by| by.saturating_sub(usual).abs());
         let found = clusters.into_iter().find_map(explained);
-        found.or_else(|| many(stayed.len(), 1).then_some(still))
+        found.or_else(|| is_share(stayed.len(), 1).then_some(still))
     }
 
     /// The usual residual: the mean of the first batches, as each has only a few noisy samples. A batch
@@ -240,58 +240,58 @@ impl Congestion {
         *self.rest.get_or_insert(0)
     }
 
-    fn settle(&mut self, at: i64, centre: i64) -> Common {
+    fn settle(&mut self, at: i64, centre: i64) -> CommonShift {
         let before = self.last;
         let rest = self.rest(centre);
         let common = centre.saturating_sub(rest);
         self.last = common;
         if common.abs() <= self.tolerance / 2 {
             self.rest = Some(rest + common / 16);
-            self.standing = None;
+            self.lasting_since = None;
             return if before.abs() <= self.tolerance / 2 {
-                Common::Calm
+                CommonShift::Calm
             } else {
-                self.steady_since(before, Common::Calm)
+                self.steady_since(before, CommonShift::Calm)
             };
         }
-        let printed = self.steady_since(before, Common::Steady(common));
+        let printed = self.steady_since(before, CommonShift::Steady(common));
         self.lasting(at).unwrap_or(printed)
     }
 
-    fn unchanged(&self) -> Common {
-        if self.standing.is_some() {
-            Common::Steady(self.last)
+    fn unchanged(&self) -> CommonShift {
+        if self.lasting_since.is_some() {
+            CommonShift::Steady(self.last)
         } else {
-            Common::Calm
+            CommonShift::Calm
         }
     }
 
-    fn steady_since(&self, before: i64, printed: Common) -> Common {
+    fn steady_since(&self, before: i64, printed: CommonShift) -> CommonShift {
         if self.last.saturating_sub(before).abs() > self.tolerance / 2 {
-            Common::Moving
+            CommonShift::Moving
         } else {
             printed
         }
     }
 
     /// Whether the common part has been the same for long enough.
-    fn lasting(&mut self, at: i64) -> Option<Common> {
-        let (first, since) = *self.standing.get_or_insert((self.last, at));
+    fn lasting(&mut self, at: i64) -> Option<CommonShift> {
+        let (first, since) = *self.lasting_since.get_or_insert((self.last, at));
         if self.last.saturating_sub(first).abs() > self.tolerance {
-            self.standing = Some((self.last, at));
+            self.lasting_since = Some((self.last, at));
             return None;
         }
         if at.saturating_sub(since) < self.hold {
             return None;
         }
         let by = self.last;
-        (self.last, self.standing) = (0, None);
+        (self.last, self.lasting_since) = (0, None);
         if by.abs() <= self.tolerance {
             // Too small for a path: the rest was wrong.
             self.rest = self.rest.map(|rest| rest.saturating_add(by));
-            return Some(Common::Calm);
+            return Some(CommonShift::Calm);
         }
-        Some(Common::Lasting { by, since })
+        Some(CommonShift::Lasting { by, since })
     }
 }
 

@@ -39,12 +39,12 @@ pub(crate) fn valleys(bins: &[f64], apart: f64) -> Vec<f64> {
         let shallowest = peaks
             .windows(2)
             .enumerate()
-            .map(|(place, pair)| (place, depth(&steps, pair[0], pair[1], apart)))
+            .map(|(index, pair)| (index, depth(&steps, pair[0], pair[1], apart)))
             .max_by(|a, b| a.1.total_cmp(&b.1));
         match shallowest {
-            Some((place, ratio)) if ratio > VALLEY => {
-                let lower = steps[peaks[place]].density < steps[peaks[place + 1]].density;
-                peaks.remove(if lower { place } else { place + 1 });
+            Some((index, ratio)) if ratio > VALLEY => {
+                let lower = steps[peaks[index]].density < steps[peaks[index + 1]].density;
+                peaks.remove(if lower { index } else { index + 1 });
             }
             _ => break,
         }
@@ -107,19 +107,21 @@ fn price(count: f64) -> f64 {
     (4.0 - (73.53 * FALSE_STEPS * count.powf(-0.478)).ln()).max(0.0)
 }
 
-fn is_peak(steps: &[Step], place: usize) -> bool {
+fn is_peak(steps: &[Step], index: usize) -> bool {
     let density =
-        |place: Option<usize>| place.and_then(|i| steps.get(i)).map_or(0.0, |s| s.density);
-    let own = steps[place].density;
-    own > density(place.checked_sub(1)) && own >= density(Some(place + 1))
+        |index: Option<usize>| index.and_then(|i| steps.get(i)).map_or(0.0, |s| s.density);
+    let height = steps[index].density;
+    height > density(index.checked_sub(1)) && height >= density(Some(index + 1))
 }
 
 /// The least density between two peaks as a share of the lower one's; 1 where they are too near.
-fn depth(steps: &[Step], one: usize, other: usize, apart: f64) -> f64 {
-    if steps[other].middle() - steps[one].middle() < apart {
+fn depth(steps: &[Step], left_peak: usize, right_peak: usize, apart: f64) -> f64 {
+    if steps[right_peak].middle() - steps[left_peak].middle() < apart {
         return 1.0;
     }
-    let between = steps[one + 1..other].iter().map(|step| step.density);
-    let least = between.fold(f64::INFINITY, f64::min);
-    least / steps[one].density.min(steps[other].density)
+    let between = steps[left_peak + 1..right_peak]
+        .iter()
+        .map(|step| step.density);
+    let valley = between.fold(f64::INFINITY, f64::min);
+    valley / steps[left_peak].density.min(steps[right_peak].density)
 }

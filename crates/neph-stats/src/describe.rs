@@ -3,7 +3,7 @@
 
 use crate::distribution::student_quantile;
 use crate::error::StatsError;
-use crate::interval::{ALPHA, Interval};
+use crate::interval::{ALPHA, ConfidenceInterval};
 use crate::quantile::plain_quantile;
 use crate::real::real;
 use crate::sorted::{Sorted, refuse_fewer};
@@ -34,7 +34,7 @@ pub struct Description {
     pub sd: Option<f64>,
     /// 95 % confidence interval of the mean by Student's t; absent for one value. It assumes independent
     /// values.
-    pub mean_interval: Option<Interval>,
+    pub mean_interval: Option<ConfidenceInterval>,
     /// Minimum, quartiles, maximum.
     pub five: FiveNumbers,
 }
@@ -50,7 +50,7 @@ pub fn describe(sample: Sorted<'_>) -> Result<Description, StatsError> {
     let sd = (n > 1).then(|| (squares(sample.values(), mean) / real(n - 1)).sqrt());
     let mean_interval = sd.map(|sd| {
         let reach = student_quantile(1.0 - 0.5 * ALPHA, real(n - 1)) * sd / real(n).sqrt();
-        Interval {
+        ConfidenceInterval {
             low: mean - reach,
             high: mean + reach,
         }

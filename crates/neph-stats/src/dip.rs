@@ -290,8 +290,8 @@ mod tests {
             values in prop::collection::vec(-100..100_i32, 1..60),
         ) {
             let values: Vec<f64> = values.into_iter().map(f64::from).collect();
-            let turned: Vec<f64> = values.iter().map(|v| 8.0 - 2.0 * v).collect();
-            let (a, b) = (dip_of(&values), dip_of(&turned));
+            let mirrored: Vec<f64> = values.iter().map(|v| 8.0 - 2.0 * v).collect();
+            let (a, b) = (dip_of(&values), dip_of(&mirrored));
             prop_assert!((a - b).abs() < 1e-12, "{a} {b}");
             let n = real(values.len());
             prop_assert!(0.5 / n <= a + 1e-12 && a <= 0.25_f64.max(0.5 / n));

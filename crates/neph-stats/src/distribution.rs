@@ -165,7 +165,7 @@ mod tests {
         fn binomial_sides_add_up(
             n in 1..100_000_usize, share in 0.0..1.0_f64, p in 0.001..0.999_f64,
         ) {
-            let k = crate::real::whole(share * real(n));
+            let k = crate::real::to_usize(share * real(n));
             prop_assert!((binomial_up_to(k, n, p) + binomial_above(k, n, p) - 1.0).abs() < 1e-12);
         }
     }

@@ -141,7 +141,7 @@ impl Drift {
     }
 
     /// A flow had a sample that was sent at `at`. Ends the window if it was long enough.
-    pub(crate) fn saw(&mut self, at: i64, flow: u32, is_astray: bool) {
+    pub(crate) fn record_sample(&mut self, at: i64, flow: u32, is_astray: bool) {
         self.count(flow);
         let look = &mut self.look;
         look.samples += 1;
@@ -229,7 +229,7 @@ mod tests {
             if !is_astray {
                 drift.learn(aside);
             }
-            drift.saw(at, u32::try_from(number % flows).unwrap(), is_astray);
+            drift.record_sample(at, u32::try_from(number % flows).unwrap(), is_astray);
         }
         drift
     }
@@ -264,7 +264,7 @@ mod tests {
         drift.pause(80 * S);
         for number in 0..20 * 80 {
             drift.learn(MS / 4);
-            drift.saw(
+            drift.record_sample(
                 60 * S + number * S / 80,
                 u32::try_from(number % 16).unwrap(),
                 false,
@@ -283,7 +283,7 @@ mod tests {
         for number in 0..300 * 80 {
             let at = 60 * S + number * S / 80;
             drift.learn(slope(at) - drift.now());
-            drift.saw(at, u32::try_from(number % 16).unwrap(), false);
+            drift.record_sample(at, u32::try_from(number % 16).unwrap(), false);
         }
         let off = drift.now() - slope(360 * S);
         assert!(off.abs() < 20 * US, "{off}");
@@ -296,7 +296,7 @@ mod tests {
         for number in 0..60 * 60 {
             let at = 10 * S + number * S / 60;
             drift.learn(slope(at) - drift.now());
-            drift.saw(at, u32::try_from(number % 12).unwrap(), false);
+            drift.record_sample(at, u32::try_from(number % 12).unwrap(), false);
         }
         let off = drift.now() - slope(70 * S);
         assert!(off.abs() < 20 * US, "{off}");

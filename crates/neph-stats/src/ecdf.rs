@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use crate::error::StatsError;
-use crate::real::{real, tied, whole};
+use crate::real::{real, tied, to_usize};
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// The last steps, all of which are kept: an axis with a log tail shows them one by one.
-pub const TAIL_KEPT: usize = 100;
+pub const TAIL_POINTS: usize = 100;
 
 /// One step of the distribution function.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,19 +20,23 @@ pub struct EcdfPoint {
 }
 
 /// The steps of the distribution function of `replies` and `lost` further messages, which lie above
-/// every reply: with loss the last share is below 1. At most `most` points; the first step and the
-/// last [`TAIL_KEPT`] steps are always among them. Of the rest one half is spread evenly, the other
+/// every reply: with loss the last share is below 1. At most `max_points` points; the first step and the
+/// last [`TAIL_POINTS`] steps are always among them. Of the rest one half is spread evenly, the other
 /// half so that it gets denser towards the tail.
 ///
 /// # Errors
-/// [`StatsError::TooFew`] without replies; [`StatsError::OutOfRange`] when `most` is below
-/// 2 x [`TAIL_KEPT`].
-pub fn ecdf(replies: Sorted<'_>, lost: usize, most: usize) -> Result<Vec<EcdfPoint>, StatsError> {
+/// [`StatsError::TooFew`] without replies; [`StatsError::OutOfRange`] when `max_points` is below
+/// 2 x [`TAIL_POINTS`].
+pub fn ecdf(
+    replies: Sorted<'_>,
+    lost: usize,
+    max_points: usize,
+) -> Result<Vec<EcdfPoint>, StatsError> {
     refuse_fewer("distribution function", 1, replies.len())?;
-    if most < 2 * TAIL_KEPT {
+    if max_points < 2 * TAIL_POINTS {
         return Err(StatsError::OutOfRange {
             what: "number of points",
-            value: real(most),
+            value: real(max_points),
             wanted: "200 or more",
         });
     }
@@ -41,7 +45,7 @@ pub fn ecdf(replies: Sorted<'_>, lost: usize, most: usize) -> Result<Vec<EcdfPoi
         .filter(|&i| values.get(i + 1).is_none_or(|&next| !tied(values[i], next)))
         .collect();
     let n = real(values.len() + lost);
-    Ok(kept(steps.len(), most)
+    Ok(retained_steps(steps.len(), max_points)
         .into_iter()
         .map(|k| EcdfPoint {
             value: values[steps[k]],
@@ -50,19 +54,19 @@ pub fn ecdf(replies: Sorted<'_>, lost: usize, most: usize) -> Result<Vec<EcdfPoi
         .collect())
 }
 
-/// At most `most` of 0..steps, ascending.
-fn kept(steps: usize, most: usize) -> BTreeSet<usize> {
-    if steps <= most {
+/// At most `max_points` of 0..steps, ascending.
+fn retained_steps(steps: usize, max_points: usize) -> BTreeSet<usize> {
+    if steps <= max_points {
         return (0..steps).collect();
     }
-    let body = steps - TAIL_KEPT;
-    let even = (most - TAIL_KEPT) / 2;
-    let dense = most - TAIL_KEPT - even;
+    let body = steps - TAIL_POINTS;
+    let even = (max_points - TAIL_POINTS) / 2;
+    let dense = max_points - TAIL_POINTS - even;
     let evenly = (0..even).map(|j| j * (body - 1) / (even - 1));
-    let ratio = real(steps) / real(TAIL_KEPT);
+    let ratio = real(steps) / real(TAIL_POINTS);
     let densely = (0..dense).map(|j| {
-        let from_end = real(TAIL_KEPT) * ratio.powf(real(j + 1) / real(dense + 1));
-        steps.saturating_sub(whole(from_end))
+        let from_end = real(TAIL_POINTS) * ratio.powf(real(j + 1) / real(dense + 1));
+        steps.saturating_sub(to_usize(from_end))
     });
     evenly.chain(densely).chain(body..steps).collect()
 }
@@ -104,16 +108,16 @@ mod tests {
     proptest! {
         #[test]
         fn every_point_is_a_step_of_the_sample(
-            mut values in prop::collection::vec(-500..500_i32, 1..3000), most in 200..400_usize,
+            mut values in prop::collection::vec(-500..500_i32, 1..3000), max_points in 200..400_usize,
         ) {
             values.sort_unstable();
             let values: Vec<f64> = values.into_iter().map(f64::from).collect();
             let sample = Sorted::check(&values).unwrap();
             let all = ecdf(sample, 3, usize::MAX).unwrap();
-            let points = ecdf(sample, 3, most).unwrap();
-            prop_assert!(points.len() <= most);
+            let points = ecdf(sample, 3, max_points).unwrap();
+            prop_assert!(points.len() <= max_points);
             prop_assert_eq!(points[0], all[0]);
-            let tail = all.len().min(TAIL_KEPT);
+            let tail = all.len().min(TAIL_POINTS);
             prop_assert!(points.ends_with(&all[all.len() - tail..]));
             for p in &points {
                 let share = real(sample.count_up_to(p.value)) / real(values.len() + 3);

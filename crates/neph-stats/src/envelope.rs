@@ -5,7 +5,7 @@
 //! line through the kept points covers the same pixels as a line through all.
 
 use crate::error::StatsError;
-use crate::real::{real, whole};
+use crate::real::{real, to_usize};
 
 /// One value of a series; `v` is absent where the message was lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,7 +65,7 @@ pub fn envelope(readings: &[Reading], grid: Grid) -> Result<Envelope, StatsError
     let mut after_loss = false;
     for reading in readings {
         let bucket = if width > 0.0 {
-            whole((reading.t - start) / width)
+            to_usize((reading.t - start) / width)
         } else {
             0
         };
@@ -152,10 +152,10 @@ impl Cell {
     fn points(&self) -> impl Iterator<Item = Point> + use<> {
         let last = (self.count - 1, self.last);
         let mut points = [(0, self.first), self.low, self.high, last];
-        points.sort_by_key(|&(place, _)| place);
-        let mut kept = points.to_vec();
-        kept.dedup_by_key(|&mut (place, _)| place);
-        kept.into_iter().map(|(_, point)| point)
+        points.sort_by_key(|&(bucket, _)| bucket);
+        let mut points_by_bucket = points.to_vec();
+        points_by_bucket.dedup_by_key(|&mut (bucket, _)| bucket);
+        points_by_bucket.into_iter().map(|(_, point)| point)
     }
 }
 

@@ -6,12 +6,12 @@
 //! report stays below the level.
 
 use crate::holm::holm;
-use crate::interval::{ALPHA, Interval};
+use crate::interval::{ALPHA, ConfidenceInterval};
 use crate::paired::PairedShift;
 use crate::real::real;
 use crate::verdict::{Verdict, Wanted};
 
-/// A possible statement of a report, with its limit. `least` is the smallest difference that matters, above
+/// A possible statement of a report, with its limit. `margin` is the smallest difference that matters, above
 /// 0, in the unit of the shift.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Claim {
@@ -20,7 +20,7 @@ pub enum Claim {
         /// Candidate against baseline.
         shift: PairedShift,
         /// The smallest difference that matters.
-        least: f64,
+        margin: f64,
         /// Which direction is better.
         wanted: Wanted,
     },
@@ -30,13 +30,13 @@ pub enum Claim {
         /// One per pair.
         shifts: Vec<PairedShift>,
         /// The smallest difference that matters.
-        least: f64,
+        margin: f64,
     },
 }
 
 /// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Judgement {
+pub struct Decision {
     /// The verdict.
     pub verdict: Verdict,
     /// Its p value: of the strongest of the three statements, two-sided, after Holm's correction over the
@@ -46,7 +46,7 @@ pub struct Judgement {
     pub p_alone: f64,
     /// An interval of the shift that is valid together with those of the whole family, in 95 % of the
     /// reports. Absent with too few blocks, and for several shifts.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     /// How many comparisons are evaluated together.
     pub family: usize,
 }
@@ -60,14 +60,14 @@ struct Strongest {
 
 impl Claim {
     fn strongest(&self) -> Strongest {
-        let (shift, least, wanted) = match self {
+        let (shift, margin, wanted) = match self {
             Self::Shift {
                 shift,
-                least,
+                margin,
                 wanted,
-            } => (shift, least, wanted),
-            Self::AllWithin { shifts, least } => {
-                let each = shifts.iter().map(|shift| within(shift, *least));
+            } => (shift, margin, wanted),
+            Self::AllWithin { shifts, margin } => {
+                let each = shifts.iter().map(|shift| within(shift, *margin));
                 return Strongest {
                     verdict: Verdict::Equivalent,
                     // Without shifts nothing is shown.
@@ -82,17 +82,17 @@ impl Claim {
         let above = lower_is([Verdict::Worse, Verdict::Better]);
         let below = lower_is([Verdict::Better, Verdict::Worse]);
         [
-            (above, shift.p_above(*least)),
-            (below, shift.p_below(-least)),
-            (Verdict::Equivalent, within(shift, *least)),
+            (above, shift.p_above(*margin)),
+            (below, shift.p_below(-margin)),
+            (Verdict::Equivalent, within(shift, *margin)),
         ]
         .map(|(verdict, p)| Strongest { verdict, p })
         .into_iter()
-        .min_by(|one, other| one.p.total_cmp(&other.p))
+        .min_by(|left, other| left.p.total_cmp(&other.p))
         .expect("there are three")
     }
 
-    fn interval(&self, alpha: f64) -> Option<Interval> {
+    fn interval(&self, alpha: f64) -> Option<ConfidenceInterval> {
         match self {
             Self::Shift { shift, .. } => shift.interval(alpha),
             Self::AllWithin { .. } => None,
@@ -100,9 +100,9 @@ impl Claim {
     }
 }
 
-/// One-sided p value of "the shift is `least` or more, in either direction".
-fn within(shift: &PairedShift, least: f64) -> f64 {
-    shift.p_below(least).max(shift.p_above(-least))
+/// One-sided p value of "the shift is `margin` or more, in either direction".
+fn within(shift: &PairedShift, margin: f64) -> f64 {
+    shift.p_below(margin).max(shift.p_above(-margin))
 }
 
 /// Error probability of each interval so that all intervals of such a family are valid together in 95 %.
@@ -114,16 +114,19 @@ pub fn simultaneous(family: usize) -> f64 {
 ///
 /// The p value of a comparison is twice the smallest of its three one-sided ones. At most two of the three
 /// statements are false at a time, and then each has half of the level.
-pub fn judge(family: &[Claim]) -> Vec<Judgement> {
+pub fn decide(family: &[Claim]) -> Vec<Decision> {
     let strongest: Vec<Strongest> = family.iter().map(Claim::strongest).collect();
-    let p_values: Vec<f64> = strongest.iter().map(|one| (2.0 * one.p).min(1.0)).collect();
+    let p_values: Vec<f64> = strongest
+        .iter()
+        .map(|statement| (2.0 * statement.p).min(1.0))
+        .collect();
     let corrected = holm(&p_values).unwrap_or_else(|_| vec![1.0; p_values.len()]);
     let each = simultaneous(family.len());
     family
         .iter()
         .zip(strongest)
         .zip(corrected.into_iter().zip(p_values))
-        .map(|((claim, strongest), (p, p_alone))| Judgement {
+        .map(|((claim, strongest), (p, p_alone))| Decision {
             verdict: if p <= ALPHA {
                 strongest.verdict
             } else {
@@ -154,10 +157,10 @@ pub fn blocks_needed(family: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn claim(differences: &[f64], least: f64) -> Claim {
+    fn claim(differences: &[f64], margin: f64) -> Claim {
         Claim::Shift {
             shift: shift(differences),
-            least,
+            margin,
             wanted: Wanted::Lower,
         }
     }
@@ -166,8 +169,8 @@ mod tests {
         PairedShift::of_differences(differences.to_vec()).unwrap()
     }
 
-    fn verdict_of(differences: &[f64], least: f64) -> Verdict {
-        judge(&[claim(differences, least)])[0].verdict
+    fn verdict_of(differences: &[f64], margin: f64) -> Verdict {
+        decide(&[claim(differences, margin)])[0].verdict
     }
 
     const AROUND_THREE: [f64; 8] = [2.6, 2.8, 2.9, 3.0, 3.05, 3.1, 3.3, 3.5];
@@ -177,20 +180,20 @@ mod tests {
         assert_eq!(verdict_of(&AROUND_THREE, 2.0), Verdict::Worse);
         assert_eq!(verdict_of(&AROUND_THREE, 3.0), Verdict::Inconclusive);
         assert_eq!(verdict_of(&AROUND_THREE, 4.0), Verdict::Equivalent);
-        let better = AROUND_THREE.map(|one| -one);
+        let better = AROUND_THREE.map(|left| -left);
         assert_eq!(verdict_of(&better, 2.0), Verdict::Better);
         let higher = Claim::Shift {
             shift: shift(&better),
-            least: 2.0,
+            margin: 2.0,
             wanted: Wanted::Higher,
         };
-        assert_eq!(judge(&[higher])[0].verdict, Verdict::Worse);
+        assert_eq!(decide(&[higher])[0].verdict, Verdict::Worse);
     }
 
     /// Even identical values in five blocks show nothing.
     #[test]
     fn without_an_interval_nothing_is_equivalent() {
-        let five = judge(&[claim(&[0.0; 5], 2.0)])[0];
+        let five = decide(&[claim(&[0.0; 5], 2.0)])[0];
         assert_eq!((five.verdict, five.interval), (Verdict::Inconclusive, None));
     }
 
@@ -198,27 +201,27 @@ mod tests {
     fn several_are_equivalent_if_each_is_and_count_as_one() {
         let near = [-0.4, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.4];
         let all = |shifts: &[&[f64]]| Claim::AllWithin {
-            shifts: shifts.iter().map(|one| shift(one)).collect(),
-            least: 1.0,
+            shifts: shifts.iter().map(|left| shift(left)).collect(),
+            margin: 1.0,
         };
-        let found = judge(&[all(&[&near, &near, &near])]);
+        let found = decide(&[all(&[&near, &near, &near])]);
         assert_eq!(
             (found[0].verdict, found[0].family),
             (Verdict::Equivalent, 1)
         );
-        let found = judge(&[all(&[&near, &AROUND_THREE])]);
+        let found = decide(&[all(&[&near, &AROUND_THREE])]);
         assert_eq!(found[0].verdict, Verdict::Inconclusive);
     }
 
     /// One of 256 arrangements, two-sided: 2 / 256, and 9 times that with 9 comparisons.
     #[test]
     fn a_larger_family_takes_more_blocks() {
-        let alone = judge(&[claim(&AROUND_THREE, 2.0)])[0];
+        let alone = decide(&[claim(&AROUND_THREE, 2.0)])[0];
         assert_eq!((alone.p, alone.family), (2.0 / 256.0, 1));
         let undecided = claim(&[-1.0, 1.0, -2.0, 2.0, -3.0, 3.0, -4.0, 4.0], 1.0);
         let mut family = vec![undecided; 8];
         family.push(claim(&AROUND_THREE, 2.0));
-        let together = judge(&family)[8];
+        let together = decide(&family)[8];
         assert_eq!(
             (together.p, together.verdict),
             (18.0 / 256.0, Verdict::Inconclusive)
@@ -228,6 +231,6 @@ mod tests {
             (blocks_needed(1), blocks_needed(8), blocks_needed(9)),
             (6, 9, 9)
         );
-        assert_eq!(judge(&[]), []);
+        assert_eq!(decide(&[]), []);
     }
 }

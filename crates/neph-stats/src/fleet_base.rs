@@ -2,20 +2,20 @@
 //! each flow's level is evaluated, with the levels of the others.
 //!
 //! Samples may come in any order across flows, and in the order of sending within a flow. They wait for
-//! [`Guard::settle`], are sorted by time, and are evaluated in batches.
+//! [`FleetDetectionSettings::settle`], are sorted by time, and are evaluated in batches.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::base_latency::Detection;
 use crate::beginning::Beginning;
-use crate::congestion::{Common, Congestion, MIN_FLOWS, Reading};
+use crate::congestion::{CommonShift, Congestion, MIN_FLOWS, Reading};
 use crate::drift::Drift;
 use crate::fleet_detection::FleetDetection;
-use crate::flow_level::{Finding, FlowLevel, Ground, LevelDetection};
+use crate::flow_level::{Finding, FleetContext, FlowLevel, LevelDetection};
 use crate::jitter_shape::JitterShape;
 use crate::levels::Levels;
-use crate::stretches::Stretches;
+use crate::time_intervals::TimeIntervals;
 
 /// Most samples in a batch.
 const MAX_FLOWS: usize = 64;
@@ -31,7 +31,7 @@ const APART: i64 = 1_000_000_000;
 
 /// Parameters of the evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Guard {
+pub struct FleetDetectionSettings {
     /// The source's rule.
     pub detection: Detection,
     /// A level that no other flow has must last this long to be reported; longer than queues last. In
@@ -42,7 +42,7 @@ pub struct Guard {
     pub settle: i64,
 }
 
-impl Default for Guard {
+impl Default for FleetDetectionSettings {
     /// The source's rule; 30 s; 500 ms.
     fn default() -> Self {
         Self {
@@ -56,10 +56,10 @@ impl Default for Guard {
 /// The base latencies of a fleet of flows to one endpoint.
 #[derive(Debug)]
 pub struct FleetBase {
-    guard: Guard,
+    settings: FleetDetectionSettings,
     flows: Vec<Option<FlowLevel>>,
     /// The least sample of each flow.
-    least: Vec<i64>,
+    min_samples: Vec<i64>,
     /// How many earlier flows had each number.
     nths: Vec<u32>,
     levels: Levels,
@@ -70,32 +70,32 @@ pub struct FleetBase {
     waiting: BinaryHeap<Reverse<(i64, u32, Option<i64>)>>,
     all_flows: Vec<(i64, u32, i64)>,
     newest: i64,
-    past: VecDeque<(i64, Common)>,
-    queued: Stretches,
-    reported: VecDeque<FleetDetection>,
+    past: VecDeque<(i64, CommonShift)>,
+    queued: TimeIntervals,
+    detections: VecDeque<FleetDetection>,
     alive: usize,
 }
 
 impl FleetBase {
     /// A fleet without samples. Flows are numbered from 0 without large gaps.
-    pub fn new(guard: Guard) -> Self {
-        let tolerance = guard.detection.tolerance();
+    pub fn new(settings: FleetDetectionSettings) -> Self {
+        let tolerance = settings.detection.tolerance();
         Self {
-            guard,
+            settings,
             flows: Vec::new(),
-            least: Vec::new(),
+            min_samples: Vec::new(),
             nths: Vec::new(),
             levels: Levels::new(tolerance),
             shape: JitterShape::new(),
-            congestion: Congestion::new(tolerance, guard.hold),
+            congestion: Congestion::new(tolerance, settings.hold),
             drift: Drift::new(tolerance),
-            beginning: Beginning::new(tolerance, guard.hold),
+            beginning: Beginning::new(tolerance, settings.hold),
             waiting: BinaryHeap::new(),
             all_flows: Vec::new(),
             newest: i64::MIN,
             past: VecDeque::new(),
-            queued: Stretches::new(APART),
-            reported: VecDeque::new(),
+            queued: TimeIntervals::new(APART),
+            detections: VecDeque::new(),
             alive: 0,
         }
     }
@@ -115,9 +115,9 @@ impl FleetBase {
     /// Time has passed until `now`, with or without samples.
     pub fn advance(&mut self, now: i64) {
         self.newest = self.newest.max(now);
-        let due = self.newest.saturating_sub(self.guard.settle);
+        let due = self.newest.saturating_sub(self.settings.settle);
         self.release(due);
-        let old = |&(at, ..): &(i64, u32, i64)| at < due.saturating_sub(self.guard.settle);
+        let old = |&(at, ..): &(i64, u32, i64)| at < due.saturating_sub(self.settings.settle);
         if self.all_flows.first().is_some_and(old) {
             self.close();
         }
@@ -130,8 +130,8 @@ impl FleetBase {
     }
 
     /// The oldest finding that was not taken yet. Findings of one flow come in order of time.
-    pub fn next_reported(&mut self) -> Option<FleetDetection> {
-        self.reported.pop_front()
+    pub fn next_detection(&mut self) -> Option<FleetDetection> {
+        self.detections.pop_front()
     }
 
     /// A flow's current base, in nanoseconds, without the drift of all flows.
@@ -157,7 +157,7 @@ impl FleetBase {
     }
 
     /// Intervals in which all flows shared a delay that is no path, in the order of time, in nanoseconds. If
-    /// it lasts longer than [`Guard::hold`], it was a move of all flows and is not included.
+    /// it lasts longer than [`FleetDetectionSettings::hold`], it was a move of all flows and is not included.
     pub fn queued(&self) -> &[(i64, i64)] {
         self.queued.known()
     }
@@ -180,7 +180,7 @@ impl FleetBase {
             };
             let sample = sample.saturating_sub(self.drift.now());
             if let Some(common) = self.common_at(at) {
-                self.judge(at, flow, sample, common);
+                self.push_decided(at, flow, sample, common);
                 continue;
             }
             self.all_flows.push((at, flow, sample));
@@ -191,7 +191,7 @@ impl FleetBase {
     }
 
     /// The common part at a moment whose batch is already closed.
-    fn common_at(&self, at: i64) -> Option<Common> {
+    fn common_at(&self, at: i64) -> Option<CommonShift> {
         let next = self.past.partition_point(|&(until, _)| until < at);
         self.past.get(next).map(|&(_, common)| common)
     }
@@ -207,7 +207,7 @@ impl FleetBase {
             && let Some(mut level) = slot.take()
         {
             level.leave(&mut self.levels, at);
-            self.least[index] = i64::MAX;
+            self.min_samples[index] = i64::MAX;
             self.alive -= 1;
         }
     }
@@ -229,86 +229,86 @@ impl FleetBase {
             // Bases that were measured in a queue lie near the paths below it: a level within the tolerance
             // is no path yet.
             let paths = self.levels.paths(until);
-            let near = self.guard.detection.tolerance() / 2;
+            let near = self.settings.detection.tolerance() / 2;
             let known = |level: i64| paths.iter().any(|path| (path.level - level).abs() <= near);
             self.beginning.was_queued((from, until), &readings, known)
         };
         if let Some(since) = queued {
-            self.begin_anew(since, until);
+            self.restart_all(since, until);
         }
         let mut common = if queued.is_some() || self.alive < MIN_FLOWS {
-            Common::Calm
+            CommonShift::Calm
         } else {
             let known = |level: i64| self.levels.near(level);
             self.congestion.observe(until, &readings, known)
         };
-        if let Common::Lasting { by, since } = common {
+        if let CommonShift::Lasting { by, since } = common {
             if self.alive >= MIN_MOVED {
                 self.shift_all(by, since, until);
             }
             // With the moments in which they were moving.
             self.queued.cut(since.saturating_sub(APART));
-            common = Common::Calm;
+            common = CommonShift::Calm;
         }
-        if common != Common::Calm {
+        if common != CommonShift::Calm {
             self.queued.add(from, until);
             if self.congestion.stands() {
                 self.drift.pause(until);
             }
         }
         if self.alive < MIN_MOVED {
-            common = Common::Calm;
+            common = CommonShift::Calm;
         }
         if self.past.len() == REMEMBERED {
             self.past.pop_front();
         }
         self.past.push_back((until, common));
         for (at, flow, sample) in all_flows.drain(..) {
-            self.judge(at, flow, sample, common);
+            self.push_decided(at, flow, sample, common);
         }
         self.all_flows = all_flows;
     }
 
-    fn judge(&mut self, at: i64, flow: u32, sample: i64, common: Common) {
+    fn push_decided(&mut self, at: i64, flow: u32, sample: i64, common: CommonShift) {
         let (index, nth) = (flow as usize, self.nth(flow));
         if self.flows.len() <= index {
             self.flows.resize_with(index + 1, || None);
-            self.least.resize(index + 1, i64::MAX);
+            self.min_samples.resize(index + 1, i64::MAX);
         }
-        self.least[index] = self.least[index].min(sample);
+        self.min_samples[index] = self.min_samples[index].min(sample);
         let alive = &mut self.alive;
         let level = self.flows[index].get_or_insert_with(|| {
             *alive += 1;
             FlowLevel::new()
         });
-        let own = match common {
-            Common::Calm | Common::Lasting { .. } => sample,
-            Common::Steady(by) => sample.saturating_sub(by),
-            Common::Moving => return level.gap(),
+        let without_shift = match common {
+            CommonShift::Calm | CommonShift::Lasting { .. } => sample,
+            CommonShift::Steady(by) => sample.saturating_sub(by),
+            CommonShift::Moving => return level.gap(),
         };
-        let mut ground = Ground {
-            detection: &self.guard.detection,
-            hold: self.guard.hold,
+        let mut context = FleetContext {
+            detection: &self.settings.detection,
+            hold: self.settings.hold,
             levels: &mut self.levels,
             shape: &mut self.shape,
             drift: &mut self.drift,
             flows: self.alive,
         };
-        let is_astray = level.is_astray(own, ground.detection.tolerance());
-        let reported = level.push(at, own, &mut ground);
-        self.drift.saw(at, flow, is_astray);
-        if let Some(reported) = reported {
-            let found = self.beginning.hear(FleetDetection {
+        let is_astray = level.is_astray(without_shift, context.detection.tolerance());
+        let detection = level.push(at, without_shift, &mut context);
+        self.drift.record_sample(at, flow, is_astray);
+        if let Some(detection) = detection {
+            let found = self.beginning.filter_detection(FleetDetection {
                 flow,
                 nth,
-                reported,
+                detection,
             });
-            self.reported.push_back(found);
+            self.detections.push_back(found);
         }
     }
 
     /// All samples so far were measured in a queue from `since` to `until`: all results are withdrawn.
-    fn begin_anew(&mut self, since: i64, until: i64) {
+    fn restart_all(&mut self, since: i64, until: i64) {
         for (flow, slot) in (0_u32..).zip(&mut self.flows) {
             let Some(level) = slot else { continue };
             if let Some(base) = level.base() {
@@ -317,11 +317,11 @@ impl FleetBase {
             *level = FlowLevel::new();
         }
         let back = self.beginning.withdraw_changes(until);
-        self.reported.extend(back);
-        let tolerance = self.guard.detection.tolerance();
+        self.detections.extend(back);
+        let tolerance = self.settings.detection.tolerance();
         self.levels = Levels::new(tolerance);
         self.shape = JitterShape::new();
-        self.congestion = Congestion::new(tolerance, self.guard.hold);
+        self.congestion = Congestion::new(tolerance, self.settings.hold);
         self.drift.forget_levels();
         self.queued.cut(since);
         self.queued.add(since, until);
@@ -329,19 +329,19 @@ impl FleetBase {
 
     /// Every flow moved by the same amount and stayed there: one change of all of them.
     fn shift_all(&mut self, by: i64, since: i64, certain: i64) {
-        let seat = self.levels.shift(by);
-        let tolerance = self.guard.detection.tolerance();
+        let moved_slot = self.levels.shift(by);
+        let tolerance = self.settings.detection.tolerance();
         for (flow, slot) in self.flows.iter_mut().enumerate() {
             let Some(level) = slot else { continue };
-            let proven = level.proven(since, self.guard.hold);
-            let held = level.was_held(since);
+            let proven = level.is_proven(since, self.settings.hold);
+            let held = level.had_level_at(since);
             let before = level.base();
-            level.shift(by, &seat);
+            level.shift(by, &moved_slot);
             let (Some(after), true) = (level.base(), held) else {
                 continue;
             };
             let number = u32::try_from(flow).unwrap_or(u32::MAX);
-            if by < 0 && after.saturating_add(tolerance) < self.least[flow] {
+            if by < 0 && after.saturating_add(tolerance) < self.min_samples[flow] {
                 // It never had so small a sample: it did not move with the others.
                 level.leave(&mut self.levels, certain);
                 *level = FlowLevel::new();
@@ -354,7 +354,7 @@ impl FleetBase {
             } else {
                 Finding::Change
             };
-            let reported = LevelDetection {
+            let detection = LevelDetection {
                 finding,
                 at: since,
                 certain,
@@ -366,9 +366,9 @@ impl FleetBase {
             let found = FleetDetection {
                 flow,
                 nth,
-                reported,
+                detection,
             };
-            self.reported.push_back(found);
+            self.detections.push_back(found);
         }
     }
 }

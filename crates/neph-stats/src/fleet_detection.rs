@@ -10,5 +10,5 @@ pub struct FleetDetection {
     /// How many flows had this number before it: what is found out late may be of one that is over.
     pub nth: u32,
     /// What was found.
-    pub reported: LevelDetection,
+    pub detection: LevelDetection,
 }

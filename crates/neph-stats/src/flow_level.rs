@@ -6,7 +6,7 @@
 //!
 //! - From the flow's own level: there is no candidate.
 //! - From a path of other flows, now or lately ([`Levels::paths`]): reported as soon as these samples support
-//!   it more than the flow's jitter could in years ([`SURE_OF_PATH`]). A quiet link needs four samples, a
+//!   it more than the flow's jitter could in years ([`MIN_PATH_MARGIN`]). A quiet link needs four samples, a
 //!   jitter of half the difference a dozen. A flow that moved there gradually, as in a growing queue, must
 //!   stay for the hold time. So must one whose old level all flows left gradually: that path has a queue.
 //! - From no known level: the level must last for the hold time.
@@ -18,21 +18,21 @@
 //! If the flow returns before that, the candidate is withdrawn and the base has never changed.
 
 use crate::base_latency::{Detection, Stable};
-use crate::candidate::{Candidate, strayed};
+use crate::candidate::{Candidate, displaced_window};
 use crate::congestion::MIN_FLOWS;
+use crate::current_level::{CurrentLevel, SETTLED};
 use crate::drift::Drift;
-use crate::held::{Held, SETTLED};
 use crate::jitter_shape::JitterShape;
-use crate::levels::{Levels, Seat};
-use crate::path_choice::{MAXIMUM, Place, choose};
+use crate::levels::{LevelSlot, Levels};
+use crate::path_choice::{MAX_LEVELS, PossibleLevel, choose};
 use crate::recent::{KEPT, Recent};
 
 /// The evidence that decides, a natural logarithm: e^25 to one.
-const SURE: f32 = 25.0;
+const MIN_EVIDENCE: f32 = 25.0;
 /// The evidence that decides for a known path.
-const SURE_OF_PATH: f64 = 21.0;
+const MIN_PATH_MARGIN: f64 = 21.0;
 /// The evidence that samples came by a known path and not from another level.
-const OVER_NOWHERE: f64 = 4.0;
+const MIN_MARGIN_OVER_UNKNOWN: f64 = 4.0;
 /// A flow is quiet if its spread is at most the tolerance divided by this: a window then shows its level.
 const QUIET: i64 = 8;
 /// After how many samples a quiet flow's new level is trusted, and the same with hardly any other flow.
@@ -72,24 +72,24 @@ pub struct LevelDetection {
 #[derive(Debug, Clone)]
 pub(crate) struct FlowLevel {
     recent: Recent,
-    held: Option<Held>,
+    current: Option<CurrentLevel>,
     candidate: Option<Candidate>,
 }
 
 /// Where the last samples of a flow came from.
 #[derive(Debug, Clone, Copy)]
-enum Seems {
+enum SampleOrigin {
     /// From its own level.
     Here,
     /// From another known level, since then.
     Path { level: i64, since: i64 },
     /// It is not known.
-    Nowhere,
+    Unknown,
 }
 
 /// The inputs of a decision besides the flow itself.
 #[derive(Debug)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct FleetContext<'a> {
     pub(crate) detection: &'a Detection,
     pub(crate) hold: i64,
     pub(crate) levels: &'a mut Levels,
@@ -99,9 +99,9 @@ pub(crate) struct Ground<'a> {
     pub(crate) flows: usize,
 }
 
-impl Ground<'_> {
+impl FleetContext<'_> {
     /// Whether there are too few flows to estimate their common part.
-    fn alone(&self) -> bool {
+    fn is_small(&self) -> bool {
         self.flows < MIN_FLOWS
     }
 }
@@ -110,19 +110,20 @@ impl FlowLevel {
     pub(crate) fn new() -> Self {
         Self {
             recent: Recent::new(),
-            held: None,
+            current: None,
             candidate: None,
         }
     }
 
     /// The current base.
     pub(crate) fn base(&self) -> Option<i64> {
-        self.held.map(|held| held.base)
+        self.current.map(|current| current.base)
     }
 
     /// Whether a sample is further from the level than samples of one path are.
     pub(crate) fn is_astray(&self, sample: i64, tolerance: i64) -> bool {
-        self.held.is_some_and(|held| held.is_far(sample, tolerance))
+        self.current
+            .is_some_and(|current| current.is_far(sample, tolerance))
     }
 
     /// Separates earlier samples from later ones.
@@ -132,19 +133,23 @@ impl FlowLevel {
 
     /// The flow is over.
     pub(crate) fn leave(&mut self, levels: &mut Levels, at: i64) {
-        if let Some(seat) = self.held.as_mut().and_then(|held| held.seat.take()) {
-            levels.leave(seat, at);
+        if let Some(slot) = self
+            .current
+            .as_mut()
+            .and_then(|current| current.slot.take())
+        {
+            levels.leave(slot, at);
         }
     }
 
     /// All flows, with this one, moved by the same amount and stayed.
-    pub(crate) fn shift(&mut self, by: i64, seat: impl Fn(Seat) -> Seat) {
+    pub(crate) fn shift(&mut self, by: i64, slot: impl Fn(LevelSlot) -> LevelSlot) {
         self.gap();
-        if let Some(held) = self.held.as_mut() {
-            held.seat = held.seat.map(seat);
+        if let Some(current) = self.current.as_mut() {
+            current.slot = current.slot.map(slot);
         }
         for base in [
-            self.held.as_mut().map(|h| &mut h.base),
+            self.current.as_mut().map(|h| &mut h.base),
             self.candidate.as_mut().map(|c| &mut c.base),
         ]
         .into_iter()
@@ -155,14 +160,14 @@ impl FlowLevel {
     }
 
     /// Whether the level has been held since before `at` for at least `hold`.
-    pub(crate) fn proven(&self, at: i64, hold: i64) -> bool {
-        self.held
-            .is_some_and(|held| at.saturating_sub(held.since) >= hold)
+    pub(crate) fn is_proven(&self, at: i64, hold: i64) -> bool {
+        self.current
+            .is_some_and(|current| at.saturating_sub(current.since) >= hold)
     }
 
     /// Whether the flow had its level at `at`.
-    pub(crate) fn was_held(&self, at: i64) -> bool {
-        self.held.is_some_and(|held| held.since < at)
+    pub(crate) fn had_level_at(&self, at: i64) -> bool {
+        self.current.is_some_and(|current| current.since < at)
     }
 
     /// Adds the next sample without the common part of all flows.
@@ -170,34 +175,36 @@ impl FlowLevel {
         &mut self,
         at: i64,
         sample: i64,
-        ground: &mut Ground<'_>,
+        context: &mut FleetContext<'_>,
     ) -> Option<LevelDetection> {
         self.recent.push(at, sample);
-        let stable = self.recent.stable(ground.detection);
-        if self.held.is_none() {
-            return Some(self.first(at, stable?, ground.detection.tolerance()));
+        let stable = self.recent.stable(context.detection);
+        if self.current.is_none() {
+            return Some(self.first(at, stable?, context.detection.tolerance()));
         }
-        if let Some(held) = self.held
-            && let Some(seat) = held.seat
+        if let Some(current) = self.current
+            && let Some(slot) = current.slot
         {
-            let distance = (sample - held.base - held.lift()).abs();
-            let stayed = distance <= ground.detection.tolerance();
-            ground.levels.saw(seat, at, sample - held.lift(), stayed);
+            let distance = (sample - current.base - current.lift()).abs();
+            let stayed = distance <= context.detection.tolerance();
+            context
+                .levels
+                .record_sample(slot, at, sample - current.lift(), stayed);
         }
         // Jitter is learnt from the oldest sample: the newest may belong to the next level already.
         if self.candidate.is_none()
-            && let Some(oldest) = self.recent.oldest(ground.detection)
-            && let Some(held) = self.held.as_mut()
+            && let Some(oldest) = self.recent.oldest(context.detection)
+            && let Some(current) = self.current.as_mut()
         {
-            let tolerance = ground.detection.tolerance();
-            if let Some(learnt) = held.learn(oldest, stable, tolerance) {
-                ground.shape.learn(learnt.off, held.width(tolerance));
-                ground.drift.learn(learnt.aside);
+            let tolerance = context.detection.tolerance();
+            if let Some(learnt) = current.learn(oldest, stable, tolerance) {
+                context.shape.learn(learnt.off, current.width(tolerance));
+                context.drift.learn(learnt.aside);
             }
-            held.take_seat(at, ground.levels);
+            current.take_seat(at, context.levels);
         }
-        self.weigh(sample, stable, ground);
-        self.judge(at, ground)
+        self.weigh(sample, stable, context);
+        self.decide(at, context)
     }
 
     fn first(&mut self, at: i64, stable: Stable, tolerance: i64) -> LevelDetection {
@@ -205,7 +212,7 @@ impl FlowLevel {
             .recent
             .ago(stable.since.into())
             .map_or(at, |(at, _)| at);
-        self.held = Some(Held::first(stable.minimum, since, tolerance));
+        self.current = Some(CurrentLevel::first(stable.minimum, since, tolerance));
         LevelDetection {
             finding: Finding::First,
             at: since,
@@ -216,35 +223,35 @@ impl FlowLevel {
     }
 
     /// Finds, strengthens, moves or withdraws the candidate.
-    fn weigh(&mut self, sample: i64, stable: Option<Stable>, ground: &mut Ground<'_>) {
-        let detection = ground.detection;
-        let Some(held) = self.held else { return };
+    fn weigh(&mut self, sample: i64, stable: Option<Stable>, context: &mut FleetContext<'_>) {
+        let detection = context.detection;
+        let Some(current) = self.current else { return };
         let tolerance = detection.tolerance();
         let far = |a: i64, b: i64| (a - b).abs() > tolerance;
         if let Some(candidate) = self.candidate.as_mut() {
-            candidate.weigh(held.speaks_for(candidate.base, sample, tolerance));
+            candidate.weigh(current.evidence_for(candidate.base, sample, tolerance));
             if candidate.evidence <= 0.0 {
                 self.candidate = None;
             }
         }
-        let near = |a: i64, b: i64| (a - b).abs() <= tolerance.saturating_add(3 * held.spread());
-        let stable = stable.or_else(|| strayed(&self.recent, &held, detection));
-        let Some(stable) = stable.filter(|s| far(s.minimum, held.base)) else {
+        let near = |a: i64, b: i64| (a - b).abs() <= tolerance.saturating_add(3 * current.spread());
+        let stable = stable.or_else(|| displaced_window(&self.recent, &current, detection));
+        let Some(stable) = stable.filter(|s| far(s.minimum, current.base)) else {
             return;
         };
         match self.candidate.as_mut() {
             Some(candidate) if near(stable.minimum, candidate.base) => {
                 candidate.samples = candidate.samples.saturating_add(1);
                 candidate.base += (stable.minimum - candidate.base) / i64::from(candidate.samples);
-                if !far(candidate.base, held.base) {
+                if !far(candidate.base, current.base) {
                     self.candidate = None;
                 }
             }
             _ => {
-                let known = |level: i64| ground.levels.known(level);
+                let known = |level: i64| context.levels.known(level);
                 self.candidate = Some(Candidate::propose(
                     &self.recent,
-                    &held,
+                    &current,
                     stable,
                     tolerance,
                     known,
@@ -254,105 +261,123 @@ impl FlowLevel {
     }
 
     /// Where the last samples came from, if that is certain.
-    fn seems(&self, held: Held, candidate: Candidate, at: i64, ground: &mut Ground<'_>) -> Seems {
-        let tolerance = ground.detection.tolerance();
-        let here = |&(at, _): &(i64, i64)| at >= held.since;
-        let own: Vec<(i64, i64)> = self.recent.newest_first().take_while(here).collect();
-        let samples: Vec<i64> = own.iter().rev().map(|s| s.1 - held.lift()).collect();
-        let exactly = |level| Place { level, slack: 0 };
-        let mut places = vec![exactly(held.base)];
-        let far = |level: i64, path: &Place| (path.level - level).abs() > tolerance;
-        let paths = ground.levels.paths(at);
-        places.extend(paths.iter().filter(|path| far(held.base, path)));
-        if places.len() > MAXIMUM - 1 {
+    fn origin_of_samples(
+        &self,
+        current: CurrentLevel,
+        candidate: Candidate,
+        at: i64,
+        context: &mut FleetContext<'_>,
+    ) -> SampleOrigin {
+        let tolerance = context.detection.tolerance();
+        let here = |&(at, _): &(i64, i64)| at >= current.since;
+        let samples_at_level: Vec<(i64, i64)> =
+            self.recent.newest_first().take_while(here).collect();
+        let samples: Vec<i64> = samples_at_level
+            .iter()
+            .rev()
+            .map(|s| s.1 - current.lift())
+            .collect();
+        let exactly = |level| PossibleLevel { level, slack: 0 };
+        let mut levels = vec![exactly(current.base)];
+        let far = |level: i64, path: &PossibleLevel| (path.level - level).abs() > tolerance;
+        let paths = context.levels.paths(at);
+        levels.extend(paths.iter().filter(|path| far(current.base, path)));
+        if levels.len() > MAX_LEVELS - 1 {
             // There is room for the likely paths, and for the candidate.
-            places[1..].sort_by_key(|path| (path.level - candidate.base).abs());
-            places.truncate(MAXIMUM - 1);
+            levels[1..].sort_by_key(|path| (path.level - candidate.base).abs());
+            levels.truncate(MAX_LEVELS - 1);
         }
-        let known = places.len();
-        if places.iter().all(|path| far(candidate.base, path)) {
-            places.push(exactly(candidate.base));
+        let known = levels.len();
+        if levels.iter().all(|path| far(candidate.base, path)) {
+            levels.push(exactly(candidate.base));
         }
-        let width = held.width(tolerance);
-        let shape = &*ground.shape;
-        let choice = choose(&samples, &places, |off| shape.height(off, width));
-        let Some(choice) = choice.filter(|c| c.over_nowhere >= OVER_NOWHERE) else {
-            return Seems::Nowhere;
+        let width = current.width(tolerance);
+        let shape = &*context.shape;
+        let choice = choose(&samples, &levels, |off| shape.height(off, width));
+        let Some(choice) = choice.filter(|c| c.margin_over_unknown >= MIN_MARGIN_OVER_UNKNOWN)
+        else {
+            return SampleOrigin::Unknown;
         };
-        if choice.place == 0 {
-            return Seems::Here;
+        if choice.index == 0 {
+            return SampleOrigin::Here;
         }
-        if choice.place >= known || choice.margin < SURE_OF_PATH {
-            return Seems::Nowhere;
+        if choice.index >= known || choice.margin < MIN_PATH_MARGIN {
+            return SampleOrigin::Unknown;
         }
-        let level = places[choice.place].level;
+        let level = levels[choice.index].level;
         // No two changes of a flow have the same time.
-        let earliest = held.since.saturating_add(1);
-        let since = own[choice.ago].0.max(earliest);
-        if choice.ago + 1 < own.len() {
-            return Seems::Path { level, since };
+        let earliest = current.since.saturating_add(1);
+        let since = samples_at_level[choice.ago].0.max(earliest);
+        if choice.ago + 1 < samples_at_level.len() {
+            return SampleOrigin::Path { level, since };
         }
         // It began before all kept samples: the candidate may know when.
         if (candidate.base - level).abs() <= tolerance {
             let since = since.min(candidate.since).max(earliest);
-            return Seems::Path { level, since };
+            return SampleOrigin::Path { level, since };
         }
-        if own.len() < KEPT {
-            return Seems::Path { level, since };
+        if samples_at_level.len() < KEPT {
+            return SampleOrigin::Path { level, since };
         }
-        Seems::Nowhere
+        SampleOrigin::Unknown
     }
 
     /// Reports the candidate if that is possible now.
-    fn judge(&mut self, at: i64, ground: &mut Ground<'_>) -> Option<LevelDetection> {
-        let (held, mut candidate) = (self.held?, self.candidate?);
-        match self.seems(held, candidate, at, ground) {
-            Seems::Path { level, since } => {
-                let step = !candidate.slope && !ground.levels.congested(held.base, at);
-                if step || (candidate.base - level).abs() > ground.detection.tolerance() {
+    fn decide(&mut self, at: i64, context: &mut FleetContext<'_>) -> Option<LevelDetection> {
+        let (current, mut candidate) = (self.current?, self.candidate?);
+        match self.origin_of_samples(current, candidate, at, context) {
+            SampleOrigin::Path { level, since } => {
+                let step = !candidate.slope && !context.levels.is_congested(current.base, at);
+                if step || (candidate.base - level).abs() > context.detection.tolerance() {
                     candidate = candidate.known_to_be(level, since);
                     self.candidate = Some(candidate);
                 }
                 if step {
-                    return self.report(at, candidate, SETTLED, ground);
+                    return self.report(at, candidate, SETTLED, context);
                 }
             }
-            Seems::Here => {
+            SampleOrigin::Here => {
                 self.candidate = None;
                 return None;
             }
-            Seems::Nowhere => {}
+            SampleOrigin::Unknown => {}
         }
-        let tolerance = ground.detection.tolerance();
-        let lasted = at.saturating_sub(candidate.since) >= ground.hold;
-        let falls = candidate.base < held.base;
-        let proven = candidate.since.saturating_sub(held.since) >= ground.hold;
-        let calm = self.calm(held, candidate, ground);
+        let tolerance = context.detection.tolerance();
+        let lasted = at.saturating_sub(candidate.since) >= context.hold;
+        let falls = candidate.base < current.base;
+        let proven = candidate.since.saturating_sub(current.since) >= context.hold;
+        let calm = self.is_calm(current, candidate, context);
         // One window of noisy samples does not show the new level.
-        let exact = u32::from(candidate.samples) >= SETTLED || held.spread() * QUIET <= tolerance;
-        let path = lasted || calm || (ground.alone() && falls && proven && exact);
+        let exact =
+            u32::from(candidate.samples) >= SETTLED || current.spread() * QUIET <= tolerance;
+        let path = lasted || calm || (context.is_small() && falls && proven && exact);
         // The jitter limits how well the difference of two levels is known.
-        let apart = (candidate.base - held.base).abs() > tolerance + 2 * held.spread();
-        if candidate.evidence < SURE || !path || !apart {
+        let apart = (candidate.base - current.base).abs() > tolerance + 2 * current.spread();
+        if candidate.evidence < MIN_EVIDENCE || !path || !apart {
             return None;
         }
-        self.report(at, candidate, 1, ground)
+        self.report(at, candidate, 1, context)
     }
 
     /// Whether a quiet flow without other flows moved there at once and has been as quiet there for long
     /// enough: packets in a queue have jitter.
-    fn calm(&self, held: Held, candidate: Candidate, ground: &Ground<'_>) -> bool {
-        let tolerance = ground.detection.tolerance();
+    fn is_calm(
+        &self,
+        current: CurrentLevel,
+        candidate: Candidate,
+        context: &FleetContext<'_>,
+    ) -> bool {
+        let tolerance = context.detection.tolerance();
         let there = |&(at, _): &(i64, i64)| at >= candidate.since;
         let samples = || self.recent.newest_first().take_while(there).map(|s| s.1);
-        let centre = candidate.base + held.lift();
+        let centre = candidate.base + current.lift();
         let off = |sample: i64| (sample - centre).abs().min(tolerance / 4);
         let count = samples().map(|_| 1).sum::<i64>();
-        let quiet = 2 * held.spread() * QUIET <= tolerance
-            && 2 * samples().map(off).sum::<i64>() <= 3 * count * held.width(tolerance);
-        let is_alone = ground.flows < HARDLY_ANY;
+        let quiet = 2 * current.spread() * QUIET <= tolerance
+            && 2 * samples().map(off).sum::<i64>() <= 3 * count * current.width(tolerance);
+        let is_alone = context.flows < HARDLY_ANY;
         let enough = if is_alone { CALM_ALONE } else { CALM };
-        ground.alone() && !candidate.slope && quiet && count >= enough
+        context.is_small() && !candidate.slope && quiet && count >= enough
     }
 
     /// Moves the flow to the candidate's level, with this many samples.
@@ -361,28 +386,28 @@ impl FlowLevel {
         at: i64,
         candidate: Candidate,
         samples: u32,
-        ground: &mut Ground<'_>,
+        context: &mut FleetContext<'_>,
     ) -> Option<LevelDetection> {
-        let held = self.held?;
-        let tolerance = ground.detection.tolerance();
+        let current = self.current?;
+        let tolerance = context.detection.tolerance();
         // A young level is not known well: one that its jitter can explain is the same.
-        let close = tolerance + 3 * held.spread();
-        let doubtful = !held.proven || (candidate.base - held.base).abs() <= close;
-        let unsettled = held.samples < SETTLED && doubtful;
-        let falls = candidate.base < held.base;
-        let proven = candidate.since.saturating_sub(held.since) >= ground.hold;
-        let known = ground.levels.known(candidate.base);
-        let calm = self.calm(held, candidate, ground);
+        let close = tolerance + 3 * current.spread();
+        let doubtful = !current.proven || (candidate.base - current.base).abs() <= close;
+        let unsettled = current.samples < SETTLED && doubtful;
+        let falls = candidate.base < current.base;
+        let proven = candidate.since.saturating_sub(current.since) >= context.hold;
+        let known = context.levels.known(candidate.base);
+        let calm = self.is_calm(current, candidate, context);
         let correction = unsettled || (falls && !proven && !known && !calm);
-        self.leave(ground.levels, at);
-        self.held = Some(held.moved(candidate.base, candidate.since, samples));
+        self.leave(context.levels, at);
+        self.current = Some(current.moved(candidate.base, candidate.since, samples));
         self.candidate = None;
         let kinds = [Finding::Change, Finding::Correction];
         Some(LevelDetection {
             finding: kinds[usize::from(correction)],
             at: candidate.since,
             certain: at,
-            before: Some(held.base),
+            before: Some(current.base),
             after: candidate.base,
         })
     }

@@ -15,8 +15,8 @@ pub struct Histogram {
     /// By place; the last one is above zero.
     counts: Vec<u64>,
     n: u64,
-    least: u64,
-    most: u64,
+    min: u64,
+    max: u64,
 }
 
 /// A bucket that is not empty.
@@ -42,14 +42,14 @@ impl Histogram {
             precision,
             counts: Vec::new(),
             n: 0,
-            least: u64::MAX,
-            most: 0,
+            min: u64::MAX,
+            max: 0,
         }
     }
 
-    /// Without a number, with memory for numbers up to `most`: adding one of these allocates nothing.
-    pub fn with_room(precision: Precision, most: u64) -> Self {
-        let room = precision.place(most) as usize + 1;
+    /// Without a number, with memory for numbers up to `max`: adding one of these allocates nothing.
+    pub fn with_capacity(precision: Precision, max: u64) -> Self {
+        let room = precision.index(max) as usize + 1;
         Self {
             counts: Vec::with_capacity(room),
             ..Self::new(precision)
@@ -59,7 +59,7 @@ impl Histogram {
     /// Forgets all numbers, and keeps the memory.
     pub fn clear(&mut self) {
         self.counts.clear();
-        (self.n, self.least, self.most) = (0, u64::MAX, 0);
+        (self.n, self.min, self.max) = (0, u64::MAX, 0);
     }
 
     /// The count of each bucket that is not empty, ascending: [`Self::restore`] makes the same histogram of
@@ -67,8 +67,8 @@ impl Histogram {
     pub fn buckets(&self) -> impl Iterator<Item = BucketCount> {
         let counts = self.counts.iter().zip(0..);
         let counts = counts.filter(|(count, _)| **count > 0);
-        counts.map(|(count, place)| BucketCount {
-            from: self.precision.bucket(place).from,
+        counts.map(|(count, index)| BucketCount {
+            from: self.precision.bucket(index).from,
             count: *count,
         })
     }
@@ -77,24 +77,24 @@ impl Histogram {
     /// are moved into the first and the last bucket if necessary.
     pub fn restore(
         precision: Precision,
-        least: u64,
-        most: u64,
+        min: u64,
+        max: u64,
         buckets: impl IntoIterator<Item = BucketCount>,
     ) -> Self {
         let mut restored = Self::new(precision);
         for bucket in buckets.into_iter().filter(|bucket| bucket.count > 0) {
-            restored.count(precision.place(bucket.from), bucket.count);
+            restored.count(precision.index(bucket.from), bucket.count);
             restored.n = restored.n.saturating_add(bucket.count);
         }
         if let Some(last) = restored.counts.len().checked_sub(1) {
             let first = restored.counts.iter().position(|count| *count > 0);
-            let within = |place: usize, number: u64| {
-                let place = u32::try_from(place).unwrap_or(u32::MAX);
-                let bucket = precision.bucket(place);
+            let within = |index: usize, number: u64| {
+                let index = u32::try_from(index).unwrap_or(u32::MAX);
+                let bucket = precision.bucket(index);
                 number.clamp(bucket.from, bucket.last())
             };
-            restored.least = within(first.unwrap_or(last), least);
-            restored.most = within(last, most).max(restored.least);
+            restored.min = within(first.unwrap_or(last), min);
+            restored.max = within(last, max).max(restored.min);
         }
         restored
     }
@@ -102,18 +102,18 @@ impl Histogram {
     /// Counts a number.
     #[inline]
     pub fn add(&mut self, number: u64) {
-        self.count(self.precision.place(number), 1);
+        self.count(self.precision.index(number), 1);
         self.n += 1;
-        self.least = self.least.min(number);
-        self.most = self.most.max(number);
+        self.min = self.min.min(number);
+        self.max = self.max.max(number);
     }
 
-    fn count(&mut self, place: u32, more: u64) {
-        let place = place as usize;
-        if place >= self.counts.len() {
-            self.counts.resize(place + 1, 0);
+    fn count(&mut self, index: u32, more: u64) {
+        let index = index as usize;
+        if index >= self.counts.len() {
+            self.counts.resize(index + 1, 0);
         }
-        self.counts[place] = self.counts[place].saturating_add(more);
+        self.counts[index] = self.counts[index].saturating_add(more);
     }
 
     /// How many numbers there were.
@@ -122,13 +122,13 @@ impl Histogram {
     }
 
     /// The smallest, exactly; `None` without numbers.
-    pub fn least(&self) -> Option<u64> {
-        (self.n > 0).then_some(self.least)
+    pub fn min(&self) -> Option<u64> {
+        (self.n > 0).then_some(self.min)
     }
 
     /// The largest, exactly; `None` without numbers.
-    pub fn most(&self) -> Option<u64> {
-        (self.n > 0).then_some(self.most)
+    pub fn max(&self) -> Option<u64> {
+        (self.n > 0).then_some(self.max)
     }
 
     /// The number at or below which at least `permille` of a thousand lie (nearest rank), within the
@@ -141,24 +141,24 @@ impl Histogram {
     /// The number of this rank, from 1, in ascending order, within the precision; `None` beyond the last.
     pub fn of_rank(&self, rank: u128) -> Option<u64> {
         let bucket = self.bucket_of_rank(rank)?;
-        Some(bucket.middle().clamp(self.least, self.most))
+        Some(bucket.middle().clamp(self.min, self.max))
     }
 
     /// The largest possible value of this rank, from 1; `None` beyond the last. Its error is twice that of
     /// [`Self::of_rank`], and never below.
     pub fn of_rank_at_most(&self, rank: u128) -> Option<u64> {
         let bucket = self.bucket_of_rank(rank)?;
-        Some(bucket.last().min(self.most))
+        Some(bucket.last().min(self.max))
     }
 
     fn bucket_of_rank(&self, rank: u128) -> Option<Bucket> {
-        let (mut up_to, mut place) = (0, 0);
+        let (mut up_to, mut index) = (0, 0);
         for count in &self.counts {
             up_to += u128::from(*count);
             if up_to >= rank {
-                return Some(self.precision.bucket(place));
+                return Some(self.precision.bucket(index));
             }
-            place += 1;
+            index += 1;
         }
         None
     }
@@ -180,13 +180,13 @@ impl Histogram {
             .iter()
             .zip(0..)
             .filter(|(count, _)| **count > 0);
-        for (count, place) in counts {
-            let from = other.precision.bucket(place).from;
-            self.count(self.precision.place(from), *count);
+        for (count, index) in counts {
+            let from = other.precision.bucket(index).from;
+            self.count(self.precision.index(from), *count);
         }
         self.n += other.n;
-        self.least = self.least.min(other.least);
-        self.most = self.most.max(other.most);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
     }
 
     /// Memory in bytes without the histogram itself: at most 8 for each bucket up to the largest number, and
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn small_numbers_are_exact_and_the_largest_always() {
         let mut histogram = Histogram::default();
-        assert_eq!((histogram.quantile(500), histogram.most()), (None, None));
+        assert_eq!((histogram.quantile(500), histogram.max()), (None, None));
         for number in 1..=100 {
             histogram.add(number);
         }
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(histogram.quantile(990), Some(99));
         histogram.add(u64::MAX);
         assert!(histogram.quantile(1_000) > Some(u64::MAX / 512 * 511));
-        assert_eq!((histogram.n(), histogram.most()), (101, Some(u64::MAX)));
+        assert_eq!((histogram.n(), histogram.max()), (101, Some(u64::MAX)));
     }
 
     #[test]
@@ -239,15 +239,15 @@ mod tests {
     #[test]
     fn what_was_cleared_is_empty_and_has_its_memory() {
         let precision = Precision::one_part_in(1_024);
-        let mut histogram = Histogram::with_room(precision, 10_000_000_000);
+        let mut histogram = Histogram::with_capacity(precision, 10_000_000_000);
         let room = histogram.heap();
         assert!(room < 200_000, "{room}");
         histogram.add(5);
         histogram.add(10_000_000_000);
         assert_eq!(histogram.heap(), room);
         histogram.clear();
-        assert_eq!((histogram.n(), histogram.least()), (0, None));
-        assert_eq!((histogram.most(), histogram.heap()), (None, room));
+        assert_eq!((histogram.n(), histogram.min()), (0, None));
+        assert_eq!((histogram.max(), histogram.heap()), (None, room));
         assert_eq!(histogram, Histogram::new(precision));
     }
 
@@ -257,8 +257,8 @@ mod tests {
         let bucket = |from, count| BucketCount { from, count };
         let buckets = [bucket(7, 0), bucket(100, 2), bucket(u64::MAX, u64::MAX)];
         let histogram = Histogram::restore(precision, 500, 3, buckets);
-        assert_eq!((histogram.n(), histogram.least()), (u64::MAX, Some(100)));
-        assert!(histogram.most() > Some(u64::MAX / 2));
+        assert_eq!((histogram.n(), histogram.min()), (u64::MAX, Some(100)));
+        assert!(histogram.max() > Some(u64::MAX / 2));
         assert_eq!(
             Histogram::restore(precision, 1, 2, []),
             Histogram::new(precision)
@@ -287,8 +287,8 @@ mod tests {
             numbers.sort_unstable();
             let rank = (numbers.len() as u64 * permille).div_ceil(1_000).max(1);
             let exact = numbers[usize::try_from(rank).expect("small") - 1];
-            let reported = histogram.quantile(permille).expect("some");
-            prop_assert!(reported.abs_diff(exact) <= exact / 512 + 1, "{reported} for {exact}");
+            let estimate = histogram.quantile(permille).expect("some");
+            prop_assert!(estimate.abs_diff(exact) <= exact / 512 + 1, "{estimate} for {exact}");
         }
 
         #[test]
@@ -300,23 +300,23 @@ mod tests {
             numbers.sort_unstable();
             let parts = u128::from(precision.parts());
             for (exact, rank) in numbers.iter().zip(1..) {
-                let reported = histogram.of_rank(rank).expect("a number");
-                let off = u128::from(reported.abs_diff(*exact)) * parts;
-                prop_assert!(off <= u128::from(*exact), "{reported} for {exact}");
-                let most = histogram.of_rank_at_most(rank).expect("a number");
-                let off = u128::from(most.checked_sub(*exact).expect("not below")) * parts;
-                prop_assert!(off <= 2 * u128::from(*exact), "{most} for {exact}");
+                let estimate = histogram.of_rank(rank).expect("a number");
+                let off = u128::from(estimate.abs_diff(*exact)) * parts;
+                prop_assert!(off <= u128::from(*exact), "{estimate} for {exact}");
+                let max = histogram.of_rank_at_most(rank).expect("a number");
+                let off = u128::from(max.checked_sub(*exact).expect("not below")) * parts;
+                prop_assert!(off <= 2 * u128::from(*exact), "{max} for {exact}");
             }
             prop_assert_eq!(histogram.of_rank(numbers.len() as u128 + 1), None);
-            let ends = (histogram.least(), histogram.most());
+            let ends = (histogram.min(), histogram.max());
             prop_assert_eq!(ends, (numbers.first().copied(), numbers.last().copied()));
         }
 
         #[test]
         fn buckets_restore_the_histogram(numbers in numbers(), precision in precision()) {
             let histogram = of(precision, &numbers);
-            let (least, most) = (histogram.least().expect("one"), histogram.most().expect("one"));
-            let restored = Histogram::restore(precision, least, most, histogram.buckets());
+            let (min, max) = (histogram.min().expect("one"), histogram.max().expect("one"));
+            let restored = Histogram::restore(precision, min, max, histogram.buckets());
             prop_assert_eq!(restored, histogram);
         }
 

@@ -20,9 +20,9 @@ pub fn holm(p_values: &[f64]) -> Result<Vec<f64>, StatsError> {
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
     let mut adjusted = vec![0.0; p_values.len()];
     let mut reached: f64 = 0.0;
-    for (place, &test) in order.iter().enumerate() {
+    for (rank, &test) in order.iter().enumerate() {
         reached = reached
-            .max(p_values[test] * real(p_values.len() - place))
+            .max(p_values[test] * real(p_values.len() - rank))
             .min(1.0);
         adjusted[test] = reached;
     }

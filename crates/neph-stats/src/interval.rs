@@ -8,22 +8,22 @@ pub(crate) const ALPHA: f64 = 0.05;
 
 /// A closed 95 % confidence interval, in the unit of the values it was made from.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// Lower end.
     pub low: f64,
     /// Upper end, never below `low`.
     pub high: f64,
 }
 
-impl Interval {
+impl ConfidenceInterval {
     /// Whether `value` lies in the interval, ends included.
-    pub fn holds(&self, value: f64) -> bool {
+    pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
     /// The interval of the difference the other way round.
     #[must_use]
-    pub fn turned(self) -> Self {
+    pub fn reversed(self) -> Self {
         Self {
             low: -self.high,
             high: -self.low,

@@ -1,8 +1,8 @@
 //! The density of jitter around the flows' levels, learnt from all flows of a fleet together in units of each
 //! flow's spread. Owns no flow and no level.
 //!
-//! Few samples have little weight: the density starts with a heavy tail, and never gives more than [`MAXIMUM`]
-//! to a single sample.
+//! Few samples have little weight: the density starts with a heavy tail, and never gives more than
+//! [`MAX_EVIDENCE`] to a single sample.
 
 use crate::real::{nanos, real, real_nanos};
 
@@ -19,7 +19,7 @@ const REFRESH: u32 = 4096;
 /// The weight of the tail: the prior density falls with this power of the distance.
 const TAIL: f64 = 3.0;
 /// Largest evidence of a sample: a natural logarithm.
-const MAXIMUM: f64 = 7.0;
+const MAX_EVIDENCE: f64 = 7.0;
 
 /// The density of a fleet's jitter.
 #[derive(Debug, Clone)]
@@ -53,8 +53,8 @@ impl JitterShape {
     /// A flow's sample was `off` nanoseconds from the flow's mean; their mean distance is `spread`
     /// nanoseconds (above 0).
     pub(crate) fn learn(&mut self, off: i64, spread: i64) {
-        let place = real_nanos(off) / real_nanos(spread) * FINENESS;
-        let bin = nanos(place + middle_of(2 * SIDE) * FINENESS);
+        let bin_position = real_nanos(off) / real_nanos(spread) * FINENESS;
+        let bin = nanos(bin_position + middle_of(2 * SIDE) * FINENESS);
         // Samples beyond the bins count too: they reduce the others.
         self.total += 1;
         if let Some(count) = usize::try_from(bin)
@@ -82,16 +82,16 @@ impl JitterShape {
         let highest = heights.iter().copied().fold(f64::MIN, f64::max);
         self.heights = heights
             .iter()
-            .map(|h| (h - highest).max(-MAXIMUM))
+            .map(|h| (h - highest).max(-MAX_EVIDENCE))
             .collect();
     }
 
     /// The logarithm of the density of a sample `off` nanoseconds from its place, for a flow of this
-    /// `spread`: 0 at the highest, never below -[`MAXIMUM`].
+    /// `spread`: 0 at the highest, never below -[`MAX_EVIDENCE`].
     pub(crate) fn height(&self, off: i64, spread: i64) -> f64 {
         let z = real_nanos(off) / real_nanos(spread.max(1)) * FINENESS;
-        let place = z + middle_of(2 * SIDE) * FINENESS;
-        let below = place.floor();
+        let bin_position = z + middle_of(2 * SIDE) * FINENESS;
+        let below = bin_position.floor();
         let bin = nanos(below);
         let at = |bin: i64| {
             usize::try_from(bin)
@@ -100,7 +100,7 @@ impl JitterShape {
                 .copied()
         };
         if let (Some(here), Some(next)) = (at(bin), at(bin.saturating_add(1))) {
-            return here + (next - here) * (place - below);
+            return here + (next - here) * (bin_position - below);
         }
         // Beyond the bins a tail is assumed, from where they end.
         let end = if z < 0.0 {
@@ -110,7 +110,7 @@ impl JitterShape {
         };
         let edge = middle_of(2 * SIDE);
         let falls = TAIL * ((1.0 + z.abs() / FINENESS) / (1.0 + edge)).ln();
-        (end.copied().unwrap_or(-MAXIMUM) - falls.max(0.0)).max(-MAXIMUM)
+        (end.copied().unwrap_or(-MAX_EVIDENCE) - falls.max(0.0)).max(-MAX_EVIDENCE)
     }
 }
 
@@ -154,6 +154,6 @@ mod tests {
         let heights: Vec<f64> = (0..200).map(|z| shape.height(z * 500, 1000)).collect();
         assert!(heights[0].abs() < 1e-9);
         assert!(heights.windows(2).all(|two| two[1] <= two[0] + 1e-9));
-        assert!(heights.iter().all(|&height| height >= -MAXIMUM));
+        assert!(heights.iter().all(|&height| height >= -MAX_EVIDENCE));
     }
 }

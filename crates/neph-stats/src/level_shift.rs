@@ -5,7 +5,7 @@
 //! tests: [`mann_whitney()`] and, for blocks, [`crate::PairedShift`].
 
 use crate::error::StatsError;
-use crate::interval::Interval;
+use crate::interval::ConfidenceInterval;
 use crate::mannwhitney::mann_whitney;
 use crate::quantile::{Level, median};
 use crate::shift::{Shift, ShiftTest};
@@ -31,7 +31,7 @@ impl LevelShift {
         Self {
             shift: Shift {
                 estimate: undone(test.shift.estimate),
-                interval: test.shift.interval.map(|interval| Interval {
+                interval: test.shift.interval.map(|interval| ConfidenceInterval {
                     low: undone(interval.low),
                     high: undone(interval.high),
                 }),
@@ -125,26 +125,34 @@ mod tests {
     }
 
     fn paired(candidate: &[Level], baseline: &[Level]) -> Vec<(Level, Level)> {
-        let both = candidate.iter().zip(baseline);
-        both.map(|(one, other)| (*one, *other)).collect()
+        let pairs = candidate.iter().zip(baseline);
+        pairs
+            .map(|(candidate, baseline)| (*candidate, *baseline))
+            .collect()
     }
 
     /// Both ends of the interval.
-    fn ends(reported: &LevelShift) -> Option<(f64, f64)> {
-        reported.shift.interval.map(|one| (one.low, one.high))
+    fn ends(result: &LevelShift) -> Option<(f64, f64)> {
+        result
+            .shift
+            .interval
+            .map(|interval| (interval.low, interval.high))
     }
 
     /// Differences of 1 to 6: twice one of 64 arrangements of signs, and the 11th of 21 means.
     #[test]
     fn blocks_are_compared_by_their_differences() {
         let mut blocks = paired(&at(&[2.0, 4.0, 6.0, 8.0, 10.0, 12.0]), &at(&ONE_TO_SIX));
-        let reported = shift_of_blocks(&blocks).unwrap();
-        assert_eq!((reported.shift.estimate, reported.p), (3.5, 0.03125));
-        assert_eq!((ends(&reported), reported.n), (Some((1.0, 6.0)), (6, 6)));
+        let result = shift_of_blocks(&blocks).unwrap();
+        assert_eq!((result.shift.estimate, result.p), (3.5, 0.03125));
+        assert_eq!((ends(&result), result.n), (Some((1.0, 6.0)), (6, 6)));
         // A block in which neither has a number changes nothing.
         blocks.insert(2, (Level::Censored, Level::Censored));
-        assert_eq!(shift_of_blocks(&blocks), Ok(reported));
-        assert_eq!(blocks.iter().filter(|one| distinguishes(**one)).count(), 6);
+        assert_eq!(shift_of_blocks(&blocks), Ok(result));
+        assert_eq!(
+            blocks.iter().filter(|block| distinguishes(**block)).count(),
+            6
+        );
     }
 
     /// The largest of six differences is infinite, and so is its mean with each: the 11th of 21 means is one
@@ -153,11 +161,11 @@ mod tests {
     fn a_lost_level_is_above_all_and_leaves_numbers_where_it_does_not_decide() {
         let mut candidate = at(&[2.0, 4.0, 6.0, 8.0, 10.0]);
         candidate.push(Level::Censored);
-        let reported = shift_of_blocks(&paired(&candidate, &at(&ONE_TO_SIX))).unwrap();
-        assert_eq!((reported.shift.estimate, reported.p), (3.5, 0.03125));
-        assert_eq!(ends(&reported), Some((1.0, f64::INFINITY)));
-        let turned = shift_of_blocks(&paired(&at(&ONE_TO_SIX), &candidate)).unwrap();
-        assert_eq!(ends(&turned), Some((f64::NEG_INFINITY, -1.0)));
+        let result = shift_of_blocks(&paired(&candidate, &at(&ONE_TO_SIX))).unwrap();
+        assert_eq!((result.shift.estimate, result.p), (3.5, 0.03125));
+        assert_eq!(ends(&result), Some((1.0, f64::INFINITY)));
+        let reversed = shift_of_blocks(&paired(&at(&ONE_TO_SIX), &candidate)).unwrap();
+        assert_eq!(ends(&reversed), Some((f64::NEG_INFINITY, -1.0)));
     }
 
     /// Differences of -3, -1 and an infinite one: of six means the third is -1 and the fourth that of -3 and
@@ -165,8 +173,8 @@ mod tests {
     #[test]
     fn half_way_to_what_has_no_end_there_is_no_number() {
         let candidate = [Level::At(1.0), Level::At(3.0), Level::Censored];
-        let reported = shift_of_blocks(&paired(&candidate, &at(&[4.0; 3]))).unwrap();
-        assert_eq!(reported.shift.estimate, f64::INFINITY);
+        let result = shift_of_blocks(&paired(&candidate, &at(&[4.0; 3]))).unwrap();
+        assert_eq!(result.shift.estimate, f64::INFINITY);
     }
 
     /// 5, 6, 7 and a lost one against 1 to 4: of 16 differences the 8th and 9th are 4, the least is 1. One of
@@ -175,10 +183,10 @@ mod tests {
     fn levels_that_are_not_paired_are_compared_each_with_each() {
         let mut candidate = at(&[5.0, 6.0, 7.0]);
         candidate.push(Level::Censored);
-        let reported = shift_of_levels(&candidate, &at(&[1.0, 2.0, 3.0, 4.0])).unwrap();
-        assert_eq!((reported.shift.estimate, reported.n), (4.0, (4, 4)));
-        assert!((reported.p - 2.0 / 70.0).abs() < 1e-15);
-        assert_eq!(ends(&reported), Some((1.0, f64::INFINITY)));
+        let result = shift_of_levels(&candidate, &at(&[1.0, 2.0, 3.0, 4.0])).unwrap();
+        assert_eq!((result.shift.estimate, result.n), (4.0, (4, 4)));
+        assert!((result.p - 2.0 / 70.0).abs() < 1e-15);
+        assert_eq!(ends(&result), Some((1.0, f64::INFINITY)));
     }
 
     #[test]
@@ -186,32 +194,29 @@ mod tests {
         let low = [10.0, 12.0, 11.0, 9.0, 13.0, 10.5, 11.5, 12.5];
         let high = at(&low.map(|value| value + 6.0));
         let low = at(&low);
-        let reported = shift_of_blocks(&paired(&high, &low)).unwrap();
-        for reported in [reported, shift_of_levels(&high, &low).unwrap()] {
-            let shift = reported.shift.estimate;
-            assert!(
-                (shift - 6.0).abs() < 1e-9 && reported.p < 0.01,
-                "{reported:?}"
-            );
-            assert_eq!(reported.n, (8, 8));
+        let result = shift_of_blocks(&paired(&high, &low)).unwrap();
+        for result in [result, shift_of_levels(&high, &low).unwrap()] {
+            let shift = result.shift.estimate;
+            assert!((shift - 6.0).abs() < 1e-9 && result.p < 0.01, "{result:?}");
+            assert_eq!(result.n, (8, 8));
         }
     }
 
     #[test]
     fn three_experiments_prove_nothing() {
         let (low, high) = (at(&[1.0, 2.0, 3.0]), at(&[7.0, 8.0, 9.0]));
-        let reported = shift_of_levels(&high, &low);
-        assert!(reported.is_err() || reported.is_ok_and(|reported| reported.p > 0.05));
+        let result = shift_of_levels(&high, &low);
+        assert!(result.is_err() || result.is_ok_and(|result| result.p > 0.05));
     }
 
     #[test]
     fn a_season_that_lost_too_much_for_a_number_is_worse_than_any_that_has_one() {
         let low = at(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]);
         let lost = vec![Level::Censored; 8];
-        let reported = shift_of_blocks(&paired(&lost, &low)).unwrap();
-        for reported in [reported, shift_of_levels(&lost, &low).unwrap()] {
-            let shift = reported.shift.estimate;
-            assert!(shift == f64::INFINITY && reported.p < 0.01, "{reported:?}");
+        let result = shift_of_blocks(&paired(&lost, &low)).unwrap();
+        for result in [result, shift_of_levels(&lost, &low).unwrap()] {
+            let shift = result.shift.estimate;
+            assert!(shift == f64::INFINITY && result.p < 0.01, "{result:?}");
         }
         assert!(shift_of_blocks(&paired(&lost, &lost)).is_err());
     }
@@ -235,13 +240,13 @@ mod tests {
             pairs in prop::collection::vec((-9..9_i32, -9..9_i32), 1..40),
         ) {
             // About one in six was lost.
-            let level = |one: i32| if one > 5 { Level::Censored } else { Level::At(one.into()) };
+            let level = |number: i32| if number > 5 { Level::Censored } else { Level::At(number.into()) };
             let there: Vec<_> = pairs.iter().map(|(a, b)| (level(*a), level(*b))).collect();
             let back: Vec<_> = there.iter().map(|(a, b)| (*b, *a)).collect();
-            let turned = |reported: LevelShift| (reported.p, -reported.shift.estimate);
+            let reversed = |result: LevelShift| (result.p, -result.shift.estimate);
             match (shift_of_blocks(&there), shift_of_blocks(&back)) {
                 (Ok(there), Ok(back)) => {
-                    let (p, estimate) = turned(back);
+                    let (p, estimate) = reversed(back);
                     prop_assert!((there.p - p).abs() < 1e-12);
                     prop_assert_eq!(there.shift.estimate, estimate);
                 }

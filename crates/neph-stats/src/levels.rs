@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroI32;
 
-use crate::path_choice::Place;
+use crate::path_choice::PossibleLevel;
 use crate::real::{nanos, real_nanos};
 use crate::weight::Weight;
 
@@ -32,13 +32,13 @@ struct Bucket {
     /// Flows that came there since it was last forgotten.
     came: u32,
     /// The same, with gradual forgetting.
-    lately_came: f64,
+    recent_arrivals: f64,
     /// The mean of the levels of flows that came, in nanoseconds.
     level: i64,
     /// When a flow was last known to be there.
-    seen: i64,
+    last_seen: i64,
     /// Recent samples of its flows.
-    lately: Lately,
+    recent: DecayingCounts,
 }
 
 impl Bucket {
@@ -46,14 +46,14 @@ impl Bucket {
         Weight {
             now: self.now,
             came: self.came,
-            lately: self.lately_came,
+            recent: self.recent_arrivals,
         }
     }
 }
 
 /// Counts that forget.
 #[derive(Debug, Clone, Copy, Default)]
-struct Lately {
+struct DecayingCounts {
     at: i64,
     all: f64,
     /// At the flow's own level.
@@ -62,18 +62,18 @@ struct Lately {
     astray: f64,
 }
 
-impl Lately {
+impl DecayingCounts {
     fn at(&self, now: i64) -> Self {
-        let kept = (-real_nanos(now.saturating_sub(self.at).max(0)) / FORGETTING).exp();
+        let decay = (-real_nanos(now.saturating_sub(self.at).max(0)) / FORGETTING).exp();
         Self {
             at: now,
-            all: self.all * kept,
-            stayed: self.stayed * kept,
-            astray: self.astray * kept,
+            all: self.all * decay,
+            stayed: self.stayed * decay,
+            astray: self.astray * decay,
         }
     }
 
-    fn and(&self, other: &Self) -> Self {
+    fn plus(&self, other: &Self) -> Self {
         let other = other.at(self.at);
         Self {
             at: self.at,
@@ -92,7 +92,7 @@ pub(crate) struct Levels {
     /// Of all levels.
     all: Weight,
     /// The known levels, and when they were found.
-    paths: Vec<Place>,
+    paths: Vec<PossibleLevel>,
     found: Option<i64>,
     /// Levels that all their flows left gradually, and when they last did.
     congested: BTreeMap<i64, i64>,
@@ -100,9 +100,9 @@ pub(crate) struct Levels {
 
 /// A place among the levels, kept by its flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seat(NonZeroI32);
+pub(crate) struct LevelSlot(NonZeroI32);
 
-impl Seat {
+impl LevelSlot {
     /// The seat of a bucket. No number is 0, so that `None` takes no room.
     fn of(key: i64) -> Self {
         let key = if key < 0 { key } else { key.saturating_add(1) };
@@ -135,54 +135,54 @@ impl Levels {
     }
 
     /// A flow came to `level`.
-    pub(crate) fn sit(&mut self, level: i64, at: i64) -> Seat {
-        let one = Weight {
+    pub(crate) fn add_flow(&mut self, level: i64, at: i64) -> LevelSlot {
+        let new_flow = Weight {
             now: 0,
             came: 1,
-            lately: 1.0,
+            recent: 1.0,
         };
-        self.all = self.all.and(one);
+        self.all = self.all.plus(new_flow);
         let key = self.bucket(level);
         let bucket = self.buckets.entry(key).or_default();
         bucket.came = bucket.came.saturating_add(1);
-        bucket.lately_came += 1.0;
+        bucket.recent_arrivals += 1.0;
         self.take(level, at)
     }
 
     /// A flow with a seat knows its level better now: it is not counted as new.
-    pub(crate) fn sit_better(&mut self, seat: Seat, level: i64, at: i64) -> Seat {
-        self.leave(seat, at);
+    pub(crate) fn move_flow(&mut self, slot: LevelSlot, level: i64, at: i64) -> LevelSlot {
+        self.leave(slot, at);
         self.take(level, at)
     }
 
-    fn take(&mut self, level: i64, at: i64) -> Seat {
+    fn take(&mut self, level: i64, at: i64) -> LevelSlot {
         let key = self.bucket(level);
         let bucket = self.buckets.entry(key).or_default();
         bucket.now += 1;
-        bucket.seen = at;
+        bucket.last_seen = at;
         let known_from = i64::from(bucket.came.max(bucket.now)).min(LONGEST_MEMORY);
         bucket.level += (level - bucket.level) / known_from;
         self.all.now = self.all.now.saturating_add(1);
-        Seat::of(key)
+        LevelSlot::of(key)
     }
 
     /// A flow left its seat.
-    pub(crate) fn leave(&mut self, seat: Seat, at: i64) {
-        if let Some(bucket) = self.buckets.get_mut(&seat.key()) {
+    pub(crate) fn leave(&mut self, slot: LevelSlot, at: i64) {
+        if let Some(bucket) = self.buckets.get_mut(&slot.key()) {
             bucket.now = bucket.now.saturating_sub(1);
-            bucket.seen = at;
+            bucket.last_seen = at;
             if bucket.now == 0 {
-                self.congested.remove(&seat.key());
+                self.congested.remove(&slot.key());
             }
         }
         self.all.now = self.all.now.saturating_sub(1);
         self.buckets
-            .retain(|_, b| b.now > 0 || at.saturating_sub(b.seen) < MEMORY);
+            .retain(|_, b| b.now > 0 || at.saturating_sub(b.last_seen) < MEMORY);
     }
 
     /// Whether a seat is still the right one for a level that became more exact.
-    pub(crate) fn fits(&self, seat: Seat, level: i64) -> bool {
-        self.bucket(level) == seat.key()
+    pub(crate) fn fits(&self, slot: LevelSlot, level: i64) -> bool {
+        self.bucket(level) == slot.key()
     }
 
     /// Whether enough flows are or were at `level` within the tolerance: at least 2, and 1 % of those with a
@@ -191,19 +191,21 @@ impl Levels {
         let range = self.bucket(level.saturating_sub(self.tolerance))
             ..=self.bucket(level.saturating_add(self.tolerance));
         let there = self.buckets.range(range).map(|(_, b)| b.weight());
-        there.fold(Weight::default(), Weight::and).enough(&self.all)
+        there
+            .fold(Weight::default(), Weight::plus)
+            .has_enough_flows(&self.all)
     }
 
     /// The current and recent levels of enough flows, more than the tolerance apart.
-    pub(crate) fn paths(&mut self, at: i64) -> &[Place] {
+    pub(crate) fn paths(&mut self, at: i64) -> &[PossibleLevel] {
         let passed = self.found.map(|found| at.saturating_sub(found));
         if passed.is_none_or(|passed| passed >= REFRESH) {
-            let kept = (-real_nanos(passed.unwrap_or(0)) / real_nanos(MEMORY)).exp();
+            let decay = (-real_nanos(passed.unwrap_or(0)) / real_nanos(MEMORY)).exp();
             for bucket in self.buckets.values_mut() {
-                bucket.lately_came *= kept;
+                bucket.recent_arrivals *= decay;
             }
             let weights = self.buckets.values().map(Bucket::weight);
-            self.all = weights.fold(Weight::default(), Weight::and);
+            self.all = weights.fold(Weight::default(), Weight::plus);
             self.found = Some(at);
             self.paths = self.find_paths();
         }
@@ -211,36 +213,38 @@ impl Levels {
     }
 
     /// The highest peak first, without its surroundings, and so on.
-    fn find_paths(&self) -> Vec<Place> {
+    fn find_paths(&self) -> Vec<PossibleLevel> {
         let all = self.all;
-        let mut left: BTreeMap<i64, (Weight, i64)> = self
+        let mut remaining: BTreeMap<i64, (Weight, i64)> = self
             .buckets
             .iter()
             .map(|(&key, b)| (key, (b.weight(), b.level)))
             .collect();
-        let within = |left: &BTreeMap<i64, (Weight, i64)>, key: i64, reach: i64| {
-            let weights = left.range(key - reach..=key + reach);
-            weights.fold(Weight::default(), |sum, (_, &(weight, _))| sum.and(weight))
+        let within = |remaining: &BTreeMap<i64, (Weight, i64)>, key: i64, reach: i64| {
+            let weights = remaining.range(key - reach..=key + reach);
+            weights.fold(Weight::default(), |sum, (_, &(weight, _))| sum.plus(weight))
         };
-        let around = |left: &BTreeMap<i64, (Weight, i64)>, key| within(left, key, FINENESS / 2);
+        let around =
+            |remaining: &BTreeMap<i64, (Weight, i64)>, key| within(remaining, key, FINENESS / 2);
         // Nearer levels count more: between two paths just further apart than the tolerance, half of each is
         // as near as all of one.
-        let peak = |left: &BTreeMap<i64, (Weight, i64)>, key| -> f64 {
+        let peak = |remaining: &BTreeMap<i64, (Weight, i64)>, key| -> f64 {
             let reaches = 0..=FINENESS / 2;
             reaches
-                .map(|reach| within(left, key, reach).share(&all))
+                .map(|reach| within(remaining, key, reach).share(&all))
                 .sum()
         };
-        let mut paths: Vec<Place> = Vec::new();
+        let mut paths: Vec<PossibleLevel> = Vec::new();
         loop {
-            let enough = |key: &i64| around(&left, *key).enough(&all);
-            let peaks = left.keys().copied().filter(enough);
-            let highest = peaks.max_by(|&a, &b| peak(&left, a).total_cmp(&peak(&left, b)));
+            let enough = |key: &i64| around(&remaining, *key).has_enough_flows(&all);
+            let peaks = remaining.keys().copied().filter(enough);
+            let highest =
+                peaks.max_by(|&a, &b| peak(&remaining, a).total_cmp(&peak(&remaining, b)));
             let Some(key) = highest else {
                 return paths;
             };
             let range = key - FINENESS / 2..=key + FINENESS / 2;
-            let there: Vec<(f64, i64)> = left
+            let there: Vec<(f64, i64)> = remaining
                 .range(range.clone())
                 .map(|(_, (weight, level))| (weight.share(&all), *level))
                 .collect();
@@ -252,10 +256,10 @@ impl Levels {
             };
             let level = origin + mean(&|level| level - origin);
             let slack = mean(&|other| (other - level).abs());
-            left.retain(|key, _| !range.contains(key));
-            let far = |path: &Place| (path.level - level).abs() > self.tolerance;
+            remaining.retain(|key, _| !range.contains(key));
+            let far = |path: &PossibleLevel| (path.level - level).abs() > self.tolerance;
             if paths.iter().all(far) {
-                paths.push(Place { level, slack });
+                paths.push(PossibleLevel { level, slack });
             }
         }
     }
@@ -269,51 +273,51 @@ impl Levels {
         let range = self.bucket(level.saturating_sub(self.tolerance))
             ..=self.bucket(level.saturating_add(self.tolerance));
         let there = || self.buckets.range(range.clone());
-        let most = there().map(|(_, b)| b.now.max(b.came)).max()?;
+        let max_flows = there().map(|(_, b)| b.now.max(b.came)).max()?;
         there()
-            .filter(|(_, b)| 4 * b.now.max(b.came) >= most)
+            .filter(|(_, b)| 4 * b.now.max(b.came) >= max_flows)
             .map(|(&key, _)| key.saturating_mul(width).saturating_add(width / 2))
             .min_by_key(|centre| centre.saturating_sub(level).abs())
     }
 
     /// A flow at that seat had a sample, without jitter: at its own level (`stayed`) or not.
-    pub(crate) fn saw(&mut self, seat: Seat, at: i64, sample: i64, stayed: bool) {
+    pub(crate) fn record_sample(&mut self, slot: LevelSlot, at: i64, sample: i64, stayed: bool) {
         let astray = !stayed && !self.known(sample);
-        let Some(bucket) = self.buckets.get_mut(&seat.key()) else {
+        let Some(bucket) = self.buckets.get_mut(&slot.key()) else {
             return;
         };
-        let mut lately = bucket.lately.at(at);
-        lately.all += 1.0;
-        lately.stayed += f64::from(u8::from(stayed));
-        lately.astray += f64::from(u8::from(astray));
-        bucket.lately = lately;
+        let mut recent = bucket.recent.at(at);
+        recent.all += 1.0;
+        recent.stayed += f64::from(u8::from(stayed));
+        recent.astray += f64::from(u8::from(astray));
+        bucket.recent = recent;
         if stayed == self.congested.is_empty() {
             return;
         }
-        let range = seat.key() - FINENESS..=seat.key() + FINENESS;
+        let range = slot.key() - FINENESS..=slot.key() + FINENESS;
         let all = self
             .buckets
             .range(range)
-            .fold(lately.at(at), |sum, (&key, b)| {
-                if key == seat.key() {
+            .fold(recent.at(at), |sum, (&key, b)| {
+                if key == slot.key() {
                     sum
                 } else {
-                    sum.and(&b.lately)
+                    sum.plus(&b.recent)
                 }
             });
         if stayed && all.stayed >= 0.2 * all.all {
-            self.congested.remove(&seat.key());
+            self.congested.remove(&slot.key());
         } else if astray
             && all.all >= 4.0
             && all.stayed < 0.1 * all.all
             && all.astray >= 0.3 * all.all
         {
-            self.congested.insert(seat.key(), at);
+            self.congested.insert(slot.key(), at);
         }
     }
 
     /// Whether all flows of `level` left it gradually, and have not come back.
-    pub(crate) fn congested(&self, level: i64, at: i64) -> bool {
+    pub(crate) fn is_congested(&self, level: i64, at: i64) -> bool {
         let key = self.bucket(level);
         let range = key - FINENESS..=key + FINENESS;
         self.congested
@@ -322,7 +326,7 @@ impl Levels {
     }
 
     /// Shifts all levels by the same amount.
-    pub(crate) fn shift(&mut self, by: i64) -> impl Fn(Seat) -> Seat + use<> {
+    pub(crate) fn shift(&mut self, by: i64) -> impl Fn(LevelSlot) -> LevelSlot + use<> {
         let steps = self.bucket(by);
         let moved = |(key, mut bucket): (i64, Bucket)| {
             bucket.level = bucket.level.saturating_add(by);
@@ -334,7 +338,7 @@ impl Levels {
             .map(moved)
             .collect();
         self.congested.clear();
-        move |seat| Seat::of(seat.key().saturating_add(steps))
+        move |slot| LevelSlot::of(slot.key().saturating_add(steps))
     }
 }
 

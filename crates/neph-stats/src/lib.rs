@@ -25,6 +25,7 @@ mod classes;
 mod clock;
 mod clustered;
 mod congestion;
+mod current_level;
 mod density;
 mod describe;
 mod dip;
@@ -37,7 +38,6 @@ mod family;
 mod fleet_base;
 mod fleet_detection;
 mod flow_level;
-mod held;
 mod histogram;
 mod holm;
 mod interval;
@@ -63,47 +63,47 @@ mod shift;
 mod sketches;
 mod sorted;
 mod special;
-mod stretches;
 mod survival;
+mod time_intervals;
 mod variation;
 mod verdict;
 mod weight;
 
 pub use base_latency::{BaseLatency, BaseShift, Detection};
 pub use boxplot::{BoxPlot, Outliers, Whiskers, boxplot};
-pub use changepoints::{Price, Stretch, change_points, change_sample, window_minima};
+pub use changepoints::{ChangePenalty, LevelSegment, change_points, change_sample, window_minima};
 pub use classes::{LevelClass, Weighted, class_of, classes};
 pub use clock::{
-    ClockCourse, ClockCut, ClockFit, ClockNature, ClockStep, FourStamps, KeptLimits, MeanOffset,
-    OffsetLimit, OffsetLimits, clock_course, clock_course_between, clock_fit,
+    ClockCourse, ClockCut, ClockFit, ClockNature, ClockStep, FourTimestamps, MeanOffset,
+    OffsetLimit, OffsetLimits, RetainedLimits, clock_course, clock_course_between, clock_fit,
 };
 pub use clustered::{
     GROUPS_NEEDED, Group, GroupedQuantile, GroupedShare, QuantileInterval, grouped_quantile,
     grouped_share,
 };
-pub use congestion::{Common, Congestion, MIN_FLOWS, Reading as FlowsReading};
+pub use congestion::{CommonShift, Congestion, MIN_FLOWS, Reading as FlowsReading};
+pub use current_level::SETTLED;
 pub use describe::{Description, FiveNumbers, describe};
 pub use dip::{DipNull, dip};
 pub use distribution::{
     binomial_above, binomial_up_to, chi_square_above, normal_above, normal_quantile, student_above,
     student_quantile,
 };
-pub use ecdf::{EcdfPoint, TAIL_KEPT, ecdf};
+pub use ecdf::{EcdfPoint, TAIL_POINTS, ecdf};
 pub use envelope::{Envelope, Grid, Point, Reading, envelope};
 pub use error::StatsError;
-pub use family::{Claim, Judgement, blocks_needed, judge, simultaneous};
-pub use fleet_base::{FleetBase, Guard};
+pub use family::{Claim, Decision, blocks_needed, decide, simultaneous};
+pub use fleet_base::{FleetBase, FleetDetectionSettings};
 pub use fleet_detection::FleetDetection;
 pub use flow_level::{Finding, LevelDetection};
-pub use held::SETTLED;
 pub use histogram::{BucketCount, Histogram};
 pub use holm::holm;
-pub use interval::{CONFIDENCE, Interval};
+pub use interval::{CONFIDENCE, ConfidenceInterval};
 pub use level_shift::{LevelShift, distinguishes, median_of_levels, shift_of_levels};
 pub use mannwhitney::mann_whitney;
 pub use multipath::flows_to_rule_out;
 pub use paired::PairedShift;
-pub use power::{Wish, blocks_for};
+pub use power::{PowerTarget, blocks_for};
 pub use precision::Precision;
 pub use proportion::{Proportion, proportion, share_interval};
 pub use quantile::{
@@ -111,7 +111,7 @@ pub use quantile::{
 };
 pub use random::Random;
 pub use ranks::{Ranks, ranks};
-pub use regularity::{Regularity, Skew, Stamp, regularity, skews};
+pub use regularity::{Regularity, SendTime, Skew, regularity, skews};
 pub use running_summary::RunningSummary;
 pub use shift::{Basis, Shift, ShiftTest};
 pub use sketches::{Layout, Selection, Sketches};

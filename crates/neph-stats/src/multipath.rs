@@ -15,17 +15,17 @@ pub fn flows_to_rule_out(known: u32, confidence: f64) -> Option<u32> {
     // terms cancel beyond the precision of floats.
     let all = usize::try_from(known).ok()? + 1;
     let total = f64::from(known + 1);
-    let mut seen = vec![0.0; all + 1];
-    seen[0] = 1.0;
+    let mut probabilities = vec![0.0; all + 1];
+    probabilities[0] = 1.0;
     let mut flows = 0;
-    while seen[all] < confidence {
-        for (some, left) in (1..=all).rev().zip(0_u32..) {
-            // `left` are still unseen when `some` have been seen.
-            let stays = (total - f64::from(left)) / total;
-            let joins = f64::from(left + 1) / total;
-            seen[some] = seen[some] * stays + seen[some - 1] * joins;
+    while probabilities[all] < confidence {
+        for (found, unseen) in (1..=all).rev().zip(0_u32..) {
+            // `unseen` are still unseen when `found` have been seen.
+            let stays = (total - f64::from(unseen)) / total;
+            let joins = f64::from(unseen + 1) / total;
+            probabilities[found] = probabilities[found] * stays + probabilities[found - 1] * joins;
         }
-        seen[0] = 0.0;
+        probabilities[0] = 0.0;
         flows += 1;
         // With a confidence within float precision of 1 the sum may never reach it.
         if flows == 1_000_000 {

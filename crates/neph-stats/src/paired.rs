@@ -7,7 +7,7 @@
 //! estimate is the centre (Hodges-Lehmann): of a skewed distribution the pseudo-median, not the median.
 
 use crate::error::StatsError;
-use crate::interval::Interval;
+use crate::interval::ConfidenceInterval;
 use crate::level_shift::{difference, undone};
 use crate::pairs::Pairs;
 use crate::quantile::Level;
@@ -82,7 +82,7 @@ impl PairedShift {
 
     /// All shifts that neither one-sided test rejects at half of `alpha`: an interval of confidence 1 -
     /// `alpha`. `None` with too few blocks.
-    pub fn interval(&self, alpha: f64) -> Option<Interval> {
+    pub fn interval(&self, alpha: f64) -> Option<ConfidenceInterval> {
         let averages = self.averages();
         let (mut rank, mut above) = (0, averages.count());
         // The most averages that may lie beyond an end.
@@ -96,7 +96,7 @@ impl PairedShift {
         }
         (rank > 0).then(|| {
             let found = averages.interval(rank);
-            Interval {
+            ConfidenceInterval {
                 low: undone(found.low),
                 high: undone(found.high),
             }
@@ -142,7 +142,9 @@ mod tests {
         let six = of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!((six.p_above(0.0), six.p_below(0.0)), (1.0 / 64.0, 1.0));
         assert_eq!(six.estimate(), 3.5);
-        let ends = six.interval(ALPHA).map(|one| (one.low, one.high));
+        let ends = six
+            .interval(ALPHA)
+            .map(|interval| (interval.low, interval.high));
         assert_eq!(ends, Some((1.0, 6.0)));
         assert_eq!(six.interval(0.01), None);
         assert_eq!(of(&[1.0, 2.0, 3.0, 4.0, 5.0]).interval(ALPHA), None);
@@ -179,15 +181,15 @@ mod tests {
             let Some(interval) = shift.interval(alpha) else { return Ok(()) };
             prop_assert_eq!(shift.p_above(limit) <= 0.5 * alpha, interval.low > limit);
             prop_assert_eq!(shift.p_below(limit) <= 0.5 * alpha, interval.high < limit);
-            prop_assert!(interval.holds(shift.estimate()));
+            prop_assert!(interval.contains(shift.estimate()));
         }
 
         #[test]
         fn turning_the_differences_turns_the_sides(
             differences in prop::collection::vec(-9.0..9.0_f64, 1..60), limit in -5.0..5.0_f64,
         ) {
-            let turned: Vec<f64> = differences.iter().map(|one| -one).collect();
-            prop_assert_eq!(of(&differences).p_above(limit), of(&turned).p_below(-limit));
+            let negated: Vec<f64> = differences.iter().map(|difference| -difference).collect();
+            prop_assert_eq!(of(&differences).p_above(limit), of(&negated).p_below(-limit));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Order statistics over all pairs of two samples, for Hodges-Lehmann estimates, without storing
 //! the pairs: a million pairs cost what a sort of the two samples does.
 
-use crate::interval::Interval;
+use crate::interval::ConfidenceInterval;
 use crate::sorted::Sorted;
 
 /// All pairs that a Hodges-Lehmann estimate is the median of.
@@ -33,8 +33,8 @@ impl Pairs<'_> {
     }
 
     /// From the `rank`-th smallest to the `rank`-th largest.
-    pub(crate) fn interval(self, rank: usize) -> Interval {
-        Interval {
+    pub(crate) fn interval(self, rank: usize) -> ConfidenceInterval {
+        ConfidenceInterval {
             low: self.at_rank(rank),
             high: self.at_rank(self.count() + 1 - rank),
         }
@@ -43,17 +43,17 @@ impl Pairs<'_> {
     /// The value of a rank from 1 on: the smallest float that at least `rank` pairs do not exceed.
     /// Halves the range of all floats, in their order, which ends after 64 steps.
     fn at_rank(self, rank: usize) -> f64 {
-        let (mut low, mut high) = (place(f64::MIN), place(f64::MAX));
+        let (mut low, mut high) = (order_key(f64::MIN), order_key(f64::MAX));
         while low < high {
             // The mean rounded down: i64::midpoint rounds towards 0 and would stand still below it.
             let middle = (low & high) + ((low ^ high) >> 1);
-            if self.count_up_to(float(middle)) < rank {
+            if self.count_up_to(from_order_key(middle)) < rank {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        float(low) + 0.0 // -0 becomes 0
+        from_order_key(low) + 0.0 // -0 becomes 0
     }
 
     /// How many pairs are at most `limit`. Rounded sums and differences are monotone, so both ends
@@ -87,12 +87,12 @@ impl Pairs<'_> {
 }
 
 /// Where a float stands among all floats: the order of the results is that of the floats.
-fn place(x: f64) -> i64 {
+fn order_key(x: f64) -> i64 {
     flip(x.to_bits().cast_signed())
 }
 
-fn float(place: i64) -> f64 {
-    f64::from_bits(flip(place).cast_unsigned())
+fn from_order_key(order_key: i64) -> f64 {
+    f64::from_bits(flip(order_key).cast_unsigned())
 }
 
 /// Reverses the order of the negative half; its own inverse.

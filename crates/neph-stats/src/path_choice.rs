@@ -6,13 +6,13 @@
 /// The cost of a change of level: the logarithm of how rare it is among samples.
 const SWITCH: f64 = 6.0;
 /// The evidence of a sample at no known level, where the likeliest has 0.
-const NOWHERE: f64 = -5.5;
+const UNKNOWN_LEVEL: f64 = -5.5;
 /// Places that are compared, at most.
-pub(crate) const MAXIMUM: usize = 16;
+pub(crate) const MAX_LEVELS: usize = 16;
 
 /// A possible level of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PossibleLevel {
     /// Nanoseconds.
     pub(crate) level: i64,
     /// Mean distance of its flows from it, in nanoseconds.
@@ -23,55 +23,55 @@ pub(crate) struct Place {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Choice {
     /// Which of the places.
-    pub(crate) place: usize,
+    pub(crate) index: usize,
     /// How many samples ago the stay there began; 0 is the newest.
     pub(crate) ago: usize,
     /// How much likelier this is than any other place: a logarithm.
     pub(crate) margin: f64,
     /// How much likelier this is than no place.
-    pub(crate) over_nowhere: f64,
+    pub(crate) margin_over_unknown: f64,
 }
 
 /// The likeliest place at the end of samples without jitter's mean, oldest first. The sequence began at the
 /// first place. `height` is the logarithm of the density at a distance from a level.
 pub(crate) fn choose(
     samples: &[i64],
-    places: &[Place],
+    levels: &[PossibleLevel],
     height: impl Fn(i64) -> f64,
 ) -> Option<Choice> {
-    let places = &places[..places.len().min(MAXIMUM)];
-    let nowhere = places.len();
+    let levels = &levels[..levels.len().min(MAX_LEVELS)];
+    let unknown = levels.len();
     // Evidence of the samples up to each one, for each place.
-    let mut sums = vec![[0.0; MAXIMUM + 1]];
-    let mut scores = [-SWITCH; MAXIMUM + 1];
-    let mut began = [0; MAXIMUM + 1];
+    let mut sums = vec![[0.0; MAX_LEVELS + 1]];
+    let mut scores = [-SWITCH; MAX_LEVELS + 1];
+    let mut began = [0; MAX_LEVELS + 1];
     scores[0] = 0.0;
     for (number, sample) in samples.iter().enumerate() {
         let mut sum = sums[number];
         let best = scores.iter().copied().fold(f64::MIN, f64::max) - SWITCH;
-        for state in 0..=nowhere {
+        for state in 0..=unknown {
             if best > scores[state] {
                 (scores[state], began[state]) = (best, number);
             }
-            let wording = places.get(state).map_or(NOWHERE, |place| {
-                let off = sample.saturating_sub(place.level);
-                height((off.abs() - place.slack).max(0) * off.signum())
+            let evidence = levels.get(state).map_or(UNKNOWN_LEVEL, |index| {
+                let off = sample.saturating_sub(index.level);
+                height((off.abs() - index.slack).max(0) * off.signum())
             });
-            scores[state] += wording;
-            sum[state] += wording;
+            scores[state] += evidence;
+            sum[state] += evidence;
         }
-        scores[nowhere + 1..].fill(f64::MIN);
+        scores[unknown + 1..].fill(f64::MIN);
         sums.push(sum);
     }
-    let place = (0..=nowhere).max_by(|&a, &b| scores[a].total_cmp(&scores[b]))?;
-    let (first, last) = (sums[began[place]], sums.last()?);
-    let over = |other: usize| (last[place] - first[place]) - (last[other] - first[other]);
-    let others = (0..nowhere).filter(|&other| other != place);
-    (place < nowhere && !samples.is_empty()).then(|| Choice {
-        place,
-        ago: samples.len() - began[place] - 1,
+    let index = (0..=unknown).max_by(|&a, &b| scores[a].total_cmp(&scores[b]))?;
+    let (first, last) = (sums[began[index]], sums.last()?);
+    let over = |other: usize| (last[index] - first[index]) - (last[other] - first[other]);
+    let others = (0..unknown).filter(|&other| other != index);
+    (index < unknown && !samples.is_empty()).then(|| Choice {
+        index,
+        ago: samples.len() - began[index] - 1,
         margin: others.map(over).fold(f64::MAX, f64::min),
-        over_nowhere: over(nowhere),
+        margin_over_unknown: over(unknown),
     })
 }
 
@@ -84,14 +84,14 @@ mod tests {
 
     /// Levels at 0, 10 and 14; a density that falls by 1 in a distance of 1, to -7.
     fn chosen(samples: &[i64]) -> Option<Choice> {
-        let places = [0, 10, 14].map(|level| Place { level, slack: 0 });
-        choose(samples, &places, |off| (-real_nanos(off.abs())).max(-7.0))
+        let levels = [0, 10, 14].map(|level| PossibleLevel { level, slack: 0 });
+        choose(samples, &levels, |off| (-real_nanos(off.abs())).max(-7.0))
     }
 
     #[test]
     fn the_last_stay_is_dated_by_its_first_sample() {
         let found = chosen(&[0, 1, 0, 1, 0, 10, 9, 10, 11]).unwrap();
-        assert_eq!((found.place, found.ago), (1, 3));
+        assert_eq!((found.index, found.ago), (1, 3));
         // By hand: 4 + 5 + 4 + 3 from 14 against 0 + 1 + 0 + 1.
         assert!((found.margin - 14.0).abs() < 1e-9, "{found:?}");
     }
@@ -100,12 +100,12 @@ mod tests {
     #[test]
     fn a_stay_on_the_way_is_another() {
         let found = chosen(&[0, 0, 0, 10, 10, 10, 10, 14, 14, 14, 14]).unwrap();
-        assert_eq!((found.place, found.ago), (2, 3));
+        assert_eq!((found.index, found.ago), (2, 3));
     }
 
     #[test]
     fn one_stray_sample_is_no_stay_and_a_queue_is_no_place() {
-        assert_eq!(chosen(&[0, 0, 0, 0, 10, 0]).map(|c| c.place), Some(0));
+        assert_eq!(chosen(&[0, 0, 0, 0, 10, 0]).map(|c| c.index), Some(0));
         assert_eq!(chosen(&[0, 0, 25, 27, 29, 31, 33, 35]), None);
         assert_eq!(chosen(&[]), None);
     }
@@ -118,8 +118,8 @@ mod tests {
             after in prop::collection::vec(9..=11_i64, 3..8),
         ) {
             let found = chosen(&[before, after.clone()].concat()).unwrap();
-            prop_assert_eq!((found.place, found.ago), (1, after.len() - 1));
-            prop_assert!(found.margin > 0.0 && found.over_nowhere > 0.0, "{:?}", found);
+            prop_assert_eq!((found.index, found.ago), (1, after.len() - 1));
+            prop_assert!(found.margin > 0.0 && found.margin_over_unknown > 0.0, "{:?}", found);
         }
     }
 }

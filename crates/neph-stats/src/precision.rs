@@ -51,7 +51,7 @@ impl Precision {
 
     /// The bucket of a number, by its place from 0 on.
     #[inline]
-    pub(crate) fn place(self, number: u64) -> u32 {
+    pub(crate) fn index(self, number: u64) -> u32 {
         let bits = u64::BITS - number.leading_zeros();
         let shift = bits.saturating_sub(u32::from(self.0) + 1);
         let within = u32::try_from(number >> shift).unwrap_or(u32::MAX);
@@ -60,9 +60,9 @@ impl Precision {
 
     /// The bucket at a place.
     #[inline]
-    pub(crate) fn bucket(self, place: u32) -> Bucket {
-        let shift = (place >> self.0).saturating_sub(1);
-        let within = u64::from(place - (shift << self.0));
+    pub(crate) fn bucket(self, index: u32) -> Bucket {
+        let shift = (index >> self.0).saturating_sub(1);
+        let within = u64::from(index - (shift << self.0));
         Bucket {
             from: within << shift,
             width: 1 << shift,
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_precision_is_named_by_what_it_is_off_by() {
         assert_eq!(Precision::one_part_in(512).parts(), 512);
-        assert_eq!(Precision::one_part_in(4).place(7), 5);
+        assert_eq!(Precision::one_part_in(4).index(7), 5);
         let coarsest = Precision::one_part_in(16);
         let coarser = Precision::one_part_in(32).coarser(coarsest);
         assert_eq!(coarser, Some(coarsest));
@@ -108,7 +108,7 @@ mod tests {
             number in (0_u32..64, any::<u64>()).prop_map(|(shift, number)| number >> shift),
             precision in precision(),
         ) {
-            let bucket = precision.bucket(precision.place(number));
+            let bucket = precision.bucket(precision.index(number));
             prop_assert!((bucket.from..=bucket.last()).contains(&number), "{bucket:?}");
             let off = bucket.middle().abs_diff(number);
             prop_assert!(u128::from(off) * u128::from(precision.parts()) <= u128::from(number));
@@ -119,10 +119,10 @@ mod tests {
             number in any::<u64>(),
             (fine, coarse) in (precision(), precision()).prop_map(|(a, b)| (a.max(b), a.min(b))),
         ) {
-            let bucket = fine.bucket(fine.place(number));
-            let place = coarse.place(bucket.from);
-            prop_assert_eq!(place, coarse.place(bucket.last()));
-            prop_assert_eq!(place, coarse.place(number));
+            let bucket = fine.bucket(fine.index(number));
+            let index = coarse.index(bucket.from);
+            prop_assert_eq!(index, coarse.index(bucket.last()));
+            prop_assert_eq!(index, coarse.index(number));
         }
     }
 }

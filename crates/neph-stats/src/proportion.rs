@@ -2,7 +2,7 @@
 
 use crate::distribution::normal_quantile;
 use crate::error::StatsError;
-use crate::interval::{ALPHA, Interval};
+use crate::interval::{ALPHA, ConfidenceInterval};
 use crate::real::real;
 
 /// A share with its 95 % confidence interval and its n. Only [`proportion`] creates it.
@@ -10,7 +10,7 @@ use crate::real::real;
 pub struct Proportion {
     hits: usize,
     n: usize,
-    interval: Interval,
+    interval: ConfidenceInterval,
 }
 
 impl Proportion {
@@ -31,7 +31,7 @@ impl Proportion {
 
     /// Wilson's 95 % confidence interval, inside 0..=1. With no hit among n its upper end is about 3.84 / n:
     /// no observed loss does not mean no loss.
-    pub fn interval(&self) -> Interval {
+    pub fn interval(&self) -> ConfidenceInterval {
         self.interval
     }
 }
@@ -57,7 +57,7 @@ pub fn proportion(hits: usize, n: usize) -> Result<Proportion, StatsError> {
 ///
 /// # Errors
 /// [`StatsError::OutOfRange`] unless the share is within 0..=1 and `n` above 0.
-pub fn share_interval(share: f64, n: f64) -> Result<Interval, StatsError> {
+pub fn share_interval(share: f64, n: f64) -> Result<ConfidenceInterval, StatsError> {
     let refuse = |what, value, wanted| {
         Err(StatsError::OutOfRange {
             what,
@@ -86,7 +86,7 @@ pub fn share_interval(share: f64, n: f64) -> Result<Interval, StatsError> {
     } else {
         (centre + reach).min(1.0)
     };
-    Ok(Interval { low, high })
+    Ok(ConfidenceInterval { low, high })
 }
 
 #[cfg(test)]
@@ -127,9 +127,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_interval_holds_the_share_and_mirrors(n in 1..5000_usize, part in 0.0..=1.0_f64) {
-            let hits = crate::real::whole(part * real(n)).min(n);
+            let hits = crate::real::to_usize(part * real(n)).min(n);
             let (p, other) = (proportion(hits, n).unwrap(), proportion(n - hits, n).unwrap());
-            prop_assert!(p.interval().holds(p.share()));
+            prop_assert!(p.interval().contains(p.share()));
             prop_assert!((p.interval().low + other.interval().high - 1.0).abs() < 1e-12);
         }
     }

@@ -11,7 +11,7 @@
 use crate::distribution::{binomial_above, binomial_up_to};
 use crate::error::StatsError;
 use crate::interval::ALPHA;
-use crate::real::{real, whole};
+use crate::real::{real, to_usize};
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// Values in ascending order, by place.
@@ -19,7 +19,7 @@ pub(crate) trait Ranked {
     /// How many there are.
     fn len(&self) -> usize;
     /// The value at this place, from 0.
-    fn at(&self, place: usize) -> Option<f64>;
+    fn at(&self, index: usize) -> Option<f64>;
 }
 
 impl Ranked for Sorted<'_> {
@@ -27,8 +27,8 @@ impl Ranked for Sorted<'_> {
         self.values().len()
     }
 
-    fn at(&self, place: usize) -> Option<f64> {
-        self.values().get(place).copied()
+    fn at(&self, index: usize) -> Option<f64> {
+        self.values().get(index).copied()
     }
 }
 
@@ -181,7 +181,7 @@ pub fn quantile_needs(p: f64) -> Result<usize, StatsError> {
     }
     let (below, above) = (p.ln(), (-p).ln_1p());
     let missed = |n: usize| (real(n) * below).exp() + (real(n) * above).exp();
-    let mut n = whole(ALPHA.ln() / below.max(above)).max(1);
+    let mut n = to_usize(ALPHA.ln() / below.max(above)).max(1);
     while missed(n) > ALPHA {
         n += 1;
     }
@@ -196,7 +196,7 @@ pub(crate) fn plain_quantile(replies: Sorted<'_>, p: f64) -> f64 {
 }
 
 pub(crate) fn type_seven<R: Ranked>(replies: &R, n: usize, p: f64) -> Level {
-    let (index, share) = type_seven_place(n, p);
+    let (index, share) = type_seven_position(n, p);
     match (at_rank(replies, index + 1), at_rank(replies, index + 2)) {
         (at, _) if share <= 0.0 => at,
         (Level::At(low), Level::At(high)) => Level::At(between(low, high, share)),
@@ -205,16 +205,16 @@ pub(crate) fn type_seven<R: Ranked>(replies: &R, n: usize, p: f64) -> Level {
 }
 
 /// The place of type 7 among n values: an index from 0, and the share of the distance to the next.
-pub(crate) fn type_seven_place(n: usize, p: f64) -> (usize, f64) {
-    let place = real(n - 1) * p;
+pub(crate) fn type_seven_position(n: usize, p: f64) -> (usize, f64) {
+    let position = real(n - 1) * p;
     // 0.07 * 100 is 7.000000000000001: a place within rounding of a whole number is whole.
-    let nearest = place.round();
-    let place = if (place - nearest).abs() <= 4.0 * f64::EPSILON * place {
+    let nearest = position.round();
+    let position = if (position - nearest).abs() <= 4.0 * f64::EPSILON * position {
         nearest
     } else {
-        place
+        position
     };
-    (whole(place), place - place.floor())
+    (to_usize(position), position - position.floor())
 }
 
 /// The point at `share` of the distance from `low` to `high`, never outside of the two.
@@ -255,12 +255,12 @@ fn upper_rank(n: usize, p: f64, tail: f64) -> usize {
     last_true(n, |rank| binomial_above(rank - 1, n, p) > tail) + 1
 }
 
-/// The last of 1..=n for which `holds`, which is true up to some place and false after it; or 0.
-fn last_true(n: usize, holds: impl Fn(usize) -> bool) -> usize {
+/// The last of 1..=n for which `is_true`, which is true up to some place and false after it; or 0.
+fn last_true(n: usize, is_true: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, n);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
-        if holds(middle) {
+        if is_true(middle) {
             low = middle;
         } else {
             high = middle - 1;

@@ -93,11 +93,14 @@ mod tests {
     #[test]
     fn below_is_even() {
         let mut random = Random::new(1);
-        let mut seen = [0_u32; 7];
+        let mut counts = [0_u32; 7];
         for _ in 0..70_000 {
-            seen[random.below(7)] += 1;
+            counts[random.below(7)] += 1;
         }
         // 10,000 each, standard deviation 93.
-        assert!(seen.iter().all(|s| s.abs_diff(10_000) < 400), "{seen:?}");
+        assert!(
+            counts.iter().all(|s| s.abs_diff(10_000) < 400),
+            "{counts:?}"
+        );
     }
 }

@@ -29,8 +29,8 @@ pub fn ranks(values: &[f64]) -> Result<Ranks, StatsError> {
     for group in order.chunk_by(|&a, &b| tied(values[a], values[b])) {
         let size = real(group.len());
         let rank = real(done) + 0.5 * (size + 1.0);
-        for &place in group {
-            ranks.of[place] = rank;
+        for &index in group {
+            ranks.of[index] = rank;
         }
         ranks.tie_term += size * size * size - size;
         done += group.len();

@@ -44,7 +44,7 @@ pub(crate) fn single(x: f64) -> f32 {
     clippy::cast_sign_loss,
     reason = "callers pass ranks and bucket numbers; the cast saturates at 0 and at usize::MAX"
 )]
-pub(crate) fn whole(x: f64) -> usize {
+pub(crate) fn to_usize(x: f64) -> usize {
     x as usize
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Recent {
     times: [[u8; 6]; KEPT],
     samples: [i32; KEPT],
     next: u8,
-    held: u8,
+    length: u8,
 }
 
 impl Recent {
@@ -35,44 +35,44 @@ impl Recent {
             times: [[0; 6]; KEPT],
             samples: [0; KEPT],
             next: 0,
-            held: 0,
+            length: 0,
         }
     }
 
     /// Adds the next sample, in the order of time.
     pub(crate) fn push(&mut self, at: i64, sample: i64) {
-        if self.held == 0 {
+        if self.length == 0 {
             self.origin = sample;
         }
         self.newest = at;
-        let place = usize::from(self.next);
+        let index = usize::from(self.next);
         let [_, _, time @ ..] = at.to_be_bytes();
-        self.times[place] = time;
-        self.samples[place] = short(sample.saturating_sub(self.origin));
+        self.times[index] = time;
+        self.samples[index] = short(sample.saturating_sub(self.origin));
         self.next = (self.next + 1) % LENGTH;
-        self.held = (self.held + 1).min(LENGTH);
+        self.length = (self.length + 1).min(LENGTH);
     }
 
     pub(crate) fn clear(&mut self) {
-        (self.next, self.held) = (0, 0);
+        (self.next, self.length) = (0, 0);
     }
 
     /// The sample that came `ago` samples before the newest, with its time, if it is kept.
     pub(crate) fn ago(&self, ago: usize) -> Option<(i64, i64)> {
-        if ago >= usize::from(self.held) {
+        if ago >= usize::from(self.length) {
             return None;
         }
-        let place = (usize::from(self.next) + 2 * KEPT - 1 - ago) % KEPT;
+        let index = (usize::from(self.next) + 2 * KEPT - 1 - ago) % KEPT;
         let mut time = [0; 8];
-        time[2..].copy_from_slice(&self.times[place]);
+        time[2..].copy_from_slice(&self.times[index]);
         let time = i64::from_be_bytes(time);
         let passed = self.newest.wrapping_sub(time).rem_euclid(CYCLE);
-        let sample = self.origin.saturating_add(self.samples[place].into());
+        let sample = self.origin.saturating_add(self.samples[index].into());
         Some((self.newest.wrapping_sub(passed), sample))
     }
 
     pub(crate) fn newest_first(&self) -> impl Iterator<Item = (i64, i64)> {
-        (0..usize::from(self.held)).filter_map(|ago| self.ago(ago))
+        (0..usize::from(self.length)).filter_map(|ago| self.ago(ago))
     }
 
     /// The oldest sample of the rule's window, once that is full.

@@ -10,7 +10,7 @@ use crate::sorted::{Sorted, refuse_fewer};
 
 /// One timestamp of a numbered message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
+pub struct SendTime {
     /// The message's number. Missing messages leave gaps in the numbers.
     pub sequence: u64,
     /// When, in nanoseconds of any one clock.
@@ -38,14 +38,14 @@ pub struct Regularity {
     pub drift_rate: f64,
 }
 
-/// The skew of every gap of `stamps`, whose numbers ascend, against `interval` nanoseconds per message. A gap
-/// over missing messages is compared with as many intervals.
+/// The skew of every gap of `send_times`, whose numbers ascend, against `interval` nanoseconds per message.
+/// A gap over missing messages is compared with as many intervals.
 ///
 /// # Errors
 /// [`StatsError::TooFew`] for fewer than 2 timestamps; [`StatsError::NotAscending`] for a number that does
 /// not ascend; [`StatsError::OutOfRange`] unless the interval is above 0.
-pub fn skews(stamps: &[Stamp], interval: i64) -> Result<Vec<Skew>, StatsError> {
-    refuse_fewer("skew", 2, stamps.len())?;
+pub fn skews(send_times: &[SendTime], interval: i64) -> Result<Vec<Skew>, StatsError> {
+    refuse_fewer("skew", 2, send_times.len())?;
     if interval <= 0 {
         let (what, value) = ("interval", real_nanos(interval));
         return Err(StatsError::OutOfRange {
@@ -54,7 +54,7 @@ pub fn skews(stamps: &[Stamp], interval: i64) -> Result<Vec<Skew>, StatsError> {
             wanted: "above 0",
         });
     }
-    if let Some(before) = stamps
+    if let Some(before) = send_times
         .windows(2)
         .position(|w| w[1].sequence <= w[0].sequence)
     {
@@ -63,7 +63,7 @@ pub fn skews(stamps: &[Stamp], interval: i64) -> Result<Vec<Skew>, StatsError> {
             index: before + 1,
         });
     }
-    let skew_of = |w: &[Stamp]| {
+    let skew_of = |w: &[SendTime]| {
         let nanos = w[1]
             .nanos
             .saturating_sub(w[0].nanos)
@@ -73,17 +73,17 @@ pub fn skews(stamps: &[Stamp], interval: i64) -> Result<Vec<Skew>, StatsError> {
             nanos,
         }
     };
-    Ok(stamps.windows(2).map(skew_of).collect())
+    Ok(send_times.windows(2).map(skew_of).collect())
 }
 
 /// Summarises [`skews`], with the same errors.
-pub fn regularity(stamps: &[Stamp], interval: i64) -> Result<Regularity, StatsError> {
-    let skews = skews(stamps, interval)?;
+pub fn regularity(send_times: &[SendTime], interval: i64) -> Result<Regularity, StatsError> {
+    let skews = skews(send_times, interval)?;
     let mut nanos: Vec<f64> = skews.iter().map(|s| real_nanos(s.nanos)).collect();
     let drift = skews
         .iter()
         .fold(0_i64, |sum, s| sum.saturating_add(s.nanos));
-    let planned = nominal(stamps[0], stamps[stamps.len() - 1], interval);
+    let planned = nominal(send_times[0], send_times[send_times.len() - 1], interval);
     Ok(Regularity {
         skew: describe(Sorted::sort(&mut nanos)?)?,
         drift,
@@ -92,7 +92,7 @@ pub fn regularity(stamps: &[Stamp], interval: i64) -> Result<Regularity, StatsEr
 }
 
 /// The scheduled time between two messages.
-fn nominal(first: Stamp, last: Stamp, interval: i64) -> i64 {
+fn nominal(first: SendTime, last: SendTime, interval: i64) -> i64 {
     i64::try_from(last.sequence - first.sequence)
         .unwrap_or(i64::MAX)
         .saturating_mul(interval)
@@ -104,15 +104,15 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    fn stamps(of: &[(u64, i64)]) -> Vec<Stamp> {
+    fn send_times(of: &[(u64, i64)]) -> Vec<SendTime> {
         of.iter()
-            .map(|&(sequence, nanos)| Stamp { sequence, nanos })
+            .map(|&(sequence, nanos)| SendTime { sequence, nanos })
             .collect()
     }
 
     #[test]
     fn one_late_message_gives_two_skews_and_no_drift() {
-        let late = stamps(&[(0, 0), (1, MS), (2, 2 * MS + 70), (3, 3 * MS), (4, 4 * MS)]);
+        let late = send_times(&[(0, 0), (1, MS), (2, 2 * MS + 70), (3, 3 * MS), (4, 4 * MS)]);
         let nanos: Vec<i64> = skews(&late, MS).unwrap().iter().map(|s| s.nanos).collect();
         assert_eq!(nanos, [0, 70, -70, 0]);
         assert_eq!(regularity(&late, MS).unwrap().drift, 0);
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn missing_messages_are_not_lateness_and_a_slow_clock_is_drift() {
-        let gap = stamps(&[(0, 0), (1, MS), (5, 5 * MS + 3)]);
+        let gap = send_times(&[(0, 0), (1, MS), (5, 5 * MS + 3)]);
         assert_eq!(
             skews(&gap, MS).unwrap()[1],
             Skew {
@@ -131,22 +131,22 @@ mod tests {
         let slow: Vec<(u64, i64)> = (0..1000_u32)
             .map(|i| (i.into(), i64::from(i) * (MS + 20)))
             .collect();
-        let r = regularity(&stamps(&slow), MS).unwrap();
+        let r = regularity(&send_times(&slow), MS).unwrap();
         assert_eq!((r.drift, r.skew.n), (19_980, 999));
         assert!((r.drift_rate - 2e-5).abs() < 1e-12 && r.skew.sd.unwrap() < 1e-9);
     }
 
     #[test]
     fn refuses_what_has_no_skew() {
-        assert!(skews(&stamps(&[(0, 0)]), MS).is_err());
-        assert!(skews(&stamps(&[(1, 0), (1, 5)]), MS).is_err());
-        assert!(skews(&stamps(&[(0, 0), (1, 5)]), 0).is_err());
+        assert!(skews(&send_times(&[(0, 0)]), MS).is_err());
+        assert!(skews(&send_times(&[(1, 0), (1, 5)]), MS).is_err());
+        assert!(skews(&send_times(&[(0, 0), (1, 5)]), 0).is_err());
     }
 
     /// A server's timestamps come from outside: absurd ones must not stop the report.
     #[test]
     fn absurd_stamps_saturate() {
-        let absurd = stamps(&[(0, i64::MIN), (u64::MAX, i64::MAX)]);
+        let absurd = send_times(&[(0, i64::MIN), (u64::MAX, i64::MAX)]);
         assert_eq!(skews(&absurd, MS).unwrap()[0].nanos, 0);
         assert!(regularity(&absurd, MS).is_ok());
     }

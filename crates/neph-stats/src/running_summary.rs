@@ -13,17 +13,17 @@ use crate::sorted::{Sorted, refuse_not_finite};
 /// The summary of a stream of values, in their own unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunningSummary {
-    kept: Kept,
+    values: Values,
     n: usize,
     mean: f64,
     /// Sum of squared deviations from the mean (Welford 1962).
     squares: f64,
-    least: f64,
-    greatest: f64,
+    min: f64,
+    max: f64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Kept {
+enum Values {
     All(Vec<f64>),
     Counted(Histogram),
 }
@@ -38,8 +38,8 @@ impl Default for RunningSummary {
 struct Counted<'a> {
     histogram: &'a Histogram,
     n: usize,
-    least: f64,
-    greatest: f64,
+    min: f64,
+    max: f64,
 }
 
 impl Ranked for Counted<'_> {
@@ -47,16 +47,12 @@ impl Ranked for Counted<'_> {
         self.n
     }
 
-    fn at(&self, place: usize) -> Option<f64> {
-        if place == 0 || place + 1 == self.n {
-            return Some(if place == 0 {
-                self.least
-            } else {
-                self.greatest
-            });
+    fn at(&self, index: usize) -> Option<f64> {
+        if index == 0 || index + 1 == self.n {
+            return Some(if index == 0 { self.min } else { self.max });
         }
-        let found = self.histogram.of_rank(place as u128 + 1)?;
-        Some(of_whole(found).clamp(self.least, self.greatest))
+        let found = self.histogram.of_rank(index as u128 + 1)?;
+        Some(of_whole(found).clamp(self.min, self.max))
     }
 }
 
@@ -67,12 +63,12 @@ impl RunningSummary {
     /// Without values.
     pub const fn new() -> Self {
         Self {
-            kept: Kept::All(Vec::new()),
+            values: Values::All(Vec::new()),
             n: 0,
             mean: 0.0,
             squares: 0.0,
-            least: 0.0,
-            greatest: 0.0,
+            min: 0.0,
+            max: 0.0,
         }
     }
 
@@ -83,22 +79,22 @@ impl RunningSummary {
     pub fn add(&mut self, value: f64) -> Result<(), StatsError> {
         refuse_not_finite("sample", &[value])?;
         if self.n == 0 {
-            (self.least, self.greatest) = (value, value);
+            (self.min, self.max) = (value, value);
         }
         self.n += 1;
         let from = value - self.mean;
         self.mean += from / real(self.n);
         self.squares += from * (value - self.mean);
-        self.least = self.least.min(value);
-        self.greatest = self.greatest.max(value);
-        match &mut self.kept {
-            Kept::All(values) if values.len() < Self::EXACT => values.push(value),
-            Kept::All(values) => {
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        match &mut self.values {
+            Values::All(values) if values.len() < Self::EXACT => values.push(value),
+            Values::All(values) => {
                 let mut histogram = counted(values);
                 histogram.add(to_whole(value));
-                self.kept = Kept::Counted(histogram);
+                self.values = Values::Counted(histogram);
             }
-            Kept::Counted(histogram) => histogram.add(to_whole(value)),
+            Values::Counted(histogram) => histogram.add(to_whole(value)),
         }
         Ok(())
     }
@@ -118,16 +114,18 @@ impl RunningSummary {
         self.squares += other.squares + apart * apart * ours * theirs / (ours + theirs);
         self.mean += apart * theirs / (ours + theirs);
         self.n += other.n;
-        self.least = self.least.min(other.least);
-        self.greatest = self.greatest.max(other.greatest);
-        match (&mut self.kept, &other.kept) {
-            (Kept::All(values), Kept::All(more)) if values.len() + more.len() <= Self::EXACT => {
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        match (&mut self.values, &other.values) {
+            (Values::All(values), Values::All(more))
+                if values.len() + more.len() <= Self::EXACT =>
+            {
                 values.extend_from_slice(more);
             }
-            (kept, more) => {
-                let mut all = kept.counted();
+            (values, more) => {
+                let mut all = values.counted();
                 all.merge(&more.counted());
-                *kept = Kept::Counted(all);
+                *values = Values::Counted(all);
             }
         }
     }
@@ -139,7 +137,7 @@ impl RunningSummary {
 
     /// Whether quantiles are exact; else they are within one part in 512.
     pub const fn is_exact(&self) -> bool {
-        matches!(self.kept, Kept::All(_))
+        matches!(self.values, Values::All(_))
     }
 
     /// Arithmetic mean; `None` without values.
@@ -153,13 +151,13 @@ impl RunningSummary {
     }
 
     /// The least value, exactly.
-    pub fn least(&self) -> Option<f64> {
-        (self.n > 0).then_some(self.least)
+    pub fn min(&self) -> Option<f64> {
+        (self.n > 0).then_some(self.min)
     }
 
     /// The greatest value, exactly.
-    pub fn greatest(&self) -> Option<f64> {
-        (self.n > 0).then_some(self.greatest)
+    pub fn max(&self) -> Option<f64> {
+        (self.n > 0).then_some(self.max)
     }
 
     /// The sum of all values.
@@ -180,18 +178,18 @@ impl RunningSummary {
         above: usize,
         levels: [f64; N],
     ) -> [Result<Quantile, StatsError>; N] {
-        match &self.kept {
-            Kept::All(values) => {
+        match &self.values {
+            Values::All(values) => {
                 let mut values = values.clone();
                 let sorted = Sorted::sort(&mut values).expect("each was checked to be finite");
                 levels.map(|p| quantile_of(&sorted, above, p))
             }
-            Kept::Counted(histogram) => {
+            Values::Counted(histogram) => {
                 let counted = Counted {
                     histogram,
                     n: self.n,
-                    least: self.least,
-                    greatest: self.greatest,
+                    min: self.min,
+                    max: self.max,
                 };
                 levels.map(|p| quantile_of(&counted, above, p))
             }
@@ -199,7 +197,7 @@ impl RunningSummary {
     }
 }
 
-impl Kept {
+impl Values {
     fn counted(&self) -> Histogram {
         match self {
             Self::All(values) => counted(values),
@@ -259,7 +257,7 @@ mod tests {
         summary.add(9_000_000.0).expect("finite");
         assert!(!summary.is_exact());
         assert_eq!(
-            (summary.least(), summary.greatest()),
+            (summary.min(), summary.max()),
             (Some(7.0), Some(9_000_000.0))
         );
         let [p50, p99, p999] = summary.quantiles(15_000, [0.5, 0.99, 0.999]);
@@ -300,7 +298,7 @@ mod tests {
             if let (Some(ours), Some(theirs)) = (summary.sd(), described.sd) {
                 prop_assert!((ours - theirs).abs() <= 1e-6 * theirs.max(1.0));
             }
-            prop_assert_eq!(summary.least(), Some(described.five.min));
+            prop_assert_eq!(summary.min(), Some(described.five.min));
             let [p50] = summary.quantiles(above, [0.5]);
             prop_assert_eq!(p50.ok(), quantile(sorted, above, 0.5).ok());
         }
@@ -313,11 +311,11 @@ mod tests {
             let (first, second) = values.split_at(cut.min(values.len()));
             let mut merged = of(first);
             merged.merge(&of(second));
-            let whole = of(&values);
-            prop_assert_eq!((merged.n(), merged.least(), merged.greatest()), (whole.n(), whole.least(), whole.greatest()));
-            prop_assert_eq!(merged.quantiles(3, [0.5])[0].ok(), whole.quantiles(3, [0.5])[0].ok());
-            prop_assert!((merged.mean().expect("some") - whole.mean().expect("some")).abs() < 1e-6);
-            prop_assert!((merged.sd().expect("two") - whole.sd().expect("two")).abs() < 1e-3);
+            let complete = of(&values);
+            prop_assert_eq!((merged.n(), merged.min(), merged.max()), (complete.n(), complete.min(), complete.max()));
+            prop_assert_eq!(merged.quantiles(3, [0.5])[0].ok(), complete.quantiles(3, [0.5])[0].ok());
+            prop_assert!((merged.mean().expect("some") - complete.mean().expect("some")).abs() < 1e-6);
+            prop_assert!((merged.sd().expect("two") - complete.sd().expect("two")).abs() < 1e-3);
         }
     }
 }

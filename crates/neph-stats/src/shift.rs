@@ -1,7 +1,7 @@
 //! The result of a test of two scenarios, and the exact null distribution of a rank sum that both tests
 //! share.
 
-use crate::interval::{ALPHA, Interval};
+use crate::interval::{ALPHA, ConfidenceInterval};
 use crate::real::real;
 
 /// Up to this many ranks the null distribution is counted exactly. All counts stay below 2^53, so floats
@@ -23,7 +23,7 @@ pub struct Shift {
     /// The estimate; negative when the first argument of the test was the smaller one.
     pub estimate: f64,
     /// Its 95 % confidence interval; absent with too few experiments.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
 }
 
 /// Result of a test of two scenarios.
@@ -114,7 +114,7 @@ impl Arrangements {
 pub(crate) fn doubled(ranks: &[f64]) -> Vec<usize> {
     ranks
         .iter()
-        .map(|r| crate::real::whole((2.0 * r).round()))
+        .map(|r| crate::real::to_usize((2.0 * r).round()))
         .collect()
 }
 
@@ -143,7 +143,7 @@ impl Approximation {
     /// As [`Arrangements::interval_rank`].
     pub(crate) fn interval_rank(self) -> usize {
         let z = crate::distribution::normal_quantile(1.0 - 0.5 * ALPHA);
-        crate::real::whole((self.mean - z * self.sd + 0.5).max(0.0))
+        crate::real::to_usize((self.mean - z * self.sd + 0.5).max(0.0))
     }
 }
 

@@ -71,8 +71,8 @@ const EXACT_WORDS: usize = 12;
 #[derive(Clone, Copy, Debug)]
 struct Exact {
     kind: u8,
-    least: u64,
-    most: u64,
+    min: u64,
+    max: u64,
     /// Number of values, each once whatever its weight.
     numbers: u64,
     sum: u64,
@@ -85,8 +85,8 @@ impl Exact {
     fn of(kind: u8, number: u64, times: u64) -> Self {
         Self {
             kind,
-            least: number,
-            most: number,
+            min: number,
+            max: number,
             numbers: 1,
             sum: number.saturating_mul(times),
             squares: u128::from(number).pow(2).saturating_mul(times.into()),
@@ -95,18 +95,18 @@ impl Exact {
 
     /// For numbers of one kind in their order, each once.
     fn of_sorted(kind: u8, numbers: impl ExactSizeIterator<Item = u64>) -> Self {
-        let (count, mut least, mut most) = (numbers.len() as u64, None, 0);
+        let (count, mut min, mut max) = (numbers.len() as u64, None, 0);
         let (mut sum, mut squares) = (0_u128, 0_u128);
         for number in numbers {
-            least.get_or_insert(number);
-            most = number;
+            min.get_or_insert(number);
+            max = number;
             sum += u128::from(number);
             squares += u128::from(number) * u128::from(number);
         }
         Self {
             kind,
-            least: least.unwrap_or(0),
-            most,
+            min: min.unwrap_or(0),
+            max,
             numbers: count,
             sum: u64::try_from(sum).unwrap_or(u64::MAX),
             squares,
@@ -114,22 +114,22 @@ impl Exact {
     }
 
     fn merge(&mut self, other: &Self) {
-        self.least = self.least.min(other.least);
-        self.most = self.most.max(other.most);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
         self.numbers += other.numbers;
         self.sum = self.sum.saturating_add(other.sum);
         self.squares = self.squares.saturating_add(other.squares);
     }
 
     fn read(words: &[u32; EXACT_WORDS]) -> Self {
-        let [least, most, numbers, sum, high, low] = words.as_chunks().0 else {
+        let [min, max, numbers, sum, high, low] = words.as_chunks().0 else {
             unreachable!("two words each");
         };
-        let ((kind, least), (_, most)) = (apart(joined(*least)), apart(joined(*most)));
+        let ((kind, min), (_, max)) = (split_kind(joined(*min)), split_kind(joined(*max)));
         Self {
             kind,
-            least,
-            most,
+            min,
+            max,
             numbers: joined(*numbers),
             sum: joined(*sum),
             squares: u128::from(joined(*high)) << 64 | u128::from(joined(*low)),
@@ -139,16 +139,16 @@ impl Exact {
     fn words(&self) -> [u32; EXACT_WORDS] {
         let half = |squares: u128| u64::try_from(squares & u128::from(u64::MAX)).unwrap_or(0);
         let numbers = [
-            whole(self.kind, self.least),
-            whole(self.kind, self.most),
+            kind_and_number(self.kind, self.min),
+            kind_and_number(self.kind, self.max),
             self.numbers,
             self.sum,
             half(self.squares >> 64),
             half(self.squares),
         ];
         let mut words = [0; EXACT_WORDS];
-        for (place, number) in words.as_chunks_mut().0.iter_mut().zip(numbers) {
-            *place = split(number);
+        for (words_of_number, number) in words.as_chunks_mut().0.iter_mut().zip(numbers) {
+            *words_of_number = split(number);
         }
         words
     }
@@ -165,7 +165,7 @@ impl Sketches {
             self.put_into_buckets();
         }
         self.make_room(2);
-        let number = whole(kind % Self::KINDS, number.min(LARGEST));
+        let number = kind_and_number(kind % Self::KINDS, number.min(LARGEST));
         self.words.extend_from_slice(&split(number));
         self.latest += 1;
     }
@@ -293,7 +293,7 @@ impl Sketches {
     /// Those that are kept unchanged.
     fn numbers(&self) -> impl Iterator<Item = (u8, u64)> {
         let latest = self.words[self.buckets_end()..].as_chunks::<2>().0;
-        latest.iter().map(|words| apart(joined(*words)))
+        latest.iter().map(|words| split_kind(joined(*words)))
     }
 
     /// The exact values of each kind.
@@ -322,18 +322,18 @@ fn bits(kinds: impl IntoIterator<Item = u8>) -> u16 {
 }
 
 /// A kind and a number as one, in the order of kinds first.
-fn whole(kind: u8, number: u64) -> u64 {
+fn kind_and_number(kind: u8, number: u64) -> u64 {
     u64::from(kind) << (64 - KIND_BITS) | number
 }
 
 /// Kind and number.
-fn apart(whole: u64) -> (u8, u64) {
-    let [first, ..] = whole.to_be_bytes();
-    (first >> (8 - KIND_BITS), whole & LARGEST)
+fn split_kind(kind_and_number: u64) -> (u8, u64) {
+    let [first, ..] = kind_and_number.to_be_bytes();
+    (first >> (8 - KIND_BITS), kind_and_number & LARGEST)
 }
 
-fn split(whole: u64) -> [u32; 2] {
-    [low(whole >> 32), low(whole)]
+fn split(kind_and_number: u64) -> [u32; 2] {
+    [low(kind_and_number >> 32), low(kind_and_number)]
 }
 
 fn joined([high, low]: [u32; 2]) -> u64 {
@@ -347,7 +347,7 @@ fn counted(word: u32) -> (u32, u64) {
 
 /// A kind and a bucket as one.
 fn label(kind: u8, number: u64, precision: Precision) -> u32 {
-    u32::from(kind) << (32 - KIND_BITS - COUNT_BITS) | precision.place(number)
+    u32::from(kind) << (32 - KIND_BITS - COUNT_BITS) | precision.index(number)
 }
 
 /// Buckets of one precision lie completely within those of a lower one.
@@ -363,6 +363,6 @@ fn parts(label: u32) -> (u8, u32) {
     (kind, label & ((1 << bits) - 1))
 }
 
-fn low(whole: u64) -> u32 {
-    u32::try_from(whole & u64::from(u32::MAX)).expect("32 bits")
+fn low(kind_and_number: u64) -> u32 {
+    u32::try_from(kind_and_number & u64::from(u32::MAX)).expect("32 bits")
 }

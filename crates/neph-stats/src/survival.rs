@@ -5,7 +5,7 @@
 
 use crate::distribution::normal_quantile;
 use crate::error::StatsError;
-use crate::interval::{ALPHA, Interval};
+use crate::interval::{ALPHA, ConfidenceInterval};
 use crate::real::real;
 use crate::sorted::refuse_fewer;
 
@@ -46,7 +46,7 @@ pub struct SurvivalStep {
 pub struct Survival {
     steps: Vec<SurvivalStep>,
     n: usize,
-    seen: f64,
+    observed: f64,
 }
 
 impl Survival {
@@ -61,14 +61,14 @@ impl Survival {
     }
 
     /// The longest observation: the curve is undefined beyond.
-    pub fn seen(&self) -> f64 {
-        self.seen
+    pub fn observed(&self) -> f64 {
+        self.observed
     }
 
     /// The share that lasts longer than `time`; `None` beyond the longest observation, unless all have ended.
     pub fn at(&self, time: f64) -> Option<f64> {
         let step = self.step(time);
-        if time > self.seen && step.is_none_or(|s| s.survival > 0.0) {
+        if time > self.observed && step.is_none_or(|s| s.survival > 0.0) {
             return None;
         }
         Some(step.map_or(1.0, |s| s.survival))
@@ -76,7 +76,7 @@ impl Survival {
 
     /// The 95 % confidence interval of the share; `None` where there is no share, or nothing ended before, or
     /// nothing is left.
-    pub fn interval(&self, time: f64) -> Option<Interval> {
+    pub fn interval(&self, time: f64) -> Option<ConfidenceInterval> {
         self.at(time)?;
         let step = self.step(time)?;
         let log = step.survival.ln();
@@ -84,7 +84,7 @@ impl Survival {
             return None;
         }
         let reach = normal_quantile(1.0 - 0.5 * ALPHA) * step.error / (step.survival * log).abs();
-        Some(Interval {
+        Some(ConfidenceInterval {
             low: step.survival.powf(reach.exp()),
             high: step.survival.powf((-reach).exp()),
         })
@@ -143,10 +143,10 @@ pub fn survival(lifetimes: &[Lifetime]) -> Result<Survival, StatsError> {
         if ended == 0 {
             continue;
         }
-        let left = at_risk - ended;
-        share *= real(left) / real(at_risk);
-        if left > 0 {
-            variance += real(ended) / (real(at_risk) * real(left));
+        let remaining = at_risk - ended;
+        share *= real(remaining) / real(at_risk);
+        if remaining > 0 {
+            variance += real(ended) / (real(at_risk) * real(remaining));
         }
         steps.push(SurvivalStep {
             at: same[0].length(),
@@ -156,8 +156,8 @@ pub fn survival(lifetimes: &[Lifetime]) -> Result<Survival, StatsError> {
             error: share * f64::sqrt(variance),
         });
     }
-    let seen = sorted[n - 1].length();
-    Ok(Survival { steps, n, seen })
+    let observed = sorted[n - 1].length();
+    Ok(Survival { steps, n, observed })
 }
 
 #[cfg(test)]
@@ -240,7 +240,7 @@ mod tests {
             prop_assert!(shares.windows(2).all(|w| w[1] < w[0]));
             for step in curve.steps() {
                 if let Some(interval) = curve.interval(step.at) {
-                    prop_assert!(interval.holds(step.survival));
+                    prop_assert!(interval.contains(step.survival));
                     prop_assert!(interval.low >= 0.0 && interval.high <= 1.0);
                 }
             }

@@ -16,7 +16,7 @@ pub(crate) struct Weight {
 
 impl Weight {
     /// Both together.
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             now: self.now.saturating_add(other.now),
             came: self.came.saturating_add(other.came),
@@ -32,8 +32,8 @@ impl Weight {
 
     /// At least 2, and 1 %. If few flows have a level, one flow that lasted at a level is enough, even if
     /// only its own past shows it.
-    pub(crate) fn enough(&self, all: &Self) -> bool {
-        let least = if all.now < FEW { 1 } else { 2 };
-        self.now.max(self.came) >= least && self.share(all) >= 0.01
+    pub(crate) fn has_enough_flows(&self, all: &Self) -> bool {
+        let min_flows = if all.now < FEW { 1 } else { 2 };
+        self.now.max(self.came) >= min_flows && self.share(all) >= 0.01
     }
 }

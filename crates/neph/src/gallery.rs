@@ -16,7 +16,7 @@ use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::{demo, format, output};
 use carry::{Ended, Gallery};
-use neph_analysis::gallery::{Entry, Shown, Side, entries, entry};
+use neph_analysis::gallery::{Entry, EntryResult, Side, entries, entry};
 
 /// Options of `neph gallery`.
 #[derive(Debug, ClapArgs)]
@@ -134,7 +134,9 @@ fn all(gallery: &Gallery, which: Which) -> Result<Outcome, Failure> {
         }
     }
     show::all(&everything)?;
-    Ok(outcome(is_whole && everything.iter().all(Shown::is_right)))
+    Ok(outcome(
+        is_whole && everything.iter().all(EntryResult::is_right),
+    ))
 }
 
 fn sides(entry: &'static Entry) -> [(&'static Entry, Side); 2] {

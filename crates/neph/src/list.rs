@@ -212,7 +212,7 @@ impl Seen {
             return Self::of_minutes(store, experiment);
         }
         if experiment.fleet.is_some() {
-            return Self::of_fleet(store, experiment, unread);
+            return Self::kept(store, experiment, unread);
         }
         let mut tally = Tally::default();
         let mut times: Vec<Span> = Vec::new();
@@ -243,22 +243,18 @@ impl Seen {
         Ok(Self {
             messages: counted.messages,
             lost: counted.lost,
-            p50: P50::kept(p50, &counted),
+            p50: P50::of_fleet(p50, &counted),
         })
     }
 
     /// The stored median of an ended fleet. Otherwise the messages are read, for ended fleets at
     /// most `unread`.
-    fn of_fleet(
-        store: &dyn Store,
-        experiment: &Experiment,
-        unread: &mut u64,
-    ) -> Result<Self, Failure> {
+    fn kept(store: &dyn Store, experiment: &Experiment, unread: &mut u64) -> Result<Self, Failure> {
         let counted = experiment.tally;
         let kept = Self {
             messages: counted.messages,
             lost: counted.lost,
-            p50: P50::kept(experiment.response_p50, &counted),
+            p50: P50::of_fleet(experiment.response_p50, &counted),
         };
         let is_over = experiment.status != ExperimentStatus::Running;
         let is_known = kept.p50 != P50::TooFew || counted.replies == 0;
@@ -267,7 +263,7 @@ impl Seen {
         }
         let read = neph_campaign::kept_fleet(store, experiment.id);
         let (tally, p50) = read.map_err(Failure::refused)?;
-        let p50 = P50::kept(p50, &tally);
+        let p50 = P50::of_fleet(p50, &tally);
         *unread = unread.saturating_sub(tally.messages);
         if is_over {
             return Ok(Self { p50, ..kept });

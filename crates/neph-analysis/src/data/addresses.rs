@@ -16,31 +16,37 @@ fn address(experiment: &ExperimentData) -> Option<IpAddr> {
 }
 
 /// Gives each address of a scenario that was measured at several a scenario of its own.
-pub(crate) fn keep_apart(data: &mut CampaignData) {
-    let mut seen: BTreeMap<usize, BTreeSet<IpAddr>> = BTreeMap::new();
+pub(crate) fn split_by_address(data: &mut CampaignData) {
+    let mut addresses_by_scenario: BTreeMap<usize, BTreeSet<IpAddr>> = BTreeMap::new();
     for experiment in &data.experiments {
-        let addresses = seen.entry(experiment.scenario).or_default();
+        let addresses = addresses_by_scenario
+            .entry(experiment.scenario)
+            .or_default();
         addresses.extend(address(experiment));
     }
-    for (scenario, addresses) in seen.into_iter().filter(|(_, all)| all.len() > 1) {
-        let mut places = BTreeMap::new();
+    for (scenario, addresses) in addresses_by_scenario
+        .into_iter()
+        .filter(|(_, all)| all.len() > 1)
+    {
+        let mut scenario_by_address = BTreeMap::new();
         let plain = data.scenarios[scenario].clone();
         for at in addresses {
-            let mut own = plain.clone();
-            own.parameters.insert(Parameter::Address(at));
-            own.varied.push(ParameterName::Address);
-            if places.is_empty() {
-                places.insert(at, scenario);
-                data.scenarios[scenario] = own;
+            let mut separate = plain.clone();
+            separate.parameters.insert(Parameter::Address(at));
+            separate.varied.push(ParameterName::Address);
+            if scenario_by_address.is_empty() {
+                scenario_by_address.insert(at, scenario);
+                data.scenarios[scenario] = separate;
             } else {
-                places.insert(at, data.scenarios.len());
-                data.scenarios.push(own);
+                scenario_by_address.insert(at, data.scenarios.len());
+                data.scenarios.push(separate);
             }
         }
         for experiment in &mut data.experiments {
-            let place = address(experiment).and_then(|at| places.get(&at));
-            if let (true, Some(place)) = (experiment.scenario == scenario, place) {
-                experiment.scenario = *place;
+            let scenario_index = address(experiment).and_then(|at| scenario_by_address.get(&at));
+            if let (true, Some(scenario_index)) = (experiment.scenario == scenario, scenario_index)
+            {
+                experiment.scenario = *scenario_index;
             }
         }
     }

@@ -8,7 +8,7 @@ use neph_model::{
     Entry, Flow, Instant, Ledger, Marks, Message, Outcome, Own, Peer, Seq, Span, Stage, StageSet,
 };
 
-use neph_stats::FourStamps;
+use neph_stats::FourTimestamps;
 
 pub(crate) use resent::Resent;
 
@@ -60,7 +60,7 @@ pub struct FlowData {
     layouts: Vec<Vec<StageSet>>,
     times: Vec<Span>,
     /// Kernel timestamps of the messages that have all four, in any order.
-    pub(crate) stamps: Vec<FourStamps>,
+    pub(crate) stamps: Vec<FourTimestamps>,
 }
 
 impl FlowData {
@@ -96,7 +96,7 @@ impl FlowData {
         self.times
             .extend(entries.iter().map(neph_model::Entry::time));
         if ledger.is_some() {
-            self.stamps.extend(kernel_stamps(marks));
+            self.stamps.extend(kernel_timestamps(marks));
         }
         let later = message.tcp_at_ack.or(message.tcp_at_send);
         self.exchanges.push(Exchange {
@@ -228,8 +228,8 @@ impl FlowData {
 }
 
 /// When a message departed and arrived, by kernel timestamps of both hosts.
-fn kernel_stamps(marks: &Marks) -> Option<FourStamps> {
-    Some(FourStamps {
+fn kernel_timestamps(marks: &Marks) -> Option<FourTimestamps> {
+    Some(FourTimestamps {
         sent: marks.nic_tx?.nanos(),
         arrived: marks.peer.rx?.nanos(),
         answered: marks.peer.nic_tx?.nanos(),

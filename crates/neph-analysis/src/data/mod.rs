@@ -18,7 +18,7 @@ use neph_model::{
     Instant, Message, Own, Provenance, Sample, Scenario, Throughput, Traceroute, Warning,
 };
 
-pub(crate) use addresses::keep_apart;
+pub(crate) use addresses::split_by_address;
 pub(crate) use exchange::Resent;
 pub use exchange::{Exchange, FlowData};
 pub use factor::{Factor, factors};
@@ -119,9 +119,9 @@ impl ExperimentData {
     pub fn alarms(&self) -> Vec<(i64, Option<i64>)> {
         let rule = |event: &Event| event.text.split(';').next().map(str::to_owned);
         let mut spans = Vec::new();
-        for (place, event) in self.events.iter().enumerate() {
+        for (index, event) in self.events.iter().enumerate() {
             if event.kind == EventKind::AlarmRaised {
-                let mut later = self.events[place..].iter();
+                let mut later = self.events[index..].iter();
                 let over = later
                     .find(|other| other.kind == EventKind::AlarmOver && rule(other) == rule(event));
                 spans.push((event.at, over.map(|other| other.at)));
@@ -133,8 +133,8 @@ impl ExperimentData {
     /// capture of an imported measurement.
     pub fn retransmissions(&self) -> Vec<(Instant<Own>, u32)> {
         let mut counted = self.main().map_or_else(Vec::new, FlowData::retransmissions);
-        let seen = |event: &&Event| event.kind == EventKind::Retransmitted;
-        let captured = self.events.iter().filter(seen);
+        let is_retransmission = |event: &&Event| event.kind == EventKind::Retransmitted;
+        let captured = self.events.iter().filter(is_retransmission);
         counted.extend(captured.map(|event| (Instant::from_nanos(event.at), 1)));
         counted.sort_by_key(|(at, _)| *at);
         counted

@@ -12,14 +12,14 @@ use neph_model::{ChangeId, TracedRoute};
 pub(crate) struct Verdicts<'a> {
     changes: &'a mut [PathChange],
     /// The index of each change; empty until a trace refers to one.
-    places: BTreeMap<ChangeId, usize>,
+    indices: BTreeMap<ChangeId, usize>,
 }
 
 impl<'a> Verdicts<'a> {
     pub(crate) const fn on(changes: &'a mut [PathChange]) -> Self {
         Self {
             changes,
-            places: BTreeMap::new(),
+            indices: BTreeMap::new(),
         }
     }
 
@@ -31,17 +31,17 @@ impl<'a> Verdicts<'a> {
             let Some((id, others)) = traced.change_id().zip(others) else {
                 continue;
             };
-            if let Some(place) = self.place(id) {
-                self.changes[place].evidence.trace = Some(others);
+            if let Some(index) = self.index_of(id) {
+                self.changes[index].evidence.trace = Some(others);
             }
         }
     }
 
-    fn place(&mut self, id: ChangeId) -> Option<usize> {
-        if self.places.is_empty() {
-            self.places = self.changes.iter().map(PathChange::id).zip(0..).collect();
+    fn index_of(&mut self, id: ChangeId) -> Option<usize> {
+        if self.indices.is_empty() {
+            self.indices = self.changes.iter().map(PathChange::id).zip(0..).collect();
         }
-        self.places.get(&id).copied()
+        self.indices.get(&id).copied()
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
         let mut verdicts = Verdicts::on(&mut changes);
         verdicts.take(&[traced(0, 1, Some(false)), traced(1, 1, None)]);
         verdicts.take(&[traced(7, 1, Some(true)), traced(0, 2, Some(true))]);
-        let reported = changes.map(|change| change.evidence.trace);
-        assert_eq!(reported, [Some(false), None, Some(true), None]);
+        let traces = changes.map(|change| change.evidence.trace);
+        assert_eq!(traces, [Some(false), None, Some(true), None]);
     }
 }

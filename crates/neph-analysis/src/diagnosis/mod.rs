@@ -5,18 +5,18 @@
 //! Distributions and comparisons are findings (see `findings`).
 
 mod confidence;
-mod found;
 mod load;
 mod needs;
 mod ordered;
 mod peer;
+mod rule_input;
+mod rule_result;
 mod rules;
-mod sight;
 mod stall;
 #[cfg(test)]
 mod tests;
+mod text;
 mod times;
-mod words;
 
 use std::collections::BTreeMap;
 
@@ -27,15 +27,15 @@ use crate::{CampaignData, PlotSettings};
 
 pub(crate) use confidence::Agreement;
 pub use confidence::{Confidence, Level};
-pub(crate) use found::Found;
-pub use found::{Evidence, Seen};
-pub(crate) use load::{Doing, is_by_load, measure_without};
+pub(crate) use load::{LoadAttribution, is_by_load, measure_without};
 pub(crate) use needs::Need;
 pub use needs::NotEvaluated;
 pub(crate) use ordered::Ordered;
 pub(crate) use peer::{Peer, is_imported, peer};
+pub(crate) use rule_input::{Crossing, Leaving, RuleInput, Run, SitePair};
+pub(crate) use rule_result::RuleResult;
+pub use rule_result::{Evidence, Observation};
 pub use rules::RULES;
-pub(crate) use sight::{Crossing, Leaving, Place, Run, Sight};
 pub(crate) use stall::{Stall, slope, waits};
 pub(crate) use times::Times;
 
@@ -52,7 +52,7 @@ pub struct Rule {
     pub(crate) covers: &'static [&'static str],
     /// The data that the rule requires.
     pub(crate) needs: &'static [Need],
-    pub(crate) look: fn(&Sight<'_>) -> Vec<Found>,
+    pub(crate) evaluate: fn(&RuleInput<'_>) -> Vec<RuleResult>,
 }
 
 /// A root cause that a rule found.
@@ -67,7 +67,7 @@ pub struct Diagnosis {
     /// The numbers that support it, by name with unit.
     pub evidence: Vec<Evidence>,
     /// The experiments and messages that show it best.
-    pub observations: Vec<Seen>,
+    pub observations: Vec<Observation>,
     /// The confidence, with its reason.
     pub confidence: Confidence,
     /// What to do about it.
@@ -85,7 +85,7 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    fn new(rule: &Rule, found: Found) -> Self {
+    fn new(rule: &Rule, found: RuleResult) -> Self {
         Self {
             rule: rule.name,
             title: rule.title,
@@ -95,7 +95,7 @@ impl Diagnosis {
             confidence: found.confidence,
             remedy: found.remedy,
             limits: rule.limits,
-            added_ms: found.cost,
+            added_ms: found.added_ms,
             scenarios: found.scenarios,
             covers: rule.covers,
         }
@@ -120,7 +120,7 @@ pub struct Note {
     /// The numbers that support it, by name with unit.
     pub evidence: Vec<Evidence>,
     /// The experiments and messages that show it best.
-    pub observations: Vec<Seen>,
+    pub observations: Vec<Observation>,
 }
 
 /// The results of all rules for a campaign.
@@ -145,15 +145,15 @@ pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
             ..Diagnoses::default()
         };
     }
-    let sight = Sight::of(data, settings);
+    let input = RuleInput::of(data, settings);
     let mut all = Diagnoses::default();
     for rule in RULES {
-        let seen = (rule.look)(&sight);
-        if seen.is_empty() {
-            all.not_evaluated.extend(NotEvaluated::of(rule, &sight));
+        let results = (rule.evaluate)(&input);
+        if results.is_empty() {
+            all.not_evaluated.extend(NotEvaluated::of(rule, &input));
         }
-        let (notes, causes): (Vec<Found>, Vec<Found>) =
-            seen.into_iter().partition(|found| found.is_note);
+        let (notes, causes): (Vec<RuleResult>, Vec<RuleResult>) =
+            results.into_iter().partition(|found| found.is_note);
         let causes = causes.into_iter();
         all.causes
             .extend(causes.map(|found| Diagnosis::new(rule, found)));

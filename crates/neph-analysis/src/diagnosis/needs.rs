@@ -7,8 +7,8 @@ use neph_model::{SEGMENT, Stage, StageSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Rule, Run, Sight, is_imported, peer};
-use crate::words::plural;
+use super::{Rule, RuleInput, Run, is_imported, peer};
+use crate::text::plural;
 
 /// Data that a rule requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,24 +48,24 @@ pub struct NotEvaluated {
 
 impl NotEvaluated {
     /// The data that the rule requires and the campaign does not have; `None` if nothing is missing.
-    pub(crate) fn of(rule: &Rule, sight: &Sight<'_>) -> Option<Self> {
+    pub(crate) fn of(rule: &Rule, input: &RuleInput<'_>) -> Option<Self> {
         let unmet: Vec<Need> = rule
             .needs
             .iter()
             .copied()
-            .filter(|need| !need.is_met(sight))
+            .filter(|need| !need.is_met(input))
             .collect();
         let counts_replies = unmet.iter().any(|need| matches!(need, Need::Replies(_)));
         let mut needs: Vec<String> = Vec::new();
         for need in unmet {
-            let words = match need.follows_from(sight) {
+            let text = match need.follows_from(input) {
                 // Another need already asks for a number of replies.
                 Some(Lack::Reply) if counts_replies => continue,
-                Some(lack) => lack.in_words().to_owned(),
-                None => need.in_words(),
+                Some(lack) => lack.to_text().to_owned(),
+                None => need.to_text(),
             };
-            if !needs.contains(&words) {
-                needs.push(words);
+            if !needs.contains(&text) {
+                needs.push(text);
             }
         }
         (!needs.is_empty()).then_some(Self {
@@ -76,7 +76,7 @@ impl NotEvaluated {
     }
 
     /// `needs: which rules`; rules with the same needs are combined.
-    pub(crate) fn in_words(all: &[Self]) -> Vec<String> {
+    pub(crate) fn to_text(all: &[Self]) -> Vec<String> {
         let mut identical: BTreeMap<&[String], Vec<&str>> = BTreeMap::new();
         for one in all {
             identical.entry(&one.needs).or_default().push(one.title);
@@ -98,7 +98,7 @@ enum Lack {
 }
 
 impl Lack {
-    const fn in_words(self) -> &'static str {
+    const fn to_text(self) -> &'static str {
         match self {
             Self::Reply => "a reply",
             Self::Request => "requests over TCP (a connection attempt sends none)",
@@ -108,13 +108,13 @@ impl Lack {
 
 impl Need {
     /// What is lacking, if the need is unmet for lack of messages, not because of their content.
-    fn follows_from(self, sight: &Sight<'_>) -> Option<Lack> {
+    fn follows_from(self, input: &RuleInput<'_>) -> Option<Lack> {
         let is_about = |run: &&Run<'_>| match self {
             Self::Network | Self::PeerMarks => true,
             Self::SendStamps | Self::TcpStatistics => is_tcp(run),
             _ => false,
         };
-        let about: Vec<&Run<'_>> = sight.runs.iter().filter(is_about).collect();
+        let about: Vec<&Run<'_>> = input.runs.iter().filter(is_about).collect();
         let sets = || about.iter().flat_map(|run| run.flow.stage_sets());
         if about.is_empty() {
             None
@@ -129,10 +129,10 @@ impl Need {
         }
     }
 
-    fn is_met(self, sight: &Sight<'_>) -> bool {
-        let any = |met: &dyn Fn(&Run<'_>) -> bool| sight.runs.iter().any(met);
+    fn is_met(self, input: &RuleInput<'_>) -> bool {
+        let any = |met: &dyn Fn(&Run<'_>) -> bool| input.runs.iter().any(met);
         match self {
-            Self::Replies(least) => any(&|run| run.replies().nth(least - 1).is_some()),
+            Self::Replies(min) => any(&|run| run.replies().nth(min - 1).is_some()),
             Self::Network => any(&|run| !run.crossings.is_empty()),
             Self::SendStamps => {
                 let is_shown = |set: StageSet| {
@@ -144,20 +144,20 @@ impl Need {
                 let mut all = run.flow.exchanges.iter();
                 !is_tcp(run) || all.any(|one| one.cwnd.is_some() || one.least_rtt.is_some())
             }),
-            Self::Sizes => has_two_sizes(sight),
-            Self::Flows(least) => {
+            Self::Sizes => has_two_sizes(input),
+            Self::Flows(min) => {
                 let has_port = |run: &&&Run<'_>| {
                     let source = run.flow.flow.source;
                     source.is_some_and(|source| source.port() > 0) || is_imported(run)
                 };
-                let identical = sight.grouped(|run| (run.site().to_owned(), peer(run)));
+                let identical = input.grouped(|run| (run.site().to_owned(), peer(run)));
                 let mut identical = identical.values();
-                identical.any(|runs| runs.iter().filter(has_port).count() >= least)
+                identical.any(|runs| runs.iter().filter(has_port).count() >= min)
             }
             Self::Echoes => any(&|run| run.echoes().len() > 0),
             Self::PeerMarks => any(&|run| {
-                let mut reported = run.flow.stage_sets();
-                reported.any(|set| set == StageSet::only(Stage::PeerApp))
+                let mut stage_sets = run.flow.stage_sets();
+                stage_sets.any(|set| set == StageSet::only(Stage::PeerApp))
             }),
             Self::OneSegment => any(&|run| {
                 let scenario = run.scenario;
@@ -170,9 +170,9 @@ impl Need {
         }
     }
 
-    fn in_words(self) -> String {
+    fn to_text(self) -> String {
         match self {
-            Self::Replies(least) => format!("{least} replies in an experiment"),
+            Self::Replies(min) => format!("{min} replies in an experiment"),
             Self::Network => {
                 "a network stage of its own (a neph reflector as peer, and kernel timestamps)"
                     .to_owned()
@@ -182,9 +182,9 @@ impl Need {
             }
             Self::TcpStatistics => "TCP statistics (Linux; some sandboxes have none)".to_owned(),
             Self::Sizes => "requests of two sizes to the same endpoint".to_owned(),
-            Self::Flows(least) => format!(
+            Self::Flows(min) => format!(
                 "{} to the same address (more blocks, or several source ports)",
-                plural(least, "connection")
+                plural(min, "connection")
             ),
             Self::Echoes => "ICMP echoes (as root, or within net.ipv4.ping_group_range)".to_owned(),
             Self::PeerMarks => "a neph reflector as peer".to_owned(),
@@ -200,8 +200,8 @@ fn is_tcp(run: &Run<'_>) -> bool {
     run.flow.flow.probe.on_connection()
 }
 
-fn has_two_sizes(sight: &Sight<'_>) -> bool {
+fn has_two_sizes(input: &RuleInput<'_>) -> bool {
     let size = |run: &Run<'_>| run.scenario.request_size;
-    let mut places = sight.places().into_values();
-    places.any(|runs| runs.iter().any(|run| size(run) != size(runs[0])))
+    let mut pairs = input.pairs().into_values();
+    pairs.any(|runs| runs.iter().any(|run| size(run) != size(runs[0])))
 }

@@ -18,10 +18,10 @@ impl Ordered {
     pub(crate) const fn len(&self) -> usize {
         self.0.len()
     }
-    pub(crate) fn least(&self) -> Option<f64> {
+    pub(crate) fn min(&self) -> Option<f64> {
         self.0.first().copied()
     }
-    pub(crate) fn greatest(&self) -> Option<f64> {
+    pub(crate) fn max(&self) -> Option<f64> {
         self.0.last().copied()
     }
     pub(crate) fn median(&self) -> Option<f64> {

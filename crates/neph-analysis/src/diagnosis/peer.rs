@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::sight::Run;
+use super::rule_input::Run;
 
 /// The peer: its address, and the endpoint's name if an imported file has no address.
 pub(crate) type Peer = (SocketAddr, Option<String>);

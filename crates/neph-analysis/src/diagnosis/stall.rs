@@ -40,7 +40,7 @@ const PAUSE: f64 = 0.45;
 pub(crate) struct Task {
     pub seq: Seq,
     /// Its due time if the local side had not held it back: `due`, or earlier.
-    pub(crate) asked: f64,
+    pub(crate) requested: f64,
     pub(crate) due: f64,
     /// `None`: never done.
     pub(crate) done: Option<f64>,
@@ -64,7 +64,7 @@ pub(crate) struct Stall {
     /// then.
     pub(crate) waited: Vec<Waited>,
     /// The tasks that the local side held back until its end, for example by TCP's window.
-    pub(crate) held: Vec<Seq>,
+    pub(crate) held_back: Vec<Seq>,
     /// From its end until all of these were done.
     pub(crate) burst: f64,
 }
@@ -77,7 +77,7 @@ impl Stall {
     /// Everything that waited for its end.
     pub(crate) fn all(&self) -> impl Iterator<Item = Seq> {
         let waited = self.waited.iter().map(|one| one.seq);
-        waited.chain(self.held.iter().copied())
+        waited.chain(self.held_back.iter().copied())
     }
 
     /// Whether it ended at or before the end of a pause that begins at `at`.
@@ -93,7 +93,7 @@ struct Outstanding<'t> {
     /// opens the window, possibly before the first reply.
     fresh: Vec<f64>,
     /// Tasks that were requested within the pause and held back by the local side until its end.
-    held: Vec<&'t Task>,
+    held_back: Vec<&'t Task>,
     /// Other tasks become due after it.
     goes_on: bool,
 }
@@ -150,12 +150,14 @@ fn outstanding(all: &[Task], (from, until): (f64, f64), level: f64) -> Outstandi
     // The window closes because nothing is acknowledged: not before the first task has waited.
     let closed = fresh.clone().next().map_or(until, |task| due(task));
     let fresh: Vec<f64> = fresh
-        .map(|task| due(task).min(task.asked.max(closed)))
+        .map(|task| due(task).min(task.requested.max(closed)))
         .collect();
-    let later = all[after..].iter().take_while(|task| task.asked < until);
+    let later = all[after..]
+        .iter()
+        .take_while(|task| task.requested < until);
     Outstanding {
         fresh,
-        held: later.filter(|task| task.asked > closed).collect(),
+        held_back: later.filter(|task| task.requested > closed).collect(),
         goes_on,
         tasks,
     }
@@ -195,8 +197,8 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
     let length = until - from;
     let ends = Some(until).filter(|_| outstanding.goes_on);
     let mut before = from;
-    let held = outstanding.held.iter().map(|task| task.asked);
-    let mut due: Vec<f64> = outstanding.fresh.iter().copied().chain(held).collect();
+    let held_back = outstanding.held_back.iter().map(|task| task.requested);
+    let mut due: Vec<f64> = outstanding.fresh.iter().copied().chain(held_back).collect();
     due.sort_by(f64::total_cmp);
     let mut pauses = due.iter().chain(&ends).map(|due| {
         let pause = due - before;
@@ -215,7 +217,7 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
     let together = ended.iter().filter(|done| **done <= end);
     let last = together.clone().fold(until, |last, done| last.max(*done));
     let (together, all) = (together.count(), ended.len());
-    if crate::words::real(together) < TOGETHER * crate::words::real(all) {
+    if crate::text::real(together) < TOGETHER * crate::text::real(all) {
         return None;
     }
     let waited = outstanding.tasks.iter().map(|task| Waited {
@@ -226,7 +228,7 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
         from,
         until,
         waited: waited.collect(),
-        held: outstanding.held.iter().map(|task| task.seq).collect(),
+        held_back: outstanding.held_back.iter().map(|task| task.seq).collect(),
         burst: last - until,
     })
 }
@@ -242,7 +244,7 @@ pub(crate) fn slope(tasks: &[Task], stalls: &[Stall]) -> Option<f64> {
             .iter()
             .filter_map(|one| Some((*due.get(&one.seq)?, one.time)))
             .collect();
-        let n = crate::words::real(points.len());
+        let n = crate::text::real(points.len());
         let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / n;
         let (x, y) = (mean(|point| point.0), mean(|point| point.1));
         above += points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>();
@@ -258,7 +260,7 @@ pub(crate) fn of_client(flow: &FlowData) -> Vec<Stall> {
         .iter()
         .map(|one| Task {
             seq: one.seq,
-            asked: millis(one.intended),
+            requested: millis(one.intended),
             due: millis(one.intended),
             done: one.begun.map(millis),
         })
@@ -278,8 +280,8 @@ pub(crate) fn waiting_for_client(flow: &FlowData, stalls: &[Stall]) -> BTreeSet<
         let Some((read, begun)) = read(one).zip(one.begun.map(millis)) else {
             continue;
         };
-        let place = stalls.partition_point(|stall| stall.until + within(stall.length()) < read);
-        let ended = stalls.get(place);
+        let index = stalls.partition_point(|stall| stall.until + within(stall.length()) < read);
+        let ended = stalls.get(index);
         if ended.is_some_and(|stall| stall.until <= read && begun <= stall.from) {
             found.insert(one.seq);
         }
@@ -291,8 +293,8 @@ pub(crate) fn waiting_for_client(flow: &FlowData, stalls: &[Stall]) -> BTreeSet<
 /// messages failed because there was no connection.
 fn is_on_one_connection(flow: &FlowData, stall: &Stall) -> bool {
     let failed = |seq: Seq| {
-        let place = flow.exchanges.partition_point(|one| one.seq < seq);
-        let one = flow.exchanges.get(place);
+        let index = flow.exchanges.partition_point(|one| one.seq < seq);
+        let one = flow.exchanges.get(index);
         one.is_some_and(|one| one.outcome == Outcome::Failed)
     };
     if !stall.waited.iter().any(|one| failed(one.seq)) {

@@ -12,9 +12,9 @@ impl Times {
     pub(crate) fn of(flow: &FlowData, exchange: &Exchange) -> Self {
         let mut times = Self::default();
         for (set, time) in flow.ledger(exchange) {
-            for (place, stage) in Stage::ALL.into_iter().enumerate() {
+            for (index, stage) in Stage::ALL.into_iter().enumerate() {
                 if set == StageSet::only(stage) {
-                    times.0[place] = time.millis_f64();
+                    times.0[index] = time.millis_f64();
                 }
             }
         }
@@ -22,8 +22,8 @@ impl Times {
     }
 
     pub(crate) fn at(&self, stage: Stage) -> f64 {
-        let place = Stage::ALL.iter().position(|one| *one == stage);
-        place.map_or(0.0, |place| self.0[place])
+        let index = Stage::ALL.iter().position(|one| *one == stage);
+        index.map_or(0.0, |index| self.0[index])
     }
 
     /// Of several stages together.

@@ -6,7 +6,7 @@ use neph_model::{Event, EventKind, Span, Wall};
 
 use super::{Finding, FindingKind};
 use crate::data::ExperimentData;
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// The topic of a raised alarm.

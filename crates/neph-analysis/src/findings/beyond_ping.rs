@@ -7,7 +7,7 @@ use super::compare::median;
 use super::{Finding, FindingKind};
 use crate::data::{Exchange, FlowData};
 use crate::numbers::millis;
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 use crate::{CampaignData, Diagnosis, PlotSettings};
 
 /// Minimum ratio of a round trip to an echo that distance does not explain.
@@ -18,7 +18,7 @@ const WORTH_REPORTING: f64 = 1.0;
 const TRANSMISSION: &str = "transmission";
 
 /// A scenario whose messages are under way for much longer than its echoes.
-struct Beyond {
+struct FarAboveEcho {
     scenario: usize,
     /// The stages that the time covers.
     set: StageSet,
@@ -32,7 +32,7 @@ struct Beyond {
     echo: f64,
 }
 
-impl Beyond {
+impl FarAboveEcho {
     /// The time above the echo, in milliseconds.
     fn excess(&self) -> f64 {
         self.time - self.echo
@@ -45,8 +45,8 @@ impl Beyond {
     /// Whether the network stage, less the explained milliseconds, is still far above an echo. The wait for
     /// the window does not count: on a path without a queue it consists of round trips.
     fn is_far_without(&self, explained: f64) -> bool {
-        let left = self.network - explained;
-        left > self.echo * FAR_BEYOND && left - self.echo > WORTH_REPORTING
+        let rest = self.network - explained;
+        rest > self.echo * FAR_BEYOND && rest - self.echo > WORTH_REPORTING
     }
 }
 
@@ -64,14 +64,14 @@ pub(crate) fn findings(
     settings: &PlotSettings,
     causes: &[Diagnosis],
 ) -> Vec<Finding> {
-    let mut all: Vec<Beyond> = data
+    let mut all: Vec<FarAboveEcho> = data
         .measured(settings)
         .into_iter()
-        .filter_map(|scenario| beyond(data, settings, scenario))
+        .filter_map(|scenario| far_above_echo(data, settings, scenario))
         .collect();
     all.sort_by(|a, b| b.excess().total_cmp(&a.excess()));
-    let (mut network, merged): (Vec<Beyond>, Vec<Beyond>) =
-        all.into_iter().partition(Beyond::is_network);
+    let (mut network, merged): (Vec<FarAboveEcho>, Vec<FarAboveEcho>) =
+        all.into_iter().partition(FarAboveEcho::is_network);
     network.retain(|one| one.is_far_without(explained(causes, one.scenario)));
     let transmission = first(data, &network, TRANSMISSION, transmission);
     transmission
@@ -82,8 +82,8 @@ pub(crate) fn findings(
 
 /// How many milliseconds of a scenario's messages root causes explain.
 fn explained(causes: &[Diagnosis], scenario: usize) -> f64 {
-    let reported = causes.iter();
-    reported
+    let causes = causes.iter();
+    causes
         .filter_map(|cause| cause.explains(TRANSMISSION, scenario))
         .sum()
 }
@@ -91,9 +91,9 @@ fn explained(causes: &[Diagnosis], scenario: usize) -> f64 {
 /// The sentence of the first one, with the number of the others.
 fn first(
     data: &CampaignData,
-    members: &[Beyond],
+    members: &[FarAboveEcho],
     topic: &'static str,
-    sentence: fn(&CampaignData, &Beyond) -> String,
+    sentence: fn(&CampaignData, &FarAboveEcho) -> String,
 ) -> Option<Finding> {
     let worst = members.first()?;
     let mut text = sentence(data, worst);
@@ -109,28 +109,28 @@ fn first(
     Some(finding)
 }
 
-fn transmission(data: &CampaignData, one: &Beyond) -> String {
-    let scenario = &data.scenarios[one.scenario];
+fn transmission(data: &CampaignData, measured: &FarAboveEcho) -> String {
+    let scenario = &data.scenarios[measured.scenario];
     format!(
         "{} of the median of {} ({}) are transmission and queueing of {} in '{}', not propagation: the fastest ICMP echo takes {}.",
-        millis(one.excess()),
-        millis(one.time),
-        one.set.with(Stage::SendWindow),
+        millis(measured.excess()),
+        millis(measured.time),
+        measured.set.with(Stage::SendWindow),
         scenario.request_size.exact(),
         scenario.label(),
-        millis(one.echo),
+        millis(measured.echo),
     )
 }
 
-fn undecided(data: &CampaignData, one: &Beyond) -> String {
+fn undecided(data: &CampaignData, measured: &FarAboveEcho) -> String {
     format!(
         "In '{}' the median of the stages {} is {}, but the minimum ICMP RTT is {}: at least {} is not path latency. Timestamps between the stages are missing, so it is unknown whether {} added it.",
-        data.scenarios[one.scenario].label(),
-        one.set,
-        millis(one.time),
-        millis(one.echo),
-        millis(one.excess()),
-        suspects(one.set),
+        data.scenarios[measured.scenario].label(),
+        measured.set,
+        millis(measured.time),
+        millis(measured.echo),
+        millis(measured.excess()),
+        suspects(measured.set),
     )
 }
 
@@ -138,7 +138,7 @@ fn undecided(data: &CampaignData, one: &Beyond) -> String {
 fn suspects(set: StageSet) -> String {
     let server = [Stage::PeerKernel, Stage::PeerApp, Stage::PeerSend];
     let is_of = |others: &[Stage]| others.iter().any(|stage| set.contains(*stage));
-    let own: Vec<Stage> = Stage::ALL
+    let local_stages: Vec<Stage> = Stage::ALL
         .into_iter()
         .filter(|stage| *stage != Stage::Network && !server.contains(stage))
         .collect();
@@ -146,13 +146,17 @@ fn suspects(set: StageSet) -> String {
     if is_of(&server) {
         names.push("the server");
     }
-    if is_of(&own) {
+    if is_of(&local_stages) {
         names.push("the client host");
     }
     names.join(" or ")
 }
 
-fn beyond(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<Beyond> {
+fn far_above_echo(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    scenario: usize,
+) -> Option<FarAboveEcho> {
     let (set, network, time) = under_way(data.main_flows(scenario, settings))?;
     let companions = data
         .experiments_of(scenario, settings)
@@ -161,7 +165,7 @@ fn beyond(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Opti
         .flat_map(|flow| flow.exchanges.iter().filter_map(|one| flow.round_trip(one)))
         .min()?
         .millis_f64();
-    let found = Beyond {
+    let found = FarAboveEcho {
         scenario,
         set,
         network,

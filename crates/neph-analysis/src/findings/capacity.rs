@@ -7,7 +7,7 @@ use neph_model::{SEGMENT, Span, Throughput};
 
 use super::compare::median;
 use crate::data::ExperimentData;
-use crate::words::real;
+use crate::text::real;
 use crate::{CampaignData, PlotSettings};
 
 /// A check is too low if the messages achieved more by this factor: both include headers.
@@ -24,7 +24,7 @@ const SEGMENT_BITS: f64 = SEGMENT.bytes() as f64 * 8.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Capacity {
     /// The result of the checks.
-    Found(f64),
+    Measured(f64),
     /// The result of the checks is a lower limit.
     AtLeast(f64),
 }
@@ -41,14 +41,14 @@ pub(crate) struct Traffic {
 impl Capacity {
     /// By the checks that have a result; `None` without one.
     pub(crate) fn of(checks: &[&Throughput], traffic: Traffic) -> Option<Self> {
-        let most = checks.iter().map(|check| goodput(check)).reduce(f64::max)?;
+        let max = checks.iter().map(|check| goodput(check)).reduce(f64::max)?;
         let filled = checks.iter().filter(|check| {
             !ended_early(check, traffic) && MORE * goodput(check) >= traffic.carried
         });
         let mut rates: Vec<f64> = filled.map(|check| goodput(check)).collect();
-        let found = median(&mut rates).map(Self::Found);
-        let known = found.unwrap_or_else(|| Self::AtLeast(most.max(traffic.carried)));
-        (most > 0.0).then_some(known)
+        let found = median(&mut rates).map(Self::Measured);
+        let known = found.unwrap_or_else(|| Self::AtLeast(max.max(traffic.carried)));
+        (max > 0.0).then_some(known)
     }
 }
 
@@ -69,8 +69,8 @@ impl Traffic {
         site: Option<&str>,
     ) -> Self {
         let shown = data.shown(settings).filter(|one| {
-            let own = one.provenance.as_ref().and_then(|ran| ran.site.as_deref());
-            data.scenarios[one.scenario].endpoint == endpoint && (site.is_none() || own == site)
+            let ran_at = one.provenance.as_ref().and_then(|ran| ran.site.as_deref());
+            data.scenarios[one.scenario].endpoint == endpoint && (site.is_none() || ran_at == site)
         });
         Self::of(shown.map(|one| (data.scenarios[one.scenario].request_size.bytes(), one)))
     }
@@ -120,13 +120,13 @@ fn carried(bytes: u64, experiment: &ExperimentData) -> f64 {
 }
 
 fn shortest(experiment: &ExperimentData) -> Option<Span> {
-    let own = experiment
+    let site = experiment
         .main()
         .into_iter()
         .flat_map(|flow| &flow.exchanges);
     let echoes = experiment.companion().into_iter();
     let echoes = echoes.flat_map(|flow| flow.exchanges.iter().map(|one| flow.round_trip(one)));
-    own.map(|one| one.least_rtt).chain(echoes).flatten().min()
+    site.map(|one| one.least_rtt).chain(echoes).flatten().min()
 }
 
 #[cfg(test)]
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    fn reported(checks: &[(u64, u32, u32, i64)], carried_mbit: f64) -> Capacity {
+    fn capacity_of(checks: &[(u64, u32, u32, i64)], carried_mbit: f64) -> Capacity {
         let checks: Vec<Throughput> = checks.iter().copied().map(check).collect();
         let traffic = Traffic {
             carried: carried_mbit * 1e6,
@@ -170,28 +170,34 @@ mod tests {
         // The window is still growing; it fits, but there is no queue.
         for early in [(40, 0, 2671, 60), (14, 0, 50, 41)] {
             assert!(
-                matches!(reported(&[early], 1.0), Capacity::AtLeast(_)),
+                matches!(capacity_of(&[early], 1.0), Capacity::AtLeast(_)),
                 "{early:?}"
             );
         }
         // Losses and a standing queue show a full link.
         for full in [(40, 7, 2671, 60), (3, 0, 46, 177)] {
             assert!(
-                matches!(reported(&[full], 1.0), Capacity::Found(_)),
+                matches!(capacity_of(&[full], 1.0), Capacity::Measured(_)),
                 "{full:?}"
             );
         }
         // One that filled the link is enough.
-        let reported = reported(&[(40, 0, 2671, 48), (295, 831, 1579, 43)], 1.0);
-        assert_eq!(reported, Capacity::Found(295e6));
+        let capacity = capacity_of(&[(40, 0, 2671, 48), (295, 831, 1579, 43)], 1.0);
+        assert_eq!(capacity, Capacity::Measured(295e6));
     }
 
     #[test]
     fn what_got_through_is_carried_whatever_a_check_found() {
-        assert_eq!(reported(&[(14, 9, 50, 60)], 33.0), Capacity::AtLeast(33e6));
-        assert_eq!(reported(&[(30, 9, 50, 60)], 32.0), Capacity::Found(30e6));
         assert_eq!(
-            reported(&[(40, 0, 2671, 48)], 33.0),
+            capacity_of(&[(14, 9, 50, 60)], 33.0),
+            Capacity::AtLeast(33e6)
+        );
+        assert_eq!(
+            capacity_of(&[(30, 9, 50, 60)], 32.0),
+            Capacity::Measured(30e6)
+        );
+        assert_eq!(
+            capacity_of(&[(40, 0, 2671, 48)], 33.0),
             Capacity::AtLeast(40e6)
         );
     }

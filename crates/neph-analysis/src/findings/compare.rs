@@ -1,7 +1,7 @@
 //! Compares two scenarios block by block: medians of experiments, paired by block.
 //!
 //! Owns the medians, the family of comparisons that are judged together, and the text of the results. The
-//! test and the verdict are those of `neph_stats` ([`judge`]).
+//! test and the verdict are those of `neph_stats` ([`decide`]).
 //!
 //! A message without a reply counts as slower than every reply. If half of a block has no reply, its median
 //! is above every number, and a difference to it is infinite.
@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 
 use neph_stats::{
-    Claim, Interval, Judgement, Level, PairedShift, Sorted, Verdict, Wanted, blocks_needed,
-    distinguishes, judge, median_of_levels,
+    Claim, ConfidenceInterval, Decision, Level, PairedShift, Sorted, Verdict, Wanted,
+    blocks_needed, decide, distinguishes, median_of_levels,
 };
 
 use crate::latencies::Latencies;
@@ -19,15 +19,15 @@ use crate::{CampaignData, Layer, PlotSettings};
 
 /// The smallest difference that matters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct LeastEffect {
+pub(crate) struct MinEffect {
     /// As a share of the baseline's median.
     pub share: f64,
     /// Minimum in milliseconds.
     pub(crate) millis: f64,
 }
 
-impl LeastEffect {
-    fn alongside(self, baseline: f64) -> f64 {
+impl MinEffect {
+    fn at_baseline(self, baseline: f64) -> f64 {
         if baseline.is_finite() {
             self.millis.max(self.share * baseline)
         } else {
@@ -53,56 +53,59 @@ struct Subject {
 
 /// The index of a comparison in its family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place(usize);
+pub(crate) struct ClaimIndex(usize);
 
 impl Family {
     /// Adds a claim that no other sentence makes.
-    pub(crate) fn add(&mut self, claim: Claim) -> Place {
+    pub(crate) fn add(&mut self, claim: Claim) -> ClaimIndex {
         self.claims.push(claim);
         self.subjects.push(None);
-        Place(self.claims.len() - 1)
+        ClaimIndex(self.claims.len() - 1)
     }
 
     /// Adds a claim, or returns the same one: two sentences about the same claim are one test.
-    fn add_once(&mut self, subject: Subject, claim: Claim) -> Place {
+    fn add_once(&mut self, subject: Subject, claim: Claim) -> ClaimIndex {
         let known = self
             .subjects
             .iter()
             .zip(&self.claims)
             .position(|(one, other)| one.as_ref() == Some(&subject) && *other == claim);
-        if let Some(place) = known {
-            return Place(place);
+        if let Some(claim_index) = known {
+            return ClaimIndex(claim_index);
         }
-        let place = self.add(claim);
-        self.subjects[place.0] = Some(subject);
-        place
+        let claim_index = self.add(claim);
+        self.subjects[claim_index.0] = Some(subject);
+        claim_index
     }
 
     /// The judgement of each claim.
-    pub(crate) fn judged(self) -> Judged {
-        Judged(judge(&self.claims))
+    pub(crate) fn decisions(self) -> Decisions {
+        Decisions(decide(&self.claims))
     }
 }
 
 /// A family after its judgement.
 #[derive(Debug)]
-pub(crate) struct Judged(Vec<Judgement>);
+pub(crate) struct Decisions(Vec<Decision>);
 
-impl Judged {
-    pub(crate) fn at(&self, place: Place) -> Judgement {
-        self.0[place.0]
+impl Decisions {
+    pub(crate) fn at(&self, claim_index: ClaimIndex) -> Decision {
+        self.0[claim_index.0]
     }
 
     /// A comparison with its judgement.
-    pub(crate) fn of(&self, comparison: Comparison) -> Decided {
-        Decided {
+    pub(crate) fn of(&self, comparison: Comparison) -> DecidedComparison {
+        DecidedComparison {
             comparison,
-            judgement: self.at(comparison.place),
+            decision: self.at(comparison.claim_index),
         }
     }
 
     /// Several comparisons with their judgements.
-    pub(crate) fn all(&self, comparisons: impl IntoIterator<Item = Comparison>) -> Vec<Decided> {
+    pub(crate) fn all(
+        &self,
+        comparisons: impl IntoIterator<Item = Comparison>,
+    ) -> Vec<DecidedComparison> {
         comparisons.into_iter().map(|one| self.of(one)).collect()
     }
 }
@@ -118,37 +121,37 @@ pub(crate) struct Comparison {
     /// The baseline's median over blocks in milliseconds.
     pub(crate) baseline: f64,
     /// The smallest difference in milliseconds that matters.
-    pub least: f64,
-    place: Place,
+    pub margin: f64,
+    claim_index: ClaimIndex,
 }
 
 /// A comparison with its judgement.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Decided {
+pub(crate) struct DecidedComparison {
     pub(crate) comparison: Comparison,
-    judgement: Judgement,
+    decision: Decision,
 }
 
-impl Decided {
+impl DecidedComparison {
     pub(crate) const fn verdict(&self) -> Verdict {
-        self.judgement.verdict
+        self.decision.verdict
     }
 
     /// The p value after correction.
     pub(crate) const fn p(&self) -> f64 {
-        self.judgement.p
+        self.decision.p
     }
 
-    pub(crate) const fn interval(&self) -> Option<Interval> {
-        self.judgement.interval
+    pub(crate) const fn interval(&self) -> Option<ConfidenceInterval> {
+        self.decision.interval
     }
 
     /// Swaps the two scenarios.
-    pub(crate) fn turned(mut self) -> Self {
+    pub(crate) fn swapped(mut self) -> Self {
         self.comparison.baseline += self.comparison.shift;
         self.comparison.shift = -self.comparison.shift;
-        self.judgement.interval = self.judgement.interval.map(Interval::turned);
-        self.judgement.verdict = match self.judgement.verdict {
+        self.decision.interval = self.decision.interval.map(ConfidenceInterval::swapped);
+        self.decision.verdict = match self.decision.verdict {
             Verdict::Better => Verdict::Worse,
             Verdict::Worse => Verdict::Better,
             other => other,
@@ -158,24 +161,24 @@ impl Decided {
 
     /// The size of the difference: `12.0 ms (95 % confidence interval 11.8 ms to 12.3 ms)`, without the
     /// interval if there is none.
-    fn size_in_words(&self) -> String {
+    fn size_text(&self) -> String {
         let shift = self.comparison.shift;
         if shift.is_infinite() {
             return IMMEASURABLY.to_owned();
         }
-        let interval = interval_in_words(shift, self.interval(), reported);
-        format!("{}{interval}", reported(shift.abs()))
+        let interval = interval_text(shift, self.interval(), format_millis);
+        format!("{}{interval}", format_millis(shift.abs()))
     }
 
     /// The result with both names; `slower` and `faster` only with a verdict.
-    pub(crate) fn in_words(&self, name: &str, other: &str) -> String {
-        let size = self.size_in_words();
+    pub(crate) fn to_text(&self, name: &str, other: &str) -> String {
+        let size = self.size_text();
         match self.verdict() {
             Verdict::Worse => format!("{name} is {size} slower than {other}"),
             Verdict::Better => format!("{name} is {size} faster than {other}"),
             Verdict::Equivalent => {
-                let least = millis(self.comparison.least);
-                format!("{name} and {other} differ by {size}, less than the margin of {least},")
+                let margin = millis(self.comparison.margin);
+                format!("{name} and {other} differ by {size}, less than the margin of {margin},")
             }
             Verdict::Inconclusive if self.comparison.shift > 0.0 => {
                 format!("{name} took {size} more than {other}")
@@ -190,39 +193,39 @@ pub(crate) const IMMEASURABLY: &str = "immeasurably";
 
 /// The interval of a difference, without its sign: ` (95 % confidence interval 11.8 ms to 12.3 ms)`; empty if
 /// there is none.
-pub(crate) fn interval_in_words(
+pub(crate) fn interval_text(
     shift: f64,
-    interval: Option<Interval>,
-    reported: impl Fn(f64) -> String,
+    interval: Option<ConfidenceInterval>,
+    format_value: impl Fn(f64) -> String,
 ) -> String {
     let Some(interval) = interval else {
         return String::new();
     };
     let interval = if shift < 0.0 {
-        interval.turned()
+        interval.swapped()
     } else {
         interval
     };
-    let (low, high) = (reported(interval.low), reported(interval.high));
+    let (low, high) = (format_value(interval.low), format_value(interval.high));
     format!(" (95 % confidence interval {low} to {high})")
 }
 
 /// A difference, or [`IMMEASURABLY`] if it is infinite.
-pub(crate) fn determined_by(value: f64, reported: impl Fn(f64) -> String) -> String {
+pub(crate) fn format_or_infinity(value: f64, format_value: impl Fn(f64) -> String) -> String {
     match value {
         f64::INFINITY => "∞".to_owned(),
         f64::NEG_INFINITY => "−∞".to_owned(),
-        value => reported(value),
+        value => format_value(value),
     }
 }
 
 /// Milliseconds, or a word for infinity.
-pub(crate) fn reported(value: f64) -> String {
-    determined_by(value, millis)
+pub(crate) fn format_millis(value: f64) -> String {
+    format_or_infinity(value, millis)
 }
 
 /// A sentence that explains infinite values; empty if there are none.
-pub(crate) fn why_infinite(decided: &[Decided]) -> &'static str {
+pub(crate) fn infinity_reason(decided: &[DecidedComparison]) -> &'static str {
     if decided.iter().any(|one| one.comparison.shift.is_infinite()) {
         " At least half of the messages of the slower side have no reply, so its median is unknown."
     } else {
@@ -295,9 +298,9 @@ impl Medians {
 
     /// The blocks that both have and in which at least one has a median; returns both values.
     fn with(&self, other: &Self) -> Vec<(Level, Level)> {
-        let both = self.by_block.iter();
-        let both = both.filter_map(|(block, one)| Some((*one, *other.by_block.get(block)?)));
-        both.filter(|block| distinguishes(*block)).collect()
+        let pairs = self.by_block.iter();
+        let pairs = pairs.filter_map(|(block, one)| Some((*one, *other.by_block.get(block)?)));
+        pairs.filter(|block| distinguishes(*block)).collect()
     }
 
     /// The shift against another scenario; `None` without a block in which at least one has a median.
@@ -312,7 +315,7 @@ pub(crate) fn compare(
     family: &mut Family,
     candidate: &Medians,
     baseline: &Medians,
-    least: LeastEffect,
+    margin: MinEffect,
 ) -> Option<Comparison> {
     let blocks = candidate.with(baseline);
     let shift = PairedShift::of_blocks(&blocks).ok()?;
@@ -323,17 +326,17 @@ pub(crate) fn compare(
     let baseline = median_of_levels(blocks.iter().map(|block| block.1)).ok()?;
     // Infinite if messages without a reply decide it.
     let baseline = baseline.number().unwrap_or(f64::INFINITY);
-    let least = least.alongside(baseline);
+    let margin = margin.at_baseline(baseline);
     Some(Comparison {
         shift: shift.estimate(),
         blocks: shift.n(),
         baseline,
-        least,
-        place: family.add_once(
+        margin,
+        claim_index: family.add_once(
             subject,
             Claim::Shift {
                 shift,
-                least,
+                margin,
                 wanted: Wanted::Lower,
             },
         ),
@@ -341,13 +344,13 @@ pub(crate) fn compare(
 }
 
 /// How certain a set of comparisons is, as the end of a sentence.
-pub(crate) fn sureness(decided: &[Decided]) -> String {
-    let sure = decided.iter().map(|one| Certainty {
+pub(crate) fn certainty_text_of(decided: &[DecidedComparison]) -> String {
+    let certainties = decided.iter().map(|one| Certainty {
         blocks: one.comparison.blocks,
-        judgement: one.judgement,
-        least: millis(one.comparison.least),
+        decision: one.decision,
+        margin: millis(one.comparison.margin),
     });
-    certainty(&sure.collect::<Vec<_>>())
+    certainty_text(&certainties.collect::<Vec<_>>())
 }
 
 /// What the certainty of a comparison depends on.
@@ -356,18 +359,18 @@ pub(crate) struct Certainty {
     /// Number of blocks that both have.
     pub(crate) blocks: usize,
     /// The judgement.
-    pub(crate) judgement: Judgement,
+    pub(crate) decision: Decision,
     /// The smallest difference that matters, with its unit.
-    pub(crate) least: String,
+    pub(crate) margin: String,
 }
 
 /// How certain a set of comparisons is, as the end of a sentence.
-pub(crate) fn certainty(decided: &[Certainty]) -> String {
+pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
     let blocks = decided.iter().map(|one| one.blocks).min();
     let blocks = blocks.unwrap_or(0);
-    let family = decided.first().map_or(1, |one| one.judgement.family);
+    let family = decided.first().map_or(1, |one| one.decision.family);
     let needed = blocks_needed(family);
-    let counted = crate::words::plural(blocks, "block");
+    let counted = crate::text::plural(blocks, "block");
     let among = match family {
         0 | 1 => String::new(),
         all => format!(" for {all} comparisons in one report"),
@@ -375,24 +378,24 @@ pub(crate) fn certainty(decided: &[Certainty]) -> String {
     if blocks < needed {
         return format!("no verdict yet: {needed} blocks are needed{among}, not {blocks}");
     }
-    let is_sure = |one: &&Certainty| one.judgement.verdict != Verdict::Inconclusive;
+    let is_decided = |one: &&Certainty| one.decision.verdict != Verdict::Inconclusive;
     let corrected = match family {
         0 | 1 => String::new(),
         all => format!(", corrected for {all} comparisons"),
     };
-    match (decided.iter().filter(is_sure).count(), decided) {
+    match (decided.iter().filter(is_decided).count(), decided) {
         (0, [one]) => format!(
             "undecided over {counted}: shown to be neither above nor below {}, the smallest difference that matters{corrected}",
-            one.least
+            one.margin
         ),
         (0, _) => format!("undecided over {counted}{corrected}"),
         (1, [one]) => format!(
             "significant over {counted} (p {:.3}{corrected})",
-            one.judgement.p
+            one.decision.p
         ),
-        (sure, all) if sure == all.len() => {
+        (certainties, all) if certainties == all.len() => {
             format!("significant over {counted} in each{corrected}")
         }
-        (sure, all) => format!("significant in {sure} of {}{corrected}", all.len()),
+        (certainties, all) => format!("significant in {certainties} of {}{corrected}", all.len()),
     }
 }

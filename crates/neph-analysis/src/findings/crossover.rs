@@ -5,42 +5,42 @@
 
 use neph_stats::Verdict;
 
-use super::compare::{Decided, Judged, sureness};
+use super::compare::{DecidedComparison, Decisions, certainty_text_of};
 use super::levels::Level;
 use super::{Finding, FindingKind};
 
 /// A sentence for each endpoint that is somewhere slower than the baseline and somewhere faster.
-pub(crate) fn findings(levels: &[Level], judged: &Judged) -> Vec<Finding> {
+pub(crate) fn findings(levels: &[Level], decisions: &Decisions) -> Vec<Finding> {
     let endpoints = levels.iter().filter(|level| level.is_endpoint());
     endpoints
-        .filter_map(|level| sentence(level, judged))
+        .filter_map(|level| sentence(level, decisions))
         .collect()
 }
 
-fn sentence(level: &Level, judged: &Judged) -> Option<Finding> {
-    let decided = judged.all(level.pairs.iter().map(|(_, compared)| *compared));
+fn sentence(level: &Level, decisions: &Decisions) -> Option<Finding> {
+    let decided = decisions.all(level.pairs.iter().map(|(_, compared)| *compared));
     // Of several places the one where it matters most.
-    let most = |wanted: Verdict| {
+    let largest = |wanted: Verdict| {
         let all = level.pairs.iter().zip(&decided);
         let fitting = all.filter(|(_, one)| one.verdict() == wanted);
-        let size = |one: &Decided| one.comparison.shift.abs();
-        let most = fitting.max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
-        most.map(|((title, _), one)| (title, *one))
+        let size = |one: &DecidedComparison| one.comparison.shift.abs();
+        let largest = fitting.max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
+        largest.map(|((title, _), one)| (title, *one))
     };
-    let (slower, faster) = (most(Verdict::Worse)?, most(Verdict::Better)?);
-    let (name, other) = (&level.name, &level.baseline);
+    let (slower, faster) = (largest(Verdict::Worse)?, largest(Verdict::Better)?);
+    let (name, baseline) = (&level.name, &level.baseline);
     let text = format!(
-        "Whether {name} or {other} is faster depends on the other parameters: {} ({}), and {} ({}); {}.",
-        slower.1.in_words(name, other),
+        "Whether {name} or {baseline} is faster depends on the other parameters: {} ({}), and {} ({}); {}.",
+        slower.1.to_text(name, baseline),
         slower.0,
         // Turned, so that both sentences are about what is slower.
-        faster.1.turned().in_words(other, name),
+        faster.1.swapped().to_text(baseline, name),
         faster.0,
-        sureness(&decided),
+        certainty_text_of(&decided),
     );
     let finding = Finding::new(FindingKind::Notable, "crossover", text)
         .about(name)
-        .about(other)
+        .about(baseline)
         .with("first_slower_ms", slower.1.comparison.shift)
         .with("second_slower_ms", -faster.1.comparison.shift);
     Some(finding)

@@ -8,43 +8,43 @@ use neph_model::StageSet;
 use super::{Finding, FindingKind};
 use crate::means::Means;
 use crate::numbers::{millis, percent};
-use crate::words::plural;
+use crate::text::plural;
 use crate::{CampaignData, PlotSettings};
 
 /// Maximum number of scenarios that are listed by name.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// The stage with the largest share of a scenario's mean time.
-struct Heaviest {
+struct LargestStage {
     scenario: usize,
     set: StageSet,
     mean: f64,
     total: f64,
 }
 
-impl Heaviest {
+impl LargestStage {
     fn share(&self) -> f64 {
         self.mean / self.total.max(f64::MIN_POSITIVE)
     }
 
-    fn is_most(&self) -> bool {
+    fn is_majority(&self) -> bool {
         self.share() > 0.5
     }
 }
 
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let all: Vec<Heaviest> = data
+    let all: Vec<LargestStage> = data
         .measured(settings)
         .into_iter()
-        .filter_map(|scenario| heaviest(data, settings, scenario))
+        .filter_map(|scenario| largest_stage(data, settings, scenario))
         .collect();
     // Stages that take more than half of the time come first.
-    let mut by_set: BTreeMap<(Reverse<bool>, StageSet), Vec<&Heaviest>> = BTreeMap::new();
+    let mut by_set: BTreeMap<(Reverse<bool>, StageSet), Vec<&LargestStage>> = BTreeMap::new();
     for one in &all {
-        let group = (Reverse(one.is_most()), one.set);
+        let group = (Reverse(one.is_majority()), one.set);
         by_set.entry(group).or_default().push(one);
     }
-    let mut groups: Vec<Vec<&Heaviest>> = by_set.into_values().collect();
+    let mut groups: Vec<Vec<&LargestStage>> = by_set.into_values().collect();
     groups.sort_by_key(|members| Reverse(members.len()));
     groups
         .iter_mut()
@@ -52,7 +52,11 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .collect()
 }
 
-fn heaviest(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<Heaviest> {
+fn largest_stage(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    scenario: usize,
+) -> Option<LargestStage> {
     let means = Means::of(data.main_flows(scenario, settings))?;
     let (set, mean) = means
         .entries
@@ -64,7 +68,7 @@ fn heaviest(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Op
         .iter()
         .all(|(other, mean)| *other == set || *mean == 0.0);
     // A merged stage that is the whole time is no result.
-    (!set.is_merged() || !is_everything).then_some(Heaviest {
+    (!set.is_merged() || !is_everything).then_some(LargestStage {
         scenario,
         set,
         mean,
@@ -73,21 +77,21 @@ fn heaviest(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Op
 }
 
 /// A sentence about scenarios with the same dominant stage; `all` is the number of scenarios.
-fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Finding {
+fn sentence(data: &CampaignData, members: &mut [&LargestStage], all: usize) -> Finding {
     let set = members[0].set;
-    let part = if members[0].is_most() {
+    let part = if members[0].is_majority() {
         ""
     } else {
         ", the largest part,"
     };
     members.sort_by(|a, b| b.share().total_cmp(&a.share()));
     let (highest, lowest) = (members[0], members[members.len() - 1]);
-    let (most, least) = (highest.share(), lowest.share());
-    let label = |one: &Heaviest| format!("'{}'", data.scenarios[one.scenario].label());
-    let text = if members.len() <= NAMED {
-        let named = (0..).zip(members.iter()).map(|(place, one)| {
+    let (max, min) = (highest.share(), lowest.share());
+    let label = |one: &LargestStage| format!("'{}'", data.scenarios[one.scenario].label());
+    let text = if members.len() <= MAX_NAMED {
+        let sentences = (0..).zip(members.iter()).map(|(index, one)| {
             let (mean, total) = (millis(one.mean), millis(one.total));
-            let what = if place == 0 {
+            let what = if index == 0 {
                 format!(" of the mean response time{part} is the stage '{set}'")
             } else {
                 String::new()
@@ -98,7 +102,7 @@ fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Findi
                 label(one)
             )
         });
-        named.collect::<Vec<String>>().join("; ") + "."
+        sentences.collect::<Vec<String>>().join("; ") + "."
     } else {
         let scenarios = if members.len() == all {
             format!("all {}", plural(all, "scenario"))
@@ -107,15 +111,15 @@ fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Findi
         };
         format!(
             "{} to {} of the mean response time{part} is the stage '{set}' in {scenarios} (lowest share: {}, highest: {}).",
-            percent(least),
-            percent(most),
+            percent(min),
+            percent(max),
             label(lowest),
             label(highest)
         )
     };
     Finding::new(FindingKind::Notable, "ledger", text)
         .about(&set.to_string())
-        .with("share_least", least)
-        .with("share_most", most)
-        .with("scenarios", crate::words::real(members.len()))
+        .with("share_least", min)
+        .with("share_most", max)
+        .with("scenarios", crate::text::real(members.len()))
 }

@@ -1,15 +1,15 @@
 //! Equivalence of endpoints: intervals that lie within a margin, which the plan states in advance. A
 //! non-significant difference is no equivalence.
 
-use neph_stats::{Claim, Interval, PairedShift, Verdict, blocks_needed, simultaneous};
+use neph_stats::{Claim, ConfidenceInterval, PairedShift, Verdict, blocks_needed, simultaneous};
 
-use super::compare::{Family, Judged, Medians, Place, reported};
+use super::compare::{ClaimIndex, Decisions, Family, Medians, format_millis};
 use super::levels::{Compared, compared_by};
 use super::{Finding, FindingKind};
 use crate::data::Factor;
 use crate::numbers::millis;
 use crate::settings::Margin;
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 use crate::{CampaignData, Layer, PlotSettings};
 
 /// Maximum number of names that are listed.
@@ -25,7 +25,7 @@ struct Pair {
 
 impl Pair {
     /// The interval for a family of this many statements.
-    fn interval(&self, family: usize) -> Option<Interval> {
+    fn interval(&self, family: usize) -> Option<ConfidenceInterval> {
         self.shift.interval(simultaneous(family))
     }
 
@@ -38,11 +38,11 @@ impl Pair {
 
 /// A margin of the plan, with all pairs of endpoints that it covers.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct EquivalenceCheck {
     margin: Margin,
     pairs: Vec<Pair>,
     /// The place of the statement that all pairs lie within the margin; `None` without a pair.
-    place: Option<Place>,
+    claim_index: Option<ClaimIndex>,
 }
 
 /// Every margin of the plan.
@@ -50,8 +50,8 @@ pub(crate) fn prepare(
     data: &CampaignData,
     settings: &PlotSettings,
     family: &mut Family,
-) -> Vec<Held> {
-    let held = |margin: &Margin| {
+) -> Vec<EquivalenceCheck> {
+    let check = |margin: &Margin| {
         let groups = compared_by(data, settings, &Factor::Endpoint, |scenario| {
             // A plan may have several margins, each for some of its endpoints.
             if margin.is_about(&data.scenarios[scenario].endpoint) {
@@ -63,21 +63,22 @@ pub(crate) fn prepare(
         let pairs = pairs(groups, margin);
         let claim = Claim::AllWithin {
             shifts: pairs.iter().map(|pair| pair.shift.clone()).collect(),
-            least: margin.width.millis_f64(),
+            margin: margin.width.millis_f64(),
         };
-        Held {
+        EquivalenceCheck {
             margin: margin.clone(),
-            place: (!pairs.is_empty()).then(|| family.add(claim)),
+            claim_index: (!pairs.is_empty()).then(|| family.add(claim)),
             pairs,
         }
     };
-    settings.margins.iter().map(held).collect()
+    settings.margins.iter().map(check).collect()
 }
 
 /// A sentence for each margin.
-pub(crate) fn findings(held: &[Held], judged: &Judged) -> Vec<Finding> {
-    held.iter()
-        .filter_map(|held| held.sentence(judged))
+pub(crate) fn findings(checks: &[EquivalenceCheck], decisions: &Decisions) -> Vec<Finding> {
+    checks
+        .iter()
+        .filter_map(|checks| checks.sentence(decisions))
         .collect()
 }
 
@@ -90,12 +91,12 @@ fn pairs(groups: Vec<Compared>, margin: &Margin) -> Vec<Pair> {
             .iter()
             .filter(|(name, _)| margin.is_about(name))
             .collect();
-        for (place, (name, medians)) in levels.iter().enumerate() {
-            for (other, others) in &levels[place + 1..] {
-                let shift = medians.shift_from(others);
+        for (index, (name, medians)) in levels.iter().enumerate() {
+            for (other_name, other_medians) in &levels[index + 1..] {
+                let shift = medians.shift_from(other_medians);
                 found.extend(shift.map(|shift| Pair {
                     group: group.title.clone(),
-                    names: [name.clone(), other.clone()],
+                    names: [name.clone(), other_name.clone()],
                     shift,
                 }));
             }
@@ -104,32 +105,32 @@ fn pairs(groups: Vec<Compared>, margin: &Margin) -> Vec<Pair> {
     found
 }
 
-impl Held {
-    fn sentence(&self, judged: &Judged) -> Option<Finding> {
+impl EquivalenceCheck {
+    fn sentence(&self, decisions: &Decisions) -> Option<Finding> {
         let Self {
             margin,
             pairs,
-            place,
+            claim_index,
         } = self;
-        let Some(place) = place else {
+        let Some(claim_index) = claim_index else {
             return (margin.layer != Layer::Response).then(|| unseen(&margin.layer));
         };
-        let judgement = judged.at(*place);
-        let family = judgement.family;
+        let decision = decisions.at(*claim_index);
+        let family = decision.family;
         let reach = |pair: &&Pair| pair.reach(family);
         let widest = pairs.iter().max_by(|a, b| reach(a).total_cmp(&reach(b)))?;
-        let is_shown = judgement.verdict == Verdict::Equivalent;
-        let who = who(pairs);
+        let is_shown = decision.verdict == Verdict::Equivalent;
+        let subject = subject_text(pairs);
         let width = millis(margin.width.millis_f64());
         let text = if is_shown {
             format!(
-                "{who} are equivalent: no median{} differs from another one's by {width} or more. {}.",
+                "{subject} are equivalent: no median{} differs from another one's by {width} or more. {}.",
                 of_what(&margin.layer),
                 farthest(widest, family)
             )
         } else {
             format!(
-                "{who} are not shown to be equivalent within {width}{}. {}.",
+                "{subject} are not shown to be equivalent within {width}{}. {}.",
                 of_what(&margin.layer),
                 farthest(widest, family)
             )
@@ -153,7 +154,7 @@ impl Held {
             )
             .with("shift_ms", widest.shift.estimate())
             .with("reach_ms", widest.reach(family))
-            .with("p", judgement.p)
+            .with("p", decision.p)
             .with("blocks", real(widest.shift.n()));
         Some(finding)
     }
@@ -170,10 +171,10 @@ fn names(pairs: &[Pair]) -> Vec<&str> {
     names
 }
 
-fn who(pairs: &[Pair]) -> String {
+fn subject_text(pairs: &[Pair]) -> String {
     match names(pairs).as_slice() {
         few if few.len() <= NAMED => few.join(", "),
-        many => format!("The {}", plural(many.len(), "endpoint")),
+        names => format!("The {}", plural(names.len(), "endpoint")),
     }
 }
 
@@ -201,14 +202,14 @@ fn farthest(pair: &Pair, family: usize) -> String {
     let how_far = match pair.interval(family) {
         Some(interval) => format!(
             "differ by {} (95 % confidence interval {} to {}; {}; {blocks})",
-            reported(pair.shift.estimate()),
-            reported(interval.low),
-            reported(interval.high),
+            format_millis(pair.shift.estimate()),
+            format_millis(interval.low),
+            format_millis(interval.high),
             pair.group,
         ),
         None => format!(
             "differ by {}; a confidence interval needs {} blocks, and there are {blocks} ({})",
-            reported(pair.shift.estimate()),
+            format_millis(pair.shift.estimate()),
             blocks_needed(family),
             pair.group,
         ),

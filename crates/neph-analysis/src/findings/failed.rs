@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use neph_model::{Experiment, ExperimentStatus, ScenarioId};
 
 use super::{Finding, FindingKind};
-use crate::words::{first_few, plural, real};
+use crate::text::{first_few, plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// One execution of a scenario, however often it was tried.
@@ -36,9 +36,9 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Option<F
         .filter(|one| one.status == ExperimentStatus::Complete)
         .map(cell)
         .collect();
-    let (repeated, left): (Vec<_>, Vec<_>) =
+    let (repeated, not_repeated): (Vec<_>, Vec<_>) =
         failed(data, settings).partition(|one| complete.contains(&cell(one)));
-    let (all, what, then) = if left.is_empty() {
+    let (all, what, then) = if not_repeated.is_empty() {
         (repeated, "failed at first and succeeded later", "")
     } else {
         // What was measured without a plan has nothing to go on with.
@@ -47,15 +47,15 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Option<F
         } else {
             " Remedy: remove the cause, then run neph resume."
         };
-        (left, "failed", then)
+        (not_repeated, "failed", then)
     };
     let first = all
         .iter()
         .min_by_key(|one| (one.block, one.position, one.attempt))?;
     let cells: BTreeSet<Cell> = all.iter().map(|one| cell(one)).collect();
-    let (named, scenarios) = named(data, &cells);
+    let (cell_list, scenarios) = list_cells(data, &cells);
     let text = format!(
-        "{} {what}: {named}. The {}reason: {}.{then}",
+        "{} {what}: {cell_list}. The {}reason: {}.{then}",
         plural(cells.len(), "experiment"),
         if all.len() == 1 { "" } else { "first " },
         reason(first),
@@ -68,7 +68,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Option<F
 }
 
 /// The scenarios by their labels, the first few by name, and how many they are.
-fn named(data: &CampaignData, cells: &BTreeSet<Cell>) -> (String, usize) {
+fn list_cells(data: &CampaignData, cells: &BTreeSet<Cell>) -> (String, usize) {
     let ids: BTreeSet<ScenarioId> = cells.iter().map(|(scenario, _)| *scenario).collect();
     let labels: Vec<String> = data
         .scenarios

@@ -6,7 +6,7 @@ use neph_model::Warning;
 
 use super::failed::failed;
 use super::{Finding, FindingKind};
-use crate::words::{first_few, plural, real};
+use crate::text::{first_few, plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// The experiments with one kind of warning. A busy host is separate if the plan generates a load.
@@ -74,7 +74,7 @@ fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
 fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
     let advice = flagged.worst.advice_under(&loads(flagged));
     let label = |index: &usize| format!("'{}'", data.scenarios[*index].label());
-    let (fact, reason) = reported(flagged.worst);
+    let (fact, reason) = warning_text(flagged.worst);
     let mut what = format!("{fact} in {}", label(&flagged.scenario));
     if flagged.experiments > 1 {
         what.push_str(&format!(
@@ -93,7 +93,7 @@ fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
     let close = if reason.ends_with('?') { "" } else { "." };
     let text = format!(
         "{}{reason}{close} Remedy: {advice}.",
-        crate::words::capital(&what)
+        crate::text::capital(&what)
     );
     Finding::new(FindingKind::Flagged, "warning", text)
         .with("experiments", real(flagged.experiments))
@@ -113,11 +113,11 @@ fn loads<'a>(flagged: &'a Flagged<'_>) -> Vec<&'a str> {
 }
 
 /// The text of a warning, and its reason if that is a sentence of its own; the reason comes last.
-fn reported(warning: &Warning) -> (String, String) {
-    let why = warning
+fn warning_text(warning: &Warning) -> (String, String) {
+    let reason = warning
         .why()
-        .map_or_else(String::new, |why| format!(": {why}"));
-    (warning.without_why(), why)
+        .map_or_else(String::new, |reason| format!(": {reason}"));
+    (warning.without_why(), reason)
 }
 
 #[cfg(test)]
@@ -130,12 +130,12 @@ mod tests {
             names: vec!["home".to_owned()],
             reason: "run this, or use another probe".to_owned(),
         };
-        let (fact, reason) = reported(&missing);
+        let (fact, reason) = warning_text(&missing);
         assert_eq!(fact, "W014 echo-missing: no ICMP echo to home");
         assert_eq!(reason, ": run this, or use another probe");
         let few = Warning::FewMessages { replies: 1 };
         assert_eq!(
-            reported(&few),
+            warning_text(&few),
             ("W011 few-messages: only 1 reply".to_owned(), String::new())
         );
     }

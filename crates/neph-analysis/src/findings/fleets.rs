@@ -3,12 +3,12 @@
 //! One sentence per pair, over all of its blocks.
 
 use super::{Finding, FindingKind};
-use crate::fleet::Inflated;
-use crate::fleet::Pooled;
+use crate::fleet::PooledPair;
 use crate::fleet::SOURCE;
+use crate::fleet::SettingInflation;
 use crate::fleet::pairs;
 use crate::numbers::{count, millis, percent};
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// Maximum number of pairs with a sentence of their own, largest effect first.
@@ -16,34 +16,34 @@ const REPORTED: usize = 10;
 
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let found = pairs(data, settings);
-    let mut all = Pooled::all(&found);
+    let mut all = PooledPair::all(&found);
     all.retain(|pair| pair.flows > 0);
-    let mut reported: Vec<Finding> = Inflated::all(&all).iter().map(inflated).collect();
+    let mut findings: Vec<Finding> = SettingInflation::all(&all).iter().map(inflated).collect();
     all.sort_by(|a, b| a.effect().larger_first(&b.effect()));
-    reported.extend(all.iter().take(REPORTED).map(one));
+    findings.extend(all.iter().take(REPORTED).map(one));
     let rest = all.get(REPORTED..).unwrap_or_default();
     if let Some(first) = rest.first() {
-        let most = rest.iter().map(|pair| pair.changes).max().unwrap_or(0);
+        let max = rest.iter().map(|pair| pair.changes).max().unwrap_or(0);
         let text = format!(
             "{} have an inflation of at most {} and at most {} each. The table flow-pairs lists all pairs.",
             plural(rest.len(), "more pair"),
             percent(first.inflation.unwrap_or(0.0)),
-            plural(most, "path change"),
+            plural(max, "path change"),
         );
-        reported.push(Finding::new(FindingKind::Notable, "flows", text));
+        findings.push(Finding::new(FindingKind::Notable, "flows", text));
     }
-    reported
+    findings
 }
 
 /// The share of pairs with more than an inflation, of those that were measured in the same way.
-fn inflated(set: &Inflated<'_>) -> Finding {
+fn inflated(set: &SettingInflation<'_>) -> Finding {
     let of = match set.setting() {
         "" => String::new(),
         setting => format!(", {setting}"),
     };
     let text = format!(
         "Latency inflation (slowest path over fastest, minus one){of}: {}",
-        set.in_words()
+        set.to_text()
     );
     let largest = set.pairs.last().map_or(0.0, |one| one.0);
     Finding::new(FindingKind::Notable, "flows", text)
@@ -55,7 +55,7 @@ fn inflated(set: &Inflated<'_>) -> Finding {
         .with("largest_inflation", largest)
 }
 
-fn one(pair: &Pooled<'_>) -> Finding {
+fn one(pair: &PooledPair<'_>) -> Finding {
     let mut text = format!("{}: {}", pair.pair.name, plural(pair.flows, "flow"));
     text.push_str(&classes(pair));
     let counted = plural(pair.changes, "path change");
@@ -97,7 +97,7 @@ fn one(pair: &Pooled<'_>) -> Finding {
 
 /// ` in 4 latency classes from 70.01 ms to 78.01 ms: the slowest path takes 11 % longer than the
 /// fastest`.
-fn classes(pair: &Pooled<'_>) -> String {
+fn classes(pair: &PooledPair<'_>) -> String {
     let (Some((lowest, highest)), Some(inflation)) = (pair.ends, pair.inflation) else {
         return if pair.mostly_lost {
             ", without classes: more than half of the messages were lost or late"
@@ -108,8 +108,8 @@ fn classes(pair: &Pooled<'_>) -> String {
     };
     let number = match pair.classes {
         (_, 1) => return format!(" in one latency class, {}", millis(lowest.millis_f64())),
-        (fewest, most) if fewest < most => format!("{fewest} to {most}"),
-        (_, most) => most.to_string(),
+        (min, max) if min < max => format!("{min} to {max}"),
+        (_, max) => max.to_string(),
     };
     let over = match pair.blocks {
         1 => String::new(),
@@ -128,7 +128,7 @@ const HARDLY_UNFAIR: f64 = 0.01;
 
 /// ` In bins of 20 s the slowest 5 % of the flows have 12 % more latency than the median flow,
 /// or more.`
-fn unfairness(pair: &Pooled<'_>) -> String {
+fn unfairness(pair: &PooledPair<'_>) -> String {
     pair.unfairness
         .filter(|share| *share >= HARDLY_UNFAIR)
         .map_or_else(String::new, |share| {
@@ -141,20 +141,20 @@ fn unfairness(pair: &Pooled<'_>) -> String {
 }
 
 /// ` Source ports advised at the end of the last block: 1030, 1041.`
-fn ports(pair: &Pooled<'_>) -> String {
+fn ports(pair: &PooledPair<'_>) -> String {
     let when = match (pair.ports.as_slice(), pair.blocks) {
         ([], _) => return String::new(),
         (_, 1) => "at the end",
         _ => "at the end of the last block",
     };
-    let named: Vec<String> = pair.ports.iter().map(u16::to_string).collect();
+    let ports: Vec<String> = pair.ports.iter().map(u16::to_string).collect();
     format!(
         " Source ports with the lowest latency {when}: {}.",
-        named.join(", ")
+        ports.join(", ")
     )
 }
 
-fn evidence(finding: Finding, pair: &Pooled<'_>) -> Finding {
+fn evidence(finding: Finding, pair: &PooledPair<'_>) -> Finding {
     let finding = finding
         .with("flows", real(pair.flows))
         .with("blocks", real(pair.blocks))

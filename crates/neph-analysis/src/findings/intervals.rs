@@ -4,13 +4,13 @@
 use neph_stats::Verdict;
 
 use super::compare::{
-    Comparison, Decided, Family, Judged, LeastEffect, Medians, compare, median, reported, sureness,
-    why_infinite,
+    Comparison, DecidedComparison, Decisions, Family, Medians, MinEffect, certainty_text_of,
+    compare, format_millis, infinity_reason, median,
 };
 use super::{Finding, FindingKind};
 use crate::data::Factor;
+use crate::text::plural;
 use crate::view::groups;
-use crate::words::plural;
 use crate::{CampaignData, Diagnosis, PlotSettings};
 
 /// The topic; a root cause may explain it.
@@ -18,7 +18,7 @@ const INTERVAL: &str = "interval";
 /// Maximum number of sentences, strongest effects first; the others are counted.
 const REPORTED: usize = 3;
 /// The interval matters from 20 % of the shorter interval's median on.
-const MATTERS: LeastEffect = LeastEffect {
+const MATTERS: MinEffect = MinEffect {
     share: 0.2,
     millis: 0.5,
 };
@@ -60,20 +60,28 @@ pub(crate) fn findings(
     settings: &PlotSettings,
     causes: &[Diagnosis],
     effects: &[Effect],
-    judged: &Judged,
+    decisions: &Decisions,
 ) -> Vec<Finding> {
     let (mut large, small): (Vec<&Effect>, Vec<&Effect>) = effects
         .iter()
         .partition(|effect| effect.compared.shift.abs() >= effect.compared.least);
     if large.is_empty() {
         let small = small.iter().map(|effect| effect.compared);
-        return no_effect(&judged.all(small)).into_iter().collect();
+        return no_effect(&decisions.all(small)).into_iter().collect();
     }
     large.sort_by(|a, b| b.compared.shift.abs().total_cmp(&a.compared.shift.abs()));
     let mut found: Vec<Finding> = large
         .iter()
         .take(REPORTED)
-        .map(|effect| sentence(data, settings, causes, effect, judged.of(effect.compared)))
+        .map(|effect| {
+            sentence(
+                data,
+                settings,
+                causes,
+                effect,
+                decisions.of(effect.compared),
+            )
+        })
         .collect();
     let more = large.len().saturating_sub(REPORTED);
     if more > 0 {
@@ -87,17 +95,17 @@ pub(crate) fn findings(
 }
 
 /// States that no difference was found, and how many comparisons prove that there is none.
-fn no_effect(small: &[Decided]) -> Option<Finding> {
-    let equal = |one: &&Decided| one.verdict() == Verdict::Equivalent;
-    let sure = small.iter().filter(equal).count();
+fn no_effect(small: &[DecidedComparison]) -> Option<Finding> {
+    let equal = |one: &&DecidedComparison| one.verdict() == Verdict::Equivalent;
+    let equal_count = small.iter().filter(equal).count();
     let compared = plural(small.len(), "comparison");
-    let text = match (sure, small.len()) {
+    let text = match (equal_count, small.len()) {
         (_, 0) => return None,
-        (sure, all) if sure == all => format!(
+        (equal_count, all) if equal_count == all => format!(
             "The interval between messages changes no median by 20 % or more at the same endpoint and size ({compared})."
         ),
-        (sure, _) => format!(
-            "The interval between messages changes no median by 20 % or more at the same endpoint and size; {sure} of {compared} are significant."
+        (equal_count, _) => format!(
+            "The interval between messages changes no median by 20 % or more at the same endpoint and size; {equal_count} of {compared} are significant."
         ),
     };
     Some(Finding::new(FindingKind::Notable, INTERVAL, text))
@@ -108,26 +116,26 @@ fn sentence(
     settings: &PlotSettings,
     causes: &[Diagnosis],
     effect: &Effect,
-    decided: Decided,
+    decided: DecidedComparison,
 ) -> Finding {
     let name = |scenario: usize| data.scenarios[scenario].interval.exact();
     let (long, short) = (name(effect.scenario), name(effect.baseline));
     let compared = effect.compared;
-    let how = decided.in_words(
+    let how = decided.to_text(
         &format!("a message every {long}"),
         &format!("one every {short}"),
     );
     let windows =
         window(data, settings, effect.scenario).zip(window(data, settings, effect.baseline));
-    let why = windows.map_or_else(String::new, |windows| {
+    let reason = windows.map_or_else(String::new, |windows| {
         cause(data, settings, causes, effect, windows).unwrap_or_default()
     });
     let text = format!(
-        "{}: {how} (whose median is {}); {}.{why}{}",
+        "{}: {how} (whose median is {}); {}.{reason}{}",
         effect.group,
-        reported(compared.baseline),
-        sureness(&[decided]),
-        why_infinite(&[decided]),
+        format_millis(compared.baseline),
+        certainty_text_of(&[decided]),
+        infinity_reason(&[decided]),
     );
     let mut finding = Finding::new(FindingKind::Notable, INTERVAL, text)
         .about(&long)

@@ -5,21 +5,21 @@ use neph_model::Scenario;
 use neph_stats::Verdict;
 
 use super::compare::{
-    Comparison, Decided, Family, Judged, LeastEffect, Medians, compare, reported, sureness,
-    why_infinite,
+    Comparison, DecidedComparison, Decisions, Family, Medians, MinEffect, certainty_text_of,
+    compare, format_millis, infinity_reason,
 };
 use super::{Finding, FindingKind};
 use crate::circuits;
 use crate::data::{Factor, factors};
+use crate::text::{plural, real};
 use crate::view::groups;
-use crate::words::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// The smallest difference of medians that matters, as a share of the baseline's.
 pub const MIN_SHARE: f64 = 0.05;
 
 /// Levels differ if by so much of the baseline, and by more than the waking of a thread.
-pub(crate) const MATTERS: LeastEffect = LeastEffect {
+pub(crate) const MATTERS: MinEffect = MinEffect {
     share: MIN_SHARE,
     millis: 0.02,
 };
@@ -102,9 +102,9 @@ pub(crate) fn prepare(
 }
 
 /// One sentence for each.
-pub(crate) fn findings(levels: &[Level], judged: &Judged) -> Vec<Finding> {
-    let reported = levels.iter().filter_map(|level| level.sentence(judged));
-    reported.collect()
+pub(crate) fn findings(levels: &[Level], decisions: &Decisions) -> Vec<Finding> {
+    let findings = levels.iter().filter_map(|level| level.sentence(decisions));
+    findings.collect()
 }
 
 /// Whether sentences compare the levels of this factor with a baseline.
@@ -137,8 +137,9 @@ fn of_factor(
     for name in others {
         let mut pairs = Vec::new();
         for group in &groups {
-            let both = group.of(name).zip(group.of(baseline));
-            let compared = both.and_then(|(one, other)| compare(family, one, other, MATTERS));
+            let both_medians = group.of(name).zip(group.of(baseline));
+            let compared =
+                both_medians.and_then(|(one, other)| compare(family, one, other, MATTERS));
             pairs.extend(compared.map(|compared| (group.title.clone(), compared)));
         }
         pairs.sort_by(|(_, a), (_, b)| a.shift.total_cmp(&b.shift));
@@ -168,8 +169,8 @@ pub(crate) fn baseline_first(
             levels.push(level);
         }
     }
-    let named = settings.baseline.as_ref();
-    if let Some(at) = named.and_then(|name| levels.iter().position(|level| level == name)) {
+    let baseline = settings.baseline.as_ref();
+    if let Some(at) = baseline.and_then(|name| levels.iter().position(|level| level == name)) {
         levels[..=at].rotate_right(1);
     }
     levels
@@ -180,32 +181,36 @@ impl Level {
         self.topic == ENDPOINT
     }
 
-    fn sentence(&self, judged: &Judged) -> Option<Finding> {
+    fn sentence(&self, decisions: &Decisions) -> Option<Finding> {
         let Self {
             topic,
             name,
             baseline,
             pairs,
         } = self;
-        let (least, most) = (pairs.first()?, pairs.last()?);
-        let decided = judged.all(pairs.iter().map(|(_, compared)| *compared));
+        let (smallest, largest) = (pairs.first()?, pairs.last()?);
+        let decided = decisions.all(pairs.iter().map(|(_, compared)| *compared));
         let how = if let [only] = decided.as_slice() {
-            format!("{} at the median", only.in_words(name, baseline))
+            format!("{} at the median", only.to_text(name, baseline))
         } else {
             over_combinations(name, baseline, &decided, pairs)
         };
-        let text = format!("{how}; {}.{}", sureness(&decided), why_infinite(&decided));
+        let text = format!(
+            "{how}; {}.{}",
+            certainty_text_of(&decided),
+            infinity_reason(&decided)
+        );
         let share = |compared: &Comparison| compared.shift / compared.baseline;
         let finding = Finding::new(FindingKind::Notable, topic, text)
             .about(name)
             .about(baseline)
-            .with("shift_least_ms", least.1.shift)
-            .with("share_most", share(&most.1))
-            .with("shift_most_ms", most.1.shift)
+            .with("shift_least_ms", smallest.1.shift)
+            .with("share_most", share(&largest.1))
+            .with("shift_most_ms", largest.1.shift)
             .with("combinations", real(pairs.len()))
             .with("slower", real(count(&decided, Verdict::Worse)))
             .with("faster", real(count(&decided, Verdict::Better)))
-            .with("blocks", real(least.1.blocks));
+            .with("blocks", real(smallest.1.blocks));
         Some(finding)
     }
 }
@@ -216,7 +221,7 @@ impl Level {
 fn over_combinations(
     name: &str,
     baseline: &str,
-    decided: &[Decided],
+    decided: &[DecidedComparison],
     pairs: &[(String, Comparison)],
 ) -> String {
     let of = |verdict: Verdict| count(decided, verdict);
@@ -249,7 +254,7 @@ fn range(pairs: &[(String, Comparison)]) -> String {
     };
     let (low, high) = (least.1.shift, most.1.shift);
     let (at_low, at_high) = (&least.0, &most.0);
-    let size = |shift: f64| reported(shift.abs());
+    let size = |shift: f64| format_millis(shift.abs());
     if low >= 0.0 {
         format!(
             "{} ({at_low}) to {} ({at_high}) more",
@@ -271,7 +276,7 @@ fn range(pairs: &[(String, Comparison)]) -> String {
     }
 }
 
-fn count(decided: &[Decided], wanted: Verdict) -> usize {
-    let of_kind = |one: &&Decided| one.verdict() == wanted;
+fn count(decided: &[DecidedComparison], wanted: Verdict) -> usize {
+    let of_kind = |one: &&DecidedComparison| one.verdict() == wanted;
     decided.iter().filter(of_kind).count()
 }

@@ -7,7 +7,7 @@ use neph_model::{LoadEnd, ParameterName, Quantity, Scenario, SeriesName};
 use neph_stats::Level;
 
 use super::Finding;
-use super::compare::{Family, Judged};
+use super::compare::{Decisions, Family};
 use super::levels::baseline_first;
 use super::quantity_shift::{Pair, QuantityShift};
 use crate::data::{Factor, factors};
@@ -28,19 +28,19 @@ fn shared(scenarios: &[Scenario]) -> Vec<Shared> {
     for (index, scenario) in scenarios.iter().enumerate() {
         for (_, load) in traffic(scenario) {
             match all.iter_mut().find(|(known, _)| *known == load) {
-                Some((_, own)) => own.push(index),
+                Some((_, indices)) => indices.push(index),
                 None => all.push((load, vec![index])),
             }
         }
     }
     let of_circuits = circuits::are_named(scenarios);
-    let all = all.into_iter().map(|(load, own)| {
-        let members: Vec<&Scenario> = own.iter().map(|index| &scenarios[*index]).collect();
+    let all = all.into_iter().map(|(load, indices)| {
+        let members: Vec<&Scenario> = indices.iter().map(|index| &scenarios[*index]).collect();
         let mut factors = factors(&members);
         factors.retain(|factor| is_compared(factor) && !(of_circuits && factor.is_place()));
         Shared {
             load,
-            scenarios: own,
+            scenarios: indices,
             factors,
         }
     });
@@ -82,13 +82,16 @@ pub(crate) fn prepare(
             let groups = groups(&data.scenarios, &one.scenarios, factor);
             for name in others {
                 let of = |group: &Group, level: &str| {
-                    let (index, _) = group.members.iter().find(|(_, own)| own == level)?;
+                    let (index, _) = group
+                        .members
+                        .iter()
+                        .find(|(_, scenarios)| scenarios == level)?;
                     by_block(data, settings, &one.load, *index)
                 };
                 let pairs = groups.iter().filter_map(|group| {
-                    let (own, other) = (of(group, name)?, of(group, baseline)?);
+                    let (scenarios, other) = (of(group, name)?, of(group, baseline)?);
                     let title = group.title.clone();
-                    Pair::of(title, Quantity::LoadGoodput, &own, &other, family)
+                    Pair::of(title, Quantity::LoadGoodput, &scenarios, &other, family)
                 });
                 found.push(QuantityShift {
                     quantity: Quantity::LoadGoodput,
@@ -111,15 +114,15 @@ fn by_block(
     scenario: usize,
 ) -> Option<BTreeMap<u32, Level>> {
     let all = traffic(&data.scenarios[scenario]);
-    let (number, _) = all.into_iter().find(|(_, own)| own == load)?;
+    let (number, _) = all.into_iter().find(|(_, scenarios)| scenarios == load)?;
     let series = SeriesName::Load(number, LoadEnd::Received);
     Some(data.load_by_block(scenario, settings, series))
 }
 
 /// One sentence for each comparison.
-pub(crate) fn findings(shifts: &[QuantityShift], judged: &Judged) -> Vec<Finding> {
-    let reported = shifts.iter();
-    reported
-        .filter_map(|one| one.sentence("load", judged))
+pub(crate) fn findings(shifts: &[QuantityShift], decisions: &Decisions) -> Vec<Finding> {
+    let findings = shifts.iter();
+    findings
+        .filter_map(|one| one.sentence("load", decisions))
         .collect()
 }

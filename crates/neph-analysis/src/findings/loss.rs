@@ -1,11 +1,11 @@
 //! Messages without a valid reply: how many were lost, and where most; how many were errors, or
 //! could not be sent.
 
-use neph_stats::{Interval, grouped_share, proportion};
+use neph_stats::{ConfidenceInterval, grouped_share, proportion};
 
 use super::{Finding, FindingKind};
 use crate::numbers::{count, percent};
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// How a scenario's messages ended.
@@ -15,7 +15,7 @@ struct Ends {
     sent: usize,
     /// The 95 % confidence interval of the share of losses, from how much experiments differ: losses come
     /// together.
-    interval: Option<Interval>,
+    interval: Option<ConfidenceInterval>,
     errors: usize,
     failed: usize,
     messages: usize,
@@ -125,7 +125,7 @@ fn lost(data: &CampaignData, all: &[Ends]) -> Option<String> {
 fn errors(data: &CampaignData, all: &[Ends]) -> Option<String> {
     let errors: usize = all.iter().map(|ends| ends.errors).sum();
     let affected = all.iter().filter(|ends| ends.errors > 0).count();
-    let most = all.iter().rev().max_by_key(|ends| ends.errors)?;
+    let worst = all.iter().rev().max_by_key(|ends| ends.errors)?;
     (errors > 0).then(|| {
         format!(
             "{} not answered as expected (an HTTP error, an incomplete reply), in {affected} of {}, most in '{}': {} of {}. Such messages count as slower than every reply.",
@@ -134,9 +134,9 @@ fn errors(data: &CampaignData, all: &[Ends]) -> Option<String> {
                 more => format!("{} messages were", count(more)),
             },
             plural(all.len(), "scenario"),
-            data.scenarios[most.scenario].label(),
-            count(most.errors),
-            count(most.messages),
+            data.scenarios[worst.scenario].label(),
+            count(worst.errors),
+            count(worst.messages),
         )
     })
 }
@@ -145,15 +145,15 @@ fn errors(data: &CampaignData, all: &[Ends]) -> Option<String> {
 fn not_sent(data: &CampaignData, all: &[Ends]) -> Option<String> {
     let failed: usize = all.iter().map(|ends| ends.failed).sum();
     let affected = all.iter().filter(|ends| ends.failed > 0).count();
-    let most = all.iter().rev().max_by_key(|ends| ends.failed)?;
+    let worst = all.iter().rev().max_by_key(|ends| ends.failed)?;
     (failed > 0).then(|| {
         format!(
             "{} could not be sent, in {affected} of {}, most in '{}': {} of {}. In response time, messages that were not sent count as slower than every reply.",
             plural(failed, "message"),
             plural(all.len(), "scenario"),
-            data.scenarios[most.scenario].label(),
-            count(most.failed),
-            count(most.messages),
+            data.scenarios[worst.scenario].label(),
+            count(worst.failed),
+            count(worst.messages),
         )
     })
 }

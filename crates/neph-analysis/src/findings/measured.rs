@@ -8,7 +8,7 @@ use neph_model::{ExperimentStatus, Scenario};
 use super::{Finding, FindingKind};
 use crate::data::{Factor, factors};
 use crate::numbers::{count, percent};
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 use crate::{CampaignData, ExperimentData, PlotSettings};
 
 /// Everything shown, counted.

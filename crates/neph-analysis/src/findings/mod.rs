@@ -34,7 +34,7 @@ use serde::Serialize;
 pub use alarms::ALARM;
 pub(crate) use compare::median;
 pub use expected::{blocks_to_compare, comparisons};
-pub(crate) use fleet_levels::{Against, Compared};
+pub(crate) use fleet_levels::{Compared, LevelVersusFirst};
 pub use levels::MIN_SHARE;
 pub use spread::spread;
 
@@ -103,13 +103,13 @@ pub fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
 pub struct Statements {
     levels: Vec<levels::Level>,
     positions: Vec<position::Pair>,
-    margins: Vec<equivalence::Held>,
+    margins: Vec<equivalence::EquivalenceCheck>,
     intervals: Vec<intervals::Effect>,
-    pub fleets: Vec<Against>,
+    pub fleets: Vec<LevelVersusFirst>,
     transfers: Vec<QuantityShift>,
     networks: Vec<QuantityShift>,
     loads: Vec<QuantityShift>,
-    judged: compare::Judged,
+    decisions: compare::Decisions,
 }
 
 impl Statements {
@@ -123,8 +123,8 @@ impl Statements {
         let transfers = transfers::prepare(data, settings, &mut family);
         let networks = networks::prepare(data, settings, &mut family);
         let loads = loads::prepare(data, settings, &mut family);
-        let judged = family.judged();
-        fleet_levels::decide(&mut fleets, &judged);
+        let decisions = family.decisions();
+        fleet_levels::decide(&mut fleets, &decisions);
         Self {
             levels,
             positions,
@@ -134,7 +134,7 @@ impl Statements {
             transfers,
             networks,
             loads,
-            judged,
+            decisions,
         }
     }
 }
@@ -146,34 +146,34 @@ pub fn findings_of(
     causes: &[Diagnosis],
     statements: &Statements,
 ) -> Vec<Finding> {
-    let judged = &statements.judged;
+    let decisions = &statements.decisions;
     let mut found = measured::findings(data, settings);
     found.extend(transfers::findings(
         data,
         settings,
         &statements.transfers,
-        judged,
+        decisions,
     ));
-    found.extend(networks::findings(&statements.networks, judged));
-    found.extend(loads::findings(&statements.loads, judged));
+    found.extend(networks::findings(&statements.networks, decisions));
+    found.extend(loads::findings(&statements.loads, decisions));
     found.extend(alarms::findings(data, settings));
     found.extend(dominant::findings(data, settings));
     found.extend(beyond_ping::findings(data, settings, causes));
-    found.extend(levels::findings(&statements.levels, judged));
-    found.extend(crossover::findings(&statements.levels, judged));
+    found.extend(levels::findings(&statements.levels, decisions));
+    found.extend(crossover::findings(&statements.levels, decisions));
     found.extend(position::findings(
         data,
         settings,
         &statements.positions,
-        judged,
+        decisions,
     ));
-    found.extend(equivalence::findings(&statements.margins, judged));
+    found.extend(equivalence::findings(&statements.margins, decisions));
     found.extend(intervals::findings(
         data,
         settings,
         causes,
         &statements.intervals,
-        judged,
+        decisions,
     ));
     // Comparisons that the plan asks for precede results of single levels.
     found.extend(fleet_levels::findings(&statements.fleets));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use neph_model::{Measure, Quantity, Scenario, TransferDirection};
 
 use super::Finding;
-use super::compare::{Family, Judged};
+use super::compare::{Decisions, Family};
 use super::quantity_shift::{Pair, QuantityShift};
 use crate::circuits::{self, Circuits};
 use crate::{CampaignData, PlotSettings};
@@ -41,12 +41,12 @@ pub(crate) fn prepare(
     }
     let mut found = Vec::new();
     for (what, quantity) in kinds {
-        for (place, name) in others.iter().enumerate() {
-            let own = rows
+        for (index, name) in others.iter().enumerate() {
+            let cells = rows
                 .iter()
                 .filter(|row| row.what == what && row.quantity == quantity);
-            let pairs = own.filter_map(|row| {
-                let one = row.cells.get(place + 1)?.as_ref()?;
+            let pairs = cells.filter_map(|row| {
+                let one = row.cells.get(index + 1)?.as_ref()?;
                 let other = row.cells.first()?.as_ref()?;
                 let (one, other) = (&one.by_block, &other.by_block);
                 Pair::of(row.circuit.clone(), quantity, one, other, family)
@@ -64,11 +64,11 @@ pub(crate) fn prepare(
 }
 
 /// One sentence for each.
-pub(crate) fn findings(shifts: &[QuantityShift], judged: &Judged) -> Vec<Finding> {
-    let reported = shifts
+pub(crate) fn findings(shifts: &[QuantityShift], decisions: &Decisions) -> Vec<Finding> {
+    let findings = shifts
         .iter()
-        .filter_map(|one| one.sentence("network", judged));
-    reported.collect()
+        .filter_map(|one| one.sentence("network", decisions));
+    findings.collect()
 }
 
 /// How many comparisons a report of these scenarios makes of networks.

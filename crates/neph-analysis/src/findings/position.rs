@@ -3,7 +3,9 @@
 use neph_model::{Scenario, Span};
 use neph_stats::Verdict;
 
-use super::compare::{Comparison, Decided, Family, Judged, compare, sureness};
+use super::compare::{
+    Comparison, DecidedComparison, Decisions, Family, certainty_text_of, compare,
+};
 use super::levels::{MATTERS, compared};
 use super::{Finding, FindingKind};
 use crate::data::Factor;
@@ -15,7 +17,7 @@ const KM_PER_MS: f64 = 100.0;
 
 /// An endpoint with a distance in the plan.
 #[derive(Clone, Debug)]
-struct Placed {
+struct EndpointDistance {
     name: String,
     km: f64,
 }
@@ -23,16 +25,16 @@ struct Placed {
 /// An endpoint that is nearer than another one, and their comparison with all other parameters equal.
 #[derive(Debug)]
 pub(crate) struct Pair {
-    near: Placed,
-    far: Placed,
+    near: EndpointDistance,
+    far: EndpointDistance,
     compared: Comparison,
 }
 
 /// Number of pairs of these endpoints of which one is nearer.
 pub(crate) fn pairs_among(scenarios: &[Scenario], names: &[&str]) -> usize {
-    let mut places = places(scenarios);
-    places.retain(|place| names.contains(&place.name.as_str()));
-    pairs(&places).count()
+    let mut endpoints = endpoints_with_distance(scenarios);
+    endpoints.retain(|endpoint| names.contains(&endpoint.name.as_str()));
+    pairs(&endpoints).count()
 }
 
 /// Every pair of endpoints of which one is nearer.
@@ -41,10 +43,10 @@ pub(crate) fn prepare(
     settings: &PlotSettings,
     family: &mut Family,
 ) -> Vec<Pair> {
-    let places = places(&data.scenarios);
+    let endpoints = endpoints_with_distance(&data.scenarios);
     let mut found = Vec::new();
     for group in compared(data, settings, &Factor::Endpoint) {
-        for (near, far) in pairs(&places) {
+        for (near, far) in pairs(&endpoints) {
             let medians = group.of(&near.name).zip(group.of(&far.name));
             let compared = medians.and_then(|(one, other)| compare(family, one, other, MATTERS));
             found.extend(compared.map(|compared| Pair {
@@ -58,19 +60,19 @@ pub(crate) fn prepare(
 }
 
 /// The endpoints with a distance in the plan.
-fn places(scenarios: &[Scenario]) -> Vec<Placed> {
-    let mut places: Vec<Placed> = Vec::new();
+fn endpoints_with_distance(scenarios: &[Scenario]) -> Vec<EndpointDistance> {
+    let mut endpoints: Vec<EndpointDistance> = Vec::new();
     for scenario in scenarios {
         let km = scenario
             .parameters
             .distance()
             .map(|distance| distance.get());
-        if let Some(km) = km.filter(|_| places.iter().all(|one| one.name != scenario.endpoint)) {
+        if let Some(km) = km.filter(|_| endpoints.iter().all(|one| one.name != scenario.endpoint)) {
             let name = scenario.endpoint.clone();
-            places.push(Placed { name, km });
+            endpoints.push(EndpointDistance { name, km });
         }
     }
-    places
+    endpoints
 }
 
 /// A sentence about the greatest detour: a nearer endpoint that is slower.
@@ -78,9 +80,9 @@ pub(crate) fn findings(
     data: &CampaignData,
     settings: &PlotSettings,
     pairs: &[Pair],
-    judged: &Judged,
+    decisions: &Decisions,
 ) -> Option<Finding> {
-    let decided = pairs.iter().map(|pair| (pair, judged.of(pair.compared)));
+    let decided = pairs.iter().map(|pair| (pair, decisions.of(pair.compared)));
     let (pair, decided) = decided
         .filter(|(_, decided)| decided.verdict() == Verdict::Worse)
         .max_by(|(a, _), (b, _)| a.compared.shift.total_cmp(&b.compared.shift))?;
@@ -89,9 +91,11 @@ pub(crate) fn findings(
 }
 
 /// Every pair of which the first is nearer.
-fn pairs(places: &[Placed]) -> impl Iterator<Item = (&Placed, &Placed)> {
-    places.iter().flat_map(|near| {
-        let farther = places.iter().filter(|far| far.km > near.km);
+fn pairs(
+    endpoints: &[EndpointDistance],
+) -> impl Iterator<Item = (&EndpointDistance, &EndpointDistance)> {
+    endpoints.iter().flat_map(|near| {
+        let farther = endpoints.iter().filter(|far| far.km > near.km);
         farther.map(move |far| (near, far))
     })
 }
@@ -107,7 +111,7 @@ fn quickest(data: &CampaignData, settings: &PlotSettings, endpoint: &str) -> Opt
     times.min().map(Span::millis_f64)
 }
 
-fn sentence(pair: &Pair, decided: &Decided, quickest: f64) -> Finding {
+fn sentence(pair: &Pair, decided: &DecidedComparison, quickest: f64) -> Finding {
     let Pair {
         near,
         far,
@@ -120,8 +124,8 @@ fn sentence(pair: &Pair, decided: &Decided, quickest: f64) -> Finding {
         far.name,
         near.km,
         far.km,
-        decided.in_words("it", &far.name),
-        sureness(&[*decided]),
+        decided.to_text("it", &far.name),
+        certainty_text_of(&[*decided]),
         millis(quickest),
     );
     Finding::new(FindingKind::Notable, "position", text)

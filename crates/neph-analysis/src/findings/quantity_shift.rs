@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use neph_model::{Better, Quantity};
 use neph_stats::{Claim, Level, PairedShift, Verdict, Wanted, median_of_levels};
 
-use super::compare::{Certainty, Family, Judged, Place, certainty, interval_in_words};
+use super::compare::{Certainty, ClaimIndex, Decisions, Family, certainty_text, interval_text};
 use super::levels::MIN_SHARE;
 use super::{Finding, FindingKind};
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 
 /// A name against a baseline, in all scenarios that both were measured in.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ pub(crate) struct Pair {
     shift: f64,
     baseline: f64,
     blocks: usize,
-    least: f64,
-    place: Place,
+    margin: f64,
+    claim_index: ClaimIndex,
 }
 
 impl Pair {
@@ -38,17 +38,23 @@ impl Pair {
     pub(crate) fn of(
         title: String,
         quantity: Quantity,
-        one: &BTreeMap<u32, Level>,
-        other: &BTreeMap<u32, Level>,
+        candidate: &BTreeMap<u32, Level>,
+        baseline_levels: &BTreeMap<u32, Level>,
         family: &mut Family,
     ) -> Option<Self> {
-        let both = one.iter();
-        let both = both.filter_map(|(block, one)| Some((*one, *other.get(block)?)));
-        let both: Vec<(Level, Level)> = both.collect();
-        let shift = PairedShift::of_blocks(&both).ok()?;
-        let baseline = median_of_levels(both.iter().map(|(_, other)| *other)).ok()?;
+        let level_pairs = candidate.iter();
+        let level_pairs = level_pairs
+            .filter_map(|(block, candidate)| Some((*candidate, *baseline_levels.get(block)?)));
+        let level_pairs: Vec<(Level, Level)> = level_pairs.collect();
+        let shift = PairedShift::of_blocks(&level_pairs).ok()?;
+        let baseline = median_of_levels(
+            level_pairs
+                .iter()
+                .map(|(_, baseline_levels)| *baseline_levels),
+        )
+        .ok()?;
         let baseline = baseline.number().unwrap_or(f64::INFINITY);
-        let least = if baseline.is_finite() {
+        let margin = if baseline.is_finite() {
             MIN_SHARE * baseline
         } else {
             0.0
@@ -62,10 +68,10 @@ impl Pair {
             shift: shift.estimate(),
             baseline,
             blocks: shift.n(),
-            least,
-            place: family.add(Claim::Shift {
+            margin,
+            claim_index: family.add(Claim::Shift {
                 shift,
-                least,
+                margin,
                 wanted,
             }),
         })
@@ -77,38 +83,41 @@ impl Pair {
         (self.baseline.is_finite() && share.is_finite()).then_some(share)
     }
 
-    fn certainty(&self, quantity: Quantity, judged: &Judged) -> Certainty {
+    fn certainty(&self, quantity: Quantity, decisions: &Decisions) -> Certainty {
         Certainty {
             blocks: self.blocks,
-            judgement: judged.at(self.place),
-            least: quantity.in_words(self.least),
+            decision: decisions.at(self.claim_index),
+            margin: quantity.in_words(self.margin),
         }
     }
 }
 
 impl QuantityShift {
     /// The sentence; `None` without a pair.
-    pub(crate) fn sentence(&self, topic: &'static str, judged: &Judged) -> Option<Finding> {
+    pub(crate) fn sentence(&self, topic: &'static str, decisions: &Decisions) -> Option<Finding> {
         let by_shift = |a: &&Pair, b: &&Pair| a.shift.total_cmp(&b.shift);
-        let least = self.pairs.iter().min_by(by_shift)?;
-        let most = self.pairs.iter().max_by(by_shift)?;
-        let sure = self.pairs.iter();
-        let sure: Vec<Certainty> = sure
-            .map(|pair| pair.certainty(self.quantity, judged))
+        let smallest = self.pairs.iter().min_by(by_shift)?;
+        let largest = self.pairs.iter().max_by(by_shift)?;
+        let certainties = self.pairs.iter();
+        let certainties: Vec<Certainty> = certainties
+            .map(|pair| pair.certainty(self.quantity, decisions))
             .collect();
         let how = if let [only] = self.pairs.as_slice() {
-            self.of_one(only, judged)
+            self.of_one(only, decisions)
         } else {
-            self.of_several(least, most, &sure)
+            self.of_several(smallest, largest, &certainties)
         };
-        let text = format!("{how}; {}.", certainty(&sure));
+        let text = format!("{how}; {}.", certainty_text(&certainties));
         let finding = Finding::new(FindingKind::Notable, topic, text)
             .about(&self.name)
             .about(&self.baseline)
-            .with("shift_least", least.shift)
-            .with("shift_most", most.shift)
+            .with("shift_least", smallest.shift)
+            .with("shift_most", largest.shift)
             .with("combinations", real(self.pairs.len()));
-        let shares = [("share_least", least.share()), ("share_most", most.share())];
+        let shares = [
+            ("share_least", smallest.share()),
+            ("share_most", largest.share()),
+        ];
         let shares = shares
             .into_iter()
             .filter_map(|(name, share)| Some((name, share?)));
@@ -123,7 +132,7 @@ impl QuantityShift {
         }
     }
 
-    fn reported(&self, value: f64) -> String {
+    fn format_value(&self, value: f64) -> String {
         if value.is_finite() {
             self.quantity.in_words(value.abs())
         } else {
@@ -131,37 +140,39 @@ impl QuantityShift {
         }
     }
 
-    fn of_one(&self, only: &Pair, judged: &Judged) -> String {
+    fn of_one(&self, only: &Pair, decisions: &Decisions) -> String {
         let Self { name, baseline, .. } = self;
-        let judgement = judged.at(only.place);
+        let decision = decisions.at(only.claim_index);
         let end = |value: f64| {
             let sign = if value < 0.0 { "−" } else { "" };
             if value.is_finite() {
-                format!("{sign}{}", self.reported(value))
+                format!("{sign}{}", self.format_value(value))
             } else {
                 format!("{sign}∞")
             }
         };
-        let interval = interval_in_words(only.shift, judgement.interval, end);
+        let interval = interval_text(only.shift, decision.interval, end);
         let (title, size, base) = (
             self.title(),
-            self.reported(only.shift),
-            self.reported(only.baseline),
+            self.format_value(only.shift),
+            self.format_value(only.baseline),
         );
-        if judgement.verdict == Verdict::Equivalent {
-            let least = self.reported(only.least);
+        if decision.verdict == Verdict::Equivalent {
+            let margin = self.format_value(only.margin);
             return format!(
-                "The {title} of {name} and {baseline} differ by {size}{interval}, less than the margin of {least}"
+                "The {title} of {name} and {baseline} differ by {size}{interval}, less than the margin of {margin}"
             );
         }
-        let way = way(only.shift);
-        format!("The {title} of {name} is {size}{interval} {way} that of {baseline}, {base}")
+        let direction = below_or_above(only.shift);
+        format!("The {title} of {name} is {size}{interval} {direction} that of {baseline}, {base}")
     }
 
     /// From the smallest to the largest shift; how many are better, worse or equal.
-    fn of_several(&self, least: &Pair, most: &Pair, sure: &[Certainty]) -> String {
+    fn of_several(&self, smallest: &Pair, largest: &Pair, certainties: &[Certainty]) -> String {
         let count = |wanted: Verdict| {
-            let of_kind = sure.iter().filter(|one| one.judgement.verdict == wanted);
+            let of_kind = certainties
+                .iter()
+                .filter(|pair_text| pair_text.decision.verdict == wanted);
             of_kind.count()
         };
         let verdicts = [
@@ -177,7 +188,7 @@ impl QuantityShift {
             .collect();
         let verdicts = verdicts.join(", ");
         let combinations = plural(self.pairs.len(), "combination");
-        if least.shift == 0.0 && most.shift == 0.0 {
+        if smallest.shift == 0.0 && largest.shift == 0.0 {
             return format!(
                 "The {} of {} against {}: no difference anywhere; {verdicts} of {combinations}",
                 self.title(),
@@ -185,7 +196,7 @@ impl QuantityShift {
                 self.baseline,
             );
         }
-        let one = |pair: &Pair| {
+        let pair_text = |pair: &Pair| {
             if pair.shift == 0.0 {
                 return format!("no difference ({})", pair.title);
             }
@@ -193,9 +204,9 @@ impl QuantityShift {
             let share = share.map(|share| format!(" ({:.1} %)", share.abs() * 100.0));
             format!(
                 "{}{} {} ({})",
-                self.reported(pair.shift),
+                self.format_value(pair.shift),
                 share.unwrap_or_default(),
-                way(pair.shift),
+                below_or_above(pair.shift),
                 pair.title
             )
         };
@@ -204,12 +215,12 @@ impl QuantityShift {
             self.title(),
             self.name,
             self.baseline,
-            one(least),
-            one(most),
+            pair_text(smallest),
+            pair_text(largest),
         )
     }
 }
 
-fn way(shift: f64) -> &'static str {
+fn below_or_above(shift: f64) -> &'static str {
     if shift < 0.0 { "below" } else { "above" }
 }

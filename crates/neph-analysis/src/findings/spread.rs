@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::compare::Medians;
-use crate::words::real;
+use crate::text::real;
 use crate::{CampaignData, PlotSettings};
 
 /// The relative standard deviation of the experiments' medians, without the effects of scenarios and blocks.

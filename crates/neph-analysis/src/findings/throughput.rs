@@ -32,8 +32,8 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     if crowded.is_empty() {
         // A lower limit of the capacity does not show the utilisation.
         let known = loads.iter().find(|load| load.is_known());
-        let most = known.or_else(|| loads.first()).map(Load::asks_most);
-        return most.into_iter().chain(shared).collect();
+        let max = known.or_else(|| loads.first()).map(Load::asks_most);
+        return max.into_iter().chain(shared).collect();
     }
     crowded.into_iter().chain(shared).collect()
 }
@@ -60,8 +60,8 @@ fn load<'a>(
     let (scenario, needed) = loads.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
     // A need above a lower limit of the capacity proves nothing.
     let is_reported = match capacity {
-        Capacity::Found(_) => true,
-        Capacity::AtLeast(least) => needed < least,
+        Capacity::Measured(_) => true,
+        Capacity::AtLeast(min) => needed < min,
     };
     is_reported.then_some(Load {
         scenario,
@@ -73,7 +73,7 @@ fn load<'a>(
 impl Load<'_> {
     const fn rate(&self) -> f64 {
         match self.capacity {
-            Capacity::Found(rate) | Capacity::AtLeast(rate) => rate,
+            Capacity::Measured(rate) | Capacity::AtLeast(rate) => rate,
         }
     }
 
@@ -82,7 +82,7 @@ impl Load<'_> {
     }
 
     const fn is_known(&self) -> bool {
-        matches!(self.capacity, Capacity::Found(_))
+        matches!(self.capacity, Capacity::Measured(_))
     }
 
     fn crowds(&self) -> Option<Finding> {
@@ -127,26 +127,26 @@ fn shared(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
         let pair = (check.endpoint.as_str(), check.site.as_deref());
         pairs.entry(pair).or_default().push(check);
     }
-    let reported = pairs.into_iter().filter_map(|(pair, mut checks)| {
+    let findings = pairs.into_iter().filter_map(|(pair, mut checks)| {
         // A check that never filled the link does not show its capacity.
         let traffic = Traffic::between(data, settings, pair.0, pair.1);
         checks.retain(|check| !ended_early(check, traffic));
-        least(&checks)
+        lowest_goodput(&checks)
     });
-    reported.collect()
+    findings.collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bits per second")]
-fn least(checks: &[&Throughput]) -> Option<Finding> {
+fn lowest_goodput(checks: &[&Throughput]) -> Option<Finding> {
     let best = checks.iter().map(|check| check.goodput).max()?;
-    let least = checks.iter().min_by_key(|check| check.goodput)?;
-    let others = cross_flows(best, least.goodput).filter(|others| *others > 0)?;
-    let [own, capacity] = [least.goodput, best].map(|rate| rate.bits_per_second() as f64);
+    let slowest = checks.iter().min_by_key(|check| check.goodput)?;
+    let others = cross_flows(best, slowest.goodput).filter(|others| *others > 0)?;
+    let [own, capacity] = [slowest.goodput, best].map(|rate| rate.bits_per_second() as f64);
     let text = format!(
         "In block {}, the throughput check of {} found {} of the {} that another one found: as if \
          {others} other bulk flow{} had shared the link.",
-        least.block + 1,
-        least.endpoint,
+        slowest.block + 1,
+        slowest.endpoint,
         rate(own),
         rate(capacity),
         if others == 1 { "" } else { "s" },

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use neph_model::{ParameterName, Quantity, Scenario};
 
-use super::compare::{Family, Judged};
+use super::compare::{Decisions, Family};
 use super::levels::baseline_first;
 use super::measured::missing;
 use super::quantity_shift::{Pair, QuantityShift};
 use super::{Finding, FindingKind, networks};
 use crate::circuits;
 use crate::data::{Factor, factors};
+use crate::text::{plural, real};
 use crate::view::groups;
-use crate::words::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// The quantities that are compared.
@@ -111,13 +111,13 @@ pub(crate) fn findings(
     data: &CampaignData,
     settings: &PlotSettings,
     shifts: &[QuantityShift],
-    judged: &Judged,
+    decisions: &Decisions,
 ) -> Vec<Finding> {
     let counted = counted(data, settings).into_iter();
-    let reported = shifts
+    let findings = shifts
         .iter()
-        .filter_map(|one| one.sentence("transfer", judged));
-    counted.chain(reported).collect()
+        .filter_map(|one| one.sentence("transfer", decisions));
+    counted.chain(findings).collect()
 }
 
 fn counted(data: &CampaignData, settings: &PlotSettings) -> Option<Finding> {

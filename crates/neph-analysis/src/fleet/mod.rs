@@ -1,11 +1,11 @@
 //! Fleets as reports compare them: pairs, each as one experiment saw it, and over blocks.
 
 mod effect;
-mod inflated;
 mod pair;
-mod pooled;
+mod pooled_pair;
+mod setting_inflation;
 
 pub use effect::Effect;
-pub use inflated::{Inflated, SOURCE};
 pub use pair::{Pair, pairs, scenarios};
-pub use pooled::{Pooled, counted};
+pub use pooled_pair::{PooledPair, counted};
+pub use setting_inflation::{SOURCE, SettingInflation};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use neph_flows::{Advice, Class, Fairness, FleetView, PairView, PathChange, Spectrum};
+use neph_flows::{Advice, Class, FleetView, FlowLatencyBin, PairView, PathChange, Spectrum};
 use neph_model::{ClassTransfer, Instant, Own, Scenario, Span};
 
 use crate::clock_time::ClockTimes;
@@ -37,7 +37,7 @@ pub struct Pair<'a> {
 impl<'a> Pair<'a> {
     /// The endpoint's name.
     pub(crate) fn endpoint_name(&self) -> String {
-        named(self.known, self.view, self.endpoint)
+        pair_name(self.known, self.view, self.endpoint)
     }
     /// The advice; `None` if it was not requested.
     pub(crate) fn advice(&self) -> Option<&'a Advice> {
@@ -61,9 +61,9 @@ impl<'a> Pair<'a> {
         let is_own = move |change: &&PathChange| view.fleet.endpoint_of(change.slot) == endpoint;
         view.changes.iter().filter(is_own)
     }
-    pub fn fairness(&self) -> &'a [Fairness] {
+    pub fn latency_bins(&self) -> &'a [FlowLatencyBin] {
         self.view
-            .fairness
+            .latency_bins
             .get(self.endpoint)
             .map_or(&[], Vec::as_slice)
     }
@@ -92,8 +92,8 @@ pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair
         let blocks = fleets(*scenario).count();
         let level = |factor: &Factor| factor.level(&data.scenarios[*scenario]);
         let levels: Vec<String> = varied.iter().map(level).collect();
-        let alongside = varied.iter().filter(|factor| !factor.is_place());
-        let setting = alongside.map(level).collect::<Vec<_>>().join(" · ");
+        let other_factors = varied.iter().filter(|factor| !factor.is_place());
+        let setting = other_factors.map(level).collect::<Vec<_>>().join(" · ");
         let blocks_of = fleets(*scenario).map(|(experiment, _)| experiment);
         let times = ClockTimes::of(blocks_of, settings.utc_offset);
         for (experiment, view) in fleets(*scenario) {
@@ -104,11 +104,11 @@ pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair
                     parts.extend(levels.iter().cloned());
                 }
                 if view.pairs.len() > 1 || scenarios.len() == 1 {
-                    parts.push(named(known, view, endpoint));
+                    parts.push(pair_name(known, view, endpoint));
                 }
                 let mut name = parts.join(" · ");
                 if scenarios.len() > 1 && view.pairs.len() == 1 && is_same {
-                    name = format!("{} · {name}", named(known, view, endpoint));
+                    name = format!("{} · {name}", pair_name(known, view, endpoint));
                 }
                 let short = parts.join(" · ");
                 if blocks > 1 {
@@ -134,12 +134,12 @@ pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair
     found
 }
 
-fn named(known: &PairView, view: &FleetView, endpoint: usize) -> String {
+fn pair_name(known: &PairView, view: &FleetView, endpoint: usize) -> String {
     if !known.endpoint.is_empty() {
         return known.endpoint.clone();
     }
-    let named = view.fleet.endpoints.get(endpoint);
-    named.map_or_else(
+    let found = view.fleet.endpoints.get(endpoint);
+    found.map_or_else(
         || format!("endpoint {}", endpoint + 1),
         |one| one.name.clone(),
     )

@@ -104,14 +104,14 @@ const CONTROL_LAB_FILE: &str = "control.lab.toml";
 
 /// A text file for the entry's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shipped {
+pub struct EntryFile {
     /// The name of its file.
     pub file: &'static str,
     /// Its content.
     pub text: String,
 }
 
-impl From<Text> for Shipped {
+impl From<Text> for EntryFile {
     fn from(text: Text) -> Self {
         Self {
             file: text.file,
@@ -159,13 +159,13 @@ impl Entry {
     }
 
     /// The topologies of the plan's seasons.
-    pub fn season_topologies(&self) -> impl Iterator<Item = Shipped> {
-        self.seasons.iter().copied().map(Shipped::from)
+    pub fn season_topologies(&self) -> impl Iterator<Item = EntryFile> {
+        self.seasons.iter().copied().map(EntryFile::from)
     }
 
     /// The plan of a side, then its topology.
-    pub fn shipped(&self, side: Side) -> [Shipped; 2] {
-        let shipped = |file, text: &str| Shipped {
+    pub fn shipped(&self, side: Side) -> [EntryFile; 2] {
+        let shipped = |file, text: &str| EntryFile {
             file,
             text: text.to_owned(),
         };

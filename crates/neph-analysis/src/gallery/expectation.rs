@@ -143,7 +143,7 @@ pub struct Compared {
 
 /// What became of an expectation.
 #[derive(Clone, Debug)]
-pub struct Judged<'s> {
+pub struct ExpectationResult<'s> {
     /// What was expected.
     pub expectation: &'s Expectation,
     /// Whether the sentence is to be there.
@@ -166,7 +166,7 @@ impl Expectation {
     }
 
     /// Looks for the sentence, and holds its numbers against what was calculated.
-    pub fn judge<'s>(&'s self, everything: &'s [Statement]) -> Judged<'s> {
+    pub fn check<'s>(&'s self, everything: &'s [Statement]) -> ExpectationResult<'s> {
         let right =
             |statement: &&Statement| self.numbers.iter().filter(|n| n.holds(statement)).count();
         let claimed = everything
@@ -181,7 +181,7 @@ impl Expectation {
                 holds: statement.is_some_and(|statement| number.holds(statement)),
             })
             .collect();
-        Judged {
+        ExpectationResult {
             expectation: self,
             is_wanted: true,
             statement,
@@ -191,11 +191,11 @@ impl Expectation {
     }
 
     /// Makes sure that the sentence is absent, as where its cause is.
-    pub fn judge_absent<'s>(&'s self, everything: &'s [Statement]) -> Judged<'s> {
+    pub fn check_absent<'s>(&'s self, everything: &'s [Statement]) -> ExpectationResult<'s> {
         let statement = everything
             .iter()
             .find(|statement| self.is_claimed_by(statement));
-        Judged {
+        ExpectationResult {
             expectation: self,
             is_wanted: false,
             statement,
@@ -232,13 +232,13 @@ mod tests {
     fn a_sentence_is_right_if_it_is_there_and_its_numbers_are_as_calculated() {
         let rest = ["REST", "persistent"];
         let right = [statement(rest, 1.0, 8.1)];
-        assert!(slower().judge(&right).is_right);
+        assert!(slower().check(&right).is_right);
         let too_much = [statement(rest, 1.0, 12.0)];
         let meant = slower();
-        let judged = meant.judge(&too_much);
-        assert!(!judged.is_right && judged.statement.is_some());
+        let result = meant.check(&too_much);
+        assert!(!result.is_right && result.statement.is_some());
         assert_eq!(
-            (judged.numbers[1].measured, judged.numbers[1].holds),
+            (result.numbers[1].measured, result.numbers[1].holds),
             (Some(12.0), false)
         );
         // About something else, or without the verdict, it is another sentence.
@@ -246,9 +246,9 @@ mod tests {
             statement(["REST, TLS 1.2", "persistent"], 1.0, 8.1),
             statement(rest, 0.0, 8.1),
         ];
-        let judged = meant.judge(&others);
-        assert!(!judged.is_right && judged.statement.is_none());
-        assert_eq!(judged.numbers[0].measured, None);
+        let result = meant.check(&others);
+        assert!(!result.is_right && result.statement.is_none());
+        assert_eq!(result.numbers[0].measured, None);
     }
 
     #[test]
@@ -257,26 +257,26 @@ mod tests {
             topic: Topic::Cause("endpoint".to_owned()),
             ..statement(["REST", "persistent"], 1.0, 8.1)
         };
-        assert!(!slower().judge(std::slice::from_ref(&cause)).is_right);
-        assert!(slower().judge_absent(&[cause]).is_right);
+        assert!(!slower().check(std::slice::from_ref(&cause)).is_right);
+        assert!(slower().check_absent(&[cause]).is_right);
     }
 
     #[test]
     fn of_several_such_sentences_the_one_that_fits_best_is_meant() {
         let rest = ["REST", "persistent"];
         let found = [statement(rest, 1.0, 30.0), statement(rest, 1.0, 8.0)];
-        assert!(slower().judge(&found).is_right);
+        assert!(slower().check(&found).is_right);
     }
 
     #[test]
     fn a_control_is_right_without_the_claim_whatever_its_numbers() {
         let rest = ["REST", "persistent"];
         let equal = [statement(rest, 0.0, 8.1)];
-        assert!(slower().judge_absent(&equal).is_right);
-        assert!(slower().judge_absent(&[]).is_right);
+        assert!(slower().check_absent(&equal).is_right);
+        assert!(slower().check_absent(&[]).is_right);
         let claims = [statement(rest, 1.0, 0.3)];
         let meant = slower();
-        let judged = meant.judge_absent(&claims);
-        assert!(!judged.is_right && judged.statement.is_some());
+        let result = meant.check_absent(&claims);
+        assert!(!result.is_right && result.statement.is_some());
     }
 }

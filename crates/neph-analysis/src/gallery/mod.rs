@@ -10,9 +10,9 @@ mod statement;
 
 use std::sync::LazyLock;
 
-pub use entry::{Control, Entry, Shipped, Side, Text};
-pub use expectation::{Compared, Expectation, Judged, Number};
-pub use shown::Shown;
+pub use entry::{Control, Entry, EntryFile, Side, Text};
+pub use expectation::{Compared, Expectation, ExpectationResult, Number};
+pub use shown::EntryResult;
 pub use statement::{Statement, Topic, everything};
 
 /// The texts of an entry: its name, the file of its control (a plan `control.toml`, or a topology

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use neph_model::Warning;
 
 use super::entry::{Entry, Side};
-use super::expectation::Judged;
+use super::expectation::ExpectationResult;
 use super::statement::{Statement, Topic};
 use crate::CampaignData;
 
 /// An entry that was run, with neph's results.
 #[derive(Debug)]
-pub struct Shown {
+pub struct EntryResult {
     /// The entry.
     pub entry: &'static Entry,
     /// The entry itself or its control.
@@ -26,16 +26,16 @@ pub struct Shown {
     pub seconds: f64,
 }
 
-impl Shown {
+impl EntryResult {
     /// Each expectation of the entry, compared with the results.
-    pub fn judged(&self) -> Vec<Judged<'_>> {
+    pub fn results(&self) -> Vec<ExpectationResult<'_>> {
         let expected = self.entry.expected.iter();
         match self.side {
-            Side::Finding => expected.map(|one| one.judge(&self.statement)).collect(),
+            Side::Finding => expected.map(|one| one.check(&self.statement)).collect(),
             Side::Control => {
-                let absent = expected.map(|one| one.judge_absent(&self.statement));
+                let absent = expected.map(|one| one.check_absent(&self.statement));
                 let present = self.entry.of_control.iter();
-                let present = present.map(|one| one.judge(&self.statement));
+                let present = present.map(|one| one.check(&self.statement));
                 absent.chain(present).collect()
             }
         }
@@ -71,7 +71,7 @@ impl Shown {
 
     /// Whether neph reports everything expected and no other cause; for a control, none of it.
     pub fn is_right(&self) -> bool {
-        self.judged().iter().all(|judged| judged.is_right) && self.misnamed().next().is_none()
+        self.results().iter().all(|result| result.is_right) && self.misnamed().next().is_none()
     }
 
     /// Whether an experiment is flagged for its host.

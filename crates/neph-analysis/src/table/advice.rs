@@ -1,6 +1,6 @@
 //! Advice on source ports in numbers.
 
-use neph_flows::{Counsel, Guide};
+use neph_flows::{AdviceEvidence, PortAdvice};
 use neph_model::Span;
 
 use super::cells::Cell;
@@ -22,10 +22,10 @@ pub(crate) const COLUMNS: [&str; 10] = [
 /// Ports, connections of which the best is kept, and the backtest of the advice; or the reason for no advice.
 /// Empty if no advice was requested.
 pub(crate) fn rows(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
-    match pair.advice().map(|advice| &advice.counsel) {
+    match pair.advice().map(|advice| &advice.port_advice) {
         None => Vec::new(),
-        Some(Counsel::Refused { why }) => vec![row("none", "", &Numbers::default(), why)],
-        Some(Counsel::Given(guide)) => given(guide),
+        Some(PortAdvice::Refused { why }) => vec![row("none", "", &Numbers::default(), why)],
+        Some(PortAdvice::Given(evidence)) => given(evidence),
     }
 }
 
@@ -37,8 +37,8 @@ struct Numbers {
     random: Option<(Span, Option<Span>)>,
 }
 
-fn given(guide: &Guide) -> Vec<Vec<Cell>> {
-    let mut rows: Vec<Vec<Cell>> = guide
+fn given(evidence: &AdviceEvidence) -> Vec<Vec<Cell>> {
+    let mut rows: Vec<Vec<Cell>> = evidence
         .ports
         .iter()
         .map(|port| {
@@ -49,22 +49,22 @@ fn given(guide: &Guide) -> Vec<Vec<Cell>> {
             let loss = port.loss.map_or_else(String::new, |loss| {
                 format!(", lost {} of its last {}", loss.hits, loss.n)
             });
-            let holds = guide.holds.map_or_else(String::new, |holds| {
+            let holds = evidence.holds.map_or_else(String::new, |holds| {
                 format!("; the advice remained valid for {:.0} s", holds.secs_f64())
             });
             let there = port.held.secs_f64();
-            let held = format!("on the low path for {there:.0} s{loss}{holds}");
-            row("port", &port.port.to_string(), &numbers, &held)
+            let note = format!("on the low path for {there:.0} s{loss}{holds}");
+            row("port", &port.port.to_string(), &numbers, &note)
         })
         .collect();
-    if let Some(why) = &guide.no_ports {
+    if let Some(why) = &evidence.no_ports {
         rows.push(row("no port", "", &Numbers::default(), why));
     }
-    let lossy = guide.loss.filter(|loss| loss.is_more);
+    let lossy = evidence.loss.filter(|loss| loss.is_more);
     let lossy = lossy.map_or_else(String::new, |loss| {
         format!("the low path loses {:.1} %", loss.low.share * 100.0)
     });
-    rows.extend(guide.best_of.iter().map(|best| {
+    rows.extend(evidence.best_of.iter().map(|best| {
         let numbers = Numbers {
             share: Some((best.chance, None)),
             best: Some((best.p50, Some(best.p99))),
@@ -73,7 +73,7 @@ fn given(guide: &Guide) -> Vec<Vec<Cell>> {
         let of = best.connections.to_string();
         row("kept best", &of, &numbers, &lossy)
     }));
-    rows.extend(guide.horizons.iter().map(|tested| {
+    rows.extend(evidence.horizons.iter().map(|tested| {
         let share = tested.on_low;
         let numbers = Numbers {
             share: Some((share.share, Some((share.low, share.high)))),
@@ -95,9 +95,9 @@ fn given(guide: &Guide) -> Vec<Vec<Cell>> {
 }
 
 fn row(advice: &str, of: &str, numbers: &Numbers, note: &str) -> Vec<Cell> {
-    let text = |words: &str| match words {
+    let text = |text: &str| match text {
         "" => Cell::Absent,
-        words => Cell::Text(words.to_owned()),
+        text => Cell::Text(text.to_owned()),
     };
     let ms = |span: Option<Span>| Cell::real(span.map(Span::millis_f64));
     let interval = numbers.share.and_then(|(_, interval)| interval);

@@ -101,12 +101,12 @@ impl Table {
                 Value::Object(object)
             })
             .collect();
-        let whole = serde_json::json!({
+        let document = serde_json::json!({
             "title": self.title,
             "notes": self.notes,
             "rows": rows,
         });
-        format!("{whole:#}\n")
+        format!("{document:#}\n")
     }
 }
 

@@ -30,22 +30,22 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         let first = row.cells.first().and_then(Option::as_ref);
         let first = first.and_then(|course| course.summary()?.median.number());
         let cells = row.cells.iter().zip(&found.networks).enumerate();
-        cells.filter_map(move |(place, (course, network))| {
-            let own = course.as_ref()?.summary()?;
+        cells.filter_map(move |(index, (course, network))| {
+            let summary = course.as_ref()?.summary()?;
             let end = |level: Option<Level>| level.map_or(Cell::Absent, cell);
-            let against = own.median.number().zip(first);
-            let against = against.filter(|(_, first)| place > 0 && *first > 0.0);
+            let against = summary.median.number().zip(first);
+            let against = against.filter(|(_, first)| index > 0 && *first > 0.0);
             Some(vec![
                 Cell::Text(row.what.clone()),
                 Cell::Text(row.quantity.properties().title.to_owned()),
                 Cell::Text(unit.to_owned()),
                 Cell::Text(row.circuit.clone()),
                 Cell::Text(network.clone()),
-                Cell::Integer(own.experiments as u64),
-                cell(own.median),
-                end(own.interval.map(|(low, _)| low)),
-                end(own.interval.map(|(_, high)| high)),
-                Cell::real(against.map(|(own, first)| own / first * 100.0)),
+                Cell::Integer(summary.experiments as u64),
+                cell(summary.median),
+                end(summary.interval.map(|(low, _)| low)),
+                end(summary.interval.map(|(_, high)| high)),
+                Cell::real(against.map(|(summary, first)| summary / first * 100.0)),
             ])
         })
     });

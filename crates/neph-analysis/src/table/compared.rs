@@ -1,10 +1,10 @@
 //! Comparison of fleets that differ in one parameter only, such as the season, in numbers.
 
 use neph_flows::Measure;
-use neph_stats::{Interval, Level, Verdict};
+use neph_stats::{ConfidenceInterval, Level, Verdict};
 
 use super::cells::{Cell, Column, LOST_FLOWS, Table};
-use crate::findings::{Against, Compared};
+use crate::findings::{Compared, LevelVersusFirst};
 
 const COLUMNS: [&str; 17] = [
     "fleets",
@@ -29,14 +29,17 @@ const COLUMNS: [&str; 17] = [
 const NOTE: &str = "The unit is the experiment: a value of each, n experiments of the level and n_against of the level that it is compared with. shift: level minus against (Hodges and Lehmann) with a 95 % confidence interval that holds together with those of all comparisons of the report. p: Wilcoxon's signed ranks against what matters, not against zero; p_holm: corrected for all comparisons of the report. A verdict takes p_holm of 0.05 at most, and the same blocks. What matters: 5 % of the median of path changes, five percentage points of inflation and unfairness, which are shares here (0.05).";
 
 /// A row for each measure of each level other than the first; empty if nothing is compared.
-pub(crate) fn table(all: &[Against]) -> Table {
-    let rows = all
-        .iter()
-        .flat_map(|against| against.compared.iter().map(move |one| row(against, one)));
+pub(crate) fn table(all: &[LevelVersusFirst]) -> Table {
+    let rows = all.iter().flat_map(|comparison| {
+        comparison
+            .compared
+            .iter()
+            .map(move |one| row(comparison, one))
+    });
     let mut notes = vec![NOTE.to_owned()];
-    let limits = all.iter().flat_map(|against| {
-        let reported = against.limits.iter();
-        reported.map(|limit| format!("{}, {}: {limit}.", against.title, against.level))
+    let limits = all.iter().flat_map(|comparison| {
+        let limits = comparison.limits.iter();
+        limits.map(|limit| format!("{}, {}: {limit}.", comparison.title, comparison.level))
     });
     notes.extend(limits);
     Table {
@@ -48,33 +51,33 @@ pub(crate) fn table(all: &[Against]) -> Table {
     }
 }
 
-fn row(against: &Against, one: &Compared) -> Vec<Cell> {
-    let text = |words: &str| Cell::Text(words.to_owned());
-    let (n, n_against) = one.n;
-    let [median, median_against] = one.medians.map(|level| of(one.measure, level));
-    let judgement = one.judgement;
-    let end = |of: fn(Interval) -> f64| {
-        let interval = judgement.and_then(|one| one.interval);
+fn row(comparison: &LevelVersusFirst, compared: &Compared) -> Vec<Cell> {
+    let text = |text_value: &str| Cell::Text(text_value.to_owned());
+    let (n, n_against) = compared.n;
+    let [median, median_against] = compared.medians.map(|level| of(compared.measure, level));
+    let decision = compared.decision;
+    let end = |of: fn(ConfidenceInterval) -> f64| {
+        let interval = decision.and_then(|compared| compared.interval);
         interval.map_or(Cell::Absent, |all| difference(of(all)))
     };
     vec![
-        text(&against.title),
-        text(&against.endpoint),
-        text(&against.level),
-        text(&against.first),
-        text(one.measure.name()),
+        text(&comparison.title),
+        text(&comparison.endpoint),
+        text(&comparison.level),
+        text(&comparison.first),
+        text(compared.measure.name()),
         Cell::Integer(n as u64),
         Cell::Integer(n_against as u64),
-        text(if one.is_paired() { "yes" } else { "no" }),
+        text(if compared.is_paired() { "yes" } else { "no" }),
         median,
         median_against,
-        difference(one.shift),
+        difference(compared.shift),
         end(|interval| interval.low),
         end(|interval| interval.high),
-        Cell::real(judgement.map(|one| one.p_alone)),
-        Cell::real(judgement.map(|one| one.p)),
-        Cell::Real(one.least),
-        text(match judgement.map(|one| one.verdict) {
+        Cell::real(decision.map(|compared| compared.p_alone)),
+        Cell::real(decision.map(|compared| compared.p)),
+        Cell::Real(compared.least),
+        text(match decision.map(|compared| compared.verdict) {
             Some(Verdict::Better) => "better",
             Some(Verdict::Worse) => "worse",
             Some(Verdict::Equivalent) => "equivalent",

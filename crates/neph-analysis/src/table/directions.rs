@@ -42,12 +42,12 @@ fn row(all: &[Directions], label: String) -> Option<Vec<Cell>> {
         let spans = all.iter().flat_map(of);
         spans.map(|span| span.millis_f64()).collect()
     };
-    let mut there = pooled(|one| &one.there);
-    let mut back = pooled(|one| &one.back);
+    let mut forward = pooled(|one| &one.forward);
+    let mut reverse = pooled(|one| &one.reverse);
     let without: usize = all.iter().map(|one| one.without).sum();
-    let n = there.len();
-    let [there_p50, there_p99] = quantiles(&mut there);
-    let [back_p50, back_p99] = quantiles(&mut back);
+    let n = forward.len();
+    let [there_p50, there_p99] = quantiles(&mut forward);
+    let [back_p50, back_p99] = quantiles(&mut reverse);
     Some(vec![
         Cell::Text(label),
         Cell::Integer(all.len() as u64),

@@ -5,7 +5,7 @@ use neph_model::Span;
 use neph_stats::Level;
 
 use super::cells::{Cell, Column, LOST_FLOWS, Table};
-use super::{advice, kept};
+use super::{advice, transfers_and_traces};
 use crate::fleet::Pair;
 use crate::fleet::pairs;
 use crate::forgotten;
@@ -58,16 +58,16 @@ const KINDS: [Kind; 7] = [
     Kind {
         name: "flow-transfers",
         title: "Transfers on the classes' ports",
-        columns: &kept::TRANSFERS,
+        columns: &transfers_and_traces::TRANSFERS,
         note: "Each port counts once, by the median of its transfers, connecting included; those that failed count as longer than all others. The interval holds the median of ports with 95 %; it takes 6 ports. ratio: to the first class.",
-        rows: kept::transfers,
+        rows: transfers_and_traces::transfers,
     },
     Kind {
         name: "flow-traced",
         title: "Path changes that were traced",
-        columns: &kept::TRACED,
+        columns: &transfers_and_traces::TRACED,
         note: "compared: the routes before and after the change are both known. other_routers: at some distance another router answered than before the change, which confirms it. same_routers: where routers answered both times they were the same; paths can part behind routers that do not answer.",
-        rows: kept::traced,
+        rows: transfers_and_traces::traced,
     },
     Kind {
         name: "flow-advice",
@@ -99,14 +99,20 @@ pub(crate) fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table>
 fn table(kind: &Kind, found: &[Pair<'_>]) -> Table {
     let columns = ["scenario", "block", "endpoint"].iter().chain(kind.columns);
     let of_pair = |pair: &Pair<'_>| {
-        let whose = [
+        let pair_columns = [
             Cell::Text(pair.scenario_label.clone()),
             Cell::Integer(u64::from(pair.block)),
             Cell::Text(pair.endpoint_name()),
         ];
         let rows = (kind.rows)(pair).into_iter();
-        rows.map(|row| whose.iter().cloned().chain(row).collect::<Vec<Cell>>())
-            .collect::<Vec<_>>()
+        rows.map(|row| {
+            pair_columns
+                .iter()
+                .cloned()
+                .chain(row)
+                .collect::<Vec<Cell>>()
+        })
+        .collect::<Vec<_>>()
     };
     Table {
         name: kind.name,
@@ -137,9 +143,13 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
     let known = pair.known;
     let inflation = known.inflation;
     let ms = |span: Span| span.millis_f64();
-    let quantile = |of: FlowQuantile| reported(OverBins::median(pair.fairness(), of), 1e-6);
-    let apart = OverBins::ratio(pair.fairness(), FlowQuantile::P99, FlowQuantile::P50);
-    let most_lost = pair.fairness().iter().map(|bin| u64::from(bin.lost)).max();
+    let quantile = |of: FlowQuantile| median_cell(OverBins::median(pair.latency_bins(), of), 1e-6);
+    let apart = OverBins::ratio(pair.latency_bins(), FlowQuantile::P99, FlowQuantile::P50);
+    let most_lost = pair
+        .latency_bins()
+        .iter()
+        .map(|bin| u64::from(bin.lost))
+        .max();
     vec![
         Cell::Integer(known.flows),
         Cell::Integer(known.changes),
@@ -150,7 +160,7 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
         quantile(FlowQuantile::P50),
         quantile(FlowQuantile::P95),
         quantile(FlowQuantile::P99),
-        reported(apart, 1.0),
+        median_cell(apart, 1.0),
         Cell::Integer(most_lost.unwrap_or(0)),
         Cell::real(known.bimodality.map(|test| test.dip)),
         Cell::real(known.bimodality.map(|test| test.p)),
@@ -158,7 +168,7 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
 }
 
 /// A median over bins in the column's unit, of which there are so many in its own.
-fn reported(median: Option<OverBins>, unit: f64) -> Cell {
+fn median_cell(median: Option<OverBins>, unit: f64) -> Cell {
     match median.map(|median| median.level) {
         Some(Level::At(value)) => Cell::Real(value * unit),
         Some(Level::Censored) => Cell::Censored(LOST_FLOWS),
@@ -233,9 +243,8 @@ fn persistence(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
         ("forward path only", &known.persistence_forward),
         ("reverse path only", &known.persistence_reverse),
     ];
-    let reported = curves.into_iter();
-    reported
-        .filter_map(|(name, curve)| Some(lasted(name, curve.as_ref()?, pair.view)))
+    let rows = curves.into_iter();
+    rows.filter_map(|(name, curve)| Some(lasted(name, curve.as_ref()?, pair.view)))
         .collect()
 }
 

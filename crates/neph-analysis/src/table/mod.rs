@@ -8,13 +8,13 @@ mod compared;
 mod directions;
 mod fleets;
 mod grouped;
-mod kept;
 mod layers;
 mod loads;
 mod routes;
 mod summary;
 mod throughput;
 mod transfers;
+mod transfers_and_traces;
 
 pub use cells::{Cell, Column, Table};
 pub use fleets::FLEETS;
@@ -22,7 +22,7 @@ pub use grouped::Unit;
 pub use summary::{LossCell, QuantileCell, SummaryRow, summary};
 pub use summary::{QUANTILES, notes};
 
-use crate::findings::{Against, Statements};
+use crate::findings::{LevelVersusFirst, Statements};
 use crate::{CampaignData, PlotSettings};
 
 /// Every table of a report, in its order. Empty tables are left out.
@@ -34,7 +34,7 @@ pub fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
 pub fn tables_with(
     data: &CampaignData,
     settings: &PlotSettings,
-    fleets_compared: &[Against],
+    fleets_compared: &[LevelVersusFirst],
 ) -> Vec<Table> {
     let rows = summary(data, settings);
     [

@@ -77,12 +77,12 @@ fn rows(route: &Traceroute) -> Vec<Vec<Cell>> {
 
 fn times(hop: &Hop) -> [Cell; 4] {
     let addresses: Vec<String> = hop.addresses.iter().map(ToString::to_string).collect();
-    let least = hop.round_trips.iter().min().copied().map(Span::millis_f64);
+    let min_rtt = hop.round_trips.iter().min().copied().map(Span::millis_f64);
     let greatest = hop.round_trips.iter().max().copied().map(Span::millis_f64);
     [
         Cell::Integer(u64::from(hop.ttl)),
         Cell::Text(addresses.join(" ")),
-        Cell::real(least),
+        Cell::real(min_rtt),
         Cell::real(greatest),
     ]
 }

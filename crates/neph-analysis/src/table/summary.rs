@@ -10,7 +10,7 @@ use super::cells::{Cell, Column, Table};
 use super::grouped::{Grouped, Unit};
 use super::layers::{destinations, entries};
 use crate::Layer;
-use crate::words::real;
+use crate::text::real;
 use crate::{CampaignData, PlotSettings};
 
 /// The quantiles of the summary.
@@ -152,8 +152,8 @@ fn measured(
         }),
         mean: numbers.as_ref().map(|numbers| numbers.mean),
         sd: numbers.as_ref().and_then(|numbers| numbers.sd),
-        quantiles: std::array::from_fn(|place| {
-            cell(sample, unanswered, QUANTILES[place], quantiles[place])
+        quantiles: std::array::from_fn(|index| {
+            cell(sample, unanswered, QUANTILES[index], quantiles[index])
         }),
         unit: grouped.unit,
         effective: quantiles[MEDIAN].map(|found| found.effective),
@@ -268,8 +268,8 @@ pub fn notes(rows: &[SummaryRow]) -> Vec<String> {
     if rows.iter().any(|row| row.not_sent.is_some_and(|n| n > 0)) {
         notes.push("Messages that could not be sent count as slower than every reply in response time, which begins with the schedule; loss is the share of those that were sent.".to_owned());
     }
-    for (place, p) in QUANTILES.iter().enumerate() {
-        let need = rows.iter().find_map(|row| match row.quantiles[place] {
+    for (index, p) in QUANTILES.iter().enumerate() {
+        let need = rows.iter().find_map(|row| match row.quantiles[index] {
             QuantileCell::Refused { need } => Some(need),
             QuantileCell::Known { .. } => None,
         });

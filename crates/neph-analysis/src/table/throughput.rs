@@ -6,7 +6,7 @@ use neph_model::{Throughput, ThroughputSecond};
 
 use super::cells::{Cell, Column, Table};
 use crate::findings::capacity::{Traffic, ended_early};
-use crate::words::plural;
+use crate::text::plural;
 use crate::{CampaignData, PlotSettings};
 
 /// Of checks so many are named, the others counted.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use neph_model::Wall;
 use neph_stats::{
-    Claim, Interval, Judgement, PairedShift, Sorted, Verdict, Wanted, Wish, blocks_for,
-    blocks_needed, judge as judge_all,
+    Claim, ConfidenceInterval, Decision, PairedShift, PowerTarget, Sorted, Verdict, Wanted,
+    blocks_for, blocks_needed, judge as judge_all,
 };
 
 use super::WITH;
@@ -47,7 +47,7 @@ pub struct Share {
     pub estimate: Option<f64>,
     /// A simultaneous 95 % confidence interval, together with all others of the answer; `None` with too few
     /// blocks.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     /// The median goodput alone, bit/s.
     pub alone: f64,
 }
@@ -167,18 +167,18 @@ fn claim(side: &Side, least: f64) -> Option<Claim> {
     let shift = PairedShift::of_differences(side.logs.clone()).ok()?;
     Some(Claim::Shift {
         shift,
-        least,
+        margin: least,
         wanted: Wanted::Higher,
     })
 }
 
-type Judged = Option<(PairedShift, Judgement)>;
+type Judged = Option<(PairedShift, Decision)>;
 
 fn share_each(sides: [Side; 2], judged: [Judged; 2]) -> [Share; 2] {
     let mut judged = judged.into_iter();
     sides.map(|side| {
         let judged = judged.next().flatten();
-        let exp = |interval: Interval| Interval {
+        let exp = |interval: ConfidenceInterval| ConfidenceInterval {
             low: interval.low.exp(),
             high: interval.high.exp(),
         };
@@ -235,14 +235,14 @@ fn more(side: &Side, estimate: f64, least: f64, family: usize) -> Option<usize> 
         return Some(blocks_needed(family).saturating_sub(side.logs.len()).max(1));
     }
     let beyond = (estimate.abs() - least).abs();
-    let wish = Wish {
+    let target = PowerTarget {
         effect: least + beyond,
-        least,
+        margin: least,
         spread: deviation(&side.logs) / f64::sqrt(2.0),
         family,
         power: POWER,
     };
-    let needed = blocks_for(&wish).filter(|needed| *needed <= MAX_BLOCKS)?;
+    let needed = blocks_for(&target).filter(|needed| *needed <= MAX_BLOCKS)?;
     Some(needed.saturating_sub(side.logs.len()).max(1))
 }
 

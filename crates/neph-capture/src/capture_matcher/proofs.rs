@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use neph_stats::{ClockCut, FourStamps, OffsetLimit};
+use neph_stats::{ClockCut, FourTimestamps, OffsetLimit};
 
 use super::{Crossing, MatchedCaptures, Point};
 use crate::directions::Direction;
@@ -75,7 +75,7 @@ impl MatchedCaptures {
 
     /// Each forward packet with the next reverse one between the same hosts, if no forward one came in
     /// between. Local timestamps are in steady time; the offset is that of the clocks.
-    pub fn exchanges(&self) -> Vec<FourStamps> {
+    pub fn exchanges(&self) -> Vec<FourTimestamps> {
         let mut open: HashMap<u32, Crossing> = HashMap::new();
         let mut exchanges = Vec::new();
         let [here, there] = &self.falls;
@@ -87,7 +87,7 @@ impl MatchedCaptures {
             {
                 let added =
                     added_at(here, request.here).saturating_sub(added_at(there, request.there));
-                exchanges.push(FourStamps {
+                exchanges.push(FourTimestamps {
                     sent: request.here,
                     arrived: request.there.saturating_add(added),
                     answered: crossing.there.saturating_add(added),

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use neph_model::{Anchor, Instant, Message, Own, Peer, Seq, Span, Wall, WallCourse, WallStep};
-use neph_stats::{ClockFit, ClockNature, FourStamps, MeanOffset};
+use neph_stats::{ClockFit, ClockNature, FourTimestamps, MeanOffset};
 
 use super::peer_clock::{DOUBT, PeerClock};
 
@@ -124,7 +124,7 @@ impl Book {
         true
     }
 
-    fn peer_wall(&mut self, message: &Message, stamps: FourStamps) {
+    fn peer_wall(&mut self, message: &Message, stamps: FourTimestamps) {
         let (Some(apart), Some(read)) = (message.peer_wall_offset, message.marks.peer.app_tx)
         else {
             return;

@@ -1,6 +1,6 @@
 //! The mean offset of exchanges with four timestamps, over all time or near a moment.
 
-use neph_stats::{ClockFit, FourStamps, MeanOffset};
+use neph_stats::{ClockFit, FourTimestamps, MeanOffset};
 
 use crate::MatchedCaptures;
 use crate::clocks::book::Dots;
@@ -18,7 +18,7 @@ pub struct Formula {
 
 impl Formula {
     /// Computes the offsets of these exchanges.
-    pub fn of(exchanges: &[FourStamps]) -> Self {
+    pub fn of(exchanges: &[FourTimestamps]) -> Self {
         let mut formula = Self::default();
         for exchange in exchanges {
             formula.mean.push(exchange.offset());

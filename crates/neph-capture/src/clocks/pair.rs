@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use neph_stats::{ClockNature, KeptLimits, OffsetLimits};
+use neph_stats::{ClockNature, OffsetLimits, RetainedLimits};
 use neph_text::counted::counted;
 
 use crate::clocks::active_time::ActiveTime;
@@ -16,7 +16,7 @@ const STRETCH: i64 = 10_000_000;
 const MAXIMUM: usize = 100_000;
 
 /// The tightest limits that two captures give for the offset of their clocks.
-pub fn kept(met: &MatchedCaptures, nature: ClockNature) -> KeptLimits {
+pub fn kept(met: &MatchedCaptures, nature: ClockNature) -> RetainedLimits {
     let (above, below) = met.limits();
     let limits = OffsetLimits {
         at_most: &above,
@@ -29,7 +29,7 @@ pub fn kept(met: &MatchedCaptures, nature: ClockNature) -> KeptLimits {
         0
     };
     let max = i64::try_from(MAXIMUM).unwrap_or(i64::MAX);
-    let mut kept = KeptLimits::each(STRETCH.max(long / max));
+    let mut kept = RetainedLimits::per_period(STRETCH.max(long / max));
     for limit in above {
         kept.at_most(limit);
     }

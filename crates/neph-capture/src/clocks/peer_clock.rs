@@ -5,7 +5,7 @@
 
 use neph_model::{ClockOffset, Marks, Span};
 use neph_stats::{
-    ClockCourse, ClockFit, ClockNature, FourStamps, KeptLimits, OffsetLimits, clock_course,
+    ClockCourse, ClockFit, ClockNature, FourTimestamps, OffsetLimits, RetainedLimits, clock_course,
 };
 
 /// Error bound of kernel timestamps, in nanoseconds. Converting one from wall clock time to raw time costs
@@ -18,7 +18,7 @@ const STRETCH: i64 = 10_000_000;
 #[derive(Clone, Debug)]
 pub struct PeerClock {
     nature: ClockNature,
-    kept: KeptLimits,
+    kept: RetainedLimits,
 }
 
 impl Default for PeerClock {
@@ -31,19 +31,19 @@ impl PeerClock {
     pub const fn new(nature: ClockNature) -> Self {
         Self {
             nature,
-            kept: KeptLimits::each(STRETCH),
+            kept: RetainedLimits::per_period(STRETCH),
         }
     }
 
     /// Adds a message that was answered. Returns its timestamps if it has all four.
-    pub fn message(&mut self, marks: &Marks) -> Option<FourStamps> {
+    pub fn message(&mut self, marks: &Marks) -> Option<FourTimestamps> {
         let stamps = stamps(marks)?;
         self.add(stamps);
         Some(stamps)
     }
 
     /// Adds the timestamps of an answered message. Call it in the order in which messages were sent.
-    pub fn add(&mut self, stamps: FourStamps) {
+    pub fn add(&mut self, stamps: FourTimestamps) {
         self.kept.add(stamps, DOUBT);
     }
 
@@ -79,8 +79,8 @@ impl PeerClock {
 
 /// The tightest timestamps of each side: those of the kernel, else those of the program. The program reads
 /// its clock before the kernel sends and after the kernel receives.
-fn stamps(marks: &Marks) -> Option<FourStamps> {
-    Some(FourStamps {
+fn stamps(marks: &Marks) -> Option<FourTimestamps> {
+    Some(FourTimestamps {
         sent: marks.nic_tx.or(marks.app_send)?.nanos(),
         arrived: marks.peer.rx.or(marks.peer.app_rx)?.nanos(),
         answered: marks.peer.nic_tx.or(marks.peer.app_tx)?.nanos(),

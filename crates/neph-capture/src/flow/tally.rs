@@ -272,11 +272,11 @@ impl Quantiles {
         Self {
             n,
             estimated: trips.n(),
-            least: span(trips.least()),
+            least: span(trips.min()),
             p50: quantile(500),
             p95: of_at_least(59, 950),
             p99: of_at_least(299, 990),
-            most: span(trips.most()),
+            most: span(trips.max()),
             mean: span(trips.mean()),
             deviation: trips.deviation().map(span),
         }

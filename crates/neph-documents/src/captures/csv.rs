@@ -44,38 +44,38 @@ const QUESTIONS: [&str; 2] = ["requests_not_tracked", "responses_without_request
 
 /// The names of the columns.
 pub fn header() -> String {
-    let of = |trips: &&str| OF_TRIPS.map(|what| format!("{trips}_{what}"));
-    let trips = TRIPS.iter().flat_map(of);
+    let of = |round_trips: &&str| OF_TRIPS.map(|what| format!("{round_trips}_{what}"));
+    let round_trips = TRIPS.iter().flat_map(of);
     let names = FIRST
         .iter()
         .chain(&QUESTIONS)
         .map(|name| (*name).to_owned());
-    names.chain(trips).collect::<Vec<_>>().join(",")
+    names.chain(round_trips).collect::<Vec<_>>().join(",")
 }
 
 /// A TCP flow as a line.
 pub fn flow(flow: &Flow, method: Method) -> String {
     let name = flow.name();
     let (client, server) = (flow.sent(Side::Client), flow.sent(Side::Server));
-    let both = |of: fn(&neph_capture::Sent) -> u64| (of(client) + of(server)).to_string();
+    let sum_of_both = |of: fn(&neph_capture::Sent) -> u64| (of(client) + of(server)).to_string();
     let mut cells = vec![
         "tcp".to_owned(),
         name.client().to_string(),
         name.server().to_string(),
         csv_field(via(name).trim_start()).into_owned(),
-        both(|sent| sent.packets),
-        both(|sent| sent.bytes),
-        both(|sent| sent.retransmitted().into()),
-        both(|sent| sent.spurious().into()),
-        both(|sent| sent.count(Event::OutOfOrder).into()),
-        both(neph_capture::Sent::thinned),
+        sum_of_both(|sent| sent.packets),
+        sum_of_both(|sent| sent.bytes),
+        sum_of_both(|sent| sent.retransmitted().into()),
+        sum_of_both(|sent| sent.spurious().into()),
+        sum_of_both(|sent| sent.count(Event::OutOfOrder).into()),
+        sum_of_both(neph_capture::Sent::thinned),
     ];
     cells.resize(FIRST.len() + QUESTIONS.len(), String::new());
-    let trips = flow.trips(Half::Server).laid_out();
+    let round_trips = flow.trips(Half::Server).laid_out();
     for of in [
-        trips.path(method),
-        trips.of(Method::Response, Answer::WithData),
-        trips.of(method, Answer::Delayed),
+        round_trips.path(method),
+        round_trips.of(Method::Response, Answer::WithData),
+        round_trips.of(method, Answer::Delayed),
         flow.trips(Half::Client).path(method),
     ] {
         cells.extend(quantiles(of));

@@ -36,7 +36,9 @@ const fn name(question: Question) -> &'static str {
 
 /// The slowest pair is first.
 pub fn rank(pair: &Pair, counted: &Counted) -> Rank {
-    let slowest = counted.trips(Half::Server).map(|trips| trips.p50.nanos());
+    let slowest = counted
+        .trips(Half::Server)
+        .map(|round_trips| round_trips.p50.nanos());
     let between = pair.between();
     Rank::by(slowest, pair.began(), ends(between).join(" "))
 }
@@ -65,28 +67,32 @@ pub(super) fn ends(between: &Between) -> [String; 2] {
 
 pub fn row(pair: &Pair, counted: &Counted) -> Vec<String> {
     let between = pair.between();
-    let many = |count: u64| match between.question {
+    let count_cell = |count: u64| match between.question {
         Question::Quic => "-".to_owned(),
         Question::Ping | Question::Dns => count.cell(),
     };
-    let trips = counted.trips(Half::Server);
+    let round_trips = counted.trips(Half::Server);
     let server = end(between, End::Server) + &travels_in(between.vlan, between.tunnel);
     vec![
         name(between.question).to_owned(),
         end(between, End::Client),
         server,
-        many(counted.asked()),
+        count_cell(counted.asked()),
         match between.question {
             Question::Quic => "-".to_owned(),
             Question::Ping | Question::Dns => answered(counted),
         },
-        span(trips.map(|trips| trips.least)),
-        span(trips.map(|trips| trips.mean)),
-        span(trips.map(|trips| trips.p50)),
-        span(trips.and_then(|trips| trips.p95)),
-        span(trips.map(|trips| trips.most)),
-        span(trips.and_then(|trips| trips.deviation)),
-        span(counted.trips(Half::Client).map(|trips| trips.p50)),
+        span(round_trips.map(|round_trips| round_trips.least)),
+        span(round_trips.map(|round_trips| round_trips.mean)),
+        span(round_trips.map(|round_trips| round_trips.p50)),
+        span(round_trips.and_then(|round_trips| round_trips.p95)),
+        span(round_trips.map(|round_trips| round_trips.most)),
+        span(round_trips.and_then(|round_trips| round_trips.deviation)),
+        span(
+            counted
+                .trips(Half::Client)
+                .map(|round_trips| round_trips.p50),
+        ),
     ]
 }
 
@@ -190,7 +196,7 @@ impl ExchangeDocument {
 
 impl From<&Counted> for CountedDocument {
     fn from(counted: &Counted) -> Self {
-        let trips = counted.trips(Half::Server);
+        let round_trips = counted.trips(Half::Server);
         Self {
             packets: counted.packets(),
             requests: counted.asked(),
@@ -198,25 +204,25 @@ impl From<&Counted> for CountedDocument {
             requests_not_tracked: counted.not_followed(),
             responses_without_request: counted.unasked(),
             round_trips: ExchangeHalves {
-                server: trips.map(QuantilesDocument::from),
+                server: round_trips.map(QuantilesDocument::from),
                 client: counted.trips(Half::Client).map(QuantilesDocument::from),
             },
-            server_mean_ns: trips.map(|trips| trips.mean),
-            server_deviation_ns: trips.and_then(|trips| trips.deviation),
+            server_mean_ns: round_trips.map(|round_trips| round_trips.mean),
+            server_deviation_ns: round_trips.and_then(|round_trips| round_trips.deviation),
         }
     }
 }
 
 impl ExchangeSample {
     /// A round trip of this pair.
-    pub fn of(of: &Between, trip: Answered) -> Self {
+    pub fn of(of: &Between, answer: Answered) -> Self {
         Self {
-            at_unix_ns: trip.at,
+            at_unix_ns: answer.at,
             protocol: key(of.question),
             client: end(of, End::Client),
             server: end(of, End::Server),
-            side: half(trip.half),
-            round_trip_ns: trip.round_trip,
+            side: half(answer.half),
+            round_trip_ns: answer.round_trip,
         }
     }
 }

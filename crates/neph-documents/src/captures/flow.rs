@@ -229,19 +229,19 @@ impl From<&Sent> for SentDocument {
 }
 
 impl From<&Trips> for TripsDocument {
-    fn from(trips: &Trips) -> Self {
-        let trips = trips.laid_out();
+    fn from(round_trips: &Trips) -> Self {
+        let round_trips = round_trips.laid_out();
         let by = |method| {
-            let of = |answer| trips.of(method, answer).map(QuantilesDocument::from);
+            let of = |answer| round_trips.of(method, answer).map(QuantilesDocument::from);
             ByAnswerDocument {
-                path: trips.path(method).map(QuantilesDocument::from),
+                path: round_trips.path(method).map(QuantilesDocument::from),
                 handshake: of(Answer::Handshake),
                 without_data: of(Answer::Bare),
                 with_data: of(Answer::WithData),
                 delayed: of(Answer::Delayed),
             }
         };
-        let response = trips.of(Method::Response, Answer::WithData);
+        let response = round_trips.of(Method::Response, Answer::WithData);
         Self {
             acknowledgement: by(Method::Acknowledgement),
             echo: by(Method::Echo),

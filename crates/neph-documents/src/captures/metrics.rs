@@ -73,7 +73,7 @@ impl Metrics {
     }
 
     /// A round trip outside of TCP.
-    pub fn answered(&mut self, of: &Between, trip: Answered) {
+    pub fn answered(&mut self, of: &Between, answer: Answered) {
         let what = match of.question {
             Question::Ping => "ping",
             Question::Dns => "dns",
@@ -81,19 +81,19 @@ impl Metrics {
         };
         let hosts = (of.client.ip(), of.server.ip());
         let once = Weighed {
-            trip: trip.round_trip,
+            trip: answer.round_trip,
             weight: 1,
         };
-        self.add(hosts, trip.half, what, once);
+        self.add(hosts, answer.half, what, once);
     }
 
-    fn add(&mut self, hosts: (IpAddr, IpAddr), half: Half, what: &'static str, of: Weighed) {
-        let half = match half {
+    fn add(&mut self, hosts: (IpAddr, IpAddr), side: Half, what: &'static str, of: Weighed) {
+        let side = match side {
             Half::Client => "client",
             Half::Server => "server",
         };
         let nanos = u64::try_from(of.trip.nanos()).unwrap_or(0);
-        self.histograms.add(hosts, (half, what), nanos, of.weight);
+        self.histograms.add(hosts, (side, what), nanos, of.weight);
     }
 
     /// The page with the current values.
@@ -112,11 +112,11 @@ impl Metrics {
 
     fn round_trips(&self, page: &mut Page) {
         let name = (TRIPS, "Round trips by pair of hosts.");
-        self.histograms.write(page, name, |hosts, (half, what)| {
+        self.histograms.write(page, name, |hosts, (side, what)| {
             vec![
                 ("client", hosts.map(|(client, _)| client.to_string())),
                 ("server", hosts.map(|(_, server)| server.to_string())),
-                ("half", Some((*half).to_owned())),
+                ("half", Some((*side).to_owned())),
                 ("answer", Some((*what).to_owned())),
             ]
         });
@@ -126,21 +126,25 @@ impl Metrics {
 impl Totals {
     fn write(&self, page: &mut Page) {
         let Self {
-            seen,
+            seen: packets_seen,
             others,
             bytes,
             flows,
             repairs,
         } = self;
         let counters = [
-            ("packets", "Packets looked at.", seen.packets),
+            ("packets", "Packets looked at.", packets_seen.packets),
             ("bytes", "Bytes of IP, of each packet once.", *bytes),
             (
                 "packets_lost",
                 "Packets lost because the ring was full.",
-                seen.lost,
+                packets_seen.lost,
             ),
-            ("ring_full", "How often the ring was full.", seen.frozen),
+            (
+                "ring_full",
+                "How often the ring was full.",
+                packets_seen.frozen,
+            ),
             (
                 "retransmissions",
                 "TCP segments that were retransmitted, spurious ones included.",
@@ -177,7 +181,7 @@ impl Totals {
             ("fragment", others.fragments),
             ("unread", others.unread),
             ("cut_off", others.cut),
-            ("not_ip", seen.not_ip),
+            ("not_ip", packets_seen.not_ip),
         ] {
             page.value(&[("kind", kind)], value);
         }
@@ -220,7 +224,7 @@ mod tests {
     #[test]
     fn what_is_asked_outside_of_tcp_counts_by_hosts_and_kind_and_not_by_flow() {
         let mut metrics = Metrics::new(Method::Echo);
-        let trip = Answered {
+        let answer = Answered {
             at: neph_model::Wall::from_unix_nanos(0),
             half: Half::Server,
             round_trip: Span::from_micros(70),
@@ -235,7 +239,7 @@ mod tests {
             };
             for question in Question::ALL {
                 let of = Between { question, ..of };
-                metrics.answered(&of, trip);
+                metrics.answered(&of, answer);
             }
         }
         assert_eq!(metrics.histograms.len(), 3);

@@ -19,7 +19,7 @@ pub use files::FileDocument;
 pub use flow::FlowDocument;
 pub use line::{CaptureLine, CapturesDocument, SampleOf};
 pub use metrics::{Metrics, Totals};
-pub use period::{Lately, PeriodLine, Repairs, Stretch};
+pub use period::{PeriodLine, RecentPeriod, Repairs, Stretch};
 pub use period_text::{COLUMNS as PERIOD_COLUMNS, row as period_row, sentence as period_sentence};
 pub use row::{First, Rank, Sort};
 pub use sample::{EventDocument, SampleDocument, Sending};

@@ -29,7 +29,7 @@ pub struct Stretch {
 
 /// The totals of a period.
 #[derive(Debug, Clone)]
-pub struct Lately {
+pub struct RecentPeriod {
     /// Time of the period.
     pub stretch: Stretch,
     /// Capture method.
@@ -193,27 +193,27 @@ impl PeriodLine {
     }
 
     /// The line with totals.
-    pub fn period(lately: &Lately) -> Self {
+    pub fn period(period: &RecentPeriod) -> Self {
         let of_all = |question: Question| {
-            let counted = &lately.exchanges[question as usize];
+            let counted = &period.exchanges[question as usize];
             (key(question), counted.into())
         };
         Self::Period(Box::new(PeriodDocument {
-            stretch: lately.stretch.into(),
-            capture_method: lately.way.name(),
-            packets: lately.seen.packets,
-            capture_duplicates_removed: lately.counts.copies,
-            bytes: lately.counts.bytes,
-            packets_lost: lately.seen.lost,
-            retransmitted_segments: lately.repairs.retransmissions,
-            spurious_retransmissions: lately.repairs.spurious,
-            segments_not_tracked: lately.repairs.not_followed,
-            ring_overruns: lately.seen.frozen,
-            packets_not_ip: lately.seen.not_ip,
-            other_packets: lately.others.into(),
+            stretch: period.stretch.into(),
+            capture_method: period.way.name(),
+            packets: period.seen.packets,
+            capture_duplicates_removed: period.counts.copies,
+            bytes: period.counts.bytes,
+            packets_lost: period.seen.lost,
+            retransmitted_segments: period.repairs.retransmissions,
+            spurious_retransmissions: period.repairs.spurious,
+            segments_not_tracked: period.repairs.not_followed,
+            ring_overruns: period.seen.frozen,
+            packets_not_ip: period.seen.not_ip,
+            other_packets: period.others.into(),
             round_trips: HalvesDocument {
-                server: (&lately.trips[Half::Server as usize]).into(),
-                client: (&lately.trips[Half::Client as usize]).into(),
+                server: (&period.trips[Half::Server as usize]).into(),
+                client: (&period.trips[Half::Client as usize]).into(),
             },
             exchanges: Question::ALL.into_iter().map(of_all).collect(),
         }))

@@ -4,7 +4,7 @@ use neph_capture::{Answer, Flow, Half, Method, Recent, Side};
 use neph_model::Span;
 use neph_text::counted::counted;
 
-use super::Lately;
+use super::RecentPeriod;
 use super::row::{both_via, columns, repairs, trips};
 use crate::table::Heading;
 use crate::when;
@@ -15,7 +15,7 @@ pub const COLUMNS: [Heading; 21] = columns("PACKETS/S", "BYTES/S", "WITH DATA");
 /// A table line: a flow in a period of this length.
 pub fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<String> {
     let (client, server) = (recent.sent(Side::Client), recent.sent(Side::Server));
-    let seen = recent.trips(Half::Server).laid_out();
+    let packets_seen = recent.trips(Half::Server).laid_out();
     let name = flow.name();
     let mut cells = vec![
         name.client().to_string(),
@@ -23,17 +23,17 @@ pub fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<St
         per_second(client.packets + server.packets, length).to_string(),
         per_second(client.bytes + server.bytes, length).to_string(),
     ];
-    let with_data = seen.of(method, Answer::WithData);
+    let with_data = packets_seen.of(method, Answer::WithData);
     let client_path = recent.trips(Half::Client).path(method);
-    cells.extend(trips(&seen, with_data, client_path, method));
+    cells.extend(trips(&packets_seen, with_data, client_path, method));
     cells.extend(repairs((client, server)));
     cells
 }
 
 /// `23:59:59 UTC  1200 packets a second, ...`: received packets, packets of no flow, lost packets.
-pub fn sentence(lately: &Lately) -> String {
-    let length = lately.stretch.length;
-    let (seen, others) = (&lately.seen, &lately.others);
+pub fn sentence(period: &RecentPeriod) -> String {
+    let length = period.stretch.length;
+    let (packets_seen, others) = (&period.seen, &period.others);
     let rate = |count| per_second(count, length);
     let left_out: Vec<String> = [
         (others.udp, "UDP"),
@@ -41,7 +41,7 @@ pub fn sentence(lately: &Lately) -> String {
         (others.fragments, "fragments"),
         (others.unread, "other"),
         (others.cut, "cut off (--snaplen keeps more)"),
-        (seen.not_ip, "not IP"),
+        (packets_seen.not_ip, "not IP"),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
@@ -52,11 +52,11 @@ pub fn sentence(lately: &Lately) -> String {
     } else {
         format!(" (of no flow here: {})", left_out.join(", "))
     };
-    let copies = match lately.counts.copies {
+    let copies = match period.counts.copies {
         0 => String::new(),
         copies => format!(", {} of them once more", rate(copies)),
     };
-    let repeats = match lately.repairs {
+    let repeats = match period.repairs {
         repairs if repairs.retransmissions == 0 => String::new(),
         repairs => format!(
             ", {} retransmissions ({} of them spurious)",
@@ -64,22 +64,22 @@ pub fn sentence(lately: &Lately) -> String {
             rate(repairs.spurious)
         ),
     };
-    let not_followed = match lately.repairs.not_followed {
+    let not_followed = match period.repairs.not_followed {
         0 => String::new(),
         segments => format!(", {} segments not followed", rate(segments)),
     };
-    let lost = if seen.lost == 0 {
+    let lost = if packets_seen.lost == 0 {
         "none lost".to_owned()
     } else {
-        let times = counted(seen.frozen, "time");
-        let lost = counted(seen.lost, "packet");
+        let times = counted(packets_seen.frozen, "time");
+        let lost = counted(packets_seen.lost, "packet");
         format!("{lost} LOST, the ring was full {times}; --ring makes it larger")
     };
     format!(
         "{}  a second: {} packets{copies}{left_out}, {} bytes of IP{repeats}{not_followed}; {lost}",
-        when::utc(lately.stretch.until),
-        rate(seen.packets),
-        rate(lately.counts.bytes),
+        when::utc(period.stretch.until),
+        rate(packets_seen.packets),
+        rate(period.counts.bytes),
     )
 }
 

@@ -70,23 +70,23 @@ impl Rank {
 /// The first lines of a table.
 #[derive(Debug)]
 pub struct First {
-    most: usize,
+    max_rows: usize,
     /// The last line first.
     lines: BTreeMap<Rank, Vec<String>>,
 }
 
 impl First {
     /// At most this number of lines.
-    pub const fn new(most: usize) -> Self {
+    pub const fn new(max_rows: usize) -> Self {
         Self {
-            most,
+            max_rows,
             lines: BTreeMap::new(),
         }
     }
 
     /// Adds a line if it is among the first; `false` if this or another line was dropped.
     pub fn keep(&mut self, rank: Rank, row: impl FnOnce() -> Vec<String>) -> bool {
-        let is_full = self.lines.len() >= self.most;
+        let is_full = self.lines.len() >= self.max_rows;
         let lowest = self.lines.first_key_value();
         if is_full && lowest.is_none_or(|(lowest, _)| *lowest >= rank) {
             return false;
@@ -131,12 +131,13 @@ impl Sort {
         path: Option<Quantiles>,
         flow: &Flow,
     ) -> Rank {
-        let both = |count: fn(&Sent) -> u64| i64::try_from(count(client) + count(server)).ok();
+        let sum_of_both =
+            |count: fn(&Sent) -> u64| i64::try_from(count(client) + count(server)).ok();
         let by = match self {
             Self::P50 => path.map(|path| path.p50.nanos()),
-            Self::Bytes => both(|sent| sent.bytes),
-            Self::Packets => both(|sent| sent.packets),
-            Self::Repeated => both(|sent| sent.retransmitted_segments().into()),
+            Self::Bytes => sum_of_both(|sent| sent.bytes),
+            Self::Packets => sum_of_both(|sent| sent.packets),
+            Self::Repeated => sum_of_both(|sent| sent.retransmitted_segments().into()),
         };
         let name = flow.name();
         let name = format!("{} {}{}", name.client(), name.server(), via(name));
@@ -146,15 +147,15 @@ impl Sort {
 
 pub fn row(flow: &Flow, method: Method) -> Vec<String> {
     let name = flow.name();
-    let both = |count: fn(&Flow, Side) -> u64| {
+    let sum_of_both = |count: fn(&Flow, Side) -> u64| {
         (count(flow, Side::Client) + count(flow, Side::Server)).cell()
     };
     let server = flow.trips(Half::Server).laid_out();
     let mut cells = vec![
         name.client().to_string(),
         format!("{}{}", name.server(), both_via(flow)),
-        both(|flow, side| flow.sent(side).packets),
-        both(|flow, side| flow.sent(side).bytes),
+        sum_of_both(|flow, side| flow.sent(side).packets),
+        sum_of_both(|flow, side| flow.sent(side).bytes),
     ];
     let with_data = server.of(Method::Response, Answer::WithData);
     let client = flow.trips(Half::Client).path(method);
@@ -173,8 +174,11 @@ pub fn trips(
     method: Method,
 ) -> Vec<String> {
     let mut cells = Vec::from(path(server, method));
-    for trips in [with_data, server.of(method, Answer::Delayed), client] {
-        cells.extend([span(trips.map(|trips| trips.p50)), n(trips)]);
+    for round_trips in [with_data, server.of(method, Answer::Delayed), client] {
+        cells.extend([
+            span(round_trips.map(|round_trips| round_trips.p50)),
+            n(round_trips),
+        ]);
     }
     cells
 }
@@ -182,17 +186,17 @@ pub fn trips(
 /// Round trips of the path to the server, or why there is none.
 pub fn path(server: &RoundTripsByMethod, method: Method) -> [String; 8] {
     let path = server.path(method);
-    let least = match &path {
+    let min_or_reason = match &path {
         Some(path) => span(Some(path.least)),
-        None => missing(server, method).to_owned(),
+        None => missing_reason(server, method).to_owned(),
     };
     [
-        least,
+        min_or_reason,
         span(path.map(|path| path.mean)),
         span(path.map(|path| path.p50)),
         span(path.and_then(|path| path.p95)),
         span(path.and_then(|path| path.p99)),
-        span(path.map(|path| path.most)),
+        span(path.map(|path| path.max_rows)),
         span(path.and_then(|path| path.deviation)),
         n(path),
     ]
@@ -200,20 +204,20 @@ pub fn path(server: &RoundTripsByMethod, method: Method) -> [String; 8] {
 
 /// Retransmissions of both sides, spurious ones, and other anomalies.
 pub fn repairs((client, server): (&Sent, &Sent)) -> [String; 3] {
-    let both =
+    let sum_of_both =
         |count: fn(&Sent) -> u32| (u64::from(count(client)) + u64::from(count(server))).cell();
     [
-        both(Sent::retransmitted),
-        both(Sent::spurious),
-        marks(client, server),
+        sum_of_both(Sent::retransmitted),
+        sum_of_both(Sent::spurious),
+        anomalies_text(client, server),
     ]
 }
 
 /// Why the path has no round trip.
-pub fn missing(trips: &RoundTripsByMethod, method: Method) -> &'static str {
+pub fn missing_reason(round_trips: &RoundTripsByMethod, method: Method) -> &'static str {
     let answered = [Answer::WithData, Answer::Delayed]
         .into_iter()
-        .any(|answer| trips.of(method, answer).is_some());
+        .any(|answer| round_trips.of(method, answer).is_some());
     if answered { "not measurable" } else { "-" }
 }
 
@@ -223,10 +227,14 @@ pub fn span(span: Option<Span>) -> String {
 }
 
 /// Number of round trips, with the number that they represent if not all segments were tracked.
-pub fn n(trips: Option<Quantiles>) -> String {
-    match trips {
-        Some(trips) if trips.estimated > trips.n => format!("{} of {}", trips.n, trips.estimated),
-        trips => trips.map_or(0, |trips| trips.n).to_string(),
+pub fn n(round_trips: Option<Quantiles>) -> String {
+    match round_trips {
+        Some(round_trips) if round_trips.estimated > round_trips.n => {
+            format!("{} of {}", round_trips.n, round_trips.estimated)
+        }
+        round_trips => round_trips
+            .map_or(0, |round_trips| round_trips.n)
+            .to_string(),
     }
 }
 
@@ -266,7 +274,7 @@ pub fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
 }
 
 /// `3 out of order, 1 gap`: other events of both sides.
-pub fn marks(client: &Sent, server: &Sent) -> String {
+pub fn anomalies_text(client: &Sent, server: &Sent) -> String {
     const REPORTED: [(Event, &str); 8] = [
         (Event::OutOfOrder, "out of order"),
         (Event::Gap, "missing"),
@@ -277,11 +285,11 @@ pub fn marks(client: &Sent, server: &Sent) -> String {
         (Event::KeepAlive, "keep-alive"),
         (Event::Reset, "reset"),
     ];
-    let reported = REPORTED.into_iter().filter_map(|(event, word)| {
+    let events = REPORTED.into_iter().filter_map(|(event, word)| {
         let count = client.count(event) + server.count(event);
         (count > 0).then(|| format!("{count} {word}"))
     });
     let left_out = client.thinned() + server.thinned();
     let left_out = (left_out > 0).then(|| format!("{left_out} not followed"));
-    reported.chain(left_out).collect::<Vec<_>>().join(", ")
+    events.chain(left_out).collect::<Vec<_>>().join(", ")
 }

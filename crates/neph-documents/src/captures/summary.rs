@@ -18,7 +18,7 @@ use neph_capture::reading::file::File;
 use neph_text::counted::counted;
 
 /// A number, its noun and a description.
-type Oddity = (u64, &'static str, &'static str);
+type CountedNote = (u64, &'static str, &'static str);
 
 /// The totals of all flows.
 #[derive(Debug, Default)]
@@ -106,7 +106,7 @@ impl Summary {
     pub fn write(
         &self,
         method: Method,
-        seen: &Conversations,
+        conversations: &Conversations,
         files: &[File],
         out: &mut dyn Write,
     ) -> io::Result<()> {
@@ -132,28 +132,28 @@ impl Summary {
                 counted(self.exchanged, "packet")
             )?;
         }
-        for (whose, trips) in [("servers", &self.server), ("clients", &self.client)] {
-            classes(whose, &trips.laid_out(), method, out)?;
+        for (side, trips) in [("servers", &self.server), ("clients", &self.client)] {
+            classes(side, &trips.laid_out(), method, out)?;
         }
         if let Some(response) = self.server.of(Method::Response, Answer::WithData) {
-            let reported = reported(&response);
+            let note = quantiles_text(&response);
             writeln!(
                 out,
-                "Request to the first byte of the response (network and server): {reported}."
+                "Request to the first byte of the response (network and server): {note}."
             )?;
         }
-        left_out(seen, files, out)?;
-        let misleading = self.misleading(seen, files);
-        for (count, noun, reported) in self.incomplete().into_iter().chain(misleading) {
+        left_out(conversations, files, out)?;
+        let misleading = self.misleading(conversations, files);
+        for (count, noun, note) in self.incomplete().into_iter().chain(misleading) {
             if count > 0 {
-                writeln!(out, "{} {reported}.", counted(count, noun))?;
+                writeln!(out, "{} {note}.", counted(count, noun))?;
             }
         }
         Ok(())
     }
 
     /// Anomalies of flows and pairs, with their numbers.
-    const fn incomplete(&self) -> [Oddity; 8] {
+    const fn incomplete(&self) -> [CountedNote; 8] {
         [
             (
                 self.one_direction,
@@ -199,8 +199,8 @@ impl Summary {
     }
 
     /// Anomalies of answers and packets, with their numbers.
-    fn misleading(&self, seen: &Conversations, files: &[File]) -> [Oddity; 8] {
-        let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
+    fn misleading(&self, conversations: &Conversations, files: &[File]) -> [CountedNote; 8] {
+        let evicted = conversations.table.crowded_out() + conversations.exchanges.crowded_out();
         let out_of_turn = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
         // They mislead only where the order of segments is reported.
         let is_misled = self.retransmitted_segments + self.out_of_order > 0;
@@ -222,12 +222,12 @@ impl Summary {
                 "of 0 ns: shorter than the resolution of the capture",
             ),
             (
-                crowded_out,
+                evicted,
                 "flow",
                 "evicted because too many were tracked at the same time; raise --flows",
             ),
             (
-                seen.counts().copies,
+                conversations.counts().copies,
                 "packet",
                 "that the capture holds twice (another interface, VLAN or tunnel, a mirror port): each counts once",
             ),
@@ -237,7 +237,7 @@ impl Summary {
                 "with their directions in different VLANs or tunnels: joined by addresses, ports and sequence numbers, because no other flow matches",
             ),
             (
-                seen.table.ambiguous() + seen.exchanges.ambiguous(),
+                conversations.table.ambiguous() + conversations.exchanges.ambiguous(),
                 "direction",
                 "in VLANs or tunnels of their own that several others could answer: left apart, each of one direction",
             ),
@@ -250,16 +250,16 @@ impl Summary {
     }
 
     /// The totals as a document.
-    pub fn document(&self, seen: &Conversations, files: &[File]) -> SummaryDocument {
+    pub fn document(&self, conversations: &Conversations, files: &[File]) -> SummaryDocument {
         let captured: u64 = files.iter().map(|file| file.account.packets).sum();
         SummaryDocument {
             schema: Version,
             files: files.iter().map(FileDocument::from).collect(),
             packets_captured: captured,
             flows: self.flows,
-            flows_evicted: seen.table.crowded_out(),
+            flows_evicted: conversations.table.crowded_out(),
             exchanges: self.exchanges,
-            exchanges_evicted: seen.exchanges.crowded_out(),
+            exchanges_evicted: conversations.exchanges.crowded_out(),
             exchange_packets: self.exchanged,
             exchanges_one_direction_only: self.pairs_one_direction,
             responses_without_request: self.unasked,
@@ -267,10 +267,11 @@ impl Summary {
             quic_without_spin: self.without_spin,
             quic_of_one_direction: self.quic_one_direction,
             flows_in_different_tunnels: self.apart,
-            ambiguous_directions: seen.table.ambiguous() + seen.exchanges.ambiguous(),
-            capture_duplicates_removed: seen.counts().copies,
-            capture_duplicates_counted: seen.repeats().packets,
-            packets_examined: seen.repeats().looked,
+            ambiguous_directions: conversations.table.ambiguous()
+                + conversations.exchanges.ambiguous(),
+            capture_duplicates_removed: conversations.counts().copies,
+            capture_duplicates_counted: conversations.repeats().packets,
+            packets_examined: conversations.repeats().looked,
             responses_stamped_before_request: self.backwards,
             round_trips_below_resolution: self.of_no_time,
             flows_without_server_rtt: self.unmeasured,
@@ -286,15 +287,15 @@ impl Summary {
                 server: (&self.server).into(),
                 client: (&self.client).into(),
             },
-            other_packets: seen.table.others().into(),
+            other_packets: conversations.table.others().into(),
         }
     }
 }
 
 /// Packets that belong to no flow.
-fn left_out(seen: &Conversations, files: &[File], out: &mut dyn Write) -> io::Result<()> {
-    let others = seen.table.others();
-    let reported: Vec<String> = [
+fn left_out(conversations: &Conversations, files: &[File], out: &mut dyn Write) -> io::Result<()> {
+    let others = conversations.table.others();
+    let parts: Vec<String> = [
         (others.udp, "UDP"),
         (others.icmp, "ICMP"),
         (others.fragments, "fragments"),
@@ -310,8 +311,8 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut dyn Write) -> io::Re
     .filter(|(count, _)| *count > 0)
     .map(|(count, what)| format!("{count} {what}"))
     .collect();
-    if !reported.is_empty() {
-        writeln!(out, "Packets of no flow here: {}.", reported.join(", "))?;
+    if !parts.is_empty() {
+        writeln!(out, "Packets of no flow here: {}.", parts.join(", "))?;
     }
     if others.cut > 0 {
         writeln!(
@@ -321,7 +322,7 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut dyn Write) -> io::Re
             advice()
         )?;
     }
-    let repeats = seen.repeats();
+    let repeats = conversations.repeats();
     if repeats.is_many() {
         writeln!(
             out,
@@ -335,8 +336,8 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut dyn Write) -> io::Re
 
 /// Round trips to one side: those of the path, and those that a timer delayed.
 fn classes(
-    whose: &str,
-    trips: &RoundTripsByMethod,
+    side: &str,
+    round_trips: &RoundTripsByMethod,
     method: Method,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -345,24 +346,24 @@ fn classes(
     } else {
         ""
     };
-    if let Some(path) = trips.path(method) {
-        writeln!(out, "Path RTT to {whose}{by}: {}.", reported(&path))?;
+    if let Some(path) = round_trips.path(method) {
+        writeln!(out, "Path RTT to {side}{by}: {}.", quantiles_text(&path))?;
     }
-    if let Some(delayed) = trips.of(method, Answer::Delayed) {
+    if let Some(delayed) = round_trips.of(method, Answer::Delayed) {
         writeln!(
             out,
-            "Excluded as delayed acknowledgements of {whose}{by} (late by a timer of 40 or 200 ms): {}.",
-            reported(&delayed)
+            "Excluded as delayed acknowledgements of {side}{by} (late by a timer of 40 or 200 ms): {}.",
+            quantiles_text(&delayed)
         )?;
     }
     Ok(())
 }
 
-fn reported(path: &Quantiles) -> String {
-    let mut reported = format!("mean {}, p50 {}", path.mean, path.p50);
+fn quantiles_text(path: &Quantiles) -> String {
+    let mut text = format!("mean {}, p50 {}", path.mean, path.p50);
     for (name, quantile) in [("p95", path.p95), ("p99", path.p99)] {
         if let Some(quantile) = quantile {
-            reported.push_str(&format!(", {name} {quantile}"));
+            text.push_str(&format!(", {name} {quantile}"));
         }
     }
     let deviation = path
@@ -373,7 +374,7 @@ fn reported(path: &Quantiles) -> String {
         _ => String::new(),
     };
     format!(
-        "{reported}, longest {}{}, {}{of}",
+        "{text}, longest {}{}, {}{of}",
         path.most,
         deviation.unwrap_or_default(),
         counted(path.n, "round trip")

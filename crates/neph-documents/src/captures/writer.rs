@@ -86,7 +86,7 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// Writes the rest, after all flows.
-    pub fn finish(mut self, seen: &Conversations, files: &[File]) -> io::Result<()> {
+    pub fn finish(mut self, conversations: &Conversations, files: &[File]) -> io::Result<()> {
         if let Some(error) = self.refused {
             return Err(error);
         }
@@ -109,10 +109,12 @@ impl<W: Write> CaptureWriter<W> {
                     }
                 }
                 let method = self.shown.method;
-                self.summary.write(method, seen, files, &mut self.out)?;
+                self.summary
+                    .write(method, conversations, files, &mut self.out)?;
             }
             Format::Ndjson => {
-                let summary = CaptureLine::Summary(Box::new(self.summary.document(seen, files)));
+                let summary =
+                    CaptureLine::Summary(Box::new(self.summary.document(conversations, files)));
                 writeln!(self.out, "{}", json_line(&summary))?;
             }
             Format::Csv => {}
@@ -122,7 +124,8 @@ impl<W: Write> CaptureWriter<W> {
                 } else {
                     ""
                 };
-                let summary = CaptureLine::Summary(Box::new(self.summary.document(seen, files)));
+                let summary =
+                    CaptureLine::Summary(Box::new(self.summary.document(conversations, files)));
                 let summary = json_line(&summary);
                 let exchanges = self.documents;
                 writeln!(
@@ -183,10 +186,10 @@ impl<W: Write> ConversationListener for CaptureWriter<W> {
         self.summary.add_exchange(pair);
     }
 
-    fn answered(&mut self, of: &Between, trip: Answered) {
-        self.summary.of_no_time += u64::from(trip.round_trip == Span::ZERO);
+    fn answered(&mut self, of: &Between, answer: Answered) {
+        self.summary.of_no_time += u64::from(answer.round_trip == Span::ZERO);
         if self.shown.samples {
-            let sample = SampleOf::Exchange(ExchangeSample::of(of, trip));
+            let sample = SampleOf::Exchange(ExchangeSample::of(of, answer));
             self.line(&CaptureLine::Sample(sample));
         }
     }

@@ -228,8 +228,8 @@ impl From<&Summary> for ClockLine {
             }),
             wander: WanderDocument {
                 assumed_ppm: ppm(summary.nature.wander),
-                rate_min_ppm: rates.map(|(least, _)| ppm(least)),
-                rate_max_ppm: rates.map(|(_, most)| ppm(most)),
+                rate_min_ppm: rates.map(|(min, _)| ppm(min)),
+                rate_max_ppm: rates.map(|(_, max)| ppm(max)),
             },
             steps: steps
                 .map(|step| StepDocument::of(step, summary.began))

@@ -149,14 +149,14 @@ impl Summary {
         if let Some(lost) = self.lost.filter(|lost| *lost > 0) {
             write!(out, "; {lost} without a reply")?;
         }
-        if let Some(trip) = self.row.round_trip {
-            write!(out, "; minimum RTT {}", Span::from_nanos(trip))?;
+        if let Some(round_trip) = self.row.round_trip {
+            write!(out, "; minimum RTT {}", Span::from_nanos(round_trip))?;
         }
         writeln!(out)
     }
 
     fn write_offsets(&self, out: &mut dyn Write) -> io::Result<()> {
-        let reported = |(offset, bound): (i64, i64)| {
+        let offset_text = |(offset, bound): (i64, i64)| {
             let equal = if offset.saturating_abs() <= bound {
                 " (they may be equal)"
             } else {
@@ -166,29 +166,29 @@ impl Summary {
         };
         let fit = (self.row.fit.offset, self.row.fit.bound);
         if let Some(wall) = self.row.wall {
-            writeln!(out, "wall clocks now   {}", reported(wall))?;
+            writeln!(out, "wall clocks now   {}", offset_text(wall))?;
             if self.clocks == Clocks::Raw {
-                writeln!(out, "raw clocks        {}", reported(fit))?;
+                writeln!(out, "raw clocks        {}", offset_text(fit))?;
             }
         } else {
-            writeln!(out, "clocks at the end {}", reported(fit))?;
+            writeln!(out, "clocks at the end {}", offset_text(fit))?;
         }
         self.write_drift(out)?;
         self.write_wander(out)
     }
 
     fn write_drift(&self, out: &mut dyn Write) -> io::Result<()> {
-        let most = words::ppm(self.nature.steepest);
+        let max_drift = words::ppm(self.nature.steepest);
         match self.course.drifted(self.nature) {
             None => Ok(()),
             Some(Drifted::Parted(rate)) => writeln!(
                 out,
-                "drift             not plausible: {} ppm, reported as steps (clocks differ by at most {most} ppm). A host was suspended, its clock was set repeatedly, or capture times were changed (replay, editcap -t)",
+                "drift             not plausible: {} ppm, reported as steps (clocks differ by at most {max_drift} ppm). A host was suspended, its clock was set repeatedly, or capture times were changed (replay, editcap -t)",
                 signed(rate * 1e6, 0)
             ),
             Some(Drifted::Unknown(within)) => writeln!(
                 out,
-                "drift             not known after so little: within ±{:.0} ppm, and clocks differ by {most} ppm at most",
+                "drift             not known after so little: within ±{:.0} ppm, and clocks differ by {max_drift} ppm at most",
                 within * 1e6
             ),
             Some(Drifted::Known(drift)) => {
@@ -207,7 +207,7 @@ impl Summary {
 
     fn write_wander(&self, out: &mut dyn Write) -> io::Result<()> {
         let assumed = words::ppm(self.nature.wander);
-        let reported = match (self.drift(), self.course.rates) {
+        let drift_text = match (self.drift(), self.course.rates) {
             (None, _) => "not estimated without a drift".to_owned(),
             (Some(_), None) if self.course.long() < STRETCHES * self.nature.horizon => {
                 "not estimated in less than 300 s".to_owned()
@@ -215,15 +215,15 @@ impl Summary {
             (Some(_), None) => {
                 "not estimated: gaps in the data (needs messages every 100 s)".to_owned()
             }
-            (Some(_), Some((least, most))) => format!(
+            (Some(_), Some((least, max_drift))) => format!(
                 "the drift was {} to {} ppm",
                 signed(least * 1e6, 4),
-                signed(most * 1e6, 4)
+                signed(max_drift * 1e6, 4)
             ),
         };
         writeln!(
             out,
-            "wander            {reported}; up to {assumed} ppm in 100 s was assumed"
+            "wander            {drift_text}; up to {assumed} ppm in 100 s was assumed"
         )
     }
 

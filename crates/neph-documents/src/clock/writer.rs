@@ -96,12 +96,12 @@ impl ClockWriter {
             let mean = row.mean.map(|mean| words::value(mean, bound));
             write!(self.out, "  {:>15}", mean.unwrap_or_else(|| "-".to_owned()))?;
         }
-        let trip = row
+        let round_trip = row
             .round_trip
-            .map(|trip| Span::from_nanos(trip).to_string());
-        let trip = trip.unwrap_or_else(|| "-".to_owned());
+            .map(|round_trip| Span::from_nanos(round_trip).to_string());
+        let round_trip = round_trip.unwrap_or_else(|| "-".to_owned());
         let old = if row.is_old { "  nothing new" } else { "" };
-        writeln!(self.out, "  {trip:>10}  {:>8}{old}", row.n)
+        writeln!(self.out, "  {round_trip:>10}  {:>8}{old}", row.n)
     }
 
     /// Writes a step that was just detected.

@@ -1,60 +1,60 @@
 //! The advice on source ports as text.
 
 use crate::cell::OrDash;
-use neph_flows::{Advice, AdvisedPort, Against, Counsel, Guide, Horizon};
+use neph_flows::{Advice, AdviceEvidence, AdvisedPort, AdvisedVersusRandom, Horizon, PortAdvice};
 use neph_model::{Fleet, Span};
 
-use super::words::{lasting, percent};
+use super::lines::{lasting, percent};
 use neph_text::counted::counted;
 
 /// The whole text for the endpoint with this index.
 pub(super) fn text(advice: &Advice, fleet: &Fleet, endpoint: usize) -> String {
-    let body = match &advice.counsel {
-        Counsel::Refused { why } => format!("no advice: {why}\n"),
-        Counsel::Given(guide) => given(guide, fleet, endpoint),
+    let body = match &advice.port_advice {
+        PortAdvice::Refused { why: reason } => format!("no advice: {reason}\n"),
+        PortAdvice::Given(evidence) => given(evidence, fleet, endpoint),
     };
     format!("\nadvice\n{body}caution: {}\n", advice.caution)
 }
 
-fn given(guide: &Guide, fleet: &Fleet, endpoint: usize) -> String {
-    let share = &guide.lowest_class_share;
-    let who = if fleet.lifetime.is_some() {
+fn given(evidence: &AdviceEvidence, fleet: &Fleet, endpoint: usize) -> String {
+    let share = &evidence.lowest_class_share;
+    let subject = if fleet.lifetime.is_some() {
         "flows that were active at the end, or had ended shortly before, were on the low path"
     } else {
         "flows were on the low path at the end"
     };
     let mut text = format!(
         "the low path (class with the lowest base latency): {}; median of a random source port: {}\n\
-         {} of {} {who}: {} (95 % confidence interval {:.1} to {:.1})\n",
-        guide.low,
-        guide.random,
+         {} of {} {subject}: {} (95 % confidence interval {:.1} to {:.1})\n",
+        evidence.low,
+        evidence.random,
         share.hits,
         share.n,
         percent(share.share),
         share.low * 100.0,
         share.high * 100.0
     );
-    if let Some(why) = &guide.no_ports {
-        text.push_str(&format!("no port is advised: {why}\n"));
+    if let Some(reason) = &evidence.no_ports {
+        text.push_str(&format!("no port is advised: {reason}\n"));
     }
-    if let Some(holds) = guide.holds {
-        text.push_str(&named(guide, holds, &whom(fleet, endpoint)));
+    if let Some(holds) = evidence.holds {
+        text.push_str(&ports_text(evidence, holds, &scope_text(fleet, endpoint)));
     }
-    text.push_str(&best_of(guide));
-    if let Some(loss) = guide.loss.filter(|loss| loss.is_more) {
+    text.push_str(&best_of(evidence));
+    if let Some(loss) = evidence.loss.filter(|loss| loss.is_more) {
         text.push_str(&format!(
             "caution: the connection with the lowest latency is on a path that loses {} of its messages; the other paths lose {}\n",
             percent(loss.low.share),
             percent(loss.others.share)
         ));
     }
-    text.push_str(&all_tested(guide));
+    text.push_str(&all_tested(evidence));
     text
 }
 
 /// The flows for which a port keeps its path: a hash has the protocol, both addresses and both
 /// ports.
-fn whom(fleet: &Fleet, endpoint: usize) -> String {
+fn scope_text(fleet: &Fleet, endpoint: usize) -> String {
     let protocol = fleet.probe.protocol();
     let to = fleet.endpoints.get(endpoint);
     let to = to.map_or_else(String::new, |to| format!(" to {}", to.address));
@@ -62,16 +62,20 @@ fn whom(fleet: &Fleet, endpoint: usize) -> String {
 }
 
 /// The ports to use, how long such advice is valid, and the gain.
-fn named(guide: &Guide, holds: Span, whom: &str) -> String {
-    let ports: Vec<String> = guide.ports.iter().map(|one| one.port.to_string()).collect();
-    let held = guide.ports.iter().map(|one| one.held).min();
+fn ports_text(evidence: &AdviceEvidence, holds: Span, scope_text: &str) -> String {
+    let ports: Vec<String> = evidence
+        .ports
+        .iter()
+        .map(|one| one.port.to_string())
+        .collect();
+    let min_stay = evidence.ports.iter().map(|one| one.held).min();
     format!(
-        "{whom}: use source port {}.\n\
+        "{scope_text}: use source port {}.\n\
          Each advised port was on the low path for at least {} and {}.\n{}\n",
         ports.join(", "),
-        lasting(held.unwrap_or_default()),
-        lost(&guide.ports),
-        gains(guide, holds)
+        lasting(min_stay.unwrap_or_default()),
+        lost(&evidence.ports),
+        gains(evidence, holds)
     )
 }
 
@@ -82,36 +86,36 @@ fn lost(ports: &[AdvisedPort]) -> String {
         .filter_map(|one| Some((one.port, one.loss.filter(|loss| loss.hits > 0)?)))
         .map(|(port, loss)| format!("{port} {} of {}", loss.hits, loss.n))
         .collect();
-    let most = ports.iter().filter_map(|one| one.loss).map(|loss| loss.n);
+    let samples = ports.iter().filter_map(|one| one.loss).map(|loss| loss.n);
     let rest = if lossy.len() < ports.len() {
         "; the others none"
     } else {
         ""
     };
-    match (lossy.is_empty(), most.max()) {
-        (true, Some(most)) => format!("lost none of its last {}", counted(most, "message")),
+    match (lossy.is_empty(), samples.max()) {
+        (true, Some(samples)) => format!("lost none of its last {}", counted(samples, "message")),
         (true, None) => "has no recent messages to estimate its loss".to_owned(),
         (false, _) => format!("lost of its last messages: {}{rest}", lossy.join(", ")),
     }
 }
 
 /// The gain of a port on the low path over a random port, and the result of the test.
-fn gains(guide: &Guide, holds: Span) -> String {
+fn gains(evidence: &AdviceEvidence, holds: Span) -> String {
     let mut text = format!(
         "The median over ports is {} lower on the low path ({}) than on a random source port ({})",
-        guide.random - guide.low,
-        guide.low,
-        guide.random
+        evidence.random - evidence.low,
+        evidence.low,
+        evidence.random
     );
-    if let Some(alone) = guide.best_of.iter().find(|best| best.connections == 1) {
+    if let Some(alone) = evidence.best_of.iter().find(|best| best.connections == 1) {
         text.push_str(&format!(
             ", and p99 over ports {} lower ({}, random port {})",
-            alone.p99 - guide.low,
-            guide.low,
+            alone.p99 - evidence.low,
+            evidence.low,
             alone.p99
         ));
     }
-    if let Some(tested) = guide.horizons.iter().find(|one| one.after == holds) {
+    if let Some(tested) = evidence.horizons.iter().find(|one| one.after == holds) {
         text.push_str(&format!(
             ". In this measurement, {} after it was chosen, the port was still on the low path in {} of {} checks; a random port was on it in {}",
             lasting(holds),
@@ -124,12 +128,12 @@ fn gains(guide: &Guide, holds: Span) -> String {
 }
 
 /// The gain of several connections, by their number.
-fn best_of(guide: &Guide) -> String {
+fn best_of(evidence: &AdviceEvidence) -> String {
     let mut text =
         "\nwithout a chosen port: open several connections and keep the one with the lowest latency\n\
         connections   one is on the low path   latency at p50   latency at p99\n"
             .to_owned();
-    for best in &guide.best_of {
+    for best in &evidence.best_of {
         text.push_str(&format!(
             "{:>11}  {:>23}  {:>15}  {:>15}\n",
             best.connections,
@@ -142,15 +146,15 @@ fn best_of(guide: &Guide) -> String {
 }
 
 /// The test of the advice; empty if it could not be tested.
-fn all_tested(guide: &Guide) -> String {
-    if guide.horizons.is_empty() {
+fn all_tested(evidence: &AdviceEvidence) -> String {
+    if evidence.horizons.is_empty() {
         return String::new();
     }
     let mut text = "\ntest of the advice: the port with the lowest latency, checked later in this measurement\n\
         checked after  still on the low path (95 % confidence interval, n)  a random port is  saved at p50  saved at p99\n"
         .to_owned();
-    text.extend(guide.horizons.iter().map(tested));
-    if guide
+    text.extend(evidence.horizons.iter().map(tested));
+    if evidence
         .horizons
         .iter()
         .any(|one| one.p50.is_none() || one.p99.is_none())
@@ -182,7 +186,7 @@ fn tested(horizon: &Horizon) -> String {
 }
 
 /// A gain; `-` with too few periods.
-fn gain(against: Option<Against>) -> String {
+fn gain(against: Option<AdvisedVersusRandom>) -> String {
     against.or_dash(|against| against.gain().to_string())
 }
 
@@ -233,7 +237,7 @@ mod tests {
             p50: Span::from_millis(72),
             p99: Span::from_millis(78),
         };
-        let guide = Guide {
+        let evidence = AdviceEvidence {
             low: Span::from_millis(70),
             random: Span::from_millis(72),
             lowest_class_share: neph_flows::Share {
@@ -262,9 +266,9 @@ mod tests {
             lifetime: None,
             criteria: None,
         };
-        let reported = named(&guide, Span::from_secs(60), &whom(&fleet, 0));
+        let text = ports_text(&evidence, Span::from_secs(60), &scope_text(&fleet, 0));
         assert_eq!(
-            reported,
+            text,
             "For TCP from here to 192.0.2.1:443 only: use source port 30002, 30010.\n\
              Each advised port was on the low path for at least 8 min and has no recent messages to estimate its loss.\n\
              The median over ports is 2.00 ms lower on the low path (70.00 ms) than on a random source port \

@@ -1,6 +1,6 @@
 //! Advice on source ports, as a document.
 
-use neph_flows::{Advice, Counsel, Guide, Share};
+use neph_flows::{Advice, AdviceEvidence, PortAdvice, Share};
 use neph_model::Span;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -117,27 +117,27 @@ impl AdviceDocument {
     /// The document of this advice.
     pub fn of(advice: &Advice) -> Self {
         let caution = advice.caution;
-        match &advice.counsel {
-            Counsel::Refused { why } => Self {
+        match &advice.port_advice {
+            PortAdvice::Refused { why: reason } => Self {
                 given: false,
-                why: Some(why.clone()),
+                why: Some(reason.clone()),
                 guide: None,
                 ports: Vec::new(),
                 caution,
             },
-            Counsel::Given(guide) => Self {
+            PortAdvice::Given(evidence) => Self {
                 given: true,
-                why: guide.no_ports.clone(),
-                guide: Some(GuideDocument::of(guide)),
-                ports: ports(guide),
+                why: evidence.no_ports.clone(),
+                guide: Some(GuideDocument::of(evidence)),
+                ports: ports(evidence),
                 caution,
             },
         }
     }
 }
 
-fn ports(guide: &Guide) -> Vec<PortDocument> {
-    let ports = guide.ports.iter().map(|port| PortDocument {
+fn ports(evidence: &AdviceEvidence) -> Vec<PortDocument> {
+    let ports = evidence.ports.iter().map(|port| PortDocument {
         source_port: port.port,
         base_ns: port.base,
         stable_for_ns: port.held,
@@ -147,14 +147,14 @@ fn ports(guide: &Guide) -> Vec<PortDocument> {
 }
 
 impl GuideDocument {
-    fn of(guide: &Guide) -> Self {
-        let best_of = guide.best_of.iter().map(|best| BestOfDocument {
+    fn of(evidence: &AdviceEvidence) -> Self {
+        let best_of = evidence.best_of.iter().map(|best| BestOfDocument {
             connections: best.connections,
             chance: best.chance,
             p50_ns: best.p50,
             p99_ns: best.p99,
         });
-        let tested = guide.horizons.iter().map(|horizon| HorizonDocument {
+        let tested = evidence.horizons.iter().map(|horizon| HorizonDocument {
             after_ns: horizon.after,
             advised_on_lowest_class: looks(&horizon.on_low),
             random_on_lowest_class: horizon.random_on_lowest_class,
@@ -166,13 +166,13 @@ impl GuideDocument {
             p99_gain_ns: horizon.p99.map(|p99| p99.gain()),
         });
         Self {
-            lowest_class_base_ns: guide.low,
-            random_port_base_ns: guide.random,
-            lowest_class_share: guide.lowest_class_share.into(),
-            lowest_class_loss: guide.loss.map(|loss| loss.low.into()),
-            others_loss: guide.loss.map(|loss| loss.others.into()),
-            lowest_class_loses_more: guide.loss.map(|loss| loss.is_more),
-            valid_for_ns: guide.holds,
+            lowest_class_base_ns: evidence.low,
+            random_port_base_ns: evidence.random,
+            lowest_class_share: evidence.lowest_class_share.into(),
+            lowest_class_loss: evidence.loss.map(|loss| loss.low.into()),
+            others_loss: evidence.loss.map(|loss| loss.others.into()),
+            lowest_class_loses_more: evidence.loss.map(|loss| loss.is_more),
+            valid_for_ns: evidence.holds,
             best_of: best_of.collect(),
             tested: tested.collect(),
         }

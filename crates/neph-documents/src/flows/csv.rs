@@ -21,26 +21,26 @@ pub fn line(fleet: &Fleet, message: &FleetMessage, clock: &WallCourse<Own>) -> S
         message.source_port.to_string(),
         message.seq.to_string(),
         message.sent.nanos().to_string(),
-        reported(clock.unix_nanos(message.sent)),
+        value_or_empty(clock.unix_nanos(message.sent)),
         message.late.nanos().to_string(),
         outcome.to_owned(),
     ];
     let reply = message.reply();
     let peer = reply.and_then(|reply| reply.peer_report);
     cells.extend([
-        reported(reply.map(|reply| reply.round_trip.nanos())),
-        reported(reply.map(|reply| reply.network().nanos())),
-        reported(reply.map(|reply| match reply.read_by {
+        value_or_empty(reply.map(|reply| reply.round_trip.nanos())),
+        value_or_empty(reply.map(|reply| reply.network().nanos())),
+        value_or_empty(reply.map(|reply| match reply.read_by {
             ReadBy::Kernel => "kernel",
             ReadBy::Program => "program",
         })),
-        reported(peer.map(|peer| peer.rx.nanos())),
-        reported(peer.map(|peer| peer.residence.nanos())),
-        reported(peer.and_then(|peer| peer.count)),
-        reported(peer.and_then(|peer| peer.ttl)),
-        reported(reply.and_then(|reply| reply.ttl)),
-        reported(reply.map(|reply| reply.copies)),
-        reported(reply.and_then(|reply| reply.answer).map(SynAnswer::name)),
+        value_or_empty(peer.map(|peer| peer.rx.nanos())),
+        value_or_empty(peer.map(|peer| peer.residence.nanos())),
+        value_or_empty(peer.and_then(|peer| peer.count)),
+        value_or_empty(peer.and_then(|peer| peer.ttl)),
+        value_or_empty(reply.and_then(|reply| reply.ttl)),
+        value_or_empty(reply.map(|reply| reply.copies)),
+        value_or_empty(reply.and_then(|reply| reply.answer).map(SynAnswer::name)),
     ]);
     cells.join(",")
 }
@@ -57,8 +57,8 @@ lost_forward,lost_reverse,duplicates,reordered_forward,reordered_reverse,reorder
             csv_field(&view.fleet.endpoints[view.fleet.endpoint_of(flow.slot)].name).into_owned(),
             flow.slot.0.to_string(),
             flow.source_port.to_string(),
-            reported(last.map(|segment| Span::nanos(segment.base))),
-            reported(
+            value_or_empty(last.map(|segment| Span::nanos(segment.base))),
+            value_or_empty(
                 last.and_then(|segment| segment.class)
                     .map(|class| class + 1),
             ),
@@ -81,6 +81,6 @@ lost_forward,lost_reverse,duplicates,reordered_forward,reordered_reverse,reorder
     text
 }
 
-fn reported(value: Option<impl ToString>) -> String {
+fn value_or_empty(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }

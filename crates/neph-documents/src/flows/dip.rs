@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn flows_nearer_to_each_other_than_the_tolerance_are_no_groups() {
-        let reported = |spread| {
+        let text_of = |spread| {
             let test = Bimodality {
                 dip: 0.175,
                 p: 0.0,
@@ -45,8 +45,8 @@ mod tests {
             };
             text(&test, Span::from_micros(500))
         };
-        assert!(reported(20).contains("all flows lie within 20.0 us, so they are one group"));
-        assert!(reported(20).contains("(dip 0.1750, p < 0.001, 20 flows)"));
-        assert!(reported(4_000).contains("the flows fall into groups, within 4.00 ms"));
+        assert!(text_of(20).contains("all flows lie within 20.0 us, so they are one group"));
+        assert!(text_of(20).contains("(dip 0.1750, p < 0.001, 20 flows)"));
+        assert!(text_of(4_000).contains("the flows fall into groups, within 4.00 ms"));
     }
 }

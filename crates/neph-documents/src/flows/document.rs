@@ -170,7 +170,7 @@ impl<'a> FlowsDocument<'a> {
     }
 
     /// With each flow and each change.
-    pub fn whole(result: &'a FlowsResult) -> Self {
+    pub fn of_result(result: &'a FlowsResult) -> Self {
         let view = &result.view;
         let flows = || view.flows.iter().map(|flow| FlowDocument::of(result, flow));
         let changes = || {
@@ -239,19 +239,19 @@ impl FlowsSummary {
 }
 
 fn sender(result: &FlowsResult) -> SenderDocument {
-    let own = &result.own;
+    let host_tally = &result.own;
     SenderDocument {
-        sent: own.sent,
-        replies: own.replies,
-        lost: own.lost,
-        failed: own.failed,
+        sent: host_tally.sent,
+        replies: host_tally.replies,
+        lost: host_tally.lost,
+        failed: host_tally.failed,
         not_sent_reason: result.not_sent.clone(),
-        refused: own.refused,
-        late_replies: own.late,
+        refused: host_tally.refused,
+        late_replies: host_tally.late,
         late_p99_ns: result.late_p99,
-        dropped_by_client_host: own.dropped_here,
-        without_kernel_timestamps: own.unstamped,
-        implausible_replies: own.implausible_replies,
+        dropped_by_client_host: host_tally.dropped_here,
+        without_kernel_timestamps: host_tally.unstamped,
+        implausible_replies: host_tally.implausible_replies,
         cpu_idle_disabled: result.origin.cpu_idle_disabled,
     }
 }

@@ -1,6 +1,6 @@
 //! Events while a fleet runs: path changes, traces and status, as a line of JSON each.
 
-use neph_flows::follow::{Verdict, Why};
+use neph_flows::follow::{UncomparedReason, Verdict};
 use neph_flows::{Direction, Evidence, PathChange, PathEvent};
 use neph_model::{Fleet, Own, Span, WallCourse};
 use schemars::JsonSchema;
@@ -116,13 +116,13 @@ impl FlowsEvent {
     /// The event of a trace after a path change.
     pub fn traced(fleet: &Fleet, verdict: &Verdict, clock: &WallCourse<Own>) -> Self {
         let mut change = verdict.change;
-        change.evidence.trace = verdict.printed.ok().map(|printed| printed.others);
-        let before = verdict.printed.ok().map(|printed| printed.before);
+        change.evidence.trace = verdict.comparison.ok().map(|comparison| comparison.others);
+        let before = verdict.comparison.ok().map(|comparison| comparison.before);
         Self::Traced {
             change: ChangeDocument::of(fleet, &change, clock),
             withdrawn: verdict.is_withdrawn,
             before_unix_ns: before.and_then(|at| clock.unix_nanos(at)),
-            not_compared: verdict.printed.err().map(Why::key),
+            not_compared: verdict.comparison.err().map(UncomparedReason::key),
         }
     }
 }

@@ -6,6 +6,7 @@ pub mod csv;
 mod dip;
 pub mod document;
 pub mod event;
+pub mod lines;
 mod moves;
 pub mod pair;
 mod result;
@@ -14,7 +15,6 @@ mod summary;
 pub mod tally;
 pub mod transfers;
 mod unfair;
-pub mod words;
 mod writer;
 
 pub use document::{FlowDocument, FlowsDocument, FlowsSummary};

@@ -1,9 +1,9 @@
 //! The summary's lines about path changes: how often flows change paths, and how long they stay.
 
-use neph_flows::{Compared, Curve, FleetView, PairView, Share};
+use neph_flows::{ComparedRoutes, Curve, FleetView, PairView, Share};
 use neph_model::Span;
 
-use super::words::{self, percent};
+use super::lines::{self, percent};
 use neph_flows::follow::Uncompared;
 use neph_text::counted::counted;
 
@@ -16,10 +16,14 @@ pub(super) fn text(
     uncompared: Option<&Uncompared>,
 ) -> String {
     let mut text = changes(view, endpoint, pair);
-    let own = view.changes.iter();
-    let own = own.filter(|change| view.fleet.endpoint_of(change.slot) == endpoint);
-    let printed = Compared::of(own.map(|one| one.evidence.trace));
-    text.push_str(&compared(printed, uncompared.copied().unwrap_or_default()));
+    let changes_of_endpoint = view.changes.iter();
+    let changes_of_endpoint =
+        changes_of_endpoint.filter(|change| view.fleet.endpoint_of(change.slot) == endpoint);
+    let comparison = ComparedRoutes::of(changes_of_endpoint.map(|one| one.evidence.trace));
+    text.push_str(&compared(
+        comparison,
+        uncompared.copied().unwrap_or_default(),
+    ));
     text.push_str(&unexplained(pair));
     text.push_str(&drift(pair, view.settings.detection.tolerance));
     if let Some(share) = &pair.leave_share {
@@ -44,7 +48,7 @@ pub(super) fn text(
 }
 
 /// The results of traces of the changes, and the number of traces without a result.
-fn compared(compared: Compared, uncompared: Uncompared) -> String {
+fn compared(compared: ComparedRoutes, uncompared: Uncompared) -> String {
     let all = compared.all();
     if all + uncompared.all() == 0 {
         return String::new();
@@ -58,7 +62,7 @@ fn compared(compared: Compared, uncompared: Uncompared) -> String {
     if uncompared.all() > 0 {
         let reasons = uncompared.by_reason().into_iter();
         let reasons: Vec<String> = reasons
-            .map(|(why, count)| format!("{count}: {}", why.words()))
+            .map(|(reason, count)| format!("{count}: {}", reason.text()))
             .collect();
         text.push_str(&format!(
             "               {} not comparable ({})\n",
@@ -75,10 +79,10 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     let window = view.fleet.interval.times(rule.window.into());
     match pair.changes_per_flow_hour() {
         Some(rate) if pair.changes > 0 => {
-            let bins = view.fairness[endpoint].iter();
-            let most = bins.filter_map(|bin| bin.changes).max().unwrap_or(0);
+            let bins = view.latency_bins[endpoint].iter();
+            let max = bins.filter_map(|bin| bin.changes).max().unwrap_or(0);
             format!(
-                "path changes:  {}, {rate:.1} per flow and hour{}; in {} at most {most}\n",
+                "path changes:  {}, {rate:.1} per flow and hour{}; in {} at most {max}\n",
                 pair.changes,
                 left_out(pair, view.learning()),
                 view.bin().exact()
@@ -121,20 +125,20 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     }
 }
 
-/// Whether each flow was observed, after its first level was known, for less than the `least` time
+/// Whether each flow was observed, after its first level was known, for less than the `min_stay` time
 /// that shows another level.
-fn is_too_short(least: Span, pair: &PairView) -> bool {
-    pair.clear() < least.times(i64::try_from(pair.flows.max(1)).unwrap_or(i64::MAX))
+fn is_too_short(min_stay: Span, pair: &PairView) -> bool {
+    pair.clear() < min_stay.times(i64::try_from(pair.flows.max(1)).unwrap_or(i64::MAX))
 }
 
 /// `6 s of each of 200 flows`: the sum over all flows would be longer than the measurement.
 fn time_of_flows(pair: &PairView) -> String {
     let flows = pair.flows.max(1);
     let each = pair.clear().nanos() / i64::try_from(flows).unwrap_or(i64::MAX);
-    let each = words::lasting(Span::from_nanos(each));
+    let each = lines::lasting(Span::from_nanos(each));
     match flows {
         1 => format!("{each} of one flow"),
-        many => format!("{each} of each of {many} flows"),
+        count => format!("{each} of each of {count} flows"),
     }
 }
 
@@ -167,11 +171,11 @@ fn drift(pair: &PairView, tolerance: Span) -> String {
 /// beginning of flows, if above 1 %, and the time that a queue hid.
 fn left_out(pair: &PairView, learning: Span) -> String {
     let share = |part: Span| part.secs_f64() / pair.watched.secs_f64().max(1e-9);
-    let mut reported = Vec::new();
+    let mut parts = Vec::new();
     if share(pair.hidden.learning) > 0.01 {
-        reported.push(format!(
+        parts.push(format!(
             "after the first {} of each flow",
-            words::lasting(learning)
+            lines::lasting(learning)
         ));
     }
     let hidden = share(pair.hidden.time);
@@ -181,15 +185,15 @@ fn left_out(pair: &PairView, learning: Span) -> String {
         } else {
             ""
         };
-        reported.push(format!(
+        parts.push(format!(
             "without the {} of the time that a shared queue hid{joined}",
             percent(hidden)
         ));
     }
-    if reported.is_empty() {
+    if parts.is_empty() {
         return String::new();
     }
-    format!(" ({})", reported.join(", "))
+    format!(" ({})", parts.join(", "))
 }
 
 fn lasting(curve: &Curve) -> String {
@@ -214,7 +218,7 @@ fn interval(share: &Share, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use neph_flows::follow::Why;
+    use neph_flows::follow::UncomparedReason;
 
     #[test]
     fn the_time_without_a_change_is_that_of_one_flow() {
@@ -247,10 +251,10 @@ mod tests {
 
     #[test]
     fn time_at_levels_that_are_no_paths_is_told_where_it_is_much() {
-        let reported =
+        let text_of =
             |unexplained| elsewhere_of(Span::from_secs(1000), Span::from_secs(unexplained));
-        assert_eq!(reported(10), "");
-        assert!(reported(18).contains("1.8 % of the flows' time lay at latencies that were taken"));
+        assert_eq!(text_of(10), "");
+        assert!(text_of(18).contains("1.8 % of the flows' time lay at latencies that were taken"));
     }
 
     #[test]
@@ -287,33 +291,37 @@ mod tests {
             congestion_periods_merged,
             ..PairView::default()
         };
-        let reported = |pair: &PairView| left_out(pair, Span::from_millis(3400));
+        let text_of = |pair: &PairView| left_out(pair, Span::from_millis(3400));
         assert_eq!(
-            reported(&pair(false, 1)),
+            text_of(&pair(false, 1)),
             " (without the 25.0 % of the time that a shared queue hid)"
         );
         assert_eq!(
-            reported(&pair(false, 2)),
+            text_of(&pair(false, 2)),
             " (after the first 3.4 s of each flow, without the 25.0 % of the time that a shared queue hid)"
         );
-        assert!(reported(&pair(true, 0)).contains("with the time between them"));
-        assert_eq!(reported(&PairView::default()), "");
+        assert!(text_of(&pair(true, 0)).contains("with the time between them"));
+        assert_eq!(text_of(&PairView::default()), "");
     }
 
     #[test]
     fn what_traces_said_is_counted_over_the_changes_that_were_compared() {
-        let printed = [Some(true), None, Some(false), Some(true)];
+        let comparison = [Some(true), None, Some(false), Some(true)];
         assert_eq!(
-            compared(Compared::of(printed), Uncompared::default()),
+            compared(ComparedRoutes::of(comparison), Uncompared::default()),
             "routes:        of 3 changes compared: 2 by other routers, 1 by the same routers\n"
         );
-        let none = Compared::of([None]);
+        let none = ComparedRoutes::of([None]);
         assert_eq!(compared(none, Uncompared::default()), "");
-        let mut left = Uncompared::default();
-        for why in [Why::NoBefore, Why::MovedOn, Why::MovedOn] {
-            left.add(why);
+        let mut uncompared = Uncompared::default();
+        for reason in [
+            UncomparedReason::NoBefore,
+            UncomparedReason::MovedOn,
+            UncomparedReason::MovedOn,
+        ] {
+            uncompared.add(reason);
         }
-        assert!(compared(none, left).ends_with(
+        assert!(compared(none, uncompared).ends_with(
             "3 changes not comparable (2: the path changed again before the trace was over; 1: no route of the path before it is known)\n"
         ));
     }

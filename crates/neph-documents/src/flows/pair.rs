@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use neph_flows::follow::Uncompared;
-use neph_flows::{Bimodality, Class, Fairness, Moved, PairView};
+use neph_flows::{Bimodality, Class, ClassMoves, FlowLatencyBin, PairView};
 use neph_model::{Instant, Own, Span};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -173,7 +173,7 @@ impl PairDocument {
             from_unix_ns: unix(*from),
             until_unix_ns: unix(*until),
         });
-        let bins = view.fairness[index].iter();
+        let bins = view.latency_bins[index].iter();
         let transfers = result.transfers.get(index);
         Self {
             endpoint: pair.endpoint.clone(),
@@ -225,7 +225,7 @@ impl PairDocument {
     }
 }
 
-fn class_of(class: &Class, moved: &Moved, pair: &PairView) -> ClassDocument {
+fn class_of(class: &Class, moved: &ClassMoves, pair: &PairView) -> ClassDocument {
     ClassDocument {
         base_ns: class.base,
         lowest_ns: class.range.0,
@@ -241,7 +241,7 @@ fn class_of(class: &Class, moved: &Moved, pair: &PairView) -> ClassDocument {
 }
 
 impl BinDocument {
-    fn of(bin: &Fairness, from_unix_ns: Option<i64>) -> Self {
+    fn of(bin: &FlowLatencyBin, from_unix_ns: Option<i64>) -> Self {
         Self {
             from_unix_ns,
             flows: bin.flows,
@@ -258,5 +258,7 @@ impl BinDocument {
 /// Each reason for which a change was not compared, with its count.
 fn uncompared(all: &Uncompared) -> BTreeMap<&'static str, u64> {
     let reasons = all.every_reason();
-    reasons.map(|(why, count)| (why.key(), count)).collect()
+    reasons
+        .map(|(reason, count)| (reason.key(), count))
+        .collect()
 }

@@ -6,7 +6,7 @@ use neph_model::{ProbeKind, Warning};
 use neph_probe::FleetTally;
 
 use super::FlowsResult;
-use super::words::{moment, percent};
+use super::lines::{moment, percent};
 use super::{advice, dip, moves, unfair};
 use crate::cell::OrDash;
 use crate::syn_answers;
@@ -57,17 +57,17 @@ pub fn text(watched: &FlowsResult) -> String {
             text.push_str(&advice::text(advice, &view.fleet, endpoint));
         }
     }
-    for why in &watched.silence {
-        text.push_str(&format!("\n{why}\n"));
+    for reason in &watched.silence {
+        text.push_str(&format!("\n{reason}\n"));
     }
-    if let Some(why) = &watched.not_sent {
+    if let Some(reason) = &watched.not_sent {
         text.push_str(&format!(
-            "\n{} not sent; the first: {why}\n",
+            "\n{} not sent; the first: {reason}\n",
             counted(view.tally.failed, "message")
         ));
     }
     text.push_str(&answers(view.fleet.probe, &watched.own));
-    text.push_str(&own(watched));
+    text.push_str(&host_effects(watched));
     text
 }
 
@@ -83,7 +83,7 @@ fn fared(pair: &PairView, flows: usize) -> String {
         percent(tally.loss().map_or(0.0, |loss| loss.share))
     );
     line.push_str(&lost_where(pair));
-    for (count, reported) in [
+    for (count, text) in [
         (tally.failed, format!("{} not sent", tally.failed)),
         (tally.copies, counted(tally.copies, "duplicate")),
         (
@@ -102,7 +102,7 @@ fn fared(pair: &PairView, flows: usize) -> String {
         ),
     ] {
         if count > 0 {
-            line.push_str(&format!("; {reported}"));
+            line.push_str(&format!("; {text}"));
         }
     }
     line + "\n"
@@ -134,7 +134,7 @@ fn lost_where(pair: &PairView) -> String {
 fn replies(number: u64) -> String {
     match number {
         1 => "1 reply".to_owned(),
-        many => format!("{many} replies"),
+        count => format!("{count} replies"),
     }
 }
 
@@ -170,11 +170,11 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
 fn no_base(view: &FleetView, endpoint: usize) -> String {
     let rule = view.settings.detection;
     let each = view.flows_of(endpoint).map(|flow| flow.tally.replies);
-    let most = each.max().unwrap_or(0);
-    if most < u64::from(rule.window) {
+    let max = each.max().unwrap_or(0);
+    if max < u64::from(rule.window) {
         return format!(
             "no flow had a base latency: each had {} at most, and it takes {}: measure longer, or ask more often\n",
-            replies(most),
+            replies(max),
             rule.window
         );
     }
@@ -208,7 +208,7 @@ fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
             counted(inflation.flows, "flow")
         ));
     }
-    text.push_str(&unfair::text(&view.fairness[endpoint], view.bin()));
+    text.push_str(&unfair::text(&view.latency_bins[endpoint], view.bin()));
     if let Some(dip) = &pair.bimodality {
         text.push_str(&dip::text(dip, view.settings.detection.tolerance));
     }
@@ -216,17 +216,17 @@ fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
 }
 
 /// How targets answered SYNs: whether they have a listener.
-fn answers(probe: ProbeKind, own: &FleetTally) -> String {
-    if !probe.is_segment() || own.replies == 0 {
+fn answers(probe: ProbeKind, tally: &FleetTally) -> String {
+    if !probe.is_segment() || tally.replies == 0 {
         return String::new();
     }
-    let text = syn_answers::sentence(own.replies - own.refused, own.refused);
+    let text = syn_answers::sentence(tally.replies - tally.refused, tally.refused);
     format!("\n{text}\n")
 }
 
 /// The warnings that explain the result: a busy host is no reason if no target answered at all.
-fn that_explain<'a>(warnings: &'a [Warning], own: &FleetTally) -> &'a [Warning] {
-    if own.replies + own.late > 0 {
+fn that_explain<'a>(warnings: &'a [Warning], tally: &FleetTally) -> &'a [Warning] {
+    if tally.replies + tally.late > 0 {
         warnings
     } else {
         &[]
@@ -234,8 +234,8 @@ fn that_explain<'a>(warnings: &'a [Warning], own: &FleetTally) -> &'a [Warning] 
 }
 
 /// The effects of the client host and the reflectors; empty if there are none.
-fn own(watched: &FlowsResult) -> String {
-    let own = &watched.own;
+fn host_effects(watched: &FlowsResult) -> String {
+    let tally = &watched.own;
     let warnings = &watched.warnings;
     let is_slow = warnings
         .iter()
@@ -243,11 +243,11 @@ fn own(watched: &FlowsResult) -> String {
     let mut text = String::new();
     for (count, sentence) in [
         (
-            own.dropped_here,
+            tally.dropped_here,
             "replies were dropped by this host, which read too slowly: they are among the lost; ask for fewer messages a second",
         ),
         (
-            own.late,
+            tally.late,
             if is_slow {
                 "replies came after their timeout and count as lost"
             } else {
@@ -255,11 +255,11 @@ fn own(watched: &FlowsResult) -> String {
             },
         ),
         (
-            own.implausible_replies,
+            tally.implausible_replies,
             "replies do not repeat their request, or have times that cannot be true (before the request, or longer than the round trip): they were left out",
         ),
         (
-            own.unstamped,
+            tally.unstamped,
             "messages have no kernel timestamps: their RTTs include delays in neph itself",
         ),
     ] {
@@ -267,7 +267,7 @@ fn own(watched: &FlowsResult) -> String {
             text.push_str(&format!("{count} {sentence}\n"));
         }
     }
-    for warning in that_explain(warnings, own) {
+    for warning in that_explain(warnings, tally) {
         text.push_str(&format!("{warning}; {}\n", warning.advice()));
     }
     for (endpoint, refused) in &watched.refused {
@@ -294,11 +294,11 @@ mod tests {
 
     #[test]
     fn a_reply_that_came_late_was_lost_on_neither_way() {
-        let lost = |late, [all, there, back]: [u64; 3]| {
+        let lost = |late, [all, forward, reverse]: [u64; 3]| {
             let tally = FlowTally {
                 lost: all,
-                lost_forward: there,
-                lost_reverse: back,
+                lost_forward: forward,
+                lost_reverse: reverse,
                 ..FlowTally::default()
             };
             lost_where(&PairView {
@@ -325,31 +325,31 @@ mod tests {
     #[test]
     fn a_busy_host_is_no_reason_that_nobody_answers() {
         let busy = [Warning::CpuSaturated { percent: 100.0 }];
-        let reported = |replies, late| {
-            let own = FleetTally {
+        let text = |replies, late| {
+            let tally = FleetTally {
                 replies,
                 late,
                 ..FleetTally::default()
             };
-            that_explain(&busy, &own).len()
+            that_explain(&busy, &tally).len()
         };
-        assert_eq!((reported(0, 0), reported(0, 1), reported(1, 0)), (0, 1, 1));
+        assert_eq!((text(0, 0), text(0, 1), text(1, 0)), (0, 1, 1));
     }
 
     #[test]
     fn syn_says_open_or_closed() {
-        let reported = |replies, refused| {
-            let own = FleetTally {
+        let text = |replies, refused| {
+            let tally = FleetTally {
                 replies,
                 refused,
                 ..FleetTally::default()
             };
-            answers(ProbeKind::Syn, &own)
+            answers(ProbeKind::Syn, &tally)
         };
-        assert!(reported(4096, 4096).contains("all 4096 answers were RST: the port is closed"));
-        assert!(reported(9, 0).contains("all 9 answers were SYN-ACK: the port is open"));
-        assert!(reported(9, 4).contains("5 were SYN-ACK") && reported(9, 4).contains("4 RST"));
-        assert_eq!(reported(0, 0), "");
+        assert!(text(4096, 4096).contains("all 4096 answers were RST: the port is closed"));
+        assert!(text(9, 0).contains("all 9 answers were SYN-ACK: the port is open"));
+        assert!(text(9, 4).contains("5 were SYN-ACK") && text(9, 4).contains("4 RST"));
+        assert_eq!(text(0, 0), "");
         assert_eq!(
             answers(
                 ProbeKind::Udp,

@@ -47,16 +47,16 @@ pub struct CompletionDocument {
 }
 
 impl From<&Completion> for CompletionDocument {
-    fn from(one: &Completion) -> Self {
+    fn from(completion: &Completion) -> Self {
         Self {
-            class: one.class,
-            n: one.n,
-            ports: one.ports,
-            failed: one.failed,
-            median_ns: one.median,
-            low_ns: one.interval.map(|(low, _)| low),
-            high_ns: one.interval.map(|(_, high)| high),
-            ratio: one.ratio,
+            class: completion.class,
+            n: completion.n,
+            ports: completion.ports,
+            failed: completion.failed,
+            median_ns: completion.median,
+            low_ns: completion.interval.map(|(low, _)| low),
+            high_ns: completion.interval.map(|(_, high)| high),
+            ratio: completion.ratio,
         }
     }
 }
@@ -89,12 +89,12 @@ impl TransfersFound {
                 one.failed
             ));
         }
-        text.push_str(&self.moved_in_words());
+        text.push_str(&self.moved_text());
         text
     }
 
     /// A sentence if transfers took another path.
-    fn moved_in_words(&self) -> String {
+    fn moved_text(&self) -> String {
         if self.moved == 0 {
             return String::new();
         }

@@ -1,7 +1,7 @@
 //! Unfairness in the text of the summary: latency over flows in the median bin of time, and the
 //! number of flows without one.
 
-use neph_flows::{Fairness, FlowQuantile, OverBins};
+use neph_flows::{FlowLatencyBin, FlowQuantile, OverBins};
 use neph_model::Span;
 use neph_stats::Level;
 
@@ -9,16 +9,16 @@ use neph_text::counted::counted;
 
 /// A line of quantiles, each of the bins with enough flows, and one of lost flows; empty if no bin
 /// has enough flows.
-pub(super) fn text(bins: &[Fairness], width: Span) -> String {
-    let reported = FlowQuantile::BETWEEN
+pub(super) fn text(bins: &[FlowLatencyBin], width: Span) -> String {
+    let medians = FlowQuantile::BETWEEN
         .into_iter()
         .filter_map(|of| Some((of.name(), OverBins::median(bins, of)?)));
-    let reported: Vec<(&str, OverBins)> = reported.collect();
-    let Some((_, first)) = reported.first() else {
+    let medians: Vec<(&str, OverBins)> = medians.collect();
+    let Some((_, first)) = medians.first() else {
         return String::new();
     };
     let of = |one: &OverBins| counted(one.bins as u64, "bin");
-    let is_identical = reported.iter().all(|(_, one)| one.bins == first.bins);
+    let is_identical = medians.iter().all(|(_, one)| one.bins == first.bins);
     let quantile = |(name, one): &(&str, OverBins)| {
         let middle = latency(one.level);
         if is_identical {
@@ -27,7 +27,7 @@ pub(super) fn text(bins: &[Fairness], width: Span) -> String {
             format!("{name} {middle} of {}", of(one))
         }
     };
-    let quantiles: Vec<String> = reported.iter().map(quantile).collect();
+    let quantiles: Vec<String> = medians.iter().map(quantile).collect();
     let over = if is_identical {
         format!("the median of {}", of(first))
     } else {
@@ -42,15 +42,15 @@ pub(super) fn text(bins: &[Fairness], width: Span) -> String {
 }
 
 /// The flows without a number in the quantiles; empty if there are none.
-fn silent(bins: &[Fairness]) -> String {
+fn silent(bins: &[FlowLatencyBin]) -> String {
     let with = bins.iter().filter(|bin| bin.lost > 0);
-    let Some(most) = with.clone().max_by_key(|bin| bin.lost) else {
+    let Some(worst) = with.clone().max_by_key(|bin| bin.lost) else {
         return String::new();
     };
     format!(
         "lost flows:    at most {} of {} in a bin, in {} of {}: they lost half of their messages or more, and count as slower than all others\n",
-        most.lost,
-        most.flows,
+        worst.lost,
+        worst.flows,
         with.count(),
         counted(bins.len() as u64, "bin")
     )
@@ -58,8 +58,8 @@ fn silent(bins: &[Fairness]) -> String {
 
 fn latency(level: Level) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "display")]
-    let reported = |nanos: f64| Span::from_nanos(nanos as i64).to_string();
-    level.number().map_or_else(|| "lost".to_owned(), reported)
+    let medians = |nanos: f64| Span::from_nanos(nanos as i64).to_string();
+    level.number().map_or_else(|| "lost".to_owned(), medians)
 }
 
 #[cfg(test)]
@@ -69,8 +69,8 @@ mod tests {
 
     use super::*;
 
-    fn bin(flows: u32, latency: [Latency; 5]) -> Fairness {
-        Fairness {
+    fn bin(flows: u32, latency: [Latency; 5]) -> FlowLatencyBin {
+        FlowLatencyBin {
             from: Instant::from_nanos(0),
             flows,
             lost: 0,
@@ -108,11 +108,11 @@ mod tests {
         lost.latency[2..].fill(Latency::Lost);
         lost.lost = 6;
         let bins = [lost, bin(59, took([8, 10, 20, 30, 30])), lost];
-        let reported = text(&bins, Span::from_secs(20));
-        assert!(reported.contains("p95 lost (each"), "{reported}");
+        let medians = text(&bins, Span::from_secs(20));
+        assert!(medians.contains("p95 lost (each"), "{medians}");
         assert!(
-            reported.contains("at most 6 of 59 in a bin, in 2 of 3 bins"),
-            "{reported}"
+            medians.contains("at most 6 of 59 in a bin, in 2 of 3 bins"),
+            "{medians}"
         );
     }
 }

@@ -8,7 +8,7 @@ use neph_flows::follow::Verdict;
 use neph_model::{Anchor, Fleet, FleetMessage, Own, Span, WallCourse};
 use neph_probe::Sharing;
 
-use super::{FlowsDocument, FlowsEvent, FlowsResult, Status, csv, text, words};
+use super::{FlowsDocument, FlowsEvent, FlowsResult, Status, csv, lines, text};
 use crate::format::Format;
 use crate::rows::{line, pretty};
 
@@ -73,7 +73,7 @@ impl FlowsWriter {
     /// It cannot be written.
     pub fn begin(&mut self, fleet: &Fleet, sources: &[u16], how: Sharing) -> io::Result<()> {
         match self.format {
-            Format::Text => write!(self.out, "{}", words::title(fleet, sources, how))?,
+            Format::Text => write!(self.out, "{}", lines::title(fleet, sources, how))?,
             Format::Csv if !self.is_quiet => writeln!(self.out, "{}", csv::HEADING)?,
             Format::Csv | Format::Json | Format::Ndjson => {}
         }
@@ -101,7 +101,7 @@ impl FlowsWriter {
             return Ok(());
         }
         match self.format {
-            Format::Text => writeln!(self.out, "{}", words::events(fleet, events, &self.clock))?,
+            Format::Text => writeln!(self.out, "{}", lines::events(fleet, events, &self.clock))?,
             Format::Ndjson => line(
                 &FlowsEvent::events(fleet, events, &self.clock),
                 &mut self.out,
@@ -120,7 +120,7 @@ impl FlowsWriter {
     pub fn traced(&mut self, fleet: &Fleet, verdict: &Verdict) -> io::Result<()> {
         match self.format {
             Format::Text if !self.is_quiet => {
-                writeln!(self.out, "{}", words::traced(verdict, &self.clock))?;
+                writeln!(self.out, "{}", lines::traced(verdict, &self.clock))?;
             }
             Format::Ndjson if !self.is_quiet => {
                 line(
@@ -142,7 +142,7 @@ impl FlowsWriter {
             return Ok(());
         }
         match self.format {
-            Format::Text => writeln!(self.out, "{}", words::status(status))?,
+            Format::Text => writeln!(self.out, "{}", lines::status(status))?,
             Format::Ndjson => line(&FlowsEvent::from(status), &mut self.out)?,
             Format::Json | Format::Csv => {}
         }
@@ -159,7 +159,7 @@ impl FlowsWriter {
             if self.is_quiet {
                 FlowsDocument::brief(result)
             } else {
-                FlowsDocument::whole(result)
+                FlowsDocument::of_result(result)
             }
         };
         match self.format {

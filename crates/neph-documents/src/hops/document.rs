@@ -142,7 +142,7 @@ impl SummaryDocument {
             ambiguous: followed.identical(),
             split_or_merged: followed.joined(),
             loss_unknown: Unknown::of(passages).document(),
-            direction_unknown: UnknownDirection::of(passages).many(),
+            direction_unknown: UnknownDirection::of(passages).packet_count(),
             segments_without_packets: unmet.collect(),
             order: passages.order.as_ref().map(names),
             warnings: passages.doubts.clone(),

@@ -142,13 +142,13 @@ impl Unknown {
     }
 
     /// The numbers with their reasons.
-    pub(super) fn words(&self) -> Vec<(u64, String)> {
+    pub(super) fn reasons(&self) -> Vec<(u64, String)> {
         let of_kinds: u64 = self.kinds.iter().map(|kind| kind.packets).sum();
-        let mut words = vec![(
+        let mut reasons = vec![(
             self.never_passed - of_kinds,
             "not seen at the next point, of hosts that it does not show at all".to_owned(),
         )];
-        words.extend(self.kinds.iter().map(|kind| {
+        reasons.extend(self.kinds.iter().map(|kind| {
             let Kind {
                 point,
                 protocol,
@@ -162,12 +162,12 @@ impl Unknown {
             } else {
                 "so the capture may be filtered, or all were lost before it"
             };
-            let why = format!(
+            let reason = format!(
                 "of {protocol} {direction} not seen at the next point; none of their hosts' passed {point}, {cause}"
             );
-            (kind.packets, why)
+            (kind.packets, reason)
         }));
-        words.extend([
+        reasons.extend([
             (
                 self.renamed,
                 "not seen at the next point, which shows their flows under other addresses or ports"
@@ -191,7 +191,7 @@ impl Unknown {
                 "not seen at the next point, while the clock offset was unknown".to_owned(),
             ),
         ]);
-        words
+        reasons
     }
 }
 
@@ -244,12 +244,12 @@ impl UnknownDirection {
     }
 
     /// Number of these packets.
-    pub(super) const fn many(&self) -> u64 {
+    pub(super) const fn packet_count(&self) -> u64 {
         self.one_direction + self.either + self.even + self.alone + self.timeless
     }
 
     /// The numbers with their reasons and remedies.
-    pub(super) fn words(&self) -> Vec<(u64, String)> {
+    pub(super) fn reasons(&self) -> Vec<(u64, String)> {
         [
             (
                 self.one_direction,
@@ -272,7 +272,7 @@ impl UnknownDirection {
                 "excluded: their hosts' packets took no time between points with one clock, so the direction is unknown",
             ),
         ]
-        .map(|(count, why)| (count, why.to_owned()))
+        .map(|(count, reason)| (count, reason.to_owned()))
         .into()
     }
 }

@@ -68,8 +68,8 @@ impl PacketDocument {
             since_ns: row.since,
             direction: row.direction.name(),
             protocol: PROTOCOLS[protocol(passage.flow.protocol)],
-            source: place(&passage.flow, passage.flow.source),
-            destination: place(&passage.flow, passage.flow.destination),
+            source: address_text(&passage.flow, passage.flow.source),
+            destination: address_text(&passage.flow, passage.flow.destination),
             timestamps_unix_ns: points().map(stamp).collect(),
             segments: row
                 .delays
@@ -89,7 +89,7 @@ impl PacketDocument {
 
 /// An address of a flow, with the port if its protocol has ports. A fragment does not contain
 /// ports: both are 0 then.
-fn place(flow: &Flowing, address: SocketAddr) -> String {
+fn address_text(flow: &Flowing, address: SocketAddr) -> String {
     let has_ports = matches!(flow.protocol, ip::TCP | ip::UDP);
     let is_reported = (flow.source.port(), flow.destination.port()) != (0, 0);
     if has_ports && is_reported {
@@ -104,18 +104,18 @@ mod tests {
 
     #[test]
     fn ports_are_told_where_a_protocol_has_them_whatever_they_are() {
-        let reported = |protocol, source: u16, destination: u16| {
+        let texts = |protocol, source: u16, destination: u16| {
             let flow = Flowing {
                 protocol,
                 source: ([10, 0, 0, 1], source).into(),
                 destination: ([10, 0, 0, 2], destination).into(),
             };
-            [flow.source, flow.destination].map(|address| place(&flow, address))
+            [flow.source, flow.destination].map(|address| address_text(&flow, address))
         };
-        assert_eq!(reported(ip::TCP, 0, 80), ["10.0.0.1:0", "10.0.0.2:80"]);
-        assert_eq!(reported(ip::UDP, 9, 0), ["10.0.0.1:9", "10.0.0.2:0"]);
-        assert_eq!(reported(ip::ICMP, 0, 0), ["10.0.0.1", "10.0.0.2"]);
+        assert_eq!(texts(ip::TCP, 0, 80), ["10.0.0.1:0", "10.0.0.2:80"]);
+        assert_eq!(texts(ip::UDP, 9, 0), ["10.0.0.1:9", "10.0.0.2:0"]);
+        assert_eq!(texts(ip::ICMP, 0, 0), ["10.0.0.1", "10.0.0.2"]);
         // Of a fragment.
-        assert_eq!(reported(ip::UDP, 0, 0), ["10.0.0.1", "10.0.0.2"]);
+        assert_eq!(texts(ip::UDP, 0, 0), ["10.0.0.1", "10.0.0.2"]);
     }
 }

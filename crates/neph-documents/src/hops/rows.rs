@@ -63,7 +63,7 @@ crate::rows! {
 
 impl SegmentRow {
     /// The rows of these delays, with their shares of these round trips.
-    pub fn all(passages: &Passages, delays: &[Delays], trips: &[RoundTrips]) -> Vec<Self> {
+    pub fn all(passages: &Passages, delays: &[Delays], round_trips: &[RoundTrips]) -> Vec<Self> {
         let names = segment_names(&passages.names);
         let rows = delays.iter().map(|of| {
             let direction = if of.is_back {
@@ -71,9 +71,12 @@ impl SegmentRow {
             } else {
                 Direction::Forward
             };
-            let trips = trips.iter().find(|trips| trips.protocol == of.protocol);
-            let share =
-                trips.and_then(|trips| share(trips.part(of.segment, of.is_back)?, trips.total));
+            let round_trips = round_trips
+                .iter()
+                .find(|round_trips| round_trips.protocol == of.protocol);
+            let share = round_trips.and_then(|round_trips| {
+                share(round_trips.part(of.segment, of.is_back)?, round_trips.total)
+            });
             let mean = of.mean();
             let span = |nanos: Option<i64>| nanos.map(Span::from_nanos);
             Self {
@@ -99,12 +102,12 @@ impl SegmentRow {
 
 impl RoundTripRow {
     /// The parts of these round trips.
-    pub fn all(passages: &Passages, trips: &[RoundTrips]) -> Vec<Self> {
+    pub fn all(passages: &Passages, round_trips: &[RoundTrips]) -> Vec<Self> {
         let mut names = vec!["all".to_owned()];
         names.extend(segment_names(&passages.names));
         let last = passages.names.last().map_or("", String::as_str);
         names.push(format!("beyond {last}"));
-        let rows = trips.iter().flat_map(|of| {
+        let rows = round_trips.iter().flat_map(|of| {
             let totals = [of.total].into_iter().chain(of.parts.iter().copied());
             names.iter().zip(totals).map(|(part, total)| Self {
                 protocol: PROTOCOLS[of.protocol],

@@ -3,7 +3,7 @@
 use std::iter::once;
 
 use neph_capture::clocks::drift::Drift;
-use neph_capture::clocks::words;
+use neph_capture::clocks::reasons;
 use neph_capture::path::offsets::Offsets;
 use neph_capture::path::passages::Passages;
 use neph_capture::path::unmatched;
@@ -83,12 +83,12 @@ fn counts(passages: &Passages) -> impl Iterator<Item = String> {
     ];
     let repeats = unmatched::capture_duplicates(&passages.names, followed);
     let unknown = [
-        Unknown::of(passages).words(),
-        UnknownDirection::of(passages).words(),
+        Unknown::of(passages).reasons(),
+        UnknownDirection::of(passages).reasons(),
     ];
     let all = unknown.into_iter().flatten().chain(known);
     let all = all.chain(once((cut.sum(), too_short()))).chain(repeats);
     let some: Vec<(u64, String)> = all.filter(|(count, _)| *count > 0).collect();
     let sentences = some.into_iter();
-    sentences.map(|(count, why)| format!("{} {why}.", counted(count, "packet")))
+    sentences.map(|(count, reason)| format!("{} {reason}.", counted(count, "packet")))
 }

@@ -190,11 +190,11 @@ impl PathsOfFlows {
             let mut paths = BTreeMap::<u8, [u64; 3]>::new();
             for (_, flow) in self.direction(number) {
                 let mut met = BTreeSet::new();
-                for (place, segment) in flow.segments.iter().enumerate() {
+                for (index, segment) in flow.segments.iter().enumerate() {
                     let [flows, packets, left] = paths.entry(segment.path).or_default();
                     *flows += u64::from(met.insert(segment.path));
                     *packets += segment.packets;
-                    *left += u64::from(place + 1 < flow.segments.len());
+                    *left += u64::from(index + 1 < flow.segments.len());
                 }
             }
             for (path, counts) in paths {

@@ -6,7 +6,7 @@ use neph_lab::Verdict;
 use neph_model::{Span, Wall};
 use neph_stats::{Histogram, quantile_needs};
 
-use super::tally::{Tally, Way};
+use super::tally::{DirectionTally, Tally};
 use super::{DIRECTIONS, direction};
 use crate::cell::{Cell, OrDash};
 use crate::table::{Heading, Table};
@@ -66,14 +66,14 @@ fn packets(tally: &Tally) -> Table {
         Heading::right("EARLY"),
         Heading::right("COPIES"),
     ]);
-    for (name, way) in used(tally) {
+    for (name, direction) in used(tally) {
         let counts = [
-            way.all(),
-            way.delivered(),
-            way.all() - way.delivered(),
-            way.damaged,
-            way.early,
-            way.copied(),
+            direction.all(),
+            direction.delivered(),
+            direction.all() - direction.delivered(),
+            direction.damaged,
+            direction.early,
+            direction.copied(),
         ];
         let mut row = vec![name.to_owned()];
         row.extend(counts.map(|count| count.cell()));
@@ -90,19 +90,23 @@ fn drops(tally: &Tally) -> Table {
         Heading::right("SHARE"),
         Heading::right("COPIES"),
     ]);
-    for (name, way) in used(tally) {
-        let reasons: BTreeSet<&Verdict> = way.packets.keys().chain(way.copies.keys()).collect();
+    for (name, direction) in used(tally) {
+        let reasons: BTreeSet<&Verdict> = direction
+            .packets
+            .keys()
+            .chain(direction.copies.keys())
+            .collect();
         for reason in reasons {
             if *reason == Verdict::Delivered {
                 continue;
             }
-            let packets = way.packets.get(reason).copied().unwrap_or_default();
-            let copies = way.copies.get(reason).copied().unwrap_or_default();
+            let packets = direction.packets.get(reason).copied().unwrap_or_default();
+            let copies = direction.copies.get(reason).copied().unwrap_or_default();
             table.push([
                 name.to_owned(),
                 reason.name().to_owned(),
                 packets.cell(),
-                share(packets, way.all()),
+                share(packets, direction.all()),
                 copies.cell(),
             ]);
         }
@@ -124,17 +128,17 @@ fn paths(tally: &Tally) -> Table {
         Heading::right("P99.9"),
         Heading::right("WORST"),
     ]);
-    for (name, way) in used(tally) {
-        for (path, passed) in &way.paths {
+    for (name, direction) in used(tally) {
+        for (path, passed) in &direction.paths {
             let mut row = vec![
                 name.to_owned(),
                 path.cell(),
                 passed.delay.n().cell(),
-                share(passed.delay.n(), way.delivered()),
+                share(passed.delay.n(), direction.delivered()),
             ];
             row.extend(REPORTED.map(|permille| quantile(&passed.delay, permille)));
             row.extend(REPORTED.map(|permille| quantile(&passed.lateness, permille)));
-            row.push(passed.lateness.most().or_dash(span));
+            row.push(passed.lateness.max().or_dash(span));
             table.push(row);
         }
     }
@@ -171,9 +175,9 @@ fn steps(tally: &Tally) -> Table {
     table
 }
 
-fn used(tally: &Tally) -> impl Iterator<Item = (&'static str, &Way)> {
+fn used(tally: &Tally) -> impl Iterator<Item = (&'static str, &DirectionTally)> {
     let ways = DIRECTIONS.into_iter().zip(&tally.directions);
-    ways.filter(|(_, way)| !(way.packets.is_empty() && way.copies.is_empty()))
+    ways.filter(|(_, direction)| !(direction.packets.is_empty() && direction.copies.is_empty()))
 }
 
 fn share(part: u64, of: u64) -> String {
@@ -189,8 +193,8 @@ fn span(nanos: u64) -> String {
 
 /// A quantile; none with too few values.
 fn quantile(of: &Histogram, permille: u64) -> String {
-    let reported = of.quantile(permille).filter(|_| of.n() >= needs(permille));
-    reported.or_dash(span)
+    let quantile = of.quantile(permille).filter(|_| of.n() >= needs(permille));
+    quantile.or_dash(span)
 }
 
 fn needs(permille: u64) -> u64 {
@@ -201,7 +205,10 @@ fn needs(permille: u64) -> u64 {
 }
 
 fn few(tally: &Tally) -> bool {
-    let paths = tally.directions.iter().flat_map(|way| way.paths.values());
+    let paths = tally
+        .directions
+        .iter()
+        .flat_map(|direction| direction.paths.values());
     paths
         .into_iter()
         .any(|passed| passed.delay.n() < needs(999))

@@ -8,7 +8,7 @@ use neph_stats::Histogram;
 /// All numbers of one record.
 #[derive(Debug, Default)]
 pub struct Tally {
-    pub directions: [Way; 2],
+    pub directions: [DirectionTally; 2],
     /// Applied entries of the schedule, by direction, entry and kind of change.
     pub steps: BTreeMap<(u8, u16, Turn), Steps>,
     pub cues: u64,
@@ -19,7 +19,7 @@ pub struct Tally {
 
 /// The numbers of one direction.
 #[derive(Debug, Default)]
-pub struct Way {
+pub struct DirectionTally {
     /// Packets by outcome.
     pub packets: BTreeMap<Verdict, u64>,
     /// Copies by outcome.
@@ -64,10 +64,13 @@ impl Tally {
                 due,
                 left,
             } => {
-                let way = &mut self.directions[usize::from(passing.direction & 1)];
-                way.take(*handling, *verdict);
+                let direction = &mut self.directions[usize::from(passing.direction & 1)];
+                direction.take(*handling, *verdict);
                 if *verdict == Verdict::Delivered && !handling.copy {
-                    let passed = way.paths.entry(handling.path.unwrap_or(0)).or_default();
+                    let passed = direction
+                        .paths
+                        .entry(handling.path.unwrap_or(0))
+                        .or_default();
                     passed.delay.add(after(passing.arrival, *left));
                     passed.lateness.add(after(*due, *left));
                 }
@@ -97,7 +100,7 @@ impl Tally {
     }
 }
 
-impl Way {
+impl DirectionTally {
     fn take(&mut self, handling: Handling, verdict: Verdict) {
         let counts = if handling.copy {
             &mut self.copies
@@ -186,8 +189,8 @@ mod tests {
         assert_eq!((there.all(), there.delivered(), there.copied()), (2, 1, 1));
         assert_eq!(there.copies[&Verdict::Overflow], 1);
         assert_eq!(back.all(), 0);
-        assert_eq!(there.paths[&1].delay.most(), Some(500));
-        assert_eq!(there.paths[&1].lateness.most(), Some(100));
+        assert_eq!(there.paths[&1].delay.max(), Some(500));
+        assert_eq!(there.paths[&1].lateness.max(), Some(100));
         let steps = tally.steps[&(1, 3, Turn::Begins)];
         assert_eq!((steps.times, steps.first), (2, Some(200)));
         assert_eq!(tally.between, Some((500, 9_000)));

@@ -70,7 +70,7 @@ pub struct VerifiedWhere {
 
 /// The configured rate of a guest, the measured rate, and the verdict.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct GuestRate {
     /// The configured rate limit.
     pub ceiling: Option<BitRate>,
     /// The measured rate.
@@ -83,12 +83,12 @@ pub struct Asked {
 
 impl VerifiedRow {
     /// A row with only its verdict.
-    fn unknown(place: VerifiedWhere, ok: Option<bool>, verdict: String) -> Self {
+    fn unknown(location: VerifiedWhere, ok: Option<bool>, verdict: String) -> Self {
         Self {
-            link: place.link,
-            from: place.from,
-            to: place.to,
-            path: place.path,
+            link: location.link,
+            from: location.from,
+            to: location.to,
+            path: location.path,
             delay_configured_ns: None,
             delay_median_ns: None,
             delay_p99_configured_ns: None,
@@ -109,36 +109,36 @@ impl VerifiedRow {
     }
 
     /// A guest.
-    pub fn guest(place: VerifiedWhere, asked: Asked) -> Self {
+    pub fn guest(location: VerifiedWhere, rate: GuestRate) -> Self {
         Self {
-            rate_configured_bits_per_s: asked.ceiling,
-            rate_measured_bits_per_s: asked.measured,
-            ..Self::unknown(place, Some(asked.ok), asked.verdict)
+            rate_configured_bits_per_s: rate.ceiling,
+            rate_measured_bits_per_s: rate.measured,
+            ..Self::unknown(location, Some(rate.ok), rate.verdict)
         }
     }
 
     /// A configured path that was not measured.
     pub fn not_met(path: &UnmeasuredPath) -> Self {
-        let why = match path.only {
+        let reason = match path.only {
             Some(Reserved::Icmp) => "it is for ICMP only".to_owned(),
             Some(Reserved::Tcp) => "it is for TCP only".to_owned(),
             _ => format!("weight {}", path.weight),
         };
-        let place = VerifiedWhere {
+        let location = VerifiedWhere {
             link: path.link.clone(),
             from: path.from.clone(),
             to: path.to.clone(),
             path: Some(path.path.clone()),
         };
-        let verdict = format!("not met: no flow of verify's took it ({why})");
-        Self::unknown(place, None, verdict)
+        let verdict = format!("not met: no flow of verify's took it ({reason})");
+        Self::unknown(location, None, verdict)
     }
 }
 
 impl From<&LinkCheck> for VerifiedRow {
     fn from(check: &LinkCheck) -> Self {
         let (delay, loss) = (&check.delay, &check.loss);
-        let place = VerifiedWhere {
+        let location = VerifiedWhere {
             link: check.link.clone(),
             from: check.from.clone(),
             to: check.to.clone(),
@@ -153,18 +153,18 @@ impl From<&LinkCheck> for VerifiedRow {
             jitter_allowed: delay.jitter.map(|jitter| jitter.allowed),
             loss_configured: Some(loss.asked),
             loss_measured: Some(f64::from(loss.lost) / f64::from(loss.sent.max(1))),
-            rate_configured_bits_per_s: asked(check.rate),
+            rate_configured_bits_per_s: configured(check.rate),
             rate_measured_bits_per_s: measured(check.rate),
-            queue_configured_bytes: asked(check.queue),
+            queue_configured_bytes: configured(check.queue),
             queue_measured_bytes: measured(check.queue),
             late_packets: check.late.map(|late| late.late),
             lost_of: Some(format!("{}/{}", loss.lost, loss.sent)),
-            ..Self::unknown(place, Some(check.is_ok()), verdict(check))
+            ..Self::unknown(location, Some(check.is_ok()), verdict(check))
         }
     }
 }
 
-fn asked<T: Copy>(check: Option<Check<T>>) -> Option<T> {
+fn configured<T: Copy>(check: Option<Check<T>>) -> Option<T> {
     check.map(|check| check.asked)
 }
 

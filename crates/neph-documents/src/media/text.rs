@@ -17,7 +17,7 @@ pub fn heading() -> &'static str {
 /// A second of all streams as a line.
 pub fn second_line(second: &MediaSecond) -> String {
     let number = second.index + 1;
-    let (rate, least, most) = (
+    let (rate, min, max) = (
         second.rate().cell(),
         second.rate_min().cell(),
         second.rate_max().cell(),
@@ -28,7 +28,7 @@ pub fn second_line(second: &MediaSecond) -> String {
     );
     let (late, jitter) = (second.sum(|one| one.late), second.jitter().cell());
     format!(
-        "{number:>8}{rate:>14}{least:>15}{most:>15}  {lost:>7}  {reordered:>9}  {late:>7}  {jitter:>8}"
+        "{number:>8}{rate:>14}{min:>15}{max:>15}  {lost:>7}  {reordered:>9}  {late:>7}  {jitter:>8}"
     )
 }
 

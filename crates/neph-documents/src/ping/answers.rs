@@ -9,12 +9,12 @@ use super::FlowMeasured;
 use super::Planned;
 
 /// The answer as text. A status that answers a WebSocket opening refuses it, even 200.
-pub(super) fn words(planned: &Planned, answer: Answer) -> Cow<'static, str> {
+pub(super) fn answer_text(planned: &Planned, answer: Answer) -> Cow<'static, str> {
     match (planned.spec.target.kind(), answer) {
         (ProbeKind::Ws, Answer::HttpStatus(_)) => {
-            format!("WebSocket refused: {}", answer.words()).into()
+            format!("WebSocket refused: {}", answer.answer_text()).into()
         }
-        _ => answer.words(),
+        _ => answer.answer_text(),
     }
 }
 
@@ -25,19 +25,19 @@ pub(super) fn answers(planned: &Planned, watched: &FlowMeasured) -> String {
         Answer::Syn(_) => !planned.spec.target.kind().is_segment(),
         _ => true,
     };
-    let reported = watched
+    let texts = watched
         .answers
         .iter()
         .filter(|(answer, _)| is_reported(answer));
-    let lines = reported.map(|(answer, count)| match answer {
+    let lines = texts.map(|(answer, count)| match answer {
         Answer::Local(fault) => {
             format!(
                 "  {count} not sent: {}; {}\n",
-                answer.words(),
+                answer.answer_text(),
                 fault.remedy()
             )
         }
-        _ => format!("  {count} x {}\n", words(planned, answer)),
+        _ => format!("  {count} x {}\n", answer_text(planned, answer)),
     });
     let lines: Vec<String> = lines.collect();
     let expected = planned.spec.expected_status;

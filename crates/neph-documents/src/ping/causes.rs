@@ -79,20 +79,20 @@ fn experiment(
     Experiment {
         status: ExperimentStatus::Complete,
         flows: flows
-            .map(|(place, (planned, _))| flow(planned, place))
+            .map(|(index, (planned, _))| flow(planned, index))
             .collect(),
         tally: members[0].1.tally,
         ..Experiment::begun(campaign, scenario, Wall::from_unix_nanos(0))
     }
 }
 
-fn flow(planned: &Planned, place: usize) -> Flow {
+fn flow(planned: &Planned, index: usize) -> Flow {
     let spec = &planned.spec;
     let any = [0, 0, 0, 0].into();
     let is_icmp = spec.target.kind().is_echo();
     Flow {
         index: spec.index,
-        role: if place == 0 {
+        role: if index == 0 {
             FlowRole::Main
         } else {
             FlowRole::Companion
@@ -108,12 +108,12 @@ fn flow(planned: &Planned, place: usize) -> Flow {
 
 /// The stored messages, counted from the first of them.
 fn messages(members: &[(&Planned, &FlowMeasured)]) -> Vec<Message> {
-    let kept = || members.iter().flat_map(|(_, watched)| &watched.recent);
-    let Some(origin) = kept().map(|message| message.marks.intended).min() else {
+    let recent = || members.iter().flat_map(|(_, watched)| &watched.recent);
+    let Some(origin) = recent().map(|message| message.marks.intended).min() else {
         return Vec::new();
     };
     let from = Instant::from_nanos(0) - origin;
-    kept()
+    recent()
         .map(|message| Message {
             marks: shifted(&message.marks, from),
             ..*message
@@ -121,19 +121,19 @@ fn messages(members: &[(&Planned, &FlowMeasured)]) -> Vec<Message> {
         .collect()
 }
 
-fn shifted(marks: &Marks, by: Span) -> Marks {
-    let at = |mark: Option<Instant<Own>>| mark.map(|mark| mark + by);
+fn shifted(timestamps: &Marks, by: Span) -> Marks {
+    let at = |timestamp: Option<Instant<Own>>| timestamp.map(|timestamp| timestamp + by);
     Marks {
-        intended: marks.intended + by,
-        dialled: at(marks.dialled),
-        connected: at(marks.connected),
-        opened: at(marks.opened),
-        app_send: at(marks.app_send),
-        queued: at(marks.queued),
-        nic_tx: at(marks.nic_tx),
-        acked: at(marks.acked),
-        peer: marks.peer,
-        nic_rx: at(marks.nic_rx),
-        app_recv: at(marks.app_recv),
+        intended: timestamps.intended + by,
+        dialled: at(timestamps.dialled),
+        connected: at(timestamps.connected),
+        opened: at(timestamps.opened),
+        app_send: at(timestamps.app_send),
+        queued: at(timestamps.queued),
+        nic_tx: at(timestamps.nic_tx),
+        acked: at(timestamps.acked),
+        peer: timestamps.peer,
+        nic_rx: at(timestamps.nic_rx),
+        app_recv: at(timestamps.app_recv),
     }
 }

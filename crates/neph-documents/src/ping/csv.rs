@@ -6,34 +6,37 @@ use neph_text::csv_field;
 use super::Planned;
 
 /// Each timestamp's name and its time, on its own side's clock.
-fn each_mark(marks: &Marks) -> [(&'static str, Option<i64>); 14] {
-    let own = |at: Option<Instant<Own>>| at.map(Instant::nanos);
+fn each_timestamp(timestamps: &Marks) -> [(&'static str, Option<i64>); 14] {
+    let nanos = |at: Option<Instant<Own>>| at.map(Instant::nanos);
     let peer = |at: Option<Instant<Peer>>| at.map(Instant::nanos);
     [
-        ("intended_ns", Some(marks.intended.nanos())),
-        ("dialled_ns", own(marks.dialled)),
-        ("connected_ns", own(marks.connected)),
-        ("opened_ns", own(marks.opened)),
-        ("app_send_ns", own(marks.app_send)),
-        ("queued_ns", own(marks.queued)),
-        ("nic_tx_ns", own(marks.nic_tx)),
-        ("acked_ns", own(marks.acked)),
-        ("peer_rx_ns", peer(marks.peer.rx)),
-        ("peer_app_rx_ns", peer(marks.peer.app_rx)),
-        ("peer_app_tx_ns", peer(marks.peer.app_tx)),
-        ("peer_nic_tx_ns", peer(marks.peer.nic_tx)),
-        ("nic_rx_ns", own(marks.nic_rx)),
-        ("app_recv_ns", own(marks.app_recv)),
+        ("intended_ns", Some(timestamps.intended.nanos())),
+        ("dialled_ns", nanos(timestamps.dialled)),
+        ("connected_ns", nanos(timestamps.connected)),
+        ("opened_ns", nanos(timestamps.opened)),
+        ("app_send_ns", nanos(timestamps.app_send)),
+        ("queued_ns", nanos(timestamps.queued)),
+        ("nic_tx_ns", nanos(timestamps.nic_tx)),
+        ("acked_ns", nanos(timestamps.acked)),
+        ("peer_rx_ns", peer(timestamps.peer.rx)),
+        ("peer_app_rx_ns", peer(timestamps.peer.app_rx)),
+        ("peer_app_tx_ns", peer(timestamps.peer.app_tx)),
+        ("peer_nic_tx_ns", peer(timestamps.peer.nic_tx)),
+        ("nic_rx_ns", nanos(timestamps.nic_rx)),
+        ("app_recv_ns", nanos(timestamps.app_recv)),
     ]
 }
 
 /// The header of the CSV form.
 pub fn csv_heading() -> String {
     let empty = Marks::intended_at(Instant::from_nanos(0));
-    let marks: Vec<&str> = each_mark(&empty).iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = each_timestamp(&empty)
+        .iter()
+        .map(|(name, _)| *name)
+        .collect();
     format!(
         "flow,seq,outcome,response_ns,service_ns,tcp_ns,network_ns,{},connection,duplicates,reordered,cwnd_segments,retransmissions,answer,network_and_peer_ns,spurious_retransmissions",
-        marks.join(",")
+        names.join(",")
     )
 }
 
@@ -56,7 +59,7 @@ pub fn csv(planned: &Planned, message: &Message) -> String {
         ),
     ];
     cells.extend(
-        each_mark(&message.marks)
+        each_timestamp(&message.marks)
             .into_iter()
             .map(|(_, at)| text(at)),
     );
@@ -71,8 +74,8 @@ pub fn csv(planned: &Planned, message: &Message) -> String {
             .answer
             .map_or_else(String::new, |answer| answer.name().into_owned()),
     );
-    let both = message.marks.network_and_peer_round_trip();
-    cells.push(text(both.map(neph_model::Span::nanos)));
+    let network_and_peer = message.marks.network_and_peer_round_trip();
+    cells.push(text(network_and_peer.map(neph_model::Span::nanos)));
     cells.push(text(
         state.map(|state| i64::from(state.spurious_retransmissions())),
     ));

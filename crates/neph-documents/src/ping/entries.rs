@@ -31,7 +31,7 @@ impl Entry {
 pub(super) struct Entries {
     by_set: BTreeMap<Order, Entry>,
     /// The sum of all response times, in nanoseconds.
-    whole: i128,
+    total: i128,
 }
 
 /// By the first stage, then by the number of stages: single stages precede merged ones.
@@ -39,7 +39,7 @@ type Order = (Option<Stage>, usize, StageSet);
 
 impl Entries {
     pub(super) fn add(&mut self, ledger: &Ledger) {
-        self.whole += i128::from(ledger.response_time().nanos());
+        self.total += i128::from(ledger.response_time().nanos());
         for entry in ledger.entries() {
             let set = entry.stages;
             let order = (set.iter().next(), set.iter().count(), set);
@@ -53,7 +53,7 @@ impl Entries {
     /// Each entry with its share, from 0 to 1.
     pub(super) fn shares(&self) -> impl Iterator<Item = (StageSet, &Entry, f64)> {
         #[expect(clippy::cast_precision_loss, reason = "a share")]
-        let share = |entry: &Entry| entry.total as f64 / self.whole.max(1) as f64;
+        let share = |entry: &Entry| entry.total as f64 / self.total.max(1) as f64;
         self.by_set
             .iter()
             .map(move |((_, _, set), entry)| (*set, entry, share(entry)))
@@ -74,16 +74,16 @@ impl Entries {
 )]
 pub(super) fn percents(shares: &[f64]) -> Vec<f64> {
     let tenths: Vec<f64> = shares.iter().map(|share| share * 1000.0).collect();
-    let mut whole: Vec<i64> = tenths.iter().map(|one| one.floor() as i64).collect();
+    let mut floors: Vec<i64> = tenths.iter().map(|one| one.floor() as i64).collect();
     let wanted = tenths.iter().sum::<f64>().round() as i64;
-    let missing = usize::try_from(wanted - whole.iter().sum::<i64>()).unwrap_or(0);
-    let mut places: Vec<usize> = (0..shares.len()).collect();
-    places.sort_by(|a, b| tenths[*b].fract().total_cmp(&tenths[*a].fract()));
-    for place in places.into_iter().take(missing) {
-        whole[place] += 1;
+    let missing = usize::try_from(wanted - floors.iter().sum::<i64>()).unwrap_or(0);
+    let mut indices: Vec<usize> = (0..shares.len()).collect();
+    indices.sort_by(|a, b| tenths[*b].fract().total_cmp(&tenths[*a].fract()));
+    for index in indices.into_iter().take(missing) {
+        floors[index] += 1;
     }
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-    whole.into_iter().map(|one| one as f64 / 10.0).collect()
+    floors.into_iter().map(|one| one as f64 / 10.0).collect()
 }
 
 #[cfg(test)]

@@ -100,10 +100,10 @@ fn unanswered(planned: &Planned, message: &Message) -> String {
         }
         Outcome::Failed | Outcome::Reply => "not sent",
     };
-    let why = message.answer.map_or_else(String::new, |answer| {
+    let answer_text = message.answer.map_or_else(String::new, |answer| {
         format!(": {}", words(planned, answer))
     });
-    format!("{seq:>6}  {what}{why}")
+    format!("{seq:>6}  {what}{answer_text}")
 }
 
 /// The status or handshake answer of a reply.

@@ -87,7 +87,7 @@ impl FlowMeasured {
         if self.backends.several().is_some() {
             return None;
         }
-        let left = self.last.as_ref()?.marks.nic_tx?;
-        self.clock.offset(left.nanos())
+        let departed = self.last.as_ref()?.marks.nic_tx?;
+        self.clock.offset(departed.nanos())
     }
 }

@@ -7,15 +7,15 @@ use neph_probe::{ConnectionUse, FlowSpec};
 pub(super) fn lines(merged: impl IntoIterator<Item = StageSet>, spec: &FlowSpec) -> String {
     let mut by_reason: Vec<(String, Vec<String>)> = Vec::new();
     for set in merged {
-        let why = reasons(set, spec).join("; ");
-        match by_reason.iter_mut().find(|(known, _)| *known == why) {
+        let reason = reasons(set, spec).join("; ");
+        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, sets)) => sets.push(set.to_string()),
-            None => by_reason.push((why, vec![set.to_string()])),
+            None => by_reason.push((reason, vec![set.to_string()])),
         }
     }
-    let lines = by_reason.into_iter().map(|(why, sets)| {
+    let lines = by_reason.into_iter().map(|(reason, sets)| {
         let sets = sets.join("; ");
-        format!("{sets}: merged stages, an upper bound of each of them; {why}\n")
+        format!("{sets}: merged stages, an upper bound of each of them; {reason}\n")
     });
     lines.collect()
 }
@@ -160,8 +160,8 @@ mod tests {
         assert_eq!(reasons(set(&peer), &spec("icmp://h")), [kernel]);
         let read_late = reasons(set(&[Network, PeerKernel]), &ours);
         assert!(read_late[0].contains("several requests with one call"));
-        let both = reasons(set(&[Network, PeerKernel, PeerSend]), &ours);
-        assert_eq!(both.len(), 2, "{both:?}");
+        let reasons_of_both = reasons(set(&[Network, PeerKernel, PeerSend]), &ours);
+        assert_eq!(reasons_of_both.len(), 2, "{reasons_of_both:?}");
         let unstamped = reasons(set(&[Stage::SendWindow, Stage::SendQueue]), &ours);
         assert!(unstamped[0].contains("the request's departure"));
     }

@@ -146,7 +146,7 @@ impl MessageDocument {
     /// The document of a message.
     pub fn of(whose: MessageOf<'_>, message: &Message) -> Self {
         let intended = |anchor: Anchor<Own>| anchor.to_wall(message.marks.intended);
-        let marks = &message.marks;
+        let timestamps = &message.marks;
         Self {
             flow: whose.planned.spec.name.clone(),
             seq: message.seq,
@@ -155,8 +155,8 @@ impl MessageDocument {
             intended_unix_ns: whose.anchor.map(intended),
             times: message
                 .ledger()
-                .map(|ledger| TimesDocument::of(&ledger, marks)),
-            timestamps: marks.into(),
+                .map(|ledger| TimesDocument::of(&ledger, timestamps)),
+            timestamps: timestamps.into(),
             connection: message.connection,
             duplicates: message.duplicates,
             reordered: message.reordered,
@@ -167,7 +167,7 @@ impl MessageDocument {
 }
 
 impl TimesDocument {
-    fn of(ledger: &Ledger, marks: &Marks) -> Self {
+    fn of(ledger: &Ledger, timestamps: &Marks) -> Self {
         let entries = ledger.entries().iter().map(|entry| EntryDocument {
             stages: entry.stages.iter().map(neph_model::Stage::name).collect(),
             ns: entry.time(),
@@ -175,31 +175,31 @@ impl TimesDocument {
         Self {
             response_ns: ledger.response_time(),
             service_ns: ledger.service_time(),
-            tcp_ns: marks.tcp_round_trip(),
-            network_ns: marks.network_round_trip(),
-            network_and_peer_ns: marks.network_and_peer_round_trip(),
+            tcp_ns: timestamps.tcp_round_trip(),
+            network_ns: timestamps.network_round_trip(),
+            network_and_peer_ns: timestamps.network_and_peer_round_trip(),
             ledger: entries.collect(),
         }
     }
 }
 
 impl From<&Marks> for MarksDocument {
-    fn from(marks: &Marks) -> Self {
+    fn from(timestamps: &Marks) -> Self {
         Self {
-            intended_ns: marks.intended,
-            dialled_ns: marks.dialled,
-            connected_ns: marks.connected,
-            opened_ns: marks.opened,
-            app_send_ns: marks.app_send,
-            queued_ns: marks.queued,
-            nic_tx_ns: marks.nic_tx,
-            acked_ns: marks.acked,
-            peer_rx_ns: marks.peer.rx,
-            peer_app_rx_ns: marks.peer.app_rx,
-            peer_app_tx_ns: marks.peer.app_tx,
-            peer_nic_tx_ns: marks.peer.nic_tx,
-            nic_rx_ns: marks.nic_rx,
-            app_recv_ns: marks.app_recv,
+            intended_ns: timestamps.intended,
+            dialled_ns: timestamps.dialled,
+            connected_ns: timestamps.connected,
+            opened_ns: timestamps.opened,
+            app_send_ns: timestamps.app_send,
+            queued_ns: timestamps.queued,
+            nic_tx_ns: timestamps.nic_tx,
+            acked_ns: timestamps.acked,
+            peer_rx_ns: timestamps.peer.rx,
+            peer_app_rx_ns: timestamps.peer.app_rx,
+            peer_app_tx_ns: timestamps.peer.app_tx,
+            peer_nic_tx_ns: timestamps.peer.nic_tx,
+            nic_rx_ns: timestamps.nic_rx,
+            app_recv_ns: timestamps.app_recv,
         }
     }
 }

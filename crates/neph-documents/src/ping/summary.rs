@@ -16,7 +16,7 @@ use neph_text::counted::counted;
 /// The flow as a line.
 pub fn title(planned: &Planned) -> String {
     let spec = &planned.spec;
-    let who = who(planned);
+    let flow = flow_text(planned);
     let every = spec.schedule.interval;
     let sizes = if spec.reflector {
         format!(
@@ -27,18 +27,18 @@ pub fn title(planned: &Planned) -> String {
         String::new()
     };
     format!(
-        "{} ({}), {who}, every {every}{sizes}",
+        "{} ({}), {flow}, every {every}{sizes}",
         spec.target,
         spec.address.ip()
     )
 }
 
 /// The peer of the measurement: no claim about a peer that did not identify itself.
-fn who(planned: &Planned) -> String {
+fn flow_text(planned: &Planned) -> String {
     let (spec, discovery) = (&planned.spec, &planned.discovery);
     let is_silent = discovery.silence.is_some();
     let kind = spec.target.kind();
-    let facts = kind.properties();
+    let properties = kind.properties();
     if spec.reflector {
         return "neph reflector".to_owned();
     }
@@ -53,11 +53,11 @@ fn who(planned: &Planned) -> String {
         return "no answer yet".to_owned();
     }
     let server = match discovery.http {
-        _ if !facts.has_status => "",
+        _ if !properties.has_status => "",
         Some(_) => "an HTTP server: ",
         None => "an unknown server: ",
     };
-    format!("{server}{}", facts.method)
+    format!("{server}{}", properties.method)
 }
 
 /// The summary as text.
@@ -89,7 +89,7 @@ fn counts(watched: &FlowMeasured) -> String {
     let tally = &watched.tally;
     let replies = match tally.replies {
         1 => "1 reply".to_owned(),
-        many => format!("{many} replies"),
+        count => format!("{count} replies"),
     };
     let mut line = format!("{}, {replies}", counted(tally.messages, "message"));
     let share = |part: u64| {
@@ -102,14 +102,14 @@ fn counts(watched: &FlowMeasured) -> String {
         line.push_str(&format!(", {errors} ({})", share(tally.errors)));
     }
     line.push_str(&format!(", {} lost ({})", tally.lost, share(tally.lost)));
-    for (count, reported) in [
+    for (count, text) in [
         (tally.failed, format!("{} not sent", tally.failed)),
         (tally.late, format!("{} late", tally.late)),
         (tally.duplicates, counted(tally.duplicates, "duplicate")),
         (tally.reordered, format!("{} reordered", tally.reordered)),
     ] {
         if count > 0 {
-            line.push_str(&format!(", {reported}"));
+            line.push_str(&format!(", {text}"));
         }
     }
     if watched.connections > 1 {
@@ -130,7 +130,7 @@ struct Row {
 fn row(name: &str, values: &RunningSummary, none: Unanswered) -> Option<Row> {
     let mean = values.mean()?;
     let above = usize::try_from(none.count()).unwrap_or(usize::MAX);
-    let mut cells = vec![span(values.least()?), span(mean)];
+    let mut cells = vec![span(values.min()?), span(mean)];
     for quantile in values.quantiles(above, [0.5, 0.9, 0.99]) {
         cells.push(match quantile {
             Ok(quantile) => quantile
@@ -140,7 +140,7 @@ fn row(name: &str, values: &RunningSummary, none: Unanswered) -> Option<Row> {
             Err(_) => "-".to_owned(),
         });
     }
-    cells.push(span(values.greatest()?));
+    cells.push(span(values.max()?));
     cells.push(values.sd().or_dash(span));
     Some(Row {
         name: name.to_owned(),

@@ -11,8 +11,9 @@ const MINUTE: i64 = 60_000_000_000;
 
 /// All notes about a plan, for `neph check`, `neph plan` and `neph run`.
 pub fn notes(plan: &Plan) -> Vec<String> {
-    let own = plan.notes.iter().cloned();
-    own.chain(decidable::note(plan))
+    let notes = plan.notes.iter().cloned();
+    notes
+        .chain(decidable::note(plan))
         .chain(late_blocks(plan))
         .collect()
 }

@@ -128,9 +128,9 @@ fn write_lifetime(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<()
 /// The times of the seasons. How long a campaign waits for them depends on its start.
 fn write_seasons(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     for season in &plan.seasons {
-        let own = season.topology.as_ref();
-        let own = own.map_or_else(String::new, |file| format!(", in {}", file.value));
-        writeln!(out, "season {}: {}{own}", season.name, season.when())?;
+        let topology = season.topology.as_ref();
+        let topology = topology.map_or_else(String::new, |file| format!(", in {}", file.value));
+        writeln!(out, "season {}: {}{topology}", season.name, season.when())?;
     }
     if plan.seasons.iter().all(Season::is_always_open) {
         return Ok(());
@@ -154,8 +154,8 @@ fn write_alarms(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
             rules => rules.join(", and "),
         }
     };
-    let reported: BTreeSet<String> = plan.endpoints.iter().map(of).collect();
-    if let (Some(rules), 1) = (reported.first(), reported.len()) {
+    let alarms: BTreeSet<String> = plan.endpoints.iter().map(of).collect();
+    if let (Some(rules), 1) = (alarms.first(), alarms.len()) {
         return writeln!(out, "alarms: {rules}");
     }
     for endpoint in &plan.endpoints {
@@ -178,7 +178,7 @@ fn write_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io:
     if in_rounds {
         rounds::write(out, plan, scenarios)?;
     } else if turns < scenarios.len() {
-        writeln!(out, "\nturns: {}", in_words(&listed, &groups))?;
+        writeln!(out, "\nturns: {}", order_text(&listed, &groups))?;
     }
     let seed = match (plan.order, plan.seed) {
         (BlockOrder::Sequential, _) => return writeln!(out, "\norder: as listed, in every block"),
@@ -193,14 +193,19 @@ fn write_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io:
     writeln!(out, "\norder: random within each block, seed {seed}")?;
     for block in 0..plan.blocks.min(SHOWN) {
         let order = order::order_of_block(plan.order, seed, block, count);
-        writeln!(out, "  block {}: {}", block + 1, in_words(&order, &groups))?;
+        writeln!(
+            out,
+            "  block {}: {}",
+            block + 1,
+            order_text(&order, &groups)
+        )?;
     }
     Ok(())
 }
 
 /// `3, then 1 and 2 at the same time, then 4`; where nothing runs at the same time, `3 1 2 4`.
 /// Scenarios that run at the same time have no order, so they are in the order of the plan.
-fn in_words(order: &[u32], groups: &[u32]) -> String {
+fn order_text(order: &[u32], groups: &[u32]) -> String {
     let turns = together::in_groups(order, groups);
     let alone = turns.iter().all(|turn| turn.len() == 1);
     let turn = |mut turn: Vec<u32>| {
@@ -220,15 +225,15 @@ mod tests {
     use neph_campaign::plan;
     use neph_text::Source;
 
-    use super::{in_words, write_alarms};
+    use super::{order_text, write_alarms};
 
     #[test]
     fn alarms_are_told_of_each_endpoint_unless_all_have_the_same() {
-        let reported = |top: &str, own: &str| {
+        let text_of = |top: &str, topology: &str| {
             let text = format!(
                 "version = 1\nname = \"p\"\ninterval = \"10ms\"\nduration = \"1min\"\n{top}\n\
                  [[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1\"\n\
-                 [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n{own}\n"
+                 [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n{topology}\n"
             );
             let plan = plan::parse(&Source::new("p.toml", text)).expect("a good plan");
             let mut out = Vec::new();
@@ -237,23 +242,23 @@ mod tests {
         };
         let top = "alarm = [\"round_trip > 2ms p99\", \"network > 1ms p50 for 9s\"]";
         let both = "round_trip > 2ms p99, and network > 1ms p50 for 9s";
-        assert_eq!(reported("", ""), "");
-        assert_eq!(reported(top, ""), format!("alarms: {both}\n"));
+        assert_eq!(text_of("", ""), "");
+        assert_eq!(text_of(top, ""), format!("alarms: {both}\n"));
         assert_eq!(
-            reported(top, "alarm = []"),
+            text_of(top, "alarm = []"),
             format!("alarms of a: {both}\nalarms of b: none\n")
         );
     }
 
     #[test]
     fn what_runs_at_the_same_time_is_told_in_words_and_not_as_an_order() {
-        assert_eq!(in_words(&[2, 0, 1], &[0, 1, 2]), "3 1 2");
+        assert_eq!(order_text(&[2, 0, 1], &[0, 1, 2]), "3 1 2");
         assert_eq!(
-            in_words(&[3, 2, 0, 1], &[0, 1, 0, 0]),
+            order_text(&[3, 2, 0, 1], &[0, 1, 0, 0]),
             "1, 3 and 4 at the same time, then 2"
         );
         assert_eq!(
-            in_words(&[2, 1, 0], &[0, 0, 1]),
+            order_text(&[2, 1, 0], &[0, 0, 1]),
             "3, then 1 and 2 at the same time"
         );
     }

@@ -42,25 +42,25 @@ crate::rows! {
 }
 
 impl From<&RrSecond> for RrSecondRow {
-    fn from(one: &RrSecond) -> Self {
+    fn from(second: &RrSecond) -> Self {
         let percent = |share: f64| (share * 1000.0).round() / 10.0;
-        let quantile = |permille| one.rtts.quantile(permille, one.counts.lost).time();
+        let quantile = |permille| second.rtts.quantile(permille, second.counts.lost).time();
         Self {
-            second: one.index,
-            end_ns: one.to,
-            transactions: one.counts.transactions,
-            transactions_per_s: (one.rate * 10.0).round() / 10.0,
-            min_ns: one.rtts.least(),
+            second: second.index,
+            end_ns: second.to,
+            transactions: second.counts.transactions,
+            transactions_per_s: (second.rate * 10.0).round() / 10.0,
+            min_ns: second.rtts.least(),
             p50_ns: quantile(500),
             p99_ns: quantile(990),
-            max_ns: one.rtts.most(),
-            lost: one.counts.lost,
-            late: one.counts.late,
-            duplicates: one.counts.duplicates,
-            client_thread_percent: percent(one.client_thread),
-            client_core_percent: one.client_core.map(percent),
-            server_thread_percent: percent(one.server_thread),
-            server_core_percent: one.server_core.map(percent),
+            max_ns: second.rtts.most(),
+            lost: second.counts.lost,
+            late: second.counts.late,
+            duplicates: second.counts.duplicates,
+            client_thread_percent: percent(second.client_thread),
+            client_core_percent: second.client_core.map(percent),
+            server_thread_percent: percent(second.server_thread),
+            server_core_percent: second.server_core.map(percent),
         }
     }
 }

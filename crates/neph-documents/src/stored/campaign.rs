@@ -206,7 +206,7 @@ impl CampaignDocument {
     pub fn of(parts: &CampaignParts<'_>, experiments: Vec<ExperimentRow>) -> Self {
         Self {
             schema: Version,
-            campaign: facts(parts),
+            campaign: properties_of(parts),
             scenarios: matrix(parts.scenarios),
             experiments,
             warnings: warnings(parts.experiments, parts.scenarios),
@@ -239,7 +239,7 @@ pub(super) fn ended(ended: Option<Wall>, offset: UtcOffset) -> String {
     ended.or_dash(|at| when::at(at, offset))
 }
 
-fn facts(parts: &CampaignParts<'_>) -> CampaignFacts {
+fn properties_of(parts: &CampaignParts<'_>) -> CampaignFacts {
     let campaign = parts.campaign;
     let (status, way_on) = parts.status;
     CampaignFacts {

@@ -122,7 +122,7 @@ impl ExperimentDocument {
             .unzip();
         Self {
             schema: Version,
-            experiment: facts(&parts),
+            experiment: properties_of(&parts),
             tally: tally(&experiment.tally),
             quantities: quantities(experiment),
             limits: limits(experiment),
@@ -186,7 +186,7 @@ impl ExperimentDocument {
     }
 }
 
-fn facts(parts: &ExperimentParts<'_>) -> ExperimentFacts {
+fn properties_of(parts: &ExperimentParts<'_>) -> ExperimentFacts {
     let experiment = parts.experiment;
     ExperimentFacts {
         id: experiment.id.to_string(),

@@ -2,7 +2,7 @@
 //! classes, and numbers of traced routes and path changes.
 
 use crate::cell::OrDash;
-use neph_flows::{Compared, completions};
+use neph_flows::{ComparedRoutes, completions};
 use neph_model::{ClassTransfer, Experiment, FlowRoute, FlowTrace, Span};
 
 crate::rows! {
@@ -38,19 +38,21 @@ impl ClassTransferRow {
     /// The rows of these transfers of an experiment.
     pub fn all(experiment: &Experiment, transfers: &[ClassTransfer]) -> Vec<Self> {
         let endpoints = experiment.fleet.iter().flat_map(|fleet| &fleet.endpoints);
-        let rows = endpoints.enumerate().flat_map(|(place, endpoint)| {
-            let own = transfers.iter().filter(move |one| one.endpoint == place);
-            completions(own).into_iter().map(move |one| Self {
-                endpoint: endpoint.name.clone(),
-                class: one.class as u64 + 1,
-                n: one.n,
-                failed: one.failed,
-                ports: one.ports,
-                median_ns: one.median,
-                low_ns: one.interval.map(|(low, _)| low),
-                high_ns: one.interval.map(|(_, high)| high),
-                ratio: one.ratio,
-            })
+        let rows = endpoints.enumerate().flat_map(|(index, endpoint)| {
+            let transfers_of_endpoint = transfers.iter().filter(move |one| one.endpoint == index);
+            completions(transfers_of_endpoint)
+                .into_iter()
+                .map(move |one| Self {
+                    endpoint: endpoint.name.clone(),
+                    class: one.class as u64 + 1,
+                    n: one.n,
+                    failed: one.failed,
+                    ports: one.ports,
+                    median_ns: one.median,
+                    low_ns: one.interval.map(|(low, _)| low),
+                    high_ns: one.interval.map(|(_, high)| high),
+                    ratio: one.ratio,
+                })
         });
         rows.collect()
     }
@@ -79,7 +81,7 @@ impl TracedFacts {
     /// (`None`: not comparable).
     pub fn of(routes: u64, changes: Vec<Option<bool>>) -> Self {
         let after_change = changes.len() as u64;
-        let compared = Compared::of(changes);
+        let compared = ComparedRoutes::of(changes);
         Self {
             routes,
             after_change,

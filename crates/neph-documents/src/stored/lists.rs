@@ -87,8 +87,8 @@ pub(super) fn block(block: u32) -> String {
 
 /// A part of a whole in percent.
 #[expect(clippy::cast_precision_loss, reason = "display")]
-pub fn share(part: u64, whole: u64) -> String {
-    format!("{:.2} %", part as f64 * 100.0 / whole.max(1) as f64)
+pub fn share(part: u64, total: u64) -> String {
+    format!("{:.2} %", part as f64 * 100.0 / total.max(1) as f64)
 }
 
 crate::rows! {

@@ -221,16 +221,16 @@ impl From<&UdpTotals> for UdpDocument {
 }
 
 impl From<&Variation> for VariationDocument {
-    fn from(one: &Variation) -> Self {
+    fn from(second: &Variation) -> Self {
         Self {
-            samples: one.samples,
-            pdv_p50_ns: one.pdv_p50_ns,
-            pdv_p95_ns: one.pdv_p95_ns,
-            pdv_p99_ns: one.pdv_p99_ns,
-            pdv_max_ns: one.pdv_max_ns,
-            ipdv_p50_ns: one.ipdv_p50_ns,
-            ipdv_p95_ns: one.ipdv_p95_ns,
-            ipdv_p99_ns: one.ipdv_p99_ns,
+            samples: second.samples,
+            pdv_p50_ns: second.pdv_p50_ns,
+            pdv_p95_ns: second.pdv_p95_ns,
+            pdv_p99_ns: second.pdv_p99_ns,
+            pdv_max_ns: second.pdv_max_ns,
+            ipdv_p50_ns: second.ipdv_p50_ns,
+            ipdv_p95_ns: second.ipdv_p95_ns,
+            ipdv_p99_ns: second.ipdv_p99_ns,
         }
     }
 }

@@ -49,27 +49,27 @@ crate::rows! {
 }
 
 impl From<&Second> for SecondRow {
-    fn from(one: &Second) -> Self {
+    fn from(second: &Second) -> Self {
         let percent = |share: f64| (share * 1000.0).round() / 10.0;
         Self {
-            direction: one.direction.map_or("up", word),
-            second: one.index,
-            end_ns: one.to,
-            sent_bit_s: one.sent,
-            goodput_bit_s: one.goodput,
-            retransmissions: one.retransmissions,
-            cwnd_bytes: one.cwnd_bytes,
-            srtt_ns: one.srtt,
-            datagrams: one.datagrams,
-            lost: one.lost,
-            socket_drops: one.socket_drops,
-            reordered: one.reordered,
-            jitter_ns: one.jitter,
-            pdv_p95_ns: one.pdv_p95,
-            sender_thread_percent: percent(one.sender_thread),
-            sender_core_percent: one.sender_core.map(percent),
-            receiver_thread_percent: percent(one.receiver_thread),
-            receiver_core_percent: one.receiver_core.map(percent),
+            direction: second.direction.map_or("up", word),
+            second: second.index,
+            end_ns: second.to,
+            sent_bit_s: second.sent,
+            goodput_bit_s: second.goodput,
+            retransmissions: second.retransmissions,
+            cwnd_bytes: second.cwnd_bytes,
+            srtt_ns: second.srtt,
+            datagrams: second.datagrams,
+            lost: second.lost,
+            socket_drops: second.socket_drops,
+            reordered: second.reordered,
+            jitter_ns: second.jitter,
+            pdv_p95_ns: second.pdv_p95,
+            sender_thread_percent: percent(second.sender_thread),
+            sender_core_percent: second.sender_core.map(percent),
+            receiver_thread_percent: percent(second.receiver_thread),
+            receiver_core_percent: second.receiver_core.map(percent),
         }
     }
 }

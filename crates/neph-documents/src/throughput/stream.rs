@@ -147,20 +147,20 @@ impl From<&Intervals> for EndDocument {
 }
 
 impl From<&SentInterval> for SentDocument {
-    fn from(one: &SentInterval) -> Self {
-        let tcp = one.tcp.as_ref();
+    fn from(second: &SentInterval) -> Self {
+        let tcp = second.tcp.as_ref();
         Self {
-            stream: one.stream,
-            second: one.index,
-            begin_ns: one.from_ns,
-            end_ns: one.to_ns,
-            bytes: one.bytes,
-            datagrams: one.datagrams,
-            refused: one.refused,
-            waited_ns: one.waited_ns,
-            paced_ns: one.paced_ns,
-            cpu_ns: one.cpu_ns,
-            core: one.core,
+            stream: second.stream,
+            second: second.index,
+            begin_ns: second.from_ns,
+            end_ns: second.to_ns,
+            bytes: second.bytes,
+            datagrams: second.datagrams,
+            refused: second.refused,
+            waited_ns: second.waited_ns,
+            paced_ns: second.paced_ns,
+            cpu_ns: second.cpu_ns,
+            core: second.core,
             acked_bytes: tcp.map(|tcp| tcp.acked_bytes),
             segments: tcp.map(|tcp| tcp.segments),
             retransmissions: tcp.map(|tcp| tcp.retransmissions),
@@ -176,18 +176,18 @@ impl From<&SentInterval> for SentDocument {
 }
 
 impl From<&ReceivedInterval> for ReceivedDocument {
-    fn from(one: &ReceivedInterval) -> Self {
-        let udp = one.udp.as_ref();
+    fn from(second: &ReceivedInterval) -> Self {
+        let udp = second.udp.as_ref();
         Self {
-            stream: one.stream,
-            second: one.index,
-            is_late: one.is_late,
-            begin_ns: one.from_ns,
-            end_ns: one.to_ns,
-            bytes: one.bytes,
-            waited_ns: one.waited_ns,
-            cpu_ns: one.cpu_ns,
-            core: one.core,
+            stream: second.stream,
+            second: second.index,
+            is_late: second.is_late,
+            begin_ns: second.from_ns,
+            end_ns: second.to_ns,
+            bytes: second.bytes,
+            waited_ns: second.waited_ns,
+            cpu_ns: second.cpu_ns,
+            core: second.core,
             datagrams: udp.map(|udp| udp.datagrams),
             lost: udp.map(|udp| udp.lost),
             recovered: udp.map(|udp| udp.found),
@@ -202,26 +202,26 @@ impl From<&ReceivedInterval> for ReceivedDocument {
 }
 
 impl From<&CpuInterval> for CpuSecondDocument {
-    fn from(one: &CpuInterval) -> Self {
+    fn from(second: &CpuInterval) -> Self {
         Self {
-            second: one.index,
-            begin_ns: one.from_ns,
-            end_ns: one.to_ns,
-            process_cpu_ns: one.process_ns,
-            rcvbuf_errors: one.rcvbuf_errors,
-            cores: one.cores.iter().map(CoreDocument::from).collect(),
+            second: second.index,
+            begin_ns: second.from_ns,
+            end_ns: second.to_ns,
+            process_cpu_ns: second.process_ns,
+            rcvbuf_errors: second.rcvbuf_errors,
+            cores: second.cores.iter().map(CoreDocument::from).collect(),
         }
     }
 }
 
 impl From<&CoreShare> for CoreDocument {
-    fn from(one: &CoreShare) -> Self {
+    fn from(second: &CoreShare) -> Self {
         let percent = |permille: u16| f64::from(permille) / 10.0;
         Self {
-            core: one.core,
-            busy_percent: percent(one.busy_permille),
-            softirq_percent: percent(one.softirq_permille),
-            steal_percent: percent(one.steal_permille),
+            core: second.core,
+            busy_percent: percent(second.busy_permille),
+            softirq_percent: percent(second.softirq_permille),
+            steal_percent: percent(second.steal_permille),
         }
     }
 }

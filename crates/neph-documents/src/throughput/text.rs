@@ -26,7 +26,7 @@ pub fn heading(ask: &Ask) -> String {
 /// A second of one direction as a line.
 pub fn second_line(second: &Second, ask: &Ask) -> String {
     let number = second.index + 1;
-    let way = second.direction.map_or("", word);
+    let direction = second.direction.map_or("", word);
     let goodput = second.goodput.cell();
     let sender = cpu(second.sender_thread, second.sender_core);
     let receiver = cpu(second.receiver_thread, second.receiver_core);
@@ -35,7 +35,7 @@ pub fn second_line(second: &Second, ask: &Ask) -> String {
             let cwnd = second.cwnd_bytes.map(ByteSize).cell();
             let (retransmitted, rtt) = (second.retransmissions, second.srtt.cell());
             format!(
-                "{number:>8}  {way:<4}{goodput:>14}  {retransmitted:>13}  {cwnd:>8}  {rtt:>8}  \
+                "{number:>8}  {direction:<4}{goodput:>14}  {retransmitted:>13}  {cwnd:>8}  {rtt:>8}  \
                  {sender:>10}  {receiver:>12}"
             )
         }
@@ -44,7 +44,7 @@ pub fn second_line(second: &Second, ask: &Ask) -> String {
             let (sent, jitter) = (second.sent.cell(), second.jitter.cell());
             let pdv = second.pdv_p95.cell();
             format!(
-                "{number:>8}  {way:<4}{goodput:>14}  {sent:>12}  {lost:>7}  {reordered:>9}  {jitter:>8}  \
+                "{number:>8}  {direction:<4}{goodput:>14}  {sent:>12}  {lost:>7}  {reordered:>9}  {jitter:>8}  \
                  {pdv:>8}  {sender:>10}  {receiver:>12}"
             )
         }

@@ -9,5 +9,5 @@ mod theory;
 
 pub use document::{HopRow, TraceDocument, TraceLine, write_csv};
 pub use paths::PathRow;
-pub use remarks::Asked;
+pub use remarks::TraceConditions;
 pub use text::text;

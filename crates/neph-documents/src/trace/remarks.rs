@@ -9,7 +9,7 @@ use neph_text::counted::counted;
 
 /// The options of a trace.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct TraceConditions {
     /// Required confidence that no router has a further next hop, 0 to 1.
     pub confidence: f64,
     /// Whether the trace was stopped before it was reached.
@@ -17,18 +17,22 @@ pub struct Asked {
 }
 
 /// Sentences, one a line.
-pub(super) fn remarks(reported: &FlowTrace, drawn: &Diamond, asked: Asked) -> Vec<String> {
+pub(super) fn remarks(
+    trace: &FlowTrace,
+    drawn: &Diamond,
+    conditions: TraceConditions,
+) -> Vec<String> {
     let mut remarks = Vec::new();
-    if asked.stopped {
+    if conditions.stopped {
         remarks.push(format!(
             "Interrupted after {}: there may be more paths.",
             counted(drawn.flows.into(), "flow")
         ));
     } else {
-        remarks.extend(further(reported, drawn, asked.confidence));
+        remarks.extend(further(trace, drawn, conditions.confidence));
     }
-    remarks.extend(ends(&reported.routes));
-    remarks.extend(wandering(&reported.routes));
+    remarks.extend(ends(&trace.routes));
+    remarks.extend(wandering(&trace.routes));
     if drawn.paths.len() > 1 {
         remarks.push(
             "Paths are forward paths; replies may return on several reverse paths, which the RTT includes."
@@ -41,7 +45,7 @@ pub(super) fn remarks(reported: &FlowTrace, drawn: &Diamond, asked: Asked) -> Ve
                 .to_owned(),
         );
     }
-    let hops = || reported.routes.iter().flat_map(|route| &route.hops);
+    let hops = || trace.routes.iter().flat_map(|route| &route.hops);
     if hops().any(|hop| hop.read_by == ReadBy::Program && !hop.round_trips.is_empty()) {
         remarks.push(
             "Some answers have no kernel timestamp; their RTT includes local delay.".to_owned(),
@@ -52,22 +56,22 @@ pub(super) fn remarks(reported: &FlowTrace, drawn: &Diamond, asked: Asked) -> Ve
 
 /// Whether there may be paths that the flows did not take. Routers without any answer are not
 /// considered.
-fn further(reported: &FlowTrace, drawn: &Diamond, confidence: f64) -> Option<String> {
+fn further(trace: &FlowTrace, drawn: &Diamond, confidence: f64) -> Option<String> {
     let percent = 100.0 * confidence;
     let mut nodes = drawn.hops.iter().flat_map(|hop| &hop.nodes);
     if !nodes.any(|node| node.address.is_some()) {
         return None;
     }
-    if reported.kind == TraceKind::Icmp && drawn.flows > 1 && drawn.paths.len() < 2 {
+    if trace.kind == TraceKind::Icmp && drawn.flows > 1 && drawn.paths.len() < 2 {
         return Some(
             "Many routers choose the way of ICMP by addresses alone: this may be one flow's path, \
              however many flows there are. Trace with udp:// or syn:// to find more."
                 .to_owned(),
         );
     }
-    match reported.enough {
+    match trace.enough {
         Some(true) => {
-            let as_far = if reported.routes.iter().any(FlowRoute::reached) {
+            let as_far = if trace.routes.iter().any(FlowRoute::reached) {
                 ""
             } else {
                 " up to the last one shown"
@@ -103,7 +107,7 @@ fn given(drawn: &Diamond, confidence: f64) -> Option<String> {
 /// Why flows ended before the destination.
 fn ends(routes: &[FlowRoute]) -> Vec<String> {
     let reasons: BTreeSet<TraceEnd> = routes.iter().map(|route| route.end).collect();
-    let reported = |end: TraceEnd| {
+    let remarks_of_end = |end: TraceEnd| {
         let flows = routes.iter().filter(|route| route.end == end).count();
         let who = counted(flows as u64, "flow");
         Some(match end {
@@ -119,7 +123,7 @@ fn ends(routes: &[FlowRoute]) -> Vec<String> {
             TraceEnd::Stopped => format!("{who}: stopped before the end was known."),
         })
     };
-    reasons.into_iter().filter_map(reported).collect()
+    reasons.into_iter().filter_map(remarks_of_end).collect()
 }
 
 /// Flows that met several routers at one distance.
@@ -147,7 +151,7 @@ mod tests {
     use super::*;
 
     /// One flow that one router answered.
-    fn reported(end: TraceEnd, enough: bool, stopped: bool) -> String {
+    fn end_text(end: TraceEnd, enough: bool, stopped: bool) -> String {
         let address = Some([192, 0, 2, 1].into());
         let trace = FlowTrace {
             destination: ([192, 0, 2, 9], 443).into(),
@@ -161,26 +165,26 @@ mod tests {
             }],
             enough: Some(enough),
         };
-        let asked = Asked {
+        let conditions = TraceConditions {
             confidence: 0.99,
             stopped,
         };
-        remarks(&trace, &diamond(&trace.routes), asked).join("\n")
+        remarks(&trace, &diamond(&trace.routes), conditions).join("\n")
     }
 
     #[test]
     fn who_interrupts_a_trace_is_not_told_to_allow_more_flows() {
-        let interrupted = reported(TraceEnd::Stopped, false, true);
+        let interrupted = end_text(TraceEnd::Stopped, false, true);
         let cut = "Interrupted after 1 flow: there may be more paths.";
         assert!(interrupted.contains(cut), "{interrupted}");
         assert!(!interrupted.contains("--most-flows"), "{interrupted}");
-        assert!(reported(TraceEnd::Silent, false, false).contains("--most-flows"));
+        assert!(end_text(TraceEnd::Silent, false, false).contains("--most-flows"));
     }
 
     #[test]
     fn behind_the_last_router_that_answered_nothing_is_ruled_out() {
         let as_far = "router by router up to the last one shown, a further";
-        assert!(reported(TraceEnd::Silent, true, false).contains(as_far));
-        assert!(!reported(TraceEnd::Reached, true, false).contains("up to the last"));
+        assert!(end_text(TraceEnd::Silent, true, false).contains(as_far));
+        assert!(!end_text(TraceEnd::Reached, true, false).contains("up to the last"));
     }
 }

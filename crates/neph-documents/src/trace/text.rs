@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use neph_model::{Diamond, DiamondHop, DiamondNode, FlowTrace, TraceKind};
 
 use super::PathRow;
-use super::remarks::{Asked, remarks};
+use super::remarks::{TraceConditions, remarks};
 use super::replies::{share, three};
 use crate::cell::Cell;
 use crate::rows;
@@ -14,14 +14,14 @@ use crate::table::{Heading, Table};
 use neph_text::counted::counted;
 
 /// The whole text of a trace.
-pub fn text(reported: &FlowTrace, drawn: &Diamond, asked: Asked) -> String {
-    let mut text = heading(reported, drawn);
-    text.push_str(&hops(reported, drawn).text());
+pub fn text(trace: &FlowTrace, drawn: &Diamond, conditions: TraceConditions) -> String {
+    let mut text = heading(trace, drawn);
+    text.push_str(&hops(trace, drawn).text());
     if drawn.paths.len() > 1 {
         text.push('\n');
         text.push_str(&rows::text(&PathRow::all(drawn)));
     }
-    for remark in remarks(reported, drawn, asked) {
+    for remark in remarks(trace, drawn, conditions) {
         text.push('\n');
         text.push_str(&remark);
     }
@@ -29,26 +29,22 @@ pub fn text(reported: &FlowTrace, drawn: &Diamond, asked: Asked) -> String {
     text
 }
 
-fn heading(reported: &FlowTrace, drawn: &Diamond) -> String {
-    let to = match reported.kind {
-        TraceKind::Icmp => format!("{} with ICMP echo", reported.destination.ip()),
+fn heading(trace: &FlowTrace, drawn: &Diamond) -> String {
+    let to = match trace.kind {
+        TraceKind::Icmp => format!("{} with ICMP echo", trace.destination.ip()),
         TraceKind::Udp => format!(
             "{} port {} with UDP",
-            reported.destination.ip(),
-            reported.destination.port()
+            trace.destination.ip(),
+            trace.destination.port()
         ),
         TraceKind::Syn => format!(
             "{} port {} with TCP SYN",
-            reported.destination.ip(),
-            reported.destination.port()
+            trace.destination.ip(),
+            trace.destination.port()
         ),
     };
-    let ports: Vec<u16> = reported
-        .routes
-        .iter()
-        .map(|route| route.source_port)
-        .collect();
-    let from = match (ports.as_slice(), reported.kind) {
+    let ports: Vec<u16> = trace.routes.iter().map(|route| route.source_port).collect();
+    let from = match (ports.as_slice(), trace.kind) {
         ([], _) => String::new(),
         ([one], TraceKind::Icmp) => format!(" (identifier {one})"),
         ([one], _) => format!(" (source port {one})"),
@@ -62,8 +58,8 @@ fn heading(reported: &FlowTrace, drawn: &Diamond) -> String {
     )
 }
 
-fn hops(reported: &FlowTrace, drawn: &Diamond) -> Table {
-    let mut hops = reported.routes.iter().flat_map(|route| &route.hops);
+fn hops(trace: &FlowTrace, drawn: &Diamond) -> Table {
+    let mut hops = trace.routes.iter().flat_map(|route| &route.hops);
     let labelled = hops.any(|hop| !hop.labels.is_empty());
     let mut headings = vec![
         Heading::right("HOP"),
@@ -92,7 +88,7 @@ fn hops(reported: &FlowTrace, drawn: &Diamond) -> Table {
             );
             row.extend(reached(node, drawn.flows));
             if labelled {
-                row.push(labels(reported, hop.ttl, node.address));
+                row.push(labels(trace, hop.ttl, node.address));
             }
             table.push(row);
         }
@@ -121,8 +117,8 @@ fn reached(node: &DiamondNode, flows: u32) -> Vec<String> {
     cells
 }
 
-fn labels(reported: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
-    let hops = reported.routes.iter().flat_map(|route| &route.hops);
+fn labels(trace: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
+    let hops = trace.routes.iter().flat_map(|route| &route.hops);
     let here = hops.filter(|hop| hop.ttl == ttl && hop.address == address);
     let labels: BTreeSet<String> = here
         .filter(|hop| !hop.labels.is_empty())
@@ -168,18 +164,18 @@ mod tests {
     }
 
     fn shown_as(kind: TraceKind, routes: Vec<FlowRoute>, enough: Option<bool>) -> String {
-        let reported = FlowTrace {
+        let trace = FlowTrace {
             destination: (addr(9), 443).into(),
             kind,
             started: Wall::from_unix_nanos(0),
             routes,
             enough,
         };
-        let asked = Asked {
+        let conditions = TraceConditions {
             confidence: 0.99,
             stopped: false,
         };
-        text(&reported, &diamond(&reported.routes), asked)
+        text(&trace, &diamond(&trace.routes), conditions)
     }
 
     #[test]
@@ -212,7 +208,7 @@ Routers answer with low priority: the RTT of hops before the last is an upper bo
             .map(|(port, middle)| route(port, &[1, middle, 9], TraceEnd::Reached))
             .to_vec();
         routes[3].hops[1].other_addresses = vec![addr(13)];
-        let reported = shown(routes, Some(false));
+        let text = shown(routes, Some(false));
         let drawing = "\
 HOP      ADDRESS       FLOWS  REPLIES     BEST   MEDIAN    WORST
   1  │  192.0.2.1   4  100 %      4/4  1.00 ms  1.00 ms  1.00 ms
@@ -223,15 +219,15 @@ HOP      ADDRESS       FLOWS  REPLIES     BEST   MEDIAN    WORST
 
 PATH              ";
         assert!(
-            reported.contains(&drawing[drawing.find("  1").expect("there")..]),
-            "{reported}"
+            text.contains(&drawing[drawing.find("  1").expect("there")..]),
+            "{text}"
         );
         assert!(
-            reported.contains("  2   50 %     3  3.00 ms  3.00 ms  192.0.2.10  1 2\n"),
-            "{reported}"
+            text.contains("  2   50 %     3  3.00 ms  3.00 ms  192.0.2.10  1 2\n"),
+            "{text}"
         );
-        assert!(reported.contains("There may be more paths") && reported.contains("--most-flows"));
-        assert!(reported.contains("1 flow met several routers at one distance, from hop 2 on"));
+        assert!(text.contains("There may be more paths") && text.contains("--most-flows"));
+        assert!(text.contains("1 flow met several routers at one distance, from hop 2 on"));
     }
 
     #[test]
@@ -277,20 +273,17 @@ PATH              ";
         let ruled_out = "rule out, router by router";
         assert!(shown(routes(), Some(true)).contains(ruled_out));
         for enough in [Some(true), Some(false), None] {
-            let reported = shown_as(TraceKind::Icmp, routes(), enough);
-            assert!(!reported.contains(ruled_out), "{reported}");
-            assert!(
-                reported.contains("udp:// or syn:// to find more"),
-                "{reported}"
-            );
+            let text = shown_as(TraceKind::Icmp, routes(), enough);
+            assert!(!text.contains(ruled_out), "{text}");
+            assert!(text.contains("udp:// or syn:// to find more"), "{text}");
         }
         // Where ICMP's flows parted, they do differ.
         let mut parted = routes();
         parted.extend([9, 10].map(|port| route(port, &[1, 11, 9], TraceEnd::Reached)));
         assert!(shown_as(TraceKind::Icmp, parted, Some(true)).contains(ruled_out));
-        let reported = shown(over(&[0, 0], TraceEnd::Silent), Some(true));
-        assert!(!reported.contains(ruled_out), "{reported}");
-        assert!(reported.contains("8 flows: no answer"), "{reported}");
+        let text = shown(over(&[0, 0], TraceEnd::Silent), Some(true));
+        assert!(!text.contains(ruled_out), "{text}");
+        assert!(text.contains("8 flows: no answer"), "{text}");
     }
 
     #[test]
@@ -305,8 +298,8 @@ PATH              ";
             ),
             (TraceEnd::TooFar, "--max-hops"),
         ] {
-            let reported = shown(vec![route(1, &[1], end)], None);
-            assert!(reported.contains(part), "{reported}");
+            let text = shown(vec![route(1, &[1], end)], None);
+            assert!(text.contains(part), "{text}");
         }
     }
 }

@@ -21,11 +21,11 @@ pub(super) fn flows_needed(drawn: &Diamond, confidence: f64) -> u32 {
         .filter(|hop| hop.nodes.iter().any(|node| node.address.is_some()))
         .map(|hop| hop.ttl)
         .collect();
-    let reported =
+    let is_counted =
         |ttl: u8, address: Option<IpAddr>| address.is_some() || !answering.contains(&ttl);
     let mut routers: BTreeMap<Router, (u32, BTreeSet<IpAddr>)> = BTreeMap::new();
     for link in &drawn.links {
-        if reported(link.ttl, link.from) && reported(link.ttl + 1, link.to) {
+        if is_counted(link.ttl, link.from) && is_counted(link.ttl + 1, link.to) {
             let (flows, next) = routers.entry((link.ttl, link.from)).or_default();
             *flows += link.flows;
             next.extend(link.to);

@@ -3,52 +3,52 @@
 //! All messages of a class count, not only the last ones of its flows. On a path with a loss of 8 %, some
 //! flows lost few messages recently.
 
-use super::Standing;
-use crate::advice::LowLoss;
+use super::LastingFlow;
+use crate::advice::LowestClassLoss;
 use crate::share::{Share, share_worth};
 use crate::view::{Class, FlowHistory};
 
 /// A smaller additional loss is not reported.
-const MIN_MORE: f64 = 0.001;
+const MIN_DIFFERENCE: f64 = 0.001;
 
 /// `None` if one of them had no message.
 pub(super) fn lowest_class_loss(
     classes: &[Class],
     flows: &[&FlowHistory],
-    standing: &[Standing],
-) -> Option<LowLoss> {
+    flows_at_end: &[LastingFlow],
+) -> Option<LowestClassLoss> {
     let (low, others) = classes.split_first()?;
     let sum = |of: fn(&Class) -> u64| others.iter().map(of).sum::<u64>();
     let (lost, sent) = (sum(|class| class.lost), sum(|class| class.sent));
     // If the losses of flows vary more than at random, they count as fewer messages.
     let of = |is_low: bool| {
-        let own = standing
+        let flows_of_class = flows_at_end
             .iter()
             .filter(|flow| (flow.class == Some(0)) == is_low);
-        let own = own.filter_map(|one| flows.get(one.flow));
-        spread(own.map(|flow| (flow.tally.lost, flow.tally.lost + flow.tally.replies)))
+        let flows_of_class = flows_of_class.filter_map(|flow| flows.get(flow.flow));
+        spread(flows_of_class.map(|flow| (flow.tally.lost, flow.tally.lost + flow.tally.replies)))
     };
     let worth = of(true).max(of(false));
-    let low = worth_less(low.lost, low.sent, worth)?;
-    let others = worth_less(lost, sent, worth)?;
-    Some(LowLoss {
+    let low = share_of_fewer(low.lost, low.sent, worth)?;
+    let others = share_of_fewer(lost, sent, worth)?;
+    Some(LowestClassLoss {
         low,
         others,
-        is_more: least_more(&low, &others) > MIN_MORE,
+        is_more: min_difference(&low, &others) > MIN_DIFFERENCE,
     })
 }
 
-fn worth_less(hits: u64, n: u64, by: f64) -> Option<Share> {
+fn share_of_fewer(hits: u64, n: u64, by: f64) -> Option<Share> {
     #[expect(clippy::cast_precision_loss, reason = "a count")]
     let cases = n as f64 / by;
     share_worth(hits, n, cases)
 }
 
 /// Lower limit of the difference between two shares, with 97.5 % confidence (Newcombe 1998, method 10).
-fn least_more(one: &Share, other: &Share) -> f64 {
-    let down = (one.share - one.low).powi(2);
-    let up = (other.high - other.share).powi(2);
-    one.share - other.share - (down + up).sqrt()
+fn min_difference(low: &Share, others: &Share) -> f64 {
+    let down = (low.share - low.low).powi(2);
+    let up = (others.high - others.share).powi(2);
+    low.share - others.share - (down + up).sqrt()
 }
 
 /// Ratio of the variation of flows' losses to that expected at random, at least 1: Pearson's chi square over
@@ -90,11 +90,11 @@ mod tests {
     /// Newcombe's own example: 56 of 70 against 48 of 80 differ by 0.0524 to 0.3339.
     #[test]
     fn the_least_difference_is_newcombes() {
-        let (one, other) = (
-            worth_less(56, 70, 1.0).unwrap(),
-            worth_less(48, 80, 1.0).unwrap(),
+        let (low, others) = (
+            share_of_fewer(56, 70, 1.0).unwrap(),
+            share_of_fewer(48, 80, 1.0).unwrap(),
         );
-        let least = least_more(&one, &other);
-        assert!((least - 0.0524).abs() < 5e-5, "{least}");
+        let difference = min_difference(&low, &others);
+        assert!((difference - 0.0524).abs() < 5e-5, "{difference}");
     }
 }

@@ -3,34 +3,34 @@ use neph_model::Span;
 use super::*;
 use crate::world::World;
 
-fn counsel(world: &World) -> Counsel {
+fn port_advice(world: &World) -> PortAdvice {
     let (digest, _) = world.digest();
-    advise(&digest.view(), 0).counsel
+    advise(&digest.view(), 0).port_advice
 }
 
-fn guide_of(world: &World) -> Guide {
-    match counsel(world) {
-        Counsel::Given(guide) => *guide,
-        Counsel::Refused { why } => panic!("{why}"),
+fn guide_of(world: &World) -> AdviceEvidence {
+    match port_advice(world) {
+        PortAdvice::Given(evidence) => *evidence,
+        PortAdvice::Refused { why: reason } => panic!("{reason}"),
     }
 }
 
 #[test]
 fn where_paths_hold_ports_are_named_and_the_past_confirms_them() {
-    let guide = guide_of(&World {
+    let evidence = guide_of(&World {
         reshuffle: 0,
         seconds: 200,
         ..World::default()
     });
-    assert_eq!(guide.holds, Some(Span::from_secs(60)));
-    assert_eq!(guide.ports.len(), NAMED, "{:?}", guide.no_ports);
+    assert_eq!(evidence.holds, Some(Span::from_secs(60)));
+    assert_eq!(evidence.ports.len(), NAMED, "{:?}", evidence.no_ports);
     assert!(
-        guide
+        evidence
             .ports
             .iter()
             .all(|port| (port.base - Span::from_millis(70)).abs() < Span::from_micros(100))
     );
-    let first = guide.horizons[0];
+    let first = evidence.horizons[0];
     assert!((first.on_low.share - 1.0).abs() < 1e-9 && first.random_on_lowest_class < 0.5);
     // Four paths of 70, 74, 79 and 86 ms, a quarter of the flows on each.
     assert!(first.p50.unwrap().gain() > Span::from_millis(3));
@@ -40,15 +40,15 @@ fn where_paths_hold_ports_are_named_and_the_past_confirms_them() {
 /// The source's case: most flows are still there ten seconds later, and hardly one a minute later.
 #[test]
 fn ports_that_hold_for_seconds_only_are_stale_when_they_are_read() {
-    let guide = guide_of(&World {
+    let evidence = guide_of(&World {
         reshuffle: 40,
         seconds: 400,
         ..World::default()
     });
-    assert!(guide.horizons[0].holds(), "{:?}", guide.horizons[0]);
-    assert!(guide.ports.is_empty() && guide.holds.is_none());
-    let why = guide.no_ports.unwrap();
-    assert!(why.contains("ports do not keep their path"), "{why}");
+    assert!(evidence.horizons[0].holds(), "{:?}", evidence.horizons[0]);
+    assert!(evidence.ports.is_empty() && evidence.holds.is_none());
+    let reason = evidence.no_ports.unwrap();
+    assert!(reason.contains("ports do not keep their path"), "{reason}");
 }
 
 #[test]
@@ -71,13 +71,13 @@ fn a_dead_port_is_not_advised() {
     assert_eq!(others.len(), NAMED);
     assert!(others.iter().all(|port| port.port != best.port));
     // For most of the time: it was the port to take, and such advice did not hold.
-    let why = guide_of(&dead(60)).no_ports.unwrap();
-    assert!(why.contains("ports do not keep their path"), "{why}");
+    let reason = guide_of(&dead(60)).no_ports.unwrap();
+    assert!(reason.contains("ports do not keep their path"), "{reason}");
 }
 
 #[test]
 fn loss_that_all_flows_share_excludes_no_port() {
-    let flow = |port: u16, class, lost| Standing {
+    let flow = |port: u16, class, lost| LastingFlow {
         flow: 0,
         port,
         base: Span::from_millis(70),
@@ -86,16 +86,16 @@ fn loss_that_all_flows_share_excludes_no_port() {
         until: Instant::from_nanos(1),
         last: LastMessages { lost, of: 63 },
     };
-    let named = |flows: &[Standing]| {
+    let named_ports = |flows: &[LastingFlow]| {
         ports(flows)
             .iter()
             .map(|port| port.port)
             .collect::<Vec<_>>()
     };
     let shared = [flow(1, 0, 6), flow(2, 0, 7), flow(3, 1, 5), flow(4, 1, 6)];
-    assert_eq!(named(&shared), [1, 2]);
+    assert_eq!(named_ports(&shared), [1, 2]);
     let one = [flow(1, 0, 6), flow(2, 0, 0), flow(3, 1, 0), flow(4, 1, 0)];
-    assert_eq!(named(&one), [2]);
+    assert_eq!(named_ports(&one), [2]);
     let low_path = [
         flow(1, 0, 9),
         flow(2, 0, 8),
@@ -103,7 +103,7 @@ fn loss_that_all_flows_share_excludes_no_port() {
         flow(4, 1, 0),
         flow(5, 1, 0),
     ];
-    assert!(named(&low_path).is_empty());
+    assert!(named_ports(&low_path).is_empty());
 }
 
 /// Every twelfth message of each flow on the low path: of its last 63 some flows lost few by luck.
@@ -118,32 +118,32 @@ fn a_low_path_that_loses_more_is_not_advised() {
             ..World::default()
         })
     };
-    let guide = of(Some((0, 12)));
-    let loss = guide.loss.unwrap();
+    let evidence = of(Some((0, 12)));
+    let loss = evidence.loss.unwrap();
     assert!(loss.is_more && (loss.low.share - 1.0 / 12.0).abs() < 0.01);
     assert_eq!(loss.others.hits, 0);
-    assert!(guide.ports.is_empty() && guide.holds.is_none());
-    let why = guide.no_ports.unwrap();
-    assert!(why.contains("the low path loses 8.3 %"), "{why}");
+    assert!(evidence.ports.is_empty() && evidence.holds.is_none());
+    let reason = evidence.no_ports.unwrap();
+    assert!(reason.contains("the low path loses 8.3 %"), "{reason}");
     for lossy in [None, Some((1, 12))] {
-        let guide = of(lossy);
-        assert!(!guide.loss.unwrap().is_more);
-        assert_eq!(guide.ports.len(), NAMED);
+        let evidence = of(lossy);
+        assert!(!evidence.loss.unwrap().is_more);
+        assert_eq!(evidence.ports.len(), NAMED);
     }
 }
 
 #[test]
 fn where_flows_are_thrown_about_no_port_is_named_but_connections_help() {
-    let guide = guide_of(&World {
+    let evidence = guide_of(&World {
         slots: 32,
         reshuffle: 5,
         seconds: 300,
         ..World::default()
     });
-    assert!(guide.ports.is_empty());
-    let why = guide.no_ports.unwrap();
-    assert!(why.contains("ports do not keep their path"), "{why}");
-    let last = guide.best_of.last().unwrap();
+    assert!(evidence.ports.is_empty());
+    let reason = evidence.no_ports.unwrap();
+    assert!(reason.contains("ports do not keep their path"), "{reason}");
+    let last = evidence.best_of.last().unwrap();
     assert!(
         last.chance > 0.95 && last.p50 < Span::from_millis(71),
         "{last:?}"
@@ -152,9 +152,9 @@ fn where_flows_are_thrown_about_no_port_is_named_but_connections_help() {
 
 #[test]
 fn few_flows_one_path_or_little_time_are_reasons_to_say_nothing() {
-    let refusal = |world: &World| match counsel(world) {
-        Counsel::Refused { why } => why,
-        Counsel::Given(guide) => panic!("{guide:?}"),
+    let refusal = |world: &World| match port_advice(world) {
+        PortAdvice::Refused { why: reason } => reason,
+        PortAdvice::Given(evidence) => panic!("{evidence:?}"),
     };
     let few = World {
         slots: 4,

@@ -77,8 +77,11 @@ fn a_drift_of_all_flows_leaves_classes_changes_and_their_evidence_as_they_are() 
     assert!((2.5..3.2).contains(&drifted), "{:?}", pair.drift);
     // Each path takes half of its round trip either way.
     let of_both = |change: &&PathChange| change.evidence.direction == Some(Direction::Both);
-    let both = view.changes.iter().filter(of_both).count();
-    assert!(both * 10 >= reported * 9, "{both} of {reported}");
+    let changes_of_both = view.changes.iter().filter(of_both).count();
+    assert!(
+        changes_of_both * 10 >= reported * 9,
+        "{changes_of_both} of {reported}"
+    );
 }
 
 #[test]
@@ -150,7 +153,7 @@ fn segments_follow_one_another_without_gaps() {
     }
     assert_eq!(changes, view.changes.len());
     assert_eq!(view.tally.replies, 64 * 5 * 120);
-    let bins = &view.fairness[0];
+    let bins = &view.latency_bins[0];
     assert_eq!((bins.len(), bins[0].flows), (6, 64));
     let reported: u32 = bins.iter().filter_map(|bin| bin.changes).sum();
     assert_eq!(reported as usize, changes);
@@ -241,11 +244,11 @@ fn a_flow_that_went_silent_is_where_it_was_until_its_last_reply() {
     let view = world.digest().0.view();
     let until = |slot: usize| view.flows[slot].segments[0].until.nanos() / SECOND;
     assert_eq!((until(5), until(6)), (59, 119));
-    let standing: u32 = view.classes[0].iter().map(|class| class.flows).sum();
-    assert_eq!(standing, 63);
+    let lasting_flows: u32 = view.classes[0].iter().map(|class| class.flows).sum();
+    assert_eq!(lasting_flows, 63);
     assert_eq!((view.flows[5].last.lost, view.flows[6].last.lost), (63, 0));
     // And it is among the slowest in every bin: p99 of 64 lies between the slowest two.
-    let bins = &view.fairness[0];
+    let bins = &view.latency_bins[0];
     assert!(bins[..3].iter().all(|bin| (bin.flows, bin.lost) == (64, 0)));
     assert!(bins[3..].iter().all(|bin| (bin.flows, bin.lost) == (64, 1)));
     let [.., p95, p99, _] = bins[5].latency;
@@ -297,33 +300,33 @@ fn messages_of_lanes_that_are_not_there_are_passed_over() {
 #[test]
 fn of_too_many_changes_the_latest_are_told_and_fit_together() {
     let world = World::default();
-    let whole = world.digest().0.view();
+    let complete = world.digest().0.view();
     let truth = world.truth();
     let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
     digest.changes = Changes::new(100);
     world.messages(&truth, |message| digest.push(message));
     digest.finish();
-    assert_eq!(digest.changes(), whole.changes.len());
+    assert_eq!(digest.changes(), complete.changes.len());
     let view = digest.view();
     let since = view.pairs[0].forgotten.expect("there were more");
-    let wanted = whole.changes.iter().filter(|change| change.at > since);
+    let wanted = complete.changes.iter().filter(|change| change.at > since);
     assert!(view.changes.iter().eq(wanted));
     assert!((50..=100).contains(&view.changes.len()));
     let mut changes = 0;
-    for (flow, all) in view.flows.iter().zip(&whole.flows) {
-        let segments = all.segments.iter().filter(|one| one.until > since);
-        let clipped = segments.map(|one| Segment {
-            from: one.from.max(since),
-            ..*one
+    for (flow, all) in view.flows.iter().zip(&complete.flows) {
+        let segments = all.segments.iter().filter(|segment| segment.until > since);
+        let clipped = segments.map(|segment| Segment {
+            from: segment.from.max(since),
+            ..*segment
         });
         assert!(flow.segments.iter().copied().eq(clipped), "{flow:?}");
         changes += flow.segments.len() - 1;
     }
     assert_eq!(changes, view.changes.len());
-    assert_eq!(view.pairs[0].tally, whole.tally);
-    assert!(whole.pairs[0].forgotten.is_none());
+    assert_eq!(view.pairs[0].tally, complete.tally);
+    assert!(complete.pairs[0].forgotten.is_none());
     // No changes that are known is not no changes.
-    for (bin, all) in view.fairness[0].iter().zip(&whole.fairness[0]) {
+    for (bin, all) in view.latency_bins[0].iter().zip(&complete.latency_bins[0]) {
         let known = (bin.from > since).then_some(all.changes);
         assert_eq!(bin.changes, known.flatten());
         assert_eq!(bin.base.is_some(), bin.from > since);

@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 
 use neph_model::{FlowRoute, Instant, Own, Span};
 
-use super::verdict::{RouteComparison, Why};
+use super::verdict::{RouteComparison, UncomparedReason};
 
 /// Maximum number of routes and changes: more than are reported during a trace.
-const MAXIMUM: usize = 4;
+const MAX_ENTRIES: usize = 4;
 
 /// A route, and when its answered probes departed; unanswered probes give no information.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,21 +40,21 @@ impl History {
     }
 
     /// Adds a path change at this moment.
-    pub(super) fn changed(&mut self, at: Instant<Own>) {
+    pub(super) fn record_change(&mut self, at: Instant<Own>) {
         self.changes.push_back(at);
-        if self.changes.len() > MAXIMUM {
+        if self.changes.len() > MAX_ENTRIES {
             self.changes.pop_front();
         }
     }
 
     /// Withdraws a path change.
-    pub(super) fn withdrawn(&mut self, at: Instant<Own>) {
+    pub(super) fn record_withdrawal(&mut self, at: Instant<Own>) {
         self.changes.retain(|one| *one != at);
     }
 
-    pub(super) fn found(&mut self, known: Known) {
+    pub(super) fn record_result(&mut self, known: Known) {
         self.routes.push_back(known);
-        if self.routes.len() > MAXIMUM {
+        if self.routes.len() > MAX_ENTRIES {
             self.routes.pop_front();
         }
     }
@@ -87,25 +87,25 @@ impl History {
         change: Instant<Own>,
         after: &Known,
         interval: Span,
-    ) -> Result<(RouteComparison, &Known), (Why, Option<&Known>)> {
+    ) -> Result<(RouteComparison, &Known), (UncomparedReason, Option<&Known>)> {
         if !self.is_of(change, after, interval) {
-            return Err((Why::MovedOn, None));
+            return Err((UncomparedReason::MovedOn, None));
         }
         let since = self.changes.iter().rev().find(|at| **at < change);
         let is_before = |known: &&Known| {
             known.last + interval <= change && since.is_none_or(|at| known.first >= *at)
         };
         let Some(before) = self.routes.iter().rev().find(is_before) else {
-            return Err((Why::NoBefore, None));
+            return Err((UncomparedReason::NoBefore, None));
         };
         let Some(others) = differs(&before.route, &after.route) else {
-            return Err((Why::NoRouter, Some(before)));
+            return Err((UncomparedReason::NoRouter, Some(before)));
         };
-        let printed = RouteComparison {
+        let comparison = RouteComparison {
             others,
             before: before.last,
         };
-        Ok((printed, before))
+        Ok((comparison, before))
     }
 }
 
@@ -141,63 +141,85 @@ mod tests {
     }
 
     /// The result for the change at 100, with these other changes and routes.
-    fn printed(changes: &[i64], routes: &[Known], after: &Known) -> Result<(bool, i64), Why> {
+    fn comparison(
+        changes: &[i64],
+        routes: &[Known],
+        after: &Known,
+    ) -> Result<(bool, i64), UncomparedReason> {
         let mut history = History::of(9);
         let mut changes = [changes, &[100]].concat();
         changes.sort_unstable();
         for one in changes {
-            history.changed(at(one));
+            history.record_change(at(one));
         }
         for one in routes {
-            history.found(one.clone());
+            history.record_result(one.clone());
         }
         history
             .compare(at(100), after, INTERVAL)
-            .map(|(printed, _)| (printed.others, printed.before.nanos()))
-            .map_err(|(why, _)| why)
+            .map(|(comparison, _)| (comparison.others, comparison.before.nanos()))
+            .map_err(|(reason, _)| reason)
     }
 
     #[test]
     fn what_was_traced_between_a_change_and_its_telling_is_not_the_route_before_it() {
         let (old, between) = (known(&[1], 20, 30), known(&[2], 120, 130));
         let after = known(&[2], 200, 210);
-        let both = [old.clone(), between.clone()];
-        assert_eq!(printed(&[], &both, &after), Ok((true, 30)));
-        assert_eq!(printed(&[], &[between], &after), Err(Why::NoBefore));
+        let both_routes = [old.clone(), between.clone()];
+        assert_eq!(comparison(&[], &both_routes, &after), Ok((true, 30)));
+        assert_eq!(
+            comparison(&[], &[between], &after),
+            Err(UncomparedReason::NoBefore)
+        );
         // Nor a route with some probes after the change, or in the time in which it may have happened.
         let across = known(&[1], 95, 105);
-        assert_eq!(printed(&[], &[across], &after), Err(Why::NoBefore));
+        assert_eq!(
+            comparison(&[], &[across], &after),
+            Err(UncomparedReason::NoBefore)
+        );
         let late = known(&[1], 85, 91);
-        assert_eq!(printed(&[], &[late], &after), Err(Why::NoBefore));
+        assert_eq!(
+            comparison(&[], &[late], &after),
+            Err(UncomparedReason::NoBefore)
+        );
         // Nor a route of the path before the previous one.
-        assert_eq!(printed(&[50], &[old], &after), Err(Why::NoBefore));
+        assert_eq!(
+            comparison(&[50], &[old], &after),
+            Err(UncomparedReason::NoBefore)
+        );
         let since = known(&[3], 50, 60);
-        assert_eq!(printed(&[50], &[since], &after), Ok((true, 60)));
+        assert_eq!(comparison(&[50], &[since], &after), Ok((true, 60)));
     }
 
     #[test]
     fn a_trace_that_was_not_over_before_the_next_change_is_of_neither_path() {
         let before = [known(&[1], 20, 30)];
-        let of = |last| printed(&[300], &before, &known(&[2], 200, last));
+        let of = |last| comparison(&[300], &before, &known(&[2], 200, last));
         assert_eq!(of(290), Ok((true, 30)));
-        assert_eq!(of(291), Err(Why::MovedOn));
+        assert_eq!(of(291), Err(UncomparedReason::MovedOn));
         let late = known(&[1], 310, 320);
-        assert_eq!(printed(&[300], &before, &late), Err(Why::MovedOn));
+        assert_eq!(
+            comparison(&[300], &before, &late),
+            Err(UncomparedReason::MovedOn)
+        );
     }
 
     #[test]
     fn a_change_that_was_withdrawn_parts_no_paths() {
         let mut history = History::of(9);
-        history.found(known(&[1], 20, 30));
+        history.record_result(known(&[1], 20, 30));
         assert!(history.is_traced());
-        history.changed(at(50));
+        history.record_change(at(50));
         assert!(!history.is_traced() && history.is_left(at(40)));
-        history.withdrawn(at(50));
+        history.record_withdrawal(at(50));
         assert!(history.is_traced() && !history.is_left(at(40)));
-        history.changed(at(100));
+        history.record_change(at(100));
         let after = known(&[1], 150, 160);
-        let reported = history.compare(at(100), &after, INTERVAL);
-        assert_eq!(reported.map(|(printed, _)| printed.others), Ok(false));
+        let comparison = history.compare(at(100), &after, INTERVAL);
+        assert_eq!(
+            comparison.map(|(comparison, _)| comparison.others),
+            Ok(false)
+        );
     }
 
     #[test]

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use neph_model::{Instant, Own, Slot};
 
-use super::Wanted;
+use super::TraceRequest;
 use super::history::Known;
 
 /// A finished trace.
 #[derive(Clone, Debug)]
 pub(super) struct Finished {
-    pub(super) wanted: Wanted,
+    pub(super) request: TraceRequest,
     pub(super) known: Known,
     /// When it finished.
     pub(super) at: Instant<Own>,
@@ -40,9 +40,9 @@ impl Pending {
     }
 
     /// The requests of a slot's traces.
-    pub(super) fn of(&mut self, slot: Slot) -> impl Iterator<Item = &mut Wanted> {
-        let own = self.by_slot.get_mut(&slot).into_iter().flatten();
-        own.map(|finished| &mut finished.wanted)
+    pub(super) fn of(&mut self, slot: Slot) -> impl Iterator<Item = &mut TraceRequest> {
+        let finished = self.by_slot.get_mut(&slot).into_iter().flatten();
+        finished.map(|finished| &mut finished.request)
     }
 
     /// Removes the traces of a slot that need not wait any longer.
@@ -51,11 +51,11 @@ impl Pending {
         slot: Slot,
         is_over: impl Fn(&Finished) -> bool,
     ) -> Vec<Finished> {
-        let Some(own) = self.by_slot.get_mut(&slot) else {
+        let Some(finished) = self.by_slot.get_mut(&slot) else {
             return Vec::new();
         };
-        let over = own.extract_if(.., |one| is_over(one)).collect();
-        if own.is_empty() {
+        let over = finished.extract_if(.., |trace| is_over(trace)).collect();
+        if finished.is_empty() {
             self.by_slot.remove(&slot);
         }
         over
@@ -69,6 +69,6 @@ impl Pending {
     /// Removes all traces.
     pub(super) fn all(&mut self) -> impl Iterator<Item = (Slot, Finished)> + use<> {
         let all = std::mem::take(&mut self.by_slot).into_iter();
-        all.flat_map(|(slot, finished)| finished.into_iter().map(move |one| (slot, one)))
+        all.flat_map(|(slot, finished)| finished.into_iter().map(move |trace| (slot, trace)))
     }
 }

@@ -54,30 +54,30 @@ fn at(seconds: i64) -> Instant<Own> {
 }
 
 /// Only the test traces.
-fn begun() -> Follow {
-    let mut follow = Follow::new(&fleet());
+fn begun() -> RouteTracker {
+    let mut follow = RouteTracker::new(&fleet());
     follow.begin(&[9]);
     follow
 }
 
-fn reported(follow: &mut Follow) -> Vec<Traced> {
+fn take_certain(follow: &mut RouteTracker) -> Vec<Traced> {
     std::mem::take(&mut follow.reported)
 }
 
 /// The trace whose turn it is met this router, asked at this second.
-fn traces(follow: &mut Follow, hop: u8, asked: i64) -> Vec<Traced> {
-    let wanted = follow.waiting.pop_front().expect("wanted");
+fn traces(follow: &mut RouteTracker, hop: u8, target: i64) -> Vec<Traced> {
+    let request = follow.waiting.pop_front().expect("wanted");
     let traced = TracedFlow {
-        route: route(wanted.port, &[hop]),
-        answered: Some((at(asked), at(asked))),
+        route: route(request.port, &[hop]),
+        answered: Some((at(target), at(target))),
     };
-    follow.keep(wanted, traced, at(asked + 3));
+    follow.keep(request, traced, at(target + 3));
     reported(follow)
 }
 
-fn printed(traced: &Traced) -> Option<Result<bool, Why>> {
-    let printed = traced.verdict?.printed;
-    Some(printed.map(|printed| printed.others))
+fn comparison(traced: &Traced) -> Option<Result<bool, UncomparedReason>> {
+    let comparison = traced.verdict?.comparison;
+    Some(comparison.map(|comparison| comparison.others))
 }
 
 #[test]
@@ -86,22 +86,22 @@ fn a_verdict_waits_until_no_change_of_its_time_can_be_told_any_more() {
     let first = traces(&mut follow, 1, 5);
     assert_eq!(first.len(), 1);
     assert_eq!((first[0].route.change, first[0].verdict), (None, None));
-    follow.changed(&change(20));
+    follow.record_change(&change(20));
     assert!(traces(&mut follow, 2, 22).is_empty(), "who knows");
     let certain = at(22) + follow.patience;
     assert_eq!(follow.pending.certain(certain - Span::from_nanos(1)), None);
     let slot = follow.pending.certain(certain).expect("it is certain");
     follow.decide(slot, Some(certain));
     let second = reported(&mut follow);
-    assert_eq!(printed(&second[0]), Some(Ok(true)));
+    assert_eq!(comparison(&second[0]), Some(Ok(true)));
     let followed = second[0].route.change.expect("it follows a change");
     assert_eq!(followed.before, Some(first[0].route.route.hash));
     // The next change makes it certain too, and that it was late.
-    follow.changed(&change(100));
+    follow.record_change(&change(100));
     assert!(traces(&mut follow, 3, 112).is_empty());
-    follow.changed(&change(111));
+    follow.record_change(&change(111));
     let third = reported(&mut follow);
-    assert_eq!(printed(&third[0]), Some(Err(Why::MovedOn)));
+    assert_eq!(comparison(&third[0]), Some(Err(UncomparedReason::MovedOn)));
     assert_eq!(third[0].route.change, None, "it is of another path");
 }
 
@@ -110,17 +110,25 @@ fn a_path_that_was_left_before_it_was_traced_speaks_neither_for_nor_against_a_ch
     let mut follow = begun();
     traces(&mut follow, 1, 5);
     // There and back again before the first of both was traced.
-    follow.changed(&change(20));
-    follow.changed(&change(30));
+    follow.record_change(&change(20));
+    follow.record_change(&change(30));
     traces(&mut follow, 1, 31);
-    follow.changed(&change(40));
+    follow.record_change(&change(40));
     let traced = reported(&mut follow);
-    assert_eq!(printed(&traced[0]), Some(Err(Why::NoBefore)));
+    assert_eq!(
+        comparison(&traced[0]),
+        Some(Err(UncomparedReason::NoBefore))
+    );
     let followed = traced[0].route.change.expect("it is of that path");
     assert_eq!((followed.before, followed.other_routers), (None, None));
     // The last one is not traced by the end.
     let (_, uncompared) = follow.end();
-    let expected = [Why::NoBefore, Why::MovedOn, Why::Unfinished].map(|why| (why, 1));
+    let expected = [
+        UncomparedReason::NoBefore,
+        UncomparedReason::MovedOn,
+        UncomparedReason::Unfinished,
+    ]
+    .map(|reason| (reason, 1));
     assert_eq!(uncompared[0].by_reason(), expected);
     assert_eq!(uncompared[1].all(), 0);
 }
@@ -130,34 +138,39 @@ fn a_change_that_is_withdrawn_is_not_traced_and_one_whose_trace_runs_says_so() {
     let mut follow = begun();
     follow.waiting.take(Slot(0));
     // Without a route to compare with, one is still wanted.
-    follow.changed(&change(1));
-    follow.withdrawn(&change(1));
-    let wanted = follow.waiting.of(Slot(0)).expect("wanted");
-    assert!(wanted.change.is_none());
+    follow.record_change(&change(1));
+    follow.record_withdrawal(&change(1));
+    let request = follow.waiting.of(Slot(0)).expect("wanted");
+    assert!(request.change.is_none());
     assert_eq!(traces(&mut follow, 1, 5)[0].verdict, None);
     // With one, the trace that has not begun is dropped, and the others stay.
-    follow.changed(&change(12));
-    follow.withdrawn(&change(1));
+    follow.record_change(&change(12));
+    follow.record_withdrawal(&change(1));
     assert!(follow.waiting.of(Slot(0)).is_some());
-    follow.withdrawn(&change(12));
+    follow.record_withdrawal(&change(12));
     assert!(follow.waiting.of(Slot(0)).is_none());
     // One that has begun tells, and that it is of no change.
-    follow.changed(&change(13));
-    let begun = follow.to_trace().expect("wanted");
-    follow.withdrawn(&change(13));
+    follow.record_change(&change(13));
+    let begun = follow.next_trace().expect("wanted");
+    follow.record_withdrawal(&change(13));
     let met = TracedFlow {
         route: route(begun.source_port, &[1]),
         answered: Some((at(16), at(16))),
     };
-    follow.found(begun.id, met, at(19));
+    follow.record_result(begun.id, met, at(19));
     let traced = reported(&mut follow);
     assert_eq!(traced[0].route.change, None);
     let verdict = traced[0].verdict.expect("it followed a change");
-    assert!(verdict.is_withdrawn && verdict.printed.is_ok_and(|printed| !printed.others));
+    assert!(
+        verdict.is_withdrawn
+            && verdict
+                .comparison
+                .is_ok_and(|comparison| !comparison.others)
+    );
     // So does one that was over already, and neither is counted.
-    follow.changed(&change(20));
+    follow.record_change(&change(20));
     assert!(traces(&mut follow, 1, 22).is_empty());
-    follow.withdrawn(&change(20));
+    follow.record_withdrawal(&change(20));
     assert_eq!(reported(&mut follow)[0].route.change, None);
     let (_, uncompared) = follow.end();
     assert_eq!(uncompared[0].all(), 0);
@@ -167,24 +180,24 @@ fn a_change_that_is_withdrawn_is_not_traced_and_one_whose_trace_runs_says_so() {
 fn a_flow_whose_port_was_renewed_is_not_compared_with_the_one_before() {
     let mut follow = begun();
     traces(&mut follow, 1, 5);
-    follow.changed(&change(20));
+    follow.record_change(&change(20));
     assert!(traces(&mut follow, 2, 22).is_empty());
     let mut of_next = change(60);
     of_next.source_port = 10;
-    follow.changed(&of_next);
-    assert_eq!(printed(&reported(&mut follow)[0]), Some(Ok(true)));
+    follow.record_change(&of_next);
+    assert_eq!(comparison(&reported(&mut follow)[0]), Some(Ok(true)));
     assert!(traces(&mut follow, 2, 62).is_empty());
     let (last, _) = follow.end();
-    assert_eq!(printed(&last[0]), Some(Err(Why::NoBefore)));
+    assert_eq!(comparison(&last[0]), Some(Err(UncomparedReason::NoBefore)));
 }
 
 #[test]
 fn no_more_traces_run_at_a_time_than_routers_answer() {
-    let mut follow = Follow::new(&fleet());
+    let mut follow = RouteTracker::new(&fleet());
     follow.begin(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-    let running: Vec<ToTrace> = std::iter::from_fn(|| follow.to_trace()).collect();
+    let running: Vec<TraceOrder> = std::iter::from_fn(|| follow.next_trace()).collect();
     assert_eq!(running.len(), AT_A_TIME);
-    follow.failed(running[0].id);
-    assert_eq!(follow.to_trace().map(|one| one.source_port), Some(9));
-    assert_eq!(follow.to_trace(), None);
+    follow.record_failure(running[0].id);
+    assert_eq!(follow.next_trace().map(|one| one.source_port), Some(9));
+    assert_eq!(follow.next_trace(), None);
 }

@@ -5,7 +5,7 @@ use neph_model::{Instant, Own};
 
 /// Why the routes before and after a change are not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum UncomparedReason {
     /// The path before the change was not traced in time.
     NoBefore,
     /// The path changed again before the trace was finished.
@@ -16,7 +16,7 @@ pub enum Why {
     Unfinished,
 }
 
-impl Why {
+impl UncomparedReason {
     const ALL: [Self; 4] = [
         Self::NoBefore,
         Self::MovedOn,
@@ -25,7 +25,7 @@ impl Why {
     ];
 
     /// The reason as text.
-    pub const fn words(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
             Self::NoBefore => "no route of the path before it is known",
             Self::MovedOn => "the path changed again before the trace was over",
@@ -59,18 +59,18 @@ pub struct RouteComparison {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub change: PathChange,
-    pub printed: Result<RouteComparison, Why>,
+    pub comparison: Result<RouteComparison, UncomparedReason>,
     /// The change was withdrawn while the trace ran.
     pub is_withdrawn: bool,
 }
 
 /// Number of changes that were not compared, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Uncompared([u64; Why::ALL.len()]);
+pub struct Uncompared([u64; UncomparedReason::ALL.len()]);
 
 impl Uncompared {
-    pub const fn add(&mut self, why: Why) {
-        self.0[why as usize] += 1;
+    pub const fn add(&mut self, reason: UncomparedReason) {
+        self.0[reason as usize] += 1;
     }
 
     /// The total.
@@ -79,16 +79,17 @@ impl Uncompared {
     }
 
     /// The reasons that occurred, most frequent first.
-    pub fn by_reason(&self) -> Vec<(Why, u64)> {
-        let mut counted: Vec<(Why, u64)> = Why::ALL.into_iter().zip(self.0).collect();
+    pub fn by_reason(&self) -> Vec<(UncomparedReason, u64)> {
+        let mut counted: Vec<(UncomparedReason, u64)> =
+            UncomparedReason::ALL.into_iter().zip(self.0).collect();
         counted.retain(|(_, count)| *count > 0);
-        counted.sort_by_key(|(why, count)| (std::cmp::Reverse(*count), *why));
+        counted.sort_by_key(|(reason, count)| (std::cmp::Reverse(*count), *reason));
         counted
     }
 
     /// Every reason with its count, including 0.
-    pub fn every_reason(&self) -> impl Iterator<Item = (Why, u64)> {
-        Why::ALL.into_iter().zip(self.0)
+    pub fn every_reason(&self) -> impl Iterator<Item = (UncomparedReason, u64)> {
+        UncomparedReason::ALL.into_iter().zip(self.0)
     }
 }
 
@@ -99,13 +100,17 @@ mod tests {
     #[test]
     fn each_reason_is_counted_as_itself() {
         let mut counted = Uncompared::default();
-        for why in Why::ALL {
-            counted.add(why);
+        for reason in UncomparedReason::ALL {
+            counted.add(reason);
         }
-        counted.add(Why::MovedOn);
+        counted.add(UncomparedReason::MovedOn);
         assert_eq!(counted.all(), 5);
-        assert_eq!(counted.by_reason()[0], (Why::MovedOn, 2));
-        let of = |key: &str| counted.every_reason().find(|(why, _)| why.key() == key);
+        assert_eq!(counted.by_reason()[0], (UncomparedReason::MovedOn, 2));
+        let of = |key: &str| {
+            counted
+                .every_reason()
+                .find(|(reason, _)| reason.key() == key)
+        };
         assert_eq!(of("changed_again").map(|(_, count)| count), Some(2));
         assert_eq!(of("not_traced").map(|(_, count)| count), Some(1));
     }

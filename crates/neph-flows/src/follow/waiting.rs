@@ -7,50 +7,50 @@ use std::collections::BTreeMap;
 
 use neph_model::Slot;
 
-use super::Wanted;
+use super::TraceRequest;
 
 /// Traces in the order of their turns.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    by_turn: BTreeMap<i64, Wanted>,
+    by_turn: BTreeMap<i64, TraceRequest>,
     turn_of: BTreeMap<Slot, i64>,
 }
 
 impl Waiting {
     /// Has its turn before all others, in the place of what its slot waited for.
-    pub(super) fn push_front(&mut self, wanted: Wanted) {
+    pub(super) fn push_front(&mut self, request: TraceRequest) {
         let first = self.by_turn.first_key_value();
         let turn = first.map_or(0, |(turn, _)| *turn - 1);
-        self.insert(turn, wanted);
+        self.insert(turn, request);
     }
 
     /// Has its turn after all others, in the place of what its slot waited for.
-    pub(super) fn push_back(&mut self, wanted: Wanted) {
+    pub(super) fn push_back(&mut self, request: TraceRequest) {
         let last = self.by_turn.last_key_value();
         let turn = last.map_or(0, |(turn, _)| *turn + 1);
-        self.insert(turn, wanted);
+        self.insert(turn, request);
     }
 
-    fn insert(&mut self, turn: i64, wanted: Wanted) {
-        self.take(wanted.slot);
-        self.turn_of.insert(wanted.slot, turn);
-        self.by_turn.insert(turn, wanted);
+    fn insert(&mut self, turn: i64, request: TraceRequest) {
+        self.take(request.slot);
+        self.turn_of.insert(request.slot, turn);
+        self.by_turn.insert(turn, request);
     }
 
     /// Whose turn it is.
-    pub(super) fn pop_front(&mut self) -> Option<Wanted> {
-        let (_, wanted) = self.by_turn.pop_first()?;
-        self.turn_of.remove(&wanted.slot);
-        Some(wanted)
+    pub(super) fn pop_front(&mut self) -> Option<TraceRequest> {
+        let (_, request) = self.by_turn.pop_first()?;
+        self.turn_of.remove(&request.slot);
+        Some(request)
     }
 
     /// What a slot waits for.
-    pub(super) fn of(&self, slot: Slot) -> Option<&Wanted> {
+    pub(super) fn of(&self, slot: Slot) -> Option<&TraceRequest> {
         self.by_turn.get(self.turn_of.get(&slot)?)
     }
 
     /// What a slot waits for, which it does not any more.
-    pub(super) fn take(&mut self, slot: Slot) -> Option<Wanted> {
+    pub(super) fn take(&mut self, slot: Slot) -> Option<TraceRequest> {
         let turn = self.turn_of.remove(&slot)?;
         self.by_turn.remove(&turn)
     }
@@ -68,12 +68,12 @@ mod tests {
 
     #[test]
     fn each_lane_has_one_turn_and_what_comes_to_the_front_comes_first() {
-        let wanted = |slot, port| Wanted::new(Slot(slot), port);
+        let request = |slot, port| TraceRequest::new(Slot(slot), port);
         let mut waiting = Waiting::default();
-        (0..4).for_each(|slot| waiting.push_back(wanted(slot, 1)));
-        waiting.push_front(wanted(2, 2));
-        waiting.push_front(wanted(3, 3));
-        waiting.push_back(wanted(0, 4));
+        (0..4).for_each(|slot| waiting.push_back(request(slot, 1)));
+        waiting.push_front(request(2, 2));
+        waiting.push_front(request(3, 3));
+        waiting.push_back(request(0, 4));
         assert_eq!(waiting.of(Slot(2)).map(|one| one.port), Some(2));
         assert_eq!(waiting.take(Slot(1)).map(|one| one.port), Some(1));
         assert!(waiting.of(Slot(1)).is_none() && waiting.take(Slot(1)).is_none());
@@ -85,7 +85,7 @@ mod tests {
         let mut waiting = Waiting::default();
         for port in 0..4 {
             for slot in 0..50_000 {
-                waiting.push_front(Wanted::new(Slot(slot), port));
+                waiting.push_front(TraceRequest::new(Slot(slot), port));
             }
         }
         let order = order(waiting);

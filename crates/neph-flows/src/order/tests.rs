@@ -68,7 +68,7 @@ fn run_as(
         };
         order.push(&message, probe, Span::from_millis(every));
     }
-    order.tally().reported()
+    order.tally().to_tally()
 }
 
 #[test]
@@ -170,7 +170,7 @@ enum Way {
 }
 
 /// What is told of a flow whose peer counts each request that arrives, doubled ones twice.
-fn reported(ways: &[Way]) -> FlowTally {
+fn to_tally(ways: &[Way]) -> FlowTally {
     let (mut order, mut count) = (Order::default(), 0);
     for (seq, way) in (0..).zip(ways) {
         let own = count;
@@ -192,7 +192,7 @@ fn reported(ways: &[Way]) -> FlowTally {
         }
         order.push(&message, ProbeKind::Udp, Span::from_millis(200));
     }
-    order.tally().reported()
+    order.tally().to_tally()
 }
 
 #[test]

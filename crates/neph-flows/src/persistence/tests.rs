@@ -4,7 +4,7 @@ use crate::{Digest, Settings};
 use neph_model::{FleetMessage, Instant, Own};
 
 fn curve(stays: &[Stay], bin: Span) -> Option<Curve> {
-    lasted(stays, (bin, Span::from_secs(10))).map(|lasted| lasted.curve)
+    stay_curve(stays, (bin, Span::from_secs(10))).map(|lasted| lasted.curve)
 }
 
 const BIN: Span = Span::from_secs(20);
@@ -100,11 +100,14 @@ fn one(from: Instant<Own>, length: Span) -> Stay {
 fn one_event_says_nothing_of_how_often_there_are_such() {
     let moved = [one(at(0), Span::from_secs(30)); 384];
     let stayed = [stay(60, false); 100];
-    let both: Vec<Stay> = moved.into_iter().chain(stayed).collect();
-    let point = curve(&both, BIN).unwrap().at(Span::from_secs(30)).unwrap();
+    let all_stays: Vec<Stay> = moved.into_iter().chain(stayed).collect();
+    let point = curve(&all_stays, BIN)
+        .unwrap()
+        .at(Span::from_secs(30))
+        .unwrap();
     assert!(point.low < 1e-9 && point.high > 1.0 - 1e-9, "{point:?}");
     // 384 flows that came together are one case.
-    let share = lasted(&both[..384], (BIN, Span::from_secs(40)));
+    let share = stay_curve(&all_stays[..384], (BIN, Span::from_secs(40)));
     let share = share.unwrap().soon.unwrap();
     assert_eq!((share.hits, share.n), (384, 384));
     assert!(share.low < 0.3, "{share:?}");
@@ -135,8 +138,8 @@ fn what_ends_at_the_very_moment_has_ended_within_it() {
     });
     digest.finish();
     let view = digest.view();
-    let left = view.pairs[0].leave_share.unwrap().share;
-    assert!((0.7..0.8).contains(&left), "{left}");
+    let leave_share = view.pairs[0].leave_share.unwrap().share;
+    assert!((0.7..0.8).contains(&leave_share), "{leave_share}");
     let curve = view.pairs[0].between.as_ref().unwrap();
     let moved = 1.0 - curve.at(view.soon()).unwrap().surviving;
     assert!((0.7..0.8).contains(&moved), "{moved}");
@@ -144,17 +147,20 @@ fn what_ends_at_the_very_moment_has_ended_within_it() {
 
 #[test]
 fn a_change_of_both_ways_is_none_of_one_way_alone() {
-    let counts = |counted: Counted, way| counted.counts((Some(0), Some(1)), way);
+    let counts = |counted: Counted, direction| counted.counts((Some(0), Some(1)), direction);
     let ways = [Direction::Forward, Direction::Reverse, Direction::Both].map(Some);
     assert_eq!(
-        ways.map(|way| counts(Counted::Forward, way)),
+        ways.map(|direction| counts(Counted::Forward, direction)),
         [true, false, false]
     );
     assert_eq!(
-        ways.map(|way| counts(Counted::Reverse, way)),
+        ways.map(|direction| counts(Counted::Reverse, direction)),
         [false, true, false]
     );
-    assert_eq!(ways.map(|way| counts(Counted::Each, way)), [true; 3]);
+    assert_eq!(
+        ways.map(|direction| counts(Counted::Each, direction)),
+        [true; 3]
+    );
 }
 
 /// Live and from a store the same messages have other clocks.
@@ -186,7 +192,7 @@ fn what_is_told_of_a_time_is_what_the_curve_says_of_it() {
         stay(100, false),
     ];
     let soon = Span::from_secs(10);
-    let all = lasted(&stays, (BIN, soon)).unwrap();
+    let all = stay_curve(&stays, (BIN, soon)).unwrap();
     let (share, point) = (all.soon.unwrap(), all.curve.at(soon).unwrap());
     // 4/5 of 2/3.
     assert!((share.share - (1.0 - 8.0 / 15.0)).abs() < 1e-9, "{share:?}");
@@ -196,7 +202,9 @@ fn what_is_told_of_a_time_is_what_the_curve_says_of_it() {
         (1.0 - point.surviving, 1.0 - point.high, 1.0 - point.low)
     );
     assert_eq!(
-        lasted(&stays, (BIN, Span::from_secs(101))).unwrap().soon,
+        stay_curve(&stays, (BIN, Span::from_secs(101)))
+            .unwrap()
+            .soon,
         None
     );
 }
@@ -204,7 +212,7 @@ fn what_is_told_of_a_time_is_what_the_curve_says_of_it() {
 #[test]
 fn before_anything_ended_blocks_of_time_say_how_sure_that_is() {
     let stays = [stay(30, true), stay(60, false)];
-    let share = lasted(&stays, (BIN, Span::from_secs(10)))
+    let share = stay_curve(&stays, (BIN, Span::from_secs(10)))
         .unwrap()
         .soon
         .unwrap();
@@ -218,5 +226,5 @@ fn a_long_curve_is_thinned_and_keeps_its_end() {
     let curve = curve(&stays, BIN).unwrap();
     assert!(curve.points.len() <= POINTS + 2);
     assert!(curve.points.last().unwrap().surviving.abs() < 1e-9);
-    assert!(lasted(&[], (BIN, BIN)).is_none());
+    assert!(stay_curve(&[], (BIN, BIN)).is_none());
 }

@@ -22,7 +22,10 @@ fn reported(paths: [(i64, i64); 2], (jitter, drift): (f64, i64), seed: u64) -> L
         slots: 256,
         interval: Span::from_millis(500),
         seconds: 300,
-        paths: paths.iter().map(|(there, back)| there + back).collect(),
+        paths: paths
+            .iter()
+            .map(|(forward, reverse)| forward + reverse)
+            .collect(),
         weights: vec![0.5; 2],
         jitter: 0.0,
         seed,
@@ -62,13 +65,15 @@ fn over(
     let mut message = *message;
     if let FleetOutcome::Reply(reply) = &mut message.outcome {
         let sum = reply.round_trip.nanos() / 1000;
-        let path = paths.iter().find(|(there, back)| there + back == sum);
-        let (there, back) = path.expect("one of both");
-        let (there, back) = (there * 1000 + late(), back * 1000 + late());
-        reply.round_trip = Span::from_nanos(there + back);
+        let path = paths
+            .iter()
+            .find(|(forward, reverse)| forward + reverse == sum);
+        let (forward, reverse) = path.expect("one of both");
+        let (forward, reverse) = (forward * 1000 + late(), reverse * 1000 + late());
+        reply.round_trip = Span::from_nanos(forward + reverse);
         let sent = message.sent.nanos();
         let ahead = 77_000_000_000_000 + sent / 1_000_000_000 * drift;
-        let rx = Instant::from_nanos(sent + ahead + there);
+        let rx = Instant::from_nanos(sent + ahead + forward);
         reply.peer_report = reply
             .peer_report
             .map(|peer| neph_model::PeerReport { rx, ..peer });
@@ -111,9 +116,9 @@ fn under_jitter_no_other_way_is_named_than_the_one_that_moved_by_two_millisecond
                 0,
                 "{truth:?}, {jitter} us: {reported:?}"
             );
-            let left = proportion(reported.unknown, reported.all).unwrap();
+            let unknown_share = proportion(reported.unknown, reported.all).unwrap();
             assert!(
-                left.share() < unknown,
+                unknown_share.share() < unknown,
                 "{truth:?}, {jitter} us: {reported:?}"
             );
         }

@@ -30,8 +30,8 @@ fn renewed(messages: i64, rounds: i64, base: Base) -> FleetView {
             let all = round + messages * i64::from(slot) / i64::from(SLOTS);
             let (flow, seq) = (all / messages, all % messages);
             let sent = round * INTERVAL + INTERVAL * i64::from(slot) / i64::from(SLOTS);
-            let trip = base(slot, flow, seq) + (7 * round + 3 * i64::from(slot)) % 11 * 1000;
-            let mut message = message(slot, u32::try_from(seq).unwrap(), sent, trip);
+            let round_trip = base(slot, flow, seq) + (7 * round + 3 * i64::from(slot)) % 11 * 1000;
+            let mut message = message(slot, u32::try_from(seq).unwrap(), sent, round_trip);
             message.source_port += u16::try_from(flow).unwrap() * 100;
             digest.push(&message);
         }

@@ -32,7 +32,7 @@ fn a_message_whose_reply_came_late_was_lost_on_neither_way() {
             digest.push(&message);
         }
         let mut view = digest.view();
-        view.came_late(late);
+        view.record_late_replies(late);
         let tally = view.tally;
         assert_eq!((tally, tally.lost), (view.pairs[0].tally, 3));
         let of_flow = view.flows[0].tally.lost_reverse;

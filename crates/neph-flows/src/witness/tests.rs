@@ -132,9 +132,9 @@ fn testimony(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence 
         let reply = message.reply().unwrap();
         // The other flows of a fleet learn too.
         for other in 0..20 {
-            let mut own = witness.clone();
+            let mut local = witness.clone();
             if other > 0 {
-                own.push(&message, reply, looking, &mut drift);
+                local.push(&message, reply, looking, &mut drift);
             }
         }
         witness.push(&message, reply, looking, &mut drift);

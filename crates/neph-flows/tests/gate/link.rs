@@ -27,14 +27,14 @@ const FIRST_PORT: u16 = 10_000;
 
 /// What is asked over the link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct FleetParameters {
     pub(crate) flows: u32,
     pub(crate) interval: i64,
     pub(crate) length: i64,
     pub(crate) seed: u64,
 }
 
-impl Asked {
+impl FleetParameters {
     pub(crate) fn fleet(&self) -> Fleet {
         Fleet {
             probe: ProbeKind::Udp,
@@ -133,10 +133,14 @@ struct Way {
 }
 
 impl Way {
-    fn new((shape, schedule): (&Shape, &[Change]), direction: Direction, asked: &Asked) -> Self {
+    fn new(
+        (shape, schedule): (&Shape, &[Change]),
+        direction: Direction,
+        parameters: &FleetParameters,
+    ) -> Self {
         let about = |change: &&Change| change.direction.is_none_or(|only| only == direction);
         let changes = (0..).zip(schedule.iter().filter(about).cloned()).collect();
-        let salt = asked.seed
+        let salt = parameters.seed
             ^ if direction == Direction::AToB {
                 0
             } else {
@@ -257,30 +261,30 @@ impl LevelDetection<'_> {
 pub(crate) fn measure(
     topology: &str,
     bursts: [Option<Bursts>; 2],
-    asked: &Asked,
+    parameters: &FleetParameters,
     digest: &mut Digest,
 ) -> Truth {
     let topology = Topology::parse(&Source::new("a shipped topology", topology.to_owned()));
     let topology = topology.expect("a good topology");
     let link = &topology.links[0];
-    let mut there = Way::new((&link.a_to_b, &link.schedule), Direction::AToB, asked);
-    let mut back = Way::new((&link.b_to_a, &link.schedule), Direction::BToA, asked);
-    for (way, bursts) in [&mut there, &mut back].into_iter().zip(bursts) {
-        way.bursts = bursts.map(|bursts| (bursts, bursts.first));
+    let mut there = Way::new((&link.a_to_b, &link.schedule), Direction::AToB, parameters);
+    let mut back = Way::new((&link.b_to_a, &link.schedule), Direction::BToA, parameters);
+    for (direction, bursts) in [&mut there, &mut back].into_iter().zip(bursts) {
+        direction.bursts = bursts.map(|bursts| (bursts, bursts.first));
     }
     let paths = link.a_to_b.paths.iter().zip(&link.b_to_a.paths);
     let levels = paths.map(|(there, back)| (there.wire.delay + back.wire.delay).nanos());
-    let mut truth = Truth::new(asked.flows, levels.collect());
+    let mut truth = Truth::new(parameters.flows, levels.collect());
     let mut reported = LevelDetection {
         digest,
         truth: &mut truth,
-        counts: vec![0; asked.flows as usize],
+        counts: vec![0; parameters.flows as usize],
     };
     let mut arriving = BinaryHeap::new();
-    for seq in 0..asked.length / asked.interval {
-        for slot in 0..asked.flows {
-            let offset = asked.interval * i64::from(slot) / i64::from(asked.flows);
-            let sent = seq * asked.interval + offset;
+    for seq in 0..parameters.length / parameters.interval {
+        for slot in 0..parameters.flows {
+            let offset = parameters.interval * i64::from(slot) / i64::from(parameters.flows);
+            let sent = seq * parameters.interval + offset;
             let message = OnTheWay {
                 slot,
                 seq: u32::try_from(seq).expect("few messages a flow"),

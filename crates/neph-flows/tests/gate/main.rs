@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use neph_flows::{Digest, Direction, FleetView, Settings};
 
-use link::{Asked, Bursts, MS, NOISY, NONE, S, measure};
+use link::{Bursts, FleetParameters, MS, NOISY, NONE, S, measure};
 use truth::{LevelDetection, Margins, Score, Truth};
 
 const QUIET_LINK: &str = include_str!("../../../neph-lab/topologies/flows-4-paths.toml");
@@ -21,8 +21,8 @@ const NOISY_LINK: &str = include_str!("../../../neph-lab/topologies/flows-noisy.
 const LEVEL: i64 = MS / 2;
 const TIME: i64 = S;
 
-fn asked(flows: u32, seconds: i64, seed: u64) -> Asked {
-    Asked {
+fn parameters(flows: u32, seconds: i64, seed: u64) -> FleetParameters {
+    FleetParameters {
         flows,
         interval: 200 * MS,
         length: seconds * S,
@@ -36,12 +36,12 @@ struct Found {
     score: Score,
 }
 
-fn found(link: &str, bursts: [Option<Bursts>; 2], asked: &Asked) -> Found {
-    let mut digest = Digest::new(&asked.fleet(), Settings::default()).expect("the source's");
-    let truth = measure(link, bursts, asked, &mut digest);
+fn found(link: &str, bursts: [Option<Bursts>; 2], parameters: &FleetParameters) -> Found {
+    let mut digest = Digest::new(&parameters.fleet(), Settings::default()).expect("the source's");
+    let truth = measure(link, bursts, parameters, &mut digest);
     digest.finish();
     let view = digest.view();
-    let mut reported: Vec<Vec<LevelDetection>> = vec![Vec::new(); asked.flows as usize];
+    let mut reported: Vec<Vec<LevelDetection>> = vec![Vec::new(); parameters.flows as usize];
     for change in &view.changes {
         reported[change.slot.0 as usize].push(LevelDetection {
             at: change.at.nanos(),
@@ -52,7 +52,7 @@ fn found(link: &str, bursts: [Option<Bursts>; 2], asked: &Asked) -> Found {
     }
     let both = bursts.iter().flatten();
     let mut queues: Vec<_> = both
-        .flat_map(|bursts| bursts.queues(asked.length))
+        .flat_map(|bursts| bursts.queues(parameters.length))
         .collect();
     queues.sort_unstable();
     let quiet = queues.is_empty();
@@ -86,13 +86,17 @@ impl Found {
     /// On these links the way back takes the same on every path: of what moved nothing else is said
     /// than the way there.
     fn only_the_way_there_moved(&self) {
-        let other = |way: Direction| way != Direction::Forward;
+        let other = |direction: Direction| direction != Direction::Forward;
         let ways = || {
             let changes = self.view.changes.iter();
             changes.filter_map(|change| change.evidence.direction)
         };
         assert!(ways().count() >= 40, "{}", ways().count());
-        assert!(!ways().any(other), "{:?}", ways().find(|way| other(*way)));
+        assert!(
+            !ways().any(other),
+            "{:?}",
+            ways().find(|direction| other(*direction))
+        );
     }
 
     fn print(&self, name: &str) {
@@ -137,7 +141,7 @@ fn by_second(what: &str, moments: impl Iterator<Item = i64>) {
 
 #[test]
 fn on_a_quiet_link_every_reshuffle_of_the_gate_is_told_and_nothing_else() {
-    let found = found(QUIET_LINK, NONE, &asked(128, 130, 3));
+    let found = found(QUIET_LINK, NONE, &parameters(128, 130, 3));
     found.print("quiet, 130 s");
     assert!(found.score.due > 150, "{}", found.score.due);
     assert!(found.score.wrong.is_empty(), "{:?}", found.score.wrong);
@@ -148,7 +152,7 @@ fn on_a_quiet_link_every_reshuffle_of_the_gate_is_told_and_nothing_else() {
 
 #[test]
 fn behind_jitter_and_full_queues_nothing_is_told_that_the_gate_did_not_do() {
-    let found = found(NOISY_LINK, NOISY, &asked(128, 70, 3));
+    let found = found(NOISY_LINK, NOISY, &parameters(128, 70, 3));
     found.print("noisy, 70 s");
     assert!(found.score.reported > 50, "{}", found.score.reported);
     assert!(found.score.wrong.is_empty(), "{:?}", found.score.wrong);
@@ -164,9 +168,9 @@ fn two_virtual_hours() {
         "| link | true | told | false | missed | recall % | delay ms, p50 | p95 | most | date over 1 s off |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
-    let quiet = found(QUIET_LINK, NONE, &asked(512, 7200, seed));
+    let quiet = found(QUIET_LINK, NONE, &parameters(512, 7200, seed));
     quiet.print("flows-4-paths");
-    let noisy = found(NOISY_LINK, NOISY, &asked(512, 7200, seed));
+    let noisy = found(NOISY_LINK, NOISY, &parameters(512, 7200, seed));
     noisy.print("flows-noisy");
     for found in [&quiet, &noisy] {
         assert!(found.score.wrong.is_empty(), "{:?}", found.score.wrong);

@@ -4,7 +4,7 @@
 use neph_model::Span;
 
 const TOLERANCE: i64 = 500_000;
-const MINIMUM: u32 = 4;
+const MIN_MESSAGES: u32 = 4;
 const SECOND: i64 = 1_000_000_000;
 
 /// A time on a path.
@@ -98,7 +98,7 @@ impl Truth {
         }
         let all: u64 = packets.iter().sum();
         let levels = self.levels.iter().copied();
-        let shares = packets.iter().map(|own| *own as f64 / all as f64);
+        let shares = packets.iter().map(|share| *share as f64 / all as f64);
         levels.zip(shares).collect()
     }
 
@@ -160,7 +160,7 @@ impl Truth {
     fn due(&self, stays: &[Stay]) -> Vec<Vec<usize>> {
         let mut due: Vec<Vec<usize>> = Vec::new();
         for (index, stay) in stays.iter().enumerate() {
-            if stay.answered < MINIMUM {
+            if stay.answered < MIN_MESSAGES {
                 continue;
             }
             let level = self.level(stay);

@@ -5,7 +5,7 @@ mod recording;
 use neph_stats::{ClockFit, ClockNature, ClockStep, Random, clock_course};
 
 use crate::outcome::{Row, Section, Target};
-use recording::{Clocks, Direction, LENGTH, MILLI, Recording, SECOND, between, real, whole};
+use recording::{Clocks, Direction, LENGTH, MILLI, Recording, SECOND, between, real, to_i64};
 
 /// Moments that are asked, evenly, and as many more near to what happens.
 const MOMENTS: i64 = 20;
@@ -109,7 +109,7 @@ impl Kind {
         };
         let share = 0.05 + 0.9 * random.unit();
         let mut directions = [share, 1.0 - share].map(|share| Direction {
-            least: share * round_trip,
+            min_delay: share * round_trip,
             jitter: round_trip * between(random, 0.01, 0.5),
             ..Direction::default()
         });
@@ -131,8 +131,8 @@ impl Kind {
             Self::RateJump(by) => clocks.rate_jump = sign * by,
             Self::Swing(by) => clocks.swing = by,
             Self::StepInQueues | Self::StepBehindQueue => {
-                let most = f64::min(15.0 * MILLI, 0.95 * round_trip);
-                clocks.step = sign * between(random, 0.5 * MILLI, most);
+                let max = f64::min(15.0 * MILLI, 0.95 * round_trip);
+                clocks.step = sign * between(random, 0.5 * MILLI, max);
             }
             Self::Step | Self::StepInOvertaking => {
                 clocks.step = sign * round_trip * between(random, 0.25, 20.0);
@@ -158,8 +158,8 @@ impl Kind {
         if self == Self::StepBehindQueue {
             // In one direction, in the other, or in both.
             let which = random.below(3);
-            for (place, direction) in directions.iter_mut().enumerate() {
-                if which == 2 || which == place {
+            for (index, direction) in directions.iter_mut().enumerate() {
+                if which == 2 || which == index {
                     let before = SECOND * between(random, 0.5, 60.0);
                     let behind = SECOND * between(random, 0.5, 60.0);
                     direction.stand((moment - before, moment + behind), random);
@@ -199,24 +199,24 @@ impl Count {
         let (clocks, recording) = kind.recording(&mut random);
         let nature = ClockNature::default();
         let course = clock_course(recording.limits(), nature).expect("limits in order");
-        let least = recording.least_round_trip() / 2;
+        let min = recording.least_round_trip() / 2;
         let mut is_inside = true;
-        for (place, at) in moments(&clocks, &mut random).into_iter().enumerate() {
+        for (index, at) in moments(&clocks, &mut random).into_iter().enumerate() {
             self.moments += 1;
             let Some(fit) = course.at(at) else {
                 continue;
             };
             self.answers += 1;
-            self.tight += usize::from(fit.bound <= least + least / 2);
+            self.tight += usize::from(fit.bound <= min + min / 2);
             // It asks the other once more, which takes its time.
-            let likeliest = (place % 4 == 0).then(|| course.likeliest_at(at)).flatten();
+            let likeliest = (index % 4 == 0).then(|| course.likeliest_at(at)).flatten();
             is_inside &= holds(&fit, &clocks) && likeliest.is_none_or(|fit| holds(&fit, &clocks));
         }
         self.recordings += 1;
         self.inside += usize::from(is_inside);
         let steps = course.steps();
         self.not_too_many += usize::from(steps.len() <= usize::from(kind.has_step()));
-        let is_found = |step: &ClockStep| (step.by - whole(clocks.step)).abs() <= step.bound;
+        let is_found = |step: &ClockStep| (step.by - to_i64(clocks.step)).abs() <= step.bound;
         self.found += usize::from(steps.len() == 1 && steps.iter().all(is_found));
     }
 
@@ -250,18 +250,18 @@ impl Count {
 
 /// Evenly over the recording, and as many more near to what happens: most of them very near.
 fn moments(clocks: &Clocks, random: &mut Random) -> Vec<i64> {
-    let last = whole(LENGTH);
-    let even = (0..MOMENTS).map(|place| place * (last / MOMENTS));
-    let near = (0..MOMENTS).map(|place| {
+    let last = to_i64(LENGTH);
+    let even = (0..MOMENTS).map(|index| index * (last / MOMENTS));
+    let near = (0..MOMENTS).map(|index| {
         let away = SECOND * between(random, 0.01, 100.0);
-        let side = if place % 2 == 0 { -1.0 } else { 1.0 };
-        whole(clocks.moment + side * away).clamp(0, last)
+        let side = if index % 2 == 0 { -1.0 } else { 1.0 };
+        to_i64(clocks.moment + side * away).clamp(0, last)
     });
     even.chain(near).collect()
 }
 
 fn holds(fit: &ClockFit, clocks: &Clocks) -> bool {
-    let truth = whole(clocks.offset_at(real(fit.at)));
+    let truth = to_i64(clocks.offset_at(real(fit.at)));
     (fit.offset - truth).abs() <= fit.bound
 }
 

@@ -15,7 +15,7 @@ const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 /// How often an interval was given, and held the truth.
 #[derive(Clone, Copy, Default)]
 struct Count {
-    held: usize,
+    contained: usize,
     given: usize,
     /// Those with an upper end.
     closed: usize,
@@ -26,7 +26,7 @@ impl Count {
         if let Some((low, high)) = interval {
             self.given += 1;
             self.closed += usize::from(high.is_finite() || truth.is_infinite());
-            self.held += usize::from(low <= truth && truth <= high);
+            self.contained += usize::from(low <= truth && truth <= high);
         }
     }
 
@@ -34,7 +34,7 @@ impl Count {
         Row {
             world: world.to_owned(),
             what: what.to_owned(),
-            hits: self.held,
+            hits: self.contained,
             of: self.given,
             target: CLAIMED,
         }
@@ -95,10 +95,10 @@ fn rows(title: &str, world: &World, reports: u64) -> Vec<Row> {
             // Intervals of a single experiment are about this one, with the losses that it had.
             lost = loss.share;
         }
-        for (place, count) in quantiles.iter_mut().enumerate() {
+        for (index, count) in quantiles.iter_mut().enumerate() {
             count.add(
-                ends(row.quantiles[place]),
-                truth(world, lost, QUANTILES[place]),
+                ends(row.quantiles[index]),
+                truth(world, lost, QUANTILES[index]),
             );
         }
         if let Some((bursts, loss)) = world.loss.zip(row.loss) {

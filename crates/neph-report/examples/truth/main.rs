@@ -36,9 +36,9 @@ const SECTIONS: [Made; 7] = [
 fn main() {
     let mut reports = REPORTS;
     let mut only = String::new();
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        match (word.as_str(), words.next()) {
+    let mut arguments = std::env::args().skip(1);
+    while let Some(word) = arguments.next() {
+        match (word.as_str(), arguments.next()) {
             ("--reports", Some(number)) => reports = number.parse().expect("a whole number"),
             // Only sections whose title contains this text.
             ("--only", Some(text)) => only = text.to_lowercase(),

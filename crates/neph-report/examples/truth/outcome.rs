@@ -35,8 +35,8 @@ impl Row {
     fn is_met(&self) -> Option<bool> {
         let percent = 100.0 * self.share()?;
         match self.target {
-            Target::AtMost(most) => Some(percent <= most),
-            Target::AtLeast(least) => Some(percent >= least),
+            Target::AtMost(max) => Some(percent <= max),
+            Target::AtLeast(min) => Some(percent >= min),
             Target::Shown => None,
         }
     }
@@ -53,8 +53,8 @@ pub(crate) struct Section {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::AtMost(most) => write!(f, "at most {most} %"),
-            Self::AtLeast(least) => write!(f, "at least {least} %"),
+            Self::AtMost(max) => write!(f, "at most {max} %"),
+            Self::AtLeast(min) => write!(f, "at least {min} %"),
             Self::Shown => f.write_str("-"),
         }
     }

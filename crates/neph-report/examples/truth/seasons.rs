@@ -48,7 +48,7 @@ pub(crate) fn in_turn_or_not(reports: u64) -> Section {
                     ratio,
                 };
                 rows.push(Row {
-                    world: seasons.in_words(),
+                    world: seasons.to_text(),
                     what: what.to_owned(),
                     hits: seasons.verdicts(reports),
                     of: usize::try_from(reports).unwrap_or(usize::MAX),
@@ -75,7 +75,7 @@ struct Seasons {
 }
 
 impl Seasons {
-    fn in_words(self) -> String {
+    fn to_text(self) -> String {
         let order = if self.is_in_turn {
             "both in each block"
         } else {
@@ -91,8 +91,8 @@ impl Seasons {
     fn verdicts(self, reports: u64) -> usize {
         let (template, view) = (FLEET.campaign(), FLEET.view());
         let is_verdict = |text: &str| {
-            let judged = text.contains(": worse") || text.contains(": better");
-            text.contains("path changes") && judged
+            let is_decided = text.contains(": worse") || text.contains(": better");
+            text.contains("path changes") && is_decided
         };
         let has_verdict = |seed: &u64| {
             let data = self.campaign((&template, &view), *seed);

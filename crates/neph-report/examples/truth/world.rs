@@ -73,13 +73,13 @@ impl World {
     }
 
     /// Whether two names stand for equal things; names that are no endpoints are equal levels.
-    pub(crate) fn are_equal(&self, one: &str, other: &str) -> bool {
+    pub(crate) fn are_equal(&self, first: &str, second: &str) -> bool {
         let median = |name: &str| {
             let mut all = self.endpoints.iter();
             all.find(|endpoint| endpoint.name == name)
                 .map(|endpoint| endpoint.median_ms)
         };
-        median(one) == median(other)
+        median(first) == median(second)
     }
 
     /// One campaign of this world; the same seed makes the same one.
@@ -109,10 +109,11 @@ impl World {
 
     fn scenarios(&self) -> Vec<Scenario> {
         let mut found = Vec::new();
-        for (place, endpoint) in self.endpoints.iter().enumerate() {
+        for (endpoint_index, endpoint) in self.endpoints.iter().enumerate() {
             for interval in &self.intervals_ms {
                 let index = u32::try_from(found.len()).unwrap_or(u32::MAX);
-                let nearer = u32::try_from(self.endpoints.len() - place).unwrap_or(u32::MAX);
+                let nearer =
+                    u32::try_from(self.endpoints.len() - endpoint_index).unwrap_or(u32::MAX);
                 let km = nearer * 100;
                 let distance = Kilometres::new(f64::from(km)).map(Parameter::Distance);
                 found.push(Scenario {
@@ -149,7 +150,7 @@ impl World {
         let message = |seq: u64| {
             let deviation = level + self.between_messages * course.at;
             course.step(random);
-            let time = Span::from_nanos(whole(median * 1e6 * deviation.exp()));
+            let time = Span::from_nanos(to_i64(median * 1e6 * deviation.exp()));
             let is_lost = losses.as_mut().is_some_and(|losses| losses.step(random));
             one(seq, scenario.interval, (!is_lost).then_some(time))
         };
@@ -204,7 +205,7 @@ pub(crate) fn normal(random: &mut Random) -> f64 {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "seconds in nanoseconds")]
-fn whole(nanos: f64) -> i64 {
+fn to_i64(nanos: f64) -> i64 {
     nanos.round() as i64
 }
 

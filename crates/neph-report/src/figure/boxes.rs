@@ -1,7 +1,7 @@
 //! Box plots from each point of view: within a panel one factor varies, between panels the others.
 
 use super::Figure;
-use super::boxplot::{self, Seat};
+use super::boxplot::{self, BoxPosition};
 use super::flags;
 use super::grouped::{Panel, View, by_factor, scenarios};
 use super::sheet::{Note, Sheet, page_name, page_title};
@@ -13,8 +13,8 @@ use crate::scene::{
 use neph_analysis::latencies::Latencies;
 use neph_analysis::latencies::removed;
 use neph_analysis::numbers::{TimeUnit, count, level, percent};
+use neph_analysis::text::capital;
 use neph_analysis::view::titles;
-use neph_analysis::words::capital;
 use neph_analysis::{CampaignData, Equalization, PlotSettings};
 
 const ROW: f64 = 21.0;
@@ -105,7 +105,7 @@ impl Painter<'_> {
         }
         let mut notes = vec![Note::plain(format!(
             "Box: first to third quartile of the replies, with their median. Whiskers: {}. Dots: the farthest values beyond; what lies outside the axis is counted on the right, where the median counts messages without an answer too.{}",
-            self.settings.whiskers_in_words(),
+            self.settings.whiskers_text(),
             removed(self.settings)
         ))];
         notes.extend(flags::notes(self.data, scenarios(panels), self.settings));
@@ -120,13 +120,13 @@ impl Painter<'_> {
         sheet.draw([Mark::Text(text)]);
         #[expect(clippy::cast_precision_loss, reason = "a few rows")]
         let height = panel.latencies.len() as f64 * ROW;
-        let whole = sheet.take(height);
+        let frame = sheet.take(height);
         let Some(scale) = panel.scale else { return };
         let unit = TimeUnit::up_to(scale.high);
         let area = Rect::new(
-            whole.x + self.labels,
-            whole.y,
-            whole.width - self.labels - NUMBERS,
+            frame.x + self.labels,
+            frame.y,
+            frame.width - self.labels - NUMBERS,
             height,
         );
         let plot = Plot {
@@ -142,7 +142,7 @@ impl Painter<'_> {
             grid(&plot, &mut marks);
             sheet.take(6.0);
         }
-        let mut y = whole.y + ROW / 2.0;
+        let mut y = frame.y + ROW / 2.0;
         for (row, (index, level)) in panel.latencies.iter().zip(&panel.group.members) {
             let row = Row {
                 latencies: row,
@@ -150,25 +150,25 @@ impl Painter<'_> {
                 scenario: *index,
                 level,
             };
-            let place = Rect::new(whole.x, y, area.width, 0.0);
-            self.row(&mut marks, &row, place);
+            let cell = Rect::new(frame.x, y, area.width, 0.0);
+            self.row(&mut marks, &row, cell);
             y += ROW;
         }
         sheet.draw(marks);
     }
 
-    /// `place` begins at the row's left end, on its middle line, and has the plot's width.
-    fn row(&self, marks: &mut Vec<Mark>, row: &Row<'_>, place: Rect) {
+    /// `cell` begins at the row's left end, on its middle line, and has the plot's width.
+    fn row(&self, marks: &mut Vec<Mark>, row: &Row<'_>, cell: Rect) {
         let Row {
             latencies,
             scale,
             scenario,
             level,
         } = *row;
-        let y = place.y;
-        let left = place.x + self.labels;
+        let y = cell.y;
+        let x = cell.x + self.labels;
         let name = fit_among(level, self.colours, Style::LABEL, self.labels - 24.0);
-        let at = Point::new(left - 10.0, y + 4.0);
+        let at = Point::new(x - 10.0, y + 4.0);
         let label = Text::new(at, Anchor::End, Style::LABEL, name);
         if flags::flagged(self.data, scenario, self.settings) {
             let foot = Point::new(at.x - label.width() - 12.0, y + 4.0);
@@ -180,20 +180,20 @@ impl Painter<'_> {
             .iter()
             .position(|known| known == level)
             .unwrap_or(0);
-        let seat = Seat {
-            low: Point::new(left, y),
-            high: Point::new(left + place.width, y),
+        let position = BoxPosition {
+            low: Point::new(x, y),
+            high: Point::new(x + cell.width, y),
             half: ROW * 0.3,
         };
         let colour = palette::line_colour(colour);
         marks.extend(boxplot::marks(
             latencies,
             scale,
-            seat,
+            position,
             colour,
             self.settings,
         ));
-        let right = left + place.width + 10.0;
+        let right = x + cell.width + 10.0;
         let (main, beyond) = row_numbers(latencies, scale);
         let text = Text::new(Point::new(right, y + 4.0), Anchor::Start, Style::TICK, main);
         let after = right + text.width() + 6.0;

@@ -13,13 +13,13 @@ const DRAWN: usize = 60;
 /// Where a box plot stands: the line it is drawn along, from the scale's low end to its high end,
 /// and half of the box's thickness.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct BoxPosition {
     pub(crate) low: Point,
     pub(crate) high: Point,
     pub(crate) half: f64,
 }
 
-impl Seat {
+impl BoxPosition {
     /// The place of a value, `across` pixels off the line.
     fn at(&self, scale: &Scale, value: f64, across: f64) -> Point {
         let share = scale.clamped(value);
@@ -36,38 +36,43 @@ impl Seat {
 pub(crate) fn marks(
     latencies: &Latencies,
     scale: &Scale,
-    seat: Seat,
+    position: BoxPosition,
     colour: Colour,
     settings: &PlotSettings,
 ) -> Vec<Mark> {
     match boxplot(latencies.sorted(), settings.whiskers(), DRAWN) {
-        Ok(numbers) => drawn(&numbers, scale, seat, colour),
+        Ok(numbers) => draw_panel(&numbers, scale, position, colour),
         Err(_) => latencies
             .sorted()
             .values()
             .iter()
-            .map(|value| dot(seat.at(scale, *value, 0.0), colour))
+            .map(|value| dot(position.at(scale, *value, 0.0), colour))
             .collect(),
     }
 }
 
-fn drawn(numbers: &BoxPlot, scale: &Scale, seat: Seat, colour: Colour) -> Vec<Mark> {
+fn draw_panel(
+    numbers: &BoxPlot,
+    scale: &Scale,
+    position: BoxPosition,
+    colour: Colour,
+) -> Vec<Mark> {
     let thin = Stroke::solid(colour, 1.1);
-    let at = |value: f64, across: f64| seat.at(scale, value, across);
+    let at = |value: f64, across: f64| position.at(scale, value, across);
     let mut marks = Vec::new();
     for (end, edge) in [
         (numbers.whisker_low, numbers.q1),
         (numbers.whisker_high, numbers.q3),
     ] {
         marks.push(Mark::line(at(end, 0.0), at(edge, 0.0), thin));
-        let half = seat.half * 0.5;
+        let half = position.half * 0.5;
         marks.push(Mark::line(at(end, -half), at(end, half), thin));
     }
     let corners = vec![
-        at(numbers.q1, -seat.half),
-        at(numbers.q3, -seat.half),
-        at(numbers.q3, seat.half),
-        at(numbers.q1, seat.half),
+        at(numbers.q1, -position.half),
+        at(numbers.q3, -position.half),
+        at(numbers.q3, position.half),
+        at(numbers.q1, position.half),
     ];
     let fill = Fill {
         colour,
@@ -85,8 +90,8 @@ fn drawn(numbers: &BoxPlot, scale: &Scale, seat: Seat, colour: Colour) -> Vec<Ma
     });
     let median = Stroke::solid(Colour::INK, 2.0);
     let ends = (
-        at(numbers.median, -seat.half),
-        at(numbers.median, seat.half),
+        at(numbers.median, -position.half),
+        at(numbers.median, position.half),
     );
     marks.push(Mark::line(ends.0, ends.1, median));
     let outliers = numbers.below.farthest.iter().chain(&numbers.above.farthest);
@@ -137,12 +142,12 @@ mod tests {
 
     #[test]
     fn a_standing_seat_goes_upwards() {
-        let seat = Seat {
+        let position = BoxPosition {
             low: Point::new(50.0, 100.0),
             high: Point::new(50.0, 0.0),
             half: 5.0,
         };
-        let at = seat.at(&Scale::linear(0.0, 10.0), 5.0, 3.0);
+        let at = position.at(&Scale::linear(0.0, 10.0), 5.0, 3.0);
         assert!(
             (at.y - 50.0).abs() < 1e-9 && (at.x - 53.0).abs() < 1e-9,
             "{at:?}"

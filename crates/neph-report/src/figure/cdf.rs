@@ -15,8 +15,8 @@ use neph_analysis::latencies::Latencies;
 use neph_analysis::latencies::removed;
 use neph_analysis::numbers::TimeUnit;
 use neph_analysis::settings::Tail;
+use neph_analysis::text::capital;
 use neph_analysis::view::titles;
-use neph_analysis::words::capital;
 use neph_analysis::{CampaignData, PlotSettings};
 use neph_stats::ecdf;
 
@@ -64,9 +64,9 @@ fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<F
             let mut sheet = Sheet::new(page_title(&heading, page, total), &subtitle);
             sheet.legend(&legend);
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
-                let places = sheet.columns(columns, height + Style::BELOW + 30.0);
-                for (panel, place) in row.iter().zip(places) {
-                    sheet.draw(drawn(data, settings, panel, names, place));
+                let frames = sheet.columns(columns, height + Style::BELOW + 30.0);
+                for (panel, frame) in row.iter().zip(frames) {
+                    sheet.draw(draw_panel(data, settings, panel, names, frame));
                 }
             }
             let mut notes = vec![Note::plain(explained(settings))];
@@ -92,22 +92,22 @@ fn explained(settings: &PlotSettings) -> String {
     )
 }
 
-fn drawn(
+fn draw_panel(
     data: &CampaignData,
     settings: &PlotSettings,
     panel: &Panel,
     names: Names<'_>,
-    place: Rect,
+    frame: Rect,
 ) -> Vec<Mark> {
     let Some(scale) = panel.scale else {
         return Vec::new();
     };
     let unit = TimeUnit::up_to(scale.high);
     let area = Rect::new(
-        place.x + LEFT,
-        place.y + 24.0,
-        place.width - LEFT - 8.0,
-        place.height - Style::BELOW - 30.0,
+        frame.x + LEFT,
+        frame.y + 24.0,
+        frame.width - LEFT - 8.0,
+        frame.height - Style::BELOW - 30.0,
     );
     let (y, y_title) = match settings.tail {
         Tail::Linear => (Scale::linear(0.0, 1.0), "share of messages"),
@@ -125,7 +125,7 @@ fn drawn(
         &panel.group.title,
         names.titles,
         State::of_group(data, settings, &panel.group),
-        place,
+        frame,
         &Aside::outside(beyond(panel, &scale)),
     );
     plot.x_axis(&mut marks, &axis_title(settings, unit));
@@ -163,8 +163,8 @@ fn beyond(panel: &Panel, scale: &Scale) -> String {
 /// The rarest share that a logarithmic axis shows: one message of the largest scenario.
 #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
 fn rarest(lines: &[Latencies]) -> f64 {
-    let most = lines.iter().map(Latencies::count).max().unwrap_or(1);
-    (0.7 / most.max(10) as f64).min(0.05)
+    let max = lines.iter().map(Latencies::count).max().unwrap_or(1);
+    (0.7 / max.max(10) as f64).min(0.05)
 }
 
 /// The distribution as steps. On a logarithmic axis the last step, to a share of nothing, leaves

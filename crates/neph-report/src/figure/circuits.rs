@@ -73,9 +73,9 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         for pair in few.chunks(2) {
             let rows = pair.iter().map(|matrix| matrix.rows.len()).max().unwrap_or(0);
             let height = HEAD + ROW * count(rows) + 10.0;
-            let places = sheet.columns(2, height);
-            for (matrix, place) in pair.iter().zip(places) {
-                sheet.draw(drawn(matrix, &found.networks, place));
+            let frames = sheet.columns(2, height);
+            for (matrix, frame) in pair.iter().zip(frames) {
+                sheet.draw(draw_panel(matrix, &found.networks, frame));
             }
         }
         let caption = format!(
@@ -114,24 +114,24 @@ const fn count(rows: usize) -> f64 {
     rows as f64
 }
 
-fn drawn(matrix: &Matrix<'_>, networks: &[String], place: Rect) -> Vec<Mark> {
-    let each = (place.width - NAMES) / count(networks.len().max(1));
-    let heading = Point::new(place.x, place.y + 14.0);
+fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark> {
+    let each = (frame.width - NAMES) / count(networks.len().max(1));
+    let heading = Point::new(frame.x, frame.y + 14.0);
     let heading = Text::new(heading, Anchor::Start, Style::LABEL, matrix.title.clone()).semibold();
     let mut marks = vec![Mark::Text(heading)];
     for (column, network) in networks.iter().enumerate() {
-        let middle = place.x + NAMES + each * (count(column) + 0.5);
+        let middle = frame.x + NAMES + each * (count(column) + 0.5);
         let name = shortened_among(network, networks, |short| {
             crate::scene::width(short, Style::LABEL, crate::scene::Weight::Regular) <= each - 4.0
         });
-        let at = Point::new(middle, place.y + HEAD - 6.0);
+        let at = Point::new(middle, frame.y + HEAD - 6.0);
         let text = Text::new(at, Anchor::Middle, Style::LABEL, name).coloured(Colour::FAINT_INK);
         marks.push(Mark::Text(text));
     }
     for (line, row) in matrix.rows.iter().enumerate() {
-        let top = place.y + HEAD + ROW * count(line);
+        let top = frame.y + HEAD + ROW * count(line);
         let base = top + ROW - 5.5;
-        let at = Point::new(place.x + NAMES - 8.0, base);
+        let at = Point::new(frame.x + NAMES - 8.0, base);
         marks.push(Mark::Text(Text::new(
             at,
             Anchor::End,
@@ -144,7 +144,7 @@ fn drawn(matrix: &Matrix<'_>, networks: &[String], place: Rect) -> Vec<Mark> {
             .map(|cell| Some(cell.as_ref()?.summary()?.median))
             .collect();
         for (column, median) in medians.iter().enumerate() {
-            let left = place.x + NAMES + each * count(column);
+            let left = frame.x + NAMES + each * count(column);
             let cell = Rect::new(left + 1.0, top + 1.0, each - 2.0, ROW - 2.0);
             marks.push(Mark::Rect {
                 rect: cell,
@@ -164,12 +164,14 @@ fn drawn(matrix: &Matrix<'_>, networks: &[String], place: Rect) -> Vec<Mark> {
 }
 
 /// The colour of a median, compared to the first network's.
-fn fill(quantity: Quantity, own: Option<Level>, first: Option<Level>) -> Option<Fill> {
-    let (own, first) = (own?, first?);
-    let doublings = match (own, first) {
-        (Level::At(own), Level::At(first)) if own > 0.0 && first > 0.0 => (own / first).log2(),
-        (Level::At(own), Level::At(first)) if own <= first && first <= own => 0.0,
-        (Level::At(own), Level::At(first)) if own > first => FULL,
+fn fill(quantity: Quantity, value: Option<Level>, first: Option<Level>) -> Option<Fill> {
+    let (value, first) = (value?, first?);
+    let doublings = match (value, first) {
+        (Level::At(value), Level::At(first)) if value > 0.0 && first > 0.0 => {
+            (value / first).log2()
+        }
+        (Level::At(value), Level::At(first)) if value <= first && first <= value => 0.0,
+        (Level::At(value), Level::At(first)) if value > first => FULL,
         (Level::Censored, Level::At(_)) => FULL,
         (Level::Censored, Level::Censored) => 0.0,
         _ => -FULL,
@@ -189,8 +191,8 @@ mod tests {
 
     #[test]
     fn a_cell_is_coloured_by_what_is_better_and_by_how_much() {
-        let fill = |quantity, own: f64, first: f64| {
-            fill(quantity, Some(Level::At(own)), Some(Level::At(first)))
+        let fill = |quantity, value: f64, first: f64| {
+            fill(quantity, Some(Level::At(value)), Some(Level::At(first)))
         };
         let half = fill(Quantity::UpGoodput, 50.0, 100.0).expect("a colour");
         assert_eq!((half.colour, half.opacity), (WORSE, 0.75));

@@ -44,8 +44,8 @@ pub struct ClockSet {
 
 impl ClockSet {
     /// Whether a line shows as much as a band, for this time and width.
-    fn is_line(&self, whole: (i64, i64), width: f64) -> bool {
-        span(self.before, self.after) / span(whole.1, whole.0) * width < SET.width
+    fn is_line(&self, period: (i64, i64), width: f64) -> bool {
+        span(self.before, self.after) / span(period.1, period.0) * width < SET.width
     }
 }
 
@@ -106,7 +106,7 @@ pub fn clock_course(drawing: &ClockDrawing<'_>) -> Option<Figure> {
         }
         room.y += above;
         let title = if is_last { "time, " } else { "" };
-        sheet.draw(panel.drawn(room, (from, until), title));
+        sheet.draw(panel.draw_panel(room, (from, until), title));
     }
     let note = "The band around the line contains the offset whatever the delays were, as long as none is negative. A single exchange, or a mean of exchanges, is wrong by half of the asymmetry of the two directions.";
     Some(sheet.finish("clock", "clock".to_owned(), &[Note::plain(note)]))
@@ -231,20 +231,20 @@ impl Panel<'_> {
             .collect();
         dots.sort_unstable_by(f64::total_cmp);
         let outside = dots.len() / 50;
-        if let Some((least, most)) = dots.get(outside).zip(dots.iter().rev().nth(outside)) {
-            low = low.min(*least);
-            high = high.max(*most);
+        if let Some((lowest, highest)) = dots.get(outside).zip(dots.iter().rev().nth(outside)) {
+            low = low.min(*lowest);
+            high = high.max(*highest);
         }
         let margin = (high - low) * 0.05;
         Scale::linear(low - margin, high + margin)
     }
 
-    fn drawn(&self, place: Rect, whole: (i64, i64), time: &str) -> Vec<Mark> {
-        let area = Rect::new(place.x + LEFT, place.y + 8.0, place.width - LEFT, HEIGHT);
+    fn draw_panel(&self, frame: Rect, period: (i64, i64), time: &str) -> Vec<Mark> {
+        let area = Rect::new(frame.x + LEFT, frame.y + 8.0, frame.width - LEFT, HEIGHT);
         let scale = self.scale();
         let unit = TimeUnit::up_to(scale.high.abs().max(scale.low.abs()));
         let factor = unit.per_milli();
-        let (last, (per, name)) = time_unit(whole);
+        let (last, (per, name)) = time_unit(period);
         let plot = Plot {
             area,
             x: Scale::linear(0.0, last / per),
@@ -258,23 +258,23 @@ impl Panel<'_> {
             format!("{time}{name}")
         };
         plot.x_axis(&mut marks, &title);
-        let place = |at: i64, offset: i64| {
-            let x = plot.px(span(at, whole.0) / 1e9 / per);
+        let frame = |at: i64, offset: i64| {
+            let x = plot.px(span(at, period.0) / 1e9 / per);
             Point::new(x, plot.py(self.above(at, offset) * factor))
         };
         let steps = self.line.steps.iter().map(|set| {
-            let ends = [set.after, set.before].map(|at| place(at, self.base).x);
-            setting(area, ends, set.is_line(whole, area.width))
+            let ends = [set.after, set.before].map(|at| frame(at, self.base).x);
+            setting(area, ends, set.is_line(period, area.width))
         });
         let mut inside: Vec<Mark> = steps.collect();
-        inside.extend(self.inside(place));
+        inside.extend(self.inside(frame));
         marks.push(plot.clipped(inside));
         marks
     }
 
     /// The band, the dots and the line, each over those before.
-    fn inside(&self, place: impl Fn(i64, i64) -> Point) -> Vec<Mark> {
-        let edge = |m: &ClockMoment, by: i64| place(m.at, m.offset.saturating_add(by));
+    fn inside(&self, point_at: impl Fn(i64, i64) -> Point) -> Vec<Mark> {
+        let edge = |m: &ClockMoment, by: i64| point_at(m.at, m.offset.saturating_add(by));
         let bands = self.runs().into_iter().map(|run| {
             let mut points: Vec<Point> = run.iter().map(|m| edge(m, m.bound)).collect();
             points.extend(run.iter().rev().map(|m| edge(m, -m.bound)));
@@ -283,7 +283,7 @@ impl Panel<'_> {
             Mark::Area { points, fill }
         });
         let dots = self.line.dots.iter().map(|(at, offset)| Mark::Disc {
-            centre: place(*at, *offset),
+            centre: point_at(*at, *offset),
             radius: 1.3,
             fill: Fill::solid(DOT),
         });

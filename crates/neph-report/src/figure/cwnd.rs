@@ -25,7 +25,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .into_iter()
         .filter_map(|scenario| Some((scenario, highest(scenario)?)))
         .collect();
-    let most = shown.iter().map(|(_, high)| *high).max().unwrap_or(0);
+    let max = shown.iter().map(|(_, high)| *high).max().unwrap_or(0);
     let columns = if shown.len() == 1 { 1 } else { 2 };
     let total = shown.len().div_ceil(PER_PAGE);
     shown
@@ -36,25 +36,25 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let subtitle = "In segments, when a message's last byte left for the interface";
             let mut sheet = Sheet::new(title, subtitle);
             let mut entries = vec![(Swatch::Line(line_of(0)), "congestion window".to_owned())];
-            let anew = |(scenario, _): &(usize, u32)| {
+            let has_retransmission = |(scenario, _): &(usize, u32)| {
                 let mut flows = data.main_flows(*scenario, settings);
                 flows.any(|flow| !flow.retransmissions().is_empty())
             };
-            if panels.iter().any(anew) {
+            if panels.iter().any(has_retransmission) {
                 entries.push((Swatch::Tick(RETRANSMISSION), "retransmission (at the bottom)".into()));
             }
-            let spurious = |(scenario, _): &(usize, u32)| {
+            let has_spurious = |(scenario, _): &(usize, u32)| {
                 let mut flows = data.main_flows(*scenario, settings);
                 flows.any(|flow| !flow.spurious_retransmissions().is_empty())
             };
-            if panels.iter().any(spurious) {
+            if panels.iter().any(has_spurious) {
                 entries.push((Swatch::Tick(SPURIOUS), "spurious retransmission (no loss)".into()));
             }
             sheet.legend(&entries);
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
-                let places = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 28.0);
-                for ((scenario, high), place) in row.iter().zip(places) {
-                    sheet.draw(drawn(data, settings, *scenario, top(*high, most, settings), place));
+                let frames = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 28.0);
+                for ((scenario, high), frame) in row.iter().zip(frames) {
+                    sheet.draw(draw_panel(data, settings, *scenario, axis_end(*high, max, settings), frame));
                 }
             }
             let mut notes = vec![Note::plain("A line breaks where a new connection begins. The window while a message waits idle is not seen.")];
@@ -66,18 +66,18 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 
 /// The end of a panel's axis in segments.
 #[derive(Clone, Copy)]
-enum Top {
+enum AxisEnd {
     /// As the settings have it for all panels.
     Usual(u32),
     /// Its own, because the shared one would leave a flat line at 0.
     Own(u32),
 }
 
-fn top(high: u32, most: u32, settings: &PlotSettings) -> Top {
+fn axis_end(high: u32, max: u32, settings: &PlotSettings) -> AxisEnd {
     match settings.equalization {
-        Equalization::Separate => Top::Usual(high),
-        Equalization::Shared if high < most / FLAT => Top::Own(high),
-        Equalization::Shared => Top::Usual(most),
+        Equalization::Separate => AxisEnd::Usual(high),
+        Equalization::Shared if high < max / FLAT => AxisEnd::Own(high),
+        Equalization::Shared => AxisEnd::Usual(max),
     }
 }
 
@@ -88,28 +88,28 @@ fn line_of(connection: u32) -> Stroke {
     )
 }
 
-fn drawn(
+fn draw_panel(
     data: &CampaignData,
     settings: &PlotSettings,
     scenario: usize,
-    top: Top,
-    place: Rect,
+    axis_end: AxisEnd,
+    frame: Rect,
 ) -> Vec<Mark> {
-    let (high, printed) = match top {
-        Top::Usual(high) => (high, ""),
-        Top::Own(high) => (high, "own scale"),
+    let (high, printed) = match axis_end {
+        AxisEnd::Usual(high) => (high, ""),
+        AxisEnd::Own(high) => (high, "own scale"),
     };
     let aside = Aside {
         plain: printed.to_owned(),
         outside: String::new(),
     };
-    let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);
+    let area = Rect::new(frame.x + LEFT, frame.y + 22.0, frame.width - LEFT, HEIGHT);
     let plot = Plot {
         area,
         x: Scale::linear(0.0, 1.0),
         y: Scale::linear(0.0, f64::from(high).max(1.0) * 1.06),
     };
-    let mut marks = panel_title(data, settings, scenario, place, &aside);
+    let mut marks = panel_title(data, settings, scenario, frame, &aside);
     plot.y_axis(&mut marks, "segments");
     let segments = segments(data.experiments_of(scenario, settings), area);
     time_axis(&mut marks, &segments, area, settings);

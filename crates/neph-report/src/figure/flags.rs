@@ -5,7 +5,7 @@ use std::mem::{Discriminant, discriminant};
 use super::sheet::Note;
 use crate::scene::{Colour, Fill, Mark, Point};
 use neph_analysis::forgotten;
-use neph_analysis::words::first_few;
+use neph_analysis::text::first_few;
 use neph_analysis::{CampaignData, PlotSettings};
 use neph_model::Warning;
 

@@ -58,13 +58,13 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let mut sheet = Sheet::new(title, subtitle);
             sheet.legend(&legend(rows.iter().map(|row| &row.means)));
             #[expect(clippy::cast_precision_loss, reason = "a few rows")]
-            let whole = sheet.take(rows.len() as f64 * ROW + 4.0);
+            let frame = sheet.take(rows.len() as f64 * ROW + 4.0);
             sheet.take(Style::BELOW);
-            let painter = Painter { data, settings, whole, scale, labels };
+            let painter = Painter { data, settings, frame, scale, labels };
             sheet.draw(painter.axes());
             for (index, row) in rows.iter().enumerate() {
                 #[expect(clippy::cast_precision_loss, reason = "a few rows")]
-                let middle = whole.y + (index as f64 + 0.5) * ROW + 2.0;
+                let middle = frame.y + (index as f64 + 0.5) * ROW + 2.0;
                 sheet.draw(painter.row(row, middle));
             }
             let mut notes = vec![Note::plain("Number: mean. Thin line below a bar: 5th to 95th percentile of the whole message, with a tick at the median. An arrow: it leaves the axis, or messages without an answer, which rank above every reply, decide it. Hatched: merged stages, because a timestamp between them is missing.")];
@@ -115,7 +115,7 @@ fn whisker(responses: &Latencies) -> Option<(f64, f64)> {
 struct Painter<'a> {
     data: &'a CampaignData,
     settings: &'a PlotSettings,
-    whole: Rect,
+    frame: Rect,
     scale: Scale,
     /// How wide the column of labels is.
     labels: f64,
@@ -124,13 +124,13 @@ struct Painter<'a> {
 impl Painter<'_> {
     fn bars(&self) -> Plot {
         let unit = TimeUnit::up_to(self.scale.high);
-        let width = self.whole.width - self.labels - NUMBERS - SHARES;
+        let width = self.frame.width - self.labels - NUMBERS - SHARES;
         Plot {
             area: Rect::new(
-                self.whole.x + self.labels,
-                self.whole.y,
+                self.frame.x + self.labels,
+                self.frame.y,
                 width,
-                self.whole.height,
+                self.frame.height,
             ),
             x: in_unit(self.scale, unit),
             y: Scale::linear(0.0, 1.0),
@@ -138,9 +138,9 @@ impl Painter<'_> {
     }
 
     fn shares(&self) -> Plot {
-        let x = self.whole.right() - SHARES;
+        let x = self.frame.right() - SHARES;
         Plot {
-            area: Rect::new(x, self.whole.y, SHARES - 8.0, self.whole.height),
+            area: Rect::new(x, self.frame.y, SHARES - 8.0, self.frame.height),
             x: Scale::linear(0.0, 100.0),
             y: Scale::linear(0.0, 1.0),
         }
@@ -187,7 +187,7 @@ impl Painter<'_> {
     }
 
     fn label(&self, row: &Row, middle: f64) -> Vec<Mark> {
-        let right = self.whole.x + self.labels - 10.0;
+        let right = self.frame.x + self.labels - 10.0;
         let name = fit_among(
             &self.data.label(row.scenario),
             &self.data.labels(),
@@ -301,8 +301,8 @@ mod tests {
         );
         // 9 handshakes of 800 us in 9 times 1000 and 81 times 100 us.
         let handshake = StageSet::only(Stage::Handshake);
-        let place = means.entries.iter().position(|(set, _)| *set == handshake);
-        let share = percents[place.expect("an entry")];
+        let index = means.entries.iter().position(|(set, _)| *set == handshake);
+        let share = percents[index.expect("an entry")];
         assert!((share - 7200.0 / 171.0).abs() < 1e-9, "{share}");
         let wrong = Means {
             entries: vec![(handshake, -1.0), (StageSet::only(Stage::Network), 3.0)],

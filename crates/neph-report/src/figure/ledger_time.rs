@@ -41,8 +41,8 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let mut sheet = Sheet::new(title, subtitle);
             sheet.legend(&legend(panels.iter().map(|(_, means)| means)));
             for (scenario, means) in panels {
-                let place = sheet.take(height + Style::BELOW_TICKS + 26.0);
-                sheet.draw(drawn(data, settings, *scenario, means, place));
+                let frame = sheet.take(height + Style::BELOW_TICKS + 26.0);
+                sheet.draw(draw_panel(data, settings, *scenario, means, frame));
             }
             let mut notes = vec![Note::plain("Each panel has its own scale. Hatched: merged stages, because a timestamp between them is missing. White: no reply.")];
             notes.extend(flags::notes(data, panels.iter().map(|(s, _)| *s), settings));
@@ -66,20 +66,20 @@ impl Bucket {
     }
 }
 
-fn drawn(
+fn draw_panel(
     data: &CampaignData,
     settings: &PlotSettings,
     scenario: usize,
     means: &Means,
-    place: Rect,
+    frame: Rect,
 ) -> Vec<Mark> {
     let mut sets: Vec<StageSet> = means.entries.iter().map(|(set, _)| *set).collect();
     sets.sort_by_key(|set| order(*set));
     let area = Rect::new(
-        place.x + LEFT,
-        place.y + 22.0,
-        place.width - LEFT,
-        place.height - Style::BELOW_TICKS - 26.0,
+        frame.x + LEFT,
+        frame.y + 22.0,
+        frame.width - LEFT,
+        frame.height - Style::BELOW_TICKS - 26.0,
     );
     let segments = segments(data.experiments_of(scenario, settings), area);
     let strips: Vec<Vec<Bucket>> = segments.iter().map(|s| buckets(s, &sets)).collect();
@@ -94,7 +94,7 @@ fn drawn(
         x: Scale::linear(0.0, 1.0),
         y: super::boxes::in_unit(scale, unit),
     };
-    let mut marks = panel_title(data, settings, scenario, place, &Aside::outside(beyond));
+    let mut marks = panel_title(data, settings, scenario, frame, &Aside::outside(beyond));
     plot.y_axis(&mut marks, unit.name());
     let mut inside = Vec::new();
     for strip in &strips {
@@ -153,8 +153,8 @@ fn means(flow: &FlowData, chunk: &[Exchange], sets: &[StageSet]) -> Option<Vec<f
     for exchange in chunk.iter().filter(|exchange| exchange.response.is_some()) {
         replies += 1;
         for (set, time) in flow.ledger(exchange) {
-            if let Some(place) = sets.iter().position(|known| *known == set) {
-                sums[place] += time.millis_f64();
+            if let Some(index) = sets.iter().position(|known| *known == set) {
+                sums[index] += time.millis_f64();
             }
         }
     }
@@ -165,13 +165,13 @@ fn means(flow: &FlowData, chunk: &[Exchange], sets: &[StageSet]) -> Option<Vec<f
 fn stack(run: &[Bucket], sets: &[StageSet], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
     let mut floor = vec![0.0; run.len()];
     let mut marks = Vec::new();
-    for (place, set) in sets.iter().enumerate() {
+    for (index, set) in sets.iter().enumerate() {
         let mut ceiling = floor.clone();
         for (bucket, top) in run.iter().zip(&mut ceiling) {
             *top += bucket
                 .means
                 .as_ref()
-                .map_or(0.0, |means| means[place].max(0.0));
+                .map_or(0.0, |means| means[index].max(0.0));
         }
         let y = |value: f64| plot.py(value * unit.per_milli());
         let mut points = Vec::new();

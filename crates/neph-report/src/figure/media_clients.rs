@@ -58,25 +58,25 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     let subtitle = "Each experiment, and the median of those with as many clients at each site";
     let mut sheet = Sheet::new("Media streams by clients".to_owned(), subtitle);
     let legend = names.iter().enumerate();
-    let legend = legend.map(|(place, name)| (Swatch::Line(palette::line(place)), name.clone()));
+    let legend = legend.map(|(index, name)| (Swatch::Line(palette::line(index)), name.clone()));
     sheet.legend(&legend.collect::<Vec<_>>());
     for row in SHOWN.chunks(2) {
         let columns = sheet.columns(2, HEIGHT + Style::BELOW + 30.0);
-        for (quantity, place) in row.iter().zip(columns) {
+        for (quantity, frame) in row.iter().zip(columns) {
             let mut lines = vec![Values::new(); names.len()];
             for (index, clients) in &scenarios {
                 let name = name(data, *index);
                 let line = names.iter().position(|one| *one == name).unwrap_or(0);
                 let levels = data.by_block(*index, settings, *quantity);
-                let own = lines[line].entry(*clients).or_default();
-                own.extend(levels.values().filter_map(|level| level.number()));
+                let values = lines[line].entry(*clients).or_default();
+                values.extend(levels.values().filter_map(|level| level.number()));
             }
             let panel = Panel {
                 quantity: *quantity,
                 clients: &clients,
                 lines: &lines,
             };
-            sheet.draw(panel.drawn(place));
+            sheet.draw(panel.draw_panel(frame));
         }
     }
     let scales =
@@ -111,18 +111,18 @@ const fn count(few: usize) -> f64 {
 }
 
 impl Panel<'_> {
-    fn drawn(&self, place: Rect) -> Vec<Mark> {
+    fn draw_panel(&self, frame: Rect) -> Vec<Mark> {
         let values = self.lines.iter().flat_map(BTreeMap::values).flatten();
         let high = values.copied().fold(0.0, f64::max);
         let (unit, per) = unit(self.quantity, high);
-        let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);
+        let area = Rect::new(frame.x + LEFT, frame.y + 22.0, frame.width - LEFT, HEIGHT);
         let top = if high > 0.0 { high / per } else { 1.0 };
         let plot = Plot {
             area,
             x: Scale::linear(0.0, count(self.clients.len())),
             y: Scale::linear(0.0, top * 1.08),
         };
-        let heading = Point::new(place.x, place.y + 12.0);
+        let heading = Point::new(frame.x, frame.y + 12.0);
         let title = self.quantity.properties().title.to_owned();
         let heading = Text::new(heading, Anchor::Start, Style::LABEL, title);
         let mut marks = vec![Mark::Text(heading.semibold())];
@@ -140,18 +140,18 @@ impl Panel<'_> {
         let middle = (count(self.lines.len()) - 1.0) / 2.0;
         let aside = SPREAD * (count(line) - middle) / middle.max(1.0);
         let (mut marks, mut medians) = (Vec::new(), Vec::new());
-        for (place, clients) in self.clients.iter().enumerate() {
-            let Some(own) = values.get(clients) else {
+        for (index, clients) in self.clients.iter().enumerate() {
+            let Some(values) = values.get(clients) else {
                 continue;
             };
-            let x = plot.px(count(place) + 0.5 + aside);
-            marks.extend(own.iter().map(|value| Mark::Disc {
+            let x = plot.px(count(index) + 0.5 + aside);
+            marks.extend(values.iter().map(|value| Mark::Disc {
                 centre: Point::new(x, plot.py(value / per)),
                 radius: 2.2,
                 fill: Fill::solid(palette::line_colour(line)),
             }));
-            let mut own = own.clone();
-            let sorted = neph_stats::Sorted::sort(&mut own).ok();
+            let mut values = values.clone();
+            let sorted = neph_stats::Sorted::sort(&mut values).ok();
             let median = sorted.and_then(|sorted| neph_stats::median(sorted, 0).ok()?.number());
             medians.extend(median.map(|median| Point::new(x, plot.py(median / per))));
         }
@@ -171,8 +171,8 @@ impl Panel<'_> {
             Mark::Text(Text::new(at, Anchor::Middle, size, text))
         };
         let numbers = self.clients.iter().enumerate();
-        let numbers = numbers.map(|(place, clients)| {
-            let x = plot.px(count(place) + 0.5);
+        let numbers = numbers.map(|(index, clients)| {
+            let x = plot.px(count(index) + 0.5);
             label(x, 14.0, Style::TICK, clients.to_string())
         });
         let middle = plot.area.x + plot.area.width / 2.0;

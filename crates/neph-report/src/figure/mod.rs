@@ -190,13 +190,13 @@ pub const FIGURES: &[FigureKind] = &[
         name: "flow-fairness",
         title: "Unfairness among flows",
         answers: "How much slower the slower flows are at the same moment.",
-        draw: fleet::fairness,
+        draw: fleet::flow_latency,
     },
     FigureKind {
         name: "flow-moved",
         title: "Moved flows against share",
         answers: "Whether flows on low-latency paths are moved away more often than others.",
-        draw: fleet::moved,
+        draw: fleet::moves,
     },
     FigureKind {
         name: "flow-paths",

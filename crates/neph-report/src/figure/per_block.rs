@@ -2,7 +2,7 @@
 
 use super::Figure;
 use super::boxes::{axis_title, in_unit};
-use super::boxplot::{self, Seat};
+use super::boxplot::{self, BoxPosition};
 use super::flags;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, panel_title};
@@ -13,7 +13,7 @@ use neph_analysis::clock_time::ClockTimes;
 use neph_analysis::latencies::Latencies;
 use neph_analysis::latencies::removed;
 use neph_analysis::numbers::TimeUnit;
-use neph_analysis::words::capital;
+use neph_analysis::text::capital;
 use neph_analysis::{CampaignData, Equalization, PlotSettings};
 use neph_model::Wall;
 
@@ -54,13 +54,13 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let mut sheet = Sheet::new(title, &subtitle);
             for row in panels.chunks(2) {
                 let columns = sheet.columns(2, HEIGHT + Style::BELOW + TIMES + 26.0);
-                for (panel, place) in row.iter().zip(columns) {
-                    sheet.draw(drawn(data, settings, panel, place));
+                for (panel, frame) in row.iter().zip(columns) {
+                    sheet.draw(draw_panel(data, settings, panel, frame));
                 }
             }
             let mut notes = vec![Note::plain(format!(
                 "Box: first to third quartile of the replies, with their median. Whiskers: {}. {} What lies outside the axis is counted above the panel. Below each box: the block's number and when it started ({}).{}",
-                settings.whiskers_in_words(),
+                settings.whiskers_text(),
                 scales(settings),
                 settings.utc_offset,
                 removed(settings)
@@ -107,19 +107,24 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
         .collect()
 }
 
-fn drawn(data: &CampaignData, settings: &PlotSettings, panel: &Panel, place: Rect) -> Vec<Mark> {
+fn draw_panel(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    panel: &Panel,
+    frame: Rect,
+) -> Vec<Mark> {
     let Some(scale) = panel.scale else {
         return Vec::new();
     };
     let unit = TimeUnit::up_to(scale.high);
-    let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);
+    let area = Rect::new(frame.x + LEFT, frame.y + 22.0, frame.width - LEFT, HEIGHT);
     let plot = Plot {
         area,
         x: Scale::linear(0.0, 1.0),
         y: in_unit(scale, unit),
     };
     let aside = Aside::outside(beyond(panel, &scale));
-    let mut marks = panel_title(data, settings, panel.scenario, place, &aside);
+    let mut marks = panel_title(data, settings, panel.scenario, frame, &aside);
     plot.y_axis(&mut marks, &axis_title(settings, unit));
     plot.base_line(&mut marks);
     #[expect(clippy::cast_precision_loss, reason = "a campaign has few blocks")]
@@ -133,7 +138,7 @@ fn drawn(data: &CampaignData, settings: &PlotSettings, panel: &Panel, place: Rec
     let every = label_every(&labels, slot);
     let mut x = area.x + slot / 2.0;
     for (index, (block, label)) in panel.blocks.iter().zip(&labels).enumerate() {
-        let seat = Seat {
+        let position = BoxPosition {
             low: Point::new(x, area.bottom()),
             high: Point::new(x, area.y),
             half: (slot * 0.32).min(14.0),
@@ -141,7 +146,7 @@ fn drawn(data: &CampaignData, settings: &PlotSettings, panel: &Panel, place: Rec
         marks.extend(boxplot::marks(
             &block.latencies,
             &scale,
-            seat,
+            position,
             palette::line_colour(0),
             settings,
         ));

@@ -57,12 +57,12 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         let title = page_title("Transfers, block by block", page, total);
         let mut sheet = Sheet::new(title, "What each transfer came to, one point a block");
         let legend = names.iter().enumerate();
-        let legend = legend.map(|(place, name)| (Swatch::Line(palette::line(place)), name.clone()));
+        let legend = legend.map(|(index, name)| (Swatch::Line(palette::line(index)), name.clone()));
         sheet.legend(&legend.filter(|(_, name)| !name.is_empty()).collect::<Vec<_>>());
         for row in few.chunks(2) {
             let columns = sheet.columns(2, HEIGHT + Style::BELOW + TIMES + 26.0);
-            for (panel, place) in row.iter().zip(columns) {
-                sheet.draw(drawn(panel, &names, &blocks, settings, place));
+            for (panel, index) in row.iter().zip(columns) {
+                sheet.draw(draw_panel(panel, &names, &blocks, settings, index));
             }
         }
         let mut notes = vec![Note::plain(format!(
@@ -156,23 +156,23 @@ const fn count(blocks: usize) -> f64 {
     blocks as f64
 }
 
-fn drawn(
+fn draw_panel(
     panel: &Panel,
     names: &[String],
     blocks: &[(u32, Wall)],
     settings: &PlotSettings,
-    place: Rect,
+    frame: Rect,
 ) -> Vec<Mark> {
     let values = panel.lines.iter().flat_map(|line| &line.values);
     let high = values.map(|(_, value)| *value).fold(0.0, f64::max);
     let (unit, per) = unit(panel.quantity, high);
-    let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);
+    let area = Rect::new(frame.x + LEFT, frame.y + 22.0, frame.width - LEFT, HEIGHT);
     let plot = Plot {
         area,
         x: Scale::linear(0.0, count(blocks.len())),
         y: Scale::linear(0.0, (high / per).max(f64::MIN_POSITIVE) * 1.08),
     };
-    let heading = Point::new(place.x, place.y + 12.0);
+    let heading = Point::new(frame.x, frame.y + 12.0);
     let heading = Text::new(heading, Anchor::Start, Style::LABEL, panel.title.clone());
     let mut marks = vec![Mark::Text(heading.semibold())];
     plot.y_axis(&mut marks, unit);
@@ -181,9 +181,9 @@ fn drawn(
         let ink = names.iter().position(|name| *name == line.name);
         let ink = ink.unwrap_or(0);
         let points = line.values.iter().filter_map(|(block, value)| {
-            let place = blocks.iter().position(|(number, _)| number == block)?;
+            let frame = blocks.iter().position(|(number, _)| number == block)?;
             Some(Point::new(
-                plot.px(count(place) + 0.5),
+                plot.px(count(frame) + 0.5),
                 plot.py(value / per),
             ))
         });
@@ -222,9 +222,9 @@ fn times(plot: &Plot, blocks: &[(u32, Wall)], settings: &PlotSettings) -> Vec<Ma
     let fits = (1..=labels.len()).find(|every| slot * count(*every) >= widest + 6.0);
     let every = fits.unwrap_or_else(|| labels.len().max(1));
     let mut marks = Vec::new();
-    for (place, label) in labels.iter().enumerate().step_by(every) {
+    for (index, label) in labels.iter().enumerate().step_by(every) {
         for (text, below) in label.iter().zip([14.0, 14.0 + TIMES]) {
-            let at = Point::new(plot.px(count(place) + 0.5), area.bottom() + below);
+            let at = Point::new(plot.px(count(index) + 0.5), area.bottom() + below);
             let text = Text::new(at, Anchor::Middle, Style::TICK, text.clone());
             marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
         }

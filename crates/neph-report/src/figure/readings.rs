@@ -33,7 +33,7 @@ pub(crate) fn line(
     let Ok(envelope) = envelope(&series, grid) else {
         return Vec::new();
     };
-    let place = |point: &neph_stats::Point| {
+    let point_at = |point: &neph_stats::Point| {
         let x = segment.x + (point.t / segment.seconds).clamp(0.0, 1.0) * segment.width;
         Point::new(x, plot.py(point.v * unit.per_milli()))
     };
@@ -43,7 +43,7 @@ pub(crate) fn line(
         fill: Fill::solid(stroke.colour),
     };
     let points = envelope.runs.iter().map(Vec::len).sum();
-    let is_marked = segment.width >= MARKED * neph_analysis::words::real(points);
+    let is_marked = segment.width >= MARKED * neph_analysis::text::real(points);
     let radius = if is_marked {
         // A dot is wider than its line.
         1.4 + stroke.width * 0.55
@@ -52,7 +52,7 @@ pub(crate) fn line(
     };
     let mut marks = Vec::new();
     for run in &envelope.runs {
-        let points: Vec<Point> = run.iter().map(place).collect();
+        let points: Vec<Point> = run.iter().map(point_at).collect();
         if points.len() == 1 || is_marked {
             marks.extend(points.iter().map(|at| dot(*at, radius)));
         }

@@ -1,7 +1,7 @@
 //! Regularity: how far gaps between sends, and between arrivals at the server's program, were
 //! from the interval that was asked for.
 
-use neph_stats::{Skew, Sorted, Stamp, describe, skews};
+use neph_stats::{SendTime, Skew, Sorted, describe, skews};
 
 use super::Figure;
 use super::boxes::in_unit;
@@ -21,7 +21,7 @@ const LEFT: f64 = 52.0;
 const HEIGHT: f64 = 84.0;
 const PER_PAGE: usize = 14;
 /// Every panel shows at least so many milliseconds on both sides of 0.
-const MINIMUM: f64 = 1e-3;
+const MIN_RANGE: f64 = 1e-3;
 
 /// The side whose timestamps are drawn.
 #[derive(Clone, Copy)]
@@ -87,9 +87,9 @@ fn draw(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Figure>
             let title = page_title(side.title(), page, total);
             let mut sheet = Sheet::new(title, side.subtitle());
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
-                let places = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 28.0);
-                for (panel, place) in row.iter().zip(places) {
-                    sheet.draw(drawn(data, settings, panel, side, place));
+                let frames = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 28.0);
+                for (panel, frame) in row.iter().zip(frames) {
+                    sheet.draw(draw_panel(data, settings, panel, side, frame));
                 }
             }
             let mut notes = vec![Note::plain("sd: standard deviation of the gaps. Each panel has its own scale, of at least 1 µs to both sides. What lies outside the axis is counted above the panel.")];
@@ -120,17 +120,17 @@ fn panels(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Panel
     // Each panel its own scale: one congested scenario would crush the microseconds of the others.
     for panel in &mut panels {
         let spread = Sorted::check(&panel.values).ok().and_then(Spread::of);
-        let scale = spread.and_then(|own| choose(&[own], Limits::default()));
+        let scale = spread.and_then(|range| choose(&[range], Limits::default()));
         panel.scale = scale.map(at_least);
     }
     panels
 }
 
-/// The scale with room for [`MINIMUM`]: less than that is the clock's noise, and not to be blown up to
+/// The scale with room for [`MIN_RANGE`]: less than that is the clock's noise, and not to be blown up to
 /// the height of what matters.
 fn at_least(scale: Scale) -> Scale {
     match scale.spacing {
-        Spacing::Linear => Scale::linear(scale.low.min(-MINIMUM), scale.high.max(MINIMUM)),
+        Spacing::Linear => Scale::linear(scale.low.min(-MIN_RANGE), scale.high.max(MIN_RANGE)),
         Spacing::Logarithmic => scale,
     }
 }
@@ -143,22 +143,22 @@ fn flow_skews(
     side: Side,
 ) -> Vec<(i64, f64)> {
     let interval = data.scenarios[scenario].interval.nanos();
-    let stamped: Vec<(&Exchange, Stamp)> = flow
+    let stamped: Vec<(&Exchange, SendTime)> = flow
         .exchanges
         .iter()
         .filter_map(|exchange| {
             let nanos = side.stamp(exchange)?;
             Some((
                 exchange,
-                Stamp {
+                SendTime {
                     sequence: exchange.seq.0,
                     nanos,
                 },
             ))
         })
         .collect();
-    let stamps: Vec<Stamp> = stamped.iter().map(|(_, stamp)| *stamp).collect();
-    let found: Vec<Skew> = skews(&stamps, interval).unwrap_or_default();
+    let send_times: Vec<SendTime> = stamped.iter().map(|(_, stamp)| *stamp).collect();
+    let found: Vec<Skew> = skews(&send_times, interval).unwrap_or_default();
     // Each skew belongs to the message that ends its gap.
     found
         .iter()
@@ -170,18 +170,18 @@ fn flow_skews(
         .collect()
 }
 
-fn drawn(
+fn draw_panel(
     data: &CampaignData,
     settings: &PlotSettings,
     panel: &Panel,
     side: Side,
-    place: Rect,
+    frame: Rect,
 ) -> Vec<Mark> {
     let Some(scale) = panel.scale else {
         return Vec::new();
     };
     let unit = TimeUnit::up_to(scale.high.abs().max(scale.low.abs()));
-    let area = Rect::new(place.x + LEFT, place.y + 22.0, place.width - LEFT, HEIGHT);
+    let area = Rect::new(frame.x + LEFT, frame.y + 22.0, frame.width - LEFT, HEIGHT);
     let plot = Plot {
         area,
         x: Scale::linear(0.0, 1.0),
@@ -194,7 +194,7 @@ fn drawn(
         plain: sd.map_or_else(String::new, |sd| format!("sd {}", millis(sd))),
         outside: outside(&panel.values, &scale),
     };
-    let mut marks = panel_title(data, settings, panel.scenario, place, &aside);
+    let mut marks = panel_title(data, settings, panel.scenario, frame, &aside);
     plot.y_axis(&mut marks, unit.name());
     let segments = segments(data.experiments_of(panel.scenario, settings), area);
     time_axis(&mut marks, &segments, area, settings);

@@ -7,8 +7,8 @@ use crate::axis::{Scale, Style, ticks};
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit_among, width};
 use neph_analysis::clock_time::{ClockTimes, clock_ticks};
 use neph_analysis::data::ExperimentData;
+use neph_analysis::text::real;
 use neph_analysis::view::Group;
-use neph_analysis::words::real;
 use neph_analysis::{CampaignData, PlotSettings};
 
 /// Pixels between two blocks.
@@ -165,9 +165,9 @@ fn clock_axis(marks: &mut Vec<Mark>, only: &Segment<'_>, base: f64, settings: &P
         clippy::cast_sign_loss,
         reason = "a width in pixels"
     )]
-    let most = (only.width / CLOCK_TICK).max(2.0) as usize;
+    let max_ticks = (only.width / CLOCK_TICK).max(2.0) as usize;
     let started = only.experiment.experiment.started;
-    for found in clock_ticks(started, only.seconds, settings.utc_offset, most) {
+    for found in clock_ticks(started, only.seconds, settings.utc_offset, max_ticks) {
         let x = only.x + found.at / only.seconds * only.width;
         tick(marks, x, base, found.label);
     }
@@ -222,12 +222,12 @@ pub(crate) fn panel_title(
     data: &CampaignData,
     settings: &PlotSettings,
     scenario: usize,
-    place: Rect,
+    frame: Rect,
     aside: &Aside,
 ) -> Vec<Mark> {
     let state = State::of(data, settings, &[scenario]);
     let label = data.label(scenario);
-    title(&label, &data.labels(), state, place, aside)
+    title(&label, &data.labels(), state, frame, aside)
 }
 
 /// What stands at the right end of a panel's title.
@@ -285,22 +285,22 @@ pub(crate) fn title(
     text: &str,
     among: &[String],
     state: State,
-    place: Rect,
+    frame: Rect,
     aside: &Aside,
 ) -> Vec<Mark> {
-    let y = place.y + 13.0;
+    let y = frame.y + 13.0;
     let note = |right: f64, text: &str, colour: Colour| {
         Text::new(Point::new(right, y), Anchor::End, Style::NOTE, text).coloured(colour)
     };
-    let plain = note(place.right(), &aside.plain, Colour::FAINT_INK);
+    let plain = note(frame.right(), &aside.plain, Colour::FAINT_INK);
     let gap = if aside.plain.is_empty() { 0.0 } else { 8.0 };
-    let end = place.right() - plain.width() - gap;
+    let end = frame.right() - plain.width() - gap;
     let mut outside = note(end, &aside.outside, Colour::ALARM);
     let needed = width(text, 10.0, Weight::SemiBold) + 28.0;
-    if needed > place.width - plain.width() - outside.width() {
+    if needed > frame.width - plain.width() - outside.width() {
         outside = note(end, &arrows(&aside.outside), Colour::ALARM);
     }
-    let room = place.width - plain.width() - outside.width() - 28.0;
+    let room = frame.width - plain.width() - outside.width() - 28.0;
     // A long label is set smaller before it is cut.
     let size = if width(text, Style::TITLE, Weight::SemiBold) > room {
         10.0
@@ -308,10 +308,10 @@ pub(crate) fn title(
         Style::TITLE
     };
     let text = fit_among(text, among, size, room / 1.04);
-    let name = Text::new(Point::new(place.x, y), Anchor::Start, size, text).semibold();
+    let name = Text::new(Point::new(frame.x, y), Anchor::Start, size, text).semibold();
     let mut marks = Vec::new();
     if state == State::Flagged {
-        marks.push(flags::marker(Point::new(place.x + name.width() + 6.0, y)));
+        marks.push(flags::marker(Point::new(frame.x + name.width() + 6.0, y)));
     }
     marks.push(Mark::Text(name));
     let notes = [plain, outside]

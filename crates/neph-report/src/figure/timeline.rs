@@ -17,7 +17,7 @@ use crate::palette::{self, RETRANSMISSION, SPURIOUS};
 use crate::scene::{Colour, Mark, Point, Rect, Stroke};
 use neph_analysis::data::{ExperimentData, FlowData};
 use neph_analysis::numbers::TimeUnit;
-use neph_analysis::words::capital;
+use neph_analysis::text::capital;
 use neph_analysis::{Basis, CampaignData, PlotSettings};
 
 const LEFT: f64 = 52.0;
@@ -125,8 +125,8 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let entries = legend(data, settings, panels);
             sheet.legend(&entries);
             for panel in panels {
-                let place = sheet.take(height + Style::BELOW_TICKS + 26.0);
-                sheet.draw(drawn(data, settings, panel, place));
+                let frame = sheet.take(height + Style::BELOW_TICKS + 26.0);
+                sheet.draw(draw_panel(data, settings, panel, frame));
             }
             let mut notes = vec![Note::plain(caption(&entries, settings))];
             notes.extend(flags::notes(data, panels.iter().map(|p| p.scenario), settings));
@@ -245,27 +245,27 @@ const NOT_SENT: Colour = Colour::FAINT_INK;
 const ERROR: Colour = Colour::INK;
 const RECONNECT: Stroke = Stroke::solid(Colour::ALARM, 1.0).dashed(4.0, 2.0);
 
-fn drawn(
+fn draw_panel(
     data: &CampaignData,
     settings: &PlotSettings,
     panel: &Panel<'_>,
-    place: Rect,
+    frame: Rect,
 ) -> Vec<Mark> {
     let Some(scale) = panel.scale else {
         return panel_title(
             data,
             settings,
             panel.scenario,
-            place,
+            frame,
             &Aside::outside("no replies".to_owned()),
         );
     };
     let unit = TimeUnit::up_to(scale.high);
     let area = Rect::new(
-        place.x + LEFT,
-        place.y + 22.0,
-        place.width - LEFT,
-        place.height - Style::BELOW_TICKS - 26.0,
+        frame.x + LEFT,
+        frame.y + 22.0,
+        frame.width - LEFT,
+        frame.height - Style::BELOW_TICKS - 26.0,
     );
     let plot = Plot {
         area,
@@ -277,10 +277,10 @@ fn drawn(
         data,
         settings,
         panel.scenario,
-        place,
+        frame,
         &Aside::outside(beyond),
     );
-    let title = if place.height > 130.0 {
+    let title = if frame.height > 130.0 {
         axis_title(settings, unit).replace(settings.basis.name(), "round trip")
     } else {
         unit.name().to_owned()

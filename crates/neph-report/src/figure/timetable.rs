@@ -17,7 +17,7 @@ use crate::shortened::shortened_among;
 const KIND: &str = "timetable";
 const PER_PAGE: usize = 6;
 /// Later blocks are not drawn: they repeat the rounds of the first ones.
-const MAXIMUM: usize = 24;
+const MAX_BLOCKS: usize = 24;
 const ROW: f64 = 14.0;
 const LEFT: f64 = 92.0;
 /// What is measured, each with a colour.
@@ -48,7 +48,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     if sites.len() < 2 || blocks.is_empty() {
         return Vec::new();
     }
-    let shown: Vec<_> = blocks.iter().take(MAXIMUM).collect();
+    let shown: Vec<_> = blocks.iter().take(MAX_BLOCKS).collect();
     let total = shown.len().div_ceil(PER_PAGE);
     let pages = shown.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let title = page_title("Timetable as it was carried out", page, total);
@@ -65,10 +65,10 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         for (block, bars) in few {
             let names = names(bars);
             let height = 22.0 + ROW * count(names.len()) + Style::BELOW + 20.0;
-            let place = sheet.take(height);
-            sheet.draw(drawn(**block, bars, &names, place));
+            let frame = sheet.take(height);
+            sheet.draw(draw_panel(**block, bars, &names, frame));
         }
-        let more = match blocks.len().saturating_sub(MAXIMUM) {
+        let more = match blocks.len().saturating_sub(MAX_BLOCKS) {
             0 => String::new(),
             more => format!(" {more} more blocks are not drawn."),
         };
@@ -97,7 +97,7 @@ fn blocks(data: &CampaignData, settings: &PlotSettings) -> BTreeMap<u32, Vec<Bar
     found
 }
 
-fn bar(one: &Experiment, scenario: &Scenario) -> Option<Bar> {
+fn bar(run: &Experiment, scenario: &Scenario) -> Option<Bar> {
     let what = match scenario.measure() {
         Measure::Messages => 0,
         Measure::Transactions(_) => 1,
@@ -107,17 +107,17 @@ fn bar(one: &Experiment, scenario: &Scenario) -> Option<Bar> {
     Some(Bar {
         rows: [scenario.site()?.to_owned(), scenario.endpoint.clone()],
         what,
-        from: one.started,
-        to: one.ended?,
-        is_failed: one.status != neph_model::ExperimentStatus::Complete,
+        from: run.started,
+        to: run.ended?,
+        is_failed: run.status != neph_model::ExperimentStatus::Complete,
     })
 }
 
 /// The rows: sites first, then endpoints.
 fn names(bars: &[Bar]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for place in [0, 1] {
-        let mut own: Vec<&String> = bars.iter().map(|bar| &bar.rows[place]).collect();
+    for row_kind in [0, 1] {
+        let mut own: Vec<&String> = bars.iter().map(|bar| &bar.rows[row_kind]).collect();
         own.sort_unstable();
         own.dedup();
         let new = own.into_iter().filter(|name| !names.contains(name));
@@ -132,16 +132,16 @@ const fn count(rows: usize) -> f64 {
     rows as f64
 }
 
-fn drawn(block: u32, bars: &[Bar], names: &[String], place: Rect) -> Vec<Mark> {
+fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Mark> {
     let first = bars.iter().map(|bar| bar.from.unix_nanos()).min();
     let first = first.unwrap_or(0);
     #[expect(clippy::cast_precision_loss, reason = "seconds of a block")]
     let seconds = |wall: Wall| (wall.unix_nanos() - first) as f64 / 1e9;
     let last = bars.iter().map(|bar| seconds(bar.to)).fold(1e-3, f64::max);
     let area = Rect::new(
-        place.x + LEFT,
-        place.y + 22.0,
-        place.width - LEFT,
+        frame.x + LEFT,
+        frame.y + 22.0,
+        frame.width - LEFT,
         ROW * count(names.len()),
     );
     let plot = Plot {
@@ -149,7 +149,7 @@ fn drawn(block: u32, bars: &[Bar], names: &[String], place: Rect) -> Vec<Mark> {
         x: Scale::linear(0.0, last),
         y: Scale::linear(0.0, 1.0),
     };
-    let heading = Point::new(place.x, place.y + 12.0);
+    let heading = Point::new(frame.x, frame.y + 12.0);
     let heading = Text::new(
         heading,
         Anchor::Start,

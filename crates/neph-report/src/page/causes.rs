@@ -4,23 +4,23 @@ use maud::{Markup, html};
 use neph_analysis::{Diagnoses, Diagnosis};
 
 /// The root causes, ordered by added latency; or that there is none; and rules that were not evaluated.
-pub(super) fn section(reported: &Diagnoses) -> Markup {
-    let not_evaluated = reported.not_evaluated_text();
+pub(super) fn section(diagnoses: &Diagnoses) -> Markup {
+    let not_evaluated = diagnoses.not_evaluated_text();
     html! {
-        @if !reported.fleets_only { section.causes {
+        @if !diagnoses.fleets_only { section.causes {
             h3 { "What causes it" }
-            @if reported.causes.is_empty() {
-                p { (reported.no_cause()) }
+            @if diagnoses.causes.is_empty() {
+                p { (diagnoses.no_cause()) }
             } @else {
-                ol { @for cause in &reported.causes { (one(cause)) } }
+                ol { @for cause in &diagnoses.causes { (one(cause)) } }
             }
-            @for note in &reported.notes {
+            @for note in &diagnoses.notes {
                 p { "Note: " (note.text) }
             }
             @if !not_evaluated.is_empty() {
                 details {
                     summary { "Rules that were not evaluated, and what they need" }
-                    ul { @for line in &not_evaluated { li { (neph_analysis::words::capital(line)) } } }
+                    ul { @for line in &not_evaluated { li { (neph_analysis::text::capital(line)) } } }
                 }
             }
         } }
@@ -30,18 +30,18 @@ pub(super) fn section(reported: &Diagnoses) -> Markup {
 fn one(cause: &Diagnosis) -> Markup {
     html! {
         li {
-            b { (neph_analysis::words::capital(cause.title)) } " (" (cause.confidence.level.name()) "). " (cause.cause)
+            b { (neph_analysis::text::capital(cause.title)) } " (" (cause.confidence.level.name()) "). " (cause.cause)
             " Remedy: " (cause.remedy) "."
             details {
                 summary { "Evidence and limits" }
-                p.notes { (neph_analysis::words::capital(&cause.confidence.why)) ". " (cause.limits) }
+                p.notes { (neph_analysis::text::capital(&cause.confidence.why)) ". " (cause.limits) }
                 table {
                     tbody {
                         @for number in &cause.evidence {
-                            tr { td.words { (number.name) } td { (number.in_words()) } }
+                            tr { td.words { (number.name) } td { (number.to_text()) } }
                         }
-                        @for seen in &cause.observations {
-                            tr { td.words { "seen in" } td.words { (seen.in_words()) } }
+                        @for observation in &cause.observations {
+                            tr { td.words { "seen in" } td.words { (observation.to_text()) } }
                         }
                     }
                 }

@@ -28,7 +28,7 @@ const UNFOLDED: usize = 2;
 pub(crate) struct Contents<'a> {
     pub(crate) data: &'a CampaignData,
     pub(crate) settings: &'a PlotSettings,
-    pub(crate) reported: &'a Diagnoses,
+    pub(crate) diagnoses: &'a Diagnoses,
     pub(crate) findings: &'a [Finding],
     pub(crate) figures: &'a [Figure],
     pub(crate) summary: &'a [SummaryRow],
@@ -50,10 +50,10 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
             body {
                 h1 { "Latency, layer by layer: " (campaign.name) }
                 p.under { (under(contents.data, contents.settings.utc_offset)) }
-                (causes::section(contents.reported))
-                (words(contents.findings))
+                (causes::section(contents.diagnoses))
+                (finding_list(contents.findings))
                 (navigation(contents))
-                @for kind in kinds(contents.reported) {
+                @for kind in kinds(contents.diagnoses) {
                     (section(kind, contents.figures))
                 }
                 @if !contents.summary.is_empty() { (tables::summary(contents.summary, contents.data.shared_label())) }
@@ -70,9 +70,9 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
 }
 
 /// The kinds of figure in the order of the page: where only fleets were measured, theirs first.
-fn kinds(reported: &Diagnoses) -> Vec<&'static FigureKind> {
+fn kinds(diagnoses: &Diagnoses) -> Vec<&'static FigureKind> {
     let mut kinds: Vec<&FigureKind> = FIGURES.iter().collect();
-    if reported.fleets_only {
+    if diagnoses.fleets_only {
         kinds.sort_by_key(|kind| !kind.name.starts_with(FLEETS));
     }
     kinds
@@ -107,7 +107,7 @@ fn under(data: &CampaignData, offset: UtcOffset) -> String {
     )
 }
 
-fn words(findings: &[Finding]) -> Markup {
+fn finding_list(findings: &[Finding]) -> Markup {
     let of = |kind: FindingKind| findings.iter().filter(move |finding| finding.kind == kind);
     html! {
         section {
@@ -131,7 +131,7 @@ fn navigation(contents: &Contents<'_>) -> Markup {
         nav aria-label="Contents" {
             h3 { "Contents" }
             ol {
-                @for kind in kinds(contents.reported).into_iter().filter(|kind| drawn(kind.name)) {
+                @for kind in kinds(contents.diagnoses).into_iter().filter(|kind| figure_markup(kind.name)) {
                     li { a href={ "#" (kind.name) } { (kind.title) } }
                 }
                 @for table in contents.tables.iter().filter(|table| !tables::is_of_fleets(table)) {
@@ -157,11 +157,11 @@ fn section(kind: &FigureKind, figures: &[Figure]) -> Markup {
             section {
                 h2 id=(kind.name) { (kind.title) }
                 p.answers { (kind.answers) }
-                @for figure in shown { (drawn(figure)) }
+                @for figure in shown { (figure_markup(figure)) }
                 @if !folded.is_empty() {
                     details {
-                        summary { (format!("{} more", neph_analysis::words::plural(folded.len(), "page"))) }
-                        @for figure in folded { (drawn(figure)) }
+                        summary { (format!("{} more", neph_analysis::text::plural(folded.len(), "page"))) }
+                        @for figure in folded { (figure_markup(figure)) }
                     }
                 }
             }
@@ -178,7 +178,7 @@ fn unfolded(pages: &[&Figure]) -> usize {
     }
 }
 
-fn drawn(figure: &Figure) -> Markup {
+fn figure_markup(figure: &Figure) -> Markup {
     let files = [("SVG", "svg"), ("PNG", "png"), ("PDF", "pdf")];
     html! {
         figure id={ "figure-" (figure.name) } {

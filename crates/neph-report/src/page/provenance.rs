@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use neph_analysis::clock_time::moment;
 use neph_analysis::data::ExperimentData;
-use neph_analysis::words::plural;
+use neph_analysis::text::plural;
 use neph_analysis::{CampaignData, PlotSettings};
 use neph_model::{BlockOrder, HostFacts, Provenance, UtcOffset};
 
@@ -51,7 +51,7 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
                     dt { "Order of scenarios" } dd { (order) }
                 }
                 dt { "Nephoscope" } dd { (listed(&versions)) }
-                @for (count, host) in hosts(&known) { (facts(host, count)) }
+                @for (count, host) in hosts(&known) { (host_rows(host, count)) }
             }
             details {
                 summary { "Experiments, one by one" }
@@ -85,7 +85,7 @@ fn hosts<'a>(known: &[&'a Provenance]) -> Vec<(usize, &'a HostFacts)> {
     found
 }
 
-fn facts(host: &HostFacts, experiments: usize) -> Markup {
+fn host_rows(host: &HostFacts, experiments: usize) -> Markup {
     let pairs = |map: &std::collections::BTreeMap<String, String>| {
         let pairs: BTreeSet<String> = map.iter().map(|(k, v)| format!("{k} = {v}")).collect();
         listed(&pairs)
@@ -141,19 +141,19 @@ fn experiments(data: &CampaignData, shown: &[&ExperimentData], offset: UtcOffset
     }
 }
 
-fn row(data: &CampaignData, one: &ExperimentData, offset: UtcOffset) -> Markup {
-    let experiment = &one.experiment;
+fn row(data: &CampaignData, host: &ExperimentData, offset: UtcOffset) -> Markup {
+    let experiment = &host.experiment;
     let warnings: Vec<String> = experiment
         .warnings
         .iter()
         .map(ToString::to_string)
         .collect();
-    let load = one.provenance.as_ref().map(|p| p.load);
-    let lateness = one.provenance.as_ref().and_then(|p| p.lateness_p99);
+    let load = host.provenance.as_ref().map(|p| p.load);
+    let lateness = host.provenance.as_ref().and_then(|p| p.lateness_p99);
     html! {
         tr {
-            td.words.label { (data.label(one.scenario)) }
-            td { (one.block()) }
+            td.words.label { (data.label(host.scenario)) }
+            td { (host.block()) }
             td { (moment(experiment.started, offset)) }
             td { (experiment.tally.messages) }
             @if data.is_imported() {

@@ -121,9 +121,9 @@ pub(crate) fn number(value: f64) -> String {
 
 /// The tables of fleets: a part for each scenario, with its rows of each table.
 pub(super) fn fleets(tables: &[Table]) -> Markup {
-    let own: Vec<&Table> = tables.iter().filter(|table| is_of_fleets(table)).collect();
+    let fleet_tables: Vec<&Table> = tables.iter().filter(|table| is_of_fleets(table)).collect();
     let mut scenarios: Vec<&Cell> = Vec::new();
-    for cell in own
+    for cell in fleet_tables
         .iter()
         .flat_map(|table| &table.rows)
         .filter_map(|row| row.first())
@@ -133,16 +133,16 @@ pub(super) fn fleets(tables: &[Table]) -> Markup {
         }
     }
     html! {
-        @if !own.is_empty() {
+        @if !fleet_tables.is_empty() {
             section {
                 h2 id="flows" { "Flows and paths in numbers" }
                 @for scenario in scenarios {
                     h3 { @if let Cell::Text(label) = scenario { (label) } }
-                    @for table in &own {
+                    @for table in &fleet_tables {
                         (part(table, scenario))
                     }
                 }
-                @for table in &own {
+                @for table in &fleet_tables {
                     div.notes {
                         @for note in &table.notes { p { b { (table.title) ": " } (note) } }
                         p { (files(table.name)) }
@@ -211,8 +211,8 @@ fn cells(table: &Table) -> Markup {
             table {
                 thead {
                     tr {
-                        @for (place, column) in table.columns.iter().enumerate() {
-                            th.words[wordy(table, place)] { (heading(column.0)) }
+                        @for (column_index, column) in table.columns.iter().enumerate() {
+                            th.words[is_text_column(table, column_index)] { (heading(column.0)) }
                         }
                     }
                 }
@@ -223,11 +223,11 @@ fn cells(table: &Table) -> Markup {
 }
 
 /// Whether a column holds words, which begin at the left.
-fn wordy(table: &Table, place: usize) -> bool {
+fn is_text_column(table: &Table, column_index: usize) -> bool {
     table
         .rows
         .iter()
-        .any(|row| matches!(row.get(place), Some(Cell::Text(_))))
+        .any(|row| matches!(row.get(column_index), Some(Cell::Text(_))))
 }
 
 /// `goodput_mbit_s` reads as `goodput, Mbit/s`.

@@ -214,7 +214,7 @@ struct Pen {
 }
 
 impl Pen {
-    fn place(&self, x: f32, y: f32) -> (f32, f32) {
+    fn map(&self, x: f32, y: f32) -> (f32, f32) {
         let along = self.along + f64::from(x) * self.scale;
         let up = f64::from(y) * self.scale;
         let (x, y) = match self.turn {
@@ -227,20 +227,19 @@ impl Pen {
 
 impl OutlineBuilder for Pen {
     fn move_to(&mut self, x: f32, y: f32) {
-        let (x, y) = self.place(x, y);
+        let (x, y) = self.map(x, y);
         self.path.move_to(x, y);
     }
     fn line_to(&mut self, x: f32, y: f32) {
-        let (x, y) = self.place(x, y);
+        let (x, y) = self.map(x, y);
         self.path.line_to(x, y);
     }
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        let ((x1, y1), (x, y)) = (self.place(x1, y1), self.place(x, y));
+        let ((x1, y1), (x, y)) = (self.map(x1, y1), self.map(x, y));
         self.path.quad_to(x1, y1, x, y);
     }
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        let ((x1, y1), (x2, y2), (x, y)) =
-            (self.place(x1, y1), self.place(x2, y2), self.place(x, y));
+        let ((x1, y1), (x2, y2), (x, y)) = (self.map(x1, y1), self.map(x2, y2), self.map(x, y));
         self.path.cubic_to(x1, y1, x2, y2, x, y);
     }
     fn close(&mut self) {

@@ -14,7 +14,7 @@ pub(super) fn cut(
     if others.is_empty() {
         return None;
     }
-    words(text, others, fits, is_clear).or_else(|| ends(text, others, fits))
+    cut_words(text, others, fits, is_clear).or_else(|| ends(text, others, fits))
 }
 
 /// A run of words that all texts have, or of words that distinguish this one.
@@ -45,7 +45,7 @@ fn runs<'t>(text: &'t str, others: &[&str]) -> Vec<Run<'t>> {
 }
 
 /// Leaves out whole runs of shared words: of what fits the longest.
-fn words(
+fn cut_words(
     text: &str,
     others: &[&str],
     fits: &impl Fn(&str) -> bool,
@@ -58,10 +58,10 @@ fn words(
     }
     let cuts = (1_u32..1 << shared).map(|left_out| {
         let mut pieces = vec![String::new()];
-        let mut seen = 0;
+        let mut shared_index = 0;
         for run in &runs {
-            let is_out = run.is_shared && left_out >> seen & 1 == 1;
-            seen += u32::from(run.is_shared);
+            let is_out = run.is_shared && left_out >> shared_index & 1 == 1;
+            shared_index += u32::from(run.is_shared);
             if is_out {
                 pieces.push(String::new());
             } else if let Some(last) = pieces.last_mut() {
@@ -85,17 +85,21 @@ fn ends(text: &str, others: &[&str], fits: &impl Fn(&str) -> bool) -> Option<Str
     let shared = |same: &dyn Fn(&str) -> usize| others.iter().map(|other| same(other)).min();
     let begin = shared(&|other| {
         let pairs = characters.iter().zip(other.chars());
-        pairs.take_while(|(own, other)| **own == *other).count()
+        pairs
+            .take_while(|(character, other)| **character == *other)
+            .count()
     })?;
     let end = shared(&|other| {
         let pairs = characters.iter().rev().zip(other.chars().rev());
-        pairs.take_while(|(own, other)| **own == *other).count()
+        pairs
+            .take_while(|(character, other)| **character == *other)
+            .count()
     })?;
     let end = end.min(characters.len() - begin);
     if begin + end >= characters.len() {
         return None;
     }
-    let kept = |before: usize, after: usize| {
+    let with_ends = |before: usize, after: usize| {
         let piece = |from: usize, to: usize| characters[from..to].iter().collect::<String>();
         let last = characters.len() - end;
         // What distinguishes, with as much of both shared ends as is kept: of the beginning its first
@@ -114,7 +118,7 @@ fn ends(text: &str, others: &[&str], fits: &impl Fn(&str) -> bool) -> Option<Str
     let all = begin + end;
     (0..all).rev().find_map(|room| {
         let before = begin.min(room.div_ceil(2)).max(room.saturating_sub(end));
-        let cut = kept(before, room - before);
+        let cut = with_ends(before, room - before);
         fits(&cut).then_some(cut)
     })
 }
@@ -161,9 +165,9 @@ mod tests {
             "reflector-eu-north-2-production-primary",
         ];
         let cut = together(&labels, 20);
-        let kept = ["west-1a", "west-1b", "north-2"];
-        for (cut, kept) in cut.iter().zip(kept) {
-            assert!(cut.contains(kept) && cut.chars().count() <= 20, "{cut}");
+        let expected = ["west-1a", "west-1b", "north-2"];
+        for (cut, expected) in cut.iter().zip(expected) {
+            assert!(cut.contains(expected) && cut.chars().count() <= 20, "{cut}");
         }
     }
 

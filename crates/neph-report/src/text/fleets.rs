@@ -3,25 +3,25 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::padded;
-use neph_analysis::fleet::{Pooled, pairs};
+use neph_analysis::fleet::{PooledPair, pairs};
 use neph_analysis::numbers::{count, millis, percent};
 use neph_analysis::{CampaignData, PlotSettings};
 
 /// More pairs are counted.
-const MAXIMUM: usize = 24;
+const MAX_PAIRS: usize = 24;
 /// Names are cut down to this.
 const LONGEST: usize = 40;
 
 /// The table with its heading; nothing without a fleet.
 pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     let found = pairs(data, settings);
-    let mut pooled = Pooled::all(&found);
+    let mut pooled = PooledPair::all(&found);
     pooled.sort_by(|a, b| a.effect().larger_first(&b.effect()));
     let Some(first) = pooled.first() else {
         return String::new();
     };
     let soon = format!("left in {} s", first.soon.secs_f64());
-    let (shown, rest) = pooled.split_at(pooled.len().min(MAXIMUM));
+    let (shown, rest) = pooled.split_at(pooled.len().min(MAX_PAIRS));
     let longest = shown.iter().map(|one| one.pair.name.width()).max();
     let names = longest.unwrap_or(0).clamp(8, LONGEST);
     let mut out = format!(
@@ -45,11 +45,11 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     out
 }
 
-fn row(pair: &Pooled<'_>, all: &[String], names: usize) -> String {
+fn row(pair: &PooledPair<'_>, all: &[String], names: usize) -> String {
     let or = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let classes = match pair.classes {
-        (fewest, most) if fewest < most => format!("{fewest}-{most}"),
-        (_, most) => most.to_string(),
+        (min, max) if min < max => format!("{min}-{max}"),
+        (_, max) => max.to_string(),
     };
     format!(
         "{}{:>8}{classes:>9}{:>11}{:>11}{:>11}{:>13}{:>14}\n",

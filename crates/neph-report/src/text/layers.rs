@@ -40,7 +40,7 @@ fn table(name: &str, rows: &[&SummaryRow]) -> String {
         "p50", "p99", "n", "lost"
     );
     for row in rows {
-        let at = |place: usize| match row.quantiles[place] {
+        let at = |index: usize| match row.quantiles[index] {
             QuantileCell::Known { value, .. } => level(value, row.unanswered()),
             QuantileCell::Refused { .. } => "-".to_owned(),
         };

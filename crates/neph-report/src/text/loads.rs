@@ -15,8 +15,11 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     let mut lines = Vec::new();
     for (scenario, label) in labels.iter().enumerate() {
         let courses = data.load_courses(scenario, settings);
-        for both in courses.chunk_by(|one, other| one.load == other.load) {
-            lines.push((format!("{label} · {}", both[0].load), rates(both)));
+        for courses_of_load in courses.chunk_by(|one, other| one.load == other.load) {
+            lines.push((
+                format!("{label} · {}", courses_of_load[0].load),
+                rates(courses_of_load),
+            ));
         }
     }
     let names: Vec<String> = lines.iter().map(|(name, _)| name.clone()).collect();
@@ -36,8 +39,8 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
 /// The median at each end; a dash where there is none.
 fn rates(courses: &[LoadCourse]) -> [String; 2] {
     LoadEnd::ALL.map(|end| {
-        let own = courses.iter().find(|course| course.end == end);
-        let median = own.and_then(|course| course.summary()?.median.number());
+        let course = courses.iter().find(|course| course.end == end);
+        let median = course.and_then(|course| course.summary()?.median.number());
         median.map_or_else(
             || "-".to_owned(),
             |rate| Quantity::LoadGoodput.in_words(rate),

@@ -42,17 +42,17 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
         return String::new();
     }
     let labels = data.labels();
-    let own: Vec<String> = shown.iter().map(|one| labels[*one].clone()).collect();
-    let longest = own.iter().map(|label| label.width()).max();
+    let shown_labels: Vec<String> = shown.iter().map(|one| labels[*one].clone()).collect();
+    let longest = shown_labels.iter().map(|label| label.width()).max();
     let width = longest.unwrap_or(0).clamp(8, LONGEST);
     let mut out = padded("medians", &[], width);
     for (title, _) in COLUMNS {
         out.push_str(&format!("{title:>16}"));
     }
     out.push_str("  limit\n");
-    for (scenario, label) in shown.iter().zip(&own) {
+    for (scenario, label) in shown.iter().zip(&shown_labels) {
         let courses = data.courses(*scenario, settings);
-        out.push_str(&padded(label, &own, width));
+        out.push_str(&padded(label, &shown_labels, width));
         for (_, quantities) in COLUMNS {
             out.push_str(&format!("{:>16}", cell(&courses, quantities)));
         }
@@ -65,11 +65,11 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
 
 /// The worst of these quantities' medians; a dash where there is none.
 fn cell(courses: &[QuantityCourse], quantities: &[Quantity]) -> String {
-    let own = courses
+    let shown_labels = courses
         .iter()
         .filter(|course| quantities.contains(&course.quantity));
-    let found =
-        own.filter_map(|course| Some((course.quantity, course.summary()?.median.number()?)));
+    let found = shown_labels
+        .filter_map(|course| Some((course.quantity, course.summary()?.median.number()?)));
     let worst = found.max_by(|(_, a), (_, b)| a.total_cmp(b));
     worst.map_or_else(
         || "-".to_owned(),

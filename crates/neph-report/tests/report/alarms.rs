@@ -32,17 +32,17 @@ fn an_alarm_is_told_with_its_rule_and_when_it_was_raised_first() {
     let found = findings(&data, &PlotSettings::default());
     let alarms: Vec<_> = found.iter().filter(|one| one.topic == "alarm").collect();
     assert_eq!(alarms.len(), 1);
-    let reported = &alarms[0].text;
+    let actual = &alarms[0].text;
     let part = format!("The alarm \"{RULE}\" was raised 2 times, in 1 experiment; first 5 s after");
-    assert!(reported.starts_with(&part), "{reported}");
+    assert!(actual.starts_with(&part), "{actual}");
 }
 
 #[test]
 fn the_first_alarm_is_the_one_that_was_raised_first_whatever_the_plan_s_order() {
     let mut data = synthetic::over(&[METRO, CONTINENT], 1);
     // The plan's second scenario was measured first.
-    for (place, after, second) in [(0, 60, 1), (1, 0, 7)] {
-        let one = &mut data.experiments[place];
+    for (index, after, second) in [(0, 60, 1), (1, 0, 7)] {
+        let one = &mut data.experiments[index];
         one.events.push(event(second, EventKind::AlarmRaised));
         one.experiment.position = u32::from(after > 0);
         let started = one.experiment.started.unix_nanos() + after * 1_000_000_000;
@@ -53,16 +53,16 @@ fn the_first_alarm_is_the_one_that_was_raised_first_whatever_the_plan_s_order() 
         let alarm = found.into_iter().find(|one| one.topic == "alarm");
         alarm.expect("alarms were raised").text
     };
-    let reported = first(&data);
+    let actual = first(&data);
     assert!(
-        reported.contains("first 7 s after the beginning of block 1 of 'continent"),
-        "{reported}"
+        actual.contains("first 7 s after the beginning of block 1 of 'continent"),
+        "{actual}"
     );
     // Where nobody's clock tells, the order in which they were carried out does.
     for one in &mut data.experiments {
         one.experiment.started = data.campaign.started;
     }
-    assert_eq!(first(&data), reported);
+    assert_eq!(first(&data), actual);
 }
 
 #[test]
@@ -74,11 +74,11 @@ fn a_terminal_is_told_of_every_rule_that_was_broken() {
     let events = [event(5, EventKind::AlarmRaised), other];
     data.experiments[0].events.extend(events);
     let settings = PlotSettings::default();
-    let reported = text(&data, &settings, &Diagnoses::default(), 200);
+    let actual = text(&data, &settings, &Diagnoses::default(), 200);
     for rule in [RULE, OTHER] {
         assert!(
-            reported.contains(&format!("alarm \"{rule}\" was raised")),
-            "{reported}"
+            actual.contains(&format!("alarm \"{rule}\" was raised")),
+            "{actual}"
         );
     }
 }

@@ -21,10 +21,13 @@ fn the_page_begins_with_the_causes_and_a_finding_that_says_less_gives_way() {
     let data = narrow();
     let folder = tempfile::tempdir().unwrap();
     let settings = PlotSettings::default();
-    let reported = diagnose(&data, &settings);
-    let written = write_report(&data, &settings, &reported, folder.path()).unwrap();
+    let actual = diagnose(&data, &settings);
+    let written = write_report(&data, &settings, &actual, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();
-    let at = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}"));
+    let at = |printed_text: &str| {
+        page.find(printed_text)
+            .unwrap_or_else(|| panic!("{printed_text}"))
+    };
     assert!(at("What causes it") < at("Serialisation on a slow link"));
     assert!(at("Serialisation on a slow link") < at("What was measured"));
     assert!(at("Remedy: send fewer bytes") < at("What was measured"));
@@ -58,24 +61,24 @@ fn a_finding_of_another_scenario_and_what_a_cause_does_not_explain_are_told_besi
         messages: 100,
     });
     let settings = PlotSettings::default();
-    let mut reported = diagnose(&data, &settings);
-    reported.causes.retain(|one| one.cause.starts_with("home"));
-    assert_eq!(reported.causes.len(), 1, "{:#?}", reported.causes);
-    let transmission = |data: &_, reported: &_| {
+    let mut actual = diagnose(&data, &settings);
+    actual.causes.retain(|one| one.cause.starts_with("home"));
+    assert_eq!(actual.causes.len(), 1, "{:#?}", actual.causes);
+    let transmission = |data: &_, actual: &_| {
         let folder = tempfile::tempdir().unwrap();
-        write_report(data, &settings, reported, folder.path()).unwrap();
+        write_report(data, &settings, actual, folder.path()).unwrap();
         let file = std::fs::read_to_string(folder.path().join("findings.json")).unwrap();
         let lines = file.lines();
         let line = lines.filter(|line| line.contains("are transmission and queueing of"));
         line.map(str::to_owned).collect::<String>()
     };
-    let text = transmission(&data, &reported);
+    let text = transmission(&data, &actual);
     assert!(text.contains("office") && !text.contains("home"), "{text}");
     // A cause that explains a part of it leaves the rest to be told.
-    for explained in reported.causes[0].scenarios.values_mut() {
+    for explained in actual.causes[0].scenarios.values_mut() {
         *explained /= 10.0;
     }
-    let text = transmission(&data, &reported);
+    let text = transmission(&data, &actual);
     assert!(text.contains("home"), "{text}");
 }
 
@@ -84,8 +87,8 @@ fn without_a_cause_the_page_says_so() {
     let data = synthetic::over(&[METRO], 2);
     let folder = tempfile::tempdir().unwrap();
     let settings = PlotSettings::default();
-    let reported = diagnose(&data, &settings);
-    let written = write_report(&data, &settings, &reported, folder.path()).unwrap();
+    let actual = diagnose(&data, &settings);
+    let written = write_report(&data, &settings, &actual, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();
     assert!(page.contains("No root cause found by the"));
 }
@@ -105,8 +108,8 @@ fn causes_come_by_what_they_cost_and_concern_the_shown_blocks_only() {
     });
     let settings = PlotSettings::default();
     let rules = |data: &_, settings: &_| -> Vec<&'static str> {
-        let reported = diagnose(data, settings).causes.into_iter();
-        reported.map(|one| one.rule).collect()
+        let actual = diagnose(data, settings).causes.into_iter();
+        actual.map(|one| one.rule).collect()
     };
     assert_eq!(rules(&data, &settings), ["slow-server", "serialisation"]);
     let none = PlotSettings {
@@ -120,15 +123,15 @@ fn causes_come_by_what_they_cost_and_concern_the_shown_blocks_only() {
 
 #[test]
 fn every_line_of_causes_fits_the_terminal() {
-    let reported = diagnose(&narrow(), &PlotSettings::default());
+    let actual = diagnose(&narrow(), &PlotSettings::default());
     for width in [50, 80, 120] {
-        let shown = neph_report::diagnoses_in_brief(&reported, width)
-            + &neph_report::diagnoses_in_full(&reported, width);
+        let shown = neph_report::diagnoses_in_brief(&actual, width)
+            + &neph_report::diagnoses_in_full(&actual, width);
         let widest = shown.lines().map(|line| line.chars().count()).max();
         assert!(widest.is_some_and(|widest| widest <= width), "{shown}");
     }
     assert!(
-        !text(&narrow(), &PlotSettings::default(), &reported, 100)
+        !text(&narrow(), &PlotSettings::default(), &actual, 100)
             .contains("are transmission and queueing of")
     );
 }

@@ -5,7 +5,7 @@ use neph_model::{BitRate, Instant, Span};
 
 use crate::synthetic;
 
-fn reported(data: &CampaignData) -> Vec<Finding> {
+fn capacity_findings(data: &CampaignData) -> Vec<Finding> {
     let found = findings(data, &PlotSettings::default()).into_iter();
     found.filter(|one| one.topic == "throughput").collect()
 }
@@ -31,7 +31,7 @@ fn queued() -> CampaignData {
 
 #[test]
 fn a_home_uplink_that_is_too_narrow_is_named() {
-    let found = reported(&queued());
+    let found = capacity_findings(&queued());
     let words = "'home · every 100 ms · 100 KiB' needs 290 % of its link: 8.19 Mbit/s of the \
                  2.82 Mbit/s that the throughput checks found. Its messages wait for each other";
     assert!(found[0].text.starts_with(words), "{found:?}");
@@ -40,7 +40,7 @@ fn a_home_uplink_that_is_too_narrow_is_named() {
 #[test]
 fn what_got_through_is_not_called_more_than_the_link_carries() {
     // As before, but every message is answered as soon as if it were alone.
-    let found = reported(&synthetic::twelve());
+    let found = capacity_findings(&synthetic::twelve());
     assert!(
         found.iter().all(|one| !one.text.contains("home")),
         "{found:?}"
@@ -63,7 +63,7 @@ fn ended_early() -> CampaignData {
 #[test]
 fn a_check_that_ended_early_tells_of_no_other_flows_and_is_told_as_at_least() {
     let mut data = ended_early();
-    let found = reported(&data);
+    let found = capacity_findings(&data);
     let others = |one: &Finding| one.evidence.contains_key("cross_flows");
     assert!(!found.iter().any(others), "{found:?}");
     let all = tables(&data, &PlotSettings::default());
@@ -76,15 +76,15 @@ fn a_check_that_ended_early_tells_of_no_other_flows_and_is_told_as_at_least() {
     // Without the others it is all that is known.
     data.throughputs
         .retain(|check| check.block == 5 && check.endpoint == "continent");
-    let found = reported(&data);
-    let words = "uses at most 17 % of its link: 8.19 Mbit/s of at least 47 Mbit/s. No other scenario \
+    let found = capacity_findings(&data);
+    let printed_text = "uses at most 17 % of its link: 8.19 Mbit/s of at least 47 Mbit/s. No other scenario \
                  uses a larger share of its link.";
-    assert!(found[0].text.contains(words), "{found:?}");
+    assert!(found[0].text.contains(printed_text), "{found:?}");
 }
 
 #[test]
 fn a_check_that_found_a_quarter_of_the_best_one_s_rate_tells_of_three_other_flows() {
-    let reported = |quarter: bool| {
+    let cross_flows = |quarter: bool| {
         let mut data = synthetic::twelve();
         let endpoint = data.throughputs[0].endpoint.clone();
         let mut own = data.throughputs.iter_mut();
@@ -97,5 +97,5 @@ fn a_check_that_found_a_quarter_of_the_best_one_s_rate_tells_of_three_other_flow
         let others = found.iter().find_map(|f| f.evidence.get("cross_flows"));
         others.copied()
     };
-    assert_eq!((reported(true), reported(false)), (Some(3.0), None));
+    assert_eq!((cross_flows(true), cross_flows(false)), (Some(3.0), None));
 }

@@ -45,9 +45,9 @@ fn add_transfer(data: &mut CampaignData, scenario: &Scenario, block: u32, quanti
         quantities: Some(quantities),
         ..Experiment::begun(data.campaign.id, scenario.id, Wall::from_unix_nanos(0))
     };
-    let place = data.scenarios.len();
+    let index = data.scenarios.len();
     data.experiments
-        .push(ExperimentData::new(experiment, place, &[]));
+        .push(ExperimentData::new(experiment, index, &[]));
 }
 
 /// Transfers with so much goodput, which differs by 1 % from block to block.
@@ -56,8 +56,8 @@ fn with_transfers() -> CampaignData {
     let first = data.scenarios[0].clone();
     for (circuit, underlay, overlay) in CARRIED {
         for (network, carried) in [("underlay", underlay), ("docker", overlay)] {
-            let place = data.scenarios.len();
-            let index = u32::try_from(place).expect("a few");
+            let index = data.scenarios.len();
+            let index = u32::try_from(index).expect("a few");
             let scenario = scenario(&first, index, circuit, network);
             for block in 0..BLOCKS {
                 let around = 1.0 + 0.01 * (f64::from(block % 3) - 1.0);
@@ -141,8 +141,8 @@ fn tables_and_figures_have_the_circuits() {
     for kind in ["circuits", "transfers", "timetable"] {
         assert!(figures.iter().any(|figure| figure.kind == kind), "{kind}");
     }
-    let reported = neph_analysis::diagnose(&data, &settings);
-    let text = text(&data, &settings, &reported, 200);
+    let actual = neph_analysis::diagnose(&data, &settings);
+    let text = text(&data, &settings, &actual, 200);
     assert!(text.contains("54.00 Mbit/s") && text.contains("The path is the limit"));
 }
 
@@ -154,8 +154,8 @@ fn with_media() -> CampaignData {
     let first = data.scenarios[0].clone();
     for clients in [1_u16, 3, 9] {
         for network in ["underlay", "docker"] {
-            let place = data.scenarios.len();
-            let index = u32::try_from(place).expect("a few");
+            let index = data.scenarios.len();
+            let index = u32::try_from(index).expect("a few");
             let mut scenario = scenario(&first, index, "bra-ams", network);
             let measure = Measure::Media(MediaMeasure { clients });
             scenario.parameters.insert(Parameter::Measure(measure));

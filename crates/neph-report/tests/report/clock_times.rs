@@ -21,15 +21,15 @@ fn every(hours: i64, blocks: u32) -> CampaignData {
     data
 }
 
-fn words(data: &CampaignData, kind: &str, offset: &str) -> Vec<String> {
+fn printed_text(data: &CampaignData, kind: &str, offset: &str) -> Vec<String> {
     let settings = PlotSettings {
         utc_offset: offset.parse().expect(offset),
         ..PlotSettings::default()
     };
     let figures = draw(data, &settings);
     no_text_touches(&figures);
-    let own = figures.iter().filter(|figure| figure.kind == kind);
-    let found = own.flat_map(|figure| texts(&figure.scene));
+    let of_kind = figures.iter().filter(|figure| figure.kind == kind);
+    let found = of_kind.flat_map(|figure| texts(&figure.scene));
     found.map(|(_, text)| text.text).collect()
 }
 
@@ -40,58 +40,55 @@ fn blocks_of_a_day_carry_the_time_at_which_they_started() {
         ("UTC", ["06:05", "11:05", "16:05"]),
         ("+02:00", ["08:05", "13:05", "18:05"]),
     ] {
-        let reported = words(&data, "per-block", offset);
+        let actual = printed_text(&data, "per-block", offset);
         assert!(
             times
                 .iter()
-                .all(|time| reported.contains(&(*time).to_owned())),
-            "{reported:#?}"
+                .all(|time| actual.contains(&(*time).to_owned())),
+            "{actual:#?}"
         );
-        let reported = words(&data, "timeline", offset);
+        let actual = printed_text(&data, "timeline", offset);
         for (time, block) in times.iter().zip(1..) {
             let label = format!("block {block}, {time}");
             assert!(
-                reported.iter().any(|text| text.starts_with(&label)),
-                "{label} in {reported:#?}"
+                actual.iter().any(|text| text.starts_with(&label)),
+                "{label} in {actual:#?}"
             );
         }
     }
-    let reported = words(&data, "per-block", "+02:00");
+    let actual = printed_text(&data, "per-block", "+02:00");
     assert!(
-        reported.contains(&"block, started at (UTC+02:00)".to_owned()),
-        "{reported:#?}"
+        actual.contains(&"block, started at (UTC+02:00)".to_owned()),
+        "{actual:#?}"
     );
 }
 
 #[test]
 fn a_campaign_of_days_names_the_day() {
-    let reported = words(&every(20, 3), "per-block", "UTC");
+    let actual = printed_text(&every(20, 3), "per-block", "UTC");
     for label in ["Nov 25 06:05", "Nov 26 02:05", "Nov 26 22:05"] {
-        assert!(
-            reported.contains(&label.to_owned()),
-            "{label} in {reported:#?}"
-        );
+        assert!(actual.contains(&label.to_owned()), "{label} in {actual:#?}");
     }
 }
 
 #[test]
 fn many_blocks_leave_out_labels_instead_of_times() {
-    let reported = words(&every(1, 12), "timeline", "UTC");
-    let labelled = reported
+    let actual = printed_text(&every(1, 12), "timeline", "UTC");
+    let labelled = actual
         .iter()
         .filter(|text| text.contains(", ") && text.ends_with(":05"));
-    assert!(labelled.count() >= 6, "{reported:#?}");
+    assert!(labelled.count() >= 6, "{actual:#?}");
 }
 
 #[test]
 fn fleets_say_when_their_first_message_was_sent() {
     let data = fleet::seasons(2, 1);
-    let reported = words(&data, "flow-spectrum", "UTC");
+    let actual = printed_text(&data, "flow-spectrum", "UTC");
     let is_dated = |text: &&String| {
         text.starts_with("time since the first message (") && text.contains(" UTC)")
     };
-    assert!(reported.iter().any(|text| is_dated(&text)), "{reported:#?}");
-    let panels = words(&data, "flow-spectra", "UTC");
+    assert!(actual.iter().any(|text| is_dated(&text)), "{actual:#?}");
+    let panels = printed_text(&data, "flow-spectra", "UTC");
     assert!(
         panels.iter().any(|text| text.contains("block 2, ")),
         "{panels:#?}"
@@ -109,14 +106,11 @@ fn one_long_block_has_the_time_of_day_on_its_axis() {
     });
     data.experiments[0].experiment.started = Wall::from_unix_nanos(MORNING * 1_000_000_000);
     // 300 messages every 10 s from 06:05 on: until 06:55.
-    let reported = words(&data, "timeline", "UTC");
+    let actual = printed_text(&data, "timeline", "UTC");
     for label in ["06:10", "06:50"] {
-        assert!(
-            reported.contains(&label.to_owned()),
-            "{label} in {reported:#?}"
-        );
+        assert!(actual.contains(&label.to_owned()), "{label} in {actual:#?}");
     }
-    let reported = words(&data, "timeline", "-01:00");
-    assert!(reported.contains(&"05:10".to_owned()), "{reported:#?}");
-    assert!(!reported.contains(&"06:10".to_owned()), "{reported:#?}");
+    let actual = printed_text(&data, "timeline", "-01:00");
+    assert!(actual.contains(&"05:10".to_owned()), "{actual:#?}");
+    assert!(!actual.contains(&"06:10".to_owned()), "{actual:#?}");
 }

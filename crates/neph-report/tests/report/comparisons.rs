@@ -118,9 +118,9 @@ fn the_baseline_is_the_plans_first_or_the_one_that_it_names() {
         endpoint.expect("a sentence").about
     };
     assert_eq!(about(&PlotSettings::default()), ["metro", "continent"]);
-    let named = PlotSettings {
+    let with_baseline = PlotSettings {
         baseline: Some("metro".to_owned()),
         ..PlotSettings::default()
     };
-    assert_eq!(about(&named), ["continent", "metro"]);
+    assert_eq!(about(&with_baseline), ["continent", "metro"]);
 }

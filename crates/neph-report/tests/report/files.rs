@@ -73,9 +73,9 @@ fn a_name_from_a_plan_cannot_become_markup() {
 #[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("taken");
-    std::fs::write(&place, "a file").unwrap();
-    let error = report(&synthetic::one(), &place).unwrap_err();
+    let path = folder.path().join("taken");
+    std::fs::write(&path, "a file").unwrap();
+    let error = report(&synthetic::one(), &path).unwrap_err();
     assert!(error.to_string().contains("taken/figures"), "{error}");
 }
 
@@ -92,7 +92,7 @@ fn a_long_run_is_drawn_in_few_marks() {
 fn a_report_is_written_over_a_report_and_over_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let data = synthetic::one();
-    let into = |place: &Path| report(&data, place);
+    let into = |path: &Path| report(&data, path);
     let foreign = folder.path().join("index.html");
     for (name, is_folder) in [("index.html", false), ("notes", false), ("figures", true)] {
         let stranger = folder.path().join(name);

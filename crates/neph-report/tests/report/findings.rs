@@ -196,9 +196,9 @@ fn the_largest_transmission_leads_and_the_path_is_the_quickest_echo() {
         }
     }
     let found = findings(&data, &PlotSettings::default());
-    let reported: Vec<_> = found.iter().filter(|f| f.topic == "transmission").collect();
-    let [only] = reported.as_slice() else {
-        panic!("one sentence: {reported:?}")
+    let actual: Vec<_> = found.iter().filter(|f| f.topic == "transmission").collect();
+    let [only] = actual.as_slice() else {
+        panic!("one sentence: {actual:?}")
     };
     let (icmp, time) = (only.evidence["icmp_ms"], only.evidence["with_window_ms"]);
     assert!((12.0..12.1).contains(&icmp), "{}", only.text);
@@ -221,8 +221,8 @@ fn a_servers_work_is_not_blamed_on_the_network() {
     // 90 ms of work, 10 ms away, and no marks of the server's: nobody can tell which it was.
     let merged = of(FOREIGN);
     assert!(merged.iter().all(|f| f.topic != "transmission"));
-    let reported = merged.iter().find(|f| f.topic == "beyond_ping");
-    let text = &reported.expect("ten times an echo is worth telling").text;
+    let actual = merged.iter().find(|f| f.topic == "beyond_ping");
+    let text = &actual.expect("ten times an echo is worth telling").text;
     for wanted in [
         "at least 90.1",
         "is not path latency",
@@ -232,16 +232,16 @@ fn a_servers_work_is_not_blamed_on_the_network() {
     }
     // With its marks everybody can: the network takes no longer than the echo.
     let reflector = true;
-    let reported = of(Link {
+    let actual = of(Link {
         reflector,
         ..FOREIGN
     });
     assert!(
-        reported
+        actual
             .iter()
             .all(|f| f.topic != "transmission" && f.topic != "beyond_ping")
     );
-    assert!(reported.iter().any(|f| {
+    assert!(actual.iter().any(|f| {
         f.text
             .contains("is the stage 'peer application' in 'foreign")
     }));
@@ -271,13 +271,13 @@ fn of_warnings_alike_the_worst_is_told_and_where_it_was() {
     }
     let worst = data.scenarios[data.experiments[1].scenario].label();
     let found = findings(&data, &PlotSettings::default());
-    let reported = found
+    let actual = found
         .iter()
         .find(|finding| finding.text.contains("late for"));
-    let reported = &reported.expect("it was flagged").text;
+    let actual = &actual.expect("it was flagged").text;
     assert!(
-        reported.contains(&format!("+900.0 us) in '{worst}'")) && reported.contains("2 more"),
-        "{reported}"
+        actual.contains(&format!("+900.0 us) in '{worst}'")) && actual.contains("2 more"),
+        "{actual}"
     );
 }
 

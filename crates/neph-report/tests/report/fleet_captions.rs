@@ -16,17 +16,17 @@ const SMALL: World = World {
     mood: Mood::Wild,
 };
 
-fn drawn(data: &CampaignData) -> Vec<Figure> {
+fn draw_figures(data: &CampaignData) -> Vec<Figure> {
     draw(data, &PlotSettings::default())
 }
 
 #[test]
 fn four_flows_have_no_quantile_and_yet_no_empty_panel() {
     let world = World { flows: 4, ..SMALL };
-    let figures = drawn(&world.campaign());
-    let fairness = figures.iter().find(|figure| figure.kind == "flow-fairness");
-    let fairness = fairness.unwrap();
-    let panels = fairness.scene.marks.iter();
+    let figures = draw_figures(&world.campaign());
+    let latency_bins = figures.iter().find(|figure| figure.kind == "flow-fairness");
+    let latency_bins = latency_bins.unwrap();
+    let panels = latency_bins.scene.marks.iter();
     let panels: Vec<&Vec<Mark>> = panels
         .filter_map(|mark| match mark {
             Mark::Clip { marks, .. } => Some(marks),
@@ -72,22 +72,22 @@ fn captions_speak_of_what_is_drawn() {
         ("flow-paths", "without an answer"),
     ] {
         let caption = |data: &CampaignData| {
-            let figures = drawn(data);
-            let own = figures.into_iter().find(|figure| figure.kind == kind);
-            own.unwrap().caption
+            let figures = draw_figures(data);
+            let of_kind = figures.into_iter().find(|figure| figure.kind == kind);
+            of_kind.unwrap().caption
         };
         assert!(caption(&data).contains(only_there), "{kind}");
         assert!(!caption(&bare(&data)).contains(only_there), "{kind}");
     }
-    let many = World {
+    let larger = World {
         flows: 160,
         pairs: 16,
         ..SMALL
     };
-    for (world, reported) in [(SMALL, false), (many, true)] {
-        let figures = drawn(&world.campaign());
+    for (world, actual) in [(SMALL, false), (larger, true)] {
+        let figures = draw_figures(&world.campaign());
         let changes = figures.iter().find(|one| one.kind == "flow-changes");
-        assert_eq!(changes.unwrap().caption.contains("In colour"), reported);
+        assert_eq!(changes.unwrap().caption.contains("In colour"), actual);
     }
 }
 
@@ -110,7 +110,7 @@ fn in_two_seasons(world: World) -> CampaignData {
 
 #[test]
 fn a_pair_in_two_seasons_is_no_distribution_over_pairs() {
-    let figures = drawn(&in_two_seasons(SMALL));
+    let figures = draw_figures(&in_two_seasons(SMALL));
     assert!(figures.iter().all(|one| one.kind != "flow-inflation"));
     assert!(printed(&figures, "flow-spectra").contains("8 flows, 1 pair, measured in 2 ways"));
     let four = World {
@@ -118,9 +118,9 @@ fn a_pair_in_two_seasons_is_no_distribution_over_pairs() {
         pairs: 4,
         ..SMALL
     };
-    let reported = printed(&drawn(&in_two_seasons(four)), "flow-inflation");
+    let actual = printed(&draw_figures(&in_two_seasons(four)), "flow-inflation");
     for line in ["season low: 4 pairs", "season high: 4 pairs"] {
-        assert!(reported.contains(line), "{line} in {reported}");
+        assert!(actual.contains(line), "{line} in {actual}");
     }
 }
 
@@ -146,30 +146,30 @@ fn from_two_sites(mut data: CampaignData) -> CampaignData {
 
 #[test]
 fn an_endpoint_from_two_sites_is_two_pairs() {
-    let figures = drawn(&from_two_sites(SMALL.campaign()));
-    let reported = printed(&figures, "flow-spectra");
-    assert!(reported.contains("16 flows, 2 pairs;"), "{reported}");
-    let reported = printed(&figures, "flow-inflation");
+    let figures = draw_figures(&from_two_sites(SMALL.campaign()));
+    let actual = printed(&figures, "flow-spectra");
+    assert!(actual.contains("16 flows, 2 pairs;"), "{actual}");
+    let actual = printed(&figures, "flow-inflation");
     for word in ["2 pairs: highest base latency", "from east", "from west"] {
-        assert!(reported.contains(word), "{word} in {reported}");
+        assert!(actual.contains(word), "{word} in {actual}");
     }
 
-    let figures = drawn(&from_two_sites(in_two_seasons(SMALL)));
-    let reported = printed(&figures, "flow-spectra");
+    let figures = draw_figures(&from_two_sites(in_two_seasons(SMALL)));
+    let actual = printed(&figures, "flow-spectra");
     assert!(
-        reported.contains("16 flows, 2 pairs, measured in 2 ways"),
-        "{reported}"
+        actual.contains("16 flows, 2 pairs, measured in 2 ways"),
+        "{actual}"
     );
-    let reported = printed(&figures, "flow-inflation");
+    let actual = printed(&figures, "flow-inflation");
     for line in ["season low: 2 pairs", "season high: 2 pairs"] {
-        assert!(reported.contains(line), "{line} in {reported}");
+        assert!(actual.contains(line), "{line} in {actual}");
     }
 }
 
 /// Every text of a figure of that kind that stands outside of its panels.
 fn printed(figures: &[Figure], kind: &str) -> String {
-    let own = figures.iter().filter(|figure| figure.kind == kind);
-    let marks = own.flat_map(|figure| &figure.scene.marks);
+    let of_kind = figures.iter().filter(|figure| figure.kind == kind);
+    let marks = of_kind.flat_map(|figure| &figure.scene.marks);
     marks
         .filter_map(|mark| match mark {
             Mark::Text(text) => Some(format!("{}\n", text.text)),
@@ -187,8 +187,8 @@ fn pairs_whose_names_are_too_long_stay_apart() {
     };
     let mut data = world.campaign();
     let long = |nth: &str| {
-        let many = "of a rack with a name that nobody would give it ".repeat(3);
-        format!("a host {many} {nth} {many} interface ens192")
+        let larger = "of a rack with a name that nobody would give it ".repeat(3);
+        format!("a host {larger} {nth} {larger} interface ens192")
     };
     let nths = ["one", "two", "three"].map(long);
     for (scenario, endpoint) in data.scenarios.iter_mut().zip(&nths) {
@@ -200,15 +200,15 @@ fn pairs_whose_names_are_too_long_stay_apart() {
             pair.endpoint.clone_from(endpoint);
         }
     }
-    let figures = drawn(&data);
+    let figures = draw_figures(&data);
     for kind in [
         "flow-spectra",
         "flow-fairness",
         "flow-moved",
         "flow-inflation",
     ] {
-        let own = figures.iter().find(|figure| figure.kind == kind);
-        let texts = texts(&own.expect(kind).scene).into_iter();
+        let of_kind = figures.iter().find(|figure| figure.kind == kind);
+        let texts = texts(&of_kind.expect(kind).scene).into_iter();
         let texts = texts.map(|(_, text)| text.text);
         let cut: Vec<String> = texts.filter(|text| text.contains('…')).collect();
         let distinct: BTreeSet<&String> = cut.iter().collect();

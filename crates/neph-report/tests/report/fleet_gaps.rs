@@ -6,7 +6,7 @@ use neph_flows::{Curve, CurvePoint, Latency};
 use neph_model::Span;
 use neph_report::{Figure, Mark, Point, Rect};
 
-use crate::fleets::{SMALL, drawn, words};
+use crate::fleets::{SMALL, draw_figures, printed_text};
 use crate::synthetic::fleet::{Mood, World};
 
 #[test]
@@ -14,18 +14,21 @@ fn what_was_forgotten_is_said_beside_every_figure_and_table_that_lacks_it() {
     let mut data = SMALL.campaign();
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
     fleet.pairs[0].forgotten = Some(fleet.from + Span::from_secs(100));
-    for bin in fleet.fairness[0].iter_mut().take(5) {
+    for bin in fleet.latency_bins[0].iter_mut().take(5) {
         (bin.changes, bin.base) = (None, None);
     }
     let settings = PlotSettings::default();
-    let figures = drawn(&data);
+    let figures = draw_figures(&data);
     for kind in ["flow-spectrum", "flow-changes", "flow-moved"] {
-        let words = words(&figures, kind).replace('\n', " ");
+        let printed_text = printed_text(&figures, kind).replace('\n', " ");
         assert!(
-            words.contains("the beginning is missing"),
-            "{kind}: {words}"
+            printed_text.contains("the beginning is missing"),
+            "{kind}: {printed_text}"
         );
-        assert!(words.contains("block 1: 100.000 s"), "{kind}: {words}");
+        assert!(
+            printed_text.contains("block 1: 100.000 s"),
+            "{kind}: {printed_text}"
+        );
     }
     for table in tables(&data, &settings) {
         let wording = table
@@ -35,9 +38,9 @@ fn what_was_forgotten_is_said_beside_every_figure_and_table_that_lacks_it() {
         let lacks = table.name.starts_with("flow-") && table.name != "flow-loss";
         assert_eq!(wording, lacks, "{}", table.name);
     }
-    let reported = findings(&data, &settings);
+    let actual = findings(&data, &settings);
     assert!(
-        reported
+        actual
             .iter()
             .any(|one| one.text.contains("older ones were discarded"))
     );
@@ -51,7 +54,7 @@ fn nine_lost() -> CampaignData {
     };
     let mut data = world.campaign();
     let fleet = data.experiments[0].fleet.as_mut().expect("a fleet");
-    for bin in &mut fleet.fairness[0] {
+    for bin in &mut fleet.latency_bins[0] {
         bin.lost = 9;
         bin.latency[2..].fill(Latency::Lost);
     }
@@ -107,7 +110,7 @@ impl Panel {
 
 #[test]
 fn what_is_lost_in_every_bin_is_drawn_above_everything() {
-    let figures = drawn(&nine_lost());
+    let figures = draw_figures(&nine_lost());
     let [over_time, over_bins] = &Panel::all(&figures)[..] else {
         panic!("two panels");
     };
@@ -140,26 +143,26 @@ fn bins_with_too_few_flows_for_a_quantile_are_in_neither_its_number_nor_its_line
         ..SMALL
     };
     let mut data = world.campaign();
-    let words_of_all = words(&drawn(&data), "flow-fairness");
+    let words_of_all = printed_text(&draw_figures(&data), "flow-fairness");
     assert!(
         words_of_all.contains("128 flows, 15 bins"),
         "{words_of_all}"
     );
     // Flows that end one after the other: ten bins lack flows for p95, three of these for p50.
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
-    for (index, bin) in fleet.fairness[0].iter_mut().skip(5).enumerate() {
+    for (index, bin) in fleet.latency_bins[0].iter_mut().skip(5).enumerate() {
         bin.flows = if index < 7 { 58 } else { 5 };
         bin.latency[2..].fill(Latency::Took(Span::from_secs(1)));
     }
-    for bin in fleet.fairness[0].iter_mut().take(5) {
+    for bin in fleet.latency_bins[0].iter_mut().take(5) {
         bin.latency[1] = Latency::Took(Span::from_millis(100));
         bin.latency[2] = Latency::Took(Span::from_millis(112));
     }
-    let figures = drawn(&data);
-    let words = words(&figures, "flow-fairness");
+    let figures = draw_figures(&data);
+    let printed_text = printed_text(&figures, "flow-fairness");
     assert!(
-        words.contains("p95 12 % above p50; 128 flows, 5 bins"),
-        "{words}"
+        printed_text.contains("p95 12 % above p50; 128 flows, 5 bins"),
+        "{printed_text}"
     );
     let panels = Panel::all(&figures);
     let [p95, p50] = &panels[0].lines[..] else {
@@ -177,13 +180,16 @@ fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
     let data = nine_lost();
     let all = tables(&data, &PlotSettings::default());
     let pairs = all.iter().find(|table| table.name == "flow-pairs").unwrap();
-    let reported = ["p95_ms", "most_lost_flows"].map(|name| {
-        let place = pairs.columns.iter().position(|column| column.0 == name);
-        pairs.rows[0][place.unwrap()].clone()
+    let actual = ["p95_ms", "most_lost_flows"].map(|name| {
+        let index = pairs.columns.iter().position(|column| column.0 == name);
+        pairs.rows[0][index.unwrap()].clone()
     });
-    assert_eq!(reported, [Cell::Censored("lost"), Cell::Integer(9)]);
-    let words = words(&drawn(&data), "flow-fairness");
-    assert!(words.contains("p95 lost; 128 flows, 15 bins"), "{words}");
+    assert_eq!(actual, [Cell::Censored("lost"), Cell::Integer(9)]);
+    let printed_text = printed_text(&draw_figures(&data), "flow-fairness");
+    assert!(
+        printed_text.contains("p95 lost; 128 flows, 15 bins"),
+        "{printed_text}"
+    );
 }
 
 /// A pair's curve of stays of which none ended.
@@ -217,33 +223,33 @@ fn a_pair_that_nobody_left_is_drawn_beside_the_others() {
         pair.persistence_forward = Some(nobody_left(3));
         pair.persistence_reverse = None;
     }
-    let figures = drawn(&data);
-    let reported = words(&figures, "flow-persistence");
+    let figures = draw_figures(&data);
+    let actual = printed_text(&figures, "flow-persistence");
     for line in [
         "sydney-tokyo: 0 % left within 10 s (0 % to 60 %), n 7",
         "n 6, none moved again",
         "no change of this direction is known",
     ] {
-        assert!(reported.contains(line), "{line} in {reported}");
+        assert!(actual.contains(line), "{line} in {actual}");
     }
-    let reported = words(&figures, "flow-changes");
+    let actual = printed_text(&figures, "flow-changes");
     assert!(
-        reported.contains("sydney-tokyo: 0 % moved again within 10 s (0 % to 60 %), n 7"),
-        "{reported}"
+        actual.contains("sydney-tokyo: 0 % moved again within 10 s (0 % to 60 %), n 7"),
+        "{actual}"
     );
     // Where nobody left any pair there is nothing to say of how long flows stay.
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
     fleet.pairs[0].persistence = Some(nobody_left(7));
     fleet.pairs[0].between = Some(nobody_left(7));
-    let figures = drawn(&data);
-    assert_eq!(words(&figures, "flow-persistence"), "");
-    assert_eq!(words(&figures, "flow-changes"), "");
+    let figures = draw_figures(&data);
+    assert_eq!(printed_text(&figures, "flow-persistence"), "");
+    assert_eq!(printed_text(&figures, "flow-changes"), "");
 }
 
 /// The rectangles of cells outside of the panels of a kind of figure.
 fn cells(figures: &[Figure], kind: &str) -> Vec<Rect> {
-    let own = figures.iter().filter(|figure| figure.kind == kind);
-    let marks = own.flat_map(|figure| &figure.scene.marks);
+    let of_kind = figures.iter().filter(|figure| figure.kind == kind);
+    let marks = of_kind.flat_map(|figure| &figure.scene.marks);
     let rects = marks.filter_map(|mark| match mark {
         Mark::Cells { rects, .. } => Some(rects.clone()),
         _ => None,
@@ -254,26 +260,26 @@ fn cells(figures: &[Figure], kind: &str) -> Vec<Rect> {
 #[test]
 fn bins_that_fall_on_lost_flows_are_marked_above_the_panel() {
     let mut data = nine_lost();
-    let whole = drawn(&data);
-    let all = cells(&whole, "flow-fairness");
+    let complete = draw_figures(&data);
+    let all = cells(&complete, "flow-fairness");
     // The grey of the highest flow, and p95; p99 is not drawn of 128 flows, and p50 is not lost.
     assert_eq!(all.len(), 2, "{all:?}");
-    let panel = &Panel::all(&whole)[0];
+    let panel = &Panel::all(&complete)[0];
     assert!(all.iter().all(|rect| rect.bottom() <= panel.top));
-    assert!(words(&whole, "flow-fairness").contains("lost"));
+    assert!(printed_text(&complete, "flow-fairness").contains("lost"));
     // A stretch of its own for each time that it falls on lost flows.
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
-    for bin in &mut fleet.fairness[0][4..7] {
+    for bin in &mut fleet.latency_bins[0][4..7] {
         bin.latency[2..].fill(Latency::Took(Span::from_millis(90)));
     }
-    let parted = drawn(&data);
+    let parted = draw_figures(&data);
     let parts = cells(&parted, "flow-fairness");
     assert_eq!(parts.len(), 4);
     assert!(parts.iter().all(|part| part.width < all[0].width));
     // Where none is lost nothing is said of it.
-    let figures = drawn(&SMALL.campaign());
+    let figures = draw_figures(&SMALL.campaign());
     assert_eq!(cells(&figures, "flow-fairness"), []);
-    assert!(!words(&figures, "flow-fairness").contains("lost"));
+    assert!(!printed_text(&figures, "flow-fairness").contains("lost"));
 }
 
 #[test]
@@ -291,10 +297,10 @@ fn a_week_of_short_queues_is_no_more_bars_than_pixels() {
     };
     let queues: Vec<_> = (0..65_536).map(queue).collect();
     fleet.pairs[0].congested.clear();
-    let without = drawn(&data);
+    let without = draw_figures(&data);
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
     fleet.pairs[0].congested = queues;
-    let with = drawn(&data);
+    let with = draw_figures(&data);
     let bars = cells(&with, "flow-spectrum").len() - cells(&without, "flow-spectrum").len();
     assert!((1..=760).contains(&bars), "{bars} bars");
 }

@@ -49,7 +49,7 @@ fn seasons(blocks: u32) -> CampaignData {
     data
 }
 
-fn reported(data: &CampaignData) -> Finding {
+fn only_finding(data: &CampaignData) -> Finding {
     let found = findings(data, &PlotSettings::default());
     let about = |one: &Finding| one.about.contains(&"season evening".to_owned());
     let mut found = found.into_iter().filter(about);
@@ -71,14 +71,14 @@ fn compared(data: &CampaignData) -> Table {
 
 fn cell(table: &Table, row: usize, name: &str) -> Cell {
     let mut columns = table.columns.iter();
-    let place = columns.position(|column| column.0 == name).expect(name);
-    table.rows[row][place].clone()
+    let index = columns.position(|column| column.0 == name).expect(name);
+    table.rows[row][index].clone()
 }
 
 #[test]
 fn a_restless_season_is_worse_in_changes_and_equivalent_in_the_rest() {
     assert_eq!(Measure::Changes.of(&view(6), 0), Ok(Level::At(6.0)));
-    let found = reported(&seasons(10));
+    let found = only_finding(&seasons(10));
     assert_eq!(
         found.text,
         "overseas · every 100 ms · 1 KiB: season evening against season night: path changes per \
@@ -96,16 +96,16 @@ fn a_restless_season_is_worse_in_changes_and_equivalent_in_the_rest() {
 fn the_comparison_comes_before_the_seasons_and_has_a_table() {
     let data = seasons(10);
     let found = findings(&data, &PlotSettings::default());
-    let place = |with: &str| found.iter().position(|one| one.text.contains(with));
+    let index = |with: &str| found.iter().position(|one| one.text.contains(with));
     let [both, night] = [
         "season evening against",
         "oregon-virginia · season night: 64 flows",
     ]
-    .map(place);
+    .map(index);
     assert!(both.is_some() && both < night, "{both:?} {night:?}");
     let table = compared(&data);
     let cell = |row: usize, name: &str| cell(&table, row, name);
-    let text = |words: &str| Cell::Text(words.to_owned());
+    let text = |printed_text: &str| Cell::Text(printed_text.to_owned());
     assert_eq!(table.rows.len(), 3);
     assert_eq!(cell(0, "level"), text("season evening"));
     assert_eq!(
@@ -137,7 +137,7 @@ fn a_difference_that_rounds_to_nothing_has_no_direction() {
         let inflation = view.pairs[0].inflation.as_mut().expect("several classes");
         inflation.ratio -= 0.0001;
     });
-    let text = reported(&data).text;
+    let text = only_finding(&data).text;
     assert!(
         text.contains(
             "latency inflation no different (95 % confidence interval 0.0 to 0.0): equivalent"
@@ -179,7 +179,7 @@ fn a_plan_knows_how_many_blocks_its_comparison_takes() {
 
 #[test]
 fn four_blocks_are_told_to_be_too_few() {
-    let text = reported(&seasons(4)).text;
+    let text = only_finding(&seasons(4)).text;
     assert!(text.contains("6.00 higher: inconclusive"), "{text}");
     assert!(
         text.ends_with("An experiment of each in 4 blocks: not significant (7 blocks needed)."),
@@ -195,7 +195,7 @@ fn seasons_without_a_common_block_get_no_verdict() {
             measured.experiment.block += 10;
         }
     }
-    let text = reported(&data).text;
+    let text = only_finding(&data).text;
     assert!(text.contains("higher: no verdict; "), "{text}");
     assert!(
         text.contains("10 experiments against 10, of different blocks. No block has both, so that no verdict is given"),
@@ -216,7 +216,7 @@ fn of_few_flows_unfairness_is_not_compared_and_why_is_said() {
     let mut data = seasons(10);
     for season in [0, 1] {
         change(&mut data, season, |view| {
-            for bin in &mut view.fairness[0] {
+            for bin in &mut view.latency_bins[0] {
                 bin.flows = 58;
             }
         });
@@ -224,7 +224,7 @@ fn of_few_flows_unfairness_is_not_compared_and_why_is_said() {
     let few = data.experiments[0].fleet.as_ref().expect("a fleet");
     let why = Err(NoValue::TooFewFlows { needs: 59 });
     assert_eq!(Measure::Unfairness.of(few, 0), why);
-    let text = reported(&data).text;
+    let text = only_finding(&data).text;
     assert!(!text.contains("p95 over p50"), "{text}");
     assert!(
         text.ends_with("10 blocks. Unfairness is not compared: p95 takes 59 flows."),
@@ -238,11 +238,11 @@ fn a_measure_that_rests_on_fewer_blocks_says_so() {
     let mut data = seasons(10);
     let evening = data.experiments.iter_mut().filter(|one| one.scenario == 1);
     for view in evening.filter_map(|one| one.fleet.as_mut()).take(2) {
-        for bin in &mut view.fairness[0] {
+        for bin in &mut view.latency_bins[0] {
             bin.flows = 58;
         }
     }
-    let found = reported(&data);
+    let found = only_finding(&data);
     assert!(
         found
             .text
@@ -281,7 +281,7 @@ fn what_queues_hid_is_left_out_of_the_rates_and_told() {
     });
     let mut all = findings(&data, &PlotSettings::default()).into_iter();
     assert!(all.any(|one| one.text.contains("hour (without 40 that were detected")));
-    let found = reported(&data);
+    let found = only_finding(&data);
     // 16 to 18 changes less 4, in half an hour, against 10 to 12 in an hour.
     let shift = found.evidence["changes_per_flow_hour_shift"];
     assert!((14.0..=16.0).contains(&shift), "{shift}");
@@ -299,12 +299,12 @@ fn what_queues_hid_is_left_out_of_the_rates_and_told() {
 fn a_season_that_loses_flows_for_good_is_immeasurably_unfair() {
     let mut data = seasons(10);
     change(&mut data, 1, |view| {
-        for bin in &mut view.fairness[0] {
+        for bin in &mut view.latency_bins[0] {
             bin.lost = bin.flows / 10;
             bin.latency[2..].fill(Latency::Lost);
         }
     });
-    let text = reported(&data).text;
+    let text = only_finding(&data).text;
     assert!(
         text.contains(
             "unfairness (p95 over p50) immeasurably higher (95 % confidence interval ∞ to ∞): worse"
@@ -318,7 +318,7 @@ fn lose(data: &mut CampaignData, season: usize, blocks: Range<u32>) {
     let own = data.experiments.iter_mut();
     let own = own.filter(|one| one.scenario == season);
     for one in own.filter(|one| blocks.contains(&one.experiment.block)) {
-        for bin in &mut one.fleet.as_mut().expect("a fleet").fairness[0] {
+        for bin in &mut one.fleet.as_mut().expect("a fleet").latency_bins[0] {
             bin.lost = bin.flows / 10;
             bin.latency[2..].fill(Latency::Lost);
         }
@@ -331,7 +331,7 @@ fn what_both_seasons_lose_in_every_block_is_not_compared_and_that_is_said() {
     lose(&mut data, 0, 0..10);
     lose(&mut data, 1, 0..10);
     let lost = "Both lost too much for unfairness (p95 over p50) to be compared.";
-    let found = reported(&data);
+    let found = only_finding(&data);
     assert!(found.text.ends_with(lost), "{}", found.text);
     assert!((found.evidence["comparisons_together"] - 2.0).abs() < 1e-9);
     let notes = compared(&data).notes;
@@ -342,7 +342,7 @@ fn what_both_seasons_lose_in_every_block_is_not_compared_and_that_is_said() {
             measured.experiment.block += 10;
         }
     }
-    let text = reported(&data).text;
+    let text = only_finding(&data).text;
     assert!(text.contains(lost), "{text}");
 }
 
@@ -365,7 +365,7 @@ fn medians_are_of_the_blocks_that_count() {
 /// Seven blocks prove three comparisons, and not as many as two seasons more make of them.
 #[test]
 fn all_comparisons_of_a_report_are_one_family() {
-    let few = reported(&seasons(7)).text;
+    let few = only_finding(&seasons(7)).text;
     let worse = "6.00 higher (95 % confidence interval 6.00 to 6.00): worse";
     assert!(few.contains(worse), "{few}");
     let mut data = seasons(7);
@@ -383,16 +383,16 @@ fn all_comparisons_of_a_report_are_one_family() {
         }
         data.scenarios.push(one);
     }
-    let many = reported(&data);
-    assert!((many.evidence["comparisons_together"] - 9.0).abs() < 1e-9);
+    let larger = only_finding(&data);
+    assert!((larger.evidence["comparisons_together"] - 9.0).abs() < 1e-9);
     assert!(
-        many.text.contains("6.00 higher: inconclusive"),
+        larger.text.contains("6.00 higher: inconclusive"),
         "{}",
-        many.text
+        larger.text
     );
     assert!(
-        many.text.contains("not significant (9 blocks needed)"),
+        larger.text.contains("not significant (9 blocks needed)"),
         "{}",
-        many.text
+        larger.text
     );
 }

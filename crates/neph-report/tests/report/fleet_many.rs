@@ -19,7 +19,7 @@ fn real(count: usize) -> f64 {
     f64::from(u32::try_from(count).expect("few"))
 }
 
-fn drawn(data: &CampaignData) -> Vec<Figure> {
+fn draw_figures(data: &CampaignData) -> Vec<Figure> {
     draw(data, &PlotSettings::default())
 }
 
@@ -27,7 +27,7 @@ fn of_kind<'f>(figures: &'f [Figure], kind: &str) -> Vec<&'f Figure> {
     figures.iter().filter(|one| one.kind == kind).collect()
 }
 
-fn words(figure: &Figure) -> Vec<String> {
+fn printed_text(figure: &Figure) -> Vec<String> {
     let found = texts(&figure.scene).into_iter();
     found.map(|(_, text)| text.text).collect()
 }
@@ -49,7 +49,7 @@ fn inside(figure: &Figure) -> (usize, usize) {
 
 #[test]
 fn a_season_is_one_line_with_one_band_whatever_the_number_of_its_blocks() {
-    let figures = drawn(&seasons(8, 1));
+    let figures = draw_figures(&seasons(8, 1));
     no_text_touches(&figures);
     let changes = of_kind(&figures, "flow-change-counts");
     let [changes] = changes[..] else {
@@ -57,10 +57,10 @@ fn a_season_is_one_line_with_one_band_whatever_the_number_of_its_blocks() {
     };
     // A band and a line for each season.
     assert_eq!(inside(changes), (2, 2));
-    let reported = words(changes);
+    let actual = printed_text(changes);
     for season in ["season low: median 0", "season high: median"] {
-        let named = reported.iter().filter(|text| text.starts_with(season));
-        assert_eq!(named.count(), 1, "{season} in {reported:#?}");
+        let season_texts = actual.iter().filter(|text| text.starts_with(season));
+        assert_eq!(season_texts.count(), 1, "{season} in {actual:#?}");
     }
     assert!(
         changes.caption.contains("median over blocks"),
@@ -75,11 +75,11 @@ fn a_season_is_one_line_with_one_band_whatever_the_number_of_its_blocks() {
 
 #[test]
 fn twelve_pairs_in_two_seasons_are_two_lines() {
-    let figures = drawn(&seasons(2, 12));
+    let figures = draw_figures(&seasons(2, 12));
     let changes = of_kind(&figures, "flow-change-counts");
     assert_eq!(inside(changes[0]), (2, 2));
     assert!(
-        words(changes[0])
+        printed_text(changes[0])
             .iter()
             .any(|text| text.contains("in 12 pairs"))
     );
@@ -96,32 +96,32 @@ fn path_changes_in_a_bin_are_counted_as_they_happened() {
     }
     .campaign();
     let view = data.experiments[0].fleet.as_ref().unwrap();
-    let mut counts: Vec<u32> = view.fairness[0]
+    let mut counts: Vec<u32> = view.latency_bins[0]
         .iter()
         .filter_map(|bin| bin.changes)
         .collect();
     counts.sort_unstable();
     let at = |share: f64| {
-        let enough = |most: &&u32| {
-            let within = counts.iter().filter(|one| one <= most).count();
+        let enough = |max: &&u32| {
+            let within = counts.iter().filter(|one| one <= max).count();
             f64::from(u32::try_from(within).unwrap())
                 >= share * f64::from(u32::try_from(counts.len()).unwrap()) - 1e-6
         };
         counts.iter().find(enough).copied().unwrap()
     };
-    let reported = format!(
+    let actual = format!(
         "oregon-virginia: median {}, p95 {}, at most {} (n {} bins)",
         at(0.5),
         at(0.95),
         counts.last().unwrap(),
         counts.len()
     );
-    let figures = drawn(&data);
+    let figures = draw_figures(&data);
     let figure = of_kind(&figures, "flow-change-counts")[0];
     assert!(
-        words(figure).contains(&reported),
-        "{reported} in {:#?}",
-        words(figure)
+        printed_text(figure).contains(&actual),
+        "{actual} in {:#?}",
+        printed_text(figure)
     );
 }
 
@@ -133,8 +133,9 @@ fn a_measurement_that_is_shorter_than_a_bin_is_said_to_be_as_long_as_it_is() {
         ..MACRO
     }
     .campaign();
-    let title =
-        |data: &CampaignData| words(of_kind(&drawn(data), "flow-change-counts")[0])[0].clone();
+    let title = |data: &CampaignData| {
+        printed_text(of_kind(&draw_figures(data), "flow-change-counts")[0])[0].clone()
+    };
     assert_eq!(title(&data), "Path changes in every 20 s");
     for experiment in &mut data.experiments {
         let view = experiment.fleet.as_mut().expect("a fleet");
@@ -158,20 +159,20 @@ fn of_120_pairs_the_ten_with_the_largest_inflation_have_a_sentence() {
         })
         .collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let reported: Vec<String> = findings(&data, &PlotSettings::default())
+    let actual: Vec<String> = findings(&data, &PlotSettings::default())
         .into_iter()
         .filter(|one| one.topic == "flows")
         .map(|one| one.text)
         .collect();
     // The headline, ten pairs, and the rest.
-    assert_eq!(reported.len(), 12, "{reported:#?}");
-    for ((_, name), text) in ranked.iter().zip(&reported[1..11]) {
+    assert_eq!(actual.len(), 12, "{actual:#?}");
+    for ((_, name), text) in ranked.iter().zip(&actual[1..11]) {
         assert!(text.starts_with(&format!("{name}: ")), "{name} in {text}");
     }
     assert!(
-        reported[11].starts_with("110 more pairs have an inflation of at most"),
+        actual[11].starts_with("110 more pairs have an inflation of at most"),
         "{}",
-        reported[11]
+        actual[11]
     );
 }
 
@@ -199,14 +200,14 @@ fn the_headline_is_the_share_of_pairs_above_an_inflation() {
         headline.text
     );
     let above = ratios().filter(|one| *one > 0.32).count();
-    let reported = headline.evidence["pairs_above_32_percent"];
-    assert!((reported - real(above)).abs() < 1e-9, "{reported} {above}");
-    let figures = drawn(&data);
+    let actual = headline.evidence["pairs_above_32_percent"];
+    assert!((actual - real(above)).abs() < 1e-9, "{actual} {above}");
+    let figures = draw_figures(&data);
     let figure = of_kind(&figures, "flow-inflation")[0];
     assert!(
-        words(figure).join(" ").contains(&share),
+        printed_text(figure).join(" ").contains(&share),
         "{:#?}",
-        words(figure)
+        printed_text(figure)
     );
 }
 
@@ -222,7 +223,7 @@ fn of_120_pairs_no_page_shows_one_in_which_nothing_happens() {
         .map(|index| view.pairs[index].endpoint.as_str())
         .collect();
     assert!(quiet.len() > 60, "{}", quiet.len());
-    let figures = drawn(&data);
+    let figures = draw_figures(&data);
     no_text_touches(&figures);
     for (kind, pages) in [
         ("flow-spectrum", 16),
@@ -238,7 +239,7 @@ fn of_120_pairs_no_page_shows_one_in_which_nothing_happens() {
             found.len()
         );
         for figure in found {
-            for text in words(figure) {
+            for text in printed_text(figure) {
                 let name = text.split([':', ',']).next().unwrap_or_default();
                 assert!(!quiet.contains(&name), "{}: {text}", figure.name);
             }

@@ -3,7 +3,7 @@
 use neph_analysis::{CampaignData, Diagnoses, PlotSettings, findings, tables};
 use neph_report::{Figure, draw, svg, write_report};
 
-use crate::legible::{in_words, no_text_touches, texts};
+use crate::legible::{all_texts, no_text_touches, texts};
 use crate::synthetic::fleet::{Mood, World};
 
 pub(crate) const SMALL: World = World {
@@ -38,7 +38,7 @@ const KINDS: [&str; 10] = [
     "flow-paths",
 ];
 
-pub(crate) fn drawn(data: &CampaignData) -> Vec<Figure> {
+pub(crate) fn draw_figures(data: &CampaignData) -> Vec<Figure> {
     draw(data, &PlotSettings::default())
 }
 
@@ -50,13 +50,13 @@ fn kinds(figures: &[Figure]) -> Vec<&str> {
 
 #[test]
 fn a_fleet_has_ten_figures_and_no_empty_ones() {
-    assert_eq!(kinds(&drawn(&FOUR.campaign())), KINDS);
+    assert_eq!(kinds(&draw_figures(&FOUR.campaign())), KINDS);
 }
 
 #[test]
 fn what_there_is_nothing_to_say_of_is_not_drawn() {
     // One pair has no distribution of inflation and nobody to stand beside.
-    let one = drawn(&SMALL.campaign());
+    let one = draw_figures(&SMALL.campaign());
     assert!(!kinds(&one).contains(&"flow-inflation") && !kinds(&one).contains(&"flow-spectra"));
     let mut data = SMALL.campaign();
     for experiment in &mut data.experiments {
@@ -68,27 +68,30 @@ fn what_there_is_nothing_to_say_of_is_not_drawn() {
             (pair.between, pair.persistence) = (None, None);
             pair.moved.clear();
         }
-        for bin in fleet.fairness.iter_mut().flatten() {
+        for bin in fleet.latency_bins.iter_mut().flatten() {
             bin.changes = Some(0);
         }
     }
-    assert_eq!(kinds(&drawn(&data)), ["flow-spectrum", "flow-fairness"]);
+    assert_eq!(
+        kinds(&draw_figures(&data)),
+        ["flow-spectrum", "flow-fairness"]
+    );
     // A fleet of which nothing was answered.
     for experiment in &mut data.experiments {
         let fleet = experiment.fleet.as_mut().unwrap();
         fleet.spectra[0].bins.clear();
         fleet.classes[0].clear();
-        fleet.fairness[0].clear();
+        fleet.latency_bins[0].clear();
         fleet.flows.clear();
         (fleet.pairs[0].inflation, fleet.pairs[0].flows) = (None, 0);
     }
-    assert!(drawn(&data).is_empty());
+    assert!(draw_figures(&data).is_empty());
 }
 
 #[test]
 fn no_text_touches_another_or_leaves_the_page() {
     for world in [SMALL, FOUR, SIXTEEN] {
-        no_text_touches(&drawn(&world.campaign()));
+        no_text_touches(&draw_figures(&world.campaign()));
     }
 }
 
@@ -100,7 +103,7 @@ fn fifty_thousand_flows_stay_small() {
         seconds: 600,
         mood: Mood::Wild,
     };
-    for figure in drawn(&world.campaign()) {
+    for figure in draw_figures(&world.campaign()) {
         let bytes = svg(&figure.scene, &figure.name, &figure.title).len();
         assert!(bytes < 2_000_000, "{}: {bytes} bytes", figure.name);
     }
@@ -108,22 +111,23 @@ fn fifty_thousand_flows_stay_small() {
 
 #[test]
 fn the_figures_of_eight_flows_in_words() {
-    insta::assert_snapshot!(in_words(&drawn(&SMALL.campaign())));
+    insta::assert_snapshot!(all_texts(&draw_figures(&SMALL.campaign())));
 }
 
 #[test]
 fn the_tables_and_sentences_of_a_fleet() {
     let data = SMALL.campaign();
     let settings = PlotSettings::default();
-    let mut reported: Vec<String> = findings(&data, &settings)
+    let mut actual: Vec<String> = findings(&data, &settings)
         .into_iter()
         .map(|finding| finding.text)
         .collect();
-    let own = tables(&data, &settings).into_iter();
-    let own = own.filter(|table| table.name.starts_with("flow-"));
-    reported
-        .extend(own.map(|table| format!("{}\n{}", table.name, table.csv().replace("\r\n", "\n"))));
-    insta::assert_snapshot!(reported.join("\n"));
+    let of_kind = tables(&data, &settings).into_iter();
+    let of_kind = of_kind.filter(|table| table.name.starts_with("flow-"));
+    actual.extend(
+        of_kind.map(|table| format!("{}\n{}", table.name, table.csv().replace("\r\n", "\n"))),
+    );
+    insta::assert_snapshot!(actual.join("\n"));
 }
 
 #[test]
@@ -131,8 +135,8 @@ fn the_page_tells_each_scenario_and_every_link_leads_somewhere() {
     let folder = tempfile::tempdir().unwrap();
     let data = FOUR.campaign();
     let settings = PlotSettings::default();
-    let reported = Diagnoses::default();
-    let written = write_report(&data, &settings, &reported, folder.path()).unwrap();
+    let actual = Diagnoses::default();
+    let written = write_report(&data, &settings, &actual, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();
     for wanted in [
         "Flows and paths in numbers",
@@ -168,7 +172,7 @@ fn messages_become_the_same_figures() {
     let classes: Vec<usize> = read.classes.iter().map(Vec::len).collect();
     assert_eq!(classes, [4, 2], "the paths of both pairs");
     experiment.fleet = Some(read);
-    let found = drawn(&data);
+    let found = draw_figures(&data);
     assert!(kinds(&found).iter().all(|kind| KINDS.contains(kind)));
     for kind in [
         "flow-dissected",
@@ -188,17 +192,17 @@ fn reordering_is_told_also_where_nobody_knows_the_direction() {
     fleet.pairs[0].tally.reordered = 7;
     let all = tables(&data, &PlotSettings::default());
     let loss = all.iter().find(|table| table.name == "flow-loss").unwrap();
-    let reported = ["reordered", "reordered_there", "reordered_back"].map(|name| {
-        let place = loss.columns.iter().position(|column| column.0 == name);
-        loss.rows[0][place.unwrap()].clone()
+    let actual = ["reordered", "reordered_there", "reordered_back"].map(|name| {
+        let index = loss.columns.iter().position(|column| column.0 == name);
+        loss.rows[0][index.unwrap()].clone()
     });
-    assert_eq!(reported, [7, 0, 0].map(neph_analysis::Cell::Integer));
+    assert_eq!(actual, [7, 0, 0].map(neph_analysis::Cell::Integer));
 }
 
 /// Every text of a figure of that kind.
-pub(crate) fn words(figures: &[Figure], kind: &str) -> String {
-    let own = figures.iter().filter(|figure| figure.kind == kind);
-    let all = own.flat_map(|figure| texts(&figure.scene));
+pub(crate) fn printed_text(figures: &[Figure], kind: &str) -> String {
+    let of_kind = figures.iter().filter(|figure| figure.kind == kind);
+    let all = of_kind.flat_map(|figure| texts(&figure.scene));
     all.map(|(_, text)| text.text + "\n").collect()
 }
 
@@ -211,16 +215,16 @@ fn a_quantile_that_so_few_flows_do_not_allow_is_neither_drawn_nor_told() {
         (512, [true, true]),
     ] {
         let data = world(flows).campaign();
-        let words = words(&drawn(&data), "flow-fairness");
-        let lines: Vec<&str> = words.lines().collect();
+        let printed_text = printed_text(&draw_figures(&data), "flow-fairness");
+        let lines: Vec<&str> = printed_text.lines().collect();
         assert_eq!(["p95", "p99"].map(|name| lines.contains(&name)), known);
         let all = tables(&data, &PlotSettings::default());
         let pairs = all.iter().find(|table| table.name == "flow-pairs").unwrap();
-        let reported = ["p95_ms", "p99_ms"].map(|name| {
-            let place = pairs.columns.iter().position(|column| column.0 == name);
-            pairs.rows[0][place.unwrap()] != neph_analysis::Cell::Absent
+        let actual = ["p95_ms", "p99_ms"].map(|name| {
+            let index = pairs.columns.iter().position(|column| column.0 == name);
+            pairs.rows[0][index.unwrap()] != neph_analysis::Cell::Absent
         });
-        assert_eq!(reported, known, "{flows} flows");
+        assert_eq!(actual, known, "{flows} flows");
     }
 }
 
@@ -237,36 +241,35 @@ fn in_two_blocks() -> CampaignData {
 fn a_pair_in_two_blocks_is_one_pair() {
     let data = in_two_blocks();
     let settings = PlotSettings::default();
-    let figures = drawn(&data);
+    let figures = draw_figures(&data);
     // Its curve is one over both blocks; panels over time show each block.
-    let curves = words(&figures, "flow-persistence");
+    let curves = printed_text(&figures, "flow-persistence");
     assert!(
         curves.contains("oregon-virginia: ") && curves.contains("in 2 blocks"),
         "{curves}"
     );
     assert!(!curves.contains("block 1"), "{curves}");
-    let panels = words(&figures, "flow-spectra");
+    let panels = printed_text(&figures, "flow-spectra");
     for label in ["oregon-virginia · block 1, ", "oregon-virginia · block 2, "] {
         assert!(panels.contains(label), "{label} in {panels}");
     }
     // A distribution over pairs has one pair.
     assert!(!kinds(&figures).contains(&"flow-inflation"));
-    let reported: Vec<String> = findings(&data, &settings)
+    let actual: Vec<String> = findings(&data, &settings)
         .into_iter()
         .filter(|finding| finding.topic == "flows")
         .map(|finding| finding.text)
         .collect();
-    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert_eq!(actual.len(), 1, "{actual:?}");
     assert!(
-        reported[0].starts_with("oregon-virginia: 8 flows"),
-        "{reported:?}"
+        actual[0].starts_with("oregon-virginia: 8 flows"),
+        "{actual:?}"
     );
     assert!(
-        reported[0].contains("median over 2 blocks")
-            && reported[0].contains("8 path changes in total")
+        actual[0].contains("median over 2 blocks") && actual[0].contains("8 path changes in total")
     );
     let advised = "Source ports with the lowest latency at the end of the last block: 10006, ";
-    assert!(reported[0].contains(advised), "{reported:?}");
+    assert!(actual[0].contains(advised), "{actual:?}");
 }
 
 #[test]
@@ -278,20 +281,20 @@ fn a_campaign_of_fleets_is_told_by_fleets_alone() {
     echo.flow.role = neph_model::FlowRole::Companion;
     data.experiments[0].flows = vec![echo];
     let settings = PlotSettings::default();
-    let figures = drawn(&data);
+    let figures = draw_figures(&data);
     for kind in ["boxes", "cdf", "per-block"] {
         assert!(!kinds(&figures).contains(&kind), "{kind}");
     }
-    let reported = neph_analysis::diagnose(&data, &settings);
-    let shown = neph_report::text(&data, &settings, &reported, 120);
+    let actual = neph_analysis::diagnose(&data, &settings);
+    let shown = neph_report::text(&data, &settings, &actual, 120);
     assert!(!shown.contains("response time"), "{shown}");
     let line = shown.lines().find(|line| line.starts_with("sydney-tokyo"));
     assert!(line.is_some_and(|line| line.contains("128")), "{shown}");
     let folder = tempfile::tempdir().unwrap();
-    let written = write_report(&data, &settings, &reported, folder.path()).unwrap();
+    let written = write_report(&data, &settings, &actual, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();
-    let place = |id: &str| page.find(&format!("<h2 id=\"{id}\"")).unwrap();
-    assert!(place("flow-spectrum") < place("timeline"));
-    let causes = neph_report::diagnoses_in_brief(&reported, 200);
+    let index = |id: &str| page.find(&format!("<h2 id=\"{id}\"")).unwrap();
+    assert!(index("flow-spectrum") < index("timeline"));
+    let causes = neph_report::diagnoses_in_brief(&actual, 200);
     assert!(causes.contains("only fleets were measured"), "{causes}");
 }

@@ -23,8 +23,8 @@ fn of_fleets(keep_echoes: impl Fn(usize) -> bool) -> CampaignData {
         let flows = NonZeroU32::new(512).expect("some");
         scenario.parameters.insert(Parameter::Flows(flows));
     }
-    for (place, one) in data.experiments.iter_mut().enumerate() {
-        let keeps = keep_echoes(place);
+    for (index, one) in data.experiments.iter_mut().enumerate() {
+        let keeps = keep_echoes(index);
         let stays = |role| role != FlowRole::Main && keeps;
         one.flows.retain(|flow| stays(flow.flow.role));
         one.experiment.flows.retain(|flow| stays(flow.role));
@@ -48,12 +48,12 @@ fn findings_tables_figures_diagnosis_and_page_stand_without_a_main_flow() {
     for data in [
         of_fleets(|_| true),
         of_fleets(|_| false),
-        of_fleets(|place| place % 2 == 0),
+        of_fleets(|index| index % 2 == 0),
     ] {
         let settings = PlotSettings::default();
-        let reported = diagnose(&data, &settings);
-        assert!(reported.fleets_only && reported.not_evaluated.is_empty());
-        let brief = diagnoses_in_brief(&reported, 200);
+        let actual = diagnose(&data, &settings);
+        assert!(actual.fleets_only && actual.not_evaluated.is_empty());
+        let brief = diagnoses_in_brief(&actual, 200);
         assert_eq!(
             brief.lines().count(),
             1,
@@ -64,9 +64,9 @@ fn findings_tables_figures_diagnosis_and_page_stand_without_a_main_flow() {
         let _tables = tables(&data, &settings);
         let _figures = draw(&data, &settings);
         let folder = tempfile::tempdir().unwrap();
-        let files = write_report(&data, &settings, &reported, folder.path()).unwrap();
+        let files = write_report(&data, &settings, &actual, folder.path()).unwrap();
         assert!(files[0].exists());
-        assert!(!text(&data, &settings, &reported, 100).is_empty());
+        assert!(!text(&data, &settings, &actual, 100).is_empty());
     }
 }
 

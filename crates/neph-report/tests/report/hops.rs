@@ -5,7 +5,7 @@ use neph_report::{
     svg,
 };
 
-use crate::legible::{in_words, no_text_touches, texts};
+use crate::legible::{all_texts, no_text_touches, texts};
 use crate::synthetic::hops::Path;
 
 const fn path(points: usize, packets: usize, lossy: bool) -> Path {
@@ -16,8 +16,8 @@ const fn path(points: usize, packets: usize, lossy: bool) -> Path {
     }
 }
 
-fn drawn(path: Path) -> Vec<Figure> {
-    path.followed().seen(hops)
+fn draw_figures(path: Path) -> Vec<Figure> {
+    path.followed().with_drawing(hops)
 }
 
 /// One packet there for each list of delays in microseconds, one each second; the bound is 1 us.
@@ -58,15 +58,15 @@ fn single_between(names: [&str; 3], delays: &[&[Option<i64>]]) -> Vec<Figure> {
     })
 }
 
-fn words(figures: &[Figure], name: &str) -> Vec<String> {
-    let own = figures.iter().filter(|figure| figure.name == name);
-    let texts = own.flat_map(|figure| texts(&figure.scene));
+fn printed_text(figures: &[Figure], name: &str) -> Vec<String> {
+    let of_kind = figures.iter().filter(|figure| figure.name == name);
+    let texts = of_kind.flat_map(|figure| texts(&figure.scene));
     texts.map(|(_, text)| text.text).collect()
 }
 
 #[test]
 fn a_waterfall_of_a_hundred_rows_has_two_pages_and_the_others_one() {
-    let figures = drawn(path(4, 2_000, true));
+    let figures = draw_figures(path(4, 2_000, true));
     let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
     let expected = [
         "hops-segments",
@@ -82,7 +82,7 @@ fn no_text_touches_another_at_two_to_eight_points() {
     for points in [2, 4, 5, 8] {
         for packets in [1, 2, 10, 5_000] {
             for lossy in [false, true] {
-                no_text_touches(&drawn(path(points, packets, lossy)));
+                no_text_touches(&draw_figures(path(points, packets, lossy)));
             }
         }
     }
@@ -90,7 +90,7 @@ fn no_text_touches_another_at_two_to_eight_points() {
 
 #[test]
 fn many_packets_over_eight_points_take_no_more_room_than_some() {
-    for figure in drawn(path(8, 60_000, true)) {
+    for figure in draw_figures(path(8, 60_000, true)) {
         let bytes = svg(&figure.scene, &figure.name, &figure.title).len();
         assert!(bytes < 500_000, "{}: {bytes} bytes", figure.name);
     }
@@ -98,22 +98,22 @@ fn many_packets_over_eight_points_take_no_more_room_than_some() {
 
 #[test]
 fn the_figures_of_ten_packets_in_words() {
-    insta::assert_snapshot!(in_words(&drawn(path(2, 10, false))));
+    insta::assert_snapshot!(all_texts(&draw_figures(path(2, 10, false))));
 }
 
 #[test]
 fn the_figures_of_four_points_in_words() {
-    insta::assert_snapshot!(in_words(&drawn(path(4, 400, true))));
+    insta::assert_snapshot!(all_texts(&draw_figures(path(4, 400, true))));
 }
 
 #[test]
 fn the_figures_of_eight_points_in_words() {
-    insta::assert_snapshot!(in_words(&drawn(path(8, 40, true))));
+    insta::assert_snapshot!(all_texts(&draw_figures(path(8, 40, true))));
 }
 
 #[test]
 fn what_nobody_knows_is_not_drawn() {
-    assert!(drawn(path(2, 0, false)).is_empty());
+    assert!(draw_figures(path(2, 0, false)).is_empty());
     let points = ["a".to_owned(), "b".to_owned()];
     let packets = [HopsPacket {
         since: 0,
@@ -134,7 +134,7 @@ fn a_capture_of_losses_only_is_drawn_without_a_distribution() {
     let figures = single(&[&[None], &[None]]);
     let kinds: Vec<&str> = figures.iter().map(|figure| figure.kind).collect();
     assert_eq!(kinds, ["hops-segments", "hops-waterfall"]);
-    assert!(words(&figures, "hops-segments").contains(&"2 lost (100 %)".to_owned()));
+    assert!(printed_text(&figures, "hops-segments").contains(&"2 lost (100 %)".to_owned()));
     assert!(!figures[0].caption.contains("clock"), "no delay, no bound");
 }
 
@@ -145,12 +145,18 @@ fn the_slowest_comes_first_and_a_loss_ends_where_it_was_lost() {
         &[Some(500), Some(20)],
         &[Some(15), None],
     ]);
-    let words = words(&figures, "hops-waterfall");
-    let at = |wanted: &str| words.iter().position(|word| word == wanted).unwrap();
+    let printed_text = printed_text(&figures, "hops-waterfall");
+    let at = |wanted: &str| printed_text.iter().position(|word| word == wanted).unwrap();
     assert!(at("1.000000 s") < at("0.000000 s"));
     assert!(at("0.000000 s") < at("2.000000 s"));
-    assert!(words.contains(&"lost, b → c".to_owned()), "{words:?}");
-    assert!(words.contains(&"520 µs".to_owned()), "{words:?}");
+    assert!(
+        printed_text.contains(&"lost, b → c".to_owned()),
+        "{printed_text:?}"
+    );
+    assert!(
+        printed_text.contains(&"520 µs".to_owned()),
+        "{printed_text:?}"
+    );
 }
 
 #[test]
@@ -170,8 +176,8 @@ fn delays_below_nothing_are_counted_where_the_axis_cannot_show_them() {
     let mut delays: Vec<Vec<Option<i64>>> = (1..400).map(|nth| vec![Some(nth * nth)]).collect();
     delays.push(vec![Some(-1)]);
     let lists: Vec<&[Option<i64>]> = delays.iter().map(Vec::as_slice).collect();
-    let words = words(&single(&lists), "hops-cdf");
-    let outside = words.iter().find(|word| word.contains("below, min"));
+    let printed_text = printed_text(&single(&lists), "hops-cdf");
+    let outside = printed_text.iter().find(|word| word.contains("below, min"));
     assert!(outside.unwrap().contains("−1.0 µs"), "{outside:?}");
 }
 
@@ -181,10 +187,10 @@ fn many_losses_leave_room_for_the_slowest() {
     delays.extend((1..=200).map(|micros| vec![Some(micros)]));
     let lists: Vec<&[Option<i64>]> = delays.iter().map(Vec::as_slice).collect();
     let figures = single(&lists);
-    let first = words(&figures, "hops-waterfall-1");
-    let reported = "a → b; the slowest 80 of 200 packets seen at every point, and 20 of 5000 lost, spread over the time";
-    assert!(first.contains(&reported.to_owned()), "{first:?}");
-    let second = words(&figures, "hops-waterfall-2");
+    let first = printed_text(&figures, "hops-waterfall-1");
+    let actual = "a → b; the slowest 80 of 200 packets seen at every point, and 20 of 5000 lost, spread over the time";
+    assert!(first.contains(&actual.to_owned()), "{first:?}");
+    let second = printed_text(&figures, "hops-waterfall-2");
     let lost = second.iter().filter(|word| word.starts_with("lost,"));
     assert_eq!(lost.count(), 20);
 }
@@ -206,8 +212,8 @@ fn one_packet_far_slower_than_the_others_leaves_the_axis_and_is_said_to() {
     delays[30] = vec![Some(50_000)];
     let figures = lists(&delays);
     assert!(printed(&figures));
-    let reported = words(&figures, "hops-waterfall-1");
-    assert!(reported.contains(&"50.00 ms".to_owned()), "{reported:?}");
+    let actual = printed_text(&figures, "hops-waterfall-1");
+    assert!(actual.contains(&"50.00 ms".to_owned()), "{actual:?}");
 }
 
 #[test]
@@ -230,8 +236,11 @@ fn points_of_one_clock_have_no_bound() {
     });
     for figure in &figures {
         assert!(figure.caption.contains("one clock"), "{}", figure.caption);
-        let words = words(&figures, &figure.name);
-        assert!(!words.iter().any(|word| word.contains('±')), "{words:?}");
+        let printed_text = printed_text(&figures, &figure.name);
+        assert!(
+            !printed_text.iter().any(|word| word.contains('±')),
+            "{printed_text:?}"
+        );
     }
 }
 
@@ -242,10 +251,10 @@ fn where_the_bound_is_far_above_the_delays_no_line_is_drawn_and_the_figure_says_
         .map(|nth| ((nth - 20) * 1_000, 17_340_000))
         .collect();
     let figures = between_two(&delays);
-    let segments = words(&figures, "hops-segments");
-    let reported = "pale: known to ± 17.34 ms only".to_owned();
-    assert!(segments.contains(&reported), "{segments:?}");
-    let cdf = words(&figures, "hops-cdf");
+    let segments = printed_text(&figures, "hops-segments");
+    let actual = "pale: known to ± 17.34 ms only".to_owned();
+    assert!(segments.contains(&actual), "{segments:?}");
+    let cdf = printed_text(&figures, "hops-cdf");
     assert!(
         cdf.contains(&"n 100 · only ± 17.34 ms".to_owned()),
         "{cdf:?}"
@@ -337,10 +346,10 @@ fn a_nanosecond_is_short_and_not_nothing() {
         .map(|nth| (if nth % 3 == 0 { 30_000_000_000 } else { 1 }, 0))
         .collect();
     let figures = between_two(&delays);
-    let cdf = words(&figures, "hops-cdf");
+    let cdf = printed_text(&figures, "hops-cdf");
     let outside = cdf.iter().find(|word| word.contains("below, min"));
     assert!(
-        outside.is_some_and(|reported| reported.contains("min 1 ns")),
+        outside.is_some_and(|actual| actual.contains("min 1 ns")),
         "{cdf:?}"
     );
     let caption = &find(&figures, "hops-cdf").caption;
@@ -359,7 +368,7 @@ fn segments_whose_names_are_too_long_stay_apart() {
     let [a, b, c] = names.each_ref().map(String::as_str);
     let between: &[Option<i64>] = &[Some(5), Some(7)];
     let figures = single_between([a, b, c], &[between, &[Some(6), None], &[None, None]]);
-    let cdf = words(&figures, "hops-cdf");
+    let cdf = printed_text(&figures, "hops-cdf");
     let curves: Vec<&String> = cdf.iter().filter(|text| text.contains('…')).collect();
     assert_eq!(curves.len(), 2, "{cdf:?}");
     assert_ne!(curves[0], curves[1]);
@@ -383,10 +392,10 @@ fn the_legend_has_the_cross_that_lost_packets_have() {
 }
 
 fn lines(marks: &[Mark], colour: Colour) -> Vec<Vec<Point>> {
-    let own = marks.iter().flat_map(|mark| match mark {
+    let of_kind = marks.iter().flat_map(|mark| match mark {
         Mark::Line { points, stroke } if stroke.colour == colour => vec![points.clone()],
         Mark::Clip { marks, .. } => lines(marks, colour),
         _ => Vec::new(),
     });
-    own.collect()
+    of_kind.collect()
 }

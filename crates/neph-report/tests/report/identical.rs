@@ -71,13 +71,13 @@ fn one_endpoint_beyond_the_margin_is_enough_against_equivalence() {
     responding(&mut data, 2, |_| 5500);
     assert!(about(&data, &within(1), "equivalence").is_empty());
     let printed = about(&data, &within(1), "no_equivalence");
-    let reported = &printed[0].text;
+    let actual = &printed[0].text;
     assert!(
-        reported.contains("not shown to be equivalent within 1.00 ms"),
-        "{reported}"
+        actual.contains("not shown to be equivalent within 1.00 ms"),
+        "{actual}"
     );
     let pairs = printed[0].evidence["equivalent_pairs"];
-    assert!((0.9..1.1).contains(&pairs), "{reported}");
+    assert!((0.9..1.1).contains(&pairs), "{actual}");
     let mut settings = within(1);
     settings.margins[0].endpoints = vec!["a".to_owned(), "b".to_owned()];
     let printed = about(&data, &settings, "equivalence");
@@ -95,12 +95,12 @@ fn networks_may_be_equivalent_where_responses_are_not() {
     let mut settings = within(1);
     settings.margins[0].layer = Layer::Network;
     let printed = about(&data, &settings, "equivalence");
-    let reported = &printed[0].text;
+    let actual = &printed[0].text;
     assert!(
-        reported.starts_with(
+        actual.starts_with(
             "a, b, c are equivalent: no median of the network round trip (kernel timestamps) differs"
         ),
-        "{reported}"
+        "{actual}"
     );
     // Where nobody has that layer there is nothing to compare, which is said and is no equivalence.
     settings.margins[0].layer = Layer::Ping("nobody".to_owned());
@@ -170,13 +170,13 @@ fn a_nearer_endpoint_that_is_slower_is_told_with_the_way_that_would_explain_it()
     );
     placed(&mut data, ["220", "3.5"]);
     let printed = about(&data, &settings, "position");
-    let reported = &printed[0].text;
+    let actual = &printed[0].text;
     assert!(
-        reported
+        actual
             .starts_with("continent is nearer than metro (3.5 km, metro: 220 km), but it is 36.0"),
-        "{reported}"
+        "{actual}"
     );
     // 40 ms there and back.
     let path = printed[0].evidence["path_km"];
-    assert!((3990.0..4100.0).contains(&path), "{reported}");
+    assert!((3990.0..4100.0).contains(&path), "{actual}");
 }

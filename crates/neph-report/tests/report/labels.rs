@@ -31,8 +31,10 @@ fn under_loads() -> CampaignData {
 }
 
 fn labels(figure: &Figure) -> Vec<String> {
-    let words = texts(&figure.scene).into_iter().map(|(_, text)| text.text);
-    words.filter(|words| words.contains('…')).collect()
+    let printed_text = texts(&figure.scene).into_iter().map(|(_, text)| text.text);
+    printed_text
+        .filter(|printed_text| printed_text.contains('…'))
+        .collect()
 }
 
 #[test]
@@ -68,9 +70,9 @@ fn panels_leave_out_what_all_scenarios_share_and_say_it_once() {
     let data = under_loads();
     let drawn = draw(&data, &PlotSettings::default());
     for figure in drawn.iter().filter(|figure| figure.kind == "timeline") {
-        let words = texts(&figure.scene).into_iter().map(|(_, text)| text.text);
-        let printed: Vec<String> = words
-            .filter(|words| words.contains("every 100 ms"))
+        let printed_text = texts(&figure.scene).into_iter().map(|(_, text)| text.text);
+        let printed: Vec<String> = printed_text
+            .filter(|printed_text| printed_text.contains("every 100 ms"))
             .collect();
         assert_eq!(
             printed,
@@ -88,9 +90,9 @@ fn a_load_with_a_name_is_called_by_it_in_figures() {
     let mut data = under_loads();
     for scenario in &mut data.scenarios {
         let load = scenario.parameters.stress().expect("a load").clone();
-        let place = LOADS.iter().position(|one| *one == load.unnamed());
-        if let Some(place) = place.filter(|place| *place > 0) {
-            let named = load.named(&format!("busy {place}")).expect("a name");
+        let index = LOADS.iter().position(|one| *one == load.unnamed());
+        if let Some(index) = index.filter(|index| *index > 0) {
+            let named = load.named(&format!("busy {index}")).expect("a name");
             scenario.parameters.insert(Parameter::Stress(named));
         }
     }
@@ -98,15 +100,19 @@ fn a_load_with_a_name_is_called_by_it_in_figures() {
     no_text_touches(&drawn);
     for name in ["ledger-bars", "boxes-by-stress"] {
         let figure = drawn.iter().find(|figure| figure.name == name).expect(name);
-        let words: Vec<String> = texts(&figure.scene)
+        let printed_text: Vec<String> = texts(&figure.scene)
             .into_iter()
             .map(|(_, text)| text.text)
             .collect();
         assert!(
-            words.iter().any(|words| words.ends_with("busy 3")),
-            "{name}: {words:#?}"
+            printed_text
+                .iter()
+                .any(|printed_text| printed_text.ends_with("busy 3")),
+            "{name}: {printed_text:#?}"
         );
-        let outside = words.iter().filter(|words| words.contains("10.90.1.1"));
-        assert_eq!(outside.count(), 0, "{name}: {words:#?}");
+        let outside = printed_text
+            .iter()
+            .filter(|printed_text| printed_text.contains("10.90.1.1"));
+        assert_eq!(outside.count(), 0, "{name}: {printed_text:#?}");
     }
 }

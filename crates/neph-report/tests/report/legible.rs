@@ -56,11 +56,11 @@ pub(crate) fn no_text_touches(figures: &[Figure]) {
 }
 
 /// Every figure's words and how many marks of each kind it has: what a change of a figure changes.
-pub(crate) fn in_words(figures: &[Figure]) -> String {
+pub(crate) fn all_texts(figures: &[Figure]) -> String {
     fn counted<'a>(
         marks: &'a [Mark],
         out: &mut BTreeMap<&'static str, usize>,
-        words: &mut Vec<&'a str>,
+        printed_text: &mut Vec<&'a str>,
     ) {
         for mark in marks {
             let kind = match mark {
@@ -70,21 +70,21 @@ pub(crate) fn in_words(figures: &[Figure]) -> String {
                 Mark::Cells { .. } => "cells",
                 Mark::Disc { .. } => "disc",
                 Mark::Text(text) => {
-                    words.push(&text.text);
+                    printed_text.push(&text.text);
                     "text"
                 }
                 Mark::Clip { marks, .. } => {
-                    counted(marks, out, words);
+                    counted(marks, out, printed_text);
                     "clip"
                 }
             };
             *out.entry(kind).or_default() += 1;
         }
     }
-    let reported = figures.iter().map(|figure| {
-        let (mut marks, mut words) = (BTreeMap::new(), Vec::new());
-        counted(&figure.scene.marks, &mut marks, &mut words);
-        format!("{}: {marks:?}\n{}\n", figure.name, words.join(" | "))
+    let actual = figures.iter().map(|figure| {
+        let (mut marks, mut printed_text) = (BTreeMap::new(), Vec::new());
+        counted(&figure.scene.marks, &mut marks, &mut printed_text);
+        format!("{}: {marks:?}\n{}\n", figure.name, printed_text.join(" | "))
     });
-    reported.collect()
+    actual.collect()
 }

@@ -36,8 +36,8 @@ fn through_a_store(
     include: Include,
 ) -> Result<CampaignData, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let place = folder.path().join("workspace");
-    let mut store = open(&place.to_string_lossy(), Access::Write)?;
+    let path = folder.path().join("workspace");
+    let mut store = open(&path.to_string_lossy(), Access::Write)?;
     store.add_campaign(&data.campaign, &data.scenarios)?;
     let mut experiment = data.experiments[0].experiment.clone();
     experiment.status = ExperimentStatus::Running;
@@ -62,8 +62,8 @@ fn stored_fleet(
     (routes, transfers): (&[TracedRoute], &[ClassTransfer]),
 ) -> Result<CampaignData, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let place = folder.path().join("workspace");
-    let mut store = open(&place.to_string_lossy(), Access::Write)?;
+    let path = folder.path().join("workspace");
+    let mut store = open(&path.to_string_lossy(), Access::Write)?;
     store.add_campaign(&data.campaign, &data.scenarios)?;
     let experiment = data.experiments[0].experiment.clone();
     let mut recorder = store.begin(&experiment)?;
@@ -156,7 +156,7 @@ fn a_stored_fleet_shows_the_changes_that_were_told_live_whatever_they_were_told_
 }
 
 /// The cells of the only row, from the fourth on: what stands before tells whose it is.
-fn reported(data: &CampaignData, name: &str) -> Vec<Cell> {
+fn cells_of(data: &CampaignData, name: &str) -> Vec<Cell> {
     let all = tables(data, &PlotSettings::default());
     let table = all.iter().find(|table| table.name == name);
     let rows = &table.unwrap_or_else(|| panic!("there is no {name}")).rows;
@@ -228,7 +228,7 @@ fn a_trace_speaks_for_the_change_that_it_was_made_for() {
     assert!(verdicts[5..].iter().all(Option::is_none));
     let count = read.len() as u64;
     let traced = [count, 3, 2, 1].map(Cell::Integer);
-    assert_eq!(reported(&loaded, "flow-traced"), traced);
+    assert_eq!(cells_of(&loaded, "flow-traced"), traced);
     let ports: usize = one.traces.iter().map(|trace| trace.routes.len()).sum();
     assert!((1..=5).contains(&ports), "the latest route of each slot");
 }
@@ -252,7 +252,7 @@ fn transfers_are_a_table_of_classes() {
     };
     let made: Vec<ClassTransfer> = (0..3).map(transfer).collect();
     let loaded = stored_fleet(&data, &messages, (&[], &made)).unwrap();
-    let row = reported(&loaded, "flow-transfers");
+    let row = cells_of(&loaded, "flow-transfers");
     let counts = [1, 2048, 3, 3, 0].map(Cell::Integer);
     let (absent, median) = (Cell::Absent, Cell::Real(41.0));
     let rest = [median, absent.clone(), absent, Cell::Real(1.0)];
@@ -294,8 +294,8 @@ fn the_paths_of_stored_traces_are_drawn() {
 fn experiments_at_different_addresses_are_kept_apart() {
     let (data, messages) = with_messages();
     let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("workspace");
-    let mut store = open(&place.to_string_lossy(), Access::Write).unwrap();
+    let path = folder.path().join("workspace");
+    let mut store = open(&path.to_string_lossy(), Access::Write).unwrap();
     store.add_campaign(&data.campaign, &data.scenarios).unwrap();
     for block in 0..3 {
         let mut experiment = data.experiments[0].experiment.clone();

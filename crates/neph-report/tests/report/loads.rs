@@ -26,12 +26,12 @@ fn with_loads() -> CampaignData {
     let mut data = synthetic::over(&[METRO], BLOCKS);
     let first = data.scenarios[0].clone();
     for (loads, rate) in [(vec![flow("a")], 90.0), (vec![flow("b"), flow("a")], 45.0)] {
-        let place = data.scenarios.len();
+        let index = data.scenarios.len();
         // What is compared is the load of the first site, whichever place it has in the list.
         let number = u16::try_from(loads.len()).expect("a few");
         let mut scenario = first.clone();
-        scenario.id = ScenarioId(2000 + place as u64);
-        scenario.index = u32::try_from(place).expect("a few");
+        scenario.id = ScenarioId(2000 + index as u64);
+        scenario.index = u32::try_from(index).expect("a few");
         scenario
             .parameters
             .insert(Parameter::Stress(Stress::of(loads)));
@@ -44,7 +44,7 @@ fn with_loads() -> CampaignData {
                 ended: Some(Wall::from_unix_nanos(10_000_000_000)),
                 ..Experiment::begun(data.campaign.id, scenario.id, Wall::from_unix_nanos(0))
             };
-            let mut one = ExperimentData::new(experiment, place, &[]);
+            let mut one = ExperimentData::new(experiment, index, &[]);
             for second in 1..=4 {
                 // The mean over seconds counts.
                 let sway = if second % 2 == 0 { 5e6 } else { -5e6 };
@@ -77,8 +77,8 @@ fn a_table_has_the_rate_of_each_load_at_both_ends() {
     ] {
         assert!(csv.contains(line), "{line}\n{csv}");
     }
-    let reported = neph_analysis::diagnose(&data, &settings);
-    let text = text(&data, &settings, &reported, 200);
+    let actual = neph_analysis::diagnose(&data, &settings);
+    let text = text(&data, &settings, &actual, 200);
     assert!(text.contains("91.00 Mbit/s    90.00 Mbit/s"), "{text}");
     // The second load has no series: no row stands for it.
     assert!(!csv.contains("b flow h:1 max,sent"), "{csv}");

@@ -8,7 +8,7 @@ use neph_report::{Anchor, FIGURES, Figure, Mark, Scene, draw};
 
 use crate::synthetic::{self, CONTINENT, METRO};
 
-fn words(scene: &Scene) -> Vec<String> {
+fn printed_text(scene: &Scene) -> Vec<String> {
     fn collect(marks: &[Mark], out: &mut Vec<String>) {
         for mark in marks {
             match mark {
@@ -23,7 +23,7 @@ fn words(scene: &Scene) -> Vec<String> {
     out
 }
 
-fn drawn(name: &str, settings: PlotSettings) -> Vec<Figure> {
+fn draw_figures(name: &str, settings: PlotSettings) -> Vec<Figure> {
     let settings = PlotSettings {
         figures: Some([name.to_owned()].into()),
         ..settings
@@ -34,7 +34,7 @@ fn drawn(name: &str, settings: PlotSettings) -> Vec<Figure> {
 fn all_words(figures: &[Figure]) -> String {
     figures
         .iter()
-        .flat_map(|figure| words(&figure.scene))
+        .flat_map(|figure| printed_text(&figure.scene))
         .collect::<Vec<_>>()
         .join("\n")
 }
@@ -71,21 +71,21 @@ fn retransmissions_that_only_a_capture_saw_are_drawn_too() {
             exchange.retransmissions = None;
         }
     }
-    let reported = |data: &CampaignData| {
+    let findings_of = |data: &CampaignData| {
         let settings = PlotSettings {
             figures: Some(["timeline".to_owned()].into()),
             ..PlotSettings::default()
         };
         all_words(&draw(data, &settings)).contains("retransmission (at the bottom)")
     };
-    assert!(!reported(&data), "there are none");
+    assert!(!findings_of(&data), "there are none");
     data.experiments[0].events.push(Event {
         flow: FlowIndex(0),
         at: 1_000_000,
         kind: EventKind::Retransmitted,
         text: "a segment was sent again".into(),
     });
-    assert!(reported(&data));
+    assert!(findings_of(&data));
 }
 
 fn of(data: &CampaignData, figure: &str) -> Vec<Figure> {
@@ -128,19 +128,19 @@ fn a_logarithmic_timeline_says_so_at_its_axis() {
     for exchange in &mut data.experiments[0].flows[0].exchanges {
         exchange.response = exchange.response.map(|time| time + Span::from_millis(900));
     }
-    let words = all_words(&of(&data, "timeline"));
-    assert!(words.contains(", log"), "{words}");
+    let printed_text = all_words(&of(&data, "timeline"));
+    assert!(printed_text.contains(", log"), "{printed_text}");
 }
 
 #[test]
 fn a_window_that_a_shared_scale_would_flatten_has_its_own() {
     let mut data = synthetic::over(&[CONTINENT, METRO], 1);
-    let own = |data: &CampaignData| all_words(&of(data, "cwnd")).contains("own scale");
-    assert!(!own(&data), "windows alike share one");
+    let of_kind = |data: &CampaignData| all_words(&of(data, "cwnd")).contains("own scale");
+    assert!(!of_kind(&data), "windows alike share one");
     for exchange in &mut data.experiments[0].flows[0].exchanges {
         exchange.cwnd = exchange.cwnd.map(|window| window * 100);
     }
-    assert!(own(&data));
+    assert!(of_kind(&data));
 }
 
 #[test]
@@ -149,10 +149,10 @@ fn the_noise_of_a_clock_is_not_blown_up_to_a_panels_height() {
     for exchange in &mut data.experiments[0].flows[0].exchanges {
         exchange.begun = Some(exchange.intended);
     }
-    let words = all_words(&of(&data, "send-skew"));
+    let printed_text = all_words(&of(&data, "send-skew"));
     assert!(
-        words.contains("\n1.0\n") || words.contains("\n1\n"),
-        "{words}"
+        printed_text.contains("\n1.0\n") || printed_text.contains("\n1\n"),
+        "{printed_text}"
     );
 }
 
@@ -167,12 +167,13 @@ fn of_many_warnings_every_kind_is_spelled_out() {
         packets: 3,
         worst: Span::from_micros(200),
     });
-    let words = all_words(&of(&data, "ledger-bars")).replace('\n', " ");
+    let printed_text = all_words(&of(&data, "ledger-bars")).replace('\n', " ");
     assert!(
-        words.contains("and 8 more scenarios") && words.contains("late for 3 packets"),
-        "{words}"
+        printed_text.contains("and 8 more scenarios")
+            && printed_text.contains("late for 3 packets"),
+        "{printed_text}"
     );
-    assert!(!words.contains("see the report"));
+    assert!(!printed_text.contains("see the report"));
 }
 
 #[test]
@@ -204,20 +205,20 @@ fn blocks_to_plot_leaves_the_others_out() {
         blocks_to_plot: Some([2, 5].into()),
         ..PlotSettings::default()
     };
-    let words = all_words(&drawn("timeline", settings));
-    assert!(words.contains("block 2") && words.contains("block 5"));
-    assert!(!words.contains("block 1,") && !words.contains("block 3"));
+    let printed_text = all_words(&draw_figures("timeline", settings));
+    assert!(printed_text.contains("block 2") && printed_text.contains("block 5"));
+    assert!(!printed_text.contains("block 1,") && !printed_text.contains("block 3"));
 }
 
 #[test]
 fn percentiles_to_remove_takes_the_outlier_away() {
-    let whole = all_words(&drawn("boxes", PlotSettings::default()));
-    assert!(whole.contains("1 above, max 1.76 s"));
+    let complete = all_words(&draw_figures("boxes", PlotSettings::default()));
+    assert!(complete.contains("1 above, max 1.76 s"));
     let settings = PlotSettings {
         percentiles_to_remove: 1.0,
         ..PlotSettings::default()
     };
-    let cut = all_words(&drawn("boxes", settings));
+    let cut = all_words(&draw_figures("boxes", settings));
     assert!(
         !cut.contains("above") && cut.contains("highest 1 %"),
         "{cut}"
@@ -231,10 +232,10 @@ fn fixed_limits_count_what_lies_outside() {
         rtt_max: Some(Span::from_millis(20)),
         ..PlotSettings::default()
     };
-    let words = all_words(&drawn("boxes", settings));
+    let printed_text = all_words(&draw_figures("boxes", settings));
     assert!(
-        words.contains("1920 above, max") || words.contains("1919 above, max"),
-        "{words}"
+        printed_text.contains("1920 above, max") || printed_text.contains("1919 above, max"),
+        "{printed_text}"
     );
 }
 
@@ -246,18 +247,19 @@ fn whiskers_scales_tail_and_basis_show_in_the_figures() {
         basis: Basis::Service,
         ..PlotSettings::default()
     };
-    let words = all_words(&drawn("boxes", settings));
+    let printed_text = all_words(&draw_figures("boxes", settings));
     assert!(
-        words.contains("from the 10 to the 90 percentile") && words.contains("service time, ms")
+        printed_text.contains("from the 10 to the 90 percentile")
+            && printed_text.contains("service time, ms")
     );
     let tail = PlotSettings {
         tail: Tail::Logarithmic,
         ..PlotSettings::default()
     };
-    let words = all_words(&drawn("cdf", tail));
-    assert!(words.contains("share that took longer") && words.contains("0.001"));
+    let printed_text = all_words(&draw_figures("cdf", tail));
+    assert!(printed_text.contains("share that took longer") && printed_text.contains("0.001"));
     let axes = |settings| {
-        all_words(&drawn("boxes", settings))
+        all_words(&draw_figures("boxes", settings))
             .matches("response time, ms")
             .count()
     };
@@ -279,10 +281,13 @@ fn blocks_are_told_as_long_as_they_are() {
     });
     let figures = draw(&data, &PlotSettings::default());
     for kind in ["timeline", "cwnd"] {
-        let own = figures.iter().find(|figure| figure.kind == kind);
-        let words = words(&own.expect("drawn").scene);
+        let of_kind = figures.iter().find(|figure| figure.kind == kind);
+        let printed_text = printed_text(&of_kind.expect("drawn").scene);
         for block in ["block 1, 11:06, 2.4 s", "block 2, 11:07, 2.4 s"] {
-            assert!(words.iter().any(|word| word == block), "{kind}: {words:?}");
+            assert!(
+                printed_text.iter().any(|word| word == block),
+                "{kind}: {printed_text:?}"
+            );
         }
     }
 }
@@ -305,17 +310,20 @@ fn panels_of_blocks_and_timelines_share_their_scale_unless_they_are_not_to() {
         ..PlotSettings::default()
     };
     for (name, panels) in [("per-block", 10), ("timeline", 7)] {
-        let shared = vertical_labels(&drawn(name, PlotSettings::default())[0]);
+        let shared = vertical_labels(&draw_figures(name, PlotSettings::default())[0]);
         let is_everywhere = shared.values().all(|count| *count == panels);
         assert!(is_everywhere && shared.len() > 1, "{name}: {shared:?}");
-        let own = vertical_labels(&drawn(name, separate.clone())[0]);
-        assert!(own.values().any(|count| *count < panels), "{name}: {own:?}");
+        let of_kind = vertical_labels(&draw_figures(name, separate.clone())[0]);
+        assert!(
+            of_kind.values().any(|count| *count < panels),
+            "{name}: {of_kind:?}"
+        );
     }
 }
 
 #[test]
 fn the_acknowledgement_hides_no_end_to_end() {
-    let figures = drawn("timeline", PlotSettings::default());
+    let figures = draw_figures("timeline", PlotSettings::default());
     let panels = figures[0].scene.marks.iter().filter_map(|mark| match mark {
         Mark::Clip { marks, .. } => Some(marks),
         _ => None,

@@ -79,13 +79,13 @@ fn what_failed_is_told_with_its_reason_and_is_not_nothing_flagged() {
     let shown = shown(&data, 400);
     assert!(shown.contains("3 experiments failed"), "{shown}");
     // Tried again, it succeeded: told, but nothing is left to do.
-    let mut anew = data.clone();
-    anew.left_out.truncate(1);
-    let mut experiment = anew.experiments[0].clone();
-    experiment.experiment.scenario = anew.left_out[0].scenario;
+    let mut changed = data.clone();
+    changed.left_out.truncate(1);
+    let mut experiment = changed.experiments[0].clone();
+    experiment.experiment.scenario = changed.left_out[0].scenario;
     experiment.scenario = 1;
-    anew.experiments.push(experiment);
-    let printed = sentences(&anew);
+    changed.experiments.push(experiment);
+    let printed = sentences(&changed);
     assert!(
         printed.contains("1 experiment failed at first and succeeded later: continent")
             && printed.contains("The reason: refused in block 0.")

@@ -26,8 +26,8 @@ fn a_few_values_halfway_are_no_bridge() {
     let mut values = equal(&[70.0; 50]);
     values.extend(equal(&[71.2; 50]));
     values.extend(equal(&[70.4, 70.8]));
-    for least in [0.0, 0.03] {
-        let found = classes(&values, 0.5, least).unwrap();
+    for min_share in [0.0, 0.03] {
+        let found = classes(&values, 0.5, min_share).unwrap();
         let shares: Vec<f64> = found.iter().map(|c| c.share).collect();
         assert_eq!(shares.len(), 2);
         assert!((shares[0] - 0.5).abs() < 0.01, "{shares:?}");
@@ -205,8 +205,8 @@ proptest! {
             prop_assert!(!found.iter().any(|c| c.low <= pair[0] && pair[1] <= c.high));
         }
         for value in values {
-            let holds = |c: &LevelClass| c.low <= value && value <= c.high;
-            prop_assert_eq!(found.iter().filter(|c| holds(c)).count(), 1);
+            let contains = |c: &LevelClass| c.low <= value && value <= c.high;
+            prop_assert_eq!(found.iter().filter(|c| contains(c)).count(), 1);
         }
     }
 

@@ -72,7 +72,7 @@ fn corners(of: &[OffsetLimit], sign: f64, nature: ClockNature) -> Cow<'_, [Offse
 mod tests {
     use super::*;
     use crate::clock::tests::{Peer, SECOND};
-    use crate::clock::{Lines, Possible};
+    use crate::clock::{Lines, PossibleLines};
 
     #[test]
     fn corners_of_blocks_leave_what_all_limits_leave() {
@@ -88,7 +88,7 @@ mod tests {
         for at in [0, 33 * SECOND + 77, 100 * SECOND] {
             let lines = Lines::around(at, &made.at_most[0], nature);
             let of = |limits: OffsetLimits<'_>| limits.lines(lines, |_| true).unwrap();
-            let (few, all): (Possible, Possible) = (of(corners.limits()), of(all));
+            let (few, all): (PossibleLines, PossibleLines) = (of(corners.limits()), of(all));
             let wider = few.room() - all.room();
             assert!((-1.0..100.0).contains(&wider), "{at}: {wider}");
         }

@@ -3,8 +3,8 @@
 //! Owns where a clock was set. Limits before and after a step must not be in one fit: a step back of 3 s
 //! would make every earlier limit from below wrong.
 
+use super::clock_sets::find_clock_sets;
 use super::corners::Corners;
-use super::moved::moved;
 use super::{ClockFit, ClockNature, OffsetLimit, OffsetLimits};
 use crate::error::StatsError;
 
@@ -35,7 +35,7 @@ pub(super) struct Part<'a> {
 
 /// Detects where a clock was set. A step larger than the room between the delays contradicts the limits
 /// before it. A smaller one is detected if both directions have levels before and after it for as long as
-/// `moved` requires. An undetected one is covered by the bound of [`ClockCourse::at`].
+/// `find_clock_sets` requires. An undetected one is covered by the bound of [`ClockCourse::at`].
 ///
 /// # Errors
 /// Those of [`clock_fit`](super::clock_fit); [`StatsError::NotAscending`] with the place.
@@ -121,8 +121,8 @@ impl ClockCourse<'_> {
     }
 
     fn part(&self, moment: i64) -> Option<&Part<'_>> {
-        let setting = |left: &Part<'_>, right: &Part<'_>| {
-            left.until < moment && moment < right.from.saturating_add(right.first_took())
+        let setting = |earlier: &Part<'_>, later: &Part<'_>| {
+            earlier.until < moment && moment < later.from.saturating_add(later.first_duration())
         };
         let mut pairs = self.parts.windows(2);
         if pairs.any(|pair| setting(&pair[0], &pair[1])) {
@@ -156,15 +156,18 @@ impl<'a> Part<'a> {
             }
             first
         };
-        let both = [self.limits.at_most, self.limits.at_least].map(back);
-        let first = both[0].min(both[1]);
+        let first_returns = [self.limits.at_most, self.limits.at_least].map(back);
+        let first = first_returns[0].min(first_returns[1]);
         if first == i64::MAX { self.from } else { first }
     }
 
     /// The duration of its first exchange.
-    fn first_took(&self) -> i64 {
-        let both = [self.limits.at_most.first(), self.limits.at_least.first()];
-        let first = both.into_iter().flatten().min_by_key(|limit| limit.at);
+    fn first_duration(&self) -> i64 {
+        let first_limits = [self.limits.at_most.first(), self.limits.at_least.first()];
+        let first = first_limits
+            .into_iter()
+            .flatten()
+            .min_by_key(|limit| limit.at);
         first.map_or(0, |limit| limit.within)
     }
 }
@@ -184,7 +187,7 @@ impl<'a> Agreement<'a> {
             let (part, after) = rest.split_at(length);
             let until = match after.first() {
                 None => part.last().copied().unwrap_or(from),
-                Some(&next) => self.surely_before(part, next),
+                Some(&next) => self.last_certain_before(part, next),
             };
             self.split((from, until), parts);
             rest = after;
@@ -195,10 +198,10 @@ impl<'a> Agreement<'a> {
     fn split(&self, (from, until): (i64, i64), parts: &mut Vec<Part<'a>>) {
         let limits = self.limits.between(from, until);
         let mut begin = from;
-        for moved in moved(limits) {
-            let time = (begin, moved.until.max(begin));
+        for clock_set in find_clock_sets(limits) {
+            let time = (begin, clock_set.until.max(begin));
             parts.push(Part::new(time, limits, self.nature));
-            begin = moved.from;
+            begin = clock_set.from;
         }
         parts.push(Part::new((begin, until), limits, self.nature));
     }
@@ -242,7 +245,7 @@ impl<'a> Agreement<'a> {
 
     /// The last moment of `part` that cannot be of the clock of `next`: later ones agree with both sides of
     /// the step.
-    fn surely_before(&self, part: &[i64], next: i64) -> i64 {
+    fn last_certain_before(&self, part: &[i64], next: i64) -> i64 {
         let near = next.saturating_sub(self.nature.horizon / 2);
         let far = next.saturating_add(self.nature.horizon / 2);
         let until = self.agreeing_until(next, far);
@@ -251,8 +254,8 @@ impl<'a> Agreement<'a> {
         let good = |count: usize| self.is_one_clock(near[near.len() - count], until);
         let shared = bisect(near.len() + 1, good);
         // If all near moments may be of the other side, those further away are not.
-        let sure = start + near.len().saturating_sub(shared);
-        let last = part.get(sure.saturating_sub(1));
+        let certain_count = start + near.len().saturating_sub(shared);
+        let last = part.get(certain_count.saturating_sub(1));
         last.copied().unwrap_or(next)
     }
 
@@ -291,8 +294,8 @@ fn bisect(bad: usize, good: impl Fn(usize) -> bool) -> usize {
 
 /// The moments of all limits, ascending, each once.
 fn moments(limits: OffsetLimits<'_>) -> Vec<i64> {
-    let both = limits.at_most.iter().chain(limits.at_least);
-    let mut moments: Vec<i64> = both.map(|limit| limit.at).collect();
+    let limits_of_both = limits.at_most.iter().chain(limits.at_least);
+    let mut moments: Vec<i64> = limits_of_both.map(|limit| limit.at).collect();
     moments.sort_unstable();
     moments.dedup();
     moments

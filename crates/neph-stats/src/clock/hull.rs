@@ -40,7 +40,7 @@ impl Hull {
         self.corners
             .iter()
             .zip(self.corners.iter().skip(1))
-            .map(|(left, right)| (right.1 - left.1) / (right.0 - left.0))
+            .map(|(start, end)| (end.1 - start.1) / (end.0 - start.0))
     }
 
     /// Intersection with x = 0 of the highest line of this slope below all points. It touches the corner
@@ -49,8 +49,8 @@ impl Hull {
         let (mut low, mut high) = (0, self.corners.len().saturating_sub(1));
         while low < high {
             let middle = low.midpoint(high);
-            let (left, right) = (self.corners[middle], self.corners[middle + 1]);
-            if right.1 - left.1 < slope * (right.0 - left.0) {
+            let (start, end) = (self.corners[middle], self.corners[middle + 1]);
+            if end.1 - start.1 < slope * (end.0 - start.0) {
                 low = middle + 1;
             } else {
                 high = middle;

@@ -25,12 +25,12 @@ impl OffsetLimits<'_> {
         };
         let point = |(x, y): (f64, f64)| (x, y + nature.wander * x.abs());
         let above = self.at_most.iter().map(|limit| {
-            let (left, y) = limit.seen_from(origin);
-            point((left, y))
+            let (x, y) = limit.seen_from(origin);
+            point((x, y))
         });
         let below = self.at_least.iter().map(|limit| {
-            let (left, y) = limit.seen_from(origin);
-            point((left + real_nanos(limit.within), -y))
+            let (x, y) = limit.seen_from(origin);
+            point((x + real_nanos(limit.within), -y))
         });
         let (above, mut below): (Vec<_>, Vec<_>) = (above.collect(), below.collect());
         below.sort_by(|a, b| a.0.total_cmp(&b.0));

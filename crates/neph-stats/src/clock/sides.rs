@@ -3,10 +3,10 @@
 //! Owns a bound that is valid in spite of such a step. A step below the round trip contradicts no limit, and
 //! a queue may hide it from one direction or from both. The limits on one side of the step are of one clock
 //! with the moment. So the bound covers all offsets that either side permits. Does not own when the step is
-//! impossible ([`flat`](super::flat)).
+//! impossible ([`step_free`](super::step_free)).
 
-use super::flat::{Asked, Flat, Looks};
-use super::{ClockFit, ClockNature, Lines, OffsetLimit, OffsetLimits, Possible};
+use super::step_free::{FlatQuery, LevelScales, StepFreeTime};
+use super::{ClockFit, ClockNature, Lines, OffsetLimit, OffsetLimits, PossibleLines};
 use crate::real::{nanos, real_nanos};
 
 /// Wander of the lines for the mean rate, as a fraction. If the clock's rate changes by more, there are still
@@ -40,19 +40,19 @@ impl OffsetLimits<'_> {
         let mean = near.mean(bent, is_back);
         let narrow = mean.as_ref().map(|mean| all.rates(mean, nature));
         let narrow = narrow.map_or(bent, |rates| bent.within(rates));
-        let sides = |flat| near.either_side(flat, [narrow, bent], is_back);
-        let mut either = sides(Flat {
+        let sides = |step_free| near.either_side(step_free, [narrow, bent], is_back);
+        let mut either = sides(StepFreeTime {
             from: at,
             until: at,
         });
-        let room = mean.as_ref().map_or(0.0, Possible::room);
+        let room = mean.as_ref().map_or(0.0, PossibleLines::room);
         if either
             .as_ref()
             .is_none_or(|either| either.room() > HARDLY * room)
         {
             let looks = self.looks(all, mean.as_ref(), bent);
             for part in PARTS {
-                let other = sides(looks.flat(part * room)).map(|one| one.wider(part * room));
+                let other = sides(looks.step_free(part * room)).map(|one| one.wider(part * room));
                 either = match (either, other) {
                     (Some(one), Some(other)) if other.room() < one.room() => Some(other),
                     (one, other) => one.or(other),
@@ -61,7 +61,7 @@ impl OffsetLimits<'_> {
         }
         let either = either?;
         let rates = mean.map_or(bent.rates, |mean| (mean.slowest, mean.fastest));
-        let either = Possible {
+        let either = PossibleLines {
             slowest: rates.0,
             fastest: rates.1,
             ..either
@@ -87,8 +87,8 @@ impl OffsetLimits<'_> {
         let mean = corners.between(first, last).mean(bent, |_| true)?;
         let looks = self.looks(all, Some(&mean), bent);
         let is_level = |least_step: &f64| {
-            let flat = looks.flat(*least_step);
-            first < from && flat.from <= from && until <= flat.until
+            let step_free = looks.step_free(*least_step);
+            first < from && step_free.from <= from && until <= step_free.until
         };
         let steps = PARTS.map(|part| part * mean.room());
         steps
@@ -98,20 +98,20 @@ impl OffsetLimits<'_> {
     }
 
     /// The lines of a mean rate. If there are none, those of rates that wander.
-    fn mean(self, bent: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<Possible> {
+    fn mean(self, bent: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<PossibleLines> {
         let steady = bent.wandering(bent.nature.wander.min(STEADY));
         let mean = self.lines(steady, &is_of);
         mean.or_else(|| self.lines(bent, &is_of))
     }
 
     /// The levels of both directions of some of these over time.
-    fn looks(self, near: Self, mean: Option<&Possible>, lines: Lines) -> Looks {
-        Looks::at(
+    fn looks(self, near: Self, mean: Option<&PossibleLines>, lines: Lines) -> LevelScales {
+        LevelScales::at(
             near,
-            Asked {
+            FlatQuery {
                 origin: lines.origin,
                 horizon: lines.nature.horizon,
-                rate: mean.map_or(0.0, Possible::rate),
+                rate: mean.map_or(0.0, PossibleLines::rate),
                 ends: self.ends_of(near),
             },
         )
@@ -135,29 +135,30 @@ impl OffsetLimits<'_> {
 
     /// Whether some of these have the first of them, and the last.
     fn ends_of(self, near: Self) -> [bool; 2] {
-        let both = [(self.at_most, near.at_most), (self.at_least, near.at_least)];
+        let kinds = [(self.at_most, near.at_most), (self.at_least, near.at_least)];
         [
-            both.iter().all(|(all, part)| all.first() == part.first()),
-            both.iter().all(|(all, part)| all.last() == part.last()),
+            kinds.iter().all(|(all, part)| all.first() == part.first()),
+            kinds.iter().all(|(all, part)| all.last() == part.last()),
         ]
     }
 
     /// The lines that the limits from the beginning of a time on permit, or those until its end.
     fn either_side(
         self,
-        flat: Flat,
+        step_free: StepFreeTime,
         lines: [Lines; 2],
         is_back: impl Fn(&OffsetLimit) -> bool,
-    ) -> Option<Possible> {
+    ) -> Option<PossibleLines> {
         // If a step only just contradicts limits, the lines have a wrong rate.
         let proved = |is_of: &dyn Fn(&OffsetLimit) -> bool| {
             let hulls = self.hulls(lines[0], is_of)?;
             let narrow = hulls.possible(lines[0].rates);
             narrow.or_else(|| hulls.possible(lines[1].rates))
         };
-        let before =
-            proved(&|limit| is_back(limit) && limit.at.saturating_add(limit.within) <= flat.until);
-        let behind = proved(&|limit| is_back(limit) && limit.at >= flat.from);
+        let before = proved(&|limit| {
+            is_back(limit) && limit.at.saturating_add(limit.within) <= step_free.until
+        });
+        let behind = proved(&|limit| is_back(limit) && limit.at >= step_free.from);
         match (before, behind) {
             (Some(one), Some(other)) => Some(one.or(&other)),
             (one, other) => one.or(other).or_else(|| self.lines(lines[1], &is_back)),
@@ -167,16 +168,16 @@ impl OffsetLimits<'_> {
     /// The possible rates at any moment of a time with a mean rate in `mean`. A step below the round trip
     /// leaves lines of the true rate. A slightly larger one may leave only lines that are off by the round
     /// trip from end to end.
-    fn rates(self, mean: &Possible, nature: ClockNature) -> (f64, f64) {
-        let both = [self.at_most, self.at_least];
-        let ends = both.map(|of| of.first().zip(of.last()));
+    fn rates(self, mean: &PossibleLines, nature: ClockNature) -> (f64, f64) {
+        let kinds = [self.at_most, self.at_least];
+        let ends = kinds.map(|of| of.first().zip(of.last()));
         let first = ends.iter().flatten().map(|(first, _)| first.at).min();
         let last = ends.iter().flatten().map(|(_, last)| last.at).max();
         let long = first.zip(last).map_or(0, |(first, last)| last - first);
-        let trips = both.iter().flat_map(|of| of.iter());
-        let trip = trips.map(|limit| limit.within).min().unwrap_or(0);
-        let turned = real_nanos(trip) / real_nanos(long.max(1));
-        let more = nature.wander + turned;
+        let round_trips = kinds.iter().flat_map(|of| of.iter());
+        let min_rtt = round_trips.map(|limit| limit.within).min().unwrap_or(0);
+        let tilt = real_nanos(min_rtt) / real_nanos(long.max(1));
+        let more = nature.wander + tilt;
         (mean.slowest - more, mean.fastest + more)
     }
 }

@@ -31,19 +31,19 @@ impl ClockCourse<'_> {
             .filter(|part| self.fit_near(part, [part.from, part.until]).is_some())
             .collect();
         let pairs = known.iter().zip(known.iter().skip(1));
-        let found = pairs.filter_map(|(left, right)| {
-            Some(Found {
-                after: left.until,
-                before: right.first_back(),
-                left: self.fit_near(left, [right.from, left.until])?,
-                right: self.fit_near(right, [right.from, right.until])?,
+        let found = pairs.filter_map(|(earlier, later)| {
+            Some(StepFits {
+                after: earlier.until,
+                before: later.first_back(),
+                fit_before: self.fit_near(earlier, [later.from, earlier.until])?,
+                fit_after: self.fit_near(later, [later.from, later.until])?,
             })
         });
         let mut steps = Vec::new();
         for group in overlapping(found) {
-            match Found::as_one(&group).map(|one| one.step()) {
-                Some(one) if one.by.saturating_abs() > one.bound => steps.push(one),
-                _ => steps.extend(group.iter().map(Found::step)),
+            match StepFits::as_one(&group).map(|step| step.step()) {
+                Some(step) if step.by.saturating_abs() > step.bound => steps.push(step),
+                _ => steps.extend(group.iter().map(StepFits::step)),
             }
         }
         steps
@@ -59,48 +59,48 @@ impl ClockCourse<'_> {
 
 /// Groups in which each member begins before an earlier one has ended. A reordered reply may show two steps
 /// within the time of one.
-fn overlapping(found: impl Iterator<Item = Found>) -> Vec<Vec<Found>> {
-    let mut groups: Vec<Vec<Found>> = Vec::new();
+fn overlapping(found: impl Iterator<Item = StepFits>) -> Vec<Vec<StepFits>> {
+    let mut groups: Vec<Vec<StepFits>> = Vec::new();
     let mut before = i64::MIN;
-    for one in found {
+    for step in found {
         match groups.last_mut() {
-            Some(group) if one.after < before => group.push(one),
+            Some(group) if step.after < before => group.push(step),
             _ => {
                 before = i64::MIN;
-                groups.push(vec![one]);
+                groups.push(vec![step]);
             }
         }
-        before = before.max(one.before);
+        before = before.max(step.before);
     }
     groups
 }
 
 /// A step, and the fits before it and after it.
 #[derive(Debug, Clone, Copy)]
-struct Found {
+struct StepFits {
     after: i64,
     before: i64,
-    left: ClockFit,
-    right: ClockFit,
+    fit_before: ClockFit,
+    fit_after: ClockFit,
 }
 
-impl Found {
+impl StepFits {
     /// One step from before the first of them to after the last.
     fn as_one(steps: &[Self]) -> Option<Self> {
         let (first, last) = steps.first().zip(steps.last())?;
         Some(Self {
             after: first.after,
             before: last.before,
-            left: first.left,
-            right: last.right,
+            fit_before: first.fit_before,
+            fit_after: last.fit_after,
         })
     }
 
     fn step(&self) -> ClockStep {
-        let by = self.right.offset.saturating_sub(self.left.offset);
+        let by = self.fit_after.offset.saturating_sub(self.fit_before.offset);
         // The clocks drift in a gap. If the local clock was set forward, the gap is shorter than it appears;
         // the peer's clock shows its length.
-        let silence = self.right.at.saturating_sub(self.left.at);
+        let silence = self.fit_after.at.saturating_sub(self.fit_before.at);
         let by_theirs = silence.saturating_add(by);
         let is_shorter = (0..silence).contains(&by_theirs);
         let silence = if is_shorter { by_theirs } else { silence };
@@ -108,9 +108,9 @@ impl Found {
             after: self.after,
             before: self.before,
             by,
-            bound: (self.right.bound)
-                .saturating_add(self.left.bound)
-                .saturating_add(drifted(&self.left, silence)),
+            bound: (self.fit_after.bound)
+                .saturating_add(self.fit_before.bound)
+                .saturating_add(drifted(&self.fit_before, silence)),
         }
     }
 }

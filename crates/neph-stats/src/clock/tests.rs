@@ -24,7 +24,7 @@ impl Peer {
         self.offset + jumped + nanos(self.rate * real_nanos(at))
     }
 
-    /// An exchange each `interval`; delays are `least` and something skewed above it.
+    /// An exchange each `interval`; delays are `min_delays` and something skewed above it.
     pub(super) fn exchanges(
         &self,
         count: i64,
@@ -386,8 +386,8 @@ proptest! {
         prop_assert!(fit.bound >= half, "no more than the delays allow");
         // Each exchange alone shows as much, and the rate is known well enough to extrapolate.
         let by_one = made.at_most.iter().map(|one| {
-            let turned = fit.rate_bound + ClockNature::default().wander;
-            let carried = turned * real_nanos((one.at - at * SECOND).abs());
+            let rate_error = fit.rate_bound + ClockNature::default().wander;
+            let carried = rate_error * real_nanos((one.at - at * SECOND).abs());
             one.within / 2 + nanos(carried)
         });
         let by_best = by_one.min().unwrap();

@@ -15,7 +15,7 @@ fn messages_that_are_independent_count_almost_all() {
         found.effective > 300.0 && found.effective <= 1000.0,
         "{found:?}"
     );
-    assert!(found.interval.holds(0.3));
+    assert!(found.interval.contains(0.3));
 }
 
 /// Each group is all hits or none: it knows as much as one message.

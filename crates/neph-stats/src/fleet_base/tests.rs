@@ -5,7 +5,7 @@ const S: i64 = 1000 * MS;
 
 /// One flow, 5 samples a second, at these levels for these many seconds.
 fn alone(levels: &[(i64, i64)]) -> Vec<LevelDetection> {
-    let mut fleet = FleetBase::new(Guard::default());
+    let mut fleet = FleetBase::new(FleetDetectionSettings::default());
     let mut at = 0;
     for &(level, seconds) in levels {
         for _ in 0..seconds * 5 {
@@ -14,29 +14,29 @@ fn alone(levels: &[(i64, i64)]) -> Vec<LevelDetection> {
         }
     }
     fleet.finish();
-    std::iter::from_fn(|| fleet.next_reported().map(|t| t.reported)).collect()
+    std::iter::from_fn(|| fleet.next_detection().map(|t| t.detection)).collect()
 }
 
 #[test]
 fn a_quiet_flow_alone_is_believed_what_stays_quiet() {
-    let reported = alone(&[(80, 60), (90, 60), (80, 60)]);
-    let findings: Vec<_> = reported.iter().map(|t| (t.finding, t.at / S)).collect();
+    let detections = alone(&[(80, 60), (90, 60), (80, 60)]);
+    let findings: Vec<_> = detections.iter().map(|t| (t.finding, t.at / S)).collect();
     let wanted = [
         (Finding::First, 0),
         (Finding::Change, 60),
         (Finding::Change, 120),
     ];
     assert_eq!(findings, wanted);
-    let samples = |reported: &LevelDetection| (reported.certain - reported.at) / (S / 5);
+    let samples = |detection: &LevelDetection| (detection.certain - detection.at) / (S / 5);
     assert!(
-        (4..12).contains(&samples(&reported[1])),
+        (4..12).contains(&samples(&detections[1])),
         "{:?}",
-        reported[1]
+        detections[1]
     );
     assert!(
-        samples(&reported[2]) < 4,
+        samples(&detections[2]) < 4,
         "it was there before: {:?}",
-        reported[2]
+        detections[2]
     );
 }
 
@@ -54,7 +54,7 @@ fn a_queue_of_one_flow_that_grows_is_no_change() {
 
 #[test]
 fn another_flow_in_the_same_place_is_not_the_same() {
-    let mut fleet = FleetBase::new(Guard::default());
+    let mut fleet = FleetBase::new(FleetDetectionSettings::default());
     for i in 0..50 {
         fleet.push(0, i * S / 5, 80 * MS);
     }
@@ -63,12 +63,12 @@ fn another_flow_in_the_same_place_is_not_the_same() {
         fleet.push(0, i * S / 5, 95 * MS);
     }
     fleet.finish();
-    let reported: Vec<_> = std::iter::from_fn(|| fleet.next_reported()).collect();
-    let firsts = reported
+    let detections: Vec<_> = std::iter::from_fn(|| fleet.next_detection()).collect();
+    let firsts = detections
         .iter()
-        .map(|t| (t.nth, t.reported.finding, t.reported.after));
+        .map(|t| (t.nth, t.detection.finding, t.detection.after));
     let wanted = [(0, Finding::First, 80 * MS), (1, Finding::First, 95 * MS)];
-    assert!(firsts.eq(wanted), "{reported:?}");
+    assert!(firsts.eq(wanted), "{detections:?}");
     assert_eq!((fleet.nth(0), fleet.base(0)), (1, Some(95 * MS)));
     assert_eq!(fleet.base(7), None);
 }
@@ -76,7 +76,7 @@ fn another_flow_in_the_same_place_is_not_the_same() {
 /// 8 ms more for everybody, from 40 s to 48 s.
 #[test]
 fn a_queue_in_front_of_all_flows_is_told_with_its_time() {
-    let mut fleet = FleetBase::new(Guard::default());
+    let mut fleet = FleetBase::new(FleetDetectionSettings::default());
     for i in 0..400_i64 {
         for flow in 0..64_u32 {
             let queue = if (200..240).contains(&i) { 8 } else { 0 };
@@ -85,8 +85,8 @@ fn a_queue_in_front_of_all_flows_is_told_with_its_time() {
         }
     }
     fleet.finish();
-    let changes = std::iter::from_fn(|| fleet.next_reported())
-        .filter(|t| t.reported.finding == Finding::Change);
+    let changes = std::iter::from_fn(|| fleet.next_detection())
+        .filter(|t| t.detection.finding == Finding::Change);
     assert_eq!(changes.count(), 0);
     let [(from, until)] = fleet.queued() else {
         panic!("one queue: {:?}", fleet.queued());
@@ -98,7 +98,7 @@ fn a_queue_in_front_of_all_flows_is_told_with_its_time() {
 /// All flows of a pair with one path move to another: no queue stands for half a minute.
 #[test]
 fn a_move_of_all_flows_is_told_once_it_has_lasted() {
-    let mut fleet = FleetBase::new(Guard::default());
+    let mut fleet = FleetBase::new(FleetDetectionSettings::default());
     for i in 0..600_i64 {
         for flow in 0..64_u32 {
             let level = if i < 200 { 80 } else { 84 };
@@ -107,15 +107,15 @@ fn a_move_of_all_flows_is_told_once_it_has_lasted() {
         }
     }
     fleet.finish();
-    let reported: Vec<_> = std::iter::from_fn(|| fleet.next_reported()).collect();
-    let changes: Vec<_> = reported
+    let detections: Vec<_> = std::iter::from_fn(|| fleet.next_detection()).collect();
+    let changes: Vec<_> = detections
         .iter()
-        .filter(|t| t.reported.finding == Finding::Change)
+        .filter(|t| t.detection.finding == Finding::Change)
         .collect();
     assert_eq!(fleet.queued(), [], "it was no queue");
     assert_eq!(changes.len(), 64);
     assert!(
-        changes.iter().all(|c| (c.reported.at - 40 * S).abs() < S),
+        changes.iter().all(|c| (c.detection.at - 40 * S).abs() < S),
         "dated well"
     );
     assert!((0..64).all(|flow| fleet.base(flow) == Some(84 * MS)));

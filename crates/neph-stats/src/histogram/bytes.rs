@@ -11,14 +11,14 @@ impl Histogram {
     /// As bytes, from which [`Self::from_bytes`] makes the same histogram.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![self.precision.exponent()];
-        put(&mut bytes, self.least().unwrap_or(0));
-        put(&mut bytes, self.most().unwrap_or(0));
+        put(&mut bytes, self.min().unwrap_or(0));
+        put(&mut bytes, self.max().unwrap_or(0));
         let mut before = 0;
-        for (place, count) in (1..).zip(&self.counts) {
+        for (index, count) in (1..).zip(&self.counts) {
             if *count > 0 {
-                put(&mut bytes, place - before);
+                put(&mut bytes, index - before);
                 put(&mut bytes, *count);
-                before = place;
+                before = index;
             }
         }
         bytes
@@ -28,27 +28,27 @@ impl Histogram {
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (exponent, mut rest) = bytes.split_first()?;
         let precision = Precision::of_exponent(*exponent).filter(|_| *exponent <= FINEST)?;
-        let (least, most) = (take(&mut rest)?, take(&mut rest)?);
+        let (min, max) = (take(&mut rest)?, take(&mut rest)?);
         let mut histogram = Self::new(precision);
-        let end = u64::from(precision.place(most)) + 1;
-        let mut place: u64 = 0;
+        let end = u64::from(precision.index(max)) + 1;
+        let mut index: u64 = 0;
         while !rest.is_empty() {
             let gap = take(&mut rest).filter(|gap| *gap > 0)?;
-            place = place.checked_add(gap).filter(|place| *place <= end)?;
+            index = index.checked_add(gap).filter(|index| *index <= end)?;
             let count = take(&mut rest).filter(|count| *count > 0)?;
             histogram.n = histogram.n.checked_add(count)?;
-            histogram.count(u32::try_from(place - 1).ok()?, count);
+            histogram.count(u32::try_from(index - 1).ok()?, count);
         }
         if histogram.n == 0 {
-            return (least == 0 && most == 0).then_some(histogram);
+            return (min == 0 && max == 0).then_some(histogram);
         }
-        let ends = [least, most].map(|number| precision.place(number) as usize);
+        let ends = [min, max].map(|number| precision.index(number) as usize);
         let first = histogram.counts.iter().position(|count| *count > 0);
         let is_right = first == Some(ends[0]) && histogram.counts.len() == ends[1] + 1;
-        if !is_right || least > most {
+        if !is_right || min > max {
             return None;
         }
-        (histogram.least, histogram.most) = (least, most);
+        (histogram.min, histogram.max) = (min, max);
         Some(histogram)
     }
 }
@@ -106,8 +106,8 @@ mod tests {
             bytes in prop::collection::vec(any::<u8>(), 0..40)
         ) {
             if let Some(histogram) = Histogram::from_bytes(&bytes) {
-                let anew = Histogram::from_bytes(&histogram.to_bytes());
-                prop_assert_eq!(anew, Some(histogram));
+                let decoded = Histogram::from_bytes(&histogram.to_bytes());
+                prop_assert_eq!(decoded, Some(histogram));
             }
         }
     }

@@ -8,7 +8,7 @@ const MS: i64 = 1_000_000;
 fn among_others() -> Levels {
     let mut levels = Levels::new(MS / 2);
     for _ in 0..16 {
-        levels.sit(70 * MS, 0);
+        levels.add_flow(70 * MS, 0);
     }
     levels
 }
@@ -16,20 +16,20 @@ fn among_others() -> Levels {
 #[test]
 fn where_few_flows_are_one_knows_its_level() {
     let mut levels = Levels::new(MS / 2);
-    let seat = levels.sit(80 * MS, 0);
-    levels.leave(seat, 5);
-    levels.sit(82 * MS, 5);
+    let slot = levels.add_flow(80 * MS, 0);
+    levels.leave(slot, 5);
+    levels.add_flow(82 * MS, 5);
     assert!(levels.known(80 * MS) && levels.known(82 * MS) && !levels.known(81 * MS));
 }
 
 #[test]
 fn a_level_is_known_by_the_company() {
     let mut levels = among_others();
-    levels.sit(80 * MS, 0);
+    levels.add_flow(80 * MS, 0);
     assert!(!levels.known(80 * MS), "one flow is no company");
-    let seat = levels.sit(80 * MS + MS / 5, 0);
+    let slot = levels.add_flow(80 * MS + MS / 5, 0);
     assert!(levels.known(80 * MS) && !levels.known(82 * MS));
-    levels.leave(seat, 5);
+    levels.leave(slot, 5);
     assert!(levels.known(80 * MS), "it was there lately");
 }
 
@@ -39,7 +39,7 @@ fn two_paths_hardly_further_apart_than_the_tolerance_are_two() {
     for flow in 0..120 {
         let path = if flow % 4 == 0 { 80_600 } else { 80_000 };
         let off = [-150, -70, 0, 70, 150][flow % 5];
-        levels.sit((path + off) * 1000, 0);
+        levels.add_flow((path + off) * 1000, 0);
     }
     let fifths = |path: &Place| (path.level + MS / 10) / (MS / 5);
     let found: Vec<i64> = levels.paths(0).iter().map(fifths).collect();
@@ -49,20 +49,20 @@ fn two_paths_hardly_further_apart_than_the_tolerance_are_two() {
 #[test]
 fn a_flow_that_knows_its_level_better_is_no_other_flow() {
     let mut levels = among_others();
-    let seat = levels.sit(80 * MS, 0);
-    levels.sit_better(seat, 80 * MS + MS / 5, 0);
+    let slot = levels.add_flow(80 * MS, 0);
+    levels.move_flow(slot, 80 * MS + MS / 5, 0);
     assert!(!levels.known(80 * MS));
 }
 
 #[test]
 fn a_level_that_nobody_is_at_is_forgotten() {
     let mut levels = Levels::new(MS / 2);
-    let seats = [levels.sit(80 * MS, 0), levels.sit(80 * MS, 0)];
-    for seat in seats {
-        levels.leave(seat, 0);
+    let seats = [levels.add_flow(80 * MS, 0), levels.add_flow(80 * MS, 0)];
+    for slot in seats {
+        levels.leave(slot, 0);
     }
     assert!(levels.known(80 * MS));
-    let other = levels.sit(90 * MS, MEMORY);
+    let other = levels.add_flow(90 * MS, MEMORY);
     levels.leave(other, MEMORY);
     assert!(!levels.known(80 * MS) && levels.buckets.len() == 1);
 }
@@ -70,7 +70,7 @@ fn a_level_that_nobody_is_at_is_forgotten() {
 #[test]
 fn all_levels_shift_together() {
     let mut levels = Levels::new(MS / 2);
-    let seats = [levels.sit(80 * MS, 0), levels.sit(80 * MS, 0)];
+    let seats = [levels.add_flow(80 * MS, 0), levels.add_flow(80 * MS, 0)];
     let moved = levels.shift(8 * MS);
     assert!(levels.known(88 * MS) && !levels.known(80 * MS));
     assert!(levels.fits(moved(seats[0]), 88 * MS));

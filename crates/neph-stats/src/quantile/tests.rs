@@ -86,9 +86,9 @@ fn ranks_hold_their_promise_for_every_small_n() {
                 covered >= 1.0 - ALPHA - 1e-12,
                 "n = {n}, p = {p}: {covered}"
             );
-            let place = real(n - 1) * p + 1.0;
+            let position = real(n - 1) * p + 1.0;
             assert!(
-                real(l) <= place && place <= real(u),
+                real(l) <= position && position <= real(u),
                 "n = {n}, p = {p}: {l}..{u}"
             );
         }

@@ -5,8 +5,8 @@
 use crate::precision::Precision;
 
 use super::{
-    COARSEST, COUNT_BITS, COUNT_MOST, EXACT_WORDS, Exact, FINE, MANY, Sketches, TOGETHER, apart,
-    bits, counted, joined, label, relabel,
+    COARSEST, COUNT_BITS, COUNT_MOST, EXACT_WORDS, Exact, FINE, MANY, Sketches, TOGETHER, bits,
+    counted, joined, label, relabel, split_kind,
 };
 
 impl Sketches {
@@ -27,19 +27,19 @@ impl Sketches {
         let at_most = end - self.buckets() + latest.len();
         if at_most > MANY * usize::from(self.kinds.max(1)) && self.has_new_kind(latest) {
             return latest.iter().for_each(|number| {
-                let (kind, number) = apart(*number);
+                let (kind, number) = split_kind(*number);
                 self.put_into_bucket(Exact::of(kind, number, 1), 1);
             });
         }
         latest.sort_unstable();
         let labels = latest.iter().map(|number| {
-            let (kind, number) = apart(*number);
+            let (kind, number) = split_kind(*number);
             (label(kind, number, precision), 1)
         });
         self.count_all(labels);
-        for same in latest.chunk_by(|one, next| apart(*one).0 == apart(*next).0) {
-            let (kind, _) = apart(same[0]);
-            let all = Exact::of_sorted(kind, same.iter().map(|number| apart(*number).1));
+        for same in latest.chunk_by(|one, next| split_kind(*one).0 == split_kind(*next).0) {
+            let (kind, _) = split_kind(same[0]);
+            let all = Exact::of_sorted(kind, same.iter().map(|number| split_kind(*number).1));
             self.widen(&all);
         }
         self.thin_out();
@@ -48,14 +48,14 @@ impl Sketches {
     /// Whether any of these numbers is of a new kind.
     fn has_new_kind(&self, numbers: &[u64]) -> bool {
         let known = bits(self.exact().map(|exact| exact.kind));
-        bits(numbers.iter().map(|number| apart(*number).0)) & !known != 0
+        bits(numbers.iter().map(|number| split_kind(*number).0)) & !known != 0
     }
 
     /// Puts one number into its bucket, counted this many times.
-    pub(super) fn put_into_bucket(&mut self, one: Exact, times: u64) {
+    pub(super) fn put_into_bucket(&mut self, exact: Exact, times: u64) {
         let precision = self.precision.unwrap_or(FINE);
-        self.count(label(one.kind, one.least, precision), times);
-        self.widen(&one);
+        self.count(label(exact.kind, exact.min, precision), times);
+        self.widen(&exact);
         self.thin_out();
     }
 
@@ -125,8 +125,8 @@ impl Sketches {
 
     /// Makes buckets coarser until they are few enough.
     pub(super) fn thin_out(&mut self) {
-        let many = MANY * usize::from(self.kinds);
-        while self.words.len() - self.buckets() > many {
+        let max_buckets = MANY * usize::from(self.kinds);
+        while self.words.len() - self.buckets() > max_buckets {
             let Some(coarser) = self.precision.and_then(|fine| fine.coarser(COARSEST)) else {
                 return;
             };

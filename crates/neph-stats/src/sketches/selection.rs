@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Exact, Sketches, apart, bits, parts, whole};
+use super::{Exact, Sketches, bits, kind_and_number, parts, split_kind};
 
 /// Numbers of all kinds in a form for several selections.
 #[derive(Clone, Debug, Default)]
@@ -28,8 +28,11 @@ impl Layout {
             return Self::of_numbers(all);
         };
         let counts = all.counts().map(|(label, count)| {
-            let (kind, place) = parts(label);
-            (whole(kind, precision.bucket(place).middle()), count)
+            let (kind, index) = parts(label);
+            (
+                kind_and_number(kind, precision.bucket(index).middle()),
+                count,
+            )
         });
         let mut sizes: Vec<(u64, u64)> = counts.collect();
         if all.has_carried() {
@@ -46,7 +49,7 @@ impl Layout {
 
     fn of_numbers(all: &Sketches) -> Self {
         let numbers = all.numbers();
-        let sizes = numbers.map(|(kind, number)| (whole(kind, number), 1));
+        let sizes = numbers.map(|(kind, number)| (kind_and_number(kind, number), 1));
         let mut sizes: Vec<(u64, u64)> = sizes.collect();
         sizes.sort_unstable();
         Self::of_sorted(sizes)
@@ -55,8 +58,8 @@ impl Layout {
     /// From kinds and numbers as one, ascending, with their counts.
     fn of_sorted(mut sizes: Vec<(u64, u64)>) -> Self {
         let mut kinds: Vec<OfKind> = Vec::new();
-        for (place, (size, count)) in sizes.iter_mut().enumerate() {
-            let (kind, number) = apart(*size);
+        for (index, (size, count)) in sizes.iter_mut().enumerate() {
+            let (kind, number) = split_kind(*size);
             *size = number;
             let exact = Exact {
                 numbers: *count,
@@ -64,12 +67,12 @@ impl Layout {
             };
             match kinds.last_mut().filter(|last| last.exact.kind == kind) {
                 Some(last) => {
-                    last.sizes.end = place + 1;
+                    last.sizes.end = index + 1;
                     last.exact.merge(&exact);
                     last.n += *count;
                 }
                 None => kinds.push(OfKind {
-                    sizes: place..place + 1,
+                    sizes: index..index + 1,
                     n: *count,
                     exact,
                 }),
@@ -95,8 +98,8 @@ impl Layout {
             sizes,
             n,
             numbers: exact.numbers,
-            least: exact.least,
-            most: exact.most,
+            min: exact.min,
+            max: exact.max,
             sum: exact.sum,
             squares: exact.squares,
         })
@@ -104,21 +107,21 @@ impl Layout {
 }
 
 /// Merges two sorted lists: sorting them together takes several times as long.
-fn merged<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)]) -> Vec<(u64, u64)> {
-    let mut all = Vec::with_capacity(one.len() + other.len());
-    while let (Some(first), Some(second)) = (one.first(), other.first()) {
+fn merged<'a>(mut left: &'a [(u64, u64)], mut right: &'a [(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut all = Vec::with_capacity(left.len() + right.len());
+    while let (Some(first), Some(second)) = (left.first(), right.first()) {
         let next = if first <= second {
-            &mut one
+            &mut left
         } else {
-            &mut other
+            &mut right
         };
-        if let Some((least, rest)) = next.split_first() {
-            all.push(*least);
+        if let Some((min, rest)) = next.split_first() {
+            all.push(*min);
             *next = rest;
         }
     }
-    all.extend_from_slice(one);
-    all.extend_from_slice(other);
+    all.extend_from_slice(left);
+    all.extend_from_slice(right);
     all
 }
 
@@ -129,8 +132,8 @@ pub struct Selection<'a> {
     sizes: Cow<'a, [(u64, u64)]>,
     n: u64,
     numbers: u64,
-    least: u64,
-    most: u64,
+    min: u64,
+    max: u64,
     sum: u64,
     /// Sum of squares.
     squares: u128,
@@ -142,8 +145,8 @@ impl Selection<'_> {
             sizes: Cow::Owned(self.sizes.into_owned()),
             n: self.n,
             numbers: self.numbers,
-            least: self.least,
-            most: self.most,
+            min: self.min,
+            max: self.max,
             sum: self.sum,
             squares: self.squares,
         }
@@ -157,7 +160,7 @@ impl Selection<'_> {
     /// Standard deviation of the population (not the estimate from a sample), rounded down; `None` on
     /// overflow of the squares.
     pub fn deviation(&self) -> Option<u64> {
-        if self.least == self.most {
+        if self.min == self.max {
             return Some(0);
         }
         let (n, sum) = (u128::from(self.n.max(1)), u128::from(self.sum));
@@ -183,13 +186,13 @@ impl Selection<'_> {
     }
 
     /// The smallest, exactly.
-    pub const fn least(&self) -> u64 {
-        self.least
+    pub const fn min(&self) -> u64 {
+        self.min
     }
 
     /// The largest, exactly.
-    pub const fn most(&self) -> u64 {
-        self.most
+    pub const fn max(&self) -> u64 {
+        self.max
     }
 
     /// The number at or below which at least `permille` of a thousand lie (nearest rank), to one part in
@@ -203,6 +206,6 @@ impl Selection<'_> {
             up_to += count;
             up_to >= rank
         });
-        found.map_or(self.most, |(size, _)| (*size).clamp(self.least, self.most))
+        found.map_or(self.max, |(size, _)| (*size).clamp(self.min, self.max))
     }
 }

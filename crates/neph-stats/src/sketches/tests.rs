@@ -20,20 +20,20 @@ fn sorted(numbers: &[(u8, u64)], kinds: &[u8]) -> Vec<u64> {
 }
 
 /// Of three kinds, each of any size.
-fn numbers(most: usize) -> impl Strategy<Value = Vec<(u8, u64)>> {
+fn numbers(max: usize) -> impl Strategy<Value = Vec<(u8, u64)>> {
     let number = (4_u32..63, any::<u64>()).prop_map(|(shift, number)| number >> shift);
-    prop::collection::vec((prop::sample::select(vec![0_u8, 7, 15]), number), 1..most)
+    prop::collection::vec((prop::sample::select(vec![0_u8, 7, 15]), number), 1..max)
 }
 
 #[test]
 fn nothing_has_no_quantile_and_few_numbers_are_exact() {
     assert_eq!(Sketches::default().of([0]), None);
-    let few = of((1..=30).map(|n| (3, n * 1_000_003)));
-    assert_eq!(few.of([2]), None);
-    let reported = few.of([2, 3]).expect("thirty");
-    assert_eq!(reported.quantile(500), 15 * 1_000_003);
-    assert_eq!((reported.least(), reported.most()), (1_000_003, 30_000_090));
-    assert!(few.heap() <= 6 * 2 * EXACT, "{}", few.heap());
+    let small = of((1..=30).map(|n| (3, n * 1_000_003)));
+    assert_eq!(small.of([2]), None);
+    let selection = small.of([2, 3]).expect("thirty");
+    assert_eq!(selection.quantile(500), 15 * 1_000_003);
+    assert_eq!((selection.min(), selection.max()), (1_000_003, 30_000_090));
+    assert!(small.heap() <= 6 * 2 * EXACT, "{}", small.heap());
 }
 
 #[test]
@@ -43,11 +43,11 @@ fn numbers_near_to_each_other_are_told_to_one_part_in_1024() {
         .collect();
     let near = of(numbers.iter().copied());
     assert_eq!(near.one_part_in(), 1_024);
-    let reported = near.of([0]).expect("numbers").quantile(500);
+    let selection = near.of([0]).expect("numbers").quantile(500);
     let exact = sorted(&numbers, &[0])[4_999];
     assert!(
-        reported.abs_diff(exact) <= exact / 1_024,
-        "{reported} for {exact}"
+        selection.abs_diff(exact) <= exact / 1_024,
+        "{selection} for {exact}"
     );
     assert!(near.heap() < 2_000, "{}", near.heap());
 }
@@ -61,14 +61,18 @@ fn numbers_within_a_factor_of_four_are_told_to_one_part_in_256() {
 
 #[test]
 fn counts_beyond_a_word_are_carried() {
-    let many = of((0..200_000).map(|n| (1, 7 + n % 2)));
-    let reported = many.of([1]).expect("many");
+    let large = of((0..200_000).map(|n| (1, 7 + n % 2)));
+    let selection = large.of([1]).expect("many");
     assert_eq!(
-        (reported.n(), reported.quantile(500), reported.quantile(501)),
+        (
+            selection.n(),
+            selection.quantile(500),
+            selection.quantile(501)
+        ),
         (200_000, 7, 8)
     );
-    let mut twice = many.clone();
-    twice.merge(&many);
+    let mut twice = large.clone();
+    twice.merge(&large);
     assert_eq!(twice.of([1]).expect("more").n(), 400_000);
 }
 
@@ -87,8 +91,8 @@ fn a_number_that_stands_for_several_counts_as_often_as_these() {
     for permille in [1, 250, 500, 990, 1_000] {
         assert_eq!(once.quantile(permille), each.quantile(permille));
     }
-    let reported = |of: &Selection<'_>| (of.n(), of.mean(), of.deviation());
-    assert_eq!(reported(&once), reported(&each));
+    let selection = |of: &Selection<'_>| (of.n(), of.mean(), of.deviation());
+    assert_eq!(selection(&once), selection(&each));
 }
 
 proptest! {
@@ -98,13 +102,13 @@ proptest! {
         for kind in [0, 7, 15] {
             let sorted = sorted(&numbers, &[kind]);
             let n = sorted.len() as u128;
-            let Some(reported) = sketches.of([kind]) else { continue };
+            let Some(selection) = sketches.of([kind]) else { continue };
             let sum: u128 = sorted.iter().map(|number| u128::from(*number)).sum();
             if sum > u128::from(u64::MAX) { continue }
-            prop_assert_eq!(u128::from(reported.mean()), sum / n);
+            prop_assert_eq!(u128::from(selection.mean()), sum / n);
             let squares = sorted.iter().map(|number| u128::from(*number).pow(2)).try_fold(0, u128::checked_add);
             if let Some(spread) = squares.and_then(|squares| squares.checked_mul(n)?.checked_sub(sum.checked_mul(sum)?)) {
-                prop_assert_eq!(reported.deviation().map(u128::from), Some((spread / (n * n)).isqrt()));
+                prop_assert_eq!(selection.deviation().map(u128::from), Some((spread / (n * n)).isqrt()));
             }
         }
     }
@@ -117,16 +121,16 @@ proptest! {
     ) {
         let sketches = of(numbers.iter().copied());
         let sorted = sorted(&numbers, &kinds);
-        let reported = sketches.of(kinds.iter().copied());
-        prop_assert_eq!(reported.as_ref().map_or(0, Selection::n), sorted.len() as u64);
-        if let Some(reported) = reported {
+        let selection = sketches.of(kinds.iter().copied());
+        prop_assert_eq!(selection.as_ref().map_or(0, Selection::n), sorted.len() as u64);
+        if let Some(selection) = selection {
             let rank = (sorted.len() as u64 * permille).div_ceil(1_000).max(1);
             let exact = sorted[usize::try_from(rank).expect("small") - 1];
-            let quantile = reported.quantile(permille);
+            let quantile = selection.quantile(permille);
             let off = exact / sketches.one_part_in();
             prop_assert!(quantile.abs_diff(exact) <= off, "{quantile} for {exact}");
-            prop_assert_eq!(Some(&reported.least()), sorted.first());
-            prop_assert_eq!(Some(&reported.most()), sorted.last());
+            prop_assert_eq!(Some(&selection.min()), sorted.first());
+            prop_assert_eq!(Some(&selection.max()), sorted.last());
         }
         prop_assert!(sketches.heap() <= 6 * 3 * (32 * 16) + 400, "{}", sketches.heap());
     }
@@ -161,14 +165,14 @@ proptest! {
         prop_assert!(merged.precision.is_none() || labels.is_sorted_by(|one, next| one < next));
         for kind in [0, 7, 15] {
             let sorted = sorted(&all, &[kind]);
-            let reported = merged.of([kind]);
-            prop_assert_eq!(reported.as_ref().map(Selection::least), sorted.first().copied());
-            prop_assert_eq!(reported.as_ref().map(Selection::most), sorted.last().copied());
-            if let Some(reported) = reported {
-                prop_assert_eq!(reported.n(), sorted.len() as u64);
+            let selection = merged.of([kind]);
+            prop_assert_eq!(selection.as_ref().map(Selection::min), sorted.first().copied());
+            prop_assert_eq!(selection.as_ref().map(Selection::max), sorted.last().copied());
+            if let Some(selection) = selection {
+                prop_assert_eq!(selection.n(), sorted.len() as u64);
                 let exact = sorted[sorted.len().div_ceil(2) - 1];
                 let off = exact / merged.one_part_in();
-                prop_assert!(reported.quantile(500).abs_diff(exact) <= off);
+                prop_assert!(selection.quantile(500).abs_diff(exact) <= off);
             }
         }
     }

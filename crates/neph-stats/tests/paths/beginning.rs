@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use neph_stats::{Finding, FleetBase, FleetDetection, Guard, Random};
+use neph_stats::{Finding, FleetBase, FleetDetection, FleetDetectionSettings, Random};
 
 use super::world::{MS, S};
 
@@ -52,7 +52,7 @@ const QUEUES: [Queue; 5] = [
 ];
 
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct FleetParameters {
     flows: u32,
     interval: i64,
     /// One in so many flows leaves its path each second.
@@ -60,7 +60,7 @@ struct Asked {
 }
 
 /// What seeds that once failed asked for.
-const KNOWN: Asked = Asked {
+const KNOWN: FleetParameters = FleetParameters {
     flows: 200,
     interval: S / 4,
     moves: None,
@@ -86,52 +86,52 @@ struct Received {
     reason = "nanoseconds of noise"
 )]
 fn noise(random: &mut Random, queue: i64) -> i64 {
-    let own = -60e3 * (1.0 - random.unit()).ln();
+    let local_jitter = -60e3 * (1.0 - random.unit()).ln();
     let foreign = random.below(300) == 0;
     let unknown_id = if foreign { 5e6 * random.unit() } else { 0.0 };
     let emptier = 0.2 * queue as f64 * random.unit();
-    (own + unknown_id - emptier) as i64
+    (local_jitter + unknown_id - emptier) as i64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "parts of seconds")]
-fn received(asked: Asked, queue: Queue, seed: u64) -> Received {
+fn received(parameters: FleetParameters, queue: Queue, seed: u64) -> Received {
     let mut random = Random::new(seed);
-    let count = asked.flows as usize;
+    let count = parameters.flows as usize;
     let mut paths: Vec<usize> = (0..count).map(|_| random.below(4)).collect();
     let mut moved: Vec<Vec<(i64, usize)>> = vec![Vec::new(); count];
     let mut lowest = vec![i64::MAX; count];
-    let mut fleet = FleetBase::new(Guard::default());
+    let mut fleet = FleetBase::new(FleetDetectionSettings::default());
     let mut received = Received::default();
-    let mut reported = Vec::new();
+    let mut detections = Vec::new();
     let leaves = |random: &mut Random| {
-        let second = asked.interval as f64 / S as f64;
-        asked
+        let second = parameters.interval as f64 / S as f64;
+        parameters
             .moves
             .is_some_and(|moves| random.unit() * moves < second)
     };
-    for tick in 0..END / asked.interval {
-        for flow in 0..asked.flows {
-            let one = flow as usize;
-            let at =
-                tick * asked.interval + asked.interval * i64::from(flow) / i64::from(asked.flows);
-            let rested = moved[one].last().is_none_or(|last| at - last.0 > 30 * S);
+    for tick in 0..END / parameters.interval {
+        for flow in 0..parameters.flows {
+            let index = flow as usize;
+            let at = tick * parameters.interval
+                + parameters.interval * i64::from(flow) / i64::from(parameters.flows);
+            let rested = moved[index].last().is_none_or(|last| at - last.0 > 30 * S);
             if rested && leaves(&mut random) {
-                paths[one] = (paths[one] + 1 + random.below(3)) % 4;
-                moved[one].push((at, paths[one]));
+                paths[index] = (paths[index] + 1 + random.below(3)) % 4;
+                moved[index].push((at, paths[index]));
             }
-            let sample = PATHS[paths[one]] + queue(at) + noise(&mut random, queue(at));
-            lowest[one] = lowest[one].min(PATHS[paths[one]]);
+            let sample = PATHS[paths[index]] + queue(at) + noise(&mut random, queue(at));
+            lowest[index] = lowest[index].min(PATHS[paths[index]]);
             fleet.push(flow, at, sample);
-            while let Some(found) = fleet.next_reported() {
-                reported.push(found);
+            while let Some(found) = fleet.next_detection() {
+                detections.push(found);
             }
-            let below = |base: i64| base < lowest[one] - MS;
+            let below = |base: i64| base < lowest[index] - MS;
             received.below += usize::from(fleet.base(flow).is_some_and(below));
         }
     }
     fleet.finish();
-    reported.extend(std::iter::from_fn(|| fleet.next_reported()));
-    received.score(&fleet, &reported, &moved);
+    detections.extend(std::iter::from_fn(|| fleet.next_detection()));
+    received.score(&fleet, &detections, &moved);
     for (flow, path) in (0..).zip(paths) {
         let base = fleet.base(flow).unwrap_or(0);
         let last = moved[flow as usize].last();
@@ -148,23 +148,27 @@ impl Received {
     fn score(
         &mut self,
         fleet: &FleetBase,
-        reported: &[FleetDetection],
+        detections: &[FleetDetection],
         moved: &[Vec<(i64, usize)>],
     ) {
         self.true_moves = moved.iter().map(Vec::len).sum();
         self.queued = fleet.queued().to_vec();
-        for FleetDetection { flow, reported, .. } in kept(reported) {
+        for FleetDetection {
+            flow, detections, ..
+        } in without_withdrawn(detections)
+        {
             self.reported += 1;
             // A move in the queue is dated by its end.
             let was = |&(at, path): &(i64, usize)| {
-                (at - reported.at).abs() <= 15 * S && (PATHS[path] - reported.after).abs() <= MS / 2
+                (at - detections.at).abs() <= 15 * S
+                    && (PATHS[path] - detections.after).abs() <= MS / 2
             };
             if !moved[flow as usize].iter().any(was) {
                 self.wrong.push((
                     flow,
-                    reported.at / S,
-                    reported.before.unwrap_or(0),
-                    reported.after,
+                    detections.at / S,
+                    detections.before.unwrap_or(0),
+                    detections.after,
                 ));
             }
         }
@@ -172,25 +176,25 @@ impl Received {
 }
 
 /// The changes that were told and not withdrawn by a correction to what was before.
-fn kept(reported: &[FleetDetection]) -> Vec<FleetDetection> {
-    let mut kept: Vec<FleetDetection> = Vec::new();
-    for found in reported {
-        match found.reported.finding {
+fn without_withdrawn(detections: &[FleetDetection]) -> Vec<FleetDetection> {
+    let mut changes: Vec<FleetDetection> = Vec::new();
+    for found in detections {
+        match found.detection.finding {
             Finding::First => {}
-            Finding::Change => kept.push(*found),
+            Finding::Change => changes.push(*found),
             Finding::Correction => {
-                let latest = kept.iter().rposition(|change| change.flow == found.flow);
+                let latest = changes.iter().rposition(|change| change.flow == found.flow);
                 let Some(latest) = latest else { continue };
-                let before = kept[latest].reported.before.unwrap_or(0);
-                if (before - found.reported.after).abs() <= MS / 2 {
-                    kept.remove(latest);
+                let before = changes[latest].detection.before.unwrap_or(0);
+                if (before - found.detection.after).abs() <= MS / 2 {
+                    changes.remove(latest);
                 } else {
-                    kept[latest].reported.after = found.reported.after;
+                    changes[latest].detection.after = found.detection.after;
                 }
             }
         }
     }
-    kept
+    changes
 }
 
 /// However the queue grows and drains, and however often flows are asked: paths are told where they
@@ -201,22 +205,22 @@ fn a_queue_at_the_beginning_is_no_path() {
         for flows in [64, 512] {
             for interval in [S, S / 5] {
                 for (queue, seed) in QUEUES.into_iter().zip(1..) {
-                    let asked = Asked {
+                    let parameters = FleetParameters {
                         flows,
                         interval,
                         moves,
                     };
-                    let received = received(asked, queue, seed);
-                    assert_eq!(received.wrong, [], "{asked:?}, queue {seed}");
-                    assert_eq!(received.off, [], "{asked:?}, queue {seed}");
+                    let received = received(parameters, queue, seed);
+                    assert_eq!(received.wrong, [], "{parameters:?}, queue {seed}");
+                    assert_eq!(received.off, [], "{parameters:?}, queue {seed}");
                     let late = received.queued.iter().filter(|queue| queue.1 > 15 * S);
                     assert!(
                         late.count() <= 1,
-                        "{asked:?}, {seed}: {:?}",
+                        "{parameters:?}, {seed}: {:?}",
                         received.queued
                     );
                     let few = 4 * received.reported < 3 * received.true_moves;
-                    assert!(!few, "{asked:?}, {seed}: {} told", received.reported);
+                    assert!(!few, "{parameters:?}, {seed}: {} told", received.reported);
                 }
             }
         }
@@ -235,8 +239,8 @@ proptest! {
         queue in 0..QUEUES.len(),
         seed in any::<u64>(),
     ) {
-        let asked = Asked { flows, interval: S / per_second, moves };
-        let received = received(asked, QUEUES[queue], seed);
+        let parameters = FleetParameters { flows, interval: S / per_second, moves };
+        let received = received(parameters, QUEUES[queue], seed);
         prop_assert_eq!(received.below, 0);
     }
 }
@@ -263,19 +267,23 @@ fn bases_below_what_was_measured_by_seed() {
     let family = std::env::var("FAMILY").is_ok();
     for seed in number("SEED", 0)..number("SEED", 0) + number("SEEDS", 300) {
         let mut random = Random::new(seed ^ 0x5eed);
-        let asked = Asked {
+        let parameters = FleetParameters {
             flows: [24, 64, 200][random.below(3)],
             interval: S / [1, 2, 3, 4, 5][random.below(5)],
             moves: (random.below(2) == 0).then(|| 50.0 + 350.0 * random.unit()),
         };
         let queue = random.below(QUEUES.len());
         // That of the known seed alone.
-        let (asked, queue) = if family { (KNOWN, 4) } else { (asked, queue) };
-        let received = received(asked, QUEUES[queue], seed);
+        let (parameters, queue) = if family {
+            (KNOWN, 4)
+        } else {
+            (parameters, queue)
+        };
+        let received = received(parameters, QUEUES[queue], seed);
         (wanted, reported) = (wanted + received.true_moves, reported + received.reported);
         if received.below > 0 || !received.wrong.is_empty() {
             println!(
-                "seed {seed} {asked:?} queue {queue}: {} below, {} wrong {:?}",
+                "seed {seed} {parameters:?} queue {queue}: {} below, {} wrong {:?}",
                 received.below,
                 received.wrong.len(),
                 received.wrong.iter().take(3).collect::<Vec<_>>()

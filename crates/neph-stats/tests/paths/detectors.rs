@@ -1,8 +1,8 @@
 //! The detectors, asked for all flows of a world.
 
 use neph_stats::{
-    BaseLatency, Detection, Finding, FleetBase, Guard, Price, change_points, change_sample,
-    window_minima,
+    BaseLatency, Detection, Finding, FleetBase, FleetDetectionSettings, Price, change_points,
+    change_sample, window_minima,
 };
 
 use super::score::{Change, Score};
@@ -14,12 +14,12 @@ pub(crate) const AFTERWARDS: &str = "change points";
 
 fn rule_alone(samples: &[(i64, i64)]) -> Vec<Change> {
     let mut base = BaseLatency::new(Detection::default());
-    let mut reported = Vec::new();
+    let mut changes = Vec::new();
     for (i, &(certain, sample)) in samples.iter().enumerate() {
         if let Some(shift) = base.push(sample)
             && let Some(before) = shift.before
         {
-            reported.push(Change {
+            changes.push(Change {
                 at: samples[i - usize::from(shift.since)].0,
                 certain,
                 before,
@@ -27,20 +27,20 @@ fn rule_alone(samples: &[(i64, i64)]) -> Vec<Change> {
             });
         }
     }
-    reported
+    changes
 }
 
 fn guarded(all: &[Vec<(i64, i64)>]) -> Vec<Vec<Change>> {
-    let mut fleet = FleetBase::new(Guard::default());
-    let mut reported = vec![Vec::new(); all.len()];
+    let mut fleet = FleetBase::new(FleetDetectionSettings::default());
+    let mut changes = vec![Vec::new(); all.len()];
     let mut next = vec![0; all.len()];
     let mut take = |fleet: &mut FleetBase| {
-        while let Some(found) = fleet.next_reported() {
+        while let Some(found) = fleet.next_detection() {
             let (flow, change) = (found.flow, found.reported);
             if change.finding == Finding::Change {
                 // As they were measured: with what all flows have drifted by.
                 let drifted = fleet.drifted();
-                reported[flow as usize].push(Change {
+                changes[flow as usize].push(Change {
                     at: change.at,
                     certain: change.certain,
                     before: change.before.expect("a change has a before") + drifted,
@@ -70,7 +70,7 @@ fn guarded(all: &[Vec<(i64, i64)>]) -> Vec<Vec<Change>> {
     }
     fleet.finish();
     take(&mut fleet);
-    reported
+    changes
 }
 
 /// Change points on window minima, after the fact.
@@ -105,14 +105,14 @@ pub(crate) fn scores(plan: Plan, only: Option<&str>) -> Vec<(&'static str, Score
     let wanted = |name: &&str| only.is_none_or(|only| only == *name);
     let detectors = [RULE, GUARD, AFTERWARDS].into_iter().filter(wanted);
     let score = |name: &'static str| {
-        let reported: Vec<Vec<Change>> = match name {
+        let changes: Vec<Vec<Change>> = match name {
             RULE => all.iter().map(|samples| rule_alone(samples)).collect(),
             GUARD => guarded(&all),
             _ => all.iter().map(|samples| afterwards(samples)).collect(),
         };
         let mut score = Score::default();
-        for ((flow, samples), reported) in (0..).zip(&all).zip(&reported) {
-            score.add(&world, flow, samples, reported);
+        for ((flow, samples), changes) in (0..).zip(&all).zip(&changes) {
+            score.add(&world, flow, samples, changes);
         }
         (name, score)
     };

@@ -49,7 +49,7 @@ fn a_drift_of_all_flows_is_no_change_and_hides_none() {
 
 #[test]
 fn a_drift_of_few_flows_is_followed_where_their_jitter_allows() {
-    for (flows, jitter, least) in [
+    for (flows, jitter, min_share) in [
         (1, Jitter::Quiet, 0.95),
         (8, Jitter::Quiet, 0.99),
         (8, Jitter::Normal, 0.98),
@@ -57,7 +57,7 @@ fn a_drift_of_few_flows_is_followed_where_their_jitter_allows() {
     ] {
         let score = guarded(flows, jitter, DRIFT);
         assert!(score.precision() >= 0.99, "{flows}: {:?}", score.wrong);
-        assert!(score.recall() >= least, "{flows}: {}", score.recall());
+        assert!(score.recall() >= min_share, "{flows}: {}", score.recall());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Fleets of 1 to 63 flows, which have little company or none.
 
-use neph_stats::{Finding, FleetBase, Guard};
+use neph_stats::{Finding, FleetBase, FleetDetectionSettings};
 
 use super::detectors::{GUARD, RULE, scores};
 use super::score::Score;
@@ -55,10 +55,10 @@ fn noisy_few_flows_are_told_hardly_a_change_that_was_none() {
 #[test]
 fn queues_are_seldom_paths_of_few_flows() {
     for flows in [1, 2, 8, 16, 48] {
-        for (jitter, least) in [(Jitter::Quiet, 0.9), (Jitter::Normal, 0.8)] {
+        for (jitter, min_share) in [(Jitter::Quiet, 0.9), (Jitter::Normal, 0.8)] {
             let score = worlds(GUARD, flows, jitter, Queues::Shared, &[100, 101, 102]);
             assert!(
-                score.precision() >= least,
+                score.precision() >= min_share,
                 "{flows} flows: {:?}",
                 score.wrong
             );
@@ -72,7 +72,7 @@ fn queues_are_seldom_paths_of_few_flows() {
 #[test]
 fn a_move_of_all_of_few_flows_is_told_by_each() {
     for flows in [16, 63] {
-        let mut fleet = FleetBase::new(Guard::default());
+        let mut fleet = FleetBase::new(FleetDetectionSettings::default());
         for i in 0..600_i64 {
             for flow in 0..flows {
                 let level = if i < 200 { 80 } else { 84 };
@@ -80,9 +80,9 @@ fn a_move_of_all_of_few_flows_is_told_by_each() {
             }
         }
         fleet.finish();
-        let reported = std::iter::from_fn(|| fleet.next_reported());
-        let changes = reported
-            .filter(|t| t.reported.finding == Finding::Change)
+        let detections = std::iter::from_fn(|| fleet.next_detection());
+        let changes = detections
+            .filter(|t| t.detection.finding == Finding::Change)
             .count();
         assert_eq!(changes, flows as usize);
         assert!((0..flows).all(|flow| fleet.base(flow) == Some(84 * MS)));
@@ -137,7 +137,7 @@ fn print_row(title: &str, score: &Score) {
     println!(
         "| {title} | {} | {} | {} | {} | {} | {} |",
         score.wanted,
-        score.reported,
+        score.detection,
         score.wrong.len(),
         score.missed,
         score.delay(0.5),

@@ -31,7 +31,7 @@ pub(crate) struct Score {
 }
 
 const TOLERANCE: i64 = MS / 2;
-const MINIMUM: usize = 4;
+const MIN_SAMPLES: usize = 4;
 
 impl Score {
     pub(crate) fn precision(&self) -> f64 {
@@ -84,20 +84,20 @@ impl Score {
         world: &World,
         flow: u32,
         samples: &[(i64, i64)],
-        reported: &[Change],
+        changes: &[Change],
     ) {
-        self.reported += reported.len();
+        self.reported += changes.len();
         let mut earlier = 0;
-        for change in reported {
+        for change in changes {
             if !is_true(world, flow, earlier, change) {
                 self.wrong.push((flow, *change));
             }
             earlier = change.at;
         }
-        let mut used = vec![false; reported.len()];
+        let mut used = vec![false; changes.len()];
         for wanted in wanted(world, flow, samples) {
             self.wanted += 1;
-            let hit = reported.iter().enumerate().position(|(i, change)| {
+            let hit = changes.iter().enumerate().position(|(i, change)| {
                 !used[i]
                     && (change.after - wanted.path - world.drifted(change.certain)).abs()
                         <= TOLERANCE
@@ -111,7 +111,7 @@ impl Score {
                 }
                 Some(i) => {
                     used[i] = true;
-                    self.delays.push(reported[i].certain - wanted.from);
+                    self.delays.push(changes[i].certain - wanted.from);
                 }
             }
         }
@@ -141,27 +141,27 @@ fn date_margin(jitter: Jitter, apart: i64) -> i64 {
 
 /// Whether the flow did change to that level then, give or take [`date_margin`] (where a queue stood,
 /// from its beginning to its end), and had been on the level before since what was told last.
-fn is_true(world: &World, flow: u32, earlier: i64, reported: &Change) -> bool {
+fn is_true(world: &World, flow: u32, earlier: i64, change: &Change) -> bool {
     let stays = &world.stays[flow as usize];
-    let margin = date_margin(world.plan.jitter, reported.after - reported.before);
-    let (mut reach, mut limit) = (reported.at - margin, reported.at + margin);
+    let margin = date_margin(world.plan.jitter, change.after - change.before);
+    let (mut reach, mut limit) = (change.at - margin, change.at + margin);
     for burst in world.bursts.iter().rev() {
-        if burst.from <= reported.at && burst.until() >= reach - S {
+        if burst.from <= change.at && burst.until() >= reach - S {
             reach = reach.min(burst.from - S);
             limit = limit.max(burst.until());
         }
     }
-    let drifted = world.drifted(reported.certain);
+    let drifted = world.drifted(change.certain);
     let near = |path: usize, level: i64| (world.paths[path] + drifted - level).abs() <= TOLERANCE;
     let came = stays
         .iter()
         .skip(1)
-        .any(|stay| near(stay.path, reported.after) && (reach..=limit).contains(&stay.from));
+        .any(|stay| near(stay.path, change.after) && (reach..=limit).contains(&stay.from));
     let was = stays.iter().enumerate().any(|(i, stay)| {
         let until = stays.get(i + 1).map_or(i64::MAX, |next| next.from);
-        near(stay.path, reported.before) && until >= earlier.min(reach) && stay.from <= reported.at
+        near(stay.path, change.before) && until >= earlier.min(reach) && stay.from <= change.at
     });
-    came && was && (reported.after - reported.before).abs() > TOLERANCE
+    came && was && (change.after - change.before).abs() > TOLERANCE
 }
 
 /// The changes that should be told: stays with too few samples are passed over.
@@ -173,7 +173,7 @@ fn wanted(world: &World, flow: u32, samples: &[(i64, i64)]) -> Vec<Wanted> {
         let received =
             samples.partition_point(|s| s.0 < until) - samples.partition_point(|s| s.0 < stay.from);
         let path = world.paths[stay.path];
-        if received < MINIMUM {
+        if received < MIN_SAMPLES {
             continue;
         }
         match due.last_mut() {

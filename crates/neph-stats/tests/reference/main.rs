@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_stats::{Basis, Interval, Level, PairedShift, ShiftTest, Sorted, StatsError};
+use neph_stats::{Basis, ConfidenceInterval, Level, PairedShift, ShiftTest, Sorted, StatsError};
 
 type Lists = Vec<Vec<f64>>;
 type Compute = fn(&Lists) -> Result<Vec<f64>, StatsError>;
@@ -109,7 +109,7 @@ fn number(level: Level) -> f64 {
     level.number().unwrap_or(f64::INFINITY)
 }
 
-fn ends(interval: Interval) -> Vec<f64> {
+fn ends(interval: ConfidenceInterval) -> Vec<f64> {
     vec![interval.low, interval.high]
 }
 
@@ -187,7 +187,7 @@ fn agrees_with_scipy() {
                 let entry = worst.entry(name).or_default();
                 *entry = (entry.0 + 1, entry.1.max(error));
             }
-            Err(why) => failures.push(format!("{name} {arguments:.80}: {why}")),
+            Err(reason) => failures.push(format!("{name} {arguments:.80}: {reason}")),
         }
     }
     println!("{worst:#?}");

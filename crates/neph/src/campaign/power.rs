@@ -8,7 +8,7 @@ use clap::Args;
 use neph_analysis::{Include, MIN_SHARE, blocks_to_compare, comparisons, load, spread};
 use neph_campaign::Plan;
 use neph_model::Scenario;
-use neph_stats::{Wish, blocks_for};
+use neph_stats::{PowerTarget, blocks_for};
 
 use super::PreviewArgs;
 use crate::exit::Failure;
@@ -65,15 +65,15 @@ pub(super) fn report(
         return Ok(());
     };
     let (spread, whence) = wanted.spread(&args.workspace)?;
-    let wish = Wish {
+    let target = PowerTarget {
         effect,
-        least: MIN_SHARE,
+        margin: MIN_SHARE,
         spread,
         family,
         power: POWER,
     };
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    let blocks = blocks_for(&wish).ok_or_else(|| {
+    let blocks = blocks_for(&target).ok_or_else(|| {
         Failure::usage(format!(
             "--effect {}: differences up to {} do not matter to a report; ask for a larger one",
             percent(effect),

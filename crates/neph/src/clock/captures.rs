@@ -91,7 +91,7 @@ fn report(args: &Args, here: &Path, there: &Path, met: &MatchedCaptures) -> Resu
     }
     remarks(met);
     let drawn = clocks_of_captures(&formula.dots, &course, &of);
-    let four = args.asks_for(Method::FourStamps);
+    let four = args.asks_for(Method::FourTimestamps);
     let steps = course.steps.iter();
     let summary = Summary {
         of,

@@ -229,7 +229,7 @@ impl Live<'_> {
         let raw = raw.map(|step| StepOf::between(clocks, step));
         let steps = book.steps.iter().map(StepOf::wall).chain(raw).collect();
         let drawn = clocks_on_a_connection(&self.book, &course, name);
-        let four = self.args.asks_for(Method::FourStamps);
+        let four = self.args.asks_for(Method::FourTimestamps);
         let summary = Summary {
             of: name.to_owned(),
             clocks,

@@ -30,7 +30,8 @@ enum Method {
     /// neph limits the offset by the messages of both directions, and gives an error bound
     Hulls,
     /// neph averages the NTP formula ((T2 - T1) + (T3 - T4)) / 2, without an error bound
-    FourStamps,
+    #[value(name = "four-stamps")]
+    FourTimestamps,
 }
 
 /// Options of `neph clock`.
@@ -93,7 +94,7 @@ impl Args {
     fn writer(&self) -> ClockWriter {
         let methods = Methods {
             hulls: self.asks_for(Method::Hulls),
-            four_stamps: self.asks_for(Method::FourStamps),
+            four_stamps: self.asks_for(Method::FourTimestamps),
         };
         ClockWriter::new(self.format, methods, Box::new(output::data()))
     }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 use neph_documents::exported::{Change, ChangeRow, OfExperiment, TracedPaths};
-use neph_flows::{AllDetected, Detected, Detecting, Detector, Settings};
+use neph_flows::{DetectedChange, DetectedChanges, Detector, DetectorRun, Settings};
 use neph_model::{ChangeId, Experiment, Fleet, PathHash, TracedChange};
 use neph_store::{SentWithin, Store, StoreError, WallClock};
 
@@ -101,9 +101,9 @@ pub(super) fn write(
 fn traced(
     store: &dyn Store,
     experiment: &Experiment,
-    changes: &[Detected],
+    changes: &[DetectedChange],
 ) -> Result<Traced, StoreError> {
-    let reported: BTreeSet<ChangeId> = changes.iter().map(Detected::id).collect();
+    let reported: BTreeSet<ChangeId> = changes.iter().map(DetectedChange::id).collect();
     let mut traced = Traced::new();
     store.visit_traced_routes(experiment.id, &mut |batch| {
         for one in batch {
@@ -124,8 +124,8 @@ fn found(
     experiment: &Experiment,
     fleet: &Fleet,
     by: By,
-) -> Result<AllDetected, StoreError> {
-    let detecting = Detecting::new(fleet, Settings::of(fleet), by.detector());
+) -> Result<DetectedChanges, StoreError> {
+    let detecting = DetectorRun::new(fleet, Settings::of(fleet), by.detector());
     let mut detecting = detecting.map_err(|error| StoreError::Output {
         format: "path changes",
         source: io::Error::other(error),

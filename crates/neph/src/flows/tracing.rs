@@ -1,13 +1,13 @@
-//! Traces the flows of a fleet while they run, as [`Follow`] requests.
+//! Traces the flows of a fleet while they run, as [`RouteTracker`] requests.
 
-use neph_flows::follow::{Follow, TraceId, Traced, Uncompared};
+use neph_flows::follow::{RouteTracker, TraceId, Traced, Uncompared};
 use neph_model::Fleet;
 use neph_probe::{Place, ProbeError, Tracing, now, trace_flow};
 
 /// Requested and running traces.
 #[derive(Debug)]
 pub(super) struct Tracers {
-    follow: Follow,
+    follow: RouteTracker,
     site: Option<Place>,
     running: Vec<(TraceId, Tracing)>,
 }
@@ -15,14 +15,14 @@ pub(super) struct Tracers {
 impl Tracers {
     pub(super) fn new(fleet: &Fleet, site: Option<Place>) -> Self {
         Self {
-            follow: Follow::new(fleet),
+            follow: RouteTracker::new(fleet),
             site,
             running: Vec::new(),
         }
     }
 
     /// The requested routes.
-    pub(super) const fn wanted(&mut self) -> &mut Follow {
+    pub(super) const fn wanted(&mut self) -> &mut RouteTracker {
         &mut self.follow
     }
 
@@ -32,19 +32,19 @@ impl Tracers {
     /// Tracing is not permitted. A trace that fails for another reason is omitted: the next one may
     /// succeed.
     pub(super) fn poll(&mut self) -> Result<Vec<Traced>, ProbeError> {
-        while let Some(one) = self.follow.to_trace() {
+        while let Some(one) = self.follow.next_trace() {
             match trace_flow(one.target, one.kind, one.source_port, self.site.as_ref()) {
                 Ok(tracing) => self.running.push((one.id, tracing)),
                 Err(error @ ProbeError::RawForbidden { .. }) => return Err(error),
-                Err(_) => self.follow.failed(one.id),
+                Err(_) => self.follow.record_failure(one.id),
             }
         }
         while let Some(index) = self.running.iter().position(|(_, one)| one.is_finished()) {
             let (id, tracing) = self.running.swap_remove(index);
             match tracing.join() {
-                Ok(traced) => self.follow.found(id, traced, now()),
+                Ok(traced) => self.follow.record_result(id, traced, now()),
                 Err(error @ ProbeError::RawForbidden { .. }) => return Err(error),
-                Err(_) => self.follow.failed(id),
+                Err(_) => self.follow.record_failure(id),
             }
         }
         Ok(self.follow.reported(now()))

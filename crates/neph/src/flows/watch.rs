@@ -16,7 +16,7 @@ use super::watched::{FleetSink, Watched};
 use crate::exit::Failure;
 use crate::metrics::flows::FlowsMetrics;
 use crate::{awake, output, version};
-use neph_documents::flows::{FlowsResult, FlowsWriter, Status, pause, words};
+use neph_documents::flows::{FlowsResult, FlowsWriter, Status, lines, pause};
 use neph_documents::origin::Origin;
 use neph_flows::follow::Traced;
 
@@ -187,8 +187,12 @@ impl Watch<'_> {
             self.metrics.events(&events);
             self.report.events(fleet, &events)?;
             match (&mut self.tracers, &events) {
-                (Some(tracers), PathEvent::Changed(change)) => tracers.wanted().changed(change),
-                (Some(tracers), PathEvent::Withdrawn(change)) => tracers.wanted().withdrawn(change),
+                (Some(tracers), PathEvent::Changed(change)) => {
+                    tracers.wanted().record_change(change)
+                }
+                (Some(tracers), PathEvent::Withdrawn(change)) => {
+                    tracers.wanted().record_withdrawal(change)
+                }
                 (None, _) => {}
             }
         }
@@ -216,9 +220,9 @@ impl Watch<'_> {
                 keep.route(route);
             }
             let Some(verdict) = verdict else { continue };
-            let printed = verdict.printed.ok().filter(|_| !verdict.is_withdrawn);
-            if let Some(printed) = printed {
-                self.digest.traced(&verdict.change, printed.others);
+            let comparison = verdict.comparison.ok().filter(|_| !verdict.is_withdrawn);
+            if let Some(comparison) = comparison {
+                self.digest.traced(&verdict.change, comparison.others);
             }
             reported = reported.and_then(|()| self.report.traced(self.digest.fleet(), &verdict));
         }
@@ -289,14 +293,14 @@ impl Watch<'_> {
             return Err(error);
         }
         let mut view = self.digest.view();
-        view.came_late(own.late);
+        view.record_late_replies(own.late);
         if args.advise {
             let endpoints = 0..view.fleet.endpoints.len();
             view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
         }
         let is_silence_reported = !self.found.is_empty() && view.tally.replies == 0;
         let found = is_silence_reported.then_some(self.found);
-        let silence = words::why_silent(&self.silence, &view, found, self.report.clock());
+        let silence = lines::silence_reasons(&self.silence, &view, found, self.report.clock());
         let result = FlowsResult {
             origin: Origin {
                 version: version::VERSION,

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::{io, iter};
 
-use neph_analysis::gallery::{Entry, Shipped, Shown, Side, everything};
+use neph_analysis::gallery::{Entry, EntryFile, EntryResult, Side, everything};
 use neph_analysis::{Include, load};
 use neph_campaign::{Plan, plan};
 use neph_model::{Campaign, CampaignStatus};
@@ -35,7 +35,7 @@ pub(super) struct Gallery {
 #[derive(Debug)]
 pub(super) enum Ended {
     /// Everything was measured.
-    Whole(Box<Shown>),
+    Whole(Box<EntryResult>),
     /// Ctrl-C, or experiments failed: nothing can be compared with the expected values.
     Unfinished(Outcome),
 }
@@ -75,7 +75,7 @@ impl Gallery {
     /// missing.
     fn write(&self, entry: &Entry, side: Side) -> Result<(Source, Vec<Topology>), Failure> {
         let folder = self.folder.join(entry.name);
-        let write = |shipped: &Shipped| keep(&folder.join(shipped.file), &shipped.text);
+        let write = |shipped: &EntryFile| keep(&folder.join(shipped.file), &shipped.text);
         let [plan, lab] = entry.shipped(side);
         let topologies = iter::once(lab).chain(entry.season_topologies());
         let topologies = || -> io::Result<Vec<Topology>> {
@@ -94,7 +94,7 @@ impl Gallery {
         &self,
         entry: &'static Entry,
         side: Side,
-    ) -> Result<Option<Shown>, Failure> {
+    ) -> Result<Option<EntryResult>, Failure> {
         if !self.folder.join("catalog.sqlite").exists() {
             return Ok(None);
         }
@@ -115,11 +115,11 @@ impl Gallery {
         };
         let data = load(store.as_ref(), campaign, Include::Complete)?;
         let statement = everything(&data, &report::kept_settings(campaign));
-        Ok(Some(Shown {
+        Ok(Some(EntryResult {
             entry,
             side,
             statement,
-            is_disturbed: Shown::is_disturbed_in(&data),
+            is_disturbed: EntryResult::is_disturbed_in(&data),
             figure: self.figure(entry, campaign),
             seconds: seconds(campaign),
         }))

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use neph_analysis::gallery::{Compared, Entry, Expectation, Judged, Number, Shown, Topic, entries};
+use neph_analysis::gallery::{
+    Compared, Entry, EntryResult, Expectation, ExpectationResult, Number, Topic, entries,
+};
 use neph_documents::gallery::EntryRow;
 use neph_documents::table::{Heading, Table};
 use neph_documents::{Format, rows};
@@ -33,17 +35,17 @@ const NUMBER_COLUMNS: [Heading; 4] = [
 ];
 
 /// Shows neph's result for an entry, and whether it is correct.
-pub(super) fn entry(shown: &Shown) -> Result<(), Failure> {
+pub(super) fn entry(shown: &EntryResult) -> Result<(), Failure> {
     let mut out = output::data();
     let Entry {
         finding, published, ..
     } = shown.entry;
     writeln!(out, "\n{}: {finding} ({published})", title(shown))?;
-    for judged in shown.judged() {
-        writeln!(out, "  {}", statement(&judged))?;
-        if !judged.numbers.is_empty() {
+    for result in shown.results() {
+        writeln!(out, "  {}", statement(&result))?;
+        if !result.numbers.is_empty() {
             let mut table = Table::new(NUMBER_COLUMNS);
-            judged.numbers.iter().for_each(|one| table.push(row(one)));
+            result.numbers.iter().for_each(|one| table.push(row(one)));
             out.write_all(table.text().as_bytes())?;
         }
     }
@@ -65,7 +67,7 @@ pub(super) fn entry(shown: &Shown) -> Result<(), Failure> {
     Ok(())
 }
 
-fn title(shown: &Shown) -> String {
+fn title(shown: &EntryResult) -> String {
     format!("{}{}", shown.entry.name, shown.side.suffix())
 }
 
@@ -74,9 +76,9 @@ const fn verdict(is_right: bool) -> &'static str {
 }
 
 /// The sentence, or that it is absent, and which is expected.
-fn statement(judged: &Judged<'_>) -> String {
-    let wanted = wanted(judged.expectation);
-    match (judged.statement, judged.is_wanted) {
+fn statement(result: &ExpectationResult<'_>) -> String {
+    let wanted = wanted(result.expectation);
+    match (result.statement, result.is_wanted) {
         (Some(statement), true) => format!("neph reports: {}", statement.text),
         (None, true) => format!("neph does not say what it should: {wanted}"),
         (Some(statement), false) => {
@@ -139,7 +141,7 @@ const ALL_COLUMNS: [Heading; 4] = [
 ];
 
 /// The table of all results.
-pub(super) fn all(everything: &[Shown]) -> Result<(), Failure> {
+pub(super) fn all(everything: &[EntryResult]) -> Result<(), Failure> {
     let mut table = Table::new(ALL_COLUMNS);
     for one in everything {
         table.push(summary(one));
@@ -151,9 +153,9 @@ pub(super) fn all(everything: &[Shown]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn summary(shown: &Shown) -> [String; 4] {
-    let judged = shown.judged();
-    let sentence = judged.iter().find_map(|one| one.statement);
+fn summary(shown: &EntryResult) -> [String; 4] {
+    let result = shown.results();
+    let sentence = result.iter().find_map(|one| one.statement);
     [
         title(shown),
         verdict(shown.is_right()).to_owned(),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs};
 use neph_documents::Format;
 use neph_documents::rows::{line, pretty};
-use neph_documents::trace::{self as documents, Asked, TraceDocument};
+use neph_documents::trace::{self as documents, TraceConditions, TraceDocument};
 use neph_flows::diamond;
 use neph_model::{FlowTrace, Span, TraceKind};
 use neph_probe::{FlowSet, Place, ProbeError, Sockets, TraceSpec, trace};
@@ -166,7 +166,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     for reason in &traced.left_out {
         output::say(&format!("neph: a flow is left out: {reason}"));
     }
-    let requested = Asked {
+    let conditions = TraceConditions {
         confidence: args.confidence.0,
         stopped: traced.stopped,
     };
@@ -174,7 +174,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let drawn = diamond(&reported.routes);
     let document = TraceDocument::of(&reported, &drawn);
     match args.format {
-        Format::Text => out.write_all(documents::text(&reported, &drawn, requested).as_bytes())?,
+        Format::Text => out.write_all(documents::text(&reported, &drawn, conditions).as_bytes())?,
         Format::Json => pretty(&document, &mut *out)?,
         Format::Ndjson => document.lines().try_for_each(|one| line(&one, &mut *out))?,
         Format::Csv => documents::write_csv(&reported, &mut *out)?,

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use neph_capture::{Counted, Flow, Half, Method, Pair, Recent, Side};
 use neph_documents::captures::{
-    First, Lately, PERIOD_COLUMNS, Sort, exchanges, period_row, period_sentence,
+    First, PERIOD_COLUMNS, RecentPeriod, Sort, exchanges, period_row, period_sentence,
 };
 use neph_documents::table::Table;
 use neph_model::Span;
@@ -78,7 +78,7 @@ impl Screen {
     }
 
     /// Draws the period, and starts the next.
-    pub(super) fn draw(&mut self, lately: &Lately, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn draw(&mut self, period: &RecentPeriod, out: &mut impl Write) -> io::Result<()> {
         let mut flows = self.rows.take();
         let requested = self.exchanges.take();
         if !requested.is_empty() {
@@ -99,7 +99,7 @@ impl Screen {
             let hidden = counted(hidden, "flow");
             text.push_str(&format!("{hidden} more, not shown\n"));
         }
-        text.push_str(&period_sentence(lately));
+        text.push_str(&period_sentence(period));
         text.push('\n');
         if !self.is_terminal {
             return writeln!(out, "{text}");

@@ -24,7 +24,7 @@ use neph_capture::reading::conversations::{ConversationListener, Conversations, 
 use neph_capture::reading::file::File;
 use neph_documents::Format;
 use neph_documents::alarm::{AlarmDocument, RuleAlone, sentence};
-use neph_documents::captures::{Lately, Metrics, PeriodLine, Repairs, Stretch, Totals};
+use neph_documents::captures::{Metrics, PeriodLine, RecentPeriod, Repairs, Stretch, Totals};
 use neph_documents::rows::json_line;
 use neph_export::MetricsServer;
 use neph_export::Webhook;
@@ -114,7 +114,7 @@ impl Watching {
         };
         let exchanges = all.exchanges.look(each);
         let (others, counts) = (all.table.others(), all.counts());
-        let lately = Lately {
+        let period = RecentPeriod {
             stretch,
             way,
             seen: seen.since(&self.seen),
@@ -126,10 +126,10 @@ impl Watching {
         };
         match &mut self.screen {
             Some(screen) => {
-                let written = screen.draw(&lately, self.reporting.out());
+                let written = screen.draw(&period, self.reporting.out());
                 self.reporting.written(written);
             }
-            None => self.reporting.line(&PeriodLine::period(&lately)),
+            None => self.reporting.line(&PeriodLine::period(&period)),
         }
         self.alarms(now);
         let flushed = io::Write::flush(self.reporting.out());

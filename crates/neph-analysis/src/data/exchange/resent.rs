@@ -33,7 +33,7 @@ struct Counters {
 pub(crate) fn count(exchanges: &[Exchange]) -> Vec<Resent> {
     let mut connections: BTreeMap<u32, Counters> = BTreeMap::new();
     let mut found: Vec<Resent> = Vec::with_capacity(exchanges.len());
-    for (place, exchange) in exchanges.iter().enumerate() {
+    for (index, exchange) in exchanges.iter().enumerate() {
         // What could not be sent was mostly on none.
         let is_sent = exchange.outcome != Outcome::Failed || exchange.retransmissions.is_some();
         let is_first = is_sent && !connections.contains_key(&exchange.connection);
@@ -52,7 +52,7 @@ pub(crate) fn count(exchanges: &[Exchange]) -> Vec<Resent> {
         resent.segments = segments - counters.segments;
         found.push(resent);
         if resent.segments > 0 {
-            counters.open.push(place);
+            counters.open.push(index);
         }
         cancel(
             &mut found,
@@ -67,9 +67,9 @@ pub(crate) fn count(exchanges: &[Exchange]) -> Vec<Resent> {
 /// Sets so many duplicates against the latest retransmissions.
 fn cancel(found: &mut [Resent], open: &mut Vec<usize>, mut duplicates: u32) {
     while duplicates > 0
-        && let Some(place) = open.last()
+        && let Some(index) = open.last()
     {
-        let resent = &mut found[*place];
+        let resent = &mut found[*index];
         let spurious = resent.segments.min(duplicates);
         resent.segments -= spurious;
         resent.spurious += spurious;
@@ -134,8 +134,8 @@ mod tests {
             (0, 1, 0),
             (1, 2, 0),
         ];
-        let reported = counted(&messages);
-        let reported: Vec<(u32, bool)> = reported
+        let counts = counted(&messages);
+        let counts: Vec<(u32, bool)> = counts
             .iter()
             .map(|one| (one.segments, one.is_first))
             .collect();
@@ -148,28 +148,28 @@ mod tests {
             (0, not),
             (0, not),
         ];
-        assert_eq!(reported, expected);
+        assert_eq!(counts, expected);
     }
 
     #[test]
     fn what_the_peer_had_received_already_is_spurious_also_where_its_dsack_comes_later() {
         // Two retransmissions with the second message, one with the fourth; the DSACK of one of the
         // two comes with the third, that of the last with its own message.
-        let reported = counted(&[(0, 0, 0), (0, 2, 0), (0, 2, 1), (0, 3, 2)]);
-        let reported: Vec<(u32, u32)> = reported
+        let counts = counted(&[(0, 0, 0), (0, 2, 0), (0, 2, 1), (0, 3, 2)]);
+        let counts: Vec<(u32, u32)> = counts
             .iter()
             .map(|one| (one.segments, one.spurious))
             .collect();
-        assert_eq!(reported, [(0, 0), (1, 1), (0, 0), (0, 1)]);
+        assert_eq!(counts, [(0, 0), (1, 1), (0, 0), (0, 1)]);
     }
 
     #[test]
     fn a_packet_that_the_network_duplicated_makes_no_later_loss_spurious() {
-        let reported = counted(&[(0, 0, 3), (0, 2, 3), (1, 0, 0), (1, 1, 0)]);
-        let reported: Vec<(u32, u32)> = reported
+        let counts = counted(&[(0, 0, 3), (0, 2, 3), (1, 0, 0), (1, 1, 0)]);
+        let counts: Vec<(u32, u32)> = counts
             .iter()
             .map(|one| (one.segments, one.spurious))
             .collect();
-        assert_eq!(reported, [(0, 0), (2, 0), (0, 0), (1, 0)]);
+        assert_eq!(counts, [(0, 0), (2, 0), (0, 0), (1, 0)]);
     }
 }

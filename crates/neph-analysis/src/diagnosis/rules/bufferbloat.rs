@@ -5,12 +5,12 @@ mod raised;
 use neph_model::{Seq, Stage};
 
 use crate::diagnosis::{
-    Agreement, Crossing, Doing, Found, Need, Ordered, Place, Rule, Run, Sight, Stall,
-    measure_without,
+    Agreement, Crossing, LoadAttribution, Need, Ordered, Rule, RuleInput, RuleResult, Run,
+    SitePair, Stall, measure_without,
 };
 use crate::findings::capacity::{Capacity, Traffic};
 use crate::numbers::millis;
-use crate::words::real;
+use crate::text::real;
 use raised::longest;
 
 pub(crate) const RULE: Rule = Rule {
@@ -19,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule detects that a queue fills, not where. It compares the rate of the messages with the rate of the link to find out who fills the queue. A queue that is full during the whole experiment looks like a longer path.",
     covers: &["transmission"],
     needs: &[Need::Replies(MESSAGES), Need::Network],
-    look,
+    evaluate,
 };
 
 /// Smallest queueing delay that is reported, in milliseconds: real-time media notice it ...
@@ -55,19 +55,19 @@ const OWN_LOAD: f64 = 0.9;
 const NO_LOAD: f64 = 0.5;
 
 /// A stretch of increased delay.
-struct Stretch {
+struct QueuePeriod {
     from: f64,
     to: f64,
     base: f64,
     /// Median delay within the stretch, in milliseconds.
     median: f64,
-    greatest: f64,
+    max: f64,
     messages: Vec<Seq>,
     /// Median of the ICMP echoes alongside, in the stretch and outside; `None` if there are too few.
     echoes: Option<(f64, f64)>,
 }
 
-impl Stretch {
+impl QueuePeriod {
     fn added(&self) -> f64 {
         self.median - self.base
     }
@@ -102,7 +102,7 @@ fn threshold(base: f64) -> f64 {
 }
 
 /// The longest stretch of an experiment in which its messages met a queue.
-fn stretch(run: &Run<'_>) -> Option<Stretch> {
+fn queue_period(run: &Run<'_>) -> Option<QueuePeriod> {
     // A retransmitted message includes its retransmission delay. It does not show the level of a queue.
     let once = run.crossings.iter().filter(|one| !one.is_resent);
     let all: Vec<Crossing> = once.copied().collect();
@@ -115,18 +115,18 @@ fn stretch(run: &Run<'_>) -> Option<Stretch> {
     let rested: Vec<&Crossing> = outside.into_iter().filter(|one| !raised(one)).collect();
     let resting: Ordered = rested.iter().map(|one| one.network).collect();
     let times: Ordered = inside.iter().map(|one| one.network).collect();
-    let found = Stretch {
+    let found = QueuePeriod {
         from: first.at,
         to: last.at,
         base,
         median: times.median()?,
-        greatest: times.at(GREATEST)?,
+        max: times.at(GREATEST)?,
         messages: inside.iter().map(|one| one.seq).collect(),
         echoes: echoes(run, (first.at, last.at)),
     };
     let jitter = resting.spread()?;
     let spread = times.spread()? - BY_CHANCE * jitter;
-    let edges = [edge(&all, from), edge(&all, to)];
+    let edges = [run_from(&all, from), run_from(&all, to)];
     let on_its_way = (base + 2.0 * jitter).max(base + RAMP.start * found.added())
         ..base + RAMP.end * found.added();
     let mut edges = edges.into_iter().flatten();
@@ -139,38 +139,40 @@ fn stretch(run: &Run<'_>) -> Option<Stretch> {
     let is_stall = 1e3 * (last.at - first.at) <= AS_A_STALL * longest;
     let is_long = last.at - first.at >= MIN_SECONDS && inside.len() >= MESSAGES;
     let is_rested = real(rested.len()) >= RESTED * real(all.len());
-    (breathes && is_long && is_rested && !is_stall && is_not_ours(run, &found)).then_some(found)
+    (breathes && is_long && is_rested && !is_stall && is_not_local(run, &found)).then_some(found)
 }
 
 /// The messages around the first or last message of a stretch.
-fn edge(all: &[Crossing], place: usize) -> &[Crossing] {
+fn run_from(all: &[Crossing], index: usize) -> &[Crossing] {
     const AROUND: usize = 2;
-    &all[place.saturating_sub(AROUND)..(place + AROUND + 1).min(all.len())]
+    &all[index.saturating_sub(AROUND)..(index + AROUND + 1).min(all.len())]
 }
 
 /// Whether the client host was not the cause: its stages in the stretch are negligible.
-fn is_not_ours(run: &Run<'_>, stretch: &Stretch) -> bool {
-    let (Some(first), Some(last)) = (stretch.messages.first(), stretch.messages.last()) else {
+fn is_not_local(run: &Run<'_>, queue_period: &QueuePeriod) -> bool {
+    let (Some(first), Some(last)) = (queue_period.messages.first(), queue_period.messages.last())
+    else {
         return false;
     };
     let inside = run
         .replies()
         .filter(|(one, _)| (first..=last).contains(&&one.seq));
-    let own: Ordered = inside
+    let local_delay: Ordered = inside
         .map(|(_, times)| times.sum(&[Stage::Lateness, Stage::OwnKernel]))
         .collect();
-    own.median().is_some_and(|own| own <= OWN * stretch.added())
+    local_delay
+        .median()
+        .is_some_and(|local_delay| local_delay <= OWN * queue_period.added())
 }
 
 fn echoes(run: &Run<'_>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
     const FEW: usize = 3;
     let flow = run.experiment.companion()?;
-    let reported = flow.exchanges.iter().filter_map(|one| {
+    let echoes = flow.exchanges.iter().filter_map(|one| {
         let at = neph_model::Span::from_nanos(one.intended.nanos()).secs_f64();
         Some((at, flow.round_trip(one)?.millis_f64()))
     });
-    let (inside, outside): (Vec<_>, Vec<_>) =
-        reported.partition(|(at, _)| (from..=to).contains(at));
+    let (inside, outside): (Vec<_>, Vec<_>) = echoes.partition(|(at, _)| (from..=to).contains(at));
     let middle = |all: Vec<(f64, f64)>| {
         let times: Ordered = all.into_iter().map(|(_, time)| time).collect();
         (times.len() >= FEW).then(|| times.median()).flatten()
@@ -178,41 +180,49 @@ fn echoes(run: &Run<'_>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
     middle(inside).zip(middle(outside))
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let places = sight.places().into_iter();
-    places
-        .flat_map(|(place, runs)| {
-            let seen = runs.iter().filter_map(|run| Some((*run, stretch(run)?)));
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
+    let pairs = input.pairs().into_iter();
+    pairs
+        .flat_map(|(pair, runs)| {
+            let observed = runs
+                .iter()
+                .filter_map(|run| Some((*run, queue_period(run)?)));
             // Separates effects of the plan's load from effects that exist without it.
-            let (own, by_load): (Vec<_>, Vec<_>) =
-                seen.partition(|(run, stretch)| !whose(sight, run, stretch).is_load());
-            [own, by_load].map(|seen| reported(sight, &place, &runs, &seen))
+            let (not_by_load, by_load): (Vec<_>, Vec<_>) =
+                observed.partition(|(run, queue_period)| {
+                    !attribute_effect(input, run, queue_period).is_load()
+                });
+            [not_by_load, by_load].map(|observed| diagnose_group(input, &pair, &runs, &observed))
         })
         .flatten()
         .collect()
 }
 
-fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>, seen: &Stretch) -> Doing<'a> {
-    sight.whose(run, seen.added(), |calm| {
-        let calm = calm.iter().map(|run| stretch(run));
+fn attribute_effect<'a>(
+    input: &RuleInput<'a>,
+    run: &Run<'a>,
+    observed: &QueuePeriod,
+) -> LoadAttribution<'a> {
+    input.attribute_effect(run, observed.added(), |calm| {
+        let calm = calm.iter().map(|run| queue_period(run));
         calm.map(|found| found.map_or(0.0, |found| found.added()))
             .max_by(f64::total_cmp)
     })
 }
 
-fn reported<'a>(
-    sight: &Sight<'a>,
-    place: &Place,
+fn diagnose_group<'a>(
+    input: &RuleInput<'a>,
+    pair: &SitePair,
     runs: &[&Run<'a>],
-    seen: &[(&Run<'a>, Stretch)],
-) -> Option<Found> {
-    let (run, worst) = seen
+    observed: &[(&Run<'a>, QueuePeriod)],
+) -> Option<RuleResult> {
+    let (run, worst) = observed
         .iter()
         .max_by(|(_, a), (_, b)| a.added().total_cmp(&b.added()))?;
     let identical = runs
         .iter()
         .filter(|one| one.scenario.index == run.scenario.index);
-    let shown = seen
+    let shown = observed
         .iter()
         .filter(|(one, _)| one.scenario.index == run.scenario.index);
     let confidence = Agreement {
@@ -227,32 +237,32 @@ fn reported<'a>(
         confidence.why.push_str("; ICMP echoes did not wait in it");
     }
     let shared = worst.echoes_in_words();
-    let whose = Filler::of(sight, run, worst);
+    let filler = Filler::of(input, run, worst);
     let cause = format!(
         "{}: a queue on the path fills between {:.1} s and {:.1} s ({}) and drains again. Network time is {} at the median and {} at p95, without the queue {}.{shared} {}",
-        sight.name(place),
+        input.name(pair),
         worst.from,
         worst.to,
         run.scenario.label(),
         millis(worst.median),
-        millis(worst.greatest),
+        millis(worst.max),
         millis(worst.base),
-        whose.in_words(),
+        filler.to_text(),
     );
-    let mut found = Found::new(cause, whose.remedy(), confidence)
-        .costing(worst.added())
+    let mut found = RuleResult::new(cause, filler.remedy(), confidence)
+        .with_added_latency(worst.added())
         .with("network time without the queue", worst.base, "ms")
         .with("median while the queue is full", worst.median, "ms")
-        .with("p95 while the queue is full", worst.greatest, "ms")
+        .with("p95 while the queue is full", worst.max, "ms")
         .with("from", worst.from, "s")
         .with("to", worst.to, "s");
     if let Some((inside, outside)) = worst.echoes {
         found = found.with("ICMP echo while the queue is full", inside, "ms");
         found = found.with("ICMP echo otherwise", outside, "ms");
     }
-    for (run, stretch) in seen {
-        found = found.explaining(run, stretch.added());
-        found = found.seen_at(run, &stretch.messages);
+    for (run, queue_period) in observed {
+        found = found.explaining(run, queue_period.added());
+        found = found.observed_at(run, &queue_period.messages);
     }
     Some(found)
 }
@@ -265,7 +275,7 @@ enum Filler<'s> {
     /// Possibly the plan's load: the plan measures nothing without it.
     PlanPerhaps(&'s str),
     /// The messages: they need this share of the link's rate, possibly above 1.
-    Own(f64),
+    OwnMessages(f64),
     /// Other traffic: the messages need only this share of the link's rate.
     Others(f64),
     /// Other traffic: the messages need this share of the link's minimum rate.
@@ -279,21 +289,23 @@ enum Filler<'s> {
 }
 
 impl<'s> Filler<'s> {
-    fn of(sight: &Sight<'s>, run: &Run<'s>, worst: &Stretch) -> Self {
-        let asked = Self::as_asked(sight, run, worst.base);
-        match (whose(sight, run, worst), asked) {
-            (Doing::Load(load, calm), _) => Self::Plan(load, calm),
-            (Doing::Unknown(load), asked) if !matches!(asked, Self::Own(_)) => {
+    fn of(input: &RuleInput<'s>, run: &Run<'s>, worst: &QueuePeriod) -> Self {
+        let by_rate = Self::by_needed_rate(input, run, worst.base);
+        match (attribute_effect(input, run, worst), by_rate) {
+            (LoadAttribution::Load(load, calm), _) => Self::Plan(load, calm),
+            (LoadAttribution::Unknown(load), by_rate)
+                if !matches!(by_rate, Self::OwnMessages(_)) =>
+            {
                 Self::PlanPerhaps(load)
             }
-            _ => asked,
+            _ => by_rate,
         }
     }
 
     /// Decides by the rate that the messages need.
-    fn as_asked(sight: &Sight<'_>, run: &Run<'_>, base: f64) -> Self {
+    fn by_needed_rate(input: &RuleInput<'_>, run: &Run<'_>, base: f64) -> Self {
         let scenario = run.scenario;
-        let checks = sight.data.throughputs.iter();
+        let checks = input.data.throughputs.iter();
         // Another site reaches the endpoint over another link.
         let is_ours = |site: Option<&str>| site.unwrap_or_default() == run.site();
         let rates = checks.filter(|check| {
@@ -301,19 +313,23 @@ impl<'s> Filler<'s> {
                 && is_ours(check.site.as_deref())
                 && check.failure.is_none()
         });
-        let alongside = sight
+        let on_same_path = input
             .runs
             .iter()
             .filter(|one| one.scenario.endpoint == scenario.endpoint && one.site() == run.site());
-        let traffic = alongside.map(|one| (one.scenario.request_size.bytes(), one.experiment));
+        let traffic = on_same_path.map(|one| (one.scenario.request_size.bytes(), one.experiment));
         let capacity = Capacity::of(&rates.collect::<Vec<_>>(), Traffic::of(traffic));
         #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
-        let asked = scenario.request_size.bytes() as f64 * 8.0 / scenario.interval.secs_f64();
+        let needed_rate = scenario.request_size.bytes() as f64 * 8.0 / scenario.interval.secs_f64();
         match capacity {
-            Some(Capacity::Found(rate)) if asked >= OWN_LOAD * rate => Self::Own(asked / rate),
-            Some(Capacity::Found(rate)) if asked <= NO_LOAD * rate => Self::Others(asked / rate),
-            Some(Capacity::AtLeast(rate)) if asked <= NO_LOAD * rate => {
-                Self::OthersMostly(asked / rate)
+            Some(Capacity::Measured(rate)) if needed_rate >= OWN_LOAD * rate => {
+                Self::OwnMessages(needed_rate / rate)
+            }
+            Some(Capacity::Measured(rate)) if needed_rate <= NO_LOAD * rate => {
+                Self::Others(needed_rate / rate)
+            }
+            Some(Capacity::AtLeast(rate)) if needed_rate <= NO_LOAD * rate => {
+                Self::OthersMostly(needed_rate / rate)
             }
             None | Some(Capacity::AtLeast(_)) if base < scenario.interval.millis_f64() => {
                 Self::UnmatchedPackets
@@ -323,7 +339,7 @@ impl<'s> Filler<'s> {
         }
     }
 
-    fn in_words(self) -> String {
+    fn to_text(self) -> String {
         use crate::numbers::percent;
         match self {
             Self::Plan(load, calm) => format!(
@@ -333,7 +349,7 @@ impl<'s> Filler<'s> {
             Self::PlanPerhaps(load) => {
                 format!("The background load {load} may cause it.")
             }
-            Self::Own(share) => format!(
+            Self::OwnMessages(share) => format!(
                 "The messages fill it: their rate is {} of the link's.",
                 percent(share)
             ),
@@ -365,7 +381,7 @@ impl<'s> Filler<'s> {
         match self {
             Self::Plan(..) => "reduce the load; for traffic use active queue management (fq_codel, CAKE), for a guest's CPU dedicated cores".to_owned(),
             Self::PlanPerhaps(_) => measure_without(managed),
-            Self::Own(_) => {
+            Self::OwnMessages(_) => {
                 "send fewer bytes or fewer messages: the link is full; a shorter queue would drop messages instead".to_owned()
             }
             Self::Others(_)

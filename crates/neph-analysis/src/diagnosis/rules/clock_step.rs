@@ -2,9 +2,9 @@
 
 use neph_model::{EventKind, Warning};
 
-use crate::diagnosis::{Confidence, Found, Level, Need, Rule, Run, Sight};
+use crate::diagnosis::{Confidence, Level, Need, Rule, RuleInput, RuleResult, Run};
 use crate::numbers::millis;
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 
 pub(crate) const RULE: Rule = Rule {
     name: "clock-step",
@@ -12,7 +12,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule sees the clock of the client host only. It does not report a clock that is slewed: timestamps stay correct.",
     covers: &[],
     needs: &[Need::WallClock],
-    look,
+    evaluate,
 };
 
 /// chrony slews by at most 83.3 ms a second (8.3 %), ntpd by 0.5 ms. A larger change between two anchors, a
@@ -22,7 +22,7 @@ const SLEWED_MS: f64 = 100.0;
 /// An experiment's steps.
 struct Steps {
     /// As the probes reported them.
-    reported: u32,
+    reports: u32,
     /// The largest jump between two anchors in milliseconds, with its sign; 0 without a jump.
     jump: f64,
 }
@@ -48,31 +48,34 @@ impl Steps {
                 0.0
             }
         });
-        let jump = jumps.fold(
-            0.0,
-            |most: f64, one| if one.abs() > most.abs() { one } else { most },
-        );
-        let reported = warned.max().unwrap_or(0);
-        let reported = reported.max(u32::try_from(events).unwrap_or(u32::MAX));
-        (reported > 0 || jump != 0.0).then_some(Self { reported, jump })
+        let jump = jumps.fold(0.0, |largest: f64, one| {
+            if one.abs() > largest.abs() {
+                one
+            } else {
+                largest
+            }
+        });
+        let reports = warned.max().unwrap_or(0);
+        let reports = reports.max(u32::try_from(events).unwrap_or(u32::MAX));
+        (reports > 0 || jump != 0.0).then_some(Self { reports, jump })
     }
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let groups = sight.grouped(|run| run.site().to_owned()).into_iter();
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
+    let groups = input.grouped(|run| run.site().to_owned()).into_iter();
     groups
-        .filter_map(|(site, runs)| reported(&site, &runs))
+        .filter_map(|(site, runs)| diagnose_group(&site, &runs))
         .collect()
 }
 
-fn reported(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
-    let seen: Vec<(&Run<'_>, Steps)> = runs
+fn diagnose_group(site: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
+    let observed: Vec<(&Run<'_>, Steps)> = runs
         .iter()
         .filter_map(|run| Some((*run, Steps::of(run)?)))
         .collect();
-    let jump = seen.iter().map(|(_, steps)| steps.jump);
+    let jump = observed.iter().map(|(_, steps)| steps.jump);
     let jump = jump.max_by(|a, b| a.abs().total_cmp(&b.abs()))?;
-    let who = if site.is_empty() {
+    let host = if site.is_empty() {
         "the client host"
     } else {
         site
@@ -83,19 +86,19 @@ fn reported(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
         format!(", by up to {}", millis(jump))
     };
     let cause = format!(
-        "The wall clock of {who} stepped during {}{how_far}. Kernel timestamps around the step are discarded, so stages are merged there, and wall-clock times before and after do not match. Round trips are not affected.",
-        plural(seen.len(), "experiment"),
+        "The wall clock of {host} stepped during {}{how_far}. Kernel timestamps around the step are discarded, so stages are merged there, and wall-clock times before and after do not match. Round trips are not affected.",
+        plural(observed.len(), "experiment"),
     );
     let remedy = "configure the clock to slew (chrony: makestep only at start), and repeat measurements that are compared with logs of other hosts";
-    let times: u32 = seen.iter().map(|(_, steps)| steps.reported.max(1)).sum();
+    let times: u32 = observed.iter().map(|(_, steps)| steps.reports.max(1)).sum();
     let confidence = Confidence::new(
         Level::Sure,
         "the difference between wall clock and monotonic clock jumped",
     );
-    let found = Found::new(cause, remedy.to_owned(), confidence)
+    let found = RuleResult::new(cause, remedy.to_owned(), confidence)
         .with("steps", f64::from(times), "steps")
         .with("farthest step", jump, "ms")
-        .with("experiments", real(seen.len()), "experiments")
-        .seen_in(seen.iter().map(|(run, _)| *run));
+        .with("experiments", real(observed.len()), "experiments")
+        .observed_in(observed.iter().map(|(run, _)| *run));
     Some(found)
 }

@@ -2,9 +2,9 @@
 
 use neph_model::{Known, Stage, TlsVersion};
 
-use crate::diagnosis::{Agreement, Found, Need, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Agreement, Need, Ordered, Rule, RuleInput, RuleResult, Run};
 use crate::numbers::{millis, percent};
-use crate::words::real;
+use crate::text::real;
 
 pub(crate) const RULE: Rule = Rule {
     name: "connection-setup",
@@ -12,7 +12,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule counts connection set-up where most messages open a connection. It does not know whether the application could keep connections open.",
     covers: &[],
     needs: &[Need::Replies(MESSAGES)],
-    look,
+    evaluate,
 };
 
 /// Smallest share of connection setup in a message's time (without server processing) that is reported.
@@ -21,7 +21,7 @@ const SHARE: f64 = 0.2;
 const MIN_MS: f64 = 0.2;
 /// Minimum share of messages that open a connection. With fewer, a pool fills or a server closes connections
 /// now and then.
-const MAXIMUM: f64 = 0.5;
+const MIN_SHARE: f64 = 0.5;
 /// Shortest round trip, in milliseconds, for which handshakes are counted in round trips. Below it, TLS
 /// computation takes longer than the path.
 const COUNTABLE_MS: f64 = 3.0;
@@ -51,7 +51,7 @@ impl Cost {
             .filter(|(_, times)| times.at(Stage::OwnKernel) > 0.0 || times.at(Stage::Compose) > 0.0)
             .collect();
         let share = real(paid.len()) / real(run.replies().count().max(1));
-        if paid.len() < MESSAGES || share <= MAXIMUM {
+        if paid.len() < MESSAGES || share <= MIN_SHARE {
             return None;
         }
         let middle = |stage: Stage| {
@@ -59,7 +59,7 @@ impl Cost {
             times.median()
         };
         let opening = [Stage::Connect, Stage::Handshake];
-        let both: Ordered = paid.iter().map(|(_, times)| times.sum(&opening)).collect();
+        let setup_times: Ordered = paid.iter().map(|(_, times)| times.sum(&opening)).collect();
         let service: Ordered = paid
             .iter()
             .filter_map(|(one, _)| one.service)
@@ -68,7 +68,7 @@ impl Cost {
         Some(Self {
             connect: middle(Stage::Connect)?,
             handshake: middle(Stage::Handshake)?,
-            paid: both.median()?,
+            paid: setup_times.median()?,
             service: service.median()?,
             server: middle(Stage::PeerApp)?,
             share,
@@ -80,7 +80,7 @@ impl Cost {
         self.share > 0.99
     }
 
-    fn whose(&self) -> String {
+    fn attribute_effect(&self) -> String {
         if self.is_everybodys() {
             "every message opens a connection".to_owned()
         } else {
@@ -112,15 +112,15 @@ impl Cost {
     }
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let groups = sight.grouped(|run| run.experiment.scenario);
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
+    let groups = input.grouped(|run| run.experiment.scenario);
     groups
         .into_values()
-        .filter_map(|runs| reported(&runs))
+        .filter_map(|runs| diagnose_group(&runs))
         .collect()
 }
 
-fn reported(runs: &[&Run<'_>]) -> Option<Found> {
+fn diagnose_group(runs: &[&Run<'_>]) -> Option<RuleResult> {
     let costs: Vec<Cost> = runs.iter().filter_map(|run| Cost::of(run)).collect();
     let middle = |value: fn(&Cost) -> f64| costs.iter().map(value).collect::<Ordered>().median();
     let cost = Cost {
@@ -143,7 +143,7 @@ fn reported(runs: &[&Run<'_>]) -> Option<Found> {
     let cause = format!(
         "{}: {}. It takes 1 round trip for TCP ({}){}, together {} of the {} that {} ({}).",
         runs[0].scenario.label(),
-        cost.whose(),
+        cost.attribute_effect(),
         millis(cost.connect),
         cost.above(),
         millis(cost.paid),
@@ -155,13 +155,13 @@ fn reported(runs: &[&Run<'_>]) -> Option<Found> {
         },
         percent(cost.paid / cost.service),
     );
-    let mut found = Found::new(cause, remedy(runs[0], &cost), confidence.confidence())
-        .costing(cost.paid * cost.share)
+    let mut found = RuleResult::new(cause, remedy(runs[0], &cost), confidence.confidence())
+        .with_added_latency(cost.paid * cost.share)
         .with("connect", cost.connect, "ms")
         .with("TLS and other handshakes", cost.handshake, "ms")
         .with("service time", cost.service, "ms")
         .with("messages that open a connection", cost.share, "")
-        .seen_in(runs.iter().copied());
+        .observed_in(runs.iter().copied());
     if let Some(rounds) = cost.rounds() {
         found = found.with("TLS and other handshakes", rounds, "round trips");
     }

@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use neph_model::{ByteSize, ProbeKind};
 use neph_stats::{Random, Weighted};
 
-use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Confidence, Level, Need, Ordered, Rule, RuleInput, RuleResult, Run};
 use crate::numbers::millis;
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 use change::{Aligned, Change, aligned, changes};
 
 pub(crate) const RULE: Rule = Rule {
@@ -23,7 +23,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule compares flows and needs at least four. It does not show where the paths diverge; neph trace with the flow's port may. A port is fast only until routes or the hash seed change.",
     covers: &[],
     needs: &[Need::Flows(FLOWS)],
-    look,
+    evaluate,
 };
 
 /// Smallest gap between two paths, in milliseconds. Flows of one path may differ by less: their minimum still
@@ -90,7 +90,7 @@ impl<'a> Path<'a> {
         } else {
             run.networks()
         };
-        let base = [run.tcp_least(), networks.least()];
+        let base = [run.min_tcp_rtt(), networks.min()];
         let base = base.into_iter().flatten().min_by(f64::total_cmp)?;
         (replied.count() >= MESSAGES).then_some(Self {
             run,
@@ -119,20 +119,20 @@ fn key(run: &Run<'_>) -> Key {
     )
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let mut best: BTreeMap<(String, Peer), (usize, Found)> = BTreeMap::new();
-    for ((site, target, ..), runs) in sight.grouped(key) {
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
+    let mut best: BTreeMap<(String, Peer), (usize, RuleResult)> = BTreeMap::new();
+    for ((site, target, ..), runs) in input.grouped(key) {
         let mut paths: Vec<Path<'_>> = runs.iter().filter_map(|run| Path::of(run)).collect();
         paths.sort_by_key(|path| path.run.experiment.experiment.started);
-        let name = name(sight, &runs);
+        let name = name(input, &runs);
         // Without known ports, a route change explains the same.
         let all_named = paths.iter().all(|path| path.port.is_some());
-        let alongside = || {
+        let with_route_change = || {
             all_named
                 .then(|| found_with_a_change(&name, &paths))
                 .flatten()
         };
-        let Some(found) = reported(&name, &paths, None).or_else(alongside) else {
+        let Some(found) = diagnose_group(&name, &paths, None).or_else(with_route_change) else {
             continue;
         };
         let known = best.get(&(site.clone(), target.clone()));
@@ -144,8 +144,8 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
 }
 
 /// The endpoints by name: a plan may list one address several times, once per port.
-fn name(sight: &Sight<'_>, runs: &[&Run<'_>]) -> String {
-    let names: BTreeSet<String> = runs.iter().map(|run| sight.name(&run.place())).collect();
+fn name(input: &RuleInput<'_>, runs: &[&Run<'_>]) -> String {
+    let names: BTreeSet<String> = runs.iter().map(|run| input.name(&run.pair())).collect();
     let names: Vec<String> = names.into_iter().collect();
     match names.split_at_checked(NAMED) {
         Some((few, rest @ [_, ..])) => format!("{} and {} more", few.join(", "), rest.len()),
@@ -165,17 +165,20 @@ struct Class {
 
 impl Class {
     fn of(paths: &[Aligned<'_>], (low, high): (f64, f64)) -> Self {
-        let held = paths.iter().filter(|one| (low..=high).contains(&one.base));
+        let members = paths.iter().filter(|one| (low..=high).contains(&one.base));
         Self {
             low,
             high,
-            ports: held.clone().filter_map(|one| one.path.port).collect(),
-            unnamed: held.clone().filter(|one| one.path.port.is_none()).count(),
-            flows: held.count(),
+            ports: members.clone().filter_map(|one| one.path.port).collect(),
+            unnamed: members
+                .clone()
+                .filter(|one| one.path.port.is_none())
+                .count(),
+            flows: members.count(),
         }
     }
 
-    fn holds(&self, path: &Aligned<'_>) -> bool {
+    fn contains(&self, path: &Aligned<'_>) -> bool {
         (self.low..=self.high).contains(&path.base)
     }
 
@@ -183,7 +186,7 @@ impl Class {
         self.flows - self.unnamed > self.ports.len()
     }
 
-    fn ports_in_words(&self) -> String {
+    fn ports_text(&self) -> String {
         if self.unnamed > 0 {
             return plural(self.flows, "connection");
         }
@@ -224,7 +227,7 @@ fn levels(paths: &[Aligned<'_>]) -> Vec<Class> {
 }
 
 /// The width of the widest class and the least gap between two; `None` with fewer than two.
-fn apart(classes: &[Class]) -> Option<(f64, f64)> {
+fn class_gap(classes: &[Class]) -> Option<(f64, f64)> {
     let gaps = classes.windows(2).map(|pair| pair[1].low - pair[0].high);
     let widths = classes.iter().map(|one| one.high - one.low);
     Some((widths.fold(0.0, f64::max), gaps.min_by(f64::total_cmp)?))
@@ -241,16 +244,16 @@ fn switches(order: &[usize]) -> usize {
 
 /// Whether the classes alternate at random over time, not in blocks as with route changes.
 fn take_turns(order: &[usize]) -> bool {
-    let seen = switches(order);
+    let switch_count = switches(order);
     let mut random = Random::new(0);
     let mut drawn = order.to_vec();
     let as_few = (0..DRAWS).filter(|_| {
-        for place in 1..drawn.len() {
-            drawn.swap(place, random.below(place + 1));
+        for index in 1..drawn.len() {
+            drawn.swap(index, random.below(index + 1));
         }
-        switches(&drawn) <= seen
+        switches(&drawn) <= switch_count
     });
-    seen >= SWITCHES && real(as_few.count()) >= BY_CHANCE * f64::from(DRAWS)
+    switch_count >= SWITCHES && real(as_few.count()) >= BY_CHANCE * f64::from(DRAWS)
 }
 
 /// Whether the port selects the class. Each port stays in one class, and ports recur in every class or the
@@ -264,24 +267,24 @@ fn is_by_port(paths: &[&Aligned<'_>], classes: &[Class]) -> bool {
 
 /// The class of each flow, over time.
 fn order(paths: &[&Aligned<'_>], classes: &[Class]) -> Vec<usize> {
-    let of = |path: &&Aligned<'_>| classes.iter().position(|one| one.holds(path));
+    let of = |path: &&Aligned<'_>| classes.iter().position(|one| one.contains(path));
     paths.iter().filter_map(of).collect()
 }
 
 /// The result after a route change is removed, where the flows as they are give none.
-fn found_with_a_change(name: &str, paths: &[Path<'_>]) -> Option<Found> {
+fn found_with_a_change(name: &str, paths: &[Path<'_>]) -> Option<RuleResult> {
     let mut likely = changes(paths).into_iter().take(TRIED);
-    likely.find_map(|change| reported(name, paths, Some(&change)))
+    likely.find_map(|change| diagnose_group(name, paths, Some(&change)))
 }
 
 /// The result for the flows, without the latency that a route change adds.
-fn reported(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Option<Found> {
-    let also = change.map_or_else(String::new, |change| change.in_words(paths));
+fn diagnose_group(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Option<RuleResult> {
+    let also = change.map_or_else(String::new, |change| change.to_text(paths));
     let flows = aligned(paths, change);
     let classes = classes(&flows);
-    let is_classed = |path: &&Aligned<'_>| classes.iter().any(|one| one.holds(path));
+    let is_classed = |path: &&Aligned<'_>| classes.iter().any(|one| one.contains(path));
     let paths: Vec<&Aligned<'_>> = flows.iter().filter(is_classed).collect();
-    let (widest, gap) = apart(&classes)?;
+    let (widest, gap) = class_gap(&classes)?;
     if paths.len() < FLOWS || widest * TIGHT > gap || !is_by_port(&paths, &classes) {
         return None;
     }
@@ -295,7 +298,7 @@ fn reported(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Option<F
     }
     let listed: Vec<String> = classes
         .iter()
-        .map(|one| format!("{} {}", one.ports_in_words(), millis(one.low)))
+        .map(|one| format!("{} {}", one.ports_text(), millis(one.low)))
         .collect();
     let unnamed: usize = classes.iter().map(|one| one.unnamed).sum();
     let port = match unnamed {
@@ -315,8 +318,8 @@ fn reported(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Option<F
         confidence.level = confidence.level.less();
         confidence.why.push_str("; the route changed as well");
     }
-    let mut found = Found::new(cause, remedy, confidence)
-        .costing(slow.low - fast.low)
+    let mut found = RuleResult::new(cause, remedy, confidence)
+        .with_added_latency(slow.low - fast.low)
         .with("shortest path", fast.low, "ms")
         .with("longest path", slow.low, "ms")
         .with("difference within a path", widest, "ms");
@@ -325,7 +328,7 @@ fn reported(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Option<F
     }
     let found = found
         .with("flows", real(paths.len()), "flows")
-        .seen_in(paths.iter().map(|one| one.path.run));
+        .observed_in(paths.iter().map(|one| one.path.run));
     Some(found)
 }
 
@@ -368,7 +371,7 @@ fn confidence(paths: &[&Aligned<'_>], classes: &[Class]) -> Confidence {
         ),
         _ => "imported files contain no source port".to_owned(),
     };
-    let why = format!(
+    let reason = format!(
         "{ports}; {} changed class {turns} times",
         plural(paths.len(), "flow"),
     );
@@ -379,5 +382,5 @@ fn confidence(paths: &[&Aligned<'_>], classes: &[Class]) -> Confidence {
     } else {
         Level::Possible
     };
-    Confidence::new(level, why)
+    Confidence::new(level, reason)
 }

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 
 use neph_model::{Seq, Span, Stage};
 
-use crate::diagnosis::{Agreement, Doing, Found, Leaving, Need, Ordered, Place, Rule, Run, Sight};
+use crate::diagnosis::{
+    Agreement, Leaving, LoadAttribution, Need, Ordered, Rule, RuleInput, RuleResult, Run, SitePair,
+};
 use crate::numbers::{millis, percent};
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 
 pub(crate) const RULE: Rule = Rule {
     name: "head-of-line",
@@ -15,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule sees requests that wait in the client host behind others of the same connection. Other rules report why the window is closed: distance, loss, a slow link, a slow receiver.",
     covers: &[],
     needs: &[Need::Replies(MESSAGES), Need::SendStamps],
-    look,
+    evaluate,
 };
 
 /// Minimum share of messages that wait: fewer come from slow start or a lost segment.
@@ -56,12 +58,12 @@ impl Blocked {
             // Connection setup belongs to another rule.
             let due = Span::from_nanos(one.intended.nanos()).millis_f64();
             let written = due + times.at(Stage::Lateness);
-            let left = written + leaving.waited;
+            let departed = written + leaving.waited;
             messages += 1;
             if let Some((connection, earlier, in_queue)) = before
                 && connection == one.connection
             {
-                gaps.push(left - earlier);
+                gaps.push(departed - earlier);
                 // The previous message had not departed when this one was written.
                 if earlier > written {
                     waits.push((earlier - written, one.seq));
@@ -69,7 +71,7 @@ impl Blocked {
                 }
             }
             let in_queue = 2.0 * leaving.queued > leaving.waited;
-            before = Some((one.connection, left, in_queue));
+            before = Some((one.connection, departed, in_queue));
         }
         waits.sort_by(|a, b| b.0.total_cmp(&a.0));
         Some(Self {
@@ -83,7 +85,7 @@ impl Blocked {
     }
 
     /// What delays the earlier bytes.
-    fn why(&self) -> &'static str {
+    fn blocking_reason(&self) -> &'static str {
         if 2 * self.queued > self.waits.len() {
             "with bytes still in the interface queue"
         } else {
@@ -110,90 +112,99 @@ impl Blocked {
     }
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
     // A place is reported once per cause (itself, the plan's load): where it adds the most latency.
-    let mut worst: BTreeMap<(Place, bool), Found> = BTreeMap::new();
-    for runs in sight.grouped(|run| run.scenario.index).into_values() {
-        let Some((whose, found)) = reported(sight, &runs) else {
+    let mut worst: BTreeMap<(SitePair, bool), RuleResult> = BTreeMap::new();
+    for runs in input.grouped(|run| run.scenario.index).into_values() {
+        let Some((attribution, found)) = diagnose_group(input, &runs) else {
             continue;
         };
-        let place = (runs[0].place(), whose.is_load());
-        let known = worst.get(&place);
+        let key = (runs[0].pair(), attribution.is_load());
+        let known = worst.get(&key);
         if known.is_none_or(|known| known.cost < found.cost) {
-            worst.insert(place, found);
+            worst.insert(key, found);
         }
     }
     worst.into_values().collect()
 }
 
-fn reported<'a>(sight: &Sight<'a>, runs: &[&Run<'a>]) -> Option<(Doing<'a>, Found)> {
-    let seen: Vec<(&Run<'_>, Blocked)> = runs
+fn diagnose_group<'a>(
+    input: &RuleInput<'a>,
+    runs: &[&Run<'a>],
+) -> Option<(LoadAttribution<'a>, RuleResult)> {
+    let observed: Vec<(&Run<'_>, Blocked)> = runs
         .iter()
         .filter_map(|run| Some((*run, Blocked::of(run)?)))
         .filter(|(_, blocked)| blocked.messages >= MESSAGES)
         .collect();
-    let ratio = seen.iter().map(|(_, one)| one.ratio()).collect::<Ordered>();
-    let shown = seen.iter().filter(|(_, one)| one.ratio() >= 1.0).count();
-    let is_chance = shown < 2 && seen.len() > 1;
-    if is_chance || real(shown) < EXPERIMENTS * real(seen.len()) {
+    let ratio = observed
+        .iter()
+        .map(|(_, one)| one.ratio())
+        .collect::<Ordered>();
+    let shown = observed
+        .iter()
+        .filter(|(_, one)| one.ratio() >= 1.0)
+        .count();
+    let is_chance = shown < 2 && observed.len() > 1;
+    if is_chance || real(shown) < EXPERIMENTS * real(observed.len()) {
         return None;
     }
-    let blocked = || seen.iter().filter(|(_, one)| one.ratio() >= 1.0);
+    let blocked = || observed.iter().filter(|(_, one)| one.ratio() >= 1.0);
     let (run, worst) = blocked().max_by(|(_, a), (_, b)| a.middle().total_cmp(&b.middle()))?;
     let confidence = Agreement {
         noun: "experiment",
         shown,
-        of: seen.len(),
-        ratio: ratio.greatest()?,
+        of: observed.len(),
+        ratio: ratio.max()?,
     };
-    let whose = sight.whose(run, worst.each(), |calm| {
+    let attribution = input.attribute_effect(run, worst.each(), |calm| {
         let calm = calm.iter().filter_map(|run| Blocked::of(run));
         calm.map(|one| one.each()).max_by(f64::total_cmp)
     });
     let scenario = run.scenario;
     let cause = format!(
         "{}: messages of {} every {} wait in the sender behind the previous message, {}: {} of {} ({}), {} at the median and up to {}. The time between departures reaches {} (p90) instead of {}; the RTT is {}.{}",
-        sight.name(&run.place()),
+        input.name(&run.pair()),
         scenario.request_size.exact(),
         scenario.interval.exact(),
-        worst.why(),
+        worst.blocking_reason(),
         worst.waits.len(),
         plural(worst.messages, "message"),
         percent(worst.share()),
         millis(worst.middle()),
-        millis(worst.waits.greatest()?),
+        millis(worst.waits.max()?),
         millis(worst.skew),
         scenario.interval.exact(),
         millis(worst.round_trip),
-        by_load(whose),
+        by_load(attribution),
     );
-    let mut found = Found::new(cause, remedy(whose), confidence.confidence())
-        .costing(worst.middle())
+    let mut found = RuleResult::new(cause, remedy(attribution), confidence.confidence())
+        .with_added_latency(worst.middle())
         .with("share of messages that wait", worst.share(), "")
         .with("median wait", worst.middle(), "ms")
-        .with("longest wait", worst.waits.greatest()?, "ms")
+        .with("longest wait", worst.waits.max()?, "ms")
         .with("p90 of the time between departures", worst.skew, "ms")
         .with("RTT", worst.round_trip, "ms");
     for (run, one) in blocked() {
-        found = found.seen_at(run, &one.worst);
+        found = found.observed_at(run, &one.worst);
     }
-    Some((whose, found))
+    Some((attribution, found))
 }
 
 /// The part of the plan's load, as the end of the sentence.
-fn by_load(whose: Doing<'_>) -> String {
-    match whose {
-        Doing::Own => String::new(),
-        Doing::Load(load, calm) => format!(
+fn by_load(attribution: LoadAttribution<'_>) -> String {
+    match attribution {
+        LoadAttribution::NotLoad => String::new(),
+        LoadAttribution::Load(load, calm) => format!(
             " The background load {load} causes it: without the load a message waits {} on average.",
             millis(calm)
         ),
-        Doing::Unknown(load) => format!(" The background load {load} may cause it."),
+        LoadAttribution::Unknown(load) => format!(" The background load {load} may cause it."),
     }
 }
 
-fn remedy(whose: Doing<'_>) -> String {
-    let own = "send fewer or smaller messages, use several connections or QUIC streams, use BBR where loss closes the window, or use a nearer endpoint";
+fn remedy(attribution: LoadAttribution<'_>) -> String {
+    let usual_remedy = "send fewer or smaller messages, use several connections or QUIC streams, use BBR where loss closes the window, or use a nearer endpoint";
     let of_load = "reduce the load, use fair queueing (fq_codel, CAKE), or another path";
-    whose.remedy(own, of_load)
+    attribution.remedy(usual_remedy, of_load)
 }

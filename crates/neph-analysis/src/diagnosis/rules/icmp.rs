@@ -1,9 +1,11 @@
 //! ICMP is treated differently. Echoes use another path or priority, or reach another host, so that ping does
 //! not show the RTT of the messages.
 
-use crate::diagnosis::{Agreement, Found, Need, Ordered, Rule, Run, Sight, measure_without};
+use crate::diagnosis::{
+    Agreement, Need, Ordered, Rule, RuleInput, RuleResult, Run, measure_without,
+};
 use crate::numbers::{millis, percent};
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 
 pub(crate) const RULE: Rule = Rule {
     name: "icmp-differs",
@@ -11,7 +13,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule compares the minimum RTT of ICMP echoes with that of TCP (for UDP: of small datagrams), over equal numbers of both. It does not show whether a router prioritises one of them, routes them differently or answers for the host.",
     covers: &[],
     needs: &[Need::Echoes],
-    look,
+    evaluate,
 };
 
 /// Kernels answer echo and TCP: they differ by less than this many milliseconds ...
@@ -32,7 +34,7 @@ const RARELY: f64 = 0.01;
 
 /// The result of an experiment.
 #[derive(Clone, Copy)]
-struct Both {
+struct EchoAndMessage {
     /// Least round trip of the echoes, of as many as there are messages if these are fewer.
     echo: f64,
     /// Least round trip of as many messages as there are echoes.
@@ -42,27 +44,28 @@ struct Both {
     is_tcp: bool,
 }
 
-impl Both {
+impl EchoAndMessage {
     fn of(run: &Run<'_>) -> Option<Self> {
         let (echoes, messages) = (run.echoes_at_rest(), run.networks());
         let is_small = run.scenario.request_size.bytes() <= SMALL;
-        let datagram = messages.least().filter(|_| is_small);
-        let tcp = run.tcp_least();
-        let (echo, message) = (echoes.least()?, tcp.or(datagram)?);
-        let (few, many) = (echoes.len(), messages.len().max(run.flow.exchanges.len()));
+        let datagram = messages.min().filter(|_| is_small);
+        let tcp = run.min_tcp_rtt();
+        let (echo, message) = (echoes.min()?, tcp.or(datagram)?);
+        let (echo_count, message_count) =
+            (echoes.len(), messages.len().max(run.flow.exchanges.len()));
         // The handshake precedes the load that the plan generates.
-        let loaded = run.scenario.stress().and_then(|_| messages.least());
-        let quickest = loaded.map_or(message, |least| message.max(least));
-        let slower = quickest + later(&messages, few, RARELY);
-        let faster = echo + later(&echoes, many, RARELY);
+        let loaded = run.scenario.stress().and_then(|_| messages.min());
+        let quickest = loaded.map_or(message, |min| message.max(min));
+        let slower = quickest + min_difference(&messages, echo_count, RARELY);
+        let faster = echo + min_difference(&echoes, message_count, RARELY);
         let beyond = if echo > slower {
             echo - slower
         } else {
             (faster - message).min(0.0)
         };
-        (few >= ECHOES).then(|| Self {
-            echo: echo + later(&echoes, many, 0.5),
-            message: message + later(&messages, few, 0.5),
+        (echo_count >= ECHOES).then(|| Self {
+            echo: echo + min_difference(&echoes, message_count, 0.5),
+            message: message + min_difference(&messages, echo_count, 0.5),
             beyond,
             is_tcp: tcp.is_some(),
         })
@@ -78,50 +81,53 @@ impl Both {
     }
 }
 
-/// Difference between the minimum of `few` values and that of all, exceeded with probability `odds`. With a
-/// variable queue, 20 values rarely meet a moment as empty as the emptiest that 400 meet.
-fn later(all: &Ordered, few: usize, odds: f64) -> f64 {
-    let share = 1.0 - odds.powf(1.0 / real(few.max(1)));
-    let above = |least: f64| Some(all.at(share)? - least);
-    all.least().and_then(above).unwrap_or(0.0)
+/// Difference between the minimum of `echo_count` values and that of all, exceeded with probability `odds`.
+/// With a variable queue, 20 values rarely meet a moment as empty as the emptiest that 400 meet.
+fn min_difference(all: &Ordered, echo_count: usize, odds: f64) -> f64 {
+    let share = 1.0 - odds.powf(1.0 / real(echo_count.max(1)));
+    let above = |min: f64| Some(all.at(share)? - min);
+    all.min().and_then(above).unwrap_or(0.0)
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
     let mut found = Vec::new();
     // Another path and a rate limit on echoes may both exist. Effects of load on echoes are neither.
-    for (place, runs) in sight.places_at_rest() {
-        let name = sight.name(&place);
-        found.extend(slower_or_faster(&name, &runs));
-        found.extend(dropped(&name, &runs));
+    for (pair, runs) in input.pairs_without_load() {
+        let name = input.name(&pair);
+        found.extend(diagnose_echo_rtt(&name, &runs));
+        found.extend(diagnose_echo_loss(&name, &runs));
     }
     found
 }
 
-fn slower_or_faster(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
-    let seen: Vec<(&Run<'_>, Both)> = runs
+fn diagnose_echo_rtt(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
+    let observed: Vec<(&Run<'_>, EchoAndMessage)> = runs
         .iter()
-        .filter_map(|run| Some((*run, Both::of(run)?)))
+        .filter_map(|run| Some((*run, EchoAndMessage::of(run)?)))
         .collect();
-    let middle = |value: fn(Both) -> f64| {
-        let values = seen.iter().map(|(_, both)| value(*both));
+    let middle = |value: fn(EchoAndMessage) -> f64| {
+        let values = observed.iter().map(|(_, pair)| value(*pair));
         values.collect::<Ordered>()
     };
-    let added = middle(Both::added);
-    let (ratio, shift) = (middle(Both::ratio), added.median()?);
-    let spread = added.greatest()? - added.least()?;
-    if ratio.least()? < 1.0 || spread > IDENTICAL * shift.abs() {
+    let added = middle(EchoAndMessage::added);
+    let (ratio, shift) = (middle(EchoAndMessage::ratio), added.median()?);
+    let spread = added.max()? - added.min()?;
+    if ratio.min()? < 1.0 || spread > IDENTICAL * shift.abs() {
         return None;
     }
     let confidence = Agreement {
         noun: "experiment",
-        shown: seen.len(),
-        of: seen.len(),
+        shown: observed.len(),
+        of: observed.len(),
         ratio: ratio.median()?,
     };
     let mut confidence = confidence.confidence();
     let mut remedy =
         "do not judge this path by ping; measure with the protocol of the application".to_owned();
-    if seen.iter().all(|(run, _)| run.scenario.stress().is_some()) {
+    if observed
+        .iter()
+        .all(|(run, _)| run.scenario.stress().is_some())
+    {
         confidence.level = confidence.level.less();
         remedy = measure_without(&remedy);
     }
@@ -130,30 +136,30 @@ fn slower_or_faster(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         middle(|one| one.message).median()?,
     );
     let how = if shift > 0.0 { "slower" } else { "faster" };
-    let whose = if seen.iter().all(|(_, both)| both.is_tcp) {
+    let what = if observed.iter().all(|(_, pair)| pair.is_tcp) {
         "TCP"
-    } else if seen.iter().any(|(_, both)| both.is_tcp) {
+    } else if observed.iter().any(|(_, pair)| pair.is_tcp) {
         "TCP and the messages"
     } else {
         "the messages"
     };
     let cause = format!(
-        "{name}: minimum ICMP RTT {}, minimum {whose} RTT {}: ICMP is {} {how}, in {}.",
+        "{name}: minimum ICMP RTT {}, minimum {what} RTT {}: ICMP is {} {how}, in {}.",
         millis(echo),
         millis(message),
         millis(shift.abs()),
-        everywhere(seen.len()),
+        experiments_text(observed.len()),
     );
-    let found = Found::new(cause, remedy, confidence)
+    let found = RuleResult::new(cause, remedy, confidence)
         .with("fastest echo", echo, "ms")
         .with("fastest message", message, "ms")
         .with("difference", shift, "ms")
-        .seen_in(seen.iter().map(|(run, _)| *run));
+        .observed_in(observed.iter().map(|(run, _)| *run));
     Some(found)
 }
 
 /// States that all experiments show it.
-fn everywhere(experiments: usize) -> String {
+fn experiments_text(experiments: usize) -> String {
     match experiments {
         1 => "the only experiment with enough data".to_owned(),
         2 => "both experiments".to_owned(),
@@ -162,7 +168,7 @@ fn everywhere(experiments: usize) -> String {
 }
 
 /// Echoes are lost and messages are not.
-fn dropped(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
+fn diagnose_echo_loss(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     let (mut lost, mut sent, mut hurt, mut messages) = (0, 0, 0, 0);
     let mut apart: Vec<bool> = Vec::new();
     for run in runs {
@@ -170,9 +176,9 @@ fn dropped(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
             continue;
         };
         let echoes = (flow.lost(), flow.exchanges.len() - flow.failed());
-        let anew = run.flow.retransmissions().len();
+        let retransmitted = run.flow.retransmissions().len();
         let others = (
-            run.flow.lost() + anew,
+            run.flow.lost() + retransmitted,
             run.flow.exchanges.len() - run.flow.failed(),
         );
         let share = |(part, all): (usize, usize)| real(part) / real(all.max(1));
@@ -202,10 +208,10 @@ fn dropped(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     );
     let remedy =
         "do not judge the loss of this path by ping; raise the ICMP rate limit, or ping less often";
-    let found = Found::new(cause, remedy.to_owned(), confidence.confidence())
+    let found = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
         .with("echoes lost", echoes.share(), "")
         .with("messages lost or retransmitted", others.share(), "")
         .with("echoes sent", real(sent), "echoes")
-        .seen_in(runs.iter().copied());
+        .observed_in(runs.iter().copied());
     Some(found)
 }

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use neph_model::{INITIAL_WINDOW, Seq, Stage};
 
 use crate::data::Exchange;
-use crate::diagnosis::{Agreement, Found, Need, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Agreement, Need, Ordered, Rule, RuleInput, RuleResult, Run};
 use crate::numbers::millis;
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 
 pub(crate) const RULE: Rule = Rule {
     name: "slow-start-after-idle",
@@ -16,7 +16,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule reads TCP statistics of the sender, so it covers requests only, not replies. It does not cover the first slow start of a connection or a window that loss reduced. A window that ECN reduced looks like one that was reset after idle.",
     covers: &["interval"],
     needs: &[Need::TcpStatistics],
-    look,
+    evaluate,
 };
 
 /// Minimum retransmission timeout of Linux in milliseconds. A connection that is idle for longer than this
@@ -114,7 +114,7 @@ struct Sent<'a> {
     /// The window at the departure of the last byte.
     window: f64,
     /// The window when the last byte was acknowledged, before the idle period.
-    kept: f64,
+    window_before: f64,
     /// How long it waited for the window, in milliseconds and in its round trips.
     waited: f64,
     rounds: f64,
@@ -137,7 +137,7 @@ impl<'a> Sent<'a> {
             exchange,
             segments,
             window: exchange.cwnd?.into(),
-            kept: exchange.cwnd.max(exchange.cwnd_after)?.into(),
+            window_before: exchange.cwnd.max(exchange.cwnd_after)?.into(),
             waited,
             rounds: (waited / network.max(f64::MIN_POSITIVE)).round(),
         })
@@ -166,9 +166,9 @@ impl<'a> Sent<'a> {
             && self.window <= SMALL
             && before.rounds >= self.rounds
             && self.exchange.retransmissions == Some(0);
-        (self.window < before.kept || is_stuck).then_some(Restart {
+        (self.window < before.window_before || is_stuck).then_some(Restart {
             seq: self.exchange.seq,
-            before: before.kept,
+            before: before.window_before,
             at: ((self.segments - 1.0) / self.rounds).min(self.window),
             waited: self.waited,
         })
@@ -201,24 +201,25 @@ fn brief(runs: &[&Run<'_>], size: u64) -> Option<f64> {
     waits.median().filter(|_| is_enough)
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
     let mut found = Vec::new();
-    for (place, runs) in sight.places() {
+    for (pair, runs) in input.pairs() {
         let sizes: BTreeSet<u64> = runs.iter().map(|run| bytes(run)).collect();
         let sizes = sizes.into_iter().map(|size| (size, brief(&runs, size)));
         let sizes: BTreeMap<u64, Option<f64>> = sizes.collect();
-        let seen: Vec<(&Run<'_>, Restarts)> = runs
+        let observed: Vec<(&Run<'_>, Restarts)> = runs
             .into_iter()
             .filter_map(|run| Some((run, Restarts::of(run, sizes[&bytes(run)])?)))
             .collect();
-        found.extend(reported(&sight.name(&place), &seen));
+        found.extend(diagnose_group(&input.name(&pair), &observed));
     }
     found
 }
 
-fn reported(name: &str, seen: &[(&Run<'_>, Restarts)]) -> Option<Found> {
-    let shown: Vec<&(&Run<'_>, Restarts)> = seen.iter().filter(|(_, one)| one.shows()).collect();
-    if 2 * shown.len() < seen.len() {
+fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleResult> {
+    let shown: Vec<&(&Run<'_>, Restarts)> =
+        observed.iter().filter(|(_, one)| one.shows()).collect();
+    if 2 * shown.len() < observed.len() {
         return None;
     }
     let cost = |one: &Restarts| one.middle(|restart| restart.waited);
@@ -228,7 +229,7 @@ fn reported(name: &str, seen: &[(&Run<'_>, Restarts)]) -> Option<Found> {
     let confidence = Agreement {
         noun: "experiment",
         shown: shown.len(),
-        of: seen.len(),
+        of: observed.len(),
         ratio: worst.rounds() / MIN_ROUNDS,
     };
     let scenario = run.scenario;
@@ -244,8 +245,8 @@ fn reported(name: &str, seen: &[(&Run<'_>, Restarts)]) -> Option<Found> {
         millis(worst.round_trip),
     );
     let remedy = "on the sender: sysctl net.ipv4.tcp_slow_start_after_idle=0; or send more often than every 200 ms plus one RTT, keep messages within ten segments (14 kB), or use BBR";
-    let mut found = Found::new(cause, remedy.to_owned(), confidence.confidence())
-        .costing(cost(worst))
+    let mut found = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
+        .with_added_latency(cost(worst))
         .with("window before the idle period", before, "segments")
         .with("window after the idle period, at most", at, "segments")
         .with("wait for the window", cost(worst), "ms")
@@ -258,7 +259,7 @@ fn reported(name: &str, seen: &[(&Run<'_>, Restarts)]) -> Option<Found> {
         );
     for (run, restarts) in shown {
         let seqs: Vec<Seq> = restarts.found.iter().map(|one| one.seq).collect();
-        found = found.seen_at(run, &seqs);
+        found = found.observed_at(run, &seqs);
     }
     Some(found)
 }

@@ -6,8 +6,8 @@
 
 use neph_model::Outcome;
 
-use crate::diagnosis::{Confidence, Found, Level, Place, Rule, Run, Sight};
-use crate::words::{plural, real};
+use crate::diagnosis::{Confidence, Level, Rule, RuleInput, RuleResult, Run, SitePair};
+use crate::text::{plural, real};
 
 pub(crate) const RULE: Rule = Rule {
     name: "path-mtu-black-hole",
@@ -15,7 +15,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule compares messages of several sizes to one endpoint, or large messages with ICMP echoes. A server application that hangs on large requests looks the same if the requests are acknowledged.",
     covers: &["loss"],
     needs: &[],
-    look,
+    evaluate,
 };
 
 /// Messages up to this size in bytes fit into packets that every path carries (RFC 8200, section 5: 1280
@@ -51,10 +51,10 @@ impl<'r, 'a> Passed<'r, 'a> {
     }
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let places = sight.places().into_iter();
-    places
-        .filter_map(|(place, runs)| reported(sight, &place, &runs))
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
+    let pairs = input.pairs().into_iter();
+    pairs
+        .filter_map(|(pair, runs)| diagnose_group(input, &pair, &runs))
         .collect()
 }
 
@@ -67,7 +67,7 @@ fn largest(run: &Run<'_>) -> u64 {
         .max(scenario.response_size.bytes())
 }
 
-fn reported(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
+fn diagnose_group(input: &RuleInput<'_>, pair: &SitePair, runs: &[&Run<'_>]) -> Option<RuleResult> {
     let (mut small, mut large) = (Passed::default(), Passed::default());
     let mut echoes = 0;
     for run in runs {
@@ -93,31 +93,31 @@ fn reported(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found
     if !by_size && !by_echo {
         return None;
     }
-    let least = large.runs.iter().map(|run| largest(run)).min()?;
+    let smallest = large.runs.iter().map(|run| largest(run)).min()?;
     let (passed, what) = if by_size {
         (small.replied, "smaller messages")
     } else {
         (echoes, "ICMP echoes of 56 B")
     };
     let cause = format!(
-        "{}: none of {} of {least} B or more arrived, but {passed} {what} did: a link on the path drops \
+        "{}: none of {} of {smallest} B or more arrived, but {passed} {what} did: a link on the path drops \
          full-size packets without an ICMP message (path-MTU black hole).",
-        sight.name(place),
+        input.name(pair),
         plural(large.sent, "message"),
     );
     let remedy = "let ICMP \"fragmentation needed\" (type 3 code 4; ICMPv6 type 2) pass every firewall. \
                   Or clamp the MSS to the path's MTU on the router, or lower the MTU (tracepath finds it). \
                   For TCP, net.ipv4.tcp_mtu_probing=1 works around it.";
-    let (level, why) = if by_size && by_echo {
+    let (level, reason) = if by_size && by_echo {
         (Level::Sure, "messages of two sizes and echoes agree")
     } else {
         (Level::Likely, "based on one comparison of sizes")
     };
     let confidence = Confidence {
         level,
-        why: why.to_owned(),
+        why: reason.to_owned(),
     };
-    let found = Found::new(cause, remedy.to_owned(), confidence)
+    let found = RuleResult::new(cause, remedy.to_owned(), confidence)
         .with("large messages sent", real(large.sent), "messages")
         .with(
             "large messages acknowledged",
@@ -125,6 +125,6 @@ fn reported(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found
             "messages",
         )
         .with("small messages that passed", real(passed), "messages")
-        .costing(COST_MS);
-    Some(found.seen_in(large.runs.iter().copied()))
+        .with_added_latency(COST_MS);
+    Some(found.observed_in(large.runs.iter().copied()))
 }

@@ -1,6 +1,6 @@
 //! A proxy in the path: TCP ends at a host that is nearer than the server that reads the messages.
 
-use crate::diagnosis::{Agreement, Found, Need, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Agreement, Need, Ordered, Rule, RuleInput, RuleResult, Run};
 use crate::numbers::millis;
 
 pub(crate) const RULE: Rule = Rule {
@@ -9,7 +9,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule needs a neph reflector behind the proxy, and messages of one segment. It reports the RTT behind the proxy, not the number of proxies. It does not see a proxy on the server's host.",
     covers: &[],
     needs: &[Need::Replies(MESSAGES), Need::PeerMarks, Need::OneSegment],
-    look,
+    evaluate,
 };
 
 /// Minimum RTT behind a proxy in milliseconds: a wake-up on a busy host takes less.
@@ -27,7 +27,7 @@ struct Behind {
     /// Minimum RTT to the server, which replies.
     far: f64,
     /// The difference that does not yet prove a proxy, in milliseconds.
-    least: f64,
+    min_difference: f64,
     /// Transmission time of the messages' bytes, in milliseconds.
     bytes: f64,
 }
@@ -42,17 +42,17 @@ impl Behind {
             return None;
         }
         let networks = run.networks();
-        let near = run.tcp_least()?;
+        let near = run.min_tcp_rtt()?;
         if networks.len() < MESSAGES {
             return None;
         }
-        let far = networks.least()?;
+        let far = networks.min_difference()?;
         // The accuracy of the minimum, by the spread of the fastest messages.
         let blunt = networks.at(0.1)? - far;
         Some(Self {
             near,
             far,
-            least: MIN_MS.max(blunt),
+            min_difference: MIN_MS.max(blunt),
             bytes: bytes_take(run, near),
         })
     }
@@ -63,7 +63,7 @@ impl Behind {
 
     /// The ratio to the rule's threshold, if the bytes take this long.
     fn ratio(&self, bytes: f64) -> f64 {
-        self.added() / self.least.max(bytes)
+        self.added() / self.min_difference.max(bytes)
     }
 }
 
@@ -84,7 +84,7 @@ fn bytes_take(run: &Run<'_>, near: f64) -> f64 {
         .map(neph_model::Span::millis_f64)
         .collect();
     let slowest = SLOWEST_BYTE_MS * (request + response);
-    let Some(quickest) = acknowledged.least() else {
+    let Some(quickest) = acknowledged.min_difference() else {
         return slowest;
     };
     // The reply's link is rarely the slower one.
@@ -92,27 +92,27 @@ fn bytes_take(run: &Run<'_>, near: f64) -> f64 {
     (of_request * (1.0 + response / request.max(1.0))).min(slowest)
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let places = sight.places_at_rest().into_iter();
-    places
-        .filter_map(|(place, runs)| reported(&sight.name(&place), &runs))
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
+    let pairs = input.pairs_without_load().into_iter();
+    pairs
+        .filter_map(|(pair, runs)| diagnose_group(&input.name(&pair), &runs))
         .collect()
 }
 
-fn reported(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
-    let seen: Vec<(&Run<'_>, Behind)> = runs
+fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
+    let observed: Vec<(&Run<'_>, Behind)> = runs
         .iter()
         .filter_map(|run| Some((*run, Behind::of(run)?)))
         .collect();
     let middle = |value: fn(&Behind) -> f64| {
-        let values = seen.iter().map(|(_, behind)| value(behind));
+        let values = observed.iter().map(|(_, behind)| value(behind));
         values.collect::<Ordered>().median()
     };
     // Most acknowledgements travel with a reply, also through a proxy. A single one that did not proves that
     // bytes take no longer.
-    let bytes = seen.iter().map(|(_, one)| one.bytes);
+    let bytes = observed.iter().map(|(_, one)| one.bytes);
     let bytes = bytes.min_by(f64::total_cmp)?;
-    let ratio: Ordered = seen.iter().map(|(_, one)| one.ratio(bytes)).collect();
+    let ratio: Ordered = observed.iter().map(|(_, one)| one.ratio(bytes)).collect();
     // A proxy is present in all experiments or in none.
     if ratio.at(0.2)? < 1.0 {
         return None;
@@ -120,7 +120,7 @@ fn reported(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     let confidence = Agreement {
         noun: "experiment",
         shown: ratio.above(1.0),
-        of: seen.len(),
+        of: observed.len(),
         ratio: ratio.median()?,
     };
     let (near, far, added) = (
@@ -135,11 +135,11 @@ fn reported(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         millis(added),
     );
     let remedy = "if this matters: use an L4 load balancer or connect directly, move the proxy nearer to the server, and keep its connections to the server open";
-    let found = Found::new(cause, remedy.to_owned(), confidence.confidence())
-        .costing(added)
+    let found = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
+        .with_added_latency(added)
         .with("minimum RTT to the proxy", near, "ms")
         .with("minimum RTT to the server", far, "ms")
         .with("behind the proxy", added, "ms")
-        .seen_in(seen.iter().map(|(run, _)| *run));
+        .observed_in(observed.iter().map(|(run, _)| *run));
     Some(found)
 }

@@ -5,10 +5,11 @@ use neph_model::{Outcome, Seq, Span, Transport};
 
 use crate::data::{Exchange, Resent};
 use crate::diagnosis::{
-    Agreement, Crossing, Doing, Found, Need, Ordered, Rule, Run, Sight, is_by_load,
+    Agreement, Crossing, LoadAttribution, Need, Ordered, Rule, RuleInput, RuleResult, Run,
+    is_by_load,
 };
 use crate::numbers::{millis, percent};
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 
 pub(crate) const RULE: Rule = Rule {
     name: "random-loss",
@@ -16,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule looks at the delay of messages just before a loss. It cannot distinguish corruption from a full queue of a few packets, nor, over TCP, loss from reordering by more than three segments. It does not evaluate links that one message fills for a long time.",
     covers: &[],
     needs: &[Need::Network, Need::TcpStatistics],
-    look,
+    evaluate,
 };
 
 /// Minimum number of losses: fewer show no pattern.
@@ -62,7 +63,7 @@ struct Losses {
     lost: usize,
     segments: usize,
     /// Losses whose preceding messages are known; consecutive ones (an outage) count once.
-    judged: usize,
+    evaluated: usize,
     queued: usize,
     /// Messages that were sent into a queue, of those for which this is known.
     behind: usize,
@@ -117,7 +118,7 @@ impl Losses {
             if !is_first {
                 continue;
             }
-            self.judged += usize::from(is_behind.is_some());
+            self.evaluated += usize::from(is_behind.is_some());
             self.queued += is_behind.unwrap_or(0);
             self.upon_any += usize::from(is_behind_any);
         }
@@ -139,22 +140,22 @@ impl Losses {
 
     fn is_random(&self) -> bool {
         let by_chance = self.by_chance(self.behind, BY_CHANCE).min(MAJORITY);
-        self.judged - self.queued >= LOSSES
+        self.evaluated - self.queued >= LOSSES
             && self.share() >= MIN_SHARE
-            && real(self.queued) <= CONGESTED.max(by_chance) * real(self.judged)
+            && real(self.queued) <= CONGESTED.max(by_chance) * real(self.evaluated)
             && !self.is_managed()
     }
 
     /// Whether active queue management drops from a short queue.
     fn is_managed(&self) -> bool {
         let by_chance = self.by_chance(self.behind_any, BY_INTENT);
-        real(self.upon_any) > by_chance.max(MAJORITY) * real(self.judged)
+        real(self.upon_any) > by_chance.max(MAJORITY) * real(self.evaluated)
     }
 
     /// The expected share of random losses that meet a condition which `met` messages meet, plus deviations.
     fn by_chance(&self, met: usize, deviations: f64) -> f64 {
         let share = real(met) / real(self.known.max(1));
-        share + deviations * (share * (1.0 - share) / real(self.judged.max(1))).sqrt()
+        share + deviations * (share * (1.0 - share) / real(self.evaluated.max(1))).sqrt()
     }
 
     fn cost(&self) -> f64 {
@@ -167,7 +168,7 @@ impl Losses {
 
 /// Segments of a message whose loss leads to a retransmission. Includes those that open its connection, which
 /// the connection's counter covers too. Unsent messages have none.
-fn sent(run: &Run<'_>, one: &Exchange, resent: Resent) -> usize {
+fn sent(run: &Run<'_>, exchange: &Exchange, resent: Resent) -> usize {
     let scenario = run.scenario;
     let tls = if scenario.target.is_secure() { TLS } else { 0 };
     let kind = run.flow.flow.probe;
@@ -177,8 +178,8 @@ fn sent(run: &Run<'_>, one: &Exchange, resent: Resent) -> usize {
     } else {
         SYN + tls + u64::from(kind.properties().has_opening)
     };
-    let segments = match one.outcome {
-        Outcome::Failed if one.retransmissions.is_none() => 0,
+    let segments = match exchange.outcome {
+        Outcome::Failed if exchange.retransmissions.is_none() => 0,
         _ if resent.is_first => scenario.request_size.segments() + opening,
         _ => scenario.request_size.segments(),
     };
@@ -194,11 +195,11 @@ fn just_before(crossings: &[Crossing], hit: &Exchange) -> Option<f64> {
     fresh.map(|one| one.network).min_by(f64::total_cmp)
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let places = sight.places().into_iter();
-    places
-        .flat_map(|(place, runs)| {
-            let name = sight.name(&place);
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
+    let pairs = input.pairs().into_iter();
+    pairs
+        .flat_map(|(pair, runs)| {
+            let name = input.name(&pair);
             causes(&name, &runs)
                 .into_iter()
                 .chain(overtaking(&name, &runs))
@@ -207,17 +208,27 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
 }
 
 /// The root cause of a place; two if the plan's load causes additional loss.
-fn causes(name: &str, runs: &[&Run<'_>]) -> Vec<Found> {
+fn causes(name: &str, runs: &[&Run<'_>]) -> Vec<RuleResult> {
     let is_loaded = |run: &&Run<'_>| run.scenario.stress().is_some();
     let (loaded, calm): (Vec<&Run<'_>>, Vec<&Run<'_>>) = runs.iter().copied().partition(is_loaded);
     let (with, without) = (Lossy::of(&loaded), Lossy::of(&calm));
     let found = match with.load() {
-        Some(load) if calm.is_empty() => vec![reported(name, &with, Doing::Unknown(load))],
+        Some(load) if calm.is_empty() => {
+            vec![diagnose_group(name, &with, LoadAttribution::Unknown(load))]
+        }
         Some(load) if with.all.are_more_than(&without.all) => vec![
-            reported(name, &without, Doing::Own),
-            reported(name, &with, Doing::Load(load, without.all.share())),
+            diagnose_group(name, &without, LoadAttribution::NotLoad),
+            diagnose_group(
+                name,
+                &with,
+                LoadAttribution::Load(load, without.all.share()),
+            ),
         ],
-        _ => vec![reported(name, &Lossy::of(runs), Doing::Own)],
+        _ => vec![diagnose_group(
+            name,
+            &Lossy::of(runs),
+            LoadAttribution::NotLoad,
+        )],
     };
     found.into_iter().flatten().collect()
 }
@@ -225,46 +236,50 @@ fn causes(name: &str, runs: &[&Run<'_>]) -> Vec<Found> {
 /// Experiments with losses, and the affected messages.
 struct Lossy<'r> {
     all: Losses,
-    seen: Vec<(&'r Run<'r>, Vec<Seq>)>,
+    observed: Vec<(&'r Run<'r>, Vec<Seq>)>,
 }
 
 impl<'r> Lossy<'r> {
     fn of(runs: &[&'r Run<'r>]) -> Self {
         let mut all = Losses::default();
-        let seen = runs
+        let observed = runs
             .iter()
             .filter_map(|run| Some((*run, all.add(run)?)))
             .collect();
-        Self { all, seen }
+        Self { all, observed }
     }
 
     /// The plan's load under which most messages were affected.
     fn load(&self) -> Option<&'r str> {
-        let worst = self.seen.iter().max_by_key(|(_, hit)| hit.len());
+        let worst = self.observed.iter().max_by_key(|(_, hit)| hit.len());
         worst.and_then(|(run, _)| run.scenario.stress())
     }
 }
 
-fn reported(name: &str, Lossy { all, seen }: &Lossy<'_>, whose: Doing<'_>) -> Option<Found> {
+fn diagnose_group(
+    name: &str,
+    Lossy { all, observed }: &Lossy<'_>,
+    attribution: LoadAttribution<'_>,
+) -> Option<RuleResult> {
     if !all.is_random() {
         return None;
     }
     let confidence = Agreement {
         noun: "loss",
-        shown: all.judged - all.queued,
-        of: all.judged,
-        ratio: real(all.judged) / real(LOSSES),
+        shown: all.evaluated - all.queued,
+        of: all.evaluated,
+        ratio: real(all.evaluated) / real(LOSSES),
     };
     let mut confidence = confidence.confidence();
     confidence.why = format!(
         "{} of {} losses happened with an empty queue",
-        all.judged - all.queued,
-        all.judged
+        all.evaluated - all.queued,
+        all.evaluated
     );
-    let datagrams = seen
+    let datagrams = observed
         .iter()
         .any(|(run, _)| run.flow.flow.probe.properties().transport == Transport::Udp);
-    let (what, ending) = if datagrams {
+    let (what, retransmitted) = if datagrams {
         ("datagram", "lost")
     } else {
         ("segment", "retransmitted")
@@ -275,47 +290,49 @@ fn reported(name: &str, Lossy { all, seen }: &Lossy<'_>, whose: Doing<'_>) -> Op
         String::new()
     };
     let cause = format!(
-        "{name}: {}: {} of {} {ending} ({}), {} of {} times with an empty queue just before{paid}.",
-        mechanism(whose),
+        "{name}: {}: {} of {} {retransmitted} ({}), {} of {} times with an empty queue just before{paid}.",
+        mechanism(attribution),
         all.lost,
         plural(all.segments, what),
         percent(all.share()),
-        all.judged - all.queued,
-        all.judged,
+        all.evaluated - all.queued,
+        all.evaluated,
     );
-    let mut found = Found::new(cause, remedy(whose), confidence)
-        .costing(all.cost())
+    let mut found = RuleResult::new(cause, remedy(attribution), confidence)
+        .with_added_latency(all.cost())
         .with("lost or retransmitted", all.share(), "")
-        .with("losses evaluated", real(all.judged), "losses")
+        .with("losses evaluated", real(all.evaluated), "losses")
         .with("losses with a queue", real(all.queued), "losses")
         .with("added by a loss", all.cost(), "ms");
-    for (run, hit) in seen.iter().filter(|(_, hit)| !hit.is_empty()) {
-        found = found.seen_at(run, hit);
+    for (run, hit) in observed.iter().filter(|(_, hit)| !hit.is_empty()) {
+        found = found.observed_at(run, hit);
     }
     Some(found)
 }
 
-fn mechanism(whose: Doing<'_>) -> String {
-    match whose {
-        Doing::Own => "the path loses or corrupts packets, and no queue causes it".to_owned(),
-        Doing::Load(load, calm) => format!(
+fn mechanism(attribution: LoadAttribution<'_>) -> String {
+    match attribution {
+        LoadAttribution::NotLoad => {
+            "the path loses or corrupts packets, and no queue causes it".to_owned()
+        }
+        LoadAttribution::Load(load, calm) => format!(
             "packets are lost under a background load, most of them under {load}, and {} without one: the load causes it, though no queue is visible",
             percent(calm)
         ),
-        Doing::Unknown(load) => format!(
+        LoadAttribution::Unknown(load) => format!(
             "the path loses or corrupts packets without a visible queue, under a background load ({load})"
         ),
     }
 }
 
-fn remedy(whose: Doing<'_>) -> String {
-    let own = "check the error counters of the interfaces on the path (cable, optics, radio); a nearer endpoint, forward error correction or duplicate sending reduces the effect";
+fn remedy(attribution: LoadAttribution<'_>) -> String {
+    let usual_remedy = "check the error counters of the interfaces on the path (cable, optics, radio); a nearer endpoint, forward error correction or duplicate sending reduces the effect";
     let of_load = "reduce the load, or enlarge the queue or socket buffer that drops packets";
-    whose.remedy(own, of_load)
+    attribution.remedy(usual_remedy, of_load)
 }
 
 /// Datagrams whose replies are reordered.
-fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
+fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     let datagrams = |run: &&&Run<'_>| run.flow.flow.probe.properties().transport == Transport::Udp;
     let counts: Vec<(usize, usize)> = runs
         .iter()
@@ -343,9 +360,9 @@ fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         percent(share),
     );
     let remedy = "balance per flow (5-tuple hash), not per packet, and look for devices that process packets of a flow in parallel";
-    let found = Found::new(cause, remedy.to_owned(), confidence.confidence())
+    let found = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
         .with("replies reordered", share, "")
-        .seen_in(runs.iter().copied());
+        .observed_in(runs.iter().copied());
     Some(found)
 }
 

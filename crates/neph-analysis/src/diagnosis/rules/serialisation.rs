@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use neph_model::{ByteSize, INITIAL_WINDOW, Span};
 
-use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Confidence, Level, Need, Ordered, Rule, RuleInput, RuleResult, Run};
 use crate::numbers::millis;
-use crate::words::plural;
+use crate::text::plural;
 
 pub(crate) const RULE: Rule = Rule {
     name: "serialisation",
@@ -14,7 +14,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule sees the slowest link on the forward path, by requests of different sizes, or by one size and ICMP echoes. It does not cover replies, and no link faster than 50 Mbit/s.",
     covers: &["transmission"],
     needs: &[Need::Network, Need::Sizes],
-    look,
+    evaluate,
 };
 
 /// Tens of Mbit/s or less (thesis, section 5.3): above, 100 kB take 16 ms and windows matter more.
@@ -94,10 +94,10 @@ impl Point {
     }
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let places = sight.places_at_rest().into_iter();
-    places
-        .filter_map(|(place, runs)| reported(&sight.name(&place), &runs))
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
+    let pairs = input.pairs_without_load().into_iter();
+    pairs
+        .filter_map(|(pair, runs)| diagnose_group(&input.name(&pair), &runs))
         .collect()
 }
 
@@ -117,10 +117,10 @@ fn points(runs: &[&Run<'_>]) -> Vec<Point> {
         *all.entry(key.0).or_insert(0) += 1;
         all
     });
-    let most = replies.into_iter().max_by_key(|(_, count)| *count);
+    let max = replies.into_iter().max_by_key(|(_, count)| *count);
     let of_one_reply = sizes
         .into_iter()
-        .filter(|(key, _)| Some(key.0) == most.map(|one| one.0));
+        .filter(|(key, _)| Some(key.0) == max.map(|one| one.0));
     of_one_reply
         .filter_map(|(_, runs)| {
             let longest = runs.iter().map(|run| run.scenario.interval).max()?;
@@ -137,7 +137,7 @@ fn bare(runs: &[&Run<'_>]) -> Option<Point> {
     // An echo may use another path; TCP's handshake does not.
     let paths = runs
         .iter()
-        .filter_map(|run| run.tcp_least().or_else(|| run.echoes().least()));
+        .filter_map(|run| run.min_tcp_rtt().or_else(|| run.echoes().min()));
     let time = paths.min_by(f64::total_cmp)?;
     Some(Point {
         request: ByteSize(0),
@@ -152,9 +152,9 @@ fn bare(runs: &[&Run<'_>]) -> Option<Point> {
 fn is_acknowledged_late(runs: &[&Run<'_>], bare: &Point) -> bool {
     let acknowledged = runs.iter().flat_map(|run| &run.flow.exchanges);
     let acknowledged = acknowledged.filter_map(|one| one.ack.map(Span::millis_f64));
-    let replied = runs.iter().filter_map(|run| run.networks().least());
+    let replied = runs.iter().filter_map(|run| run.networks().min());
     let [acknowledged, replied]: [Ordered; 2] = [acknowledged.collect(), replied.collect()];
-    let late = acknowledged.least().zip(replied.least());
+    let late = acknowledged.min().zip(replied.min());
     late.is_some_and(|(ack, reply)| {
         let waited = ack - bare.time;
         waited >= 0.5 * (reply - bare.time) && waited > DELAYED_ACK_MS.max(bare.time)
@@ -207,13 +207,13 @@ fn line(runs: &[&Run<'_>]) -> Option<Line> {
     Some(found)
 }
 
-fn reported(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
+fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     let line = line(runs)?;
     let (small, large) = (line.reference, *line.others.last()?);
     let added = large.time - small.time;
-    let least = line.rates.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = line.rates.iter().copied().fold(0.0, f64::max);
-    let is_a_line = most <= LINEAR * least;
+    let min = line.rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = line.rates.iter().copied().fold(0.0, f64::max);
+    let is_a_line = max <= LINEAR * min;
     let matters = added >= MIN_MS.max(MIN_SHARE * small.time);
     if !is_a_line || !matters || line.rate > SLOW_MBIT || line.rate <= 0.0 {
         return None;
@@ -241,16 +241,16 @@ fn reported(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         millis(path),
     );
     let remedy = "send fewer bytes (compression, differences) or increase the upstream rate; a faster server or a shorter path does not help";
-    let mut found = Found::new(cause, remedy.to_owned(), confidence(&line))
-        .costing(added)
+    let mut found = RuleResult::new(cause, remedy.to_owned(), confidence(&line))
+        .with_added_latency(added)
         .with("rate", line.rate, "Mbit/s")
         .with("time per kilobyte", per_kilobyte, "ms")
         .with("smallest message", small.time, "ms")
         .with("largest message", large.time, "ms")
         .with("matters from", matters_from, "kB")
-        .with("lowest rate by a size", least, "Mbit/s")
-        .with("highest rate by a size", most, "Mbit/s")
-        .seen_in(runs.iter().copied());
+        .with("lowest rate by a size", min, "Mbit/s")
+        .with("highest rate by a size", max, "Mbit/s")
+        .observed_in(runs.iter().copied());
     for run in runs {
         found = found.explaining(run, bytes_take(run, line.rate));
     }
@@ -290,9 +290,9 @@ fn confidence(line: &Line) -> Confidence {
         ""
     };
     let spread = line.rates.iter().copied().fold(0.0, f64::max) / line.rate;
-    let why = format!(
+    let reason = format!(
         "{}{anchor} lie on one line, rates within a factor of {spread:.2}",
         plural(sizes, "size")
     );
-    Confidence::new(level, why)
+    Confidence::new(level, reason)
 }

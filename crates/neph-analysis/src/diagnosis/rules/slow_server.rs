@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use neph_model::{Seq, Stage};
 
 use crate::data::Exchange;
-use crate::diagnosis::{Agreement, Doing, Found, Need, Ordered, Place, Rule, Run, Sight, Times};
+use crate::diagnosis::{
+    Agreement, LoadAttribution, Need, Ordered, Rule, RuleInput, RuleResult, Run, SitePair, Times,
+};
 use crate::numbers::{millis, percent};
 
 pub(crate) const RULE: Rule = Rule {
@@ -14,7 +16,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule needs the timestamps of a neph reflector; for a third-party server, server processing and network are one stage. It ignores requests with a retransmitted segment. It does not show why the server or its backend is slow.",
     covers: &[],
     needs: &[Need::Replies(MESSAGES), Need::PeerMarks],
-    look,
+    evaluate,
 };
 
 /// Smallest share of server processing in the time after the last byte of a message departed. Earlier waits
@@ -51,8 +53,11 @@ impl Part {
             let times: Ordered = replies.iter().map(|(_, times)| times.at(stage)).collect();
             times.median()
         };
-        let both = [Stage::PeerApp, Stage::PeerKernel];
-        let time: Ordered = replies.iter().map(|(_, times)| times.sum(&both)).collect();
+        let server_stages = [Stage::PeerApp, Stage::PeerKernel];
+        let time: Ordered = replies
+            .iter()
+            .map(|(_, times)| times.sum(&server_stages))
+            .collect();
         let before = [
             Stage::Connect,
             Stage::Handshake,
@@ -86,16 +91,16 @@ impl Part {
 fn intact<'r>(run: &'r Run<'_>) -> Vec<(&'r Exchange, Times)> {
     let is_whole = run.scenario.request_size.is_one_segment() || run.flow.flow.probe.is_datagram();
     let mut counted: Option<(u32, u32)> = None;
-    let mut kept = Vec::new();
+    let mut retained = Vec::new();
     for (one, times) in run.replies() {
         let before = counted.filter(|(connection, _)| *connection == one.connection);
         let before = before.map_or(0, |(_, count)| count);
         if is_whole || one.retransmissions == Some(before) {
-            kept.push((one, times));
+            retained.push((one, times));
         }
         counted = Some((one.connection, one.retransmissions.unwrap_or(before)));
     }
-    kept
+    retained
 }
 
 /// The server's part of a scenario's messages: medians over its experiments.
@@ -128,19 +133,19 @@ impl<'r> Taken<'r> {
     }
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
     // A server is reported once per cause (itself, the plan's load): where it adds the most latency.
-    let mut worst: BTreeMap<(Place, bool), Found> = BTreeMap::new();
-    for runs in sight.grouped(|run| run.scenario.index).into_values() {
+    let mut worst: BTreeMap<(SitePair, bool), RuleResult> = BTreeMap::new();
+    for runs in input.grouped(|run| run.scenario.index).into_values() {
         let Some(taken) = Taken::of(&runs).filter(|taken| taken.ratio >= 1.0) else {
             continue;
         };
-        let whose = whose(sight, runs[0], &taken);
-        let found = reported(&runs, &taken, whose);
-        let place = (runs[0].place(), whose.is_load());
-        let known = worst.get(&place);
+        let attribution = attribute_effect(input, runs[0], &taken);
+        let found = diagnose_group(&runs, &taken, attribution);
+        let key = (runs[0].pair(), attribution.is_load());
+        let known = worst.get(&key);
         if known.is_none_or(|known| known.cost < found.cost) {
-            worst.insert(place, found);
+            worst.insert(key, found);
         }
     }
     worst.into_values().collect()
@@ -148,21 +153,29 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
 
 /// Also the load, if without it the rule does not match and the server is significantly faster. Then the
 /// server application needs no profiling.
-fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>, taken: &Taken<'_>) -> Doing<'a> {
+fn attribute_effect<'a>(
+    input: &RuleInput<'a>,
+    run: &Run<'a>,
+    taken: &Taken<'_>,
+) -> LoadAttribution<'a> {
     let mut quicker = None;
-    let whose = sight.whose(run, taken.time, |calm| {
+    let attribution = input.attribute_effect(run, taken.time, |calm| {
         let calm = Taken::of(calm)?;
         let is_quicker = calm.ratio < 1.0 && calm.time < QUICKER * taken.time;
         quicker = is_quicker.then_some(calm.time);
         Some(calm.time)
     });
-    match (whose, run.scenario.stress(), quicker) {
-        (Doing::Own, Some(load), Some(calm)) => Doing::Load(load, calm),
-        _ => whose,
+    match (attribution, run.scenario.stress(), quicker) {
+        (LoadAttribution::NotLoad, Some(load), Some(calm)) => LoadAttribution::Load(load, calm),
+        _ => attribution,
     }
 }
 
-fn reported(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Doing<'_>) -> Found {
+fn diagnose_group(
+    runs: &[&Run<'_>],
+    taken: &Taken<'_>,
+    attribution: LoadAttribution<'_>,
+) -> RuleResult {
     let parts = &taken.parts;
     let confidence = Agreement {
         noun: "experiment",
@@ -172,50 +185,50 @@ fn reported(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Doing<'_>) -> Found {
     };
     let cause = format!(
         "{}: server processing takes {} of the {} from the last byte of a request to its reply ({}; {}){}.",
-        runs[0].place().endpoint,
+        runs[0].pair().endpoint,
         millis(taken.time),
         millis(taken.after),
         percent(taken.time / taken.after),
         runs[0].scenario.label(),
-        reason(taken, whose),
+        reason(taken, attribution),
     );
-    let mut found = Found::new(cause, remedy(taken, whose), confidence.confidence())
-        .costing(taken.time)
+    let mut found = RuleResult::new(cause, remedy(taken, attribution), confidence.confidence())
+        .with_added_latency(taken.time)
         .with("peer application", taken.work, "ms")
         .with("peer kernel", taken.unread, "ms")
         .with("last byte of the request to the reply", taken.after, "ms");
-    if let Doing::Load(_, calm) = whose {
+    if let LoadAttribution::Load(_, calm) = attribution {
         found = found.with("without the background load", calm, "ms");
     }
     for (run, part) in parts {
-        found = found.seen_at(run, &part.slowest);
+        found = found.observed_at(run, &part.slowest);
     }
     found
 }
 
 /// The reason for the processing time, as the end of the sentence.
-fn reason(taken: &Taken<'_>, whose: Doing<'_>) -> String {
+fn reason(taken: &Taken<'_>, attribution: LoadAttribution<'_>) -> String {
     let doing = if taken.work >= taken.unread {
         "the server application works, or waits for a backend, between reading a request and answering it"
     } else {
         "the server application does not read requests that have arrived"
     };
-    match whose {
-        Doing::Own => format!(": {doing}"),
-        Doing::Load(load, calm) => {
+    match attribution {
+        LoadAttribution::NotLoad => format!(": {doing}"),
+        LoadAttribution::Load(load, calm) => {
             let calm = millis(calm);
             format!(" under the background load {load}, and {calm} without it: the load causes it")
         }
-        Doing::Unknown(load) => format!(" under the background load {load}: {doing}"),
+        LoadAttribution::Unknown(load) => format!(" under the background load {load}: {doing}"),
     }
 }
 
-fn remedy(taken: &Taken<'_>, whose: Doing<'_>) -> String {
-    let own = if taken.work >= taken.unread {
+fn remedy(taken: &Taken<'_>, attribution: LoadAttribution<'_>) -> String {
+    let usual_remedy = if taken.work >= taken.unread {
         "profile the server: computation, locks, and backends"
     } else {
         "give the server more CPU: cores, fewer neighbours, more accepting threads"
     };
     let of_load = "reduce the number of neighbours, or give the server dedicated cores";
-    whose.remedy(own, of_load)
+    attribution.remedy(usual_remedy, of_load)
 }

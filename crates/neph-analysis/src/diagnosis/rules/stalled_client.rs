@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight, Stall};
+use crate::diagnosis::{Confidence, Level, Need, Ordered, Rule, RuleInput, RuleResult, Run, Stall};
 use crate::numbers::{millis, percent};
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 
 use super::stalled_peer::times;
 
@@ -14,7 +14,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule sees that neph did nothing although messages were due. Apart from steal time it does not show why: the hypervisor, a CPU quota, another process or a signal.",
     covers: &[],
     needs: &[Need::Replies(MESSAGES)],
-    look,
+    evaluate,
 };
 
 /// Minimum number of messages.
@@ -24,18 +24,18 @@ const MIN_SHARE: f64 = 0.01;
 /// From this many stalls on, they are not random.
 const SEVERAL: usize = 3;
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
     let mut sites: BTreeMap<&str, Vec<&Run<'_>>> = BTreeMap::new();
-    for run in &sight.runs {
+    for run in &input.runs {
         sites.entry(run.site()).or_default().push(run);
     }
     let sites = sites.into_iter();
     sites
-        .filter_map(|(site, runs)| reported(site, &runs))
+        .filter_map(|(site, runs)| diagnose_group(site, &runs))
         .collect()
 }
 
-fn reported(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
+fn diagnose_group(site: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     let hit: Vec<&&Run<'_>> = runs
         .iter()
         .filter(|run| !run.stalls.client.is_empty())
@@ -48,11 +48,11 @@ fn reported(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
         .sum();
     let share = real(delayed) / real(messages.max(1));
     let lengths: Ordered = stalls.iter().map(|stall| stall.length()).collect();
-    let (median, longest) = (lengths.median()?, lengths.greatest()?);
+    let (median, longest) = (lengths.median()?, lengths.max()?);
     if share < MIN_SHARE {
         return None;
     }
-    let who = if site.is_empty() {
+    let host = if site.is_empty() {
         "the client host"
     } else {
         site
@@ -64,7 +64,7 @@ fn reported(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
         .collect::<Ordered>()
         .median();
     let cause = format!(
-        "{who}: neph stalled {}, for {} at the median and up to {}: it neither sent nor read. {} of {} ({}) were sent or read late, or were not sent. The client host is the cause, not the network{}.",
+        "{host}: neph stalled {}, for {} at the median and up to {}: it neither sent nor read. {} of {} ({}) were sent or read late, or were not sent. The client host is the cause, not the network{}.",
         times(stalls.len()),
         millis(median),
         millis(longest),
@@ -77,8 +77,8 @@ fn reported(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
     );
     let confidence = confidence(stalls.len(), (hit.len(), runs.len()));
     let remedy = "check the client's steal time (st in vmstat), CPU quota (nr_throttled in cpu.stat of its cgroup) and pinning; give neph a dedicated core and repeat";
-    let mut found = Found::new(cause, remedy.to_owned(), confidence)
-        .costing(median / 2.0)
+    let mut found = RuleResult::new(cause, remedy.to_owned(), confidence)
+        .with_added_latency(median / 2.0)
         .with("stalls", real(stalls.len()), "stalls")
         .with("median length", median, "ms")
         .with("longest", longest, "ms")
@@ -86,7 +86,7 @@ fn reported(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
         .with("CPU stolen", stolen.unwrap_or(0.0), "%");
     for run in hit {
         let waited: Vec<_> = run.stalls.waited_for_client.iter().copied().collect();
-        found = found.seen_at(run, &waited);
+        found = found.observed_at(run, &waited);
     }
     Some(found)
 }
@@ -95,10 +95,10 @@ fn reported(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
 fn confidence(stalls: usize, (hit, all): (usize, usize)) -> Confidence {
     let several = stalls >= SEVERAL;
     let level = if several { Level::Sure } else { Level::Likely };
-    let why = format!(
+    let reason = format!(
         "{} in {hit} of {}; messages were due in each, and none was sent",
         plural(stalls, "stall"),
         plural(all, "experiment"),
     );
-    Confidence::new(level, why)
+    Confidence::new(level, reason)
 }

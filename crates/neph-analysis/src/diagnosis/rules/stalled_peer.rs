@@ -1,10 +1,11 @@
 //! A stalled peer: it stops for some time, and then answers all waiting requests at once.
 
 use crate::diagnosis::{
-    Confidence, Doing, Found, Level, Need, Ordered, Place, Rule, Run, Sight, Stall, slope, waits,
+    Confidence, Level, LoadAttribution, Need, Ordered, Rule, RuleInput, RuleResult, Run, SitePair,
+    Stall, slope, waits,
 };
 use crate::numbers::{millis, percent};
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 
 pub(crate) const RULE: Rule = Rule {
     name: "stalled-peer",
@@ -12,7 +13,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule sees that no reply arrives for a time and then all of them at once. A device on the path that holds packets back looks the same. Behind a proxy the proxy's kernel acknowledges. Stalls shorter than 10 ms, or than three intervals, are not visible.",
     covers: &["transmission"],
     needs: &[Need::Replies(MESSAGES)],
-    look,
+    evaluate,
 };
 
 /// Minimum number of messages: fewer have no usual time.
@@ -26,14 +27,14 @@ const AGREED: f64 = 0.8;
 
 /// What stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Who {
+enum StalledPart {
     Program,
     Host,
     Unknown,
 }
 
 /// The stalls of several experiments.
-struct Seen<'r> {
+struct StalledRuns<'r> {
     runs: Vec<&'r Run<'r>>,
     stalls: Vec<&'r Stall>,
     messages: usize,
@@ -43,10 +44,10 @@ struct Seen<'r> {
     host: usize,
 }
 
-impl<'r> Seen<'r> {
+impl<'r> StalledRuns<'r> {
     fn of(runs: &[&'r Run<'r>]) -> Self {
         let all = runs.iter().flat_map(|run| &run.stalls.peer.stalls);
-        let mut seen = Self {
+        let mut stalled = Self {
             stalls: all.collect(),
             messages: runs.iter().map(|run| run.flow.exchanges.len()).sum(),
             waited: runs.iter().map(|run| run.stalls.waited.len()).sum(),
@@ -56,24 +57,24 @@ impl<'r> Seen<'r> {
         };
         for run in runs {
             let (program, host) = run.stalls.peer.votes(run.flow);
-            let (quick, held) = echoes(run);
-            seen.program += program + quick;
-            seen.host += host + held;
+            let (quick, delayed) = echoes(run);
+            stalled.program += program + quick;
+            stalled.host += host + delayed;
         }
-        seen
+        stalled
     }
 
     fn share(&self) -> f64 {
         real(self.waited) / real(self.messages.max(1))
     }
 
-    fn who(&self) -> Who {
+    fn stalled_part(&self) -> StalledPart {
         let all = real(self.program + self.host);
         match (real(self.program), real(self.host)) {
-            _ if all <= 0.0 => Who::Unknown,
-            (program, _) if program >= AGREED * all => Who::Program,
-            (_, host) if host >= AGREED * all => Who::Host,
-            _ => Who::Unknown,
+            _ if all <= 0.0 => StalledPart::Unknown,
+            (program, _) if program >= AGREED * all => StalledPart::Program,
+            (_, host) if host >= AGREED * all => StalledPart::Host,
+            _ => StalledPart::Unknown,
         }
     }
 
@@ -94,56 +95,56 @@ impl<'r> Seen<'r> {
     }
 
     fn confidence(&self) -> Confidence {
-        let (stalls, who) = (self.stalls.len(), self.who());
-        let level = match (stalls >= SEVERAL, who) {
-            (true, Who::Program) => Level::Sure,
-            (true, _) | (false, Who::Program) => Level::Likely,
+        let (stalls, stalled_part) = (self.stalls.len(), self.stalled_part());
+        let level = match (stalls >= SEVERAL, stalled_part) {
+            (true, StalledPart::Program) => Level::Sure,
+            (true, _) | (false, StalledPart::Program) => Level::Likely,
             (false, _) => Level::Possible,
         };
-        let shown = match who {
-            Who::Program => format!(
+        let shown = match stalled_part {
+            StalledPart::Program => format!(
                 "{} show that its kernel answered during the stall",
                 self.program
             ),
-            Who::Host => format!("{} show that its kernel did not answer", self.host),
-            Who::Unknown => {
+            StalledPart::Host => format!("{} show that its kernel did not answer", self.host),
+            StalledPart::Unknown => {
                 "it is not known whether its kernel answered during the stall".to_owned()
             }
         };
-        let why = format!(
+        let reason = format!(
             "{}; after each of them {} arrived at once; of the messages and echoes during the stalls {shown}",
             plural(stalls, "stall"),
             plural(self.waited / stalls.max(1), "message"),
         );
-        Confidence::new(level, why)
+        Confidence::new(level, reason)
     }
 }
 
 /// Number of echoes within the messages' stalls that were answered during the stall, and that waited.
 fn echoes(run: &Run<'_>) -> (usize, usize) {
-    let (mut quick, mut held) = (0, 0);
+    let (mut quick, mut delayed) = (0, 0);
     for task in &run.stalls.echoes.tasks {
         let Some(rest) = run.stalls.peer.rest_at(task.due) else {
             continue;
         };
         match task.done.map(|done| (done - task.due) / rest) {
             Some(share) if share < 0.3 => quick += 1,
-            Some(share) if share > 0.7 => held += 1,
+            Some(share) if share > 0.7 => delayed += 1,
             _ => {}
         }
     }
-    (quick, held)
+    (quick, delayed)
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let places = sight.places().into_iter();
-    places
-        .flat_map(|(place, runs)| {
-            let seen = runs.into_iter().filter(|run| !run.stalls.waited.is_empty());
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
+    let pairs = input.pairs().into_iter();
+    pairs
+        .flat_map(|(pair, runs)| {
+            let stalled = runs.into_iter().filter(|run| !run.stalls.waited.is_empty());
             // Separates effects of the plan's load from effects that exist without it.
-            let (own, by_load): (Vec<_>, Vec<_>) =
-                seen.partition(|run| !whose(sight, run).is_load());
-            [own, by_load].map(|runs| reported(sight, &place, &Seen::of(&runs)))
+            let (not_by_load, by_load): (Vec<_>, Vec<_>) =
+                stalled.partition(|run| !attribute_effect(input, run).is_load());
+            [not_by_load, by_load].map(|runs| diagnose_group(input, &pair, &StalledRuns::of(&runs)))
         })
         .flatten()
         .collect()
@@ -158,50 +159,61 @@ fn delayed(runs: &[&Run<'_>]) -> f64 {
     total / real(messages.max(1))
 }
 
-fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>) -> Doing<'a> {
-    sight.whose(run, delayed(&[run]), |calm| Some(delayed(calm)))
+fn attribute_effect<'a>(input: &RuleInput<'a>, run: &Run<'a>) -> LoadAttribution<'a> {
+    input.attribute_effect(run, delayed(&[run]), |calm| Some(delayed(calm)))
 }
 
-fn reported(sight: &Sight<'_>, place: &Place, seen: &Seen<'_>) -> Option<Found> {
-    let run = seen.runs.iter().max_by_key(|run| run.stalls.waited.len())?;
-    if seen.share() < MIN_SHARE {
+fn diagnose_group(
+    input: &RuleInput<'_>,
+    pair: &SitePair,
+    stalled: &StalledRuns<'_>,
+) -> Option<RuleResult> {
+    let run = stalled
+        .runs
+        .iter()
+        .max_by_key(|run| run.stalls.waited.len())?;
+    if stalled.share() < MIN_SHARE {
         return None;
     }
-    let (lengths, slope) = (seen.lengths(), seen.slope()?);
+    let (lengths, slope) = (stalled.lengths(), stalled.slope()?);
     let median = lengths.median()?;
-    let wait = waits(seen.stalls.iter().copied()).median()?;
-    let doing = whose(sight, run);
+    let wait = waits(stalled.stalls.iter().copied()).median()?;
+    let doing = attribute_effect(input, run);
     let cause = format!(
         "{}: {} stalled {}, for {} at the median and up to {}, and delayed {} of {} ({}). No reply arrived during a stall, then all of them within {}. The delay jumps and then falls by {:.2} ms per millisecond; with a queue it would rise gradually. {}{}",
-        sight.name(place),
-        seen.who().subject(),
-        times(seen.stalls.len()),
+        input.name(pair),
+        stalled.stalled_part().subject(),
+        times(stalled.stalls.len()),
         millis(median),
-        millis(lengths.greatest()?),
-        seen.waited,
-        plural(seen.messages, "message"),
-        percent(seen.share()),
-        millis(seen.bursts().median()?),
+        millis(lengths.max()?),
+        stalled.waited,
+        plural(stalled.messages, "message"),
+        percent(stalled.share()),
+        millis(stalled.bursts().median()?),
         -slope,
-        seen.who().evidence(),
+        stalled.stalled_part().evidence(),
         of_load(doing),
     );
-    let mut found = Found::new(cause, remedy(seen.who(), doing), seen.confidence())
-        .costing(wait)
-        .with("stalls", real(seen.stalls.len()), "stalls")
-        .with("median length", median, "ms")
-        .with("longest", lengths.greatest()?, "ms")
-        .with("messages delayed", seen.share(), "")
-        .with("delay at the median", wait, "ms")
-        .with("slope of the delay", slope, "ms/ms")
-        .with(
-            "time until all replies arrived",
-            seen.bursts().median()?,
-            "ms",
-        );
-    for run in &seen.runs {
+    let mut found = RuleResult::new(
+        cause,
+        remedy(stalled.stalled_part(), doing),
+        stalled.confidence(),
+    )
+    .with_added_latency(wait)
+    .with("stalls", real(stalled.stalls.len()), "stalls")
+    .with("median length", median, "ms")
+    .with("longest", lengths.max()?, "ms")
+    .with("messages delayed", stalled.share(), "")
+    .with("delay at the median", wait, "ms")
+    .with("slope of the delay", slope, "ms/ms")
+    .with(
+        "time until all replies arrived",
+        stalled.bursts().median()?,
+        "ms",
+    );
+    for run in &stalled.runs {
         let waited: Vec<_> = run.stalls.waited.iter().copied().collect();
-        found = found.seen_at(run, &waited);
+        found = found.observed_at(run, &waited);
     }
     Some(found)
 }
@@ -210,11 +222,11 @@ fn reported(sight: &Sight<'_>, place: &Place, seen: &Seen<'_>) -> Option<Found> 
 pub(crate) fn times(count: usize) -> String {
     match count {
         1 => "once".to_owned(),
-        many => format!("{many} times"),
+        count => format!("{count} times"),
     }
 }
 
-impl Who {
+impl StalledPart {
     const fn subject(self) -> &'static str {
         match self {
             Self::Program => "the server application",
@@ -234,30 +246,30 @@ impl Who {
     }
 }
 
-fn of_load(doing: Doing<'_>) -> String {
+fn of_load(doing: LoadAttribution<'_>) -> String {
     match doing {
-        Doing::Own => String::new(),
-        Doing::Load(load, calm) => format!(
+        LoadAttribution::NotLoad => String::new(),
+        LoadAttribution::Load(load, calm) => format!(
             " The background load {load} causes it: without the load stalls delay messages by {} on average.",
             millis(calm)
         ),
-        Doing::Unknown(load) => format!(" The background load {load} may cause it."),
+        LoadAttribution::Unknown(load) => format!(" The background load {load} may cause it."),
     }
 }
 
-fn remedy(who: Who, doing: Doing<'_>) -> String {
-    let own = match who {
-        Who::Program => {
+fn remedy(stalled_part: StalledPart, doing: LoadAttribution<'_>) -> String {
+    let usual_remedy = match stalled_part {
+        StalledPart::Program => {
             "on the peer, check the CPU quota (nr_throttled in cpu.stat of its cgroup, cpu.max), the run queue (/proc/PID/schedstat), garbage collection and locks. Give the server application a dedicated core or a larger quota"
         }
-        Who::Host => {
+        StalledPart::Host => {
             "check the VM's steal time (st in vmstat) and its host: pinning, overcommitted cores, a quota of the VM's process, suspension, migration; give the VM a dedicated core"
         }
-        Who::Unknown => {
+        StalledPart::Unknown => {
             "on the peer, check steal time (st in vmstat), the CPU quota (nr_throttled in cpu.stat of its cgroup), pinning and pauses of the application; give it a dedicated core"
         }
     };
     let of_load =
         "reduce the number of neighbours, pin them to other cores, or use dedicated cores";
-    doing.remedy(own, of_load)
+    doing.remedy(usual_remedy, of_load)
 }

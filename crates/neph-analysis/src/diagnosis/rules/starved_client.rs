@@ -1,19 +1,19 @@
 //! A starved client: the client host was late to send or to read, and the results show it. The network is not
 //! the cause.
 
-mod held;
-mod moved;
+mod held_by_tcp;
+mod quantile_shift;
 
 use std::collections::BTreeMap;
 
 use neph_model::{Seq, Span, Stage, Warning};
 use neph_stats::{Sorted, quantile};
 
-use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Confidence, Level, Need, Ordered, Rule, RuleInput, RuleResult, Run};
 use crate::numbers::{millis, percent};
 use crate::table::QUANTILES;
-use crate::words::{plural, real};
-use moved::Moved;
+use crate::text::{plural, real};
+use quantile_shift::QuantileShift;
 
 pub(crate) const RULE: Rule = Rule {
     name: "starved-client",
@@ -21,7 +21,7 @@ pub(crate) const RULE: Rule = Rule {
     limits: "The rule sees the stages of the client host. Apart from steal time and CPU utilisation it does not show what took the CPU. Without kernel timestamps, the wait before reading is part of the network stage. Replies that TCP held back behind a lost segment do not count.",
     covers: &[],
     needs: &[Need::Replies(MESSAGES)],
-    look,
+    evaluate,
 };
 
 /// A woken thread takes tens of microseconds on an idle host. From 1 ms on, another process had the CPU.
@@ -36,7 +36,7 @@ const FEW: usize = 2;
 const MESSAGES: usize = 6;
 
 /// Delays of the client host in an experiment, in milliseconds.
-struct Own<'r> {
+struct ClientDelays<'r> {
     run: &'r Run<'r>,
     /// Response time of each reply, and the client host's part of it.
     replies: Vec<(f64, f64)>,
@@ -47,12 +47,12 @@ struct Own<'r> {
     is_flagged: bool,
 }
 
-impl<'r> Own<'r> {
+impl<'r> ClientDelays<'r> {
     fn of(run: &'r Run<'r>) -> Self {
         let warnings = run.experiment.experiment.warnings.iter();
         let is_flagged = warnings.clone().any(Warning::is_of_a_busy_host);
-        let reported: Vec<_> = run.all_replies().collect();
-        let late: Vec<f64> = reported
+        let all_replies: Vec<_> = run.all_replies().collect();
+        let late: Vec<f64> = all_replies
             .iter()
             .map(|(_, one)| one.at(Stage::Lateness))
             .collect();
@@ -61,34 +61,37 @@ impl<'r> Own<'r> {
         // that is slow to read is slow to send as well.
         let is_one_segment = run.scenario.response_size.is_one_segment();
         let reads_slowly = is_one_segment || is_flagged || is_late;
-        let held = held::held(run.flow);
+        let held_by_tcp = held_by_tcp::held_by_tcp(run.flow);
         // Messages that waited for the end of a stall belong to another rule.
         let stalled = &run.stalls.waited_for_client;
-        let mut own: Vec<(f64, Seq)> = Vec::new();
+        let mut by_delay: Vec<(f64, Seq)> = Vec::new();
         let mut replies = Vec::new();
         let mut all_unread = Vec::new();
-        for (one, times) in &reported {
-            let unread = if reads_slowly && !held.contains(&one.seq) {
+        for (one, times) in &all_replies {
+            let unread = if reads_slowly && !held_by_tcp.contains(&one.seq) {
                 times.at(Stage::OwnKernel)
             } else {
                 0.0
             };
             all_unread.push(unread);
-            let paid = if stalled.contains(&one.seq) {
+            let delay = if stalled.contains(&one.seq) {
                 0.0
             } else {
                 times.at(Stage::Lateness) + unread
             };
-            replies.extend(one.response.map(|whole| (Span::millis_f64(whole), paid)));
-            own.push((paid, one.seq));
+            replies.extend(
+                one.response
+                    .map(|response| (Span::millis_f64(response), delay)),
+            );
+            by_delay.push((delay, one.seq));
         }
-        own.sort_by(|a, b| b.0.total_cmp(&a.0));
+        by_delay.sort_by(|a, b| b.0.total_cmp(&a.0));
         Self {
             run,
             replies,
             late,
             unread: all_unread,
-            worst: own.into_iter().map(|(_, seq)| seq).collect(),
+            worst: by_delay.into_iter().map(|(_, seq)| seq).collect(),
             is_flagged,
         }
     }
@@ -105,25 +108,25 @@ fn at(values: &[f64], p: f64) -> Option<f64> {
 
 /// A scenario's experiments from one site.
 struct Scenario<'r> {
-    runs: Vec<Own<'r>>,
-    moved: Vec<Moved>,
+    runs: Vec<ClientDelays<'r>>,
+    moved: Vec<QuantileShift>,
     messages: usize,
     delayed: usize,
 }
 
 impl<'r> Scenario<'r> {
     fn of(runs: &[&'r Run<'r>]) -> Self {
-        let runs: Vec<Own<'r>> = runs.iter().map(|run| Own::of(run)).collect();
+        let runs: Vec<ClientDelays<'r>> = runs.iter().map(|run| ClientDelays::of(run)).collect();
         let replies = || runs.iter().flat_map(|run| &run.replies);
         let messages = replies().count();
-        let delayed = replies().filter(|(_, paid)| *paid >= MIN_MS).count();
+        let delayed = replies().filter(|(_, delay)| *delay >= MIN_MS).count();
         let lost = runs.iter().map(|one| one.run.flow.lost()).sum();
-        let with: Vec<f64> = sorted(replies().map(|(whole, _)| *whole));
-        let without: Vec<f64> = sorted(replies().map(|(whole, paid)| whole - paid));
+        let with: Vec<f64> = sorted(replies().map(|(response, _)| *response));
+        let without: Vec<f64> = sorted(replies().map(|(response, delay)| response - delay));
         let moved = QUANTILES.into_iter().filter_map(|p| {
             let with = quantile(Sorted::check(&with).ok()?, lost, p).ok()?;
             let without = quantile(Sorted::check(&without).ok()?, lost, p).ok()?;
-            Some(Moved {
+            Some(QuantileShift {
                 p,
                 with: with.value().number()?,
                 without: without.value().number()?,
@@ -161,14 +164,14 @@ impl<'r> Scenario<'r> {
     }
 
     /// Whether the client host adds far less to the same scenario without the plan's load.
-    fn is_by_load(&self, sight: &Sight<'_>) -> bool {
+    fn is_by_load(&self, input: &RuleInput<'_>) -> bool {
         let without = |calm: &[&Run<'_>]| {
             let calm = Scenario::of(calm);
             (!calm.moved.is_empty()).then(|| calm.farthest())
         };
         self.runs
             .first()
-            .is_some_and(|one| sight.whose(one.run, self.farthest(), without).is_load())
+            .is_some_and(|one| input.cpu_text(one.run, self.farthest(), without).is_load())
     }
 }
 
@@ -178,28 +181,31 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-fn look(sight: &Sight<'_>) -> Vec<Found> {
+fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
     let mut sites: BTreeMap<String, Vec<Scenario<'_>>> = BTreeMap::new();
-    let identical = sight.grouped(|run| (run.site().to_owned(), run.scenario.index));
+    let identical = input.grouped(|run| (run.site().to_owned(), run.scenario.index));
     for ((site, _), runs) in identical {
         sites.entry(site).or_default().push(Scenario::of(&runs));
     }
     let sites = sites.into_iter();
     sites
         .flat_map(|(site, all)| {
-            let who = if site.is_empty() {
+            let host = if site.is_empty() {
                 "the client host"
             } else {
                 &site
             };
             let starved = all.iter().filter(|one| one.ratio() >= 1.0);
-            let (by_load, own): (Vec<_>, Vec<_>) = starved.partition(|one| one.is_by_load(sight));
-            let causes: Vec<Found> = [(own, false), (by_load, true)]
+            let (by_load, not_by_load): (Vec<_>, Vec<_>) =
+                starved.partition(|one| one.is_by_load(input));
+            let causes: Vec<RuleResult> = [(not_by_load, false), (by_load, true)]
                 .into_iter()
-                .filter_map(|(starved, is_by_load)| reported(who, &starved, all.len(), is_by_load))
+                .filter_map(|(starved, is_by_load)| {
+                    diagnose_group(host, &starved, all.len(), is_by_load)
+                })
                 .collect();
             if causes.is_empty() {
-                return noted(who, &all).into_iter().collect();
+                return note_delays(host, &all).into_iter().collect();
             }
             causes
         })
@@ -207,7 +213,7 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
 }
 
 /// Latency that the client host added to the messages of several scenarios, in milliseconds at p95.
-struct Paid {
+struct AddedDelays {
     tail: f64,
     late: f64,
     unread: f64,
@@ -216,10 +222,10 @@ struct Paid {
     busy: f64,
 }
 
-impl Paid {
+impl AddedDelays {
     fn of(scenarios: &[&Scenario<'_>]) -> Option<Self> {
         let runs = || scenarios.iter().flat_map(|one| &one.runs);
-        let tail = |values: fn(&Own<'_>) -> Vec<f64>| {
+        let tail = |values: fn(&ClientDelays<'_>) -> Vec<f64>| {
             runs().flat_map(values).collect::<Ordered>().at(TAIL)
         };
         let load = |value: fn(&neph_model::Load) -> f64| {
@@ -229,7 +235,7 @@ impl Paid {
                 .median()
         };
         Some(Self {
-            tail: tail(|run| run.replies.iter().map(|(_, paid)| *paid).collect())?,
+            tail: tail(|run| run.replies.iter().map(|(_, delay)| *delay).collect())?,
             late: tail(|run| run.late.clone())?,
             unread: tail(|run| run.unread.clone())?,
             steal: load(|load| load.steal_percent).unwrap_or(0.0),
@@ -237,7 +243,7 @@ impl Paid {
         })
     }
 
-    fn whose(&self) -> String {
+    fn cpu_text(&self) -> String {
         if self.steal > 1.0 {
             format!("steal time {:.1} %", self.steal)
         } else if self.busy > 0.0 {
@@ -250,29 +256,34 @@ impl Paid {
 
 /// The scenarios in which the client host, or the plan's load on it, moved a quantile; `all` is the number of
 /// scenarios.
-fn reported(who: &str, starved: &[&Scenario<'_>], all: usize, is_by_load: bool) -> Option<Found> {
+fn diagnose_group(
+    host: &str,
+    starved: &[&Scenario<'_>],
+    all: usize,
+    is_by_load: bool,
+) -> Option<RuleResult> {
     let worst = starved
         .iter()
         .max_by(|a, b| a.ratio().total_cmp(&b.ratio()))?;
-    let paid = Paid::of(starved)?;
-    let moved: Vec<&Moved> = worst
+    let paid = AddedDelays::of(starved)?;
+    let moved: Vec<&QuantileShift> = worst
         .moved
         .iter()
         .filter(|one| one.ratio() >= 1.0)
         .collect();
     let farthest = moved.last()?;
     let load = worst.load().filter(|_| is_by_load);
-    let in_words: Vec<String> = moved.iter().map(|one| one.in_words()).collect();
+    let texts: Vec<String> = moved.iter().map(|one| one.to_text()).collect();
     let cause = format!(
-        "{who} was slow, not the network: its delays moved {} ({}). They are {} or more for 5 % of the messages ({} late in sending, {} until the reply was read), in {} of {}; {}{}.",
-        in_words.join(", "),
+        "{host} was slow, not the network: its delays moved {} ({}). They are {} or more for 5 % of the messages ({} late in sending, {} until the reply was read), in {} of {}; {}{}.",
+        texts.join(", "),
         worst.label(),
         millis(paid.tail),
         millis(paid.late),
         millis(paid.unread),
         starved.len(),
         plural(all, "scenario"),
-        paid.whose(),
+        paid.cpu_text(),
         load.map_or_else(String::new, |load| format!(
             " under the background load {load}, which causes it: without the load the client host delays far less"
         )),
@@ -282,8 +293,8 @@ fn reported(who: &str, starved: &[&Scenario<'_>], all: usize, is_by_load: bool) 
     } else {
         "repeat from a host with an idle core or with CAP_SYS_NICE (real-time priority), at a longer interval or with fewer flows. Until then rely on medians and the network stage, not on high percentiles"
     };
-    let mut found = Found::new(cause, remedy.to_owned(), confidence(starved, worst.ratio()))
-        .costing(paid.tail)
+    let mut found = RuleResult::new(cause, remedy.to_owned(), confidence(starved, worst.ratio()))
+        .with_added_latency(paid.tail)
         .with("p95 of the client's stages", paid.tail, "ms")
         .with("lateness", paid.late, "ms")
         .with("until read", paid.unread, "ms")
@@ -293,7 +304,7 @@ fn reported(who: &str, starved: &[&Scenario<'_>], all: usize, is_by_load: bool) 
         .with("CPU stolen", paid.steal, "%")
         .with("CPU busy", paid.busy, "%");
     for run in starved.iter().flat_map(|one| &one.runs) {
-        found = found.seen_at(run.run, &run.worst);
+        found = found.observed_at(run.run, &run.worst);
     }
     Some(found)
 }
@@ -306,15 +317,15 @@ fn confidence(starved: &[&Scenario<'_>], ratio: f64) -> Confidence {
         (true, false) | (false, true) => Level::Likely,
         (false, false) => Level::Possible,
     };
-    let why = format!(
+    let reason = format!(
         "the percentile moved by {ratio:.1} times the threshold; {flagged} of {} have a warning of a busy host",
         plural(all, "experiment"),
     );
-    Confidence::new(level, why)
+    Confidence::new(level, reason)
 }
 
 /// Delays of the client host that moved no quantile by enough, or with enough confidence, to be a root cause.
-fn noted(who: &str, all: &[Scenario<'_>]) -> Option<Found> {
+fn note_delays(host: &str, all: &[Scenario<'_>]) -> Option<RuleResult> {
     let messages: usize = all.iter().map(|one| one.messages).sum();
     let delayed: usize = all.iter().map(|one| one.delayed).sum();
     let mut runs = all.iter().flat_map(|one| &one.runs);
@@ -326,24 +337,24 @@ fn noted(who: &str, all: &[Scenario<'_>]) -> Option<Found> {
     let moved = all
         .iter()
         .flat_map(|one| one.moved.iter().map(move |moved| (one, moved)));
-    let (scenario, most) = moved.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
+    let (scenario, largest) = moved.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
     let share = real(delayed) / real(messages.max(1));
     let text = format!(
-        "{who} delayed {delayed} of {} ({}) by 1 ms or more. Largest effect of all its delays: {} ({}). {}",
+        "{host} delayed {delayed} of {} ({}) by 1 ms or more. Largest effect of all its delays: {} ({}). {}",
         plural(messages, "message"),
         percent(share),
-        most.in_words(),
+        largest.to_text(),
         scenario.label(),
-        most.why_no_cause(),
+        largest.no_cause_reason(),
     );
     let confidence = Confidence::new(Level::Sure, "");
-    let mut found = Found::new(text, String::new(), confidence)
+    let mut found = RuleResult::new(text, String::new(), confidence)
         .into_note()
         .with("messages delayed", real(delayed), "messages")
-        .with("without the client's delays", most.without, "ms")
-        .with("as measured", most.with, "ms");
+        .with("without the client's delays", largest.without, "ms")
+        .with("as measured", largest.with, "ms");
     for run in &scenario.runs {
-        found = found.seen_at(run.run, &run.worst);
+        found = found.observed_at(run.run, &run.worst);
     }
     Some(found)
 }

@@ -10,7 +10,7 @@ use neph_model::{Outcome, Seq, Span, Stage, StageSet};
 use super::{Stall, Task, millis, read, stalls};
 use crate::data::{Exchange, FlowData};
 use crate::diagnosis::{Ordered, Times};
-use crate::words::real;
+use crate::text::real;
 
 /// Quantile of the reply times without delay.
 const USUAL: f64 = 0.05;
@@ -62,20 +62,20 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
         .map(|(one, _)| one.seq)
         .collect();
     let mut stalls = stalls(&tasks, &[]);
-    let mut kept = 0;
+    let mut retained = 0;
     stalls.retain(|stall| {
-        let waited = Members::of(flow, stall);
+        let waited = StallMessages::of(flow, stall);
         // For the last message, no later one shows whether its retransmission was spurious.
         let is_last = tasks.last().is_some_and(|task| task.due < stall.until);
         let none = BTreeSet::new();
-        let resent = if is_last && kept >= SEVERAL {
+        let resent = if is_last && retained >= SEVERAL {
             &none
         } else {
             &resent
         };
         let is_kept =
             was_awake(flow, stall) && waited.are_answered() && waited.are_not_held(resent, usual);
-        kept += usize::from(is_kept);
+        retained += usize::from(is_kept);
         is_kept
     });
     PeerStalls { tasks, stalls }
@@ -94,29 +94,29 @@ fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
     };
     let usual = |is_dialled: bool| {
         let took = sent().filter(|one| dials(flow, one) == is_dialled);
-        let took = took.filter_map(|one| Some(arrived(flow, one)? - left(flow, one)?));
+        let took = took.filter_map(|one| Some(arrived(flow, one)? - departure(flow, one)?));
         took.collect::<Ordered>().at(USUAL)
     };
     let (open, dialled) = (usual(false), usual(true));
     // Messages without such a stage may be few, and all of them in a stall.
-    let both = [open, dialled].into_iter().flatten();
-    let usual = both.min_by(f64::total_cmp)?;
+    let medians = [open, dialled].into_iter().flatten();
+    let usual = medians.min_by(f64::total_cmp)?;
     let mut opened: BTreeMap<u32, f64> = BTreeMap::new();
     let mut tasks = Vec::new();
     for one in sent() {
-        let (Some(begun), Some(left)) = (one.begun, left(flow, one)) else {
+        let (Some(begun), Some(departure)) = (one.begun, departure(flow, one)) else {
             continue;
         };
-        let mut due = left + usual;
+        let mut due = departure + usual;
         if dials(flow, one) {
-            due = left + dialled.unwrap_or(usual);
+            due = departure + dialled.unwrap_or(usual);
             opened.insert(one.connection, due);
         } else if let Some(opened) = opened.get(&one.connection) {
             due = due.max(*opened);
         }
         tasks.push(Task {
             seq: one.seq,
-            asked: millis(begun) + usual,
+            requested: millis(begun) + usual,
             due,
             done: arrived(flow, one),
         });
@@ -132,16 +132,16 @@ fn dials(flow: &FlowData, one: &Exchange) -> bool {
 
 /// When a request departed, as far as known: a wait for TCP's window is no wait for the peer. A message that
 /// opens a connection waits for the peer from its start.
-fn left(flow: &FlowData, one: &Exchange) -> Option<f64> {
-    let begun = millis(one.begun?);
-    let sets = || flow.ledger(one).map(|(set, _)| set);
+fn departed(flow: &FlowData, exchange: &Exchange) -> Option<f64> {
+    let begun = millis(exchange.begun?);
+    let sets = || flow.ledger(exchange).map(|(set, _)| set);
     let is_known =
         sets().any(|set| set.contains(Stage::Network) && !set.contains(Stage::SendWindow));
-    if dials(flow, one) || !is_known {
+    if dials(flow, exchange) || !is_known {
         return Some(begun);
     }
     let before = flow
-        .ledger(one)
+        .ledger(exchange)
         .take_while(|(set, _)| !set.contains(Stage::Network));
     let waited = before.filter(|(set, _)| *set != StageSet::only(Stage::Lateness));
     Some(begun + waited.map(|(_, time)| time.millis_f64()).sum::<f64>())
@@ -172,17 +172,17 @@ fn was_awake(flow: &FlowData, stall: &Stall) -> bool {
 }
 
 /// The messages that waited in a stall.
-struct Members<'s> {
+struct StallMessages<'s> {
     flow: &'s FlowData,
     stall: &'s Stall,
     all: Vec<&'s Exchange>,
 }
 
-impl<'s> Members<'s> {
+impl<'s> StallMessages<'s> {
     fn of(flow: &'s FlowData, stall: &'s Stall) -> Self {
         let find = |seq: Seq| {
-            let place = flow.exchanges.partition_point(|one| one.seq < seq);
-            flow.exchanges.get(place).filter(|one| one.seq == seq)
+            let index = flow.exchanges.partition_point(|one| one.seq < seq);
+            flow.exchanges.get(index).filter(|one| one.seq == seq)
         };
         let all = stall.waited.iter().filter_map(|one| find(one.seq));
         Self {
@@ -210,13 +210,13 @@ impl<'s> Members<'s> {
             .filter(|one| resent.contains(&one.seq))
             .map(|one| one.connection)
             .collect();
-        let whole = self
+        let intact = self
             .all
             .iter()
             .filter(|one| !lost.contains(&one.connection));
-        let connections: BTreeSet<u32> = whole.clone().map(|one| one.connection).collect();
+        let connections: BTreeSet<u32> = intact.clone().map(|one| one.connection).collect();
         let several = connections.len() >= CONNECTIONS;
-        if 2 * whole.count() < self.all.len() || self.answered_at_its_pace() {
+        if 2 * intact.count() < self.all.len() || self.answered_at_its_pace() {
             return false;
         }
         several || self.has_marks() || self.stall.length() > TIMEOUT_MS + 2.0 * usual
@@ -224,11 +224,11 @@ impl<'s> Members<'s> {
 
     /// When each was sent and read, each on its own side's clock.
     fn reads(&self) -> Vec<(f64, f64)> {
-        let both = self.all.iter().filter_map(|one| {
+        let times = self.all.iter().filter_map(|one| {
             let read = Span::from_nanos(one.peer_app_rx?.nanos());
             Some((millis(one.begun?), read.millis_f64()))
         });
-        both.collect()
+        times.collect()
     }
 
     fn has_marks(&self) -> bool {
@@ -253,7 +253,7 @@ impl PeerStalls {
     pub(crate) fn votes(&self, flow: &FlowData) -> (usize, usize) {
         let (mut program, mut host) = (0, 0);
         for stall in &self.stalls {
-            for one in Members::of(flow, stall).all {
+            for one in StallMessages::of(flow, stall).all {
                 match side(flow, one) {
                     Side::Program => program += 1,
                     Side::Host => host += 1,
@@ -266,19 +266,19 @@ impl PeerStalls {
 
     /// The rest of a stall at a time, in milliseconds: the part of a wait that the stall causes.
     pub(crate) fn rest_at(&self, due: f64) -> Option<f64> {
-        let place = self.stalls.partition_point(|stall| stall.until <= due);
-        let stall = self.stalls.get(place).filter(|stall| stall.from < due)?;
+        let index = self.stalls.partition_point(|stall| stall.until <= due);
+        let stall = self.stalls.get(index).filter(|stall| stall.from < due)?;
         Some(stall.until - due)
     }
 }
 
 /// Which part of the peer stalled, according to one message.
-fn side(flow: &FlowData, one: &Exchange) -> Side {
+fn side(flow: &FlowData, exchange: &Exchange) -> Side {
     // The peer's kernel answers these.
     if flow.flow.probe.properties().is_answered_by_kernel {
         return Side::Host;
     }
-    let Some(service) = one.service.map(Span::millis_f64) else {
+    let Some(service) = exchange.service.map(Span::millis_f64) else {
         return Side::Unknown;
     };
     let of_it = |part: f64| match part / service {
@@ -287,7 +287,7 @@ fn side(flow: &FlowData, one: &Exchange) -> Side {
         _ => Side::Unknown,
     };
     // Other stages may be merged with it, but not the peer's kernel with the application.
-    let crossing = flow.ledger(one).find(|(set, _)| {
+    let crossing = flow.ledger(exchange).find(|(set, _)| {
         let has_peer = set.contains(Stage::PeerKernel) || set.contains(Stage::PeerApp);
         set.contains(Stage::Network) && !has_peer
     });
@@ -295,11 +295,11 @@ fn side(flow: &FlowData, one: &Exchange) -> Side {
         return of_it(time.millis_f64());
     }
     // TCP may delay the acknowledgement until the reply if the reply is fast.
-    let acknowledged = one.ack.filter(|_| service >= DELAYED_ACK_MS);
+    let acknowledged = exchange.ack.filter(|_| service >= DELAYED_ACK_MS);
     if let Some(ack) = acknowledged {
         return of_it(ack.millis_f64());
     }
-    let times = Times::of(flow, one);
+    let times = Times::of(flow, exchange);
     let peer = times.sum(&[Stage::PeerKernel, Stage::PeerApp, Stage::Handshake]);
     if peer >= MAX_OF_IT * service {
         Side::Program

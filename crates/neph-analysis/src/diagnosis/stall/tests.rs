@@ -9,7 +9,7 @@ fn every_ten(done: impl Fn(f64) -> Option<f64>) -> Vec<Task> {
             let due = 10.0 * f64::from(number);
             Task {
                 seq: Seq(number.into()),
-                asked: due,
+                requested: due,
                 due,
                 done: done(due),
             }
@@ -111,7 +111,7 @@ fn what_the_window_holds_back_in_a_silence_shows_it_too() {
     }
     let found = stalls(&tasks, &[]);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!((found[0].waited.len(), found[0].held.len()), (10, 30));
+    assert_eq!((found[0].waited.len(), found[0].held_back.len()), (10, 30));
 }
 
 #[test]
@@ -119,12 +119,12 @@ fn a_window_that_opens_once_a_round_trip_is_no_stall() {
     // One message a millisecond, ten of them a round trip of 100 ms: the rest waits for the window.
     let tasks: Vec<Task> = (0..200_u32)
         .map(|number| {
-            let (asked, turn) = (f64::from(number), f64::from(number / 10));
-            let due = asked.max(turn * 100.0) + 100.0;
+            let (requested, turn) = (f64::from(number), f64::from(number / 10));
+            let due = requested.max(turn * 100.0) + 100.0;
             let late = f64::from(number % 10) / 50.0;
             Task {
                 seq: Seq(number.into()),
-                asked: asked + 100.0,
+                requested: requested + 100.0,
                 due,
                 done: Some(due + late + 0.05),
             }

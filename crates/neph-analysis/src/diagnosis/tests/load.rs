@@ -18,19 +18,19 @@ fn stressed(data: &mut CampaignData, load: &str) {
 }
 
 /// The same scenario without background load, and with it.
-fn both(without: &World, with: &World) -> CampaignData {
+fn without_and_with(without: &World, with: &World) -> CampaignData {
     let (mut data, mut loaded) = (without.campaign(), with.campaign());
     stressed(&mut data, "none");
     stressed(&mut loaded, LOAD);
     let before = data.scenarios.len();
     let renamed = |index: usize| ScenarioId(u64::try_from(before + index).unwrap() + 1);
-    for (place, scenario) in loaded.scenarios.iter_mut().enumerate() {
+    for (index, scenario) in loaded.scenarios.iter_mut().enumerate() {
         scenario.index += u32::try_from(before).unwrap();
-        scenario.id = renamed(place);
+        scenario.id = renamed(index);
     }
-    for (place, one) in loaded.experiments.iter_mut().enumerate() {
+    for (index, one) in loaded.experiments.iter_mut().enumerate() {
         let mut id = [9; 16];
-        id[0] = u8::try_from(place).unwrap();
+        id[0] = u8::try_from(index).unwrap();
         one.experiment.id = ExperimentId::from_bytes(id);
         one.experiment.scenario = renamed(one.scenario);
         one.scenario += before;
@@ -41,9 +41,9 @@ fn both(without: &World, with: &World) -> CampaignData {
 }
 
 fn causes(data: &CampaignData, rule: &str) -> Vec<Diagnosis> {
-    let mut reported = diagnose(data, &PlotSettings::default()).causes;
-    reported.retain(|one| one.rule == rule);
-    reported
+    let mut diagnoses = diagnose(data, &PlotSettings::default()).causes;
+    diagnoses.retain(|one| one.rule == rule);
+    diagnoses
 }
 
 fn thinks(think_ms: f64) -> World {
@@ -55,45 +55,55 @@ fn thinks(think_ms: f64) -> World {
 
 #[test]
 fn a_server_that_is_slow_only_under_the_plan_s_load_is_not_to_be_profiled() {
-    let reported = causes(&both(&thinks(0.0), &thinks(30.0)), "slow-server");
-    let [reported] = reported.as_slice() else {
-        panic!("{reported:#?}");
+    let diagnoses = causes(
+        &without_and_with(&thinks(0.0), &thinks(30.0)),
+        "slow-server",
+    );
+    let [diagnoses] = diagnoses.as_slice() else {
+        panic!("{diagnoses:#?}");
     };
-    let words = "under the background load vm2 98%, vm3 98%, and ";
-    assert!(reported.cause.contains(words), "{}", reported.cause);
+    let expected = "under the background load vm2 98%, vm3 98%, and ";
+    assert!(diagnoses.cause.contains(expected), "{}", diagnoses.cause);
     assert!(
-        reported.cause.contains("the load causes it"),
+        diagnoses.cause.contains("the load causes it"),
         "{}",
-        reported.cause
+        diagnoses.cause
     );
-    assert!(!reported.remedy.contains("profile"), "{}", reported.remedy);
     assert!(
-        reported.remedy.contains("number of neighbours"),
+        !diagnoses.remedy.contains("profile"),
         "{}",
-        reported.remedy
+        diagnoses.remedy
     );
     assert!(
-        number(reported, "without the background load") < 1.0,
-        "{reported:#?}"
+        diagnoses.remedy.contains("number of neighbours"),
+        "{}",
+        diagnoses.remedy
     );
-    assert!((reported.added_ms - 30.0).abs() < 1.0, "{reported:#?}");
+    assert!(
+        number(diagnoses, "without the background load") < 1.0,
+        "{diagnoses:#?}"
+    );
+    assert!((diagnoses.added_ms - 30.0).abs() < 1.0, "{diagnoses:#?}");
 }
 
 #[test]
 fn a_server_that_is_as_slow_without_the_load_is_told_as_ever() {
-    let reported = causes(&both(&thinks(28.0), &thinks(30.0)), "slow-server");
-    let [reported] = reported.as_slice() else {
-        panic!("{reported:#?}");
+    let diagnoses = causes(
+        &without_and_with(&thinks(28.0), &thinks(30.0)),
+        "slow-server",
+    );
+    let [diagnoses] = diagnoses.as_slice() else {
+        panic!("{diagnoses:#?}");
     };
     assert!(
-        !reported.cause.contains("load causes it"),
+        !diagnoses.cause.contains("load causes it"),
         "{}",
-        reported.cause
+        diagnoses.cause
     );
     assert!(
-        reported.remedy.starts_with("profile"),
+        diagnoses.remedy.starts_with("profile"),
         "{}",
-        reported.remedy
+        diagnoses.remedy
     );
 }
 
@@ -104,45 +114,55 @@ fn a_server_that_is_worth_a_sentence_only_under_the_load_need_not_be_profiled() 
         think_ms,
         ..World::default()
     };
-    by_load(&both(&near(0.3), &near(0.55)), "slow-server");
-    let reported = causes(&both(&near(0.53), &near(0.55)), "slow-server");
-    assert!(reported[0].remedy.starts_with("profile"), "{reported:#?}");
+    by_load(&without_and_with(&near(0.3), &near(0.55)), "slow-server");
+    let diagnoses = causes(&without_and_with(&near(0.53), &near(0.55)), "slow-server");
+    assert!(diagnoses[0].remedy.starts_with("profile"), "{diagnoses:#?}");
 }
 
 #[test]
 fn a_slow_server_that_a_load_makes_far_slower_is_two_causes() {
-    let reported = causes(&both(&thinks(10.0), &thinks(60.0)), "slow-server");
-    let [load, own] = reported.as_slice() else {
-        panic!("{reported:#?}");
+    let diagnoses = causes(
+        &without_and_with(&thinks(10.0), &thinks(60.0)),
+        "slow-server",
+    );
+    let [load, without_load] = diagnoses.as_slice() else {
+        panic!("{diagnoses:#?}");
     };
     assert!(load.cause.contains("load causes it"), "{}", load.cause);
     assert!((number(load, "without the background load") - 10.0).abs() < 1.0);
-    assert!(own.remedy.starts_with("profile"), "{}", own.remedy);
-    assert!((own.added_ms - 10.0).abs() < 1.0, "{own:#?}");
+    assert!(
+        without_load.remedy.starts_with("profile"),
+        "{}",
+        without_load.remedy
+    );
+    assert!(
+        (without_load.added_ms - 10.0).abs() < 1.0,
+        "{without_load:#?}"
+    );
 }
 
 #[test]
 fn where_nothing_is_measured_without_the_load_nobody_is_blamed_for_sure() {
     let mut data = thinks(30.0).campaign();
     stressed(&mut data, LOAD);
-    let reported = causes(&data, "slow-server");
-    let [reported] = reported.as_slice() else {
-        panic!("{reported:#?}");
+    let diagnoses = causes(&data, "slow-server");
+    let [diagnoses] = diagnoses.as_slice() else {
+        panic!("{diagnoses:#?}");
     };
     assert!(
-        reported.cause.contains("under the background load"),
+        diagnoses.cause.contains("under the background load"),
         "{}",
-        reported.cause
+        diagnoses.cause
     );
     assert!(
-        !reported.cause.contains("load causes it"),
+        !diagnoses.cause.contains("load causes it"),
         "{}",
-        reported.cause
+        diagnoses.cause
     );
     assert!(
-        reported.remedy.contains("stress = \"none\""),
+        diagnoses.remedy.contains("stress = \"none\""),
         "{}",
-        reported.remedy
+        diagnoses.remedy
     );
 }
 
@@ -152,42 +172,50 @@ fn a_client_that_only_the_plan_s_load_starves_is_told_so() {
         starved_ms,
         ..World::default()
     };
-    let reported = causes(&both(&starved(0.0), &starved(3.0)), "starved-client");
-    let [reported] = reported.as_slice() else {
-        panic!("{reported:#?}");
+    let diagnoses = causes(
+        &without_and_with(&starved(0.0), &starved(3.0)),
+        "starved-client",
+    );
+    let [diagnoses] = diagnoses.as_slice() else {
+        panic!("{diagnoses:#?}");
     };
-    let words = "under the background load vm2 98%, vm3 98%, which causes it";
-    assert!(reported.cause.contains(words), "{}", reported.cause);
-    assert!(reported.remedy.contains("load"), "{}", reported.remedy);
-    let reported = causes(&both(&starved(3.0), &starved(3.0)), "starved-client");
-    let [reported] = reported.as_slice() else {
-        panic!("{reported:#?}");
+    let expected = "under the background load vm2 98%, vm3 98%, which causes it";
+    assert!(diagnoses.cause.contains(expected), "{}", diagnoses.cause);
+    assert!(diagnoses.remedy.contains("load"), "{}", diagnoses.remedy);
+    let diagnoses = causes(
+        &without_and_with(&starved(3.0), &starved(3.0)),
+        "starved-client",
+    );
+    let [diagnoses] = diagnoses.as_slice() else {
+        panic!("{diagnoses:#?}");
     };
     assert!(
-        !reported.cause.contains("background load"),
+        !diagnoses.cause.contains("background load"),
         "{}",
-        reported.cause
+        diagnoses.cause
     );
     assert!(
-        reported.cause.contains("in 2 of 2 scenarios"),
+        diagnoses.cause.contains("in 2 of 2 scenarios"),
         "{}",
-        reported.cause
+        diagnoses.cause
     );
 }
 
 /// The one cause of a rule in which background load is blamed, and nobody else.
 fn by_load(data: &CampaignData, rule: &str) -> Diagnosis {
-    let mut reported = causes(data, rule);
-    assert_eq!(reported.len(), 1, "{reported:#?}");
-    let reported = reported.remove(0);
-    assert!(reported.cause.contains(LOAD), "{}", reported.cause);
-    assert!(reported.cause.contains("load causes it") || reported.cause.contains("98% causes it"));
+    let mut diagnoses = causes(data, rule);
+    assert_eq!(diagnoses.len(), 1, "{diagnoses:#?}");
+    let diagnoses = diagnoses.remove(0);
+    assert!(diagnoses.cause.contains(LOAD), "{}", diagnoses.cause);
     assert!(
-        reported.remedy.starts_with("reduce the "),
-        "{}",
-        reported.remedy
+        diagnoses.cause.contains("load causes it") || diagnoses.cause.contains("98% causes it")
     );
-    reported
+    assert!(
+        diagnoses.remedy.starts_with("reduce the "),
+        "{}",
+        diagnoses.remedy
+    );
+    diagnoses
 }
 
 #[test]
@@ -196,28 +224,34 @@ fn a_queue_that_only_the_plan_s_load_fills_is_not_others() {
         queue: None,
         ..World::with_a_queue()
     };
-    let reported = by_load(&both(&quiet, &World::with_a_queue()), "bufferbloat");
+    let diagnoses = by_load(
+        &without_and_with(&quiet, &World::with_a_queue()),
+        "bufferbloat",
+    );
     assert!(
-        !reported.cause.contains("Other traffic"),
+        !diagnoses.cause.contains("Other traffic"),
         "{}",
-        reported.cause
+        diagnoses.cause
     );
     // One that is there as well without it is told as ever.
-    let data = both(&World::with_a_queue(), &World::with_a_queue());
-    let reported = causes(&data, "bufferbloat");
-    assert_eq!(reported.len(), 1, "{reported:#?}");
+    let data = without_and_with(&World::with_a_queue(), &World::with_a_queue());
+    let diagnoses = causes(&data, "bufferbloat");
+    assert_eq!(diagnoses.len(), 1, "{diagnoses:#?}");
     assert!(
-        reported[0].cause.contains("Other traffic fills it"),
-        "{reported:#?}"
+        diagnoses[0].cause.contains("Other traffic fills it"),
+        "{diagnoses:#?}"
     );
     // Where nothing is measured without it nobody knows.
     let mut data = World::with_a_queue().campaign();
     stressed(&mut data, LOAD);
-    let reported = causes(&data, "bufferbloat");
-    assert!(reported[0].cause.contains("may cause it"), "{reported:#?}");
+    let diagnoses = causes(&data, "bufferbloat");
     assert!(
-        reported[0].remedy.contains("stress = \"none\""),
-        "{reported:#?}"
+        diagnoses[0].cause.contains("may cause it"),
+        "{diagnoses:#?}"
+    );
+    assert!(
+        diagnoses[0].remedy.contains("stress = \"none\""),
+        "{diagnoses:#?}"
     );
 }
 
@@ -229,15 +263,18 @@ fn datagrams_that_get_lost_only_under_the_plan_s_load_are_no_fault_of_the_path()
         intervals_ms: vec![20],
         ..World::default()
     };
-    let reported = by_load(&both(&lossy(0.0), &lossy(0.02)), "random-loss");
-    assert!(!reported.remedy.contains("cable"), "{}", reported.remedy);
+    let diagnoses = by_load(&without_and_with(&lossy(0.0), &lossy(0.02)), "random-loss");
+    assert!(!diagnoses.remedy.contains("cable"), "{}", diagnoses.remedy);
     for loads in [0.02, 0.03] {
-        let reported = causes(&both(&lossy(0.02), &lossy(loads)), "random-loss");
-        assert_eq!(reported.len(), 1, "{reported:#?}");
-        assert!(reported[0].remedy.contains("cable"), "{reported:#?}");
+        let diagnoses = causes(
+            &without_and_with(&lossy(0.02), &lossy(loads)),
+            "random-loss",
+        );
+        assert_eq!(diagnoses.len(), 1, "{diagnoses:#?}");
+        assert!(diagnoses[0].remedy.contains("cable"), "{diagnoses:#?}");
     }
-    let reported = causes(&both(&lossy(0.02), &lossy(0.1)), "random-loss");
-    assert_eq!(reported.len(), 2, "{reported:#?}");
+    let diagnoses = causes(&without_and_with(&lossy(0.02), &lossy(0.1)), "random-loss");
+    assert_eq!(diagnoses.len(), 2, "{diagnoses:#?}");
 }
 
 #[test]
@@ -254,12 +291,12 @@ fn messages_that_queue_behind_the_plan_s_load_need_not_be_sent_less_often() {
         round_trip_ms: 1.0,
         ..slow.clone()
     };
-    by_load(&both(&quick, &slow), "head-of-line");
-    let reported = causes(&both(&slow, &slow), "head-of-line");
-    assert!(!reported[0].cause.contains("load"), "{reported:#?}");
+    by_load(&without_and_with(&quick, &slow), "head-of-line");
+    let diagnoses = causes(&without_and_with(&slow, &slow), "head-of-line");
+    assert!(!diagnoses[0].cause.contains("load"), "{diagnoses:#?}");
     assert!(
-        reported[0].remedy.starts_with("send fewer"),
-        "{reported:#?}"
+        diagnoses[0].remedy.starts_with("send fewer"),
+        "{diagnoses:#?}"
     );
 }
 
@@ -271,8 +308,11 @@ fn experiments_under_a_load_that_delays_all_of_their_messages_are_no_longer_path
         round_trip_ms,
         ..World::default()
     };
-    let reported = causes(&both(&at(1.0, 1), &at(20.0, 2)), "ecmp-imbalance");
-    assert!(reported.is_empty(), "{reported:#?}");
+    let diagnoses = causes(
+        &without_and_with(&at(1.0, 1), &at(20.0, 2)),
+        "ecmp-imbalance",
+    );
+    assert!(diagnoses.is_empty(), "{diagnoses:#?}");
 }
 
 #[test]
@@ -291,20 +331,24 @@ fn what_is_always_there_is_looked_for_without_the_plan_s_load() {
         ..world(15)
     };
     for (loaded, rule) in [(slow, "serialisation"), (delayed, "l7-proxy")] {
-        let data = both(&world(1), &loaded);
+        let data = without_and_with(&world(1), &loaded);
         assert!(causes(&data, rule).is_empty(), "{:#?}", causes(&data, rule));
         // What is there without the load as well is told.
         let calm = World {
             blocks: 2,
             ..loaded.clone()
         };
-        assert_eq!(causes(&both(&calm, &loaded), rule).len(), 1, "{rule}");
+        assert_eq!(
+            causes(&without_and_with(&calm, &loaded), rule).len(),
+            1,
+            "{rule}"
+        );
     }
 }
 
 #[test]
 fn echoes_that_only_a_load_crowds_out_meet_no_limit() {
-    let mut data = both(&thinks(0.0), &thinks(0.0));
+    let mut data = without_and_with(&thinks(0.0), &thinks(0.0));
     let lose = |data: &mut CampaignData, of: std::ops::Range<usize>| {
         for one in &mut data.experiments[of] {
             for echo in one.flows[1].exchanges.iter_mut().step_by(3) {
@@ -320,7 +364,7 @@ fn echoes_that_only_a_load_crowds_out_meet_no_limit() {
 
 #[test]
 fn a_busy_host_is_asked_to_stop_other_programs_only_where_the_plan_makes_no_load() {
-    let mut data = both(&thinks(0.0), &thinks(0.0));
+    let mut data = without_and_with(&thinks(0.0), &thinks(0.0));
     for one in &mut data.experiments {
         let busy = Warning::CpuSaturated { percent: 100.0 };
         one.experiment.warnings.push(busy);
@@ -328,11 +372,14 @@ fn a_busy_host_is_asked_to_stop_other_programs_only_where_the_plan_makes_no_load
     let found = crate::findings(&data, &PlotSettings::default());
     let flagged = found.iter().filter(|one| one.kind == FindingKind::Flagged);
     let texts: Vec<&str> = flagged.map(|one| one.text.as_str()).collect();
-    let [own, planned] = texts.as_slice() else {
+    let [without_load, planned] = texts.as_slice() else {
         panic!("{texts:#?}");
     };
-    assert!(own.contains("stop other programs"), "{own}");
-    assert!(own.contains("stress none"), "{own}");
+    assert!(
+        without_load.contains("stop other programs"),
+        "{without_load}"
+    );
+    assert!(without_load.contains("stress none"), "{without_load}");
     assert!(!planned.contains("stop other programs"), "{planned}");
     assert!(
         planned.contains("generates the load vm2 98%, vm3 98%"),
@@ -343,7 +390,7 @@ fn a_busy_host_is_asked_to_stop_other_programs_only_where_the_plan_makes_no_load
 
 #[test]
 fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
-    let mut data = both(&thinks(0.0), &thinks(0.0));
+    let mut data = without_and_with(&thinks(0.0), &thinks(0.0));
     let mut third = data.scenarios[1].clone();
     (third.id, third.index) = (ScenarioId(9), 2);
     let flow = "other flow 192.0.2.9:8080 max".parse().expect("a load");
@@ -352,19 +399,22 @@ fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
     data.experiments[11].scenario = 2;
     data.experiments[11].experiment.scenario = ScenarioId(9);
     let busy = |percent| Warning::CpuSaturated { percent };
-    for (place, percent) in [(0, 90.0), (6, 100.0), (11, 95.0)] {
-        let warnings = &mut data.experiments[place].experiment.warnings;
+    for (index, percent) in [(0, 90.0), (6, 100.0), (11, 95.0)] {
+        let warnings = &mut data.experiments[index].experiment.warnings;
         warnings.push(busy(percent));
     }
     let found = crate::findings(&data, &PlotSettings::default());
     let flagged = found.iter().filter(|one| one.kind == FindingKind::Flagged);
     let texts: Vec<&str> = flagged.map(|one| one.text.as_str()).collect();
-    let [planned, own] = texts.as_slice() else {
+    let [planned, without_load] = texts.as_slice() else {
         panic!("{texts:#?}");
     };
-    let words = "the plan generates a load in each of them (vm2 98%, vm3 98%; other flow 192.0.2.9:8080 max)";
-    assert!(planned.contains(words), "{planned}");
-    assert!(!own.contains("the plan generates"), "{own}");
+    let expected = "the plan generates a load in each of them (vm2 98%, vm3 98%; other flow 192.0.2.9:8080 max)";
+    assert!(planned.contains(expected), "{planned}");
+    assert!(
+        !without_load.contains("the plan generates"),
+        "{without_load}"
+    );
 }
 
 #[test]
@@ -373,15 +423,18 @@ fn echoes_that_only_a_load_delays_take_no_other_way() {
         icmp_ms: 6.0,
         ..World::default()
     };
-    let data = both(&World::default(), &far);
+    let data = without_and_with(&World::default(), &far);
     assert!(causes(&data, "icmp-differs").is_empty());
-    assert_eq!(causes(&both(&far, &far), "icmp-differs").len(), 1);
+    assert_eq!(
+        causes(&without_and_with(&far, &far), "icmp-differs").len(),
+        1
+    );
     // Where nothing is measured without it nobody knows.
     let mut data = far.campaign();
     stressed(&mut data, LOAD);
-    let reported = causes(&data, "icmp-differs");
+    let diagnoses = causes(&data, "icmp-differs");
     assert!(
-        reported[0].remedy.contains("stress = \"none\""),
-        "{reported:#?}"
+        diagnoses[0].remedy.contains("stress = \"none\""),
+        "{diagnoses:#?}"
     );
 }

@@ -2,11 +2,11 @@
 //! put in, and what looks like it is not.
 
 mod absent;
-mod alongside;
+mod each_rule;
 mod load;
 mod mtu;
-mod named;
 mod needs;
+mod notes;
 mod path;
 mod randomised;
 mod stalled;
@@ -18,13 +18,16 @@ use crate::PlotSettings;
 use world::World;
 
 /// What the rules say of a world's campaign.
-fn reported(world: &World) -> Vec<Diagnosis> {
+fn diagnoses_of(world: &World) -> Vec<Diagnosis> {
     diagnose(&world.campaign(), &PlotSettings::default()).causes
 }
 
 /// The names of the rules that speak.
 fn names(world: &World) -> Vec<&'static str> {
-    let mut names: Vec<&str> = reported(world).into_iter().map(|one| one.rule).collect();
+    let mut names: Vec<&str> = diagnoses_of(world)
+        .into_iter()
+        .map(|one| one.rule)
+        .collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -32,9 +35,9 @@ fn names(world: &World) -> Vec<&'static str> {
 
 /// The one cause that is told of a world.
 fn only(world: &World, rule: &str) -> Diagnosis {
-    let mut reported = reported(world);
-    assert_eq!(names(world), [rule], "{reported:#?}");
-    reported.remove(0)
+    let mut diagnoses = diagnoses(world);
+    assert_eq!(names(world), [rule], "{diagnoses:#?}");
+    diagnoses.remove(0)
 }
 
 /// A number of a diagnosis, by name.

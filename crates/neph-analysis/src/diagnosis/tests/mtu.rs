@@ -21,10 +21,10 @@ fn dropping_from(world: &World, size: u64) -> CampaignData {
     data
 }
 
-fn reported(data: &CampaignData) -> Vec<(&'static str, Level)> {
+fn diagnoses_of(data: &CampaignData) -> Vec<(&'static str, Level)> {
     let causes = diagnose(data, &PlotSettings::default()).causes;
-    let reported = causes.iter().map(|one| (one.rule, one.confidence.level));
-    reported
+    let diagnoses_of = causes.iter().map(|one| (one.rule, one.confidence.level));
+    diagnoses_of
         .filter(|(rule, _)| *rule == "path-mtu-black-hole")
         .collect()
 }
@@ -38,12 +38,12 @@ fn small_messages_that_pass_and_full_ones_that_never_do_are_a_black_hole() {
             reply: 200,
             ..World::default()
         };
-        let found = reported(&dropping_from(&world, 1_400));
+        let found = diagnoses_of(&dropping_from(&world, 1_400));
         assert_eq!(found.len(), 1, "{probe}");
         assert!(found[0].1 >= Level::Likely);
-        assert_eq!(reported(&world.campaign()), [], "{probe}: all pass");
+        assert_eq!(diagnoses_of(&world.campaign()), [], "{probe}: all pass");
         assert_eq!(
-            reported(&dropping_from(&world, 100)),
+            diagnoses_of(&dropping_from(&world, 100)),
             [],
             "{probe}: nothing passes"
         );
@@ -57,7 +57,7 @@ fn large_requests_alone_need_echoes_that_pass_and_no_acknowledgement() {
         ..World::default()
     };
     assert_eq!(
-        reported(&dropping_from(&world, 4_000)),
+        diagnoses_of(&dropping_from(&world, 4_000)),
         [("path-mtu-black-hole", Level::Likely)]
     );
     // A server application that hangs: its kernel acknowledges.
@@ -65,5 +65,5 @@ fn large_requests_alone_need_echoes_that_pass_and_no_acknowledgement() {
     for one in &mut hung.experiments[0].flows[0].exchanges {
         one.ack = Some(neph_model::Span::from_millis(20));
     }
-    assert_eq!(reported(&hung), []);
+    assert_eq!(diagnoses_of(&hung), []);
 }

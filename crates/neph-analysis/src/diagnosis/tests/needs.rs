@@ -26,35 +26,37 @@ fn message(outcome: Outcome) -> Message {
 #[test]
 fn without_a_reply_a_reply_is_what_is_missing() {
     for messages in [vec![], vec![message(Outcome::Failed)]] {
-        let reported = not_evaluated(&messages);
+        let diagnoses_of = not_evaluated(&messages);
         assert!(
-            reported
+            diagnoses_of
                 .contains(&"slow start after idle, loss without a queue: needs a reply.".into())
         );
         assert!(
-            !reported.iter().any(|one| one.contains("Linux")),
-            "{reported:#?}"
+            !diagnoses_of.iter().any(|one| one.contains("Linux")),
+            "{diagnoses_of:#?}"
         );
         // Where so many are asked for, one is not asked for too.
         assert!(
-            !reported
+            !diagnoses_of
                 .iter()
                 .any(|one| one.contains("replies in an experiment; a reply")),
-            "{reported:#?}"
+            "{diagnoses_of:#?}"
         );
     }
 }
 
 #[test]
 fn connection_attempts_send_nothing_that_could_be_stamped() {
-    let reported = not_evaluated(&[message(Outcome::Reply)]);
-    let idle = reported.iter().find(|one| one.starts_with("slow start"));
+    let diagnoses_of = not_evaluated(&[message(Outcome::Reply)]);
+    let idle = diagnoses_of
+        .iter()
+        .find(|one| one.starts_with("slow start"));
     assert_eq!(
         idle.map(String::as_str),
         Some("slow start after idle: needs requests over TCP (a connection attempt sends none).")
     );
     assert!(
-        !reported.iter().any(|one| one.contains("Linux")),
-        "{reported:#?}"
+        !diagnoses_of.iter().any(|one| one.contains("Linux")),
+        "{diagnoses_of:#?}"
     );
 }

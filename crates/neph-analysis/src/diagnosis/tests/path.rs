@@ -34,7 +34,7 @@ pub(crate) struct Line<'w> {
     connection: u32,
     /// When the last reply came, when the last message left, when the bottleneck is free again.
     replied: f64,
-    left: f64,
+    departure: f64,
     free: f64,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn exponential(random: &mut Random, scale: f64) -> f64 {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a test")]
-fn own(millis: f64) -> Instant<Own> {
+fn instant(millis: f64) -> Instant<Own> {
     Instant::from_nanos((millis * 1e6) as i64)
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn peer(millis: f64) -> Instant<Peer> {
 /// How a message's bytes go out.
 struct Sending {
     /// When the last byte leaves.
-    left: f64,
+    departure: f64,
     /// The window then, in segments.
     window: f64,
     lost: u32,
@@ -102,7 +102,7 @@ impl<'w> Line<'w> {
             is_stalled: false,
             connection: 0,
             replied: 0.0,
-            left: f64::NEG_INFINITY,
+            departure: f64::NEG_INFINITY,
             free: f64::NEG_INFINITY,
         }
     }
@@ -123,8 +123,8 @@ impl<'w> Line<'w> {
         let teeth = ((at / 1e3 - queue.from) * TEETH).floor();
         let fallen = [queue.from + teeth / TEETH, queue.to];
         let drained = fallen.into_iter().filter(|second| second * 1e3 <= at);
-        let left = drained.map(|second| queue.depth(second - 1e-6) - (at - second * 1e3));
-        left.fold(queue.depth(at / 1e3), f64::max)
+        let departure = drained.map(|second| queue.depth(second - 1e-6) - (at - second * 1e3));
+        departure.fold(queue.depth(at / 1e3), f64::max)
     }
 
     /// Both directions for somebody small at a time.
@@ -146,8 +146,12 @@ impl<'w> Line<'w> {
             .count();
         let lost = u32::try_from(lost).unwrap();
         if world.probe == ProbeKind::Udp {
-            let (left, window) = (written, INITIAL);
-            return Sending { left, window, lost };
+            let (departure, window) = (written, INITIAL);
+            return Sending {
+                departure,
+                window,
+                lost,
+            };
         }
         if world.restarts && written - self.replied > 200.0 + self.base {
             self.window = INITIAL;
@@ -155,8 +159,8 @@ impl<'w> Line<'w> {
         let room = world.room.map_or(f64::INFINITY, f64::from);
         // A window that the receiver does not let be filled stops at twice what it has room for.
         let cap = world.window.map_or(LARGEST, f64::from).min(2.0 * room);
-        let mut at = written.max(self.left);
-        let is_busy = self.left > written - self.base;
+        let mut at = written.max(self.departure);
+        let is_busy = self.departure > written - self.base;
         let (mut sent, mut window) = (0.0, self.window.min(cap));
         if is_busy && window >= cap {
             // A window that is always full lets go what is acknowledged.
@@ -178,19 +182,19 @@ impl<'w> Line<'w> {
             self.window = (self.window / 2.0).max(INITIAL);
         }
         Sending {
-            left: at,
+            departure: at,
             window,
             lost,
         }
     }
 
     /// How long the bottleneck makes the last byte wait beyond its leaving.
-    fn transmission(&mut self, bytes: f64, written: f64, left: f64) -> f64 {
+    fn transmission(&mut self, bytes: f64, written: f64, departure: f64) -> f64 {
         let wire = bytes + (bytes / SEGMENT).ceil().max(1.0) * 66.0;
         let takes = wire * 8.0 / self.world.rate_mbit / 1e3;
-        let done = (written.max(self.free) + takes).max(left + takes.min(0.1));
+        let done = (written.max(self.free) + takes).max(departure + takes.min(0.1));
         self.free = done;
-        done - left
+        done - departure
     }
 
     #[expect(clippy::cast_precision_loss, reason = "small numbers of a test")]
@@ -204,7 +208,7 @@ impl<'w> Line<'w> {
         let interval = scenario.interval.millis_f64();
         let due = seq as f64 * interval;
         let starved = self.starved(random);
-        let mut marks = Marks::intended_at(own(due));
+        let mut marks = Marks::intended_at(instant(due));
         let Some(at_work) = world.client_works(due, interval, random) else {
             return Message::new(FlowIndex(0), Seq(seq), marks);
         };
@@ -215,19 +219,25 @@ impl<'w> Line<'w> {
             at = self.dial(rounds, at, &mut marks, random);
         }
         let written = at + 0.01;
-        marks.app_send = Some(own(written));
+        marks.app_send = Some(instant(written));
         let bytes = scenario.request_size.bytes() as f64;
         let sending = self.send(bytes, written, random);
-        let left = sending.left + 0.02;
-        let queued = world.queued(written, left);
-        (marks.queued, marks.nic_tx) = (queued.map(own), Some(own(left)));
-        self.left = left;
-        let anew = f64::from(sending.lost.min(2)) * (base + 5.0);
-        let way = self.transmission(bytes, written, left);
+        let departure = sending.departure + 0.02;
+        let queued = world.queued(written, departure);
+        (marks.queued, marks.nic_tx) = (queued.map(instant), Some(instant(departure)));
+        self.departure = departure;
+        let retransmission_delay = f64::from(sending.lost.min(2)) * (base + 5.0);
+        let transmission = self.transmission(bytes, written, departure);
         // The last byte is in time mostly, and waits in the kernel for a segment before it.
-        let hole = if bytes > SEGMENT { anew } else { 0.0 };
+        let hole = if bytes > SEGMENT {
+            retransmission_delay
+        } else {
+            0.0
+        };
         let stall = if seq > 0 { self.stall } else { 0.0 };
-        let network = self.crossing(left, random) + stall + way + anew - hole + world.proxy_ms;
+        let network =
+            self.crossing(departure, random) + stall + transmission + retransmission_delay - hole
+                + world.proxy_ms;
         let work = world.think_ms * (0.9 + 0.2 * random.unit()) + 0.03 + exponential(random, 0.01);
         let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
         let is_udp = world.probe == ProbeKind::Udp;
@@ -237,7 +247,7 @@ impl<'w> Line<'w> {
         }
         message.outcome = Outcome::Reply;
         message.connection = self.connection;
-        let there = left + network - base / 2.0;
+        let there = departure + network - base / 2.0;
         let peer_side = AtPeer::of(world, (there, hole), interval, random);
         if dials.is_none() {
             self.count_spurious(peer_side.is_stalled);
@@ -246,39 +256,44 @@ impl<'w> Line<'w> {
         let marks = &mut message.marks;
         let answered = peer_side.read + work;
         marks.peer = peer_side.marks(has_stamp, answered);
-        let received = answered + 0.01 + base / 2.0 + self.anew(random);
-        marks.nic_rx = Some(own(received)).filter(|_| has_stamp);
+        let received = answered + 0.01 + base / 2.0 + self.retransmission_delay(random);
+        marks.nic_rx = Some(instant(received)).filter(|_| has_stamp);
         let read = self.read(
             world.client_reads(received, interval, random),
             starved,
             random,
         );
-        marks.app_recv = Some(own(read));
+        marks.app_recv = Some(instant(read));
         self.replied = read;
         if !is_udp {
-            let held = peer_side.arrived - there + way + anew;
-            let acked = self.acknowledged((left, received), held, random);
-            self.report_tcp(&mut message, (left, acked), sending.window);
+            let delayed_ack = peer_side.arrived - there + transmission + retransmission_delay;
+            let acked = self.acknowledged((departure, received), delayed_ack, random);
+            self.report_tcp(&mut message, (departure, acked), sending.window);
         }
         message
     }
 
     /// What TCP says of a message that left and was acknowledged at these times.
-    fn report_tcp(&mut self, message: &mut Message, (left, acked): (f64, f64), window: f64) {
-        message.marks.acked = Some(own(acked));
-        self.least_rtt = self.least_rtt.min(acked - left);
+    fn report_tcp(&mut self, message: &mut Message, (departure, acked): (f64, f64), window: f64) {
+        message.marks.acked = Some(instant(acked));
+        self.least_rtt = self.least_rtt.min(acked - departure);
         message.tcp_at_send = Some(self.state(window, 0));
         message.tcp_at_ack = Some(self.state(self.window, self.retransmissions));
     }
 
     /// When what left at a time is acknowledged, which something holds back on the way.
-    fn acknowledged(&self, (left, received): (f64, f64), held: f64, random: &mut Random) -> f64 {
+    fn acknowledged(
+        &self,
+        (departure, received): (f64, f64),
+        delayed_ack: f64,
+        random: &mut Random,
+    ) -> f64 {
         // Most acknowledgements wait for the reply and travel with it, from a proxy too.
         let is_quick = random.unit() < self.world.quick_acks;
-        let acked = left + self.crossing(left, random) + held;
+        let acked = departure + self.crossing(departure, random) + delayed_ack;
         let acked = if is_quick { acked } else { received.max(acked) };
         // A kernel delays an acknowledgement for so long at most.
-        acked.min(left + self.base + held + DELAYED_ACK)
+        acked.min(departure + self.base + delayed_ack + DELAYED_ACK)
     }
 
     /// A message that waits for its acknowledgement is retransmitted, several times in a long stall. A
@@ -299,11 +314,11 @@ impl<'w> Line<'w> {
     fn dial(&mut self, rounds: f64, at: f64, marks: &mut Marks, random: &mut Random) -> f64 {
         (self.window, self.retransmissions, self.duplicates) = (INITIAL, 0, 0);
         self.is_stalled = false;
-        marks.dialled = Some(own(at));
+        marks.dialled = Some(instant(at));
         let connected = at + self.crossing(at, random);
-        marks.connected = Some(own(connected));
+        marks.connected = Some(instant(connected));
         let opened = connected + rounds * self.base + self.world.sums_ms + 0.2;
-        marks.opened = Some(own(opened));
+        marks.opened = Some(instant(opened));
         opened
     }
 
@@ -321,8 +336,8 @@ impl<'w> Line<'w> {
 
     /// When a reply is read that was received at a time.
     fn read(&self, received: f64, starved: f64, random: &mut Random) -> f64 {
-        let held = self.reply_hole(random);
-        let read = received + held + 0.012 + exponential(random, 0.01) + starved;
+        let delayed_ack = self.reply_hole(random);
+        let read = received + delayed_ack + 0.012 + exponential(random, 0.01) + starved;
         // TCP gives out what comes on one connection in order.
         if self.world.replies_lost > 0.0 && self.world.dials.is_none() {
             return read.max(self.replied + 0.001);
@@ -331,7 +346,7 @@ impl<'w> Line<'w> {
     }
 
     /// How much later a reply comes of which the first copy is lost.
-    fn anew(&self, random: &mut Random) -> f64 {
+    fn retransmission_delay(&self, random: &mut Random) -> f64 {
         let is_lost = self.world.replies_lost > 0.0 && random.unit() < self.world.replies_lost;
         if is_lost { self.base + 20.0 } else { 0.0 }
     }
@@ -374,7 +389,7 @@ pub(crate) fn echoes(line: &Line<'_>, scenario: &Scenario, random: &mut Random) 
         .map(|seq| (seq, seq as f64 * 200.0))
         .take_while(|(_, at)| *at < last)
         .map(|(seq, due)| {
-            let mut marks = Marks::intended_at(own(due));
+            let mut marks = Marks::intended_at(instant(due));
             let world = line.world;
             let wake = |who: &[Still], at: f64, random: &mut Random| {
                 let stalls = world.stalls(who);
@@ -383,10 +398,10 @@ pub(crate) fn echoes(line: &Line<'_>, scenario: &Scenario, random: &mut Random) 
             let clients = [Still::ClientLate, Still::ClientSkips];
             let sent = wake(&clients, due, random) + 0.01;
             let past = line.queue(sent) * (1.0 - line.world.echoes_wait);
-            let held = wake(&[Still::Host], sent, random) - sent;
-            let back = sent + held + line.crossing(sent, random) - past + line.world.icmp_ms;
-            (marks.app_send, marks.nic_tx) = (Some(own(sent)), Some(own(sent + 0.002)));
-            (marks.nic_rx, marks.app_recv) = (Some(own(back)), Some(own(back + 0.01)));
+            let delayed_ack = wake(&[Still::Host], sent, random) - sent;
+            let back = sent + delayed_ack + line.crossing(sent, random) - past + line.world.icmp_ms;
+            (marks.app_send, marks.nic_tx) = (Some(instant(sent)), Some(instant(sent + 0.002)));
+            (marks.nic_rx, marks.app_recv) = (Some(instant(back)), Some(instant(back + 0.01)));
             let mut message = Message::new(FlowIndex(1), Seq(seq), marks);
             message.outcome = Outcome::Reply;
             message

@@ -7,7 +7,7 @@ use std::ops::Range;
 use neph_model::ProbeKind;
 use neph_stats::Random;
 
-use super::reported;
+use super::diagnoses_of;
 use super::stalling::{Stalling, Still};
 use super::world::{Queue, World};
 
@@ -37,8 +37,8 @@ const CAUSES: [Cause; 14] = [
         // By lot, as a plan's scenarios go: in ascending order a hash puts neighbours together, and
         // such an order is also that of a route that changes and comes back.
         world.ports = (40_001..40_011).collect();
-        for place in 1..world.ports.len() {
-            world.ports.swap(place, random.below(place + 1));
+        for index in 1..world.ports.len() {
+            world.ports.swap(index, random.below(index + 1));
         }
         world.blocks = 12;
     }),
@@ -139,10 +139,10 @@ fn between(random: &mut Random, low: f64, high: f64) -> f64 {
 }
 
 /// Whether one of the causes shows on a connection that lasts only.
-fn needs_a_connection(places: &BTreeSet<usize>) -> bool {
+fn needs_a_connection(indices: &BTreeSet<usize>) -> bool {
     let dials = "connection-setup";
-    let apart = |place: &usize| APART.contains(&(dials, CAUSES[*place].0));
-    places.iter().any(apart)
+    let apart = |index: &usize| APART.contains(&(dials, CAUSES[*index].0));
+    indices.iter().any(apart)
 }
 
 /// The rules of a world's causes.
@@ -162,19 +162,19 @@ fn world(seed: u64) -> (World, Names) {
         blocks: 6 + u32::try_from(random.below(4)).unwrap(),
         ..World::default()
     };
-    let mut places: BTreeSet<usize> = BTreeSet::new();
+    let mut indices: BTreeSet<usize> = BTreeSet::new();
     for _ in 0..random.below(3) {
-        let place = random.below(CAUSES.len());
+        let index = random.below(CAUSES.len());
         let clashes = |other: &usize| {
-            let (one, other) = (CAUSES[place].0, CAUSES[*other].0);
+            let (one, other) = (CAUSES[index].0, CAUSES[*other].0);
             APART.contains(&(one, other)) || APART.contains(&(other, one))
         };
-        if !places.iter().any(clashes) {
-            places.insert(place);
+        if !indices.iter().any(clashes) {
+            indices.insert(index);
         }
     }
-    for place in &places {
-        CAUSES[*place].1(&mut world, &mut random);
+    for index in &indices {
+        CAUSES[*index].1(&mut world, &mut random);
     }
     if world.intervals_ms.is_empty() && random.below(3) == 0 {
         hold(&mut world, &mut random);
@@ -185,7 +185,7 @@ fn world(seed: u64) -> (World, Names) {
     // No cause: a pool that opens a connection now and then, where no cause needs one that lasts.
     if world.dials.is_none()
         && world.stalling.is_none()
-        && !needs_a_connection(&places)
+        && !needs_a_connection(&indices)
         && random.below(6) == 0
     {
         (world.dials, world.dialled, world.probe) = (Some(1.0), 0.1, ProbeKind::Http);
@@ -204,7 +204,7 @@ fn world(seed: u64) -> (World, Names) {
         world.reply = 20_000 + 1000 * random.below(80) as u64;
         world.reply_loss = between(&mut random, 0.001, 0.01);
     }
-    let names: Names = places.iter().map(|place| CAUSES[*place].0).collect();
+    let names: Names = indices.iter().map(|index| CAUSES[*index].0).collect();
     // Half of the lossy paths carry datagrams.
     if names.len() == 1 && names.contains("random-loss") && random.below(2) == 0 {
         world.probe = ProbeKind::Udp;
@@ -254,19 +254,19 @@ fn score(seeds: Range<u64>) -> (Count, Vec<String>) {
     println!("seeds {seeds:?}");
     for seed in seeds {
         let (world, put_in) = world(seed);
-        let reported = reported(&world);
-        let named: BTreeSet<&str> = reported.iter().map(|one| one.rule).collect();
+        let diagnoses_of = diagnoses_of(&world);
+        let named_rules: BTreeSet<&str> = diagnoses_of.iter().map(|one| one.rule).collect();
         for name in &put_in {
             let count = counts.entry(name).or_default();
             count.put_in += 1;
-            count.named += u32::from(named.contains(name));
+            count.named += u32::from(named_rules.contains(name));
         }
-        for name in named.difference(&put_in) {
+        for name in named_rules.difference(&put_in) {
             counts.entry(name).or_default().wrong += 1;
         }
-        if named != put_in {
-            mistaken.push(format!("{seed}: {put_in:?}, named {named:?}"));
-            let wrong = reported.iter().filter(|one| !put_in.contains(one.rule));
+        if named_rules != put_in {
+            mistaken.push(format!("{seed}: {put_in:?}, named {named_rules:?}"));
+            let wrong = diagnoses_of.iter().filter(|one| !put_in.contains(one.rule));
             mistaken.extend(wrong.map(|one| format!("    {}", one.cause)));
         }
     }

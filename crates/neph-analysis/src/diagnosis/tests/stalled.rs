@@ -4,7 +4,7 @@ use neph_model::{Instant, Own, ProbeKind};
 
 use super::stalling::{Stalling, Still};
 use super::world::World;
-use super::{number, reported};
+use super::{diagnoses_of, number};
 use crate::PlotSettings;
 use crate::diagnosis::{Diagnosis, Level, diagnose};
 
@@ -38,11 +38,11 @@ fn ways(world: &World) -> [World; 3] {
 
 /// The one cause, beside connections that are opened for each message.
 fn only(world: &World, rule: &str) -> Diagnosis {
-    let mut reported = reported(world);
-    reported.retain(|one| world.dials.is_none() || one.rule != "connection-setup");
-    let names: Vec<&str> = reported.iter().map(|one| one.rule).collect();
-    assert_eq!(names, [rule], "{reported:#?}");
-    reported.remove(0)
+    let mut diagnoses = diagnoses_of(world);
+    diagnoses.retain(|one| world.dials.is_none() || one.rule != "connection-setup");
+    let names: Vec<&str> = diagnoses.iter().map(|one| one.rule).collect();
+    assert_eq!(names, [rule], "{diagnoses:#?}");
+    diagnoses.remove(0)
 }
 
 #[test]
@@ -60,17 +60,17 @@ fn a_peer_that_stands_still_is_named_with_its_stalls() {
         ),
     ] {
         for world in ways(&world(who)) {
-            let reported = only(&world, "stalled-peer");
+            let diagnosis = only(&world, "stalled-peer");
             assert!(
-                (number(&reported, "stalls") - 12.0).abs() < 1.1,
-                "{reported:#?}"
+                (number(&diagnosis, "stalls") - 12.0).abs() < 1.1,
+                "{diagnosis:#?}"
             );
-            let length = number(&reported, "median length");
-            assert!((length - 900.0).abs() < 25.0, "{reported:#?}");
-            let slope = number(&reported, "slope of the delay");
-            assert!((slope + 1.0).abs() < 0.03, "{reported:#?}");
-            assert_eq!(reported.confidence.level, level, "{reported:#?}");
-            assert!(reported.cause.contains(subject), "{reported:#?}");
+            let length = number(&diagnosis, "median length");
+            assert!((length - 900.0).abs() < 25.0, "{diagnosis:#?}");
+            let slope = number(&diagnosis, "slope of the delay");
+            assert!((slope + 1.0).abs() < 0.03, "{diagnosis:#?}");
+            assert_eq!(diagnosis.confidence.level, level, "{diagnosis:#?}");
+            assert!(diagnosis.cause.contains(subject), "{diagnosis:#?}");
         }
     }
 }
@@ -79,13 +79,13 @@ fn a_peer_that_stands_still_is_named_with_its_stalls() {
 fn a_client_that_stands_still_is_named_whether_it_sends_late_or_not_at_all() {
     for who in [Still::ClientLate, Still::ClientSkips] {
         for world in ways(&world(who)) {
-            let reported = only(&world, "stalled-client");
+            let diagnosis = only(&world, "stalled-client");
             assert!(
-                (number(&reported, "stalls") - 12.0).abs() < 1.1,
-                "{reported:#?}"
+                (number(&diagnosis, "stalls") - 12.0).abs() < 1.1,
+                "{diagnosis:#?}"
             );
-            let length = number(&reported, "median length");
-            assert!((length - 900.0).abs() < 25.0, "{reported:#?}");
+            let length = number(&diagnosis, "median length");
+            assert!((length - 900.0).abs() < 25.0, "{diagnosis:#?}");
         }
     }
 }
@@ -100,8 +100,8 @@ fn a_quota_of_half_a_core_is_named() {
         }),
         ..world(Still::Program)
     };
-    let reported = only(&throttled, "stalled-peer");
-    assert!((number(&reported, "median length") - 50.0).abs() < 12.0);
+    let diagnosis = only(&throttled, "stalled-peer");
+    assert!((number(&diagnosis, "median length") - 50.0).abs() < 12.0);
 }
 
 #[test]

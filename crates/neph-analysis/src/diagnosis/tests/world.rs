@@ -164,22 +164,23 @@ impl Default for World {
 
 impl World {
     /// The stalls of one side, where it is that one that has some.
-    pub(crate) fn stalls(&self, who: &[Still]) -> Option<Stalling> {
-        self.stalling.filter(|stalling| who.contains(&stalling.who))
+    pub(crate) fn stalls(&self, parties: &[Still]) -> Option<Stalling> {
+        self.stalling
+            .filter(|stalling| parties.contains(&stalling.who))
     }
 
     /// When the interface's queue has what was written and left at these times; none where the kernel
     /// does not tell.
-    pub(crate) fn queued(&self, written: f64, left: f64) -> Option<f64> {
+    pub(crate) fn queued(&self, written: f64, departure: f64) -> Option<f64> {
         self.sched
-            .map(|share| written + share * (left - 0.01 - written))
+            .map(|share| written + share * (departure - 0.01 - written))
     }
 
     /// What the port's path adds.
     pub(crate) fn path_of(&self, port: u16) -> f64 {
         let hash = u64::from(port).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        let place = usize::try_from(hash).unwrap() % self.paths_ms.len();
-        self.paths_ms[place]
+        let index = usize::try_from(hash).unwrap() % self.paths_ms.len();
+        self.paths_ms[index]
     }
 
     fn scenarios(&self) -> Vec<Scenario> {

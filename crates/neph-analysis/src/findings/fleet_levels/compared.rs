@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use neph_flows::{FleetView, Measure, NoValue, PairView};
 use neph_model::{Scenario, Span};
-use neph_stats::{Claim, Judgement, Level, Wanted, median_of_levels};
+use neph_stats::{Claim, Decision, Level, Wanted, median_of_levels};
 
 use super::samples::{ByBlock, Samples};
 use crate::data::{Factor, factors};
-use crate::findings::compare::{Family, Judged, Place};
+use crate::findings::compare::{ClaimIndex, Decisions, Family};
 use crate::numbers::percent;
 use crate::view::Group;
 use crate::view::groups;
@@ -30,17 +30,17 @@ pub(crate) struct Compared {
     /// Experiments of this level and of the first one.
     pub(crate) n: (usize, usize),
     /// The smallest difference that matters.
-    pub least: f64,
+    pub margin: f64,
     /// The place of the claim in the report's family; `None` without a claim because the two were measured in
     /// different blocks.
-    place: Option<Place>,
+    claim_index: Option<ClaimIndex>,
     /// The judgement.
-    pub(crate) judgement: Option<Judgement>,
+    pub(crate) decision: Option<Decision>,
 }
 
 /// One level against the first, for one endpoint.
 #[derive(Debug)]
-pub struct Against {
+pub struct LevelVersusFirst {
     /// What both have in common.
     pub title: String,
     pub(crate) level: String,
@@ -56,7 +56,7 @@ pub(crate) fn prepare(
     data: &CampaignData,
     settings: &PlotSettings,
     family: &mut Family,
-) -> Vec<Against> {
+) -> Vec<LevelVersusFirst> {
     let mut shown = data.measured(settings);
     shown.retain(|index| {
         let mut all = data.experiments_of(*index, settings);
@@ -66,9 +66,9 @@ pub(crate) fn prepare(
 }
 
 /// Adds the judgement to each.
-pub(crate) fn decide(all: &mut [Against], judged: &Judged) {
+pub(crate) fn decide(all: &mut [LevelVersusFirst], decisions: &Decisions) {
     for one in all.iter_mut().flat_map(|one| &mut one.compared) {
-        one.judgement = one.place.map(|place| judged.at(place));
+        one.decision = one.claim_index.map(|place| decisions.at(place));
     }
 }
 
@@ -108,7 +108,7 @@ fn of_each_group(
     settings: &PlotSettings,
     shown: &[usize],
     family: &mut Family,
-) -> Vec<Against> {
+) -> Vec<LevelVersusFirst> {
     let mut found = Vec::new();
     for group in compared_groups(&data.scenarios, shown) {
         let Some((first, others)) = group.members.split_first() else {
@@ -127,7 +127,7 @@ fn of_each_group(
                     _ => format!("{}, {name}", group.title),
                 };
                 let sides = [first, &side(other, endpoint)];
-                found.push(Against::of(title, name, sides, family));
+                found.push(LevelVersusFirst::of(title, name, sides, family));
             }
         }
     }
@@ -190,7 +190,7 @@ impl<'a> Side<'a> {
     }
 }
 
-impl Against {
+impl LevelVersusFirst {
     fn of(
         title: String,
         endpoint: &str,
@@ -208,7 +208,7 @@ impl Against {
                 compared.extend(compare(measure, &samples, family));
             }
         }
-        if compared.iter().any(|one| one.place.is_none()) {
+        if compared.iter().any(|one| one.claim_index.is_none()) {
             limits.push(DIFFERENT_BLOCKS.to_owned());
         }
         Self {
@@ -260,8 +260,8 @@ fn endpoints(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> V
     let mut fleets = data
         .experiments_of(scenario, settings)
         .filter_map(|one| one.fleet.as_ref());
-    let asked = fleets.next().map(|view| &view.fleet.endpoints);
-    asked
+    let endpoints = fleets.next().map(|view| &view.fleet.endpoints);
+    endpoints
         .into_iter()
         .flatten()
         .map(|one| one.name.clone())
@@ -280,14 +280,14 @@ fn compare(measure: Measure, samples: &Samples, family: &mut Family) -> Option<C
     let [Some(other), Some(first)] = medians else {
         return None;
     };
-    let least = match measure {
+    let margin = match measure {
         Measure::Changes => SHARE_OF_CHANGES * first.number()?,
         Measure::Inflation | Measure::Unfairness => SHARE_OF_LATENCY,
     };
     let (estimate, tested) = samples.shift().ok()?;
     let claim = tested.map(|shift| Claim::Shift {
         shift,
-        least,
+        margin,
         wanted: Wanted::Lower,
     });
     Some(Compared {
@@ -295,15 +295,15 @@ fn compare(measure: Measure, samples: &Samples, family: &mut Family) -> Option<C
         shift: estimate,
         n,
         medians: [other, first],
-        least,
-        place: claim.map(|claim| family.add(claim)),
-        judgement: None,
+        margin,
+        claim_index: claim.map(|claim| family.add(claim)),
+        decision: None,
     })
 }
 
 impl Compared {
     /// Whether both levels were measured in the same blocks.
     pub(crate) const fn is_paired(&self) -> bool {
-        self.place.is_some()
+        self.claim_index.is_some()
     }
 }

@@ -10,23 +10,23 @@ mod samples;
 use neph_flows::Measure;
 use neph_stats::{Verdict, blocks_needed};
 
-pub(crate) use compared::{Against, Compared};
+pub(crate) use compared::{Compared, LevelVersusFirst};
 pub(crate) use compared::{comparisons, decide, prepare};
 
-use super::compare::{IMMEASURABLY, determined_by, interval_in_words};
+use super::compare::{IMMEASURABLY, format_or_infinity, interval_text};
 use super::{Finding, FindingKind};
 use crate::numbers::{count, signed};
-use crate::words::{plural, real};
+use crate::text::{plural, real};
 
 /// For each group of scenarios, a sentence per level other than the first.
-pub(crate) fn findings(all: &[Against]) -> Vec<Finding> {
-    all.iter().filter_map(Against::sentence).collect()
+pub(crate) fn findings(all: &[LevelVersusFirst]) -> Vec<Finding> {
+    all.iter().filter_map(LevelVersusFirst::sentence).collect()
 }
 
-impl Against {
+impl LevelVersusFirst {
     fn sentence(&self) -> Option<Finding> {
         let first = self.compared.first()?;
-        let part = |one: &Compared| format!("{}{}", one.in_words(), one.other_base(first));
+        let part = |one: &Compared| format!("{}{}", one.to_text(), one.other_base(first));
         let parts: Vec<String> = self.compared.iter().map(part).collect();
         let mut text = format!(
             "{}: {} against {}: {}. {}.",
@@ -52,10 +52,10 @@ impl Against {
                 .with(&format!("{key}_n_first"), real(one.n.1))
                 .with(&format!("{key}_n_other"), real(one.n.0))
                 .with(&format!("{key}_shift"), one.shift);
-            if let Some(judgement) = one.judgement {
+            if let Some(decision) = one.decision {
                 finding = finding
-                    .with(&format!("{key}_p"), judgement.p_alone)
-                    .with(&format!("{key}_p_holm"), judgement.p);
+                    .with(&format!("{key}_p"), decision.p_alone)
+                    .with(&format!("{key}_p_holm"), decision.p);
             }
         }
         Some(finding)
@@ -73,7 +73,7 @@ impl Compared {
 
     /// A difference as a number; shares in percentage points.
     fn number(&self, difference: f64) -> String {
-        determined_by(difference, |difference| {
+        format_or_infinity(difference, |difference| {
             signed(&match self.measure {
                 Measure::Changes => format!("{difference:.2}"),
                 Measure::Inflation | Measure::Unfairness => format!("{:.1}", difference * 100.0),
@@ -94,25 +94,25 @@ impl Compared {
     }
 
     /// `latency inflation 12.0 percentage points higher (95 % confidence interval 11.0 to 13.0): worse`.
-    fn in_words(&self) -> String {
+    fn to_text(&self) -> String {
         let shift = self.shift;
-        let way = match shift {
+        let change = match shift {
             shift if self.number(shift) == self.number(0.0) => "no different".to_owned(),
             shift if shift > 0.0 => format!("{} higher", self.size(shift)),
             shift => format!("{} lower", self.size(-shift)),
         };
-        let interval = self.judgement.and_then(|one| one.interval);
-        let interval = interval_in_words(shift, interval, |end| self.number(end));
-        let judged = match self.judgement.map(|one| one.verdict) {
+        let interval = self.decision.and_then(|one| one.interval);
+        let interval = interval_text(shift, interval, |end| self.number(end));
+        let verdict = match self.decision.map(|one| one.verdict) {
             Some(Verdict::Better) => "better".to_owned(),
             Some(Verdict::Worse) => "worse".to_owned(),
             Some(Verdict::Equivalent) => {
-                format!("equivalent within a margin of {}", self.size(self.least))
+                format!("equivalent within a margin of {}", self.size(self.margin))
             }
             Some(Verdict::Inconclusive) => "inconclusive".to_owned(),
             None => "no verdict".to_owned(),
         };
-        format!("{} {way}{interval}: {judged}", self.measure.name())
+        format!("{} {change}{interval}: {verdict}", self.measure.name())
     }
 
     /// States other experiments than those of the sentence, if the measure has others. For example, bins with
@@ -131,7 +131,7 @@ impl Compared {
 
     /// Number of statements of the report that are judged together.
     fn together(&self) -> usize {
-        self.judgement.map_or(0, |one| one.family)
+        self.decision.map_or(0, |one| one.family)
     }
 
     /// The evidence of all of it.

@@ -18,21 +18,21 @@ pub(crate) enum Samples {
 
 impl Samples {
     pub(crate) fn of(other: &ByBlock, first: &ByBlock) -> Self {
-        let both = other.iter();
-        let both = both.filter_map(|(block, one)| Some((*one, *first.get(block)?)));
-        let both: Vec<(Level, Level)> = both.collect();
-        if both.is_empty() {
+        let pairs = other.iter();
+        let pairs = pairs.filter_map(|(block, one)| Some((*one, *first.get(block)?)));
+        let pairs: Vec<(Level, Level)> = pairs.collect();
+        if pairs.is_empty() {
             let all = |levels: &ByBlock| levels.values().copied().collect();
             Self::Apart(all(other), all(first))
         } else {
-            Self::Blocks(both)
+            Self::Blocks(pairs)
         }
     }
 
     /// Whether there is something to compare, and no number in it.
     pub(crate) fn are_lost(&self) -> bool {
         match self {
-            Self::Blocks(both) => !both.iter().any(|block| distinguishes(*block)),
+            Self::Blocks(pairs) => !pairs.iter().any(|block| distinguishes(*block)),
             Self::Apart(others, firsts) => {
                 let mut all = others.iter().chain(firsts);
                 !others.is_empty() && !firsts.is_empty() && all.all(|one| *one == Level::Censored)
@@ -43,9 +43,9 @@ impl Samples {
     /// Those of which the test is made.
     pub(crate) fn sides(&self) -> (Vec<Level>, Vec<Level>) {
         match self {
-            Self::Blocks(both) => {
-                let both = both.iter().copied();
-                both.filter(|block| distinguishes(*block)).unzip()
+            Self::Blocks(pairs) => {
+                let pairs = pairs.iter().copied();
+                pairs.filter(|block| distinguishes(*block)).unzip()
             }
             Self::Apart(others, firsts) => (others.clone(), firsts.clone()),
         }
@@ -55,8 +55,8 @@ impl Samples {
     /// the same blocks.
     pub(crate) fn shift(&self) -> Result<(f64, Option<PairedShift>), StatsError> {
         match self {
-            Self::Blocks(both) => {
-                let shift = PairedShift::of_blocks(both)?;
+            Self::Blocks(pairs) => {
+                let shift = PairedShift::of_blocks(pairs)?;
                 Ok((shift.estimate(), Some(shift)))
             }
             Self::Apart(others, firsts) => {

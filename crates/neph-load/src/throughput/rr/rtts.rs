@@ -74,7 +74,7 @@ impl Rtts {
 
     /// Empty, with preallocated memory for RTTs up to ten seconds.
     pub fn with_room() -> Self {
-        Self::of(Histogram::with_room(PRECISION, ROOM))
+        Self::of(Histogram::with_capacity(PRECISION, ROOM))
     }
 
     /// Adds an RTT in nanoseconds.
@@ -129,12 +129,12 @@ impl Rtts {
 
     /// The exact minimum.
     pub fn least(&self) -> Option<Span> {
-        self.histogram.least().map(span)
+        self.histogram.min().map(span)
     }
 
     /// The exact maximum.
     pub fn most(&self) -> Option<Span> {
-        self.histogram.most().map(span)
+        self.histogram.max().map(span)
     }
 
     /// The arithmetic mean.
@@ -219,8 +219,8 @@ impl From<Rtts> for Parts {
         });
         let half = |half: u128| u64::try_from(half & u128::from(u64::MAX)).unwrap_or(0);
         Self {
-            least_ns: rtts.histogram.least().unwrap_or(0),
-            most_ns: rtts.histogram.most().unwrap_or(0),
+            least_ns: rtts.histogram.min().unwrap_or(0),
+            most_ns: rtts.histogram.max().unwrap_or(0),
             sum_ns: rtts.sum,
             squares_high: half(rtts.squares >> 64),
             squares_low: half(rtts.squares),

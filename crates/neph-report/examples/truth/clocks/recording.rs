@@ -1,6 +1,6 @@
 //! A simulated recording: exchanges between two clocks of which the true offset is known at any moment.
 
-use neph_stats::{FourStamps, OffsetLimit, OffsetLimits, Random};
+use neph_stats::{FourTimestamps, OffsetLimit, OffsetLimits, Random};
 
 pub(crate) const MILLI: f64 = 1e6;
 pub(crate) const SECOND: f64 = 1e9;
@@ -39,7 +39,7 @@ impl Clocks {
 /// What delays packets in one direction, beyond its least delay.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Direction {
-    pub(crate) least: f64,
+    pub(crate) min_delay: f64,
     /// Mean of the exponential part.
     pub(crate) jitter: f64,
     /// From when until when a queue stands, and how high.
@@ -66,9 +66,10 @@ impl Direction {
     }
 
     fn delay(&self, at: f64, random: &mut Random) -> f64 {
-        let standing = self.queues.iter();
-        let standing = standing.filter(|((from, until), _)| (*from..*until).contains(&at));
-        let level = standing.map(|(_, level)| *level).fold(0.0, f64::max);
+        let active_queues = self.queues.iter();
+        let active_queues =
+            active_queues.filter(|((from, until), _)| (*from..*until).contains(&at));
+        let level = active_queues.map(|(_, level)| *level).fold(0.0, f64::max);
         let (often, late) = self.spikes;
         let spike = if random.unit() < often {
             exponential(random, late)
@@ -76,7 +77,7 @@ impl Direction {
             0.0
         };
         let queued = level * (0.7 + 0.3 * random.unit());
-        self.least + exponential(random, self.jitter) + queued + spike
+        self.min_delay + exponential(random, self.jitter) + queued + spike
     }
 }
 
@@ -98,18 +99,18 @@ impl Recording {
         let mut made = Self::default();
         let mut due = 0.0;
         while due < LENGTH {
-            let sent = whole(due + 0.5 * interval * random.unit());
-            let arrived = sent + whole(directions[0].delay(real(sent), random));
-            let read = arrived + whole(clocks.offset_at(real(arrived)));
-            let exchange = FourStamps {
+            let sent = to_i64(due + 0.5 * interval * random.unit());
+            let arrived = sent + to_i64(directions[0].delay(real(sent), random));
+            let read = arrived + to_i64(clocks.offset_at(real(arrived)));
+            let exchange = FourTimestamps {
                 sent,
                 arrived: read,
                 answered: read,
-                returned: arrived + whole(directions[1].delay(real(arrived), random)),
+                returned: arrived + to_i64(directions[1].delay(real(arrived), random)),
             };
-            let (most, least) = exchange.limits(0);
-            made.at_most.push(most);
-            made.at_least.push(least);
+            let (upper, lower) = exchange.limits(0);
+            made.at_most.push(upper);
+            made.at_least.push(lower);
             due += interval;
         }
         made
@@ -124,8 +125,8 @@ impl Recording {
 
     /// The shortest of its round trips, in nanoseconds.
     pub(crate) fn least_round_trip(&self) -> i64 {
-        let trips = self.at_most.iter().map(|limit| limit.within);
-        trips.min().unwrap_or(i64::MAX)
+        let round_trips = self.at_most.iter().map(|limit| limit.within);
+        round_trips.min().unwrap_or(i64::MAX)
     }
 }
 
@@ -134,12 +135,12 @@ fn exponential(random: &mut Random, mean: f64) -> f64 {
 }
 
 /// Between two numbers, as often in each octave.
-pub(crate) fn between(random: &mut Random, least: f64, most: f64) -> f64 {
-    least * (most / least).powf(random.unit())
+pub(crate) fn between(random: &mut Random, min: f64, max: f64) -> f64 {
+    min * (max / min).powf(random.unit())
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "minutes in nanoseconds")]
-pub(crate) fn whole(nanos: f64) -> i64 {
+pub(crate) fn to_i64(nanos: f64) -> i64 {
     nanos.round() as i64
 }
 

@@ -71,8 +71,13 @@ fn clocks_on_the_wall_and_raw_ones_have_panels_of_their_own_over_the_same_time()
         },
     ];
     let figure = drawn(&lines).unwrap();
-    let reported = texts(&figure);
-    let count = |wanted: &str| reported.iter().filter(|text| **text == wanted).count();
+    let texts_of_figure = texts(&figure);
+    let count = |wanted: &str| {
+        texts_of_figure
+            .iter()
+            .filter(|text| **text == wanted)
+            .count()
+    };
     assert_eq!((count("wall clocks"), count("raw clocks")), (1, 1));
     assert_eq!(count("from the line of +40.000 ppm, µs"), 1);
     let is_panel = |mark: &&Mark| matches!(mark, Mark::Clip { .. });

@@ -26,12 +26,12 @@ impl Coarse {
     /// Joins what is smaller than a cell that can be seen. Within a column's time the mean number
     /// of flows counts, at least one; over latencies they add up.
     pub(super) fn of(spectrum: &Spectrum, (column, row): (f64, f64)) -> Self {
-        let columns = whole(WIDE / column);
-        let rows = whole(HIGH / row);
+        let columns = to_u32(WIDE / column);
+        let rows = to_u32(HIGH / row);
         let mut sums: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         for bin in &spectrum.bins {
-            let place = (bin.row / rows, bin.column / columns);
-            *sums.entry(place).or_default() += u64::from(bin.flows);
+            let cell = (bin.row / rows, bin.column / columns);
+            *sums.entry(cell).or_default() += u64::from(bin.flows);
         }
         let mean = |sum: u64| u32::try_from(sum.div_ceil(u64::from(columns))).unwrap_or(u32::MAX);
         Self {
@@ -39,13 +39,13 @@ impl Coarse {
             rows,
             cells: sums
                 .into_iter()
-                .map(|(place, sum)| (place, mean(sum)))
+                .map(|(cell, sum)| (cell, mean(sum)))
                 .collect(),
         }
     }
 
     /// The most flows in a cell.
-    pub(super) fn most(&self) -> u32 {
+    pub(super) fn max_flows(&self) -> u32 {
         self.cells.values().copied().max().unwrap_or(1)
     }
 
@@ -96,7 +96,7 @@ impl Coarse {
     clippy::cast_sign_loss,
     reason = "at least 1, and no plot has four thousand million pixels"
 )]
-fn whole(number: f64) -> u32 {
+fn to_u32(number: f64) -> u32 {
     number.ceil().clamp(1.0, 1e9) as u32
 }
 
@@ -141,7 +141,7 @@ mod tests {
         let coarse = Coarse::of(&fine, (1.0, 1.5));
         // Two columns of one pixel, two rows of one and a half: ten flows over two columns.
         assert_eq!(coarse.cells, [((0, 0), 5), ((2, 1), 1)].into());
-        assert_eq!(coarse.most(), 5);
+        assert_eq!(coarse.max_flows(), 5);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::clock::whole;
+use super::clock::exact_text;
 use super::courses::{Band, Course, Over};
 use super::inks::{DISTINGUISHED, curve as stroke, distinguished};
 use super::percents::{LEFT, percents};
@@ -13,7 +13,7 @@ use crate::figure::{Figure, flags};
 use crate::scene::{Fill, Mark, Point, Rect, Stroke};
 use neph_analysis::fleet::{Pair, pairs, scenarios};
 use neph_analysis::numbers::count;
-use neph_analysis::words::{plural, real};
+use neph_analysis::text::{plural, real};
 use neph_analysis::{CampaignData, PlotSettings};
 
 const HEIGHT: f64 = 260.0;
@@ -33,13 +33,17 @@ struct Line {
     bins: usize,
     stroke: Stroke,
     /// Whether it has a colour of its own.
-    reported: bool,
+    has_own_colour: bool,
 }
 
 impl Line {
     fn of(course: &Course<'_>, stroke: Stroke) -> Option<Self> {
         let of_block = |pair: &&Pair<'_>| -> Vec<u32> {
-            let mut counts: Vec<u32> = pair.fairness().iter().filter_map(|b| b.changes).collect();
+            let mut counts: Vec<u32> = pair
+                .latency_bins()
+                .iter()
+                .filter_map(|b| b.changes)
+                .collect();
             counts.sort_unstable();
             counts
         };
@@ -50,12 +54,12 @@ impl Line {
         let found: Vec<Vec<Vec<u32>>> = course.pairs.iter().map(blocks).collect();
         let found: Vec<Vec<Vec<u32>>> = found.into_iter().filter(|one| !one.is_empty()).collect();
         let numbers: BTreeSet<u32> = found.iter().flatten().flatten().copied().collect();
-        let share = |counts: &[u32], most: u32| {
-            real(counts.partition_point(|one| *one <= most)) / real(counts.len())
+        let share = |counts: &[u32], max: u32| {
+            real(counts.partition_point(|one| *one <= max)) / real(counts.len())
         };
-        let band = |most: u32| {
+        let band = |max: u32| {
             let pair = |blocks: &Vec<Vec<u32>>| {
-                Band::of(blocks.iter().map(|counts| share(counts, most)).collect())
+                Band::of(blocks.iter().map(|counts| share(counts, max)).collect())
             };
             match found.as_slice() {
                 [only] => pair(only),
@@ -77,7 +81,7 @@ impl Line {
                 .collect(),
             bins: found.iter().flatten().map(Vec::len).sum(),
             stroke,
-            reported: true,
+            has_own_colour: true,
         })
     }
 
@@ -87,7 +91,7 @@ impl Line {
         self.points.iter().find(reached).map_or(0, |point| point.0)
     }
 
-    fn most(&self) -> u32 {
+    fn max_changes(&self) -> u32 {
         self.points.last().map_or(0, |point| point.0)
     }
 
@@ -97,7 +101,7 @@ impl Line {
             self.label,
             self.quantile(0.5),
             self.quantile(0.95),
-            self.most(),
+            self.max_changes(),
             plural(self.bins, "bin"),
             self.over.counted()
         )
@@ -109,20 +113,20 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let found = pairs(data, settings);
     let lines = lines(&found);
     let longest = found.iter().map(|pair| pair.view.bin()).max();
-    let Some(bin) = longest.filter(|_| lines.iter().any(|one| one.most() > 0)) else {
+    let Some(bin) = longest.filter(|_| lines.iter().any(|one| one.max_changes() > 0)) else {
         return Vec::new();
     };
-    let bin = whole(bin);
+    let bin = exact_text(bin);
     let subtitle =
         format!("The share of the bins of {bin} in which flows moved no more than so many times");
     let mut sheet = Sheet::new(format!("Path changes in every {bin}"), &subtitle);
     sheet.legend(&legend(&lines));
-    let place = sheet.take(HEIGHT + 12.0 + Style::BELOW);
+    let frame = sheet.take(HEIGHT + 12.0 + Style::BELOW);
     let plot = Plot {
         area: Rect::new(
-            place.x + LEFT,
-            place.y + 8.0,
-            place.width - LEFT - 10.0,
+            frame.x + LEFT,
+            frame.y + 8.0,
+            frame.width - LEFT - 10.0,
             HEIGHT,
         ),
         x: scale(&lines),
@@ -135,10 +139,10 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     );
     percents(&mut marks, &plot, "share of bins");
     let mut inside = Vec::new();
-    if lines.iter().filter(|line| line.reported).count() <= DISTINGUISHED {
+    if lines.iter().filter(|line| line.has_own_colour).count() <= DISTINGUISHED {
         let bands = lines
             .iter()
-            .filter(|line| line.reported && line.over != Over::One);
+            .filter(|line| line.has_own_colour && line.over != Over::One);
         inside.extend(bands.map(|line| band(line, &plot)));
     }
     inside.extend(lines.iter().map(|line| Mark::Line {
@@ -160,9 +164,9 @@ fn caption(lines: &[Line], plot: &Plot, bin: &str) -> String {
     let mut text = format!(
         "A line that begins high is a pair or season whose flows rarely move. A line to the right has {bin} in which many flows move at once, as with traffic engineering. Source 3 compares a low and a high season this way."
     );
-    let reported = lines.iter().filter(|line| line.reported);
-    text.push_str(Over::explained(reported.map(|line| line.over)));
-    if lines.iter().any(|line| !line.reported) {
+    let coloured = lines.iter().filter(|line| line.has_own_colour);
+    text.push_str(Over::explained(coloured.map(|line| line.over)));
+    if lines.iter().any(|line| !line.has_own_colour) {
         text.push_str(" In colour: the pair with the most path changes, the one in the middle, and the one with the fewest.");
     }
     if plot.x.low > 0.0 {
@@ -174,11 +178,11 @@ fn caption(lines: &[Line], plot: &Plot, bin: &str) -> String {
 /// The lines, those without a colour of their own first.
 fn lines(pairs: &[Pair<'_>]) -> Vec<Line> {
     let courses = Course::all(pairs);
-    let many = courses.len() > DISTINGUISHED;
+    let is_crowded = courses.len() > DISTINGUISHED;
     let all = courses.iter().enumerate();
     let made = all.filter_map(|(index, one)| Line::of(one, stroke(index, courses.len())));
     let mut lines: Vec<Line> = made.collect();
-    if !many {
+    if !is_crowded {
         return lines;
     }
     let sum = |line: &Line| {
@@ -190,22 +194,22 @@ fn lines(pairs: &[Pair<'_>]) -> Vec<Line> {
     lines.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
     let last = lines.len().saturating_sub(1);
     for (index, line) in lines.iter_mut().enumerate() {
-        let place = [0, last.div_ceil(2), last]
+        let index_of_colour = [0, last.div_ceil(2), last]
             .iter()
             .position(|chosen| *chosen == index);
-        line.reported = place.is_some();
-        line.stroke = place.map_or(line.stroke, distinguished);
+        line.has_own_colour = index_of_colour.is_some();
+        line.stroke = index_of_colour.map_or(line.stroke, distinguished);
     }
-    lines.sort_by_key(|line| line.reported);
+    lines.sort_by_key(|line| line.has_own_colour);
     lines
 }
 
 fn legend(lines: &[Line]) -> Vec<(Swatch, String)> {
-    let reported = lines.iter().filter(|line| line.reported);
-    let mut entries: Vec<(Swatch, String)> = reported
+    let coloured = lines.iter().filter(|line| line.has_own_colour);
+    let mut entries: Vec<(Swatch, String)> = coloured
         .map(|line| (Swatch::Line(line.stroke), line.legend()))
         .collect();
-    let mut faint = lines.iter().filter(|line| !line.reported);
+    let mut faint = lines.iter().filter(|line| !line.has_own_colour);
     if let Some(line) = faint.next() {
         let others = count(faint.count() + 1);
         entries.push((Swatch::Line(line.stroke), format!("{others} other pairs")));
@@ -215,18 +219,23 @@ fn legend(lines: &[Line]) -> Vec<(Swatch, String)> {
 
 /// From 0; logarithmic where a few bins have many times what the others have.
 fn scale(lines: &[Line]) -> Scale {
-    let most = lines.iter().map(Line::most).max().unwrap_or(1).max(1);
+    let max = lines
+        .iter()
+        .map(Line::max_changes)
+        .max()
+        .unwrap_or(1)
+        .max(1);
     let usual = lines
         .iter()
         .map(|line| line.quantile(0.95))
         .max()
         .unwrap_or(1)
         .max(1);
-    if f64::from(most) > FAR * f64::from(usual) {
-        Scale::logarithmic(BELOW_ONE, f64::from(most) * 1.1)
+    if f64::from(max) > FAR * f64::from(usual) {
+        Scale::logarithmic(BELOW_ONE, f64::from(max) * 1.1)
     } else {
         // Ticks are whole numbers.
-        Scale::linear(0.0, f64::from(most.max(4)) * 1.04)
+        Scale::linear(0.0, f64::from(max.max(4)) * 1.04)
     }
 }
 

@@ -1,6 +1,6 @@
 //! How long it is from a flow's path change to its next.
 
-use super::clock::whole;
+use super::clock::exact_text;
 use super::curves::{
     Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without,
 };
@@ -25,14 +25,14 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let subtitle = "From a flow's path change to its next one: the share that has come within a time, over all path changes";
     let mut sheet = Sheet::new("Time between path changes".to_owned(), subtitle);
     sheet.legend(&legend(&lines, soon, "moved again"));
-    let place = sheet.take(HEIGHT + 24.0 + Style::BELOW);
-    let wide = place.width - LEFT - 10.0;
-    let area = Rect::new(place.x + LEFT, place.y + 18.0, wide, HEIGHT);
+    let frame = sheet.take(HEIGHT + 24.0 + Style::BELOW);
+    let wide = frame.width - LEFT - 10.0;
+    let area = Rect::new(frame.x + LEFT, frame.y + 18.0, wide, HEIGHT);
     let x = scale(&lines, soon);
     sheet.draw(curves(&lines, Shown::Ended, area, x, soon));
     let text = format!(
         "A line that rises early is a pair whose flows move again soon; source 3 found 40 % within 10 s. n counts path changes. Flows that had not moved again at the end are censored (Kaplan-Meier), so a line may end below 100 %. Dashed vertical line: {}.{}{}{}",
-        whole(soon),
+        exact_text(soon),
         shades(&lines),
         chosen(&lines),
         without(&found, &lines, "path changes")

@@ -57,7 +57,7 @@ impl Clock {
 }
 
 /// `10 s`, where a span is whole seconds; else as exact as it is.
-pub(super) fn whole(span: Span) -> String {
+pub(super) fn exact_text(span: Span) -> String {
     let seconds = span.nanos() / 1_000_000_000;
     if Span::from_secs(seconds) == span {
         format!("{seconds} s")

@@ -10,7 +10,7 @@ use neph_model::Span;
 
 use super::inks::DISTINGUISHED;
 use neph_analysis::fleet::Pair;
-use neph_analysis::words::plural;
+use neph_analysis::text::plural;
 
 /// From so many values on, a band leaves out the lowest and the highest 5 %.
 const TRIMMED: usize = 20;
@@ -149,8 +149,8 @@ fn pooled(mut curves: Vec<&Curve>) -> Option<(Curve, usize)> {
         .collect();
     let each = times.len().div_ceil(POINTS).max(1);
     let last = times.len().saturating_sub(1);
-    let kept = times.into_iter().enumerate();
-    let kept = kept.filter(|(index, _)| index.is_multiple_of(each) || *index == last);
+    let shown = times.into_iter().enumerate();
+    let shown = shown.filter(|(index, _)| index.is_multiple_of(each) || *index == last);
     let point = |at: Span| {
         let points: Vec<CurvePoint> = curves.iter().filter_map(|curve| curve.at(at)).collect();
         let band = Band::of(points.iter().map(|point| point.surviving).collect())?;
@@ -165,7 +165,7 @@ fn pooled(mut curves: Vec<&Curve>) -> Option<(Curve, usize)> {
     let curve = Curve {
         n: curves.iter().map(|curve| curve.n).sum(),
         ended: curves.iter().map(|curve| curve.ended).sum(),
-        points: kept.filter_map(|(_, at)| point(at)).collect(),
+        points: shown.filter_map(|(_, at)| point(at)).collect(),
     };
     Some((curve, curves.len()))
 }
@@ -224,13 +224,13 @@ mod tests {
         ];
         let (all, over) = pooled(blocks.iter().collect()).expect("a curve");
         assert_eq!((over, all.n, all.ended), (3, 30, 15));
-        let reported = all.points.iter().map(|point| {
+        let points = all.points.iter().map(|point| {
             let at = point.at.nanos() / 1_000_000_000;
             (at, point.low, point.surviving, point.high)
         });
-        let reported: Vec<(i64, f64, f64, f64)> = reported.collect();
+        let points: Vec<(i64, f64, f64, f64)> = points.collect();
         assert_eq!(
-            reported,
+            points,
             [
                 (1, 0.9, 1.0, 1.0),
                 (2, 0.8, 0.9, 1.0),

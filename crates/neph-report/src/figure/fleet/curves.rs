@@ -3,7 +3,7 @@
 use neph_flows::{Curve, CurvePoint};
 use neph_model::Span;
 
-use super::clock::whole;
+use super::clock::exact_text;
 use super::courses::{Course, Over};
 use super::inks::{DISTINGUISHED, curve as stroke, distinguished};
 use super::percents::percents;
@@ -26,7 +26,7 @@ pub(super) struct Line {
     /// How it is drawn.
     pub(super) stroke: Stroke,
     /// Whether it has a colour of its own.
-    pub(super) reported: bool,
+    pub(super) has_own_colour: bool,
 }
 
 /// What of a curve is shown.
@@ -63,7 +63,7 @@ pub(super) fn lines<'a>(
     pick: fn(&'a Pair<'a>) -> Option<&'a Curve>,
 ) -> Vec<Line> {
     let courses = Course::all(pairs);
-    let many = courses.len() > DISTINGUISHED;
+    let is_crowded = courses.len() > DISTINGUISHED;
     let drawn = courses.iter().enumerate().filter_map(|(index, course)| {
         let (curve, over) = course.curve(pick)?;
         Some(Line {
@@ -72,23 +72,24 @@ pub(super) fn lines<'a>(
             over,
             within: course.pairs[0][0].view.soon(),
             stroke: stroke(index, courses.len()),
-            reported: !many,
+            has_own_colour: !is_crowded,
         })
     });
     let mut lines: Vec<Line> = drawn.collect();
-    if !many {
+    if !is_crowded {
         return lines;
     }
     lines.sort_by(|a, b| area(&a.curve).total_cmp(&area(&b.curve)));
     if let Some(last) = lines.len().checked_sub(1) {
         let mut chosen = vec![0, lines.len() / 2, last];
         chosen.dedup();
-        for (place, index) in chosen.into_iter().enumerate() {
-            (lines[index].stroke, lines[index].reported) = (distinguished(place), true);
+        for (colour_index, index) in chosen.into_iter().enumerate() {
+            (lines[index].stroke, lines[index].has_own_colour) =
+                (distinguished(colour_index), true);
         }
     }
     // What has a colour lies above what has none.
-    lines.sort_by_key(|line| line.reported);
+    lines.sort_by_key(|line| line.has_own_colour);
     lines
 }
 
@@ -115,7 +116,7 @@ pub(super) fn any_ended(lines: &[Line]) -> bool {
 
 /// A sentence for the caption, where not every pair has a colour.
 pub(super) fn chosen(lines: &[Line]) -> &'static str {
-    if lines.iter().all(|line| line.reported) {
+    if lines.iter().all(|line| line.has_own_colour) {
         return "";
     }
     " In colour: the pairs with the shortest, the median and the longest time until a path change."
@@ -139,20 +140,20 @@ fn seconds(span: Span) -> f64 {
 
 /// The pairs with what their curves say of `soon`; of many, how many are faint.
 pub(super) fn legend(lines: &[Line], soon: Span, ended: &str) -> Vec<(Swatch, String)> {
-    let reported = lines.iter().filter(|line| line.reported);
-    let mut entries: Vec<(Swatch, String)> = reported
+    let coloured = lines.iter().filter(|line| line.has_own_colour);
+    let mut entries: Vec<(Swatch, String)> = coloured
         .map(|line| {
             let first = line.curve.points.first();
             let within = line.within;
             let none = match first.filter(|first| first.at > within) {
-                Some(_) => format!("none {ended} within {}, ", whole(soon)),
+                Some(_) => format!("none {ended} within {}, ", exact_text(soon)),
                 None => String::new(),
             };
             let share = line.curve.at(within).map_or(none, |point| {
                 format!(
                     "{} {ended} within {} ({} to {}), ",
                     percent(1.0 - point.surviving),
-                    whole(soon),
+                    exact_text(soon),
                     percent(1.0 - point.high),
                     percent(1.0 - point.low)
                 )
@@ -165,9 +166,9 @@ pub(super) fn legend(lines: &[Line], soon: Span, ended: &str) -> Vec<(Swatch, St
             )
         })
         .collect();
-    let faint = lines.iter().find(|line| !line.reported);
+    let faint = lines.iter().find(|line| !line.has_own_colour);
     if let Some(line) = faint {
-        let others = lines.iter().filter(|line| !line.reported).count();
+        let others = lines.iter().filter(|line| !line.has_own_colour).count();
         entries.push((Swatch::Line(line.stroke), format!("{others} other pairs")));
     }
     entries
@@ -196,9 +197,9 @@ pub(super) fn draw(lines: &[Line], shown: Shown, area: Rect, x: Scale, soon: Spa
     let mut marks = Vec::new();
     axes(&mut marks, &plot, shown);
     let mut inside = Vec::new();
-    if lines.iter().filter(|line| line.reported).count() <= DISTINGUISHED {
-        let reported = lines.iter().filter(|line| line.reported);
-        inside.extend(reported.flat_map(|line| bands(line, shown, &plot)));
+    if lines.iter().filter(|line| line.has_own_colour).count() <= DISTINGUISHED {
+        let coloured = lines.iter().filter(|line| line.has_own_colour);
+        inside.extend(coloured.flat_map(|line| bands(line, shown, &plot)));
     }
     inside.extend(lines.iter().map(|line| Mark::Line {
         points: steps(&line.curve, &plot, |point| shown.share(point), shown),
@@ -210,7 +211,7 @@ pub(super) fn draw(lines: &[Line], shown: Shown, area: Rect, x: Scale, soon: Spa
         let (top, base) = (Point::new(at, area.y), Point::new(at, area.bottom()));
         marks.push(Mark::line(top, base, dashed));
         let label = Point::new(at, area.y - 4.0);
-        let label = Text::new(label, Anchor::Middle, Style::NOTE, whole(soon));
+        let label = Text::new(label, Anchor::Middle, Style::NOTE, exact_text(soon));
         marks.push(Mark::Text(label));
     }
     marks.push(plot.clipped(inside));
@@ -255,15 +256,15 @@ fn is_shown(point: &CurvePoint) -> bool {
 pub(super) fn shades(lines: &[Line]) -> String {
     let over = lines
         .iter()
-        .filter(|line| line.reported)
+        .filter(|line| line.has_own_colour)
         .map(|line| line.over);
     let explained = Over::explained(over);
     if !explained.is_empty() {
         return format!("{explained} In brackets the same band.");
     }
-    let mut reported = lines.iter().filter(|line| line.reported);
+    let mut coloured = lines.iter().filter(|line| line.has_own_colour);
     let brackets = " In brackets and shaded: 95 % confidence interval";
-    if reported.any(|line| !line.curve.points.iter().all(is_shown)) {
+    if coloured.any(|line| !line.curve.points.iter().all(is_shown)) {
         format!("{brackets}; not shaded where it is wider than 60 points.")
     } else {
         format!("{brackets}.")

@@ -14,14 +14,14 @@ use crate::figure::{Figure, flags};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, width};
 use neph_analysis::fleet::{Pair, pairs};
 use neph_analysis::numbers::{TimeUnit, millis};
-use neph_analysis::words::plural;
+use neph_analysis::text::plural;
 use neph_analysis::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 54.0;
 const HEIGHT: f64 = 190.0;
 const PER_PAGE: usize = 3;
 /// The most flows that are drawn.
-const MAXIMUM: usize = 12;
+const MAX_FLOWS: usize = 12;
 /// A path change: where it is seen, and what speaks for it.
 const CHANGE: Stroke = Stroke::solid(Colour::INK, 0.9).dashed(3.0, 2.5);
 
@@ -35,9 +35,9 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     } else {
         flows.truncate(PER_PAGE);
     }
-    if flows.len() > MAXIMUM {
+    if flows.len() > MAX_FLOWS {
         flows.sort_by_key(|flow| std::cmp::Reverse(flow.changes.len()));
-        flows.truncate(MAXIMUM);
+        flows.truncate(MAX_FLOWS);
     }
     let left_out = all - flows.len();
     let total = flows.len().div_ceil(PER_PAGE);
@@ -46,8 +46,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let mut sheet = Sheet::new(title, "Latency is base latency plus congestion: the flows with the most path changes, taken apart");
         sheet.legend(&legend(flows));
         for flow in flows {
-            let place = sheet.take(HEIGHT + 40.0 + Style::BELOW);
-            sheet.draw(drawn(flow, place));
+            let frame = sheet.take(HEIGHT + 40.0 + Style::BELOW);
+            sheet.draw(draw_panel(flow, frame));
         }
         let mut notes = vec![Note::plain(caption(flows, left_out))];
         let mut scenarios: Vec<usize> = flows.iter().map(|flow| flow.pair.scenario).collect();
@@ -92,7 +92,7 @@ struct Flow<'a> {
 }
 
 fn flows<'a>(pair: &'a Pair<'a>) -> Vec<Flow<'a>> {
-    let own = |taken: &&Dissected| {
+    let is_of_pair = |taken: &&Dissected| {
         pair.view.fleet.endpoint_of(taken.slot) == pair.endpoint && !taken.samples.is_empty()
     };
     let known = |taken: &'a Dissected| {
@@ -119,7 +119,12 @@ fn flows<'a>(pair: &'a Pair<'a>) -> Vec<Flow<'a>> {
             changes: changes.collect(),
         }
     };
-    pair.view.dissected.iter().filter(own).map(known).collect()
+    pair.view
+        .dissected
+        .iter()
+        .filter(is_of_pair)
+        .map(known)
+        .collect()
 }
 
 impl Flow<'_> {
@@ -137,8 +142,8 @@ impl Flow<'_> {
     }
 
     fn base(&self, at: Instant<Own>) -> Option<Span> {
-        let place = self.segments.partition_point(|one| one.from <= at);
-        place.checked_sub(1).map(|place| self.segments[place].base)
+        let frame = self.segments.partition_point(|one| one.from <= at);
+        frame.checked_sub(1).map(|frame| self.segments[frame].base)
     }
 
     /// Whether it moved or met a queue.
@@ -206,12 +211,12 @@ fn legend(flows: &[Flow<'_>]) -> Vec<(Swatch, String)> {
         .collect()
 }
 
-fn drawn(flow: &Flow<'_>, place: Rect) -> Vec<Mark> {
+fn draw_panel(flow: &Flow<'_>, frame: Rect) -> Vec<Mark> {
     let mut values: Vec<f64> = flow.replies().map(|(_, rtt, _)| rtt.millis_f64()).collect();
     values.sort_unstable_by(f64::total_cmp);
     let name = format!("{}, source port {}", flow.pair.label, flow.port);
     let Some(scale) = scale(flow, &values) else {
-        return heading(&name, "", "no replies", place);
+        return heading(&name, "", "no replies", frame);
     };
     let unit = TimeUnit::up_to(scale.high);
     let samples = &flow.taken.samples;
@@ -219,9 +224,9 @@ fn drawn(flow: &Flow<'_>, place: Rect) -> Vec<Mark> {
     let clock = Clock::between(flow.pair.view.from, ends.0, ends.1);
     let plot = Plot {
         area: Rect::new(
-            place.x + LEFT,
-            place.y + 34.0,
-            place.width - LEFT - 6.0,
+            frame.x + LEFT,
+            frame.y + 34.0,
+            frame.width - LEFT - 6.0,
             HEIGHT,
         ),
         x: clock.scale,
@@ -232,7 +237,7 @@ fn drawn(flow: &Flow<'_>, place: Rect) -> Vec<Mark> {
         plural(samples.len(), "message"),
         plural(flow.changes.len(), "path change")
     );
-    let mut marks = heading(&name, &counted, &outside(&values, &scale), place);
+    let mut marks = heading(&name, &counted, &outside(&values, &scale), frame);
     plot.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     plot.x_axis(&mut marks, &clock.title(flow.pair));
     let x = |at: Instant<Own>| plot.px(clock.at(at));
@@ -277,12 +282,12 @@ fn scale(flow: &Flow<'_>, values: &[f64]) -> Option<Scale> {
 }
 
 /// The flow's name, and at the right what was counted of it and what lies outside.
-fn heading(name: &str, counted: &str, outside: &str, place: Rect) -> Vec<Mark> {
-    let y = place.y + 12.0;
-    let name = Text::new(Point::new(place.x, y), Anchor::Start, Style::TITLE, name).semibold();
+fn heading(name: &str, counted: &str, outside: &str, frame: Rect) -> Vec<Mark> {
+    let y = frame.y + 12.0;
+    let name = Text::new(Point::new(frame.x, y), Anchor::Start, Style::TITLE, name).semibold();
     let note = |x: f64, text: &str| Text::new(Point::new(x, y), Anchor::End, Style::NOTE, text);
-    let counted = note(place.right(), counted).coloured(Colour::FAINT_INK);
-    let outside = note(place.right() - counted.width() - 10.0, outside).coloured(Colour::ALARM);
+    let counted = note(frame.right(), counted).coloured(Colour::FAINT_INK);
+    let outside = note(frame.right() - counted.width() - 10.0, outside).coloured(Colour::ALARM);
     let shown = [name, counted, outside]
         .into_iter()
         .filter(|text| !text.text.is_empty());
@@ -361,8 +366,8 @@ fn changes(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
         let half = width(&text, 9.0, Weight::Regular) / 2.0;
         if at - half >= free && at + half <= plot.area.right() + 6.0 {
             free = at + half + 5.0;
-            let place = Point::new(at, top - 9.0);
-            marks.push(Mark::Text(Text::new(place, Anchor::Middle, 9.0, text)));
+            let frame = Point::new(at, top - 9.0);
+            marks.push(Mark::Text(Text::new(frame, Anchor::Middle, 9.0, text)));
         }
     }
     marks
@@ -370,8 +375,8 @@ fn changes(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
 
 /// A triangle that points down at the change: filled where more than the latency speaks for it.
 fn head(at: f64, top: f64, change: &PathChange) -> Vec<Mark> {
-    let seen = change.evidence;
-    let more = seen.reordered || seen.ttl || seen.trace == Some(true);
+    let evidence = change.evidence;
+    let more = evidence.reordered || evidence.ttl || evidence.trace == Some(true);
     let points = vec![
         Point::new(at - 3.5, top - 6.5),
         Point::new(at + 3.5, top - 6.5),

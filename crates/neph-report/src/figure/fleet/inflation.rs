@@ -6,10 +6,10 @@ use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet};
 use crate::figure::{Figure, flags};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit_among};
-use neph_analysis::fleet::Pooled;
-use neph_analysis::fleet::{Inflated, SOURCE};
+use neph_analysis::fleet::PooledPair;
 use neph_analysis::fleet::{Pair, pairs};
-use neph_analysis::words::{plural, real};
+use neph_analysis::fleet::{SOURCE, SettingInflation};
+use neph_analysis::text::{plural, real};
 use neph_analysis::{CampaignData, PlotSettings};
 
 /// Up to so many pairs are named at the axis.
@@ -21,29 +21,29 @@ const NAMES: f64 = 190.0;
 /// One figure over all pairs; a single pair has no distribution.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let found = pairs(data, settings);
-    let apart = Pooled::all(&found);
-    let sets = Inflated::all(&apart);
-    let many = match sets.as_slice() {
+    let pooled = PooledPair::all(&found);
+    let sets = SettingInflation::all(&pooled);
+    let pairs_text = match sets.as_slice() {
         [] => return Vec::new(),
         [one] => plural(one.pairs.len(), "pair"),
         several => format!("Pairs measured in {} ways", several.len()),
     };
     let mut subtitle =
-        format!("{many}: highest base latency of a class over the lowest, less one.");
+        format!("{pairs_text}: highest base latency of a class over the lowest, less one.");
     if let [only] = sets.as_slice() {
         subtitle.push_str(&format!(" {}.", only.headline()));
     }
     let mut sheet = Sheet::new("Latency inflation".to_owned(), &subtitle);
     if sets.len() > 1 {
-        let named = sets.iter().enumerate().map(|(index, set)| {
+        let entries = sets.iter().enumerate().map(|(index, set)| {
             let pairs = plural(set.pairs.len(), "pair");
             let text = format!("{}: {pairs}; {}", set.setting(), set.headline());
             (Swatch::Line(inks::curve(index, sets.len())), text)
         });
-        sheet.legend(&named.collect::<Vec<_>>());
+        sheet.legend(&entries.collect::<Vec<_>>());
     }
     draw_on(&mut sheet, &sets);
-    let blocks = apart.iter().map(|one| one.blocks).max().unwrap_or(0);
+    let blocks = pooled.iter().map(|one| one.blocks).max().unwrap_or(0);
     let mut scenarios: Vec<usize> = found.iter().map(|pair| pair.scenario).collect();
     scenarios.dedup();
     let mut notes = vec![Note::plain(caption(&sets, blocks))];
@@ -51,9 +51,9 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     vec![sheet.finish("flow-inflation", "flow-inflation".to_owned(), &notes)]
 }
 
-fn caption(sets: &[Inflated<'_>], blocks: usize) -> String {
+fn caption(sets: &[SettingInflation<'_>], blocks: usize) -> String {
     let mut text = "Each dot is a pair; its height is the share of pairs with at most that inflation. At 20 %, a flow on the slowest path of the pair takes 20 % longer than one on the fastest, independent of load.".to_owned();
-    if sets.iter().any(Inflated::has_tail) {
+    if sets.iter().any(SettingInflation::has_tail) {
         text.push_str(" The cross is what the third source found between the regions of AWS: more than 32 % for 5 % of 120 pairs.");
     }
     if blocks > 1 {
@@ -64,39 +64,43 @@ fn caption(sets: &[Inflated<'_>], blocks: usize) -> String {
     text
 }
 
-fn draw_on(sheet: &mut Sheet, sets: &[Inflated<'_>]) {
+fn draw_on(sheet: &mut Sheet, sets: &[SettingInflation<'_>]) {
     let most_pairs = sets.iter().map(|set| set.pairs.len()).max().unwrap_or(0);
-    let named = sets.len() == 1 && most_pairs <= NAMED;
-    let height = if named {
+    let has_names = sets.len() == 1 && most_pairs <= NAMED;
+    let height = if has_names {
         (real(most_pairs) * 15.0).max(90.0)
     } else {
         260.0
     };
-    let (left, right) = if named { (NAMES, 58.0) } else { (LEFT, 10.0) };
-    let place = sheet.take(height + 16.0 + Style::BELOW);
-    let compared = sets.iter().any(Inflated::has_tail);
+    let (left, right) = if has_names {
+        (NAMES, 58.0)
+    } else {
+        (LEFT, 10.0)
+    };
+    let frame = sheet.take(height + 16.0 + Style::BELOW);
+    let compared = sets.iter().any(SettingInflation::has_tail);
     let greatest = sets.iter().filter_map(|set| set.pairs.last());
-    let least = if compared { FOUND.0 } else { 0.5 };
-    let most = greatest.fold(least, |most, (inflation, _)| most.max(inflation * 100.0));
+    let min = if compared { FOUND.0 } else { 0.5 };
+    let max = greatest.fold(min, |max, (inflation, _)| max.max(inflation * 100.0));
     let plot = Plot {
         area: Rect::new(
-            place.x + left,
-            place.y + 12.0,
-            place.width - left - right,
+            frame.x + left,
+            frame.y + 12.0,
+            frame.width - left - right,
             height,
         ),
-        x: Scale::linear(0.0, most * 1.06),
+        x: Scale::linear(0.0, max * 1.06),
         y: Scale::linear(0.0, 1.0),
     };
     let mut marks = Vec::new();
     plot.x_axis(&mut marks, "inflation, %");
-    if named {
+    if has_names {
         marks.extend(names(&sets[0].pairs, &plot));
     } else {
         percents(&mut marks, &plot, "share of pairs");
     }
     for (index, set) in sets.iter().enumerate() {
-        let (width, radius) = if named { (1.0, 3.2) } else { (1.8, 1.8) };
+        let (width, radius) = if has_names { (1.0, 3.2) } else { (1.8, 1.8) };
         let stroke = Stroke {
             width,
             ..inks::curve(index, sets.len())
@@ -113,7 +117,7 @@ fn draw_on(sheet: &mut Sheet, sets: &[Inflated<'_>]) {
 }
 
 /// Steps with a dot at each pair.
-fn distribution(set: &Inflated<'_>, plot: &Plot, stroke: Stroke, radius: f64) -> Vec<Mark> {
+fn distribution(set: &SettingInflation<'_>, plot: &Plot, stroke: Stroke, radius: f64) -> Vec<Mark> {
     let mut points = vec![Point::new(plot.area.x, plot.area.bottom())];
     let mut dots = Vec::new();
     for (index, (inflation, _)) in set.pairs.iter().enumerate() {
@@ -175,17 +179,17 @@ fn source(plot: &Plot, is_below: bool) -> Vec<Mark> {
             faint,
         )
     };
-    let words = |dx: f64, dy: f64, anchor: Anchor| {
+    let label = |dx: f64, dy: f64, anchor: Anchor| {
         let at = Point::new(x + dx, y + dy);
         Text::new(at, anchor, Style::NOTE, "the source, over AWS")
     };
     let mut text = if is_below {
-        words(7.0, 15.0, Anchor::Start)
+        label(7.0, 15.0, Anchor::Start)
     } else {
-        words(-8.0, 3.0, Anchor::End)
+        label(-8.0, 3.0, Anchor::End)
     };
     if is_below && text.at.x + text.width() > plot.area.right() {
-        text = words(-7.0, 15.0, Anchor::End);
+        text = label(-7.0, 15.0, Anchor::End);
     }
     vec![
         arm(4.0, 4.0),

@@ -27,19 +27,19 @@ pub(super) struct CountScale {
     /// The least count of each class, ascending from 1.
     pub(super) from: Vec<u32>,
     /// The greatest count that there is.
-    pub(super) most: u32,
+    pub(super) max: u32,
 }
 
 impl CountScale {
     /// One class for each count while these are few, then 1-2-5 steps, then decades and their
     /// halves; ten classes at most.
-    pub(super) fn up_to(most: u32) -> Self {
-        let most = most.max(1);
+    pub(super) fn up_to(max: u32) -> Self {
+        let max = max.max(1);
         let series = |factors: &[u32]| {
             let mut steps = Vec::new();
             let mut power = 1_u32;
-            while power <= most {
-                steps.extend(factors.iter().map(|f| f * power).filter(|s| *s <= most));
+            while power <= max {
+                steps.extend(factors.iter().map(|f| f * power).filter(|s| *s <= max));
                 match power.checked_mul(10) {
                     Some(next) => power = next,
                     None => break,
@@ -47,9 +47,9 @@ impl CountScale {
             }
             steps
         };
-        let every: Vec<u32> = (1..=most.min(10)).collect();
+        let every: Vec<u32> = (1..=max.min(10)).collect();
         let candidates = [
-            if most <= 9 { every } else { Vec::new() },
+            if max <= 9 { every } else { Vec::new() },
             series(&[1, 2, 5]),
             series(&[1, 3]),
             series(&[1]),
@@ -59,7 +59,7 @@ impl CountScale {
             .find(|steps| (1..=SEQUENCE.len()).contains(&steps.len()));
         Self {
             from: fitting.unwrap_or_else(|| vec![1]),
-            most,
+            max,
         }
     }
 
@@ -101,8 +101,8 @@ pub(super) fn distinguished(index: usize) -> Stroke {
 
 /// The colour of the n-th class of a pair, or path of a diamond; grey beyond the distinct colours.
 pub(super) fn class(index: usize) -> Colour {
-    let own = (index < DISTINGUISHED).then(|| palette::line_colour(index));
-    match own {
+    let own_colour = (index < DISTINGUISHED).then(|| palette::line_colour(index));
+    match own_colour {
         // A class next to a queue must not look like one.
         Some(CONGESTION) => YELLOW,
         Some(colour) => colour,
@@ -169,8 +169,8 @@ mod tests {
 
     #[test]
     fn more_flows_are_darker() {
-        for most in [2, 9, 512, 50_000] {
-            let scale = CountScale::up_to(most);
+        for max in [2, 9, 512, 50_000] {
+            let scale = CountScale::up_to(max);
             let light: Vec<f64> = (0..scale.from.len())
                 .map(|class| scale.colour(class).lightness())
                 .collect();

@@ -20,34 +20,34 @@ pub(super) const LINE: f64 = 12.5;
 pub(super) fn spread(wanted: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
     // Labels that touch become a block around the mean of what they want.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
-    let place = |sum: f64, count: usize| {
-        let count = neph_analysis::words::real(count);
+    let centre_of = |sum: f64, count: usize| {
+        let count = neph_analysis::text::real(count);
         let half = gap * (count - 1.0) / 2.0;
         (sum / count).clamp(top + half, (bottom - half).max(top + half))
     };
     for y in wanted {
-        let mut block = (place(*y, 1), *y, 1);
+        let mut block = (centre_of(*y, 1), *y, 1);
         while let Some((centre, sum, count)) = blocks.pop() {
-            let near = gap * neph_analysis::words::real(count + block.2) / 2.0;
+            let near = gap * neph_analysis::text::real(count + block.2) / 2.0;
             if block.0 - centre >= near {
                 blocks.push((centre, sum, count));
                 break;
             }
             let (sum, count) = (sum + block.1, count + block.2);
-            block = (place(sum, count), sum, count);
+            block = (centre_of(sum, count), sum, count);
         }
         blocks.push(block);
     }
     let mut found = Vec::with_capacity(wanted.len());
     for (centre, _, count) in blocks {
-        let half = gap * neph_analysis::words::real(count - 1) / 2.0;
-        found.extend((0..count).map(|i| centre - half + gap * neph_analysis::words::real(i)));
+        let half = gap * neph_analysis::text::real(count - 1) / 2.0;
+        found.extend((0..count).map(|i| centre - half + gap * neph_analysis::text::real(i)));
     }
     found
 }
 
 /// Labels to the right of `x`, each with a thin line from the height that it names.
-pub(super) fn alongside(labels: &mut [Label], x: f64, ends: (f64, f64)) -> Vec<Mark> {
+pub(super) fn place_labels(labels: &mut [Label], x: f64, ends: (f64, f64)) -> Vec<Mark> {
     labels.sort_by(|a, b| a.y.total_cmp(&b.y));
     let wanted: Vec<f64> = labels.iter().map(|label| label.y).collect();
     let mut marks = Vec::new();

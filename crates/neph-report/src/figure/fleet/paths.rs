@@ -3,15 +3,15 @@
 use neph_model::{FlowRoute, FlowTrace, Span};
 
 use super::inks::{self, DISTINGUISHED, FAINT};
-use super::labels::{Label, alongside};
-use super::sankey::{Column, Layout, Node, Path, Ribbon, Who, paths};
+use super::labels::{Label, place_labels};
+use super::sankey::{Column, Layout, Node, NodeIdentity, Path, Ribbon, paths};
 use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, fit, width};
 use neph_analysis::data::ExperimentData;
 use neph_analysis::numbers::{millis, percent};
-use neph_analysis::words::{plural, real};
+use neph_analysis::text::{plural, real};
 use neph_analysis::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 30.0;
@@ -40,7 +40,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let bases = fleet.map(|view| view.latest_bases(trace.destination.ip()));
             let bases = bases.unwrap_or_default();
             let tolerance = fleet.map(|view| view.settings.detection.tolerance);
-            let takes = |port, seen| latency(bases.get(&port).copied(), seen, tolerance);
+            let takes = |port, traced| latency(bases.get(&port).copied(), traced, tolerance);
             let found = paths(trace, DISTINGUISHED, &takes);
             let layout = Layout::of(&found, DISTINGUISHED);
             let title = page_title("Where paths part", page, total);
@@ -82,7 +82,7 @@ fn caption(layout: &Layout, paths: usize) -> String {
         text.push_str(" Consecutive hops that all flows share are omitted; their number is below.");
     }
     let mut nodes = layout.columns.iter().flat_map(|column| &column.nodes);
-    if nodes.any(|node| node.who == Who::Silent) {
+    if nodes.any(|node| node.identity == NodeIdentity::Silent) {
         text.push_str(" A hop without an answer is a router that does not reply.");
     }
     if paths > DISTINGUISHED {
@@ -96,28 +96,28 @@ fn caption(layout: &Layout, paths: usize) -> String {
 
 /// What a message of a flow takes, milliseconds: its latest base latency. Where the trace saw
 /// something else, the flow has moved since, and what the trace saw counts.
-fn latency(base: Option<Span>, seen: Option<Span>, tolerance: Option<Span>) -> Option<f64> {
-    let agree = |base: Span, seen: Span| {
-        tolerance.is_some_and(|most| (seen - base) <= most && (base - seen) <= most)
+fn latency(base: Option<Span>, traced: Option<Span>, tolerance: Option<Span>) -> Option<f64> {
+    let agree = |base: Span, traced: Span| {
+        tolerance.is_some_and(|max| (traced - base) <= max && (base - traced) <= max)
     };
-    let reported = match (base, seen) {
-        (Some(base), Some(seen)) if !agree(base, seen) => seen,
-        (base, seen) => base.or(seen)?,
+    let latest = match (base, traced) {
+        (Some(base), Some(traced)) if !agree(base, traced) => traced,
+        (base, traced) => base.or(traced)?,
     };
-    Some(reported.millis_f64())
+    Some(latest.millis_f64())
 }
 
 fn page_of(sheet: &mut Sheet, layout: &Layout, found: &[Path]) {
-    let most = layout.columns.iter().map(|column| column.nodes.len()).max();
-    let tall = HEIGHT + real(most.unwrap_or(1).saturating_sub(1)) * GAP;
-    let place = sheet.take(tall + 48.0);
+    let max = layout.columns.iter().map(|column| column.nodes.len()).max();
+    let tall = HEIGHT + real(max.unwrap_or(1).saturating_sub(1)) * GAP;
+    let frame = sheet.take(tall + 48.0);
     let drawing = Drawing {
         layout,
-        reported: found.len().min(DISTINGUISHED),
+        coloured_paths: found.len().min(DISTINGUISHED),
         area: Rect::new(
-            place.x + LEFT,
-            place.y + 20.0,
-            place.width - LEFT - RIGHT,
+            frame.x + LEFT,
+            frame.y + 20.0,
+            frame.width - LEFT - RIGHT,
             tall,
         ),
     };
@@ -126,18 +126,18 @@ fn page_of(sheet: &mut Sheet, layout: &Layout, found: &[Path]) {
         .iter()
         .flat_map(|one| drawing.ribbon(one))
         .collect();
-    let named = drawing.names_fit();
+    let has_names = drawing.names_fit();
     for (index, column) in layout.columns.iter().enumerate() {
         for node in 0..column.nodes.len() {
             let rect = drawing.node(index, node);
             marks.push(Mark::filled(rect, Colour::INK));
-            marks.push(drawing.name(index, node, named));
+            marks.push(drawing.name(index, node, has_names));
         }
         marks.extend(drawing.hop(index));
     }
     marks.extend(drawing.labels(found));
     sheet.draw(marks);
-    if !named {
+    if !has_names {
         listed(sheet, layout);
     }
 }
@@ -146,14 +146,14 @@ struct Drawing<'a> {
     layout: &'a Layout,
     area: Rect,
     /// Paths that have a colour of their own.
-    reported: usize,
+    coloured_paths: usize,
 }
 
 impl Drawing<'_> {
     /// The fastest path has the colour that the lowest class has in spectra.
     fn colour(&self, rank: usize) -> Colour {
-        if rank < self.reported {
-            inks::class(self.reported - 1 - rank)
+        if rank < self.coloured_paths {
+            inks::class(self.coloured_paths - 1 - rank)
         } else {
             FAINT
         }
@@ -223,10 +223,10 @@ impl Drawing<'_> {
         long.all(|long| long <= room)
     }
 
-    fn name(&self, column: usize, node: usize, named: bool) -> Mark {
+    fn name(&self, column: usize, node: usize, has_names: bool) -> Mark {
         let rect = self.node(column, node);
         let one = &self.layout.columns[column].nodes[node];
-        let text = if named || one.who == Who::Here {
+        let text = if has_names || one.identity == NodeIdentity::Here {
             name(one)
         } else {
             short(&self.layout.columns[column], node)
@@ -257,8 +257,8 @@ impl Drawing<'_> {
     }
 
     fn labels(&self, found: &[Path]) -> Vec<Mark> {
-        let reported = found.iter().enumerate().take(DISTINGUISHED);
-        let mut labels: Vec<Label> = reported
+        let coloured = found.iter().enumerate().take(DISTINGUISHED);
+        let mut labels: Vec<Label> = coloured
             .filter_map(|(rank, path)| {
                 let last = self.layout.ribbons.iter().rfind(|one| one.path == rank)?;
                 let node = self.node(last.column + 1, last.nodes.1);
@@ -286,7 +286,7 @@ impl Drawing<'_> {
             });
         }
         let ends = (self.area.y, self.area.bottom());
-        alongside(&mut labels, self.area.right() + 34.0, ends)
+        place_labels(&mut labels, self.area.right() + 34.0, ends)
     }
 }
 
@@ -304,11 +304,11 @@ fn reported_of(path: &Path, flows: usize) -> String {
 }
 
 fn name(node: &Node) -> String {
-    match node.who {
-        Who::Here => "here".to_owned(),
-        Who::Router(address) => address.to_string(),
-        Who::Silent => "no answer".to_owned(),
-        Who::Rest => "others".to_owned(),
+    match node.identity {
+        NodeIdentity::Here => "here".to_owned(),
+        NodeIdentity::Router(address) => address.to_string(),
+        NodeIdentity::Silent => "no answer".to_owned(),
+        NodeIdentity::Rest => "others".to_owned(),
     }
 }
 
@@ -337,14 +337,14 @@ fn listed(sheet: &mut Sheet, layout: &Layout) {
         })
         .collect();
     for row in lines.chunks(3) {
-        let places = sheet.columns(3, 13.0);
-        for ((key, words), place) in row.iter().zip(places) {
-            let at = Point::new(place.x, place.y + 10.0);
+        let frames = sheet.columns(3, 13.0);
+        for ((key, text), frame) in row.iter().zip(frames) {
+            let at = Point::new(frame.x, frame.y + 10.0);
             let key = Text::new(at, Anchor::Start, Style::NOTE, key.clone()).semibold();
-            let at = Point::new(place.x + 28.0, place.y + 10.0);
-            let words = fit(words, Style::NOTE, place.width - 28.0);
-            let words = Text::new(at, Anchor::Start, Style::NOTE, words);
-            sheet.draw([key, words].map(Mark::Text));
+            let at = Point::new(frame.x + 28.0, frame.y + 10.0);
+            let text = fit(text, Style::NOTE, frame.width - 28.0);
+            let text = Text::new(at, Anchor::Start, Style::NOTE, text);
+            sheet.draw([key, text].map(Mark::Text));
         }
     }
 }
@@ -364,15 +364,15 @@ mod tests {
             reached,
             latency,
         };
-        let reported = |reached, latency| reported_of(&path(reached, latency), 4);
-        assert_eq!(reported(false, Some(13.1)), "25 % · 13.10 ms · ae6b58");
-        assert_eq!(reported(true, None), "25 % · ae6b58");
-        assert_eq!(reported(false, None), "25 % · not reached · ae6b58");
+        let text_of = |reached, latency| reported_of(&path(reached, latency), 4);
+        assert_eq!(text_of(false, Some(13.1)), "25 % · 13.10 ms · ae6b58");
+        assert_eq!(text_of(true, None), "25 % · ae6b58");
+        assert_eq!(text_of(false, None), "25 % · not reached · ae6b58");
     }
 
     #[test]
     fn flows_without_a_path_and_paths_without_the_target_are_told() {
-        let reported = |ends: &[TraceEnd]| {
+        let text_of = |ends: &[TraceEnd]| {
             let route = |end: &TraceEnd| FlowRoute {
                 source_port: 1,
                 hops: Vec::new(),
@@ -387,8 +387,8 @@ mod tests {
                 enough: None,
             })
         };
-        assert_eq!(reported(&[]), None);
-        let silent = reported(&[TraceEnd::Silent; 2]).expect("reported");
+        assert_eq!(text_of(&[]), None);
+        let silent = text_of(&[TraceEnd::Silent; 2]).expect("reported");
         assert!(silent.starts_with("2 flows got no answer"), "{silent}");
         assert!(!silent.contains("without the target"), "{silent}");
     }

@@ -2,7 +2,7 @@
 
 use neph_flows::Curve;
 
-use super::clock::whole;
+use super::clock::exact_text;
 use super::curves::{
     Line, Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without,
 };
@@ -40,11 +40,11 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut sheet = Sheet::new("Persistence of flows".to_owned(), subtitle);
     sheet.legend(&legend(&all, soon, "left"));
     let x = scale(&all, soon);
-    let place = sheet.take(HEIGHT + 24.0 + Style::BELOW);
+    let frame = sheet.take(HEIGHT + 24.0 + Style::BELOW);
     let area = Rect::new(
-        place.x + LEFT,
-        place.y + 18.0,
-        place.width - LEFT - 10.0,
+        frame.x + LEFT,
+        frame.y + 18.0,
+        frame.width - LEFT - 10.0,
         HEIGHT,
     );
     sheet.draw(curves(&all, Shown::Lasting, area, x, soon));
@@ -54,9 +54,9 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         .collect();
     let any = directed.iter().any(|(_, lines)| !lines.is_empty());
     if any {
-        let places = sheet.columns(2, 160.0 + 44.0 + Style::BELOW);
-        for ((name, lines), place) in directed.iter().zip(places) {
-            sheet.draw(panel(name, lines, place, soon));
+        let frames = sheet.columns(2, 160.0 + 44.0 + Style::BELOW);
+        for ((name, lines), frame) in directed.iter().zip(frames) {
+            sheet.draw(panel(name, lines, frame, soon));
         }
     }
     let mut text = caption(soon);
@@ -74,7 +74,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 fn caption(soon: neph_model::Span) -> String {
     format!(
         "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Dashed upright: {}.",
-        whole(soon)
+        exact_text(soon)
     )
 }
 
@@ -92,26 +92,26 @@ fn coloured(mut lines: Vec<Line>, all: &[Line]) -> Vec<Line> {
     lines
 }
 
-fn panel(name: &str, lines: &[Line], place: Rect, soon: neph_model::Span) -> Vec<Mark> {
+fn panel(name: &str, lines: &[Line], frame: Rect, soon: neph_model::Span) -> Vec<Mark> {
     let n: u64 = lines.iter().map(|line| line.curve.n).sum();
     let n = neph_analysis::numbers::count(usize::try_from(n).unwrap_or(usize::MAX));
-    let at = Point::new(place.x, place.y + 16.0);
+    let at = Point::new(frame.x, frame.y + 16.0);
     let title = Text::new(at, Anchor::Start, Style::TITLE, name).semibold();
-    let at = Point::new(place.right(), place.y + 16.0);
-    let words = if lines.is_empty() {
+    let at = Point::new(frame.right(), frame.y + 16.0);
+    let text = if lines.is_empty() {
         "no change of this direction is known".to_owned()
     } else if any_ended(lines) {
         format!("n {n}")
     } else {
         format!("n {n}, none moved again")
     };
-    let aside = Text::new(at, Anchor::End, Style::NOTE, words);
+    let aside = Text::new(at, Anchor::End, Style::NOTE, text);
     let mut marks = vec![Mark::Text(title), Mark::Text(aside)];
     if !lines.is_empty() {
         let area = Rect::new(
-            place.x + LEFT,
-            place.y + 38.0,
-            place.width - LEFT - 8.0,
+            frame.x + LEFT,
+            frame.y + 38.0,
+            frame.width - LEFT - 8.0,
             160.0,
         );
         marks.extend(curves(

@@ -23,15 +23,15 @@ pub(super) struct Path {
 /// What a message of a port takes, milliseconds: asked with the least round trip that the trace saw.
 pub(super) type Latency<'a> = dyn Fn(u16, Option<Span>) -> Option<f64> + 'a;
 
-/// The paths of a trace: the `reported` ones of most flows, the slowest first, as in a spectrum, whose
+/// The paths of a trace: the `coloured` ones of most flows, the slowest first, as in a spectrum, whose
 /// slowest class is on top; then the others, most flows first. A path takes the median of what its flows
 /// take.
-pub(super) fn paths(trace: &FlowTrace, reported: usize, latency: &Latency<'_>) -> Vec<Path> {
-    let seen: BTreeMap<u16, Span> = trace.routes.iter().filter_map(end_to_end).collect();
+pub(super) fn paths(trace: &FlowTrace, coloured: usize, latency: &Latency<'_>) -> Vec<Path> {
+    let traced: BTreeMap<u16, Span> = trace.routes.iter().filter_map(end_to_end).collect();
     let of = |known: DiamondPath| {
         let ports = known.source_ports.iter();
         let mut all: Vec<f64> = ports
-            .filter_map(|port| latency(*port, seen.get(port).copied()))
+            .filter_map(|port| latency(*port, traced.get(port).copied()))
             .collect();
         let middle = Sorted::sort(&mut all).and_then(|sorted| median(sorted, 0));
         Path {
@@ -44,9 +44,9 @@ pub(super) fn paths(trace: &FlowTrace, reported: usize, latency: &Latency<'_>) -
     };
     let mut found: Vec<Path> = diamond(&trace.routes).paths.into_iter().map(of).collect();
     found.sort_by(|a, b| (b.ports.len(), &a.hash).cmp(&(a.ports.len(), &b.hash)));
-    let reported = reported.min(found.len());
+    let coloured = coloured.min(found.len());
     let slow = |path: &Path| path.latency.unwrap_or(f64::INFINITY);
-    found[..reported].sort_by(|a, b| slow(b).total_cmp(&slow(a)));
+    found[..coloured].sort_by(|a, b| slow(b).total_cmp(&slow(a)));
     found
 }
 
@@ -61,7 +61,7 @@ fn end_to_end(route: &FlowRoute) -> Option<(u16, Span)> {
 
 /// A router at a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Who {
+pub(super) enum NodeIdentity {
     Here,
     Router(IpAddr),
     /// Routers that did not answer.
@@ -83,7 +83,7 @@ pub(super) struct Column {
 /// A router of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
-    pub(super) who: Who,
+    pub(super) identity: NodeIdentity,
     pub(super) flows: usize,
     /// Of all flows that come this far, in flows: where it begins.
     pub(super) top: usize,
@@ -115,30 +115,34 @@ pub(super) struct Layout {
 const NODES: usize = 20;
 
 impl Layout {
-    /// Lays paths out; from the rank `reported` on they share ribbons.
-    pub(super) fn of(paths: &[Path], reported: usize) -> Self {
+    /// Lays paths out; from the rank `coloured` on they share ribbons.
+    pub(super) fn of(paths: &[Path], coloured: usize) -> Self {
         let shown = distances(paths);
-        let kept: Vec<Vec<Who>> = shown.iter().map(|(ttl, _)| nodes_of(paths, *ttl)).collect();
+        let nodes_by_column: Vec<Vec<NodeIdentity>> =
+            shown.iter().map(|(ttl, _)| nodes_of(paths, *ttl)).collect();
         let at = |path: &Path, column: usize| -> Option<usize> {
-            let who = who(path, shown[column].0)?;
-            let nodes = &kept[column];
+            let identity = identity_of(path, shown[column].0)?;
+            let nodes = &nodes_by_column[column];
             nodes
                 .iter()
-                .position(|one| *one == who)
+                .position(|one| *one == identity)
                 .or(Some(nodes.len() - 1))
         };
         let columns = shown.iter().enumerate().map(|(column, (ttl, skipped))| {
             let mut top = 0;
-            let nodes = kept[column].iter().enumerate().map(|(index, who)| {
-                let met = paths.iter().filter(|path| at(path, column) == Some(index));
-                let flows = met.map(|path| path.ports.len()).sum();
-                top += flows;
-                Node {
-                    who: *who,
-                    flows,
-                    top: top - flows,
-                }
-            });
+            let nodes = nodes_by_column[column]
+                .iter()
+                .enumerate()
+                .map(|(index, identity)| {
+                    let met = paths.iter().filter(|path| at(path, column) == Some(index));
+                    let flows = met.map(|path| path.ports.len()).sum();
+                    top += flows;
+                    Node {
+                        identity: *identity,
+                        flows,
+                        top: top - flows,
+                    }
+                });
             Column {
                 ttl: *ttl,
                 skipped: *skipped,
@@ -151,7 +155,7 @@ impl Layout {
             let mut joined: BTreeMap<(usize, usize, usize), usize> = BTreeMap::new();
             for (rank, path) in paths.iter().enumerate() {
                 if let (Some(from), Some(to)) = (at(path, column - 1), at(path, column)) {
-                    *joined.entry((rank.min(reported), from, to)).or_default() += path.ports.len();
+                    *joined.entry((rank.min(coloured), from, to)).or_default() += path.ports.len();
                 }
             }
             ribbons.extend(stacked(column - 1, &joined));
@@ -167,12 +171,12 @@ impl Layout {
 
 /// Ribbons on top of each other in both of their nodes, in the order of their paths.
 fn stacked(column: usize, joined: &BTreeMap<(usize, usize, usize), usize>) -> Vec<Ribbon> {
-    let mut left: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut right: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut filled_left: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut filled_right: BTreeMap<usize, usize> = BTreeMap::new();
     let ribbons = joined.iter().map(|((path, from, to), flows)| {
         let (out, into) = (
-            left.entry(*from).or_default(),
-            right.entry(*to).or_default(),
+            filled_left.entry(*from).or_default(),
+            filled_right.entry(*to).or_default(),
         );
         let within = (*out, *into);
         *out += flows;
@@ -188,12 +192,12 @@ fn stacked(column: usize, joined: &BTreeMap<(usize, usize, usize), usize>) -> Ve
     ribbons.collect()
 }
 
-fn who(path: &Path, ttl: usize) -> Option<Who> {
+fn identity_of(path: &Path, ttl: usize) -> Option<NodeIdentity> {
     if ttl == 0 {
-        return Some(Who::Here);
+        return Some(NodeIdentity::Here);
     }
     let hop = path.hops.get(ttl - 1)?;
-    Some(hop.map_or(Who::Silent, Who::Router))
+    Some(hop.map_or(NodeIdentity::Silent, NodeIdentity::Router))
 }
 
 /// Which distances are drawn, each with how many were left out before it: of several hops in a row
@@ -201,8 +205,8 @@ fn who(path: &Path, ttl: usize) -> Option<Who> {
 fn distances(paths: &[Path]) -> Vec<(usize, usize)> {
     let last = paths.iter().map(|path| path.hops.len()).max().unwrap_or(0);
     let shared = |ttl: usize| {
-        let first = paths.first().and_then(|path| who(path, ttl));
-        first.is_some() && paths.iter().all(|path| who(path, ttl) == first)
+        let first = paths.first().and_then(|path| identity_of(path, ttl));
+        first.is_some() && paths.iter().all(|path| identity_of(path, ttl) == first)
     };
     let mut found = Vec::new();
     let mut skipped = 0;
@@ -219,29 +223,31 @@ fn distances(paths: &[Path]) -> Vec<(usize, usize)> {
 }
 
 /// The routers that are drawn at a distance, in the order of the mean rank of their paths.
-fn nodes_of(paths: &[Path], ttl: usize) -> Vec<Who> {
-    let mut met: BTreeMap<Who, (usize, f64)> = BTreeMap::new();
+fn nodes_of(paths: &[Path], ttl: usize) -> Vec<NodeIdentity> {
+    let mut met: BTreeMap<NodeIdentity, (usize, f64)> = BTreeMap::new();
     for (rank, path) in paths.iter().enumerate() {
-        if let Some(who) = who(path, ttl) {
+        if let Some(identity) = identity_of(path, ttl) {
             let flows = path.ports.len();
-            let (sum, ranks) = met.entry(who).or_default();
+            let (sum, ranks) = met.entry(identity).or_default();
             *sum += flows;
-            *ranks += neph_analysis::words::real(flows) * neph_analysis::words::real(rank);
+            *ranks += neph_analysis::text::real(flows) * neph_analysis::text::real(rank);
         }
     }
-    let mut nodes: Vec<(Who, usize, f64)> = met
+    let mut nodes: Vec<(NodeIdentity, usize, f64)> = met
         .into_iter()
-        .map(|(who, (flows, ranks))| (who, flows, ranks / neph_analysis::words::real(flows)))
+        .map(|(identity, (flows, ranks))| {
+            (identity, flows, ranks / neph_analysis::text::real(flows))
+        })
         .collect();
-    let many = nodes.len() > NODES;
-    if many {
+    let is_crowded = nodes.len() > NODES;
+    if is_crowded {
         nodes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
         nodes.truncate(NODES - 1);
     }
     nodes.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
-    let mut found: Vec<Who> = nodes.into_iter().map(|(who, _, _)| who).collect();
-    if many {
-        found.push(Who::Rest);
+    let mut found: Vec<NodeIdentity> = nodes.into_iter().map(|(identity, _, _)| identity).collect();
+    if is_crowded {
+        found.push(NodeIdentity::Rest);
     }
     found
 }
@@ -289,17 +295,17 @@ mod tests {
             ],
             enough: None,
         };
-        let found = paths(&trace, 7, &|port, seen| match port {
+        let found = paths(&trace, 7, &|port, traced| match port {
             30 => Some(15.0),
-            _ => seen.map(Span::millis_f64),
+            _ => traced.map(Span::millis_f64),
         });
-        let reported: Vec<(&[u16], Option<f64>)> = found
+        let paths_found: Vec<(&[u16], Option<f64>)> = found
             .iter()
             .map(|one| (one.ports.as_slice(), one.latency))
             .collect();
         // Of two flows the median lies between them.
         assert_eq!(
-            reported,
+            paths_found,
             [([40].as_slice(), Some(40.0)), (&[20, 30], Some(17.5))]
         );
     }
@@ -332,8 +338,8 @@ mod tests {
 
     #[test]
     fn flows_are_kept_whatever_is_joined() {
-        let many: Vec<Path> = (1..=60).map(|router| path(&[1, router, 9], 2)).collect();
-        let layout = Layout::of(&many, 3);
+        let is_crowded: Vec<Path> = (1..=60).map(|router| path(&[1, router, 9], 2)).collect();
+        let layout = Layout::of(&is_crowded, 3);
         assert_eq!(layout.columns[2].nodes.len(), NODES);
         for column in 0..3 {
             let ribbons = layout.ribbons.iter().filter(|one| one.column == column);

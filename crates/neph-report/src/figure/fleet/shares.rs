@@ -82,9 +82,9 @@ fn axis(marks: &mut Vec<Mark>, plot: &Plot) {
 
 fn share(flows: &[u64], class: usize) -> f64 {
     let all: u64 = flows.iter().sum();
-    let own = flows.get(class).copied().unwrap_or(0);
+    let share = flows.get(class).copied().unwrap_or(0);
     #[expect(clippy::cast_precision_loss, reason = "a share for the eye")]
-    let share = own as f64 / all.max(1) as f64;
+    let share = share as f64 / all.max(1) as f64;
     share
 }
 

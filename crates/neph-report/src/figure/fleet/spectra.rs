@@ -14,13 +14,13 @@ use crate::figure::{Figure, flags};
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, width};
 use neph_analysis::fleet::{Pair, counted, pairs};
 use neph_analysis::numbers::{millis, percent};
-use neph_analysis::words::plural;
+use neph_analysis::text::plural;
 use neph_analysis::{CampaignData, Equalization, PlotSettings};
 
 /// Panels of a page.
 const PER_PAGE: usize = 16;
 /// The most pairs that are drawn.
-const MAXIMUM: usize = 48;
+const MAX_PAIRS: usize = 48;
 const LEFT: f64 = 44.0;
 /// The height of a panel's title, and of its numbers if these have a line of their own.
 const TITLE: f64 = 20.0;
@@ -44,7 +44,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut found = pairs(data, settings);
     let subject = counted(data, &found);
     found.retain(|pair| panel(pair).is_some());
-    let shown = StandingOut::of(found, (PER_PAGE, MAXIMUM));
+    let shown = StandingOut::of(found, (PER_PAGE, MAX_PAIRS));
     let found = &shown.pairs;
     let panels: Vec<Panel<'_>> = found.iter().filter_map(panel).collect();
     if panels.len() < 2 {
@@ -126,21 +126,21 @@ fn grid(
         .iter()
         .map(|panel| coarse(panel, common, settings, (wide, height)))
         .collect();
-    let most = plots.iter().map(|(_, _, coarse)| coarse.most()).max();
-    let counts = CountScale::up_to(most.unwrap_or(1));
+    let max = plots.iter().map(|(_, _, coarse)| coarse.max_flows()).max();
+    let counts = CountScale::up_to(max.unwrap_or(1));
     scale_bar(sheet, &counts);
     let rows = panels
         .chunks(columns as usize)
         .zip(plots.chunks(columns as usize));
-    let alongside = panels.iter().all(|panel| fits(panel, wide + LEFT));
-    let title = if alongside { TITLE } else { TITLE + NUMBERS };
+    let place_labels = panels.iter().all(|panel| fits(panel, wide + LEFT));
+    let title = if place_labels { TITLE } else { TITLE + NUMBERS };
     for (panels, plots) in rows {
-        let places = sheet.columns(columns, height + title + 4.0 + Style::BELOW);
-        for ((panel, (plot, clock, coarse)), place) in panels.iter().zip(plots).zip(places) {
-            let area = Rect::new(place.x + LEFT, place.y + title, wide, height);
+        let frames = sheet.columns(columns, height + title + 4.0 + Style::BELOW);
+        for ((panel, (plot, clock, coarse)), frame) in panels.iter().zip(plots).zip(frames) {
+            let area = Rect::new(frame.x + LEFT, frame.y + title, wide, height);
             let plot = Plot { area, ..*plot };
-            sheet.draw(heading(panel, labels, place, alongside));
-            sheet.draw(drawn(panel, &plot, clock, coarse, &counts));
+            sheet.draw(heading(panel, labels, frame, place_labels));
+            sheet.draw(draw_panel(panel, &plot, clock, coarse, &counts));
         }
     }
 }
@@ -154,21 +154,21 @@ fn fits(panel: &Panel<'_>, room: f64) -> bool {
 /// Its flows, the lowest base latency, and how far the highest lies above it.
 fn numbers(panel: &Panel<'_>) -> String {
     let known = panel.pair.known.inflation;
-    let most = known.map_or(0.0, |known| known.ratio - 1.0);
+    let max = known.map_or(0.0, |known| known.ratio - 1.0);
     let flows = usize::try_from(panel.pair.known.flows).unwrap_or(usize::MAX);
     let (flows, lowest) = (plural(flows, "flow"), millis(panel.lowest));
-    format!("{flows}, {lowest}, +{}", percent(most))
+    format!("{flows}, {lowest}, +{}", percent(max))
 }
 
 /// The name, and the numbers at the right of it or below.
-fn heading(panel: &Panel<'_>, among: &[String], place: Rect, alongside: bool) -> [Mark; 2] {
-    let top = place.y + 12.0;
-    let at = if alongside {
-        Point::new(place.right(), top)
+fn heading(panel: &Panel<'_>, among: &[String], frame: Rect, place_labels: bool) -> [Mark; 2] {
+    let top = frame.y + 12.0;
+    let at = if place_labels {
+        Point::new(frame.right(), top)
     } else {
-        Point::new(place.x, top + NUMBERS)
+        Point::new(frame.x, top + NUMBERS)
     };
-    let anchor = if alongside {
+    let anchor = if place_labels {
         Anchor::End
     } else {
         Anchor::Start
@@ -177,8 +177,8 @@ fn heading(panel: &Panel<'_>, among: &[String], place: Rect, alongside: bool) ->
     let name = title(
         panel.pair,
         among,
-        Point::new(place.x, top),
-        (NAME, place.width),
+        Point::new(frame.x, top),
+        (NAME, frame.width),
     );
     [numbers, name].map(Mark::Text)
 }
@@ -206,7 +206,7 @@ fn coarse(
     (plot, clock, coarse)
 }
 
-fn drawn(
+fn draw_panel(
     panel: &Panel<'_>,
     plot: &Plot,
     clock: &Clock,

@@ -3,9 +3,9 @@
 use neph_flows::Spectrum;
 
 use super::cells::{Coarse, size, steps};
-use super::clock::{Clock, whole};
+use super::clock::{Clock, exact_text};
 use super::inks::{self, CONGESTION, CountScale};
-use super::labels::{LINE, Label, alongside};
+use super::labels::{LINE, Label, place_labels};
 use super::scale_bar::scale_bar;
 use super::shares::shares;
 use super::standing_out::StandingOut;
@@ -16,7 +16,7 @@ use crate::figure::{Figure, flags};
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, fit};
 use neph_analysis::fleet::{Pair, pairs};
 use neph_analysis::numbers::{TimeUnit, millis, percent};
-use neph_analysis::words::real;
+use neph_analysis::text::real;
 use neph_analysis::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 54.0;
@@ -27,18 +27,18 @@ const SHARES: f64 = 54.0;
 /// Path changes over time, below these.
 const STRIP: f64 = 42.0;
 /// The most pages, and so pairs.
-const MAXIMUM: usize = 16;
+const MAX_PAGES: usize = 16;
 
 /// A page for each pair in which something happens; of many, for those that stand out most.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut found = pairs(data, settings);
     found.retain(|pair| pair.spectrum().is_some());
-    let shown = StandingOut::of(found, (1, MAXIMUM));
+    let shown = StandingOut::of(found, (1, MAX_PAGES));
     let total = shown.pairs.len();
     let drawn = shown.pairs.iter().enumerate().filter_map(|(page, pair)| {
         let spectrum = pair.spectrum()?;
         let title = page_title("Base latency of all flows over time", page, total);
-        let mut sheet = Sheet::new(title, &format!("{}: {}", pair.label, reported(pair)));
+        let mut sheet = Sheet::new(title, &format!("{}: {}", pair.label, subtitle_of(pair)));
         page_of(&mut sheet, pair, spectrum);
         let mut notes = vec![Note::plain(caption(pair, &shown))];
         notes.extend(flags::notes(data, [pair.scenario], settings));
@@ -48,7 +48,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     drawn.collect()
 }
 
-fn reported(pair: &Pair<'_>) -> String {
+fn subtitle_of(pair: &Pair<'_>) -> String {
     let classes = match pair.classes().len() {
         1 => "1 latency class".to_owned(),
         several => format!("{several} latency classes"),
@@ -60,7 +60,7 @@ fn reported(pair: &Pair<'_>) -> String {
 }
 
 fn caption(pair: &Pair<'_>, shown: &StandingOut<'_>) -> String {
-    let bin = whole(pair.view.bin());
+    let bin = exact_text(pair.view.bin());
     let mut text = format!(
         "Each column is a moment, each row a base latency (RTT without congestion); the colour is the number of flows. A horizontal band is a latency class, so probably a path; right: its base latency and its share of the time of all flows. Bands that fade while others darken are flows that moved. Below: the share of flows in each class, the lowest latency at the bottom; then path changes in every {bin}."
     );
@@ -87,10 +87,10 @@ fn page_of(sheet: &mut Sheet, pair: &Pair<'_>, spectrum: &Spectrum) {
     let step = clock.at(spectrum.from + spectrum.step) - clock.at(spectrum.from);
     let row = spectrum.row.millis_f64() * unit.per_milli();
     let coarse = Coarse::of(spectrum, size(&sized, step, row));
-    let counts = CountScale::up_to(coarse.most());
+    let counts = CountScale::up_to(coarse.max_flows());
     scale_bar(sheet, &counts);
-    let place = sheet.take(HEIGHT + SHARES + STRIP + 34.0 + Style::BELOW);
-    let area = Rect::new(place.x + LEFT, place.y + 10.0, width, HEIGHT);
+    let frame = sheet.take(HEIGHT + SHARES + STRIP + 34.0 + Style::BELOW);
+    let area = Rect::new(frame.x + LEFT, frame.y + 10.0, width, HEIGHT);
     let plot = Plot { area, ..sized };
     let mut marks = Vec::new();
     plot.y_axis(&mut marks, &format!("base latency, {}", unit.name()));
@@ -207,7 +207,7 @@ fn class_labels(pair: &Pair<'_>, plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
         })
         .collect();
     let ends = (plot.area.y + 14.0, plot.area.bottom() - 2.0);
-    let mut marks = alongside(&mut labels, plot.area.right(), ends);
+    let mut marks = place_labels(&mut labels, plot.area.right(), ends);
     if more > 0 {
         let at = Point::new(plot.area.right() + 19.0, plot.area.bottom() + 14.0);
         let text = fit(&format!("and {more} rarer ones"), Style::NOTE, RIGHT - 19.0);
@@ -218,7 +218,7 @@ fn class_labels(pair: &Pair<'_>, plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
 
 /// Path changes over time as bars.
 fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
-    let bins = pair.fairness();
+    let bins = pair.latency_bins();
     let wide = clock.at(pair.view.from + pair.view.settings.bin) - clock.at(pair.view.from);
     let pixels = wide / (clock.scale.high - clock.scale.low) * strip.width;
     // Bars that cannot be seen are joined, the greatest of them counts.
@@ -228,19 +228,19 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
         reason = "at least 1, at most the number of bins"
     )]
     let each = (1.5 / pixels.max(1e-6)).ceil().clamp(1.0, 1e6) as usize;
-    let most = bins.iter().filter_map(|bin| bin.changes).max().unwrap_or(0);
+    let max = bins.iter().filter_map(|bin| bin.changes).max().unwrap_or(0);
     let plot = Plot {
         area: strip,
         x: clock.scale,
-        y: Scale::linear(0.0, f64::from(most.max(1)) * 1.08),
+        y: Scale::linear(0.0, f64::from(max.max(1)) * 1.08),
     };
     plot.x_axis(marks, &clock.title(pair));
-    for value in [0.0, f64::from(most)]
+    for value in [0.0, f64::from(max)]
         .into_iter()
-        .take(if most > 0 { 2 } else { 1 })
+        .take(if max > 0 { 2 } else { 1 })
     {
         let at = Point::new(strip.x - 6.0, plot.py(value) + 3.4);
-        let text = neph_analysis::numbers::count(if value > 0.0 { most as usize } else { 0 });
+        let text = neph_analysis::numbers::count(if value > 0.0 { max as usize } else { 0 });
         let text = Text::new(at, Anchor::End, Style::TICK, text);
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
     }
@@ -252,7 +252,7 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
             .iter()
             .filter_map(|bin| bin.changes)
             .max()
-            .filter(|most| *most > 0)?;
+            .filter(|max| *max > 0)?;
         let left = plot.px(clock.at(few[0].from));
         let top = plot.py(f64::from(highest));
         let long = (pixels * real(few.len())).min(strip.right() - left);
@@ -262,12 +262,12 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
         rects: bars.collect(),
         fill: crate::scene::Fill::solid(Colour::FAINT_INK),
     });
-    if most == 0 {
+    if max == 0 {
         let at = Point::new(strip.x + 8.0, strip.y + strip.height / 2.0 + 3.4);
         let text = Text::new(at, Anchor::Start, Style::NOTE, "none");
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
     }
-    let bin = whole(pair.view.bin());
+    let bin = exact_text(pair.view.bin());
     let at = Point::new(strip.right() + 8.0, strip.y + 14.0);
     marks.push(Mark::Text(Text::new(
         at,

@@ -2,8 +2,8 @@
 
 use neph_analysis::fleet::Effect;
 use neph_analysis::fleet::Pair;
-use neph_analysis::words::capital;
-use neph_analysis::words::plural;
+use neph_analysis::text::capital;
+use neph_analysis::text::plural;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn effect(pair: &Pair<'_>) -> Effect {
@@ -16,7 +16,7 @@ fn effect(pair: &Pair<'_>) -> Effect {
 fn is_quiet(pair: &Pair<'_>) -> bool {
     let known = pair.known;
     let is_still = known.changes == 0 && pair.classes().len() <= 1;
-    is_still && !known.mostly_lost && pair.fairness().iter().all(|bin| bin.lost == 0)
+    is_still && !known.mostly_lost && pair.latency_bins().iter().all(|bin| bin.lost == 0)
 }
 
 /// The pairs of a figure that has a panel for each.

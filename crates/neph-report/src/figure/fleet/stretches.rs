@@ -44,7 +44,7 @@ mod tests {
     }
 
     /// A hundred seconds over a hundred pixels.
-    fn drawn(stretches: &[(i64, i64)]) -> Vec<(f64, f64)> {
+    fn draw_bars(stretches: &[(i64, i64)]) -> Vec<(f64, f64)> {
         let plot = Plot {
             area: Rect::new(10.0, 0.0, 100.0, 50.0),
             x: Scale::linear(0.0, 100.0),
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn what_can_be_told_apart_keeps_its_ends() {
         assert_eq!(
-            drawn(&[(5_000, 10_000), (12_000, 20_500)]),
+            draw_bars(&[(5_000, 10_000), (12_000, 20_500)]),
             [(15.0, 20.0), (22.0, 30.5)]
         );
     }
@@ -70,22 +70,25 @@ mod tests {
     #[test]
     fn what_meets_in_a_pixel_is_one_bar_and_what_is_short_is_still_seen() {
         assert_eq!(
-            drawn(&[(5_000, 5_010), (6_900, 7_000), (9_000, 9_001)]),
+            draw_bars(&[(5_000, 5_010), (6_900, 7_000), (9_000, 9_001)]),
             [(15.0, 18.4), (19.0, 20.5)]
         );
-        assert_eq!(drawn(&[(5_000, 30_000), (6_000, 7_000)]), [(15.0, 40.0)]);
+        assert_eq!(
+            draw_bars(&[(5_000, 30_000), (6_000, 7_000)]),
+            [(15.0, 40.0)]
+        );
     }
 
     #[test]
     fn there_are_never_more_bars_than_pixels() {
         let apart: Vec<(i64, i64)> = (0..65_536).map(|i| (i * 3 / 2, i * 3 / 2 + 1)).collect();
-        assert_eq!(drawn(&apart).len(), 1);
+        assert_eq!(draw_bars(&apart).len(), 1);
         let wide: Vec<(i64, i64)> = (0..1000).map(|i| (i * 2_600, i * 2_600 + 1)).collect();
-        assert!(drawn(&wide).len() <= 100);
+        assert!(draw_bars(&wide).len() <= 100);
     }
 
     #[test]
     fn what_lies_outside_of_the_time_shown_stays_at_its_edge() {
-        assert_eq!(drawn(&[(-9_000, 2_000)]), [(10.0, 12.0)]);
+        assert_eq!(draw_bars(&[(-9_000, 2_000)]), [(10.0, 12.0)]);
     }
 }

@@ -45,9 +45,9 @@ pub fn passages(passages: &Passages) -> Vec<Figure> {
 
 fn delay(row: &Row, segment: usize) -> HopsDelay {
     match row.delays.get(segment).copied().flatten() {
-        Some(reported) => HopsDelay::Known {
-            delay: reported.delay.nanos(),
-            bound: reported.bound.nanos(),
+        Some(known) => HopsDelay::Known {
+            delay: known.delay.nanos(),
+            bound: known.bound.nanos(),
         },
         None if row.end == End::Lost(segment) => HopsDelay::Lost,
         None => HopsDelay::Unknown,

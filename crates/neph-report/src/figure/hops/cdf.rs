@@ -20,7 +20,7 @@ const RIGHT: f64 = 222.0;
 /// A name and what it rests on.
 const ENTRY: f64 = 29.0;
 /// The start of a logarithmic axis in milliseconds: the resolution of the clocks of captures.
-const MINIMUM: f64 = 1e-4;
+const MIN_MILLIS: f64 = 1e-4;
 
 pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     let panels: Vec<Panel<'_>> = HopsWay::BOTH
@@ -37,15 +37,15 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     let subtitle = format!("{}; packets of all protocols", drawing.path());
     let mut sheet = Sheet::new("Distribution of latency by segment".to_owned(), &subtitle);
     let last = panels.len();
-    for (place, panel) in panels.iter().enumerate() {
-        let is_last = place + 1 == last;
+    for (index, panel) in panels.iter().enumerate() {
+        let is_last = index + 1 == last;
         let below = if is_last {
             Style::BELOW
         } else {
             Style::BELOW_TICKS + 10.0
         };
         let room = sheet.take(28.0 + panel.height() + below);
-        sheet.draw(panel.drawn(room, scale, is_last));
+        sheet.draw(panel.draw_panel(room, scale, is_last));
     }
     let notes = [Note::plain(caption(drawing, &panels, scale))];
     vec![sheet.finish("hops-cdf", "hops-cdf".to_owned(), &notes)]
@@ -53,20 +53,20 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
 
 /// Of delays at or below nothing a logarithmic axis knows nothing: they count as its low end.
 fn scale(spreads: &[Spread]) -> Option<Scale> {
-    let raised: Vec<Spread> = spreads.iter().map(|one| raised(*one, MINIMUM)).collect();
+    let raised: Vec<Spread> = spreads.iter().map(|one| raised(*one, MIN_MILLIS)).collect();
     match choose(&raised, Limits::default())? {
         log if log.spacing == Spacing::Logarithmic => Some(log),
         _ => choose(spreads, Limits::default()),
     }
 }
 
-const fn raised(spread: Spread, least: f64) -> Spread {
+const fn raised(spread: Spread, min: f64) -> Spread {
     Spread {
-        min: spread.min.max(least),
-        low: spread.low.max(least),
-        median: spread.median.max(least),
-        high: spread.high.max(least),
-        max: spread.max.max(least),
+        min: spread.min.max(min),
+        low: spread.low.max(min),
+        median: spread.median.max(min),
+        high: spread.high.max(min),
+        max: spread.max.max(min),
     }
 }
 
@@ -101,7 +101,7 @@ type Steps = Vec<EcdfPoint>;
 
 /// A segment's distribution.
 struct Curve {
-    place: usize,
+    segment: usize,
     name: String,
     /// Packets that came to it, the lost ones included.
     came: usize,
@@ -118,16 +118,16 @@ struct Curve {
 }
 
 impl Curve {
-    fn of(drawing: &HopsDrawing<'_>, direction: HopsWay, place: usize) -> Option<Self> {
+    fn of(drawing: &HopsDrawing<'_>, direction: HopsWay, index: usize) -> Option<Self> {
         let (mut middle, mut short, mut long) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut lost, mut most, mut unsure) = (0, 0, 0);
+        let (mut lost, mut max_bound, mut unsure) = (0, 0, 0);
         for packet in drawing.of(direction) {
-            match packet.segments[place] {
+            match packet.segments[index] {
                 HopsDelay::Known { delay, bound } => {
                     middle.push(millis(delay));
                     short.push(millis(delay.saturating_sub(bound)));
                     long.push(millis(delay.saturating_add(bound)));
-                    most = most.max(bound);
+                    max_bound = max_bound.max(bound);
                     unsure += usize::from(is_unsure(delay, bound));
                 }
                 HopsDelay::Lost => lost += 1,
@@ -136,17 +136,17 @@ impl Curve {
         }
         let is_unsure = unsure * 2 > middle.len();
         let steps = |values: &mut Vec<f64>| ecdf(Sorted::sort(values).ok()?, lost, POINTS).ok();
-        let ends = if most > 0 {
+        let ends = if max_bound > 0 {
             Some((steps(&mut short)?, steps(&mut long)?))
         } else {
             None
         };
         Some(Self {
-            place,
-            name: drawing.passage(direction, place),
+            segment: index,
+            name: drawing.passage(direction, index),
             came: middle.len() + lost,
             lost,
-            bound: millis(most),
+            bound: millis(max_bound),
             steps: steps(&mut middle)?,
             spread: Spread::of(Sorted::check(if is_unsure { &long } else { &middle }).ok()?)?,
             is_unsure,
@@ -155,7 +155,7 @@ impl Curve {
     }
 
     /// `n 12 345 · 3 lost · ± 8.0 µs`, of what is not known `only ± 17.34 ms`.
-    fn reported(&self) -> String {
+    fn counts_text(&self) -> String {
         let mut text = format!("n {}", count(self.came));
         if self.lost > 0 {
             text.push_str(&format!(" · {} lost", count(self.lost)));
@@ -173,9 +173,9 @@ fn path(steps: &[EcdfPoint], plot: &Plot, unit: TimeUnit) -> Vec<Point> {
     let is_thinned = steps.len() * 5 > POINTS * 4;
     let mut before = 0.0;
     let mut path = Vec::with_capacity(steps.len() * 2 + 1);
-    for (place, point) in steps.iter().enumerate() {
+    for (index, point) in steps.iter().enumerate() {
         let x = plot.px(point.value * unit.per_milli());
-        if place == 0 || !is_thinned {
+        if index == 0 || !is_thinned {
             path.push(Point::new(x, plot.py(before)));
         }
         path.push(Point::new(x, plot.py(point.share)));
@@ -215,7 +215,7 @@ struct Panel<'a> {
 
 impl<'a> Panel<'a> {
     fn of(drawing: &'a HopsDrawing<'a>, direction: HopsWay) -> Self {
-        let all = (0..drawing.count()).filter_map(|place| Curve::of(drawing, direction, place));
+        let all = (0..drawing.count()).filter_map(|index| Curve::of(drawing, direction, index));
         let mut curves: Vec<Curve> = all.collect();
         if direction == HopsWay::Back {
             curves.reverse();
@@ -257,11 +257,11 @@ impl<'a> Panel<'a> {
         found
     }
 
-    fn drawn(&self, place: Rect, scale: Scale, is_last: bool) -> Vec<Mark> {
+    fn draw_panel(&self, frame: Rect, scale: Scale, is_last: bool) -> Vec<Mark> {
         let area = Rect::new(
-            place.x + LEFT,
-            place.y + 24.0,
-            place.width - LEFT - RIGHT,
+            frame.x + LEFT,
+            frame.y + 24.0,
+            frame.width - LEFT - RIGHT,
             self.height(),
         );
         let unit = TimeUnit::up_to(scale.high);
@@ -270,7 +270,7 @@ impl<'a> Panel<'a> {
             x: in_unit(scale, unit),
             y: Scale::linear(0.0, 1.0),
         };
-        let mut marks = self.heading(place, area.right(), scale);
+        let mut marks = self.heading(frame, area.right(), scale);
         plot.y_axis(&mut marks, "share of packets");
         let title = if is_last {
             format!("time from one point to the next, {}", unit.name())
@@ -282,13 +282,13 @@ impl<'a> Panel<'a> {
             let (short, long) = curve.ends.as_ref()?;
             let mut points = path(short, &plot, unit);
             points.extend(path(long, &plot, unit).into_iter().rev());
-            let fill = band(curve.place);
+            let fill = band(curve.segment);
             Some(Mark::Area { points, fill })
         });
-        let sure = self.curves.iter().filter(|curve| !curve.is_unsure);
-        let lines = sure.map(|curve| Mark::Line {
+        let certain = self.curves.iter().filter(|curve| !curve.is_unsure);
+        let lines = certain.map(|curve| Mark::Line {
             points: path(&curve.steps, &plot, unit),
-            stroke: inks::line(curve.place),
+            stroke: inks::line(curve.segment),
         });
         marks.push(plot.clipped(bands.chain(lines).collect()));
         marks.extend(self.entries(area));
@@ -296,16 +296,16 @@ impl<'a> Panel<'a> {
     }
 
     /// The direction, and the number of values outside.
-    fn heading(&self, place: Rect, right: f64, scale: Scale) -> Vec<Mark> {
-        let y = place.y + 12.0;
-        let at = Point::new(place.x, y);
+    fn heading(&self, frame: Rect, right: f64, scale: Scale) -> Vec<Mark> {
+        let y = frame.y + 12.0;
+        let at = Point::new(frame.x, y);
         let name = Text::new(at, Anchor::Start, Style::TITLE, self.direction.title()).semibold();
         let found = self.outside(scale);
-        let reported = [
+        let outside = [
             (found.above, "above, max", found.max),
             (found.below, "below, min", found.min),
         ];
-        let parts = reported.into_iter().filter(|(packets, _, _)| *packets > 0);
+        let parts = outside.into_iter().filter(|(packets, _, _)| *packets > 0);
         let parts = parts.map(|(packets, word, end)| {
             format!(
                 "{} {word} {}",
@@ -333,7 +333,7 @@ impl<'a> Panel<'a> {
         for curve in &self.curves {
             let stroke = Stroke {
                 width: 2.0,
-                ..inks::line(curve.place)
+                ..inks::line(curve.segment)
             };
             let ends = (
                 Point::new(left, y - 4.0),
@@ -343,7 +343,7 @@ impl<'a> Panel<'a> {
                 let sample = Rect::new(left, y - 9.0, SAMPLE, 10.0);
                 Mark::Rect {
                     rect: sample,
-                    fill: Some(band(curve.place)),
+                    fill: Some(band(curve.segment)),
                     stroke: None,
                 }
             } else {
@@ -359,9 +359,9 @@ impl<'a> Panel<'a> {
             };
             let name = fit_among(&curve.name, &names, Style::LABEL, room);
             marks.push(Mark::Text(text(y, Style::LABEL, name)));
-            let reported = fit(&curve.reported(), Style::NOTE, room);
-            let reported = text(y + 12.5, Style::NOTE, reported).coloured(Colour::FAINT_INK);
-            marks.push(Mark::Text(reported));
+            let counts = fit(&curve.counts_text(), Style::NOTE, room);
+            let counts = text(y + 12.5, Style::NOTE, counts).coloured(Colour::FAINT_INK);
+            marks.push(Mark::Text(counts));
             y += ENTRY;
         }
         marks

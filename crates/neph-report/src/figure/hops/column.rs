@@ -5,7 +5,7 @@ use neph_stats::{Level, Sorted, median};
 use super::{HopsDelay, HopsDrawing, HopsPacket, HopsWay, is_unsure, millis};
 
 /// No time is shown shorter, in nanoseconds: a packet alone has none.
-const MINIMUM: i64 = 1_000_000;
+const MIN_DURATION: i64 = 1_000_000;
 /// Narrower steps would not be seen.
 const STEPS: usize = 170;
 
@@ -23,12 +23,12 @@ impl Clock {
     pub(super) fn of(drawing: &HopsDrawing<'_>) -> Option<Self> {
         let since = || drawing.packets.iter().map(|one| one.since);
         let (from, until) = since().min().zip(since().max())?;
-        let most = HopsWay::BOTH.map(|direction| drawing.of(direction).count());
-        let most = most.into_iter().max().unwrap_or(0);
+        let max_bound = HopsWay::BOTH.map(|direction| drawing.of(direction).count());
+        let max_bound = max_bound.into_iter().max().unwrap_or(0);
         Some(Self {
             from,
-            long: until.saturating_sub(from).max(MINIMUM),
-            steps: (most / 4).clamp(most.clamp(1, 10), STEPS),
+            long: until.saturating_sub(from).max(MIN_DURATION),
+            steps: (max_bound / 4).clamp(max_bound.clamp(1, 10), STEPS),
         })
     }
 
@@ -69,18 +69,18 @@ pub(super) struct Column {
 impl Column {
     pub(super) fn of<'a>(
         packets: impl Iterator<Item = &'a HopsPacket<'a>>,
-        place: usize,
+        segment: usize,
         clock: Clock,
     ) -> Self {
         let mut values = vec![Vec::new(); clock.steps];
         let (mut came, mut lost) = (vec![0; clock.steps], vec![0; clock.steps]);
-        let (mut unsure, mut most) = (0, 0);
+        let (mut unsure, mut max_bound) = (0, 0);
         for packet in packets {
             let step = clock.step(packet.since);
-            match packet.segments[place] {
+            match packet.segments[segment] {
                 HopsDelay::Known { delay, bound } => {
                     values[step].push(millis(delay));
-                    most = most.max(bound);
+                    max_bound = max_bound.max(bound);
                     unsure += usize::from(is_unsure(delay, bound));
                 }
                 HopsDelay::Lost => lost[step] += 1,
@@ -95,7 +95,7 @@ impl Column {
             lost,
             known,
             unsure,
-            bound: millis(most),
+            bound: millis(max_bound),
         }
     }
 

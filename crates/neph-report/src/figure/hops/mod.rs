@@ -105,7 +105,7 @@ impl HopsProtocol {
 
 impl<'a> HopsPacket<'a> {
     /// From its first point to its last; `None` unless every point saw it.
-    fn whole(&self) -> Option<i64> {
+    fn total(&self) -> Option<i64> {
         (self.segments.iter()).try_fold(0_i64, |sum, delay| match delay {
             HopsDelay::Known { delay, .. } => Some(sum.saturating_add(*delay)),
             HopsDelay::Lost | HopsDelay::Unknown => None,
@@ -123,23 +123,23 @@ impl<'a> HopsPacket<'a> {
         let (segments, direction) = (self.segments, self.direction);
         let last = segments.len();
         (0..last).map(move |step| {
-            let place = match direction {
+            let segment = match direction {
                 HopsWay::There => step,
                 HopsWay::Back => last - 1 - step,
             };
-            (place, segments[place])
+            (segment, segments[segment])
         })
     }
 }
 
 impl<'a> HopsDrawing<'a> {
     fn has_segments(&self) -> bool {
-        let reported = |delay: &HopsDelay| !matches!(delay, HopsDelay::Unknown);
+        let is_known = |delay: &HopsDelay| !matches!(delay, HopsDelay::Unknown);
         self.points.len() > 1
             && self
                 .packets
                 .iter()
-                .any(|one| one.segments.iter().any(reported))
+                .any(|one| one.segments.iter().any(is_known))
     }
 
     /// How many segments there are.
@@ -156,15 +156,15 @@ impl<'a> HopsDrawing<'a> {
 
     /// The largest bound of each segment, in milliseconds; 0 where no delay is known.
     fn bounds(&self) -> Vec<f64> {
-        let mut most = vec![0; self.count()];
+        let mut max_bounds = vec![0; self.count()];
         for packet in self.packets {
-            for (most, delay) in most.iter_mut().zip(packet.segments) {
+            for (max_bounds, delay) in max_bounds.iter_mut().zip(packet.segments) {
                 if let HopsDelay::Known { bound, .. } = delay {
-                    *most = (*most).max(*bound);
+                    *max_bounds = (*max_bounds).max(*bound);
                 }
             }
         }
-        most.into_iter().map(millis).collect()
+        max_bounds.into_iter().map(millis).collect()
     }
 }
 

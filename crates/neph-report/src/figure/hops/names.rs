@@ -23,16 +23,16 @@ impl HopsWay {
 
 impl HopsDrawing<'_> {
     /// `client – host`: a segment, whichever way.
-    pub(super) fn segment(&self, place: usize) -> String {
-        format!("{} – {}", self.points[place], self.points[place + 1])
+    pub(super) fn segment(&self, segment: usize) -> String {
+        format!("{} – {}", self.points[segment], self.points[segment + 1])
     }
 
     /// `host → client`: a segment as it was passed.
-    pub(super) fn passage(&self, direction: HopsWay, place: usize) -> String {
-        let (one, other) = (&self.points[place], &self.points[place + 1]);
+    pub(super) fn passage(&self, direction: HopsWay, segment: usize) -> String {
+        let (start, end) = (&self.points[segment], &self.points[segment + 1]);
         match direction {
-            HopsWay::There => format!("{one} → {other}"),
-            HopsWay::Back => format!("{other} → {one}"),
+            HopsWay::There => format!("{start} → {end}"),
+            HopsWay::Back => format!("{end} → {start}"),
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay};
 
 /// Rows in all.
-const MAXIMUM: usize = 100;
+const MAX_ROWS: usize = 100;
 /// Rows of lost packets: there may be so many of them that nothing else would be seen.
 const LOST: usize = 20;
 
@@ -47,11 +47,11 @@ impl Row {
             end,
             round_trip: packet.round_trip.filter(|_| end == End::Arrived),
         };
-        for (place, passed) in packet.passed() {
+        for (segment, passed) in packet.passed() {
             let HopsDelay::Known { delay, bound } = passed else {
                 break;
             };
-            row.parts.push((place, delay));
+            row.parts.push((segment, delay));
             row.total = row.total.saturating_add(delay);
             row.bound = row.bound.saturating_add(bound);
         }
@@ -100,11 +100,11 @@ impl Rows {
         let lost: Vec<usize> = (0..packets.len())
             .filter(|index| packets[*index].lost().is_some())
             .collect();
-        let arrived = packets.iter().filter(|one| one.whole().is_some()).count();
-        let kept = lost.len().min(LOST.max(MAXIMUM.saturating_sub(arrived)));
-        let mut shown = slowest(packets, MAXIMUM - kept);
-        let mut ended: Vec<Row> = (0..kept)
-            .map(|nth| &packets[lost[nth * lost.len() / kept]])
+        let arrived = packets.iter().filter(|one| one.total().is_some()).count();
+        let lost_rows = lost.len().min(LOST.max(MAX_ROWS.saturating_sub(arrived)));
+        let mut shown = slowest(packets, MAX_ROWS - lost_rows);
+        let mut ended: Vec<Row> = (0..lost_rows)
+            .map(|nth| &packets[lost[nth * lost.len() / lost_rows]])
             .filter_map(|packet| Some(Row::of(packet, End::Lost(packet.lost()?))))
             .collect();
         ended.sort_by_key(|row| row.since);
@@ -119,18 +119,18 @@ impl Rows {
     }
 }
 
-/// The `most` packets that took longest, the longest first; of equals the earlier in the list.
-fn slowest(packets: &[HopsPacket<'_>], most: usize) -> Vec<Row> {
-    let mut kept = BinaryHeap::with_capacity(most + 1);
+/// The `max` packets that took longest, the longest first; of equals the earlier in the list.
+fn slowest(packets: &[HopsPacket<'_>], max: usize) -> Vec<Row> {
+    let mut slowest_packets = BinaryHeap::with_capacity(max + 1);
     for (index, packet) in packets.iter().enumerate() {
-        if let Some(whole) = packet.whole() {
-            kept.push(Reverse((whole, Reverse(index))));
-            if kept.len() > most {
-                kept.pop();
+        if let Some(total) = packet.total() {
+            slowest_packets.push(Reverse((total, Reverse(index))));
+            if slowest_packets.len() > max {
+                slowest_packets.pop();
             }
         }
     }
-    let sorted = kept.into_sorted_vec();
+    let sorted = slowest_packets.into_sorted_vec();
     let row = |Reverse((_, Reverse(index))): Reverse<(i64, Reverse<usize>)>| {
         Row::of(&packets[index], End::Arrived)
     };

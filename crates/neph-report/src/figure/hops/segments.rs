@@ -11,7 +11,7 @@ use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
 use neph_analysis::numbers::{TimeUnit, count, elapsed, percent};
-use neph_analysis::words::plural;
+use neph_analysis::text::plural;
 
 const HEIGHT: f64 = 170.0;
 const LEFT: f64 = 54.0;
@@ -43,8 +43,8 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     let scale = stack_scale(&totals).map_or_else(|| Scale::linear(0.0, 1.0), |(scale, _)| scale);
     let last = ways.len();
     let right = if is_lossy(&ways) { RIGHT } else { 14.0 };
-    for (place, panel) in ways.iter().enumerate() {
-        let below = if place + 1 == last {
+    for (index, panel) in ways.iter().enumerate() {
+        let below = if index + 1 == last {
             Style::BELOW
         } else {
             Style::BELOW_TICKS + 10.0
@@ -54,7 +54,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
             width: room.width - right,
             ..room
         };
-        sheet.draw(panel.drawn(room, scale, place + 1 == last));
+        sheet.draw(panel.draw_panel(room, scale, index + 1 == last));
     }
     let notes = [Note::plain(caption(drawing, &ways))];
     vec![sheet.finish("hops-segments", "hops-segments".to_owned(), &notes)]
@@ -67,14 +67,14 @@ fn is_lossy(ways: &[Panel]) -> bool {
 fn legend(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> Vec<(Swatch, String)> {
     let bounds = drawing.bounds();
     let mut entries: Vec<(Swatch, String)> = (0..drawing.count())
-        .map(|place| {
-            let name = drawing.segment(place);
-            let label = if bounds[place] > 0.0 {
-                format!("{name}, {}", within(bounds[place]))
+        .map(|index| {
+            let name = drawing.segment(index);
+            let label = if bounds[index] > 0.0 {
+                format!("{name}, {}", within(bounds[index]))
             } else {
                 name
             };
-            (Swatch::Solid(inks::colour(place)), label)
+            (Swatch::Solid(inks::colour(index)), label)
         })
         .collect();
     if drawing.count() > 1 {
@@ -110,7 +110,7 @@ struct Panel {
     packets: usize,
     columns: Vec<Column>,
     /// The median of the whole way in each step.
-    whole: Vec<Option<f64>>,
+    totals_of_steps: Vec<Option<f64>>,
 }
 
 impl Panel {
@@ -119,11 +119,11 @@ impl Panel {
         if packets == 0 {
             return None;
         }
-        let column = |place| Column::of(drawing.of(direction), place, clock);
-        let mut whole = vec![Vec::new(); clock.steps];
+        let column = |index| Column::of(drawing.of(direction), index, clock);
+        let mut totals_of_steps = vec![Vec::new(); clock.steps];
         for packet in drawing.of(direction) {
-            if let Some(all) = packet.whole() {
-                whole[clock.step(packet.since)].push(millis(all));
+            if let Some(all) = packet.total() {
+                totals_of_steps[clock.step(packet.since)].push(millis(all));
             }
         }
         Some(Self {
@@ -131,7 +131,10 @@ impl Panel {
             clock,
             packets,
             columns: (0..drawing.count()).map(column).collect(),
-            whole: whole.iter_mut().map(|step| middle(step)).collect(),
+            totals_of_steps: totals_of_steps
+                .iter_mut()
+                .map(|step| middle(step))
+                .collect(),
         })
     }
 
@@ -155,8 +158,8 @@ impl Panel {
     fn totals(&self) -> Vec<f64> {
         let stacks = (0..self.clock.steps).filter_map(|step| self.stacked(step));
         let stacks = stacks.map(|stack| stack.iter().sum::<f64>());
-        let whole = self.whole.iter().flatten().copied();
-        stacks.chain(whole).collect()
+        let totals_of_steps = self.totals_of_steps.iter().flatten().copied();
+        stacks.chain(totals_of_steps).collect()
     }
 
     /// Segments that lost packets, in the order in which they are passed.
@@ -170,9 +173,9 @@ impl Panel {
         ROW * self.losses().count() as f64 + 4.0
     }
 
-    fn drawn(&self, place: Rect, scale: Scale, is_last: bool) -> Vec<Mark> {
-        let top = place.y + 20.0 + self.above();
-        let area = Rect::new(place.x + LEFT, top, place.width - LEFT, HEIGHT);
+    fn draw_panel(&self, frame: Rect, scale: Scale, is_last: bool) -> Vec<Mark> {
+        let top = frame.y + 20.0 + self.above();
+        let area = Rect::new(frame.x + LEFT, top, frame.width - LEFT, HEIGHT);
         let unit = TimeUnit::up_to(scale.high);
         let (per, name) = elapsed(self.clock.seconds());
         let plot = Plot {
@@ -180,7 +183,7 @@ impl Panel {
             x: Scale::linear(0.0, self.clock.seconds() / per),
             y: in_unit(scale, unit),
         };
-        let mut marks = self.heading(place, scale);
+        let mut marks = self.heading(frame, scale);
         plot.y_axis(&mut marks, &format!("latency, {}", unit.name()));
         let title = if is_last {
             format!("time since the first packet, {name}")
@@ -191,32 +194,28 @@ impl Panel {
         let mut inside = self.stack(&plot, unit);
         inside.extend(self.line(&plot, unit));
         marks.push(plot.clipped(inside));
-        marks.extend(self.rows(Rect::new(area.x, place.y + 20.0, area.width, ROW)));
+        marks.extend(self.rows(Rect::new(area.x, frame.y + 20.0, area.width, ROW)));
         marks
     }
 
     /// The direction, the number of packets, and the number of values outside.
-    fn heading(&self, place: Rect, scale: Scale) -> Vec<Mark> {
-        let y = place.y + 11.0;
-        let at = Point::new(place.x, y);
+    fn heading(&self, frame: Rect, scale: Scale) -> Vec<Mark> {
+        let y = frame.y + 11.0;
+        let at = Point::new(frame.x, y);
         let name = Text::new(at, Anchor::Start, Style::TITLE, self.direction.title()).semibold();
         let note =
             |x: f64, text: String| Text::new(Point::new(x, y), Anchor::End, Style::NOTE, text);
         let packets =
-            note(place.right(), plural(self.packets, "packet")).coloured(Colour::FAINT_INK);
+            note(frame.right(), plural(self.packets, "packet")).coloured(Colour::FAINT_INK);
         let totals = self.totals();
         let above = totals.iter().filter(|total| **total > scale.high).count();
-        let most = totals.iter().copied().fold(0.0, f64::max);
-        let above = (above > 0).then(|| {
-            format!(
-                "{above} above, max {}",
-                neph_analysis::numbers::millis(most)
-            )
-        });
-        let reported: Vec<String> = self.unsure().into_iter().chain(above).collect();
-        let right = place.right() - packets.width() - 10.0;
-        let room = right - place.x - name.width() - 10.0;
-        let outside = fit(&reported.join(", "), Style::NOTE, room);
+        let max = totals.iter().copied().fold(0.0, f64::max);
+        let above = (above > 0)
+            .then(|| format!("{above} above, max {}", neph_analysis::numbers::millis(max)));
+        let parts: Vec<String> = self.unsure().into_iter().chain(above).collect();
+        let right = frame.right() - packets.width() - 10.0;
+        let room = right - frame.x - name.width() - 10.0;
+        let outside = fit(&parts.join(", "), Style::NOTE, room);
         let outside = note(right, outside).coloured(Colour::ALARM);
         [name, packets, outside]
             .into_iter()
@@ -229,8 +228,8 @@ impl Panel {
     fn unsure(&self) -> Option<String> {
         let pale = self.columns.iter().filter(|column| column.is_pale());
         let bounds: Vec<f64> = pale.map(|column| column.bound).collect();
-        let most = bounds.iter().copied().fold(0.0, f64::max);
-        (!bounds.is_empty()).then(|| format!("pale: known to {} only", within(most)))
+        let max = bounds.iter().copied().fold(0.0, f64::max);
+        (!bounds.is_empty()).then(|| format!("pale: known to {} only", within(max)))
     }
 
     /// From the left edge of a step to its right edge.
@@ -244,8 +243,8 @@ impl Panel {
         let steps: Vec<Option<Vec<f64>>> = (0..self.clock.steps).map(|s| self.stacked(s)).collect();
         let y = |value: f64| plot.py(value * unit.per_milli());
         let mut marks = Vec::new();
-        let places: Vec<usize> = (0..steps.len()).collect();
-        for run in places.chunk_by(|a, b| steps[*a].is_some() == steps[*b].is_some()) {
+        let indices: Vec<usize> = (0..steps.len()).collect();
+        for run in indices.chunk_by(|a, b| steps[*a].is_some() == steps[*b].is_some()) {
             let stacks: Vec<(usize, &Vec<f64>)> = run
                 .iter()
                 .filter_map(|step| Some((*step, steps[*step].as_ref()?)))
@@ -281,12 +280,14 @@ impl Panel {
         if self.columns.len() < 2 {
             return Vec::new();
         }
-        let places: Vec<usize> = (0..self.whole.len()).collect();
-        let runs = places.chunk_by(|a, b| self.whole[*a].is_some() == self.whole[*b].is_some());
+        let indices: Vec<usize> = (0..self.totals_of_steps.len()).collect();
+        let runs = indices.chunk_by(|a, b| {
+            self.totals_of_steps[*a].is_some() == self.totals_of_steps[*b].is_some()
+        });
         let drawn = runs.filter_map(|run| {
             let mut points = Vec::new();
             for at in run {
-                let y = plot.py(self.whole[*at]? * unit.per_milli());
+                let y = plot.py(self.totals_of_steps[*at]? * unit.per_milli());
                 step(&mut points, self.edges(plot.area, *at), y);
             }
             let stroke = WHOLE;
@@ -309,7 +310,7 @@ impl Panel {
             let rects = self.bars(column, Rect::new(first.x, y, first.width, ROW - 3.0));
             marks.push(Mark::Cells { rects, fill });
             let at = Point::new(first.right() + 6.0, base);
-            let text = fit(&reported(column), Style::NOTE, RIGHT - 6.0);
+            let text = fit(&text_of_column(column), Style::NOTE, RIGHT - 6.0);
             let text = Text::new(at, Anchor::Start, Style::NOTE, text).coloured(Colour::ALARM);
             marks.push(Mark::Text(text));
             y += ROW;
@@ -320,13 +321,13 @@ impl Panel {
     /// The share lost in each step, of the row's highest; what is there is seen.
     fn bars(&self, column: &Column, row: Rect) -> Vec<Rect> {
         let share = |step: usize| share(column.lost[step], column.came[step]);
-        let most = (0..self.clock.steps)
+        let max = (0..self.clock.steps)
             .map(share)
             .fold(f64::MIN_POSITIVE, f64::max);
         let lossy = (0..self.clock.steps).filter(|step| column.lost[*step] > 0);
         let bar = |step: usize| {
             let (left, right) = self.edges(row, step);
-            let height = (row.height * share(step) / most).max(1.5);
+            let height = (row.height * share(step) / max).max(1.5);
             let width = (right - left).max(1.5);
             Rect::new(left, row.bottom() - height, width, height)
         };
@@ -335,7 +336,7 @@ impl Panel {
 }
 
 /// `12 lost (0.3 %)`.
-fn reported(column: &Column) -> String {
+fn text_of_column(column: &Column) -> String {
     let (lost, came) = (column.lost.iter().sum(), column.came.iter().sum());
     format!("{} lost ({})", count(lost), percent(share(lost, came)))
 }

@@ -10,7 +10,7 @@ use crate::figure::legend::{Swatch, cross};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit_among};
 use neph_analysis::numbers::TimeUnit;
-use neph_analysis::words::plural;
+use neph_analysis::text::plural;
 
 const PER_PAGE: usize = 50;
 const ROW: f64 = 13.0;
@@ -45,7 +45,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
                 shown,
                 scale,
             };
-            sheet.draw(panel.drawn(room));
+            sheet.draw(panel.draw_panel(room));
             let notes = [Note::plain(caption(drawing, &rows, shown, scale))];
             let name = page_name("hops-waterfall", page, total);
             sheet.finish("hops-waterfall", name, &notes)
@@ -57,12 +57,12 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
 /// A millisecond where everything was lost in its first segment.
 fn scale(shown: &[Row]) -> Option<Scale> {
     let longest = shown.iter().map(Row::reach).max()?;
-    let most = if longest > 0 {
+    let max = if longest > 0 {
         longest.saturating_mul(3)
     } else {
         i64::MAX
     };
-    let ends = shown.iter().map(|row| millis(row.extent().min(most)));
+    let ends = shown.iter().map(|row| millis(row.extent().min(max)));
     let mut ends: Vec<f64> = ends.collect();
     ends.sort_unstable_by(f64::total_cmp);
     match stack_scale(&ends)? {
@@ -109,8 +109,12 @@ fn subtitle(drawing: &HopsDrawing<'_>, rows: &Rows) -> String {
 }
 
 fn legend(drawing: &HopsDrawing<'_>, shown: &[Row]) -> Vec<(Swatch, String)> {
-    let segments = (0..drawing.count())
-        .map(|place| (Swatch::Solid(inks::colour(place)), drawing.segment(place)));
+    let segments = (0..drawing.count()).map(|segment| {
+        (
+            Swatch::Solid(inks::colour(segment)),
+            drawing.segment(segment),
+        )
+    });
     let mut entries: Vec<(Swatch, String)> = segments.collect();
     if shown
         .iter()
@@ -170,11 +174,11 @@ struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    fn drawn(&self, place: Rect) -> Vec<Mark> {
+    fn draw_panel(&self, frame: Rect) -> Vec<Mark> {
         let area = Rect::new(
-            place.x + LEFT,
-            place.y + 14.0,
-            place.width - LEFT - RIGHT,
+            frame.x + LEFT,
+            frame.y + 14.0,
+            frame.width - LEFT - RIGHT,
             height(self.shown),
         );
         let unit = TimeUnit::up_to(self.scale.high);
@@ -185,20 +189,20 @@ impl Panel<'_> {
         };
         let mut marks = Vec::new();
         let head = |x: f64, anchor, text: &str| {
-            let at = Point::new(x, place.y + 10.0);
+            let at = Point::new(x, frame.y + 10.0);
             Mark::Text(Text::new(at, anchor, Style::NOTE, text).coloured(Colour::FAINT_INK))
         };
-        marks.push(head(place.x + 82.0, Anchor::End, "at"));
-        marks.push(head(place.right(), Anchor::End, "in all"));
+        marks.push(head(frame.x + 82.0, Anchor::End, "at"));
+        marks.push(head(frame.right(), Anchor::End, "in all"));
         plot.x_axis(
             &mut marks,
             &format!("time since the packet's first point, {}", unit.name()),
         );
         let mut y = area.y;
         for row in self.shown {
-            let strip = Rect::new(place.x, y, place.width, ROW);
+            let strip = Rect::new(frame.x, y, frame.width, ROW);
             let (bars, end) = self.bars(row, y + ROW / 2.0, &plot, unit);
-            marks.extend(self.words(row, strip, (end, area.right())));
+            marks.extend(self.row_texts(row, strip, (end, area.right())));
             marks.push(plot.clipped(bars));
             y += ROW;
         }
@@ -206,13 +210,13 @@ impl Panel<'_> {
     }
 
     /// Time, packet, direction and duration; for a lost packet, where it was lost.
-    fn words(&self, row: &Row, strip: Rect, (end, right): (f64, f64)) -> Vec<Mark> {
+    fn row_texts(&self, row: &Row, strip: Rect, (end, right): (f64, f64)) -> Vec<Mark> {
         let word = |x: f64, anchor, text: String| {
             let at = Point::new(x, strip.y + ROW - 3.2);
             Text::new(at, anchor, Style::NOTE, text)
         };
         let at = millis(row.since.saturating_sub(self.from)) / 1e3;
-        let mut words = vec![
+        let mut row_texts = vec![
             word(strip.x + 82.0, Anchor::End, format!("{at:.6} s")),
             word(
                 strip.x + 90.0,
@@ -225,22 +229,22 @@ impl Panel<'_> {
                 row.direction.arrow().to_owned(),
             ),
         ];
-        let End::Lost(place) = row.end else {
+        let End::Lost(segment) = row.end else {
             let total = neph_analysis::numbers::millis(millis(row.total));
-            words.push(word(strip.right(), Anchor::End, total));
-            return words.into_iter().map(Mark::Text).collect();
+            row_texts.push(word(strip.right(), Anchor::End, total));
+            return row_texts.into_iter().map(Mark::Text).collect();
         };
         let room = right - end - 12.0;
         if room > 60.0 {
-            let lost = |place| format!("lost, {}", self.drawing.passage(row.direction, place));
+            let lost = |segment| format!("lost, {}", self.drawing.passage(row.direction, segment));
             let all: Vec<String> = (0..self.drawing.count()).map(lost).collect();
-            let name = fit_among(&all[place], &all, Style::NOTE, room);
+            let name = fit_among(&all[segment], &all, Style::NOTE, room);
             let text = word(end + 11.0, Anchor::Start, name);
-            words.push(text.coloured(Colour::ALARM));
+            row_texts.push(text.coloured(Colour::ALARM));
         }
         let text = word(strip.right(), Anchor::End, "lost".to_owned());
-        words.push(text.coloured(Colour::ALARM));
-        words.into_iter().map(Mark::Text).collect()
+        row_texts.push(text.coloured(Colour::ALARM));
+        row_texts.into_iter().map(Mark::Text).collect()
     }
 
     /// Its segments and how they end; and where they end.
@@ -248,10 +252,10 @@ impl Panel<'_> {
         let x = |nanos: i64| plot.px(millis(nanos) * unit.per_milli());
         let mut bars = Vec::new();
         let mut done = 0_i64;
-        for (place, delay) in &row.parts {
+        for (segment, delay) in &row.parts {
             let until = done.saturating_add((*delay).max(0));
             let bar = Rect::new(x(done), y - BAR / 2.0, x(until) - x(done), BAR);
-            bars.push(Mark::filled(bar, inks::colour(*place)));
+            bars.push(Mark::filled(bar, inks::colour(*segment)));
             done = until;
         }
         if let Some(round_trip) = row.round_trip.filter(|all| *all > done) {

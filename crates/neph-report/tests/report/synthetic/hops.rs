@@ -64,9 +64,11 @@ impl Path {
                 _ => HopsProtocol::Udp,
             };
             let delays = self.delays(since, direction, &mut random);
-            let whole: Option<i64> = delays.iter().map(known).sum();
-            let asked = direction == HopsWay::There && protocol == HopsProtocol::Icmp;
-            let round_trip = whole.filter(|_| asked).map(|whole| whole + 1_400_000);
+            let total: Option<i64> = delays.iter().map(known).sum();
+            let is_icmp_request = direction == HopsWay::There && protocol == HopsProtocol::Icmp;
+            let round_trip = total
+                .filter(|_| is_icmp_request)
+                .map(|total| total + 1_400_000);
             made.packets.push((since, direction, protocol, round_trip));
             made.delays.extend(delays);
         }
@@ -82,25 +84,25 @@ impl Path {
         let count = self.points - 1;
         let mut delays = vec![HopsDelay::Unknown; count];
         for step in 0..count {
-            let place = if direction == HopsWay::There {
+            let segment = if direction == HopsWay::There {
                 step
             } else {
                 count - 1 - step
             };
-            if self.lossy && random.unit() < loss(since, place, count) {
-                delays[place] = HopsDelay::Lost;
+            if self.lossy && random.unit() < loss(since, segment, count) {
+                delays[segment] = HopsDelay::Lost;
                 break;
             }
-            let (usual, bound) = SEGMENTS[place];
+            let (usual, bound) = SEGMENTS[segment];
             let tail = -random.unit().max(1e-9).ln();
-            let queue = if place == 0 && direction == HopsWay::There {
+            let queue = if segment == 0 && direction == HopsWay::There {
                 queue(since)
             } else {
                 0.0
             };
             let off = (random.unit() - 0.5) * bound as f64;
             let delay = (usual * (0.8 + 0.2 * tail) + queue + off) as i64;
-            delays[place] = HopsDelay::Known { delay, bound };
+            delays[segment] = HopsDelay::Known { delay, bound };
         }
         delays
     }
@@ -115,9 +117,9 @@ fn known(delay: &HopsDelay) -> Option<i64> {
 
 /// A few all the time, and in the last segment a burst.
 #[expect(clippy::cast_precision_loss, reason = "two minutes in nanoseconds")]
-fn loss(since: i64, place: usize, count: usize) -> f64 {
+fn loss(since: i64, segment: usize, count: usize) -> f64 {
     let share = since as f64 / LONG as f64;
-    let burst = place + 1 == count && (0.7..0.73).contains(&share);
+    let burst = segment + 1 == count && (0.7..0.73).contains(&share);
     if burst { 0.3 } else { 0.002 }
 }
 
@@ -130,7 +132,7 @@ fn queue(since: i64) -> f64 {
 
 impl Followed {
     /// Hands the drawing to `see`.
-    pub(crate) fn seen<T>(&self, see: impl FnOnce(&HopsDrawing<'_>) -> T) -> T {
+    pub(crate) fn with_drawing<T>(&self, see: impl FnOnce(&HopsDrawing<'_>) -> T) -> T {
         let each = self.delays.chunks(self.points.len() - 1);
         let packets: Vec<HopsPacket<'_>> = self
             .packets

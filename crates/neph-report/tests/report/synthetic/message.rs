@@ -75,7 +75,7 @@ fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> M
         14.0 + jitter(random, 3.0),
     ]
     .map(nanos);
-    let left = arrived + peer_spans.iter().sum::<i64>();
+    let departed = arrived + peer_spans.iter().sum::<i64>();
     let state = state(cwnd as u32, seq, link);
     let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
     message.tcp_at_send = Some(state);
@@ -85,13 +85,13 @@ fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> M
     }
     message.outcome = Outcome::Reply;
     message.tcp_at_ack = Some(state);
-    let received = left + nanos(back);
+    let received = departed + nanos(back);
     message.marks.acked = Some(Instant::from_nanos(received - peer_spans[1]));
     if link.reflector {
         message.marks.peer.rx = peer(arrived);
         message.marks.peer.app_rx = peer(arrived + peer_spans[0]);
         message.marks.peer.app_tx = peer(arrived + peer_spans[0] + peer_spans[1]);
-        message.marks.peer.nic_tx = peer(left);
+        message.marks.peer.nic_tx = peer(departed);
     }
     message.marks.nic_rx = Some(Instant::from_nanos(received));
     message.marks.app_recv = Some(Instant::from_nanos(

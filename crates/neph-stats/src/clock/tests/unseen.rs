@@ -61,10 +61,10 @@ fn a_rate_that_jumps_by_2_ppm_or_swings_by_1_stays_within_a_bound_that_is_hardly
     };
     let none = |_: i64| 0;
     for truth in [&jumps as &dyn Fn(i64) -> i64, &swings, &none] {
-        for least in [[5, 95], [95, 5]] {
+        for min_delays in [[5, 95], [95, 5]] {
             let mut random = Random::new(4);
             let made = exchanges((300, 10), truth, |_| {
-                least.map(|least| least * MICRO + jitter(&mut random, 5 * MICRO))
+                min_delays.map(|min_delay| min_delay * MICRO + jitter(&mut random, 5 * MICRO))
             });
             let course = clock_course(made.limits(), ClockNature::default()).unwrap();
             assert_eq!(course.steps(), []);
@@ -93,7 +93,7 @@ fn a_mean_rate_is_off_by_its_bound_and_a_round_trip_at_most_where_the_rate_jumps
         let jumps = |at: i64| (at - 150 * SECOND).max(0) / per_nano;
         let mut random = Random::new(3);
         let made = exchanges((300, 5), jumps, |_| {
-            [5, 45].map(|least| least * MICRO + jitter(&mut random, 3 * MICRO))
+            [5, 45].map(|min_delay| min_delay * MICRO + jitter(&mut random, 3 * MICRO))
         });
         let nature = ClockNature {
             wander,
@@ -105,8 +105,8 @@ fn a_mean_rate_is_off_by_its_bound_and_a_round_trip_at_most_where_the_rate_jumps
             let (from, until) = ((at - horizon).max(0), (at + horizon).min(300 * SECOND));
             let mean = real_nanos(jumps(until) - jumps(from)) / real_nanos(until - from);
             let off = (fit.rate - mean).abs();
-            let trip = real_nanos(50 * MICRO) / real_nanos(until - from);
-            assert!(off <= fit.rate_bound + trip, "{fit:?} is {off} off");
+            let rtt_share = real_nanos(50 * MICRO) / real_nanos(until - from);
+            assert!(off <= fit.rate_bound + rtt_share, "{fit:?} is {off} off");
         }
     }
 }
@@ -162,7 +162,8 @@ fn a_queue_that_stands_at_the_end_moves_no_offset() {
         |at| {
             let queue =
                 i64::from(at >= 60 * SECOND) * (45 * MILLI + jitter(&mut random, 2 * MILLI));
-            [20 * MILLI + queue, 20 * MILLI].map(|least| least + jitter(&mut random, 200 * MICRO))
+            [20 * MILLI + queue, 20 * MILLI]
+                .map(|min_delay| min_delay + jitter(&mut random, 200 * MICRO))
         },
     );
     let course = clock_course(made.limits(), ClockNature::default()).unwrap();
@@ -183,7 +184,8 @@ fn a_reply_that_others_overtake_makes_no_more_steps_of_one_and_no_bound_too_smal
             let is_late = at == 50 * SECOND - late * SECOND / 10;
             let more = i64::from(is_late) * (late + 2) * SECOND / 10;
             let back = if is_late { back } else { 3 };
-            [3 * MILLI + more, back * MILLI].map(|least| least + jitter(&mut random, 50 * MICRO))
+            [3 * MILLI + more, back * MILLI]
+                .map(|min_delay| min_delay + jitter(&mut random, 50 * MICRO))
         });
         let course = clock_course(made.limits(), ClockNature::default()).unwrap();
         let steps = course.steps();

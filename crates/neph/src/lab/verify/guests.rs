@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use neph_documents::lab::{Asked, VerifiedRow, VerifiedWhere};
+use neph_documents::lab::{GuestRate, VerifiedRow, VerifiedWhere};
 use neph_lab::{Guest, Lab, Topology};
 use neph_load::{UploadSpec, upload};
 use neph_model::{BitRate, Permit, Span, Stop, Target};
@@ -43,13 +43,13 @@ impl GuestCheck {
             to: self.guest.clone(),
             path: None,
         };
-        let requested = Asked {
+        let rate = GuestRate {
             ceiling: self.ceiling,
             measured: self.took.as_ref().ok().copied(),
             ok: self.is_ok(),
             verdict: self.verdict(),
         };
-        VerifiedRow::guest(place, requested)
+        VerifiedRow::guest(place, rate)
     }
 
     fn verdict(&self) -> String {

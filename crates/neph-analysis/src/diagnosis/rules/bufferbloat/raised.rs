@@ -1,6 +1,6 @@
 //! Where raised messages are a stretch: not every one of them has to be, and a single one is none.
 
-use crate::words::real;
+use crate::text::real;
 
 /// Within a stretch, so many of the messages are raised; a queue that is served by turns lets some pass.
 const RAISED: f64 = 0.8;
@@ -12,14 +12,14 @@ const GAP: usize = 5;
 pub(crate) fn longest(raised: &[bool]) -> Option<(usize, usize)> {
     let mut best: Option<(usize, usize)> = None;
     let (mut from, mut to, mut hits) = (0, 0, 0);
-    for (place, _) in raised.iter().enumerate().filter(|(_, raised)| **raised) {
-        let is_far = place - to > GAP || real(hits + 1) < RAISED * real(place - from + 1);
+    for (index, _) in raised.iter().enumerate().filter(|(_, raised)| **raised) {
+        let is_far = index - to > GAP || real(hits + 1) < RAISED * real(index - from + 1);
         if hits == 0 || is_far {
-            (from, hits) = (place, 0);
+            (from, hits) = (index, 0);
         }
-        (to, hits) = (place, hits + 1);
-        if best.is_none_or(|(start, end)| place - from > end - start) {
-            best = Some((from, place));
+        (to, hits) = (index, hits + 1);
+        if best.is_none_or(|(start, end)| index - from > end - start) {
+            best = Some((from, index));
         }
     }
     best

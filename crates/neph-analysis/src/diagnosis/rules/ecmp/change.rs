@@ -33,9 +33,9 @@ pub(crate) struct Change {
 
 impl Change {
     /// Describes which of the flows the change concerns.
-    pub(crate) fn in_words(&self, paths: &[Path<'_>]) -> String {
-        let block = |place: usize| {
-            let path = paths.get(place);
+    pub(crate) fn to_text(&self, paths: &[Path<'_>]) -> String {
+        let block = |index: usize| {
+            let path = paths.get(index);
             path.map_or(0, |path| path.run.experiment.block())
         };
         let (first, last) = (block(self.from), block(self.to.saturating_sub(1)));
@@ -46,20 +46,25 @@ impl Change {
         )
     }
 
-    const fn holds(&self, place: usize) -> bool {
-        self.from <= place && place < self.to
+    const fn contains(&self, index: usize) -> bool {
+        self.from <= index && index < self.to
     }
 
     /// Whether at least two of the paths were used with both routes. Otherwise the choice of the port may be
     /// the reason.
     fn is_shared(&self, flows: &[Aligned<'_>]) -> bool {
-        let both = |class: &Class| {
+        let has_both_routes = |class: &Class| {
             let members = flows.iter().enumerate();
-            let members = members.filter(|(_, flow)| class.holds(flow));
-            let meanwhile: BTreeSet<bool> = members.map(|(place, _)| self.holds(place)).collect();
+            let members = members.filter(|(_, flow)| class.contains(flow));
+            let meanwhile: BTreeSet<bool> =
+                members.map(|(index, _)| self.contains(index)).collect();
             meanwhile.len() == 2
         };
-        classes(flows).iter().filter(|class| both(class)).count() >= 2
+        classes(flows)
+            .iter()
+            .filter(|class| has_both_routes(class))
+            .count()
+            >= 2
     }
 }
 
@@ -67,8 +72,8 @@ impl Change {
 pub(crate) fn aligned<'a>(paths: &'a [Path<'a>], change: Option<&Change>) -> Vec<Aligned<'a>> {
     let paths = paths.iter().enumerate();
     paths
-        .map(|(place, path)| {
-            let change = change.filter(|change| change.holds(place));
+        .map(|(index, path)| {
+            let change = change.filter(|change| change.contains(index));
             let base = path.base - change.map_or(0.0, |change| change.by);
             Aligned { path, base }
         })
@@ -88,7 +93,7 @@ pub(crate) fn changes(paths: &[Path<'_>]) -> Vec<Change> {
         .filter(|step| *step != 0.0)
         .collect();
     let mut scored: Vec<((usize, usize), Change)> = Vec::new();
-    for (from, to) in stretches(paths.len()) {
+    for (from, to) in periods(paths.len()) {
         for by in &steps {
             let change = Change { from, to, by: *by };
             scored.extend(score(paths, &change).map(|score| (score, change)));
@@ -103,7 +108,7 @@ pub(crate) fn changes(paths: &[Path<'_>]) -> Vec<Change> {
 }
 
 /// From some moment to the end, or to a later moment.
-fn stretches(flows: usize) -> Vec<(usize, usize)> {
+fn periods(flows: usize) -> Vec<(usize, usize)> {
     let step = flows.div_ceil(MOMENTS).max(1);
     let moments = || (MEANWHILE..flows).step_by(step);
     moments()
@@ -116,10 +121,10 @@ fn stretches(flows: usize) -> Vec<(usize, usize)> {
 fn score(paths: &[Path<'_>], change: &Change) -> Option<(usize, usize)> {
     let flows = aligned(paths, Some(change));
     let classes = classes(&flows);
-    let (widest, gap) = apart(&classes)?;
+    let (widest, gap) = class_gap(&classes)?;
     if widest * super::TIGHT > gap || !change.is_shared(&flows) {
         return None;
     }
-    let held: usize = classes.iter().map(|class| class.flows).sum();
-    Some((classes.len(), paths.len() - held))
+    let flows_on_paths: usize = classes.iter().map(|class| class.flows).sum();
+    Some((classes.len(), paths.len() - flows_on_paths))
 }

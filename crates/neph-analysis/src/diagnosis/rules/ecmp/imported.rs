@@ -4,7 +4,7 @@
 use neph_model::Span;
 
 use crate::diagnosis::{Ordered, Run};
-use crate::words::real;
+use crate::text::real;
 
 /// Minimum share of replies with an acknowledgement, so that these count as the flow's round trips.
 const ACKNOWLEDGED: f64 = 0.5;

@@ -25,7 +25,7 @@ pub(super) fn flows(world: &World) -> (Vec<FlowHistory>, Vec<PathChange>) {
 }
 
 fn flow(world: &World, slot: u32, paths: &[Path], random: &mut Random) -> FlowHistory {
-    let own = Span::from_nanos(i64::try_from(random.below(300_000)).unwrap() - 150_000);
+    let jitter = Span::from_nanos(i64::try_from(random.below(300_000)).unwrap() - 150_000);
     let is_only = paths.len() == 1;
     #[expect(clippy::cast_precision_loss, reason = "days")]
     let end = world.seconds as f64;
@@ -43,7 +43,7 @@ fn flow(world: &World, slot: u32, paths: &[Path], random: &mut Random) -> FlowHi
         segments.push(Segment {
             from: seconds(at),
             until: seconds(until),
-            base: paths[path].base + own,
+            base: paths[path].base + jitter,
             class: Some(u16::try_from(path).unwrap()),
         });
         at = until;
@@ -79,10 +79,10 @@ fn stay(world: &World, (path, paths): (usize, usize), random: &mut Random) -> f6
 
 fn pick(paths: &[Path], random: &mut Random) -> usize {
     let all: f64 = paths.iter().map(|path| path.weight).sum();
-    let mut left = random.unit() * all;
+    let mut remaining = random.unit() * all;
     for (index, path) in paths.iter().enumerate() {
-        left -= path.weight;
-        if left <= 0.0 {
+        remaining -= path.weight;
+        if remaining <= 0.0 {
             return index;
         }
     }
@@ -127,8 +127,8 @@ pub(super) fn dissected(
     let mut random = Random::new(5);
     let few = ranked.into_iter().take(3);
     few.map(|flow| {
-        let own = changes.iter().filter(|change| change.slot == flow.slot);
-        let first = own.map(|change| change.at).min();
+        let jitter = changes.iter().filter(|change| change.slot == flow.slot);
+        let first = jitter.map(|change| change.at).min();
         let from = first.map_or(0, |at| (at.nanos() / 1_000_000_000 - 30).max(0));
         let last = (from + 240).min(world.seconds);
         let samples = (from * 5..last * 5).filter_map(|tick| sample(flow, tick, &mut random));

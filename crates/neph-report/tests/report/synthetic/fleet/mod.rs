@@ -87,7 +87,7 @@ impl World {
             from: seconds(0.0),
             until: self.end(),
             classes: known.classes,
-            fairness: known.fairness,
+            latency_bins: known.latency_bins,
             spectra: known.spectra,
             pairs: known.pairs,
             settings: Settings::default(),

@@ -11,8 +11,8 @@ use super::{World, paths};
 pub(super) fn trace(world: &World) -> FlowTrace {
     let paths = paths(0);
     let view = super::history::flows(world).0;
-    let own = view.iter().filter(|flow| flow.slot.0 % world.pairs == 0);
-    let routes = own.take(512).map(|flow| {
+    let flows_of_pair = view.iter().filter(|flow| flow.slot.0 % world.pairs == 0);
+    let routes = flows_of_pair.take(512).map(|flow| {
         let last = flow.segments.last().unwrap();
         let path = u8::try_from(last.class.unwrap()).unwrap();
         let low = paths[usize::from(path)].base;

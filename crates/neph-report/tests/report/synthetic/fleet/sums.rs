@@ -1,8 +1,8 @@
 //! What holds for all flows together: counted from where each of them was.
 
 use neph_flows::{
-    Class, Curve, CurvePoint, Direction, Fairness, FlowHistory, FlowTally, Inflation, Latency,
-    Moved, PairView, PathChange, Share, ShareBin, Spectrum, SpectrumBin,
+    Class, Curve, CurvePoint, Direction, FlowHistory, FlowLatencyBin, FlowTally, Inflation,
+    Latency, Moved, PairView, PathChange, Share, ShareBin, Spectrum, SpectrumBin,
 };
 use neph_model::{Fleet, Instant, Own, Span};
 use neph_stats::proportion;
@@ -15,7 +15,7 @@ const BIN: Span = Span::from_secs(20);
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) classes: Vec<Vec<Class>>,
-    pub(super) fairness: Vec<Vec<Fairness>>,
+    pub(super) latency_bins: Vec<Vec<FlowLatencyBin>>,
     pub(super) spectra: Vec<Spectrum>,
     pub(super) pairs: Vec<PairView>,
 }
@@ -29,7 +29,7 @@ impl Known {
     ) -> Self {
         let mut known = Self::default();
         for endpoint in 0..world.pairs {
-            let own: Vec<&FlowHistory> = flows
+            let flows_of_endpoint: Vec<&FlowHistory> = flows
                 .iter()
                 .filter(|flow| flow.slot.0 % world.pairs == endpoint)
                 .collect();
@@ -38,18 +38,22 @@ impl Known {
                 .filter(|change| change.slot.0 % world.pairs == endpoint)
                 .collect();
             let paths = paths(endpoint);
-            let classes = classes(&paths, &own);
-            let shares = shares(world, &paths, &own);
+            let classes = classes(&paths, &flows_of_endpoint);
+            let shares = shares(world, &paths, &flows_of_endpoint);
             known
-                .fairness
-                .push(fairness(world, &paths, &shares, &moves));
-            known.spectra.push(spectrum(world, &paths, &own));
-            let mut pair = pair(world, &classes, &own);
+                .latency_bins
+                .push(latency_bins(world, &paths, &shares, &moves));
+            known
+                .spectra
+                .push(spectrum(world, &paths, &flows_of_endpoint));
+            let mut pair = pair(world, &classes, &flows_of_endpoint);
             pair.endpoint
                 .clone_from(&fleet.endpoints[endpoint as usize].name);
             pair.changes = moves.len() as u64;
-            pair.persistence_forward = directed(world, &own, &moves, Direction::Forward);
-            pair.persistence_reverse = directed(world, &own, &moves, Direction::Reverse);
+            pair.persistence_forward =
+                directed(world, &flows_of_endpoint, &moves, Direction::Forward);
+            pair.persistence_reverse =
+                directed(world, &flows_of_endpoint, &moves, Direction::Reverse);
             pair.shares = shares;
             known.pairs.push(pair);
             known.classes.push(classes);
@@ -96,13 +100,17 @@ fn class(class: Option<u16>) -> usize {
 
 /// Moments from the start on, that far apart, and the index of each flow's segment then.
 fn visit(world: &World, step: Span, flow: &FlowHistory, mut see: impl FnMut(usize, usize)) {
-    let (mut at, mut column, mut place) = (seconds(step.secs_f64() / 2.0), 0, 0);
+    let (mut at, mut column, mut path_index) = (seconds(step.secs_f64() / 2.0), 0, 0);
     while at < world.end() {
-        while place < flow.segments.len() && flow.segments[place].until <= at {
-            place += 1;
+        while path_index < flow.segments.len() && flow.segments[path_index].until <= at {
+            path_index += 1;
         }
-        if flow.segments.get(place).is_some_and(|one| one.from <= at) {
-            see(column, place);
+        if flow
+            .segments
+            .get(path_index)
+            .is_some_and(|one| one.from <= at)
+        {
+            see(column, path_index);
         }
         at = at + step;
         column += 1;
@@ -118,19 +126,19 @@ fn shares(world: &World, paths: &[Path], flows: &[&FlowHistory]) -> Vec<ShareBin
         })
         .collect();
     for flow in flows {
-        visit(world, BIN, flow, |bin, place| {
-            found[bin].flows[class(flow.segments[place].class)] += 1;
+        visit(world, BIN, flow, |bin, path_index| {
+            found[bin].flows[class(flow.segments[path_index].class)] += 1;
         });
     }
     found
 }
 
-fn fairness(
+fn latency_bins(
     world: &World,
     paths: &[Path],
     shares: &[ShareBin],
     changes: &[&PathChange],
-) -> Vec<Fairness> {
+) -> Vec<FlowLatencyBin> {
     let mut random = world.random();
     let made = shares.iter().map(|bin| {
         let flows: u32 = bin.flows.iter().sum();
@@ -150,7 +158,7 @@ fn fairness(
         let within = changes
             .iter()
             .filter(|change| change.at >= bin.from && change.at < bin.from + BIN);
-        Fairness {
+        FlowLatencyBin {
             from: bin.from,
             flows,
             lost: 0,
@@ -182,8 +190,8 @@ fn spectrum(world: &World, paths: &[Path], flows: &[&FlowHistory]) -> Spectrum {
     let lowest = paths[0].base - Span::from_millis(1);
     let mut cells = std::collections::BTreeMap::new();
     for flow in flows {
-        visit(world, step, flow, |column, place| {
-            let row = (flow.segments[place].base - lowest).nanos() / ROW.nanos();
+        visit(world, step, flow, |column, path_index| {
+            let row = (flow.segments[path_index].base - lowest).nanos() / ROW.nanos();
             *cells.entry((column, row)).or_insert(0) += 1;
         });
     }
@@ -282,9 +290,9 @@ fn directed(
     }
     let mut stays = Vec::new();
     for flow in flows {
-        let mut own = moments.remove(&flow.slot).unwrap_or_default();
-        own.push(world.end());
-        let gaps = own.windows(2);
+        let mut flows_of_endpoint = moments.remove(&flow.slot).unwrap_or_default();
+        flows_of_endpoint.push(world.end());
+        let gaps = flows_of_endpoint.windows(2);
         stays.extend(gaps.map(|pair| (pair[1] - pair[0], pair[1] < world.end())));
     }
     curve(stays)

@@ -3,9 +3,9 @@
 use neph_stats::proportion;
 
 use super::pair::Pair;
-use super::pooled::Pooled;
+use super::pooled_pair::PooledPair;
 use crate::numbers::percent;
-use crate::words::real;
+use crate::text::real;
 
 /// What the third source found: inflation above 32 % for 5 % of the 120 pairs of AWS.
 pub const SOURCE: f64 = 0.32;
@@ -16,15 +16,15 @@ const TAILED: usize = 20;
 
 /// Pairs that were measured in the same way, with their inflation (0.32 is 32 %), smallest first.
 #[derive(Clone, Debug)]
-pub struct Inflated<'a> {
+pub struct SettingInflation<'a> {
     pub pairs: Vec<(f64, &'a Pair<'a>)>,
 }
 
-impl<'a> Inflated<'a> {
+impl<'a> SettingInflation<'a> {
     /// One for each way of measuring with at least two pairs: two seasons of one pair are no distribution.
-    pub fn all(apart: &[Pooled<'a>]) -> Vec<Self> {
+    pub fn all(pooled: &[PooledPair<'a>]) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
-        for one in apart {
+        for one in pooled {
             let Some(inflation) = one.inflation else {
                 continue;
             };
@@ -88,7 +88,7 @@ impl<'a> Inflated<'a> {
     }
 
     /// The headline with the median and the largest, and how it compares with the third source.
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let (largest, pair) = self.pairs[self.pairs.len() - 1];
         let median = self.median();
         let mut text = format!(

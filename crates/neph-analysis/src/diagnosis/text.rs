@@ -1,6 +1,6 @@
 //! Diagnoses as text, for every output.
 
-use super::{Diagnoses, Evidence, NotEvaluated, RULES, Seen};
+use super::{Diagnoses, Evidence, NotEvaluated, Observation, RULES};
 
 impl Diagnoses {
     /// States that no evaluated rule found a root cause.
@@ -25,22 +25,22 @@ impl Diagnoses {
 
     /// Rules that were not evaluated and their missing data, a sentence each; empty if all were evaluated.
     pub fn not_evaluated_text(&self) -> Vec<String> {
-        NotEvaluated::in_words(&self.not_evaluated)
+        NotEvaluated::to_text(&self.not_evaluated)
     }
 }
 
 impl Evidence {
     /// `40.1 ms`.
-    pub fn in_words(&self) -> String {
+    pub fn to_text(&self) -> String {
         let digits = if self.value.fract() == 0.0 { 0 } else { 2 };
         let number = format!("{:.digits$} {}", self.value, self.unit);
         number.trim_end().to_owned()
     }
 }
 
-impl Seen {
+impl Observation {
     /// `0190f3b2-... (home · every 1 s · 10 KiB, block 2, messages 3, 4, 5)`.
-    pub fn in_words(&self) -> String {
+    pub fn to_text(&self) -> String {
         let numbers: Vec<String> = self.messages.iter().map(u64::to_string).collect();
         let messages = if numbers.is_empty() {
             String::new()

@@ -21,7 +21,7 @@ const FEW: usize = 8;
 
 /// The time to examine.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct FlatQuery {
     /// The moment in the middle, and an offset near to all others.
     pub(super) origin: OffsetLimit,
     /// The distance to each side, in nanoseconds.
@@ -32,24 +32,24 @@ pub(super) struct Asked {
     pub(super) ends: [bool; 2],
 }
 
-impl Asked {
+impl FlatQuery {
     /// Offsets without the rate; those from below turned upside down by a sign of -1.
     fn levels(&self, of: &[OffsetLimit], sign: f64) -> Vec<f64> {
-        let seen = of.iter().map(|limit| limit.seen_from(self.origin));
-        seen.map(|(x, y)| sign * (y - self.rate * x)).collect()
+        let offsets = of.iter().map(|limit| limit.seen_from(self.origin));
+        offsets.map(|(x, y)| sign * (y - self.rate * x)).collect()
     }
 }
 
 /// A time in which no clock was set, in nanoseconds of the local clock.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Flat {
+pub(super) struct StepFreeTime {
     pub(super) from: i64,
     pub(super) until: i64,
 }
 
 /// Levels of both directions over time, with the longest windows first.
-pub(super) struct Looks {
-    asked: Asked,
+pub(super) struct LevelScales {
+    query: FlatQuery,
     scales: Vec<Levels>,
     /// Change of the offset beyond the given rate, as a fraction.
     rate: f64,
@@ -57,18 +57,18 @@ pub(super) struct Looks {
     few: (i64, i64),
 }
 
-impl Looks {
-    pub(super) fn at(limits: OffsetLimits<'_>, asked: Asked) -> Self {
+impl LevelScales {
+    pub(super) fn at(limits: OffsetLimits<'_>, query: FlatQuery) -> Self {
         let usable = CELLS
             .into_iter()
-            .filter(|cells| limits.fill(&asked, *cells));
-        let seen = [(limits.at_most, 1.0), (limits.at_least, -1.0)];
-        let seen = seen.map(|(of, sign)| asked.levels(of, sign));
+            .filter(|cells| limits.fill(&query, *cells));
+        let offsets = [(limits.at_most, 1.0), (limits.at_least, -1.0)];
+        let offsets = offsets.map(|(of, sign)| query.levels(of, sign));
         let scales: Vec<Levels> = usable
-            .map(|cells| Levels::of(limits, &asked, cells, &seen))
+            .map(|cells| Levels::of(limits, &query, cells, &offsets))
             .collect();
         Self {
-            asked,
+            query,
             rate: scales.first().map_or(0.0, Levels::rate),
             scales,
             few: limits.few(),
@@ -77,21 +77,21 @@ impl Looks {
 
     /// The longest time around the moment in which no clock can have been set by more than the least step, in
     /// nanoseconds. It is empty where one may have been set right there.
-    pub(super) fn flat(&self, least_step: f64) -> Flat {
-        let mut flat = Slots::new(&self.asked);
+    pub(super) fn step_free(&self, least_step: f64) -> StepFreeTime {
+        let mut step_free = TimeMarks::new(&self.query);
         // Nothing is excluded before the first examined place, or after the last.
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         for side in 0..2 {
-            let mut changed = Slots::new(&self.asked);
+            let mut changed = TimeMarks::new(&self.query);
             for levels in &self.scales {
                 let mut found = Vec::new();
-                for (time, shows) in levels.edges(side, self.rate, least_step) {
+                for (time, level) in levels.edges(side, self.rate, least_step) {
                     first = first.min(time.until);
                     last = last.max(time.from);
-                    match shows {
+                    match level {
                         // A queue of the step's size hides it only while the queue lasts.
-                        Shows::Level if !changed.has_any(time) => flat.mark(time),
-                        Shows::Change => found.push(time),
+                        EdgeLevel::Level if !changed.has_any(time) => step_free.mark(time),
+                        EdgeLevel::Change => found.push(time),
                         _ => {}
                     }
                 }
@@ -103,73 +103,73 @@ impl Looks {
         if first > last {
             (first, last) = self.few;
         }
-        let [is_first, is_last] = self.asked.ends;
-        let open = Flat {
+        let [is_first, is_last] = self.query.ends;
+        let open = StepFreeTime {
             from: if is_last { last } else { i64::MAX },
             until: if is_first { first } else { i64::MIN },
         };
-        flat.around(self.asked.origin.at, open)
+        step_free.around(self.query.origin.at, open)
     }
 }
 
 /// Marks for parts of the time.
-struct Slots {
+struct TimeMarks {
     begin: i64,
     slot: i64,
     marked: Vec<bool>,
 }
 
-impl Slots {
-    fn new(asked: &Asked) -> Self {
-        let slot = (asked.horizon / (2 * CELLS[CELLS.len() - 1])).max(1);
-        let count = usize::try_from(2 * asked.horizon / slot + 1).unwrap_or(0);
+impl TimeMarks {
+    fn new(query: &FlatQuery) -> Self {
+        let slot = (query.horizon / (2 * CELLS[CELLS.len() - 1])).max(1);
+        let count = usize::try_from(2 * query.horizon / slot + 1).unwrap_or(0);
         Self {
-            begin: asked.origin.at.saturating_sub(asked.horizon),
+            begin: query.origin.at.saturating_sub(query.horizon),
             slot,
             marked: vec![false; count],
         }
     }
 
-    fn range(&self, time: Flat) -> std::ops::Range<usize> {
-        let place = |at: i64| usize::try_from((at - self.begin) / self.slot).unwrap_or(0);
+    fn range(&self, time: StepFreeTime) -> std::ops::Range<usize> {
+        let index = |at: i64| usize::try_from((at - self.begin) / self.slot).unwrap_or(0);
         let end = self.marked.len();
-        place(time.from).min(end)..place(time.until).min(end)
+        index(time.from).min(end)..index(time.until).min(end)
     }
 
-    fn mark(&mut self, time: Flat) {
+    fn mark(&mut self, time: StepFreeTime) {
         let range = self.range(time);
         self.marked[range].fill(true);
     }
 
-    fn has_any(&self, time: Flat) -> bool {
+    fn has_any(&self, time: StepFreeTime) -> bool {
         self.marked[self.range(time)].contains(&true)
     }
 
     /// The marked time around a moment. It continues without limit once it reaches the end of an open time
     /// before it, or the beginning of one after it.
-    fn around(&self, at: i64, open: Flat) -> Flat {
-        let time = |place: usize| {
-            let place = i64::try_from(place).unwrap_or(i64::MAX);
-            self.begin.saturating_add(place.saturating_mul(self.slot))
+    fn around(&self, at: i64, open: StepFreeTime) -> StepFreeTime {
+        let time = |index: usize| {
+            let index = i64::try_from(index).unwrap_or(i64::MAX);
+            self.begin.saturating_add(index.saturating_mul(self.slot))
         };
         let middle = usize::try_from((at - self.begin) / self.slot).unwrap_or(0);
-        let marked = |place: usize| {
-            let (from, until) = (time(place), time(place + 1));
-            self.marked[place] || until <= open.until || from >= open.from
+        let marked = |index: usize| {
+            let (from, until) = (time(index), time(index + 1));
+            self.marked[index] || until <= open.until || from >= open.from
         };
-        let before = (0..=middle).rev().find(|place| !marked(*place));
-        let behind = (middle..self.marked.len()).find(|place| !marked(*place));
-        Flat {
-            from: before.map_or(i64::MIN, |place| time(place + 1).min(at)),
-            until: behind.map_or(i64::MAX, |place| time(place).max(at)),
+        let before = (0..=middle).rev().find(|index| !marked(*index));
+        let behind = (middle..self.marked.len()).find(|index| !marked(*index));
+        StepFreeTime {
+            from: before.map_or(i64::MIN, |index| time(index + 1).min(at)),
+            until: behind.map_or(i64::MAX, |index| time(index).max(at)),
         }
     }
 }
 
 impl OffsetLimits<'_> {
     /// Whether there are at least half as many limits of each kind as cells.
-    fn fill(self, asked: &Asked, cells: i64) -> bool {
-        let cell = (asked.horizon / cells).max(1);
+    fn fill(self, query: &FlatQuery, cells: i64) -> bool {
+        let cell = (query.horizon / cells).max(1);
         [self.at_most, self.at_least].into_iter().all(|of| {
             let ends = of.first().zip(of.last());
             let long = ends.map_or(0, |(first, last)| last.at - first.at);
@@ -179,9 +179,9 @@ impl OffsetLimits<'_> {
 
     /// The times of the first few limits of each kind, and of the last few.
     fn few(self) -> (i64, i64) {
-        let both = [self.at_most, self.at_least];
-        let first = both.map(|of| of.get(FEW - 1).or_else(|| of.last()));
-        let last = both.map(|of| of.iter().rev().nth(FEW - 1).or_else(|| of.first()));
+        let kinds = [self.at_most, self.at_least];
+        let first = kinds.map(|of| of.get(FEW - 1).or_else(|| of.last()));
+        let last = kinds.map(|of| of.iter().rev().nth(FEW - 1).or_else(|| of.first()));
         let first = first.into_iter().flatten().map(|limit| limit.at).max();
         let last = last.into_iter().flatten().map(|limit| limit.at).min();
         (first.unwrap_or(i64::MAX), last.unwrap_or(i64::MIN))
@@ -189,7 +189,7 @@ impl OffsetLimits<'_> {
 }
 
 /// The level of a direction around a moment.
-enum Shows {
+enum EdgeLevel {
     Level,
     Change,
     Neither,
@@ -205,25 +205,30 @@ struct Levels {
 }
 
 impl Levels {
-    fn of(limits: OffsetLimits<'_>, asked: &Asked, cells: i64, seen: &[Vec<f64>; 2]) -> Self {
-        let cell = (asked.horizon / cells).max(1);
-        let from = asked.origin.at.saturating_sub(asked.horizon);
-        let windows = |of: &[OffsetLimit], seen: &[f64]| {
+    fn of(
+        limits: OffsetLimits<'_>,
+        query: &FlatQuery,
+        cells: i64,
+        offsets: &[Vec<f64>; 2],
+    ) -> Self {
+        let cell = (query.horizon / cells).max(1);
+        let from = query.origin.at.saturating_sub(query.horizon);
+        let windows = |of: &[OffsetLimit], offsets: &[f64]| {
             let mut each: Vec<f64> = Vec::new();
             let mut end = from;
-            for (limit, level) in of.iter().zip(seen) {
+            for (limit, level) in of.iter().zip(offsets) {
                 // Most limits are in the cell of the one before: no division.
                 if limit.at >= end {
-                    let place = limit.at.saturating_sub(from) / cell;
-                    end = from.saturating_add(place.saturating_add(1).saturating_mul(cell));
-                    let count = usize::try_from(place).map_or(0, |place| place + 1);
+                    let index = limit.at.saturating_sub(from) / cell;
+                    end = from.saturating_add(index.saturating_add(1).saturating_mul(cell));
+                    let count = usize::try_from(index).map_or(0, |index| index + 1);
                     each.resize(count.max(each.len()), f64::INFINITY);
                 }
                 // When the peer read its clock must be known to half a cell.
                 if limit.within <= cell / 2
-                    && let Some(least) = each.last_mut()
+                    && let Some(smallest) = each.last_mut()
                 {
-                    *least = least.min(*level);
+                    *smallest = smallest.min(*level);
                 }
             }
             each.windows(WINDOW).map(settled).collect()
@@ -232,8 +237,8 @@ impl Levels {
             from,
             cell,
             windows: [
-                windows(limits.at_most, &seen[0]),
-                windows(limits.at_least, &seen[1]),
+                windows(limits.at_most, &offsets[0]),
+                windows(limits.at_least, &offsets[1]),
             ],
         }
     }
@@ -243,8 +248,9 @@ impl Levels {
         let mut changes = Vec::new();
         for (of, sign) in self.windows.iter().zip([1.0, -1.0]) {
             let pairs = of.iter().zip(of.iter().skip(WINDOW));
-            let both = pairs.filter_map(|(one, other)| Some(other.as_ref()?.0 - one.as_ref()?.0));
-            changes.extend(both.map(|change| sign * change));
+            let differences =
+                pairs.filter_map(|(one, other)| Some(other.as_ref()?.0 - one.as_ref()?.0));
+            changes.extend(differences.map(|change| sign * change));
         }
         if changes.is_empty() {
             return 0.0;
@@ -260,38 +266,38 @@ impl Levels {
         side: usize,
         rate: f64,
         least_step: f64,
-    ) -> impl Iterator<Item = (Flat, Shows)> {
+    ) -> impl Iterator<Item = (StepFreeTime, EdgeLevel)> {
         let sign = if side == 0 { 1.0 } else { -1.0 };
         let moved = sign * rate * real(DISTANCE) * real_nanos(self.cell);
         let of = &self.windows[side];
         let pairs = of.iter().zip(of.iter().skip(DISTANCE)).enumerate();
-        pairs.filter_map(move |(place, (before, behind))| {
+        pairs.filter_map(move |(index, (before, behind))| {
             let (before, behind) = before.as_ref().zip(behind.as_ref())?;
             let spread = before.1.max(behind.1);
             let change = (behind.0 - before.0 - moved).abs();
-            let shows = if change.max(spread) <= least_step {
-                Shows::Level
+            let level = if change.max(spread) <= least_step {
+                EdgeLevel::Level
             } else if change > least_step.max(2.0 * spread) {
-                Shows::Change
+                EdgeLevel::Change
             } else {
-                Shows::Neither
+                EdgeLevel::Neither
             };
-            let edge = i64::try_from(place + WINDOW + 1).ok()?;
+            let edge = i64::try_from(index + WINDOW + 1).ok()?;
             let edge = self.from + edge * self.cell;
-            let time = Flat {
+            let time = StepFreeTime {
                 from: edge - self.cell / 2,
                 until: edge + self.cell / 2,
             };
-            Some((time, shows))
+            Some((time, level))
         })
     }
 }
 
 /// The least of some cells, and how far above it enough of them lie.
 fn settled(cells: &[f64]) -> Option<(f64, f64)> {
-    let mut least = [0.0; WINDOW];
-    least.copy_from_slice(cells);
-    least.sort_by(f64::total_cmp);
-    let above = least[SETTLED - 1] - least[0];
-    above.is_finite().then_some((least[0], above))
+    let mut sorted = [0.0; WINDOW];
+    sorted.copy_from_slice(cells);
+    sorted.sort_by(f64::total_cmp);
+    let above = sorted[SETTLED - 1] - sorted[0];
+    above.is_finite().then_some((sorted[0], above))
 }

@@ -10,18 +10,18 @@ use std::collections::VecDeque;
 use neph_model::{Fleet, FleetMessage, Instant, Own, Span};
 use neph_stats::{Level, Sorted, rough_level};
 
+use crate::compact_rtt::CompactRtt;
 use crate::latency::Latency;
 use crate::medians::Medians;
 use crate::over_flows::FlowQuantile;
 use crate::settings::Settings;
-use crate::trip::Trip;
 
 /// Bins of all endpoints together that are kept: 14 MiB, of one endpoint 60 days at 20 s.
-const MAXIMUM: usize = 1 << 18;
+const MAX_BINS: usize = 1 << 18;
 /// Bins that are open at a time, at most: what comes more than a day late is left out.
 const MAX_OPEN: u32 = 1 << 12;
 /// Of each endpoint so many are kept at least.
-const MINIMUM: usize = 64;
+const MIN_BINS_PER_ENDPOINT: usize = 64;
 
 /// What a closed bin leaves.
 #[derive(Clone, Copy, Debug)]
@@ -33,18 +33,18 @@ pub(crate) struct Bin {
     /// Of these, flows at least half of whose messages were lost.
     pub(crate) lost: u32,
     /// Quantiles over flows: lowest, p50, p95, p99, highest.
-    pub(crate) latency: [Latency<Trip>; 5],
+    pub(crate) latency: [Latency<CompactRtt>; 5],
 }
 
 /// The medians of flows in a bin that is open.
 #[derive(Debug, Default)]
 struct Open {
-    came: Vec<Trip>,
+    came: Vec<CompactRtt>,
     lost: u32,
 }
 
 impl Open {
-    fn add(&mut self, median: Latency<Trip>) {
+    fn add(&mut self, median: Latency<CompactRtt>) {
         match median {
             Latency::Took(trip) => self.came.push(trip),
             Latency::Lost => self.lost += 1,
@@ -65,7 +65,7 @@ pub(crate) struct Bins {
     /// Of flows that have left a bin which is open still.
     open: VecDeque<Open>,
     closed: Vec<Bin>,
-    most: usize,
+    max: usize,
     /// Bins whose index is a multiple of this are kept.
     every: u32,
 }
@@ -85,7 +85,7 @@ impl Bins {
             medians: Medians::new(flows, fleet.interval, width),
             open: VecDeque::new(),
             closed: Vec::new(),
-            most: (MAXIMUM / endpoints).max(MINIMUM),
+            max: (MAX_BINS / endpoints).max(MIN_BINS_PER_ENDPOINT),
             every: 1,
         }
     }
@@ -110,7 +110,7 @@ impl Bins {
         while index - self.first >= self.at_a_time {
             self.close_first();
         }
-        let latency = latency.map(|time| Trip::from_nanos(time.nanos()));
+        let latency = latency.map(|time| CompactRtt::from_nanos(time.nanos()));
         if let Some((bin, median)) = self
             .medians
             .push(number, message.source_port, index, latency)
@@ -120,34 +120,35 @@ impl Bins {
     }
 
     /// All bins, the open ones as they stand, those without a message left out.
-    pub(crate) fn reported(mut self) -> Vec<Bin> {
+    pub(crate) fn into_bins(mut self) -> Vec<Bin> {
         self.close_all();
         self.closed
     }
 
-    fn add(&mut self, bin: u32, median: Latency<Trip>) {
-        let Some(place) = bin.checked_sub(self.first) else {
+    fn add(&mut self, bin: u32, median: Latency<CompactRtt>) {
+        let Some(index) = bin.checked_sub(self.first) else {
             return;
         };
-        let place = place as usize;
-        while self.open.len() <= place {
+        let index = index as usize;
+        while self.open.len() <= index {
             self.open.push_back(Open::default());
         }
-        self.open[place].add(median);
+        self.open[index].add(median);
     }
 
     fn close_first(&mut self) {
         let bin = self.first;
         let mut medians = self.open.pop_front().unwrap_or_default();
-        let left = self.medians.leave_all(bin);
-        left.filter(|(of, _)| *of == bin)
+        let completed = self.medians.complete_all(bin);
+        completed
+            .filter(|(of, _)| *of == bin)
             .for_each(|(_, median)| medians.add(median));
         if bin.is_multiple_of(self.every) {
             let from = self.origin + self.width.times(bin.into());
             self.closed.extend(summarise(from, &medians));
         }
         self.first += 1;
-        if self.closed.len() > self.most {
+        if self.closed.len() > self.max {
             self.thin();
         }
         if self.open.len() < self.at_a_time as usize {
@@ -177,14 +178,18 @@ impl Bins {
 
 #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
 fn summarise(from: Instant<Own>, medians: &Open) -> Option<Bin> {
-    let mut values: Vec<f64> = medians.came.iter().map(|one| one.nanos() as f64).collect();
+    let mut values: Vec<f64> = medians
+        .came
+        .iter()
+        .map(|latency| latency.nanos() as f64)
+        .collect();
     let latency = over_flows(&mut values, medians.lost as usize)?;
     let came = u32::try_from(values.len()).unwrap_or(u32::MAX);
     Some(Bin {
         from,
         flows: came.saturating_add(medians.lost),
         lost: medians.lost,
-        latency: latency.map(|one| one.map(|time| Trip::from_nanos(time.nanos()))),
+        latency: latency.map(|latency| latency.map(|time| CompactRtt::from_nanos(time.nanos()))),
     })
 }
 
@@ -196,17 +201,17 @@ pub(crate) fn over_flows(values: &mut [f64], lost: usize) -> Option<[Latency; 5]
         Level::At(nanos) => Latency::Took(span(nanos)),
         Level::Censored => Latency::Lost,
     };
-    let mut reported = [Latency::Lost; 5];
-    for one in FlowQuantile::BETWEEN {
-        reported[one as usize] = took(rough_level(sorted, lost, one.share()).ok()?);
+    let mut latencies = [Latency::Lost; 5];
+    for quantile in FlowQuantile::BETWEEN {
+        latencies[quantile as usize] = took(rough_level(sorted, lost, quantile.share()).ok()?);
     }
     let ends = (sorted.values().first(), sorted.values().last());
-    reported[0] = ends.0.map_or(Latency::Lost, |low| took(Level::At(*low)));
-    reported[4] = match ends.1 {
+    latencies[0] = ends.0.map_or(Latency::Lost, |low| took(Level::At(*low)));
+    latencies[4] = match ends.1 {
         Some(high) if lost == 0 => took(Level::At(*high)),
         _ => Latency::Lost,
     };
-    Some(reported)
+    Some(latencies)
 }
 
 /// A time from a statistic in nanoseconds.
@@ -235,7 +240,8 @@ mod tests {
     }
 
     fn took(bin: &Bin) -> [Option<Span>; 5] {
-        bin.latency.map(|latency| latency.map(Trip::span).took())
+        bin.latency
+            .map(|latency| latency.map(CompactRtt::span).took())
     }
 
     fn report(bins: &mut Bins, (slot, port): (u32, u16), millis: i64, latency: Latency) {
@@ -261,9 +267,9 @@ mod tests {
         for millis in 0..100 {
             push(&mut bins, (1, 2), millis, Span::from_millis(30));
         }
-        let reported = bins.reported();
-        assert_eq!((reported.len(), reported[0].flows), (1, 2));
-        let [low, middle, _, _, high] = took(&reported[0]);
+        let closed = bins.into_bins();
+        assert_eq!((closed.len(), closed[0].flows), (1, 2));
+        let [low, middle, _, _, high] = took(&closed[0]);
         let millis = [low, middle, high];
         assert_eq!(millis, [10, 20, 30].map(|one| Some(Span::from_millis(one))));
     }
@@ -284,16 +290,16 @@ mod tests {
             let round_trip = Span::from_millis(second);
             push(&mut bins, (slot, 1), second * 1000, round_trip);
         }
-        let reported: Vec<(i64, Option<Span>, u32)> = bins
-            .reported()
+        let closed: Vec<(i64, Option<Span>, u32)> = bins
+            .into_bins()
             .iter()
             .map(|bin| (bin.from.nanos() / 1_000_000_000, took(bin)[1], bin.flows))
             .collect();
         let expected = [(0, 2, 2), (20, 25, 1), (40, 43, 1)]
             .map(|(at, millis, flows)| (at, Some(Span::from_millis(millis)), flows));
-        assert_eq!(reported[..3], expected);
-        assert_eq!(reported[3], (300, Some(Span::from_micros(300_500)), 1));
-        assert_eq!(reported.len(), 4);
+        assert_eq!(closed[..3], expected);
+        assert_eq!(closed[3], (300, Some(Span::from_micros(300_500)), 1));
+        assert_eq!(closed.len(), 4);
     }
 
     #[test]
@@ -301,27 +307,24 @@ mod tests {
         let mut bins = bins();
         push(&mut bins, (0, 1), 0, Span::from_millis(10));
         push(&mut bins, (0, 2), 1, Span::from_millis(12));
-        assert_eq!(bins.reported()[0].flows, 2);
+        assert_eq!(bins.into_bins()[0].flows, 2);
     }
 
     #[test]
     fn of_too_many_bins_some_are_kept_evenly() {
-        let mut bins = Bins {
-            most: 100,
-            ..bins()
-        };
+        let mut bins = Bins { max: 100, ..bins() };
         for bin in 0..1000_i64 {
             push(&mut bins, (0, 1), bin * 20_000, Span::from_millis(bin));
         }
-        let reported = bins.reported();
-        let moments: Vec<i64> = reported
+        let closed = bins.into_bins();
+        let moments: Vec<i64> = closed
             .iter()
             .map(|bin| bin.from.nanos() / WIDTH.nanos())
             .collect();
         assert!((50..=100).contains(&moments.len()), "{}", moments.len());
         assert!(moments.windows(2).all(|two| two[1] - two[0] == 16));
         let last = Span::from_millis(moments[moments.len() - 1]);
-        assert_eq!(took(&reported[reported.len() - 1])[1], Some(last));
+        assert_eq!(took(&closed[closed.len() - 1])[1], Some(last));
     }
 
     #[test]
@@ -334,14 +337,11 @@ mod tests {
         for flow in 9..11 {
             report(&mut bins, (flow, 1), 0, Latency::Lost);
         }
-        let reported = bins.reported();
-        assert_eq!((reported[0].flows, reported[0].lost), (11, 2));
+        let closed = bins.into_bins();
+        assert_eq!((closed[0].flows, closed[0].lost), (11, 2));
         // Of eleven flows the sixth is the median; p95 and p99 lie among the two that are lost.
         let millis = |one: i64| Some(Span::from_millis(one));
-        assert_eq!(
-            took(&reported[0]),
-            [millis(10), millis(15), None, None, None]
-        );
+        assert_eq!(took(&closed[0]), [millis(10), millis(15), None, None, None]);
     }
 
     #[test]
@@ -349,10 +349,10 @@ mod tests {
         let mut bins = bins();
         report(&mut bins, (0, 1), 0, Latency::Lost);
         push(&mut bins, (0, 1), 20_000, Span::from_millis(10));
-        let reported = bins.reported();
-        assert_eq!((reported[0].flows, reported[0].lost), (1, 1));
-        assert_eq!(reported[0].latency, [Latency::Lost; 5]);
-        assert_eq!((reported[1].flows, reported[1].lost), (1, 0));
+        let closed = bins.into_bins();
+        assert_eq!((closed[0].flows, closed[0].lost), (1, 1));
+        assert_eq!(closed[0].latency, [Latency::Lost; 5]);
+        assert_eq!((closed[1].flows, closed[1].lost), (1, 0));
     }
 
     /// What is lost is known when the timeout is over, when others are far ahead.
@@ -368,9 +368,9 @@ mod tests {
             push(&mut bins, (0, 1), second * 1000, Span::from_millis(10));
         }
         report(&mut bins, (1, 1), 0, Latency::Lost);
-        let reported = bins.reported();
-        assert_eq!(reported.len(), 5);
-        assert_eq!((reported[0].flows, reported[0].lost), (2, 1));
+        let closed = bins.into_bins();
+        assert_eq!(closed.len(), 5);
+        assert_eq!((closed[0].flows, closed[0].lost), (2, 1));
     }
 
     #[test]
@@ -378,6 +378,6 @@ mod tests {
         let mut bins = bins();
         push(&mut bins, (0, 1), 0, Span::from_millis(10));
         report(&mut bins, (1, 1), -3, Latency::Lost);
-        assert_eq!(bins.reported()[0].flows, 2);
+        assert_eq!(bins.into_bins()[0].flows, 2);
     }
 }

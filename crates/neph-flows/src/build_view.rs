@@ -4,19 +4,19 @@ use neph_model::{Instant, Own, Span};
 use neph_stats::{DipNull, Sorted};
 
 use crate::classes::{class_at, classes, count_flows, count_lost, count_moves, moved};
-use crate::fairness::{Bin, over_flows};
+use crate::compact_rtt::CompactRtt;
 use crate::flow_tally::FlowTally;
 use crate::known::{Known, KnownEndpointFlows};
 use crate::latency::Latency;
+use crate::latency_bins::{Bin, over_flows};
 use crate::loss_by_base::LossByBase;
 use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
-use crate::persistence::{Counted, lasted, stays};
+use crate::persistence::{Counted, found, stays};
 use crate::settings::Settings;
 use crate::spectrum::{Frame, spectrum};
 use crate::stay::Stay;
 use crate::sweep::{Levels, Sweep};
-use crate::trip::Trip;
-use crate::view::{Class, Fairness, FleetView, FlowHistory, PathChange, Spectrum};
+use crate::view::{Class, FleetView, FlowHistory, FlowLatencyBin, PathChange, Spectrum};
 use crate::watched::{ObservedTime, is_too_short};
 
 /// Resolution of base latencies where flows are counted, as a part of the tolerance.
@@ -32,12 +32,12 @@ const DIP_SEED: u64 = 1985;
 /// The data of the flows to one endpoint.
 struct Pair {
     classes: Vec<Class>,
-    fairness: Vec<Fairness>,
+    latency_bins: Vec<FlowLatencyBin>,
     spectrum: Spectrum,
     view: PairView,
 }
 
-pub(crate) fn look(known: Known) -> FleetView {
+pub(crate) fn build_view(known: Known) -> FleetView {
     let (from, until) = known.extent;
     let mut view = FleetView {
         fleet: known.fleet,
@@ -46,7 +46,7 @@ pub(crate) fn look(known: Known) -> FleetView {
         flows: known.flows,
         changes: known.changes,
         classes: Vec::new(),
-        fairness: Vec::new(),
+        latency_bins: Vec::new(),
         spectra: Vec::new(),
         settings: known.settings,
         tally: FlowTally::default(),
@@ -56,18 +56,18 @@ pub(crate) fn look(known: Known) -> FleetView {
     };
     for (endpoint, endpoint_flows) in known.of_endpoints.into_iter().enumerate() {
         let silence = endpoint_flows.lost.silence(&view.fleet);
-        let mut pair = look_at_pair(&mut view, endpoint, endpoint_flows, known.horizon);
+        let mut pair = build_pair_view(&mut view, endpoint, endpoint_flows, known.horizon);
         pair.view.silence = silence;
         view.tally.add(&pair.view.tally);
         view.classes.push(pair.classes);
-        view.fairness.push(pair.fairness);
+        view.latency_bins.push(pair.latency_bins);
         view.spectra.push(pair.spectrum);
         view.pairs.push(pair.view);
     }
     view
 }
 
-fn look_at_pair(
+fn build_pair_view(
     all: &mut FleetView,
     endpoint: usize,
     known: KnownEndpointFlows,
@@ -75,26 +75,26 @@ fn look_at_pair(
 ) -> Pair {
     let (fleet, settings) = (&all.fleet, &all.settings);
     let (from, until, soon) = (all.from, all.until, all.soon());
-    let is_asked = |slot| fleet.endpoint_of(slot) == endpoint;
+    let is_at_endpoint = |slot| fleet.endpoint_of(slot) == endpoint;
     let own_changes = all.changes.iter();
-    let own_changes: Vec<_> = own_changes.filter(|one| is_asked(one.slot)).collect();
-    let mut own: Vec<&mut FlowHistory> = all
+    let own_changes: Vec<_> = own_changes.filter(|one| is_at_endpoint(one.slot)).collect();
+    let mut flows: Vec<&mut FlowHistory> = all
         .flows
         .iter_mut()
-        .filter(|flow| is_asked(flow.slot) && !flow.segments.is_empty())
+        .filter(|flow| is_at_endpoint(flow.slot) && !flow.segments.is_empty())
         .collect();
     let mostly_lost = known.lost.is_most_of(&known.tally);
     let loss = (!mostly_lost).then_some(&known.loss_by_base);
-    let mut classes = classify(&mut own, settings, loss);
-    let own: Vec<&FlowHistory> = own.into_iter().map(|flow| &*flow).collect();
-    let reporting = ObservedTime::new(&own, &known.congested, fleet, settings, horizon);
+    let mut classes = classify(&mut flows, settings, loss);
+    let flows: Vec<&FlowHistory> = flows.into_iter().map(|flow| &*flow).collect();
+    let reporting = ObservedTime::new(&flows, &known.congested, fleet, settings, horizon);
     let (watched, hidden) = reporting.watched(&own_changes);
     count_moves(&mut classes, &own_changes);
-    count_flows(&mut classes, &own, until - settings.bin - fleet.interval);
+    count_flows(&mut classes, &flows, until - settings.bin - fleet.interval);
     let cell = Span::from_nanos((settings.detection.tolerance.nanos() / CELLS).max(1));
-    let sweep = Sweep::over(own.iter().copied(), cell);
-    let mut fairness = fairness(&known.bins, &sweep, &own_changes, settings.bin, until);
-    forget(&mut fairness, horizon);
+    let sweep = Sweep::over(flows.iter().copied(), cell);
+    let mut latency_bins = latency_bins(&known.bins, &sweep, &own_changes, settings.bin, until);
+    forget(&mut latency_bins, horizon);
     let frame = Frame {
         from,
         until,
@@ -106,15 +106,15 @@ fn look_at_pair(
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
         tally: known.tally,
-        flows: own.len() as u64,
+        flows: flows.len() as u64,
         changes: own_changes.len() as u64,
         watched,
         hidden,
         unexplained: known.unexplained,
         drift: known.drift,
         forgotten: horizon,
-        inflation: inflation(&classes, &own),
-        bimodality: bimodality(&own, (from, until)).filter(|_| !mostly_lost),
+        inflation: inflation(&classes, &flows),
+        bimodality: bimodality(&flows, (from, until)).filter(|_| !mostly_lost),
         mostly_lost,
         too_short: is_too_short(fleet, settings, until - from),
         moved,
@@ -124,10 +124,10 @@ fn look_at_pair(
         ..PairView::default()
     };
     drop(sweep);
-    report_stays(&mut view, &own, &own_changes, frame, soon);
+    report_stays(&mut view, &flows, &own_changes, frame, soon);
     Pair {
-        fairness,
-        spectrum: spectrum(&own, frame),
+        latency_bins,
+        spectrum: spectrum(&flows, frame),
         classes,
         view,
     }
@@ -174,12 +174,12 @@ fn report_stays(
         }
         stays
     };
-    let reported = |counted: Counted| lasted(&of(counted), (frame.bin, soon));
-    let curve = |counted: Counted| reported(counted).map(|lasted| lasted.curve);
+    let lasted_of = |counted: Counted| stay_curve(&of(counted), (frame.bin, soon));
+    let curve = |counted: Counted| lasted_of(counted).map(|found| found.curve);
     view.between = curve(Counted::Each);
-    let of_class = reported(Counted::OfClass);
-    view.leave_share = of_class.as_ref().and_then(|lasted| lasted.soon);
-    view.persistence = of_class.map(|lasted| lasted.curve);
+    let of_class = lasted_of(Counted::OfClass);
+    view.leave_share = of_class.as_ref().and_then(|found| found.soon);
+    view.persistence = of_class.map(|found| found.curve);
     view.persistence_forward = curve(Counted::Forward);
     view.persistence_reverse = curve(Counted::Reverse);
 }
@@ -236,13 +236,13 @@ fn bimodality(
 }
 
 /// Bins with the base latencies in their middle and their changes.
-fn fairness(
+fn latency_bins(
     bins: &[Bin],
     sweep: &Sweep,
     changes: &[&PathChange],
     width: Span,
     until: Instant<Own>,
-) -> Vec<Fairness> {
+) -> Vec<FlowLatencyBin> {
     let middle = |bin: &Bin| {
         let length = width.nanos().min((until - bin.from).nanos());
         bin.from + Span::from_nanos(length / 2)
@@ -250,23 +250,23 @@ fn fairness(
     let bases = sweep.at(bins.iter().map(middle), |levels| {
         base_quantiles(levels, sweep)
     });
-    let reported = bins.iter().zip(bases).map(|(bin, base)| {
+    let found = bins.iter().zip(bases).map(|(bin, base)| {
         let begin = changes.partition_point(|change| change.at < bin.from);
         let end = changes.partition_point(|change| change.at < bin.from + width);
-        Fairness {
+        FlowLatencyBin {
             from: bin.from,
             flows: bin.flows,
             lost: bin.lost,
-            latency: bin.latency.map(|one| one.map(Trip::span)),
+            latency: bin.latency.map(|one| one.map(CompactRtt::span)),
             changes: Some(u32::try_from(end - begin).unwrap_or(u32::MAX)),
             base,
         }
     });
-    reported.collect()
+    found.collect()
 }
 
 /// Bins that begin before the horizon have an unknown number of changes.
-fn forget(bins: &mut [Fairness], horizon: Option<Instant<Own>>) {
+fn forget(bins: &mut [FlowLatencyBin], horizon: Option<Instant<Own>>) {
     for bin in bins.iter_mut().filter(|bin| Some(bin.from) <= horizon) {
         (bin.changes, bin.base) = (None, None);
     }
@@ -291,7 +291,7 @@ fn each_flow(levels: &Levels, sweep: &Sweep) -> Vec<f64> {
 fn shares(classes: &[Class], sweep: &Sweep, frame: Frame) -> Vec<ShareBin> {
     let (step, columns) = frame.columns();
     let middles = frame.middles(step, columns);
-    let reported = sweep.at(middles, |levels| {
+    let counts = sweep.at(middles, |levels| {
         let mut flows = vec![0; classes.len()];
         for (row, count) in levels {
             let class = crate::classes::nearest(classes, sweep.middle(*row));
@@ -301,7 +301,7 @@ fn shares(classes: &[Class], sweep: &Sweep, frame: Frame) -> Vec<ShareBin> {
         }
         flows
     });
-    let bins = (0..).zip(reported).map(|(column, flows)| ShareBin {
+    let bins = (0..).zip(counts).map(|(column, flows)| ShareBin {
         from: frame.from + step.times(column),
         flows,
     });

@@ -16,22 +16,22 @@ fn unequal_paths_are_told_by_port_with_the_best_one() {
         blocks: 15,
         ..World::default()
     };
-    let reported = only(&world, "ecmp-imbalance");
-    let best = number(&reported, "best source port");
+    let diagnosis = only(&world, "ecmp-imbalance");
+    let best = number(&diagnosis, "best source port");
     let is_best = |port: &&u16| (f64::from(**port) - best).abs() < 0.5;
     let port = world.ports.iter().find(is_best).unwrap();
     assert!(world.path_of(*port).abs() < 1e-9, "{best}");
-    assert!((number(&reported, "shortest path") - 8.1).abs() < 0.2);
-    assert!((reported.added_ms - 8.0).abs() < 0.2, "{reported:#?}");
-    assert_eq!(reported.confidence.level, Level::Sure);
+    assert!((number(&diagnosis, "shortest path") - 8.1).abs() < 0.2);
+    assert!((diagnosis.added_ms - 8.0).abs() < 0.2, "{diagnosis:#?}");
+    assert_eq!(diagnosis.confidence.level, Level::Sure);
     // The kernel's own choice of ports shows it too.
     let chosen = World {
         ports: Vec::new(),
         ..world
     };
-    let reported = only(&chosen, "ecmp-imbalance");
+    let diagnosis = only(&chosen, "ecmp-imbalance");
     // Without a port that came again there is a doubt.
-    assert_eq!(reported.confidence.level, Level::Likely, "{reported:#?}");
+    assert_eq!(diagnosis.confidence.level, Level::Likely, "{diagnosis:#?}");
 }
 
 #[test]
@@ -45,10 +45,10 @@ fn unequal_paths_are_told_although_one_short_flow_stalled() {
         stalled: Some(7),
         ..World::default()
     };
-    let reported = only(&world, "ecmp-imbalance");
-    assert!((reported.added_ms - 8.0).abs() < 0.2, "{reported:#?}");
+    let diagnosis = only(&world, "ecmp-imbalance");
+    assert!((diagnosis.added_ms - 8.0).abs() < 0.2, "{diagnosis:#?}");
     let but = "Each of 24 flows but 1 (most of their messages were delayed) stayed";
-    assert!(reported.cause.contains(but), "{reported:#?}");
+    assert!(diagnosis.cause.contains(but), "{diagnosis:#?}");
 }
 
 #[test]
@@ -61,13 +61,13 @@ fn unequal_paths_are_told_although_the_route_changes_as_well() {
         later_ms: 5.0,
         ..World::default()
     };
-    let reported = only(&world, "ecmp-imbalance");
+    let diagnosis = only(&world, "ecmp-imbalance");
     assert!(
-        reported.cause.contains("the route itself was 5"),
-        "{reported:#?}"
+        diagnosis.cause.contains("the route itself was 5"),
+        "{diagnosis:#?}"
     );
-    assert!((reported.added_ms - 8.0).abs() < 0.3, "{reported:#?}");
-    assert!(reported.confidence.level < Level::Sure, "{reported:#?}");
+    assert!((diagnosis.added_ms - 8.0).abs() < 0.3, "{diagnosis:#?}");
+    assert!(diagnosis.confidence.level < Level::Sure, "{diagnosis:#?}");
 }
 
 #[test]
@@ -79,12 +79,12 @@ fn a_window_forgotten_while_idle_is_told_in_round_trips() {
         intervals_ms: vec![100, 1000],
         ..World::default()
     };
-    let reported = only(&world, "slow-start-after-idle");
+    let diagnosis = only(&world, "slow-start-after-idle");
     // 10, 20, 40 segments: three windows hold 70 segments.
-    assert!((reported.added_ms - 120.0).abs() < 45.0, "{reported:#?}");
-    assert!((number(&reported, "round trip") - 40.0).abs() < 0.5);
-    assert!(reported.cause.contains("every 1 s"), "{}", reported.cause);
-    assert!(reported.remedy.contains("tcp_slow_start_after_idle=0"));
+    assert!((diagnosis.added_ms - 120.0).abs() < 45.0, "{diagnosis:#?}");
+    assert!((number(&diagnosis, "round trip") - 40.0).abs() < 0.5);
+    assert!(diagnosis.cause.contains("every 1 s"), "{}", diagnosis.cause);
+    assert!(diagnosis.remedy.contains("tcp_slow_start_after_idle=0"));
 }
 
 #[test]
@@ -97,71 +97,71 @@ fn a_slow_link_is_told_with_its_rate() {
             intervals_ms: vec![500],
             ..World::default()
         };
-        let reported = only(&world, "serialisation");
-        let rate = number(&reported, "rate");
+        let diagnosis = only(&world, "serialisation");
+        let rate = number(&diagnosis, "rate");
         assert!((rate / rate_mbit - 1.0).abs() < 0.1, "{rate}");
-        assert_eq!(reported.confidence.level, Level::Sure, "{reported:#?}");
+        assert_eq!(diagnosis.confidence.level, Level::Sure, "{diagnosis:#?}");
     }
 }
 
 #[test]
 fn a_queue_that_others_fill_is_told_with_its_stretch() {
     let world = World::with_a_queue();
-    let reported = only(&world, "bufferbloat");
+    let diagnosis = only(&world, "bufferbloat");
     assert!(
-        (number(&reported, "from") - 15.0).abs() < 1.5,
-        "{reported:#?}"
+        (number(&diagnosis, "from") - 15.0).abs() < 1.5,
+        "{diagnosis:#?}"
     );
     assert!(
-        (number(&reported, "to") - 40.0).abs() < 1.5,
-        "{reported:#?}"
+        (number(&diagnosis, "to") - 40.0).abs() < 1.5,
+        "{diagnosis:#?}"
     );
-    assert!((number(&reported, "network time without the queue") - 20.0).abs() < 1.0);
+    assert!((number(&diagnosis, "network time without the queue") - 20.0).abs() < 1.0);
     assert!(
-        reported.cause.contains("Other traffic fills it"),
+        diagnosis.cause.contains("Other traffic fills it"),
         "{}",
-        reported.cause
+        diagnosis.cause
     );
     assert!(
-        reported.cause.contains("ICMP echoes wait in it too"),
+        diagnosis.cause.contains("ICMP echoes wait in it too"),
         "{}",
-        reported.cause
+        diagnosis.cause
     );
 }
 
 #[test]
 fn a_queue_that_echoes_go_past_is_told_with_less_confidence() {
     let shared = World::with_a_queue();
-    let alongside = World {
+    let with_echoes = World {
         echoes_wait: 0.0,
         ..shared.clone()
     };
-    let (shared, reported) = (
+    let (shared, diagnosis) = (
         only(&shared, "bufferbloat"),
-        only(&alongside, "bufferbloat"),
+        only(&with_echoes, "bufferbloat"),
     );
     assert!(
-        reported.cause.contains("do not wait in it"),
+        diagnosis.cause.contains("do not wait in it"),
         "{}",
-        reported.cause
+        diagnosis.cause
     );
-    assert!(reported.confidence.level < shared.confidence.level);
+    assert!(diagnosis.confidence.level < shared.confidence.level);
 }
 
 #[test]
 fn handshakes_are_counted_in_round_trips() {
-    for (above, words) in [(0.0, "1 round trip for TCP"), (2.0, "and 2.0 for TLS")] {
+    for (above, expected) in [(0.0, "1 round trip for TCP"), (2.0, "and 2.0 for TLS")] {
         let world = World {
             dials: Some(above),
             probe: ProbeKind::Http,
             sizes: vec![64],
             ..World::default()
         };
-        let reported = only(&world, "connection-setup");
-        assert!(reported.cause.contains(words), "{}", reported.cause);
+        let diagnosis = only(&world, "connection-setup");
+        assert!(diagnosis.cause.contains(expected), "{}", diagnosis.cause);
         assert!(
-            (reported.added_ms - (1.0 + above) * 20.0).abs() < 1.0,
-            "{reported:#?}"
+            (diagnosis.added_ms - (1.0 + above) * 20.0).abs() < 1.0,
+            "{diagnosis:#?}"
         );
     }
 }
@@ -175,19 +175,19 @@ fn connections_that_most_messages_open_cost_by_their_share() {
         scheme: "https",
         ..World::default()
     };
-    let reported = only(&world, "connection-setup");
+    let diagnosis = only(&world, "connection-setup");
     assert!(
-        !reported.cause.contains("every message"),
+        !diagnosis.cause.contains("every message"),
         "{}",
-        reported.cause
+        diagnosis.cause
     );
     assert!(
-        (reported.added_ms - 0.75 * 40.0).abs() < 3.0,
-        "{reported:#?}"
+        (diagnosis.added_ms - 0.75 * 40.0).abs() < 3.0,
+        "{diagnosis:#?}"
     );
     assert!(
-        reported.remedy.contains("session resumption"),
-        "{reported:#?}"
+        diagnosis.remedy.contains("session resumption"),
+        "{diagnosis:#?}"
     );
 }
 
@@ -201,9 +201,9 @@ fn the_arithmetic_of_a_handshake_is_not_counted_in_round_trips() {
         probe: ProbeKind::Http,
         ..World::default()
     };
-    let reported = only(&world, "connection-setup");
-    assert!(!reported.cause.contains("more for"), "{}", reported.cause);
-    assert!(!reported.remedy.contains("TLS"), "{}", reported.remedy);
+    let diagnosis = only(&world, "connection-setup");
+    assert!(!diagnosis.cause.contains("more for"), "{}", diagnosis.cause);
+    assert!(!diagnosis.remedy.contains("TLS"), "{}", diagnosis.remedy);
 }
 
 #[test]
@@ -213,10 +213,10 @@ fn whoever_answers_behind_a_proxy_is_farther_than_whoever_acknowledges() {
         sizes: vec![256],
         ..World::default()
     };
-    let reported = only(&world, "l7-proxy");
+    let diagnosis = only(&world, "l7-proxy");
     assert!(
-        (number(&reported, "behind the proxy") - 1.3).abs() < 0.1,
-        "{reported:#?}"
+        (number(&diagnosis, "behind the proxy") - 1.3).abs() < 0.1,
+        "{diagnosis:#?}"
     );
 }
 
@@ -227,10 +227,10 @@ fn echoes_that_take_another_way_are_told() {
             icmp_ms,
             ..World::default()
         };
-        let reported = only(&world, "icmp-differs");
+        let diagnosis = only(&world, "icmp-differs");
         assert!(
-            (number(&reported, "difference") - icmp_ms).abs() < 0.3,
-            "{reported:#?}"
+            (number(&diagnosis, "difference") - icmp_ms).abs() < 0.3,
+            "{diagnosis:#?}"
         );
     }
 }
@@ -256,27 +256,27 @@ fn hardly_ever_empty() -> World {
 #[test]
 fn the_quickest_of_few_echoes_may_be_slower_than_the_quickest_of_many_messages() {
     let causes = |world: &World| diagnose(&world.campaign(), &PlotSettings::default()).causes;
-    let reported = causes(&hardly_ever_empty());
+    let diagnosis = causes(&hardly_ever_empty());
     assert!(
-        reported.iter().all(|one| one.rule != "icmp-differs"),
-        "{reported:#?}"
+        diagnosis.iter().all(|one| one.rule != "icmp-differs"),
+        "{diagnosis:#?}"
     );
     // What is more than chance is told, and of as many messages as there are echoes.
     let world = World {
         icmp_ms: 6.0,
         ..hardly_ever_empty()
     };
-    let reported = causes(&world);
-    let reported = reported.iter().find(|one| one.rule == "icmp-differs");
-    let reported = reported.expect("6 ms are no chance");
+    let diagnosis = causes(&world);
+    let diagnosis = diagnosis.iter().find(|one| one.rule == "icmp-differs");
+    let diagnosis = diagnosis.expect("6 ms are no chance");
     assert!(
-        (number(reported, "difference") - 6.0).abs() < 0.3,
-        "{reported:#?}"
+        (number(diagnosis, "difference") - 6.0).abs() < 0.3,
+        "{diagnosis:#?}"
     );
-    assert!(!reported.cause.contains("TCP"), "{}", reported.cause);
+    assert!(!diagnosis.cause.contains("TCP"), "{}", diagnosis.cause);
     assert!(
-        reported.cause.contains("in the only experiment"),
-        "{reported:#?}"
+        diagnosis.cause.contains("in the only experiment"),
+        "{diagnosis:#?}"
     );
 }
 
@@ -289,14 +289,14 @@ fn messages_that_queue_in_the_sender_are_told() {
         intervals_ms: vec![20],
         ..World::default()
     };
-    let reported = only(&world, "head-of-line");
+    let diagnosis = only(&world, "head-of-line");
     assert!(
-        number(&reported, "share of messages that wait") > 0.5,
-        "{reported:#?}"
+        number(&diagnosis, "share of messages that wait") > 0.5,
+        "{diagnosis:#?}"
     );
-    assert!(reported.cause.contains("held back by the send window"));
+    assert!(diagnosis.cause.contains("held back by the send window"));
     // The kernel may not tell when the bytes came to the interface's queue, or they may stand there.
-    for (sched, words) in [
+    for (sched, expected) in [
         (None, "held back by the send window"),
         (Some(0.0), "interface queue"),
     ] {
@@ -304,10 +304,10 @@ fn messages_that_queue_in_the_sender_are_told() {
             sched,
             ..world.clone()
         };
-        let reported = only(&world, "head-of-line");
-        let share = number(&reported, "share of messages that wait");
-        assert!(share > 0.5, "{reported:#?}");
-        assert!(reported.cause.contains(words), "{}", reported.cause);
+        let diagnosis = only(&world, "head-of-line");
+        let share = number(&diagnosis, "share of messages that wait");
+        assert!(share > 0.5, "{diagnosis:#?}");
+        assert!(diagnosis.cause.contains(expected), "{}", diagnosis.cause);
     }
 }
 
@@ -320,9 +320,9 @@ fn loss_without_a_queue_is_told_with_its_share() {
             intervals_ms: vec![20],
             ..World::default()
         };
-        let reported = only(&world, "random-loss");
-        let share = number(&reported, "lost or retransmitted");
-        assert!((0.006..0.015).contains(&share), "{reported:#?}");
+        let diagnosis = only(&world, "random-loss");
+        let share = number(&diagnosis, "lost or retransmitted");
+        assert!((0.006..0.015).contains(&share), "{diagnosis:#?}");
     }
 }
 
@@ -346,8 +346,8 @@ fn what_opens_a_connection_counts_among_the_segments_that_may_be_sent_again() {
                 hit.retransmissions = Some(1);
             }
         }
-        let reported = diagnose(&data, &PlotSettings::default()).causes;
-        let loss = reported
+        let diagnosis = diagnose(&data, &PlotSettings::default()).causes;
+        let loss = diagnosis
             .iter()
             .find(|one| one.rule == "random-loss")
             .unwrap();
@@ -362,8 +362,8 @@ fn a_server_that_thinks_is_told_with_its_time() {
         think_ms: 30.0,
         ..World::default()
     };
-    let reported = only(&world, "slow-server");
-    assert!((reported.added_ms - 30.0).abs() < 1.0, "{reported:#?}");
+    let diagnosis = only(&world, "slow-server");
+    assert!((diagnosis.added_ms - 30.0).abs() < 1.0, "{diagnosis:#?}");
 }
 
 #[test]
@@ -372,9 +372,9 @@ fn a_starved_client_is_told_and_nobody_else_is_blamed() {
         starved_ms: 3.0,
         ..World::default()
     };
-    let reported = only(&world, "starved-client");
+    let diagnosis = only(&world, "starved-client");
     // Twice an exponential delay of 3 ms: its 95th percentile is 6 ln 20.
-    assert!((reported.added_ms - 18.0).abs() < 4.0, "{reported:#?}");
+    assert!((diagnosis.added_ms - 18.0).abs() < 4.0, "{diagnosis:#?}");
 }
 
 #[test]
@@ -393,7 +393,7 @@ fn a_stepped_clock_is_told_with_how_far() {
         steps: true,
         ..World::default()
     };
-    let reported = only(&world, "clock-step");
-    let farthest = number(&reported, "farthest step");
-    assert!((farthest - 1500.0).abs() < 1.0, "{reported:#?}");
+    let diagnosis = only(&world, "clock-step");
+    let farthest = number(&diagnosis, "farthest step");
+    assert!((farthest - 1500.0).abs() < 1.0, "{diagnosis:#?}");
 }

@@ -1,7 +1,7 @@
 //! Additional data of a fleet: transfers on the ports of its classes, and the verdicts of traces on its path
 //! changes.
 
-use neph_flows::{Compared, Completion, completions};
+use neph_flows::{ComparedRoutes, Completion, completions};
 use neph_model::Span;
 
 use super::cells::Cell;
@@ -26,18 +26,18 @@ pub(crate) fn transfers(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
     all.iter().map(|one| completion(one, size)).collect()
 }
 
-fn completion(one: &Completion, size: Option<u64>) -> Vec<Cell> {
-    let ends = one.interval;
+fn completion(result: &Completion, size: Option<u64>) -> Vec<Cell> {
+    let ends = result.interval;
     vec![
-        Cell::Integer(one.class as u64 + 1),
+        Cell::Integer(result.class as u64 + 1),
         size.map_or(Cell::Absent, Cell::Integer),
-        Cell::Integer(one.n),
-        Cell::Integer(one.ports),
-        Cell::Integer(one.failed),
-        Cell::real(one.median.map(Span::millis_f64)),
+        Cell::Integer(result.n),
+        Cell::Integer(result.ports),
+        Cell::Integer(result.failed),
+        Cell::real(result.median.map(Span::millis_f64)),
         Cell::real(ends.map(|(low, _)| low.millis_f64())),
         Cell::real(ends.map(|(_, high)| high.millis_f64())),
-        Cell::real(one.ratio),
+        Cell::real(result.ratio),
     ]
 }
 
@@ -46,7 +46,7 @@ pub(crate) const TRACED: [&str; 4] = ["changes", "compared", "other_routers", "s
 /// One row; none if no change has routes to compare.
 pub(crate) fn traced(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
     let changes = pair.changes().count() as u64;
-    let compared = Compared::of(pair.changes().map(|change| change.evidence.trace));
+    let compared = ComparedRoutes::of(pair.changes().map(|change| change.evidence.trace));
     if compared.all() == 0 {
         return Vec::new();
     }

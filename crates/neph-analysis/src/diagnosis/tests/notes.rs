@@ -21,10 +21,10 @@ fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_i
             blocks: 1,
             ..World::default()
         };
-        let reported = all(&few);
-        assert!(reported.causes.is_empty(), "{:#?}", reported.causes);
-        let [note] = reported.notes.as_slice() else {
-            panic!("{:#?}", reported.notes);
+        let diagnoses = all(&few);
+        assert!(diagnoses.causes.is_empty(), "{:#?}", diagnoses.causes);
+        let [note] = diagnoses.notes.as_slice() else {
+            panic!("{:#?}", diagnoses.notes);
         };
         assert_eq!(note.rule, "starved-client");
         assert!(
@@ -39,17 +39,17 @@ fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_i
             "{}",
             note.text
         );
-        let many = World {
+        let larger = World {
             starved: 0.3,
             ..few
         };
-        let reported = only(&many, "starved-client");
+        let diagnoses = only(&larger, "starved-client");
         assert!(
-            reported.cause.contains("moved p90 20"),
+            diagnoses.cause.contains("moved p90 20"),
             "{}",
-            reported.cause
+            diagnoses.cause
         );
-        assert!(all(&many).notes.is_empty());
+        assert!(all(&larger).notes.is_empty());
     }
 }
 
@@ -67,8 +67,8 @@ fn replies_that_wait_behind_a_lost_one_are_no_doing_of_our_machine() {
             replies_lost: 0.06,
             ..World::default()
         };
-        let reported = all(&world);
-        assert!(reported.notes.is_empty(), "{:#?}", reported.notes);
+        let diagnoses = all(&world);
+        assert!(diagnoses.notes.is_empty(), "{:#?}", diagnoses.notes);
         assert!(!names(&world).contains(&"starved-client"));
     }
 }
@@ -76,37 +76,37 @@ fn replies_that_wait_behind_a_lost_one_are_no_doing_of_our_machine() {
 #[test]
 fn a_rule_that_could_not_look_says_what_it_needs() {
     let world = World::default();
-    let not_evaluated = |reported: &Diagnoses| -> Vec<&str> {
-        reported.not_evaluated.iter().map(|one| one.rule).collect()
+    let not_evaluated = |diagnoses: &Diagnoses| -> Vec<&str> {
+        diagnoses.not_evaluated.iter().map(|one| one.rule).collect()
     };
     assert_eq!(not_evaluated(&all(&world)), ["serialisation"]);
-    let both = World {
+    let with_both = World {
         sizes: vec![256, 1024],
         ..world
     };
-    let reported = all(&both);
+    let diagnoses = all(&with_both);
     assert!(
-        reported.not_evaluated.is_empty(),
+        diagnoses.not_evaluated.is_empty(),
         "{:#?}",
-        reported.not_evaluated
+        diagnoses.not_evaluated
     );
-    let printed = reported.no_cause();
+    let printed = diagnoses.no_cause();
     assert_eq!(printed, "No root cause found by the 15 rules.");
-    let mut data = both.campaign();
+    let mut data = with_both.campaign();
     for one in &mut data.experiments {
         one.flows.truncate(1);
         one.experiment.anchors.clear();
         one.flows[0].exchanges.truncate(9);
     }
-    let reported = diagnose(&data, &PlotSettings::default());
+    let diagnoses = diagnose(&data, &PlotSettings::default());
     let rules = ["head-of-line", "icmp-differs", "l7-proxy", "clock-step"];
-    assert_eq!(not_evaluated(&reported), rules);
-    let printed = reported.no_cause();
+    assert_eq!(not_evaluated(&diagnoses), rules);
+    let printed = diagnoses.no_cause();
     assert!(
         printed.contains("by the 11 rules that were evaluated"),
         "{printed}"
     );
-    let not_evaluated = reported.not_evaluated_text().join("\n");
+    let not_evaluated = diagnoses.not_evaluated_text().join("\n");
     assert!(
         not_evaluated.contains("ICMP treated differently: needs ICMP echoes")
             && not_evaluated.contains(
@@ -130,7 +130,7 @@ fn what_another_site_s_link_carries_says_nothing_of_who_fills_this_one() {
         goodput: BitRate(150_000),
         failure: None,
     };
-    for (site, words) in [
+    for (site, expected) in [
         (None, "The messages fill it"),
         (
             Some("elsewhere"),
@@ -139,19 +139,19 @@ fn what_another_site_s_link_carries_says_nothing_of_who_fills_this_one() {
     ] {
         let mut data = world.campaign();
         data.throughputs = vec![check(site)];
-        let reported = diagnose(&data, &PlotSettings::default()).causes;
-        let queue = reported
+        let diagnoses = diagnose(&data, &PlotSettings::default()).causes;
+        let queue = diagnoses
             .iter()
             .find(|one| one.rule == "bufferbloat")
             .unwrap();
-        assert!(queue.cause.contains(words), "{}", queue.cause);
+        assert!(queue.cause.contains(expected), "{}", queue.cause);
     }
 }
 
 #[test]
 fn a_check_that_did_not_fill_the_link_says_who_fills_it_only_where_it_found_much_more() {
     // The messages ask for 164 kbit/s.
-    for (found, words) in [
+    for (found, expected) in [
         (150_000, "Other traffic fills it: each reply arrives"),
         (3_276_800, "at most 5.0 % of the link's"),
     ] {
@@ -174,12 +174,12 @@ fn a_check_that_did_not_fill_the_link_says_who_fills_it_only_where_it_found_much
             goodput,
             failure: None,
         }];
-        let reported = diagnose(&data, &PlotSettings::default()).causes;
-        let queue = reported
+        let diagnoses = diagnose(&data, &PlotSettings::default()).causes;
+        let queue = diagnoses
             .iter()
             .find(|one| one.rule == "bufferbloat")
             .unwrap();
-        assert!(queue.cause.contains(words), "{}", queue.cause);
+        assert!(queue.cause.contains(expected), "{}", queue.cause);
     }
 }
 
@@ -196,8 +196,8 @@ fn a_slow_link_before_a_proxy_is_told_by_several_sizes_with_its_rate() {
             ..World::default()
         };
         assert!(names(&world).contains(&"serialisation"), "{world:?}");
-        let reported = all(&world).causes;
-        let link = reported
+        let diagnoses = all(&world).causes;
+        let link = diagnoses
             .iter()
             .find(|one| one.rule == "serialisation")
             .unwrap();
@@ -208,8 +208,8 @@ fn a_slow_link_before_a_proxy_is_told_by_several_sizes_with_its_rate() {
 #[test]
 fn two_causes_that_one_rule_sees_in_the_same_place_are_both_told() {
     let reported_of = |data: &_, rule: &str| {
-        let reported = diagnose(data, &PlotSettings::default()).causes;
-        reported.iter().filter(|one| one.rule == rule).count()
+        let diagnoses = diagnose(data, &PlotSettings::default()).causes;
+        diagnoses.iter().filter(|one| one.rule == rule).count()
     };
     let longer = World {
         icmp_ms: 6.0,

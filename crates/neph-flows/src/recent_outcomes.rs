@@ -13,25 +13,25 @@ pub struct LastMessages {
 
 /// The last 63 messages, a bit each, newest last, after a 1 that marks the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lately(u64);
+pub(crate) struct RecentOutcomes(u64);
 
 /// The position of the start bit with 63 messages.
 const FULL: u64 = 1 << 63;
 
-impl Default for Lately {
+impl Default for RecentOutcomes {
     fn default() -> Self {
         Self(1)
     }
 }
 
-impl Lately {
+impl RecentOutcomes {
     /// Adds the next message: lost, or replied to.
     pub(crate) const fn push(&mut self, is_lost: bool) {
         self.0 = self.0 << 1 | self.0 & FULL | is_lost as u64;
     }
 
     /// Number of messages, and of lost ones.
-    pub(crate) const fn reported(self) -> LastMessages {
+    pub(crate) const fn to_last_messages(self) -> LastMessages {
         LastMessages {
             lost: self.0.count_ones() - 1,
             of: self.0.ilog2(),
@@ -48,14 +48,14 @@ mod tests {
     proptest! {
         #[test]
         fn the_last_63_are_counted(loss_by_base in prop::collection::vec(any::<bool>(), 0..200)) {
-            let mut lately = Lately::default();
+            let mut recent = RecentOutcomes::default();
             for is_lost in &loss_by_base {
-                lately.push(*is_lost);
+                recent.push(*is_lost);
             }
             let last = &loss_by_base[loss_by_base.len().saturating_sub(63)..];
             let lost = last.iter().filter(|is_lost| **is_lost).count();
-            let reported = lately.reported();
-            prop_assert_eq!((reported.lost as usize, reported.of as usize), (lost, last.len()));
+            let to_last_messages = recent.to_last_messages();
+            prop_assert_eq!((to_last_messages.lost as usize, to_last_messages.of as usize), (lost, last.len()));
         }
     }
 }

@@ -10,15 +10,15 @@ use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
 use neph_analysis::fleet::{Pair, pairs};
 use neph_analysis::numbers::millis;
-use neph_analysis::words::{plural, real};
+use neph_analysis::text::{plural, real};
 use neph_analysis::{CampaignData, Equalization, PlotSettings};
-use neph_flows::Moved;
+use neph_flows::ClassMoves;
 
 const ROW: f64 = 19.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 56.0;
 /// Classes of a pair that are drawn; the rarest are left out and counted.
-const MAXIMUM: usize = 12;
+const MAX_CLASSES: usize = 12;
 const PER_PAGE: usize = 12;
 /// The most pairs that are drawn.
 const MAX_PAIRS: usize = 24;
@@ -42,15 +42,15 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         ]);
         let columns = if few.len() == 1 { 1 } else { 2 };
         for row in few.chunks(columns) {
-            let most = row.iter().map(|pair| rows(pair).len()).max().unwrap_or(1);
-            let height = real(most) * ROW + 30.0 + Style::BELOW;
-            let places = if columns == 1 { sheet.columns(1, height) } else { sheet.columns(2, height) };
-            for (pair, place) in row.iter().zip(places) {
-                let most = match settings.equalization {
+            let max = row.iter().map(|pair| rows(pair).len()).max().unwrap_or(1);
+            let height = real(max) * ROW + 30.0 + Style::BELOW;
+            let frames = if columns == 1 { sheet.columns(1, height) } else { sheet.columns(2, height) };
+            for (pair, frame) in row.iter().zip(frames) {
+                let max = match settings.equalization {
                     Equalization::Shared => shared,
                     Equalization::Separate => longest(pair),
                 };
-                sheet.draw(drawn(pair, &labels, most, place));
+                sheet.draw(draw_panel(pair, &labels, max, frame));
             }
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
@@ -67,8 +67,8 @@ const SHARE: Colour = Colour::hex(0x0093_9ba8);
 const MOVED: Colour = Colour::hex(0x0000_5a94);
 
 /// The classes that anything is known of, the lowest latency first.
-fn rows<'a>(pair: &Pair<'a>) -> Vec<&'a Moved> {
-    let mut found: Vec<&Moved> = pair
+fn rows<'a>(pair: &Pair<'a>) -> Vec<&'a ClassMoves> {
+    let mut found: Vec<&ClassMoves> = pair
         .known
         .moved
         .iter()
@@ -78,7 +78,7 @@ fn rows<'a>(pair: &Pair<'a>) -> Vec<&'a Moved> {
         })
         .collect();
     found.sort_by(|a, b| b.share.total_cmp(&a.share));
-    found.truncate(MAXIMUM);
+    found.truncate(MAX_CLASSES);
     found.sort_by_key(|one| one.class);
     found
 }
@@ -92,20 +92,20 @@ fn longest(pair: &Pair<'_>) -> f64 {
     ends.fold(0.05, f64::max)
 }
 
-/// A pair's classes on a scale that ends at the share `most`.
-fn drawn(pair: &Pair<'_>, among: &[String], most: f64, place: Rect) -> Vec<Mark> {
+/// A pair's classes on a scale that ends at the share `max`.
+fn draw_panel(pair: &Pair<'_>, among: &[String], max: f64, frame: Rect) -> Vec<Mark> {
     let rows = rows(pair);
     let plot = Plot {
         area: Rect::new(
-            place.x + LEFT,
-            place.y + 24.0,
-            place.width - LEFT - RIGHT,
+            frame.x + LEFT,
+            frame.y + 24.0,
+            frame.width - LEFT - RIGHT,
             real(rows.len()) * ROW,
         ),
-        x: Scale::linear(0.0, (most * 105.0).min(102.0)),
+        x: Scale::linear(0.0, (max * 105.0).min(102.0)),
         y: Scale::linear(0.0, 1.0),
     };
-    let mut marks = heading(pair, among, place);
+    let mut marks = heading(pair, among, frame);
     plot.x_axis(&mut marks, "share, %");
     for (index, moved) in rows.iter().enumerate() {
         let y = plot.area.y + (real(index) + 0.5) * ROW;
@@ -113,7 +113,7 @@ fn drawn(pair: &Pair<'_>, among: &[String], most: f64, place: Rect) -> Vec<Mark>
     }
     let left_out = pair.known.moved.len().saturating_sub(rows.len());
     if left_out > 0 {
-        let at = Point::new(place.right(), plot.area.bottom() + 30.0);
+        let at = Point::new(frame.right(), plot.area.bottom() + 30.0);
         let text = format!("{} not shown", plural(left_out, "rarer one"));
         let text = Text::new(at, Anchor::End, Style::NOTE, text);
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
@@ -121,7 +121,7 @@ fn drawn(pair: &Pair<'_>, among: &[String], most: f64, place: Rect) -> Vec<Mark>
     marks
 }
 
-fn heading(pair: &Pair<'_>, among: &[String], place: Rect) -> Vec<Mark> {
+fn heading(pair: &Pair<'_>, among: &[String], frame: Rect) -> Vec<Mark> {
     let n = pair
         .known
         .moved
@@ -129,18 +129,18 @@ fn heading(pair: &Pair<'_>, among: &[String], place: Rect) -> Vec<Mark> {
         .find_map(|one| one.moved)
         .map_or(0, |share| share.n);
     let n = neph_analysis::numbers::count(usize::try_from(n).unwrap_or(usize::MAX));
-    let y = place.y + 13.0;
-    let at = Point::new(place.right(), y);
+    let y = frame.y + 13.0;
+    let at = Point::new(frame.right(), y);
     let aside = Text::new(at, Anchor::End, Style::NOTE, format!("{n} moves"));
-    let room = place.width - aside.width() - 12.0;
-    let name = title(pair, among, Point::new(place.x, y), (Style::TITLE, room));
+    let room = frame.width - aside.width() - 12.0;
+    let name = title(pair, among, Point::new(frame.x, y), (Style::TITLE, room));
     vec![
         Mark::Text(name),
         Mark::Text(aside.coloured(Colour::FAINT_INK)),
     ]
 }
 
-fn row(pair: &Pair<'_>, moved: &Moved, plot: &Plot, y: f64) -> Vec<Mark> {
+fn row(pair: &Pair<'_>, moved: &ClassMoves, plot: &Plot, y: f64) -> Vec<Mark> {
     let base = pair.classes().get(usize::from(moved.class));
     let base = base.map_or_else(String::new, |class| millis(class.base.millis_f64()));
     let at = Point::new(plot.area.x - 7.0, y + 3.6);

@@ -2,7 +2,7 @@
 //! Makes no decisions.
 
 use crate::base_latency::Stable;
-use crate::levels::{Levels, Seat};
+use crate::levels::{LevelSlot, Levels};
 use crate::real::{real_nanos, short};
 
 /// The weight of the tail: the density falls with this power of the distance.
@@ -18,7 +18,7 @@ const SILENCE: i64 = 25;
 
 /// The level of a flow.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Held {
+pub(crate) struct CurrentLevel {
     /// The base, in nanoseconds.
     pub(crate) base: i64,
     /// When its first sample was sent.
@@ -30,7 +30,7 @@ pub(crate) struct Held {
     /// Samples from which the flow's jitter was learnt, at this level and those before.
     learnt: u32,
     /// Its place among the levels of all flows, if it counts there.
-    pub(crate) seat: Option<Seat>,
+    pub(crate) slot: Option<LevelSlot>,
     /// Mean distance of samples above the base.
     lift: i32,
     /// Mean distance of samples from base plus lift.
@@ -39,14 +39,14 @@ pub(crate) struct Held {
 
 /// The position of a sample that a flow learnt from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Learnt {
+pub(crate) struct SampleDeviation {
     /// Distance from the mean of samples, in nanoseconds.
     pub(crate) off: i64,
     /// The same as it counts in that mean: it is 0 on average, whatever the tail.
     pub(crate) aside: i64,
 }
 
-impl Held {
+impl CurrentLevel {
     /// A new base without further knowledge.
     pub(crate) fn first(base: i64, since: i64, tolerance: i64) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Held {
             samples: 0,
             proven: false,
             learnt: 0,
-            seat: None,
+            slot: None,
             lift: 0,
             spread: short(tolerance / 4),
         }
@@ -68,7 +68,7 @@ impl Held {
             since,
             samples,
             proven: true,
-            seat: None,
+            slot: None,
             ..self
         }
     }
@@ -80,7 +80,7 @@ impl Held {
         sample: i64,
         stable: Option<Stable>,
         tolerance: i64,
-    ) -> Option<Learnt> {
+    ) -> Option<SampleDeviation> {
         self.samples = self.samples.saturating_add(1);
         self.learnt = self.learnt.saturating_add(1);
         let memory = i64::from(self.learnt).min(JITTER_MEMORY);
@@ -101,15 +101,15 @@ impl Held {
                 self.lift = short(self.lift() - step);
             }
         }
-        (self.learnt > 16).then_some(Learnt { off, aside })
+        (self.learnt > 16).then_some(SampleDeviation { off, aside })
     }
 
     /// Counts for other flows, once it is known well enough.
-    pub(crate) fn take_seat(&mut self, at: i64, levels: &mut Levels) {
-        match self.seat {
-            None if self.samples >= SETTLED => self.seat = Some(levels.sit(self.base, at)),
-            Some(seat) if self.samples.is_multiple_of(64) && !levels.fits(seat, self.base) => {
-                self.seat = Some(levels.sit_better(seat, self.base, at));
+    pub(crate) fn register(&mut self, at: i64, levels: &mut Levels) {
+        match self.slot {
+            None if self.samples >= SETTLED => self.slot = Some(levels.add_flow(self.base, at)),
+            Some(slot) if self.samples.is_multiple_of(64) && !levels.fits(slot, self.base) => {
+                self.slot = Some(levels.move_flow(slot, self.base, at));
             }
             _ => {}
         }
@@ -136,7 +136,7 @@ impl Held {
     }
 
     /// How much more a sample supports `other` than this level: a logarithm.
-    pub(crate) fn speaks_for(&self, other: i64, sample: i64, tolerance: i64) -> f64 {
+    pub(crate) fn evidence_for(&self, other: i64, sample: i64, tolerance: i64) -> f64 {
         let width = 1.5 * real_nanos(self.width(tolerance));
         let distance = |base: i64| {
             let distance = sample.saturating_sub(base).saturating_sub(self.lift());

@@ -83,7 +83,7 @@ impl Program {
 /// Either the application was active in time while the reply waited, or it read the reply together with its
 /// predecessor. In the second case the predecessor did not wait, and nothing was sent late since it usually
 /// would have come. A stalled application would have sent late as well.
-pub(crate) fn held(flow: &FlowData) -> BTreeSet<Seq> {
+pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
     // Neither datagrams nor ICMP have an order.
     if !flow.flow.probe.on_connection() {
         return BTreeSet::new();
@@ -94,7 +94,7 @@ pub(crate) fn held(flow: &FlowData) -> BTreeSet<Seq> {
     let program = Program::of(flow, &replies);
     let times: Ordered = replies.iter().map(|one| one.read - one.begun).collect();
     let usual = times.median().unwrap_or(0.0);
-    let mut held = BTreeSet::new();
+    let mut replies_held = BTreeSet::new();
     let mut before: Option<Reply> = None;
     // When the first of the replies that were read together would have arrived.
     let mut since = 0.0;
@@ -111,14 +111,14 @@ pub(crate) fn held(flow: &FlowData) -> BTreeSet<Seq> {
         };
         let is_behind = together.is_some_and(|before| {
             let lay = before.arrived.is_some_and(|at| at < arrived);
-            !lay || held.contains(&before.seq)
+            !lay || replies_held.contains(&before.seq)
         });
         let is_in_order = is_behind && !program.missed(since.min(arrived), one.read);
         if is_in_order || program.ran(arrived, one.read) {
-            held.insert(one.seq);
+            replies_held.insert(one.seq);
         }
     }
-    held
+    replies_held
 }
 
 #[cfg(test)]
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a test")]
-    fn own(millis: f64) -> Instant<Own> {
+    fn instant(millis: f64) -> Instant<Own> {
         Instant::from_nanos((millis * 1e6) as i64)
     }
 
@@ -169,13 +169,13 @@ mod tests {
             same_clock: true,
         });
         let messages = sent.iter().enumerate().map(|(seq, one)| {
-            let mut marks = Marks::intended_at(own(usual(seq).at));
-            marks.app_send = Some(own(one.at));
+            let mut marks = Marks::intended_at(instant(usual(seq).at));
+            marks.app_send = Some(instant(one.at));
             (marks.queued, marks.nic_tx) = (marks.app_send, marks.app_send);
             let peer = Some(Instant::<Peer>::from_nanos(0));
             (marks.peer.rx, marks.peer.app_rx) = (peer, peer);
             (marks.peer.app_tx, marks.peer.nic_tx) = (peer, peer);
-            (marks.nic_rx, marks.app_recv) = (one.arrived.map(own), Some(own(one.read)));
+            (marks.nic_rx, marks.app_recv) = (one.arrived.map(instant), Some(instant(one.read)));
             let mut message = Message::new(FlowIndex(0), Seq(u64::try_from(seq).unwrap()), marks);
             message.outcome = Outcome::Reply;
             message.connection = one.connection;
@@ -186,14 +186,14 @@ mod tests {
     }
 
     /// Changes some of twenty messages; returns the numbers of those that TCP held back.
-    fn reported(probe: ProbeKind, change: impl Fn(usize, &mut Sent)) -> Vec<u64> {
+    fn held_sequence_numbers(probe: ProbeKind, change: impl Fn(usize, &mut Sent)) -> Vec<u64> {
         let sent = (0..20).map(|seq| {
             let mut one = usual(seq);
             change(seq, &mut one);
             one
         });
-        let held = held(&flow(probe, &sent.collect::<Vec<_>>()));
-        held.into_iter().map(|seq| seq.0).collect()
+        let held_by_tcp = held_by_tcp(&flow(probe, &sent.collect::<Vec<_>>()));
+        held_by_tcp.into_iter().map(|seq| seq.0).collect()
     }
 
     /// The reply to message 5 is lost and arrives 40 ms late. One call reads it with the two behind it, and
@@ -210,16 +210,16 @@ mod tests {
     #[test]
     fn replies_that_are_read_with_the_lost_one_before_them_were_held() {
         // The last one came just before the lost one: it did not wait.
-        assert_eq!(reported(ProbeKind::Ws, lost), NONE);
+        assert_eq!(held_sequence_numbers(ProbeKind::Ws, lost), NONE);
         let later = |seq: usize, one: &mut Sent| {
             lost(seq, one);
             if (5..8).contains(&seq) {
                 one.read += 9.5;
             }
         };
-        assert_eq!(reported(ProbeKind::Ws, later), [7]);
+        assert_eq!(held_sequence_numbers(ProbeKind::Ws, later), [7]);
         // Datagrams are not held back.
-        assert_eq!(reported(ProbeKind::Udp, later), NONE);
+        assert_eq!(held_sequence_numbers(ProbeKind::Udp, later), NONE);
         // The lost reply, too, has the timestamp of when they were read.
         let apart = |seq: usize, one: &mut Sent| {
             later(seq, one);
@@ -231,7 +231,7 @@ mod tests {
                 });
             }
         };
-        assert_eq!(reported(ProbeKind::Ws, apart), [6, 7]);
+        assert_eq!(held_sequence_numbers(ProbeKind::Ws, apart), [6, 7]);
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
                 (one.at, one.arrived) = (usual(7).at + 0.01, Some(170.0));
             }
         };
-        assert_eq!(reported(ProbeKind::Ws, stood), NONE);
+        assert_eq!(held_sequence_numbers(ProbeKind::Ws, stood), NONE);
     }
 
     #[test]
@@ -268,8 +268,8 @@ mod tests {
                 }
             }
         };
-        assert_eq!(reported(ProbeKind::Http, late(28.0)), [5]);
+        assert_eq!(held_sequence_numbers(ProbeKind::Http, late(28.0)), [5]);
         // Without other activity, the application may be the cause.
-        assert_eq!(reported(ProbeKind::Http, late(8.0)), NONE);
+        assert_eq!(held_sequence_numbers(ProbeKind::Http, late(8.0)), NONE);
     }
 }

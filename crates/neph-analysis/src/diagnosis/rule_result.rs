@@ -24,7 +24,7 @@ pub struct Evidence {
 
 /// Where a diagnosis can be observed.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Seen {
+pub struct Observation {
     /// The experiment.
     pub experiment: ExperimentId,
     /// Its scenario's label.
@@ -37,24 +37,24 @@ pub struct Seen {
 
 /// A root cause, as a rule found it.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct RuleResult {
     pub cause: String,
     pub remedy: String,
     pub confidence: Confidence,
-    pub(crate) cost: f64,
+    pub(crate) added_ms: f64,
     pub evidence: Vec<Evidence>,
-    pub observations: Vec<Seen>,
+    pub observations: Vec<Observation>,
     pub scenarios: BTreeMap<usize, f64>,
     pub(crate) is_note: bool,
 }
 
-impl Found {
+impl RuleResult {
     pub(crate) const fn new(cause: String, remedy: String, confidence: Confidence) -> Self {
         Self {
             cause,
             remedy,
             confidence,
-            cost: 0.0,
+            added_ms: 0.0,
             evidence: Vec::new(),
             observations: Vec::new(),
             scenarios: BTreeMap::new(),
@@ -67,8 +67,8 @@ impl Found {
         self
     }
     /// Sets the latency that it adds to a message, in milliseconds.
-    pub(crate) const fn costing(mut self, millis: f64) -> Self {
-        self.cost = millis;
+    pub(crate) const fn with_added_latency(mut self, millis: f64) -> Self {
+        self.added_ms = millis;
         self
     }
     /// Adds a number.
@@ -78,9 +78,9 @@ impl Found {
         self
     }
     /// Marks it as observed in all messages of these experiments.
-    pub(crate) fn seen_in<'a>(mut self, runs: impl IntoIterator<Item = &'a Run<'a>>) -> Self {
+    pub(crate) fn observed_in<'a>(mut self, runs: impl IntoIterator<Item = &'a Run<'a>>) -> Self {
         for run in runs {
-            self = self.seen_at(run, &[]);
+            self = self.observed_at(run, &[]);
         }
         self
     }
@@ -94,11 +94,11 @@ impl Found {
         self
     }
     /// Marks it as observed in an experiment, most clearly in these messages.
-    pub(crate) fn seen_at(mut self, run: &Run<'_>, messages: &[Seq]) -> Self {
+    pub(crate) fn observed_at(mut self, run: &Run<'_>, messages: &[Seq]) -> Self {
         let explained = self.scenarios.entry(run.experiment.scenario);
         explained.or_insert(f64::INFINITY);
         if self.observations.len() < EXAMPLES {
-            self.observations.push(Seen {
+            self.observations.push(Observation {
                 experiment: run.experiment.experiment.id,
                 scenario: run.scenario.label(),
                 block: run.experiment.block(),

@@ -14,7 +14,7 @@ const HALF: f64 = 0.5;
 
 /// A reported quantile of a scenario's response times, and its value without the delays of the client host.
 #[derive(Clone, Copy)]
-pub(crate) struct Moved {
+pub(crate) struct QuantileShift {
     pub(crate) p: f64,
     pub(crate) with: f64,
     pub(crate) without: f64,
@@ -24,19 +24,19 @@ pub(crate) struct Moved {
     pub(crate) delayed: f64,
 }
 
-impl Moved {
+impl QuantileShift {
     pub(crate) fn by(self) -> f64 {
         self.with - self.without
     }
 
     /// The smallest shift that counts, in milliseconds.
-    fn least(self) -> f64 {
+    fn min_shift(self) -> f64 {
         MIN_MS.max(MIN_SHARE * self.without)
     }
 
     /// The shift as a ratio to the smallest one that counts.
     pub(crate) fn size(self) -> f64 {
-        self.by() / self.least()
+        self.by() / self.min_shift()
     }
 
     fn is_certain(self) -> bool {
@@ -58,17 +58,17 @@ impl Moved {
         }
     }
 
-    pub(crate) fn in_words(self) -> String {
+    pub(crate) fn to_text(self) -> String {
         let (p, without, with) = (self.p * 100.0, millis(self.without), millis(self.with));
         format!("p{p:.0} {without} -> {with}")
     }
 
     /// Why it is reported as no root cause, in a sentence.
-    pub(crate) fn why_no_cause(self) -> String {
+    pub(crate) fn no_cause_reason(self) -> String {
         if self.size() < 1.0 {
             return format!(
                 "This is below the reporting threshold ({}).",
-                millis(self.least())
+                millis(self.min_shift())
             );
         }
         if !self.is_certain() {
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn what_is_no_cause_says_which_of_the_three_conditions_it_does_not_meet() {
-        let far = Moved {
+        let far = QuantileShift {
             p: 0.5,
             with: 2.7,
             without: 1.2,
@@ -99,16 +99,16 @@ mod tests {
             delayed: 0.6,
         };
         assert!(far.ratio() >= 1.0);
-        let few = Moved {
+        let few = QuantileShift {
             delayed: 0.34,
             ..far
         };
-        let little = Moved {
+        let little = QuantileShift {
             without: 1.79,
             ..far
         };
-        let uncertain = Moved { low: 1.1, ..far };
-        for (moved, words) in [
+        let uncertain = QuantileShift { low: 1.1, ..far };
+        for (moved, expected) in [
             (
                 few,
                 "34 % of the messages of the scenario are affected, 50 % are needed",
@@ -116,11 +116,8 @@ mod tests {
             (little, "the reporting threshold (1.00 ms)"),
             (uncertain, "its 95 % confidence interval begins at 1.10 ms"),
         ] {
-            let reported = moved.why_no_cause();
-            assert!(
-                moved.ratio() < 1.0 && reported.contains(words),
-                "{reported}"
-            );
+            let reason = moved.no_cause_reason();
+            assert!(moved.ratio() < 1.0 && reason.contains(expected), "{reason}");
         }
     }
 }

@@ -9,16 +9,16 @@ pub fn plural(number: usize, noun: &str) -> String {
 }
 
 /// Of a list of scenarios so many are named, the others counted.
-const NAMED: usize = 3;
+const MAX_LISTED: usize = 3;
 
 /// `a; b; c and 2 more scenarios`.
 pub fn first_few<L: AsRef<str>>(labels: &[L]) -> String {
-    let named: Vec<&str> = labels.iter().take(NAMED).map(AsRef::as_ref).collect();
-    let more = match labels.len().saturating_sub(NAMED) {
+    let listed: Vec<&str> = labels.iter().take(MAX_LISTED).map(AsRef::as_ref).collect();
+    let more = match labels.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
         more => format!(" and {}", plural(more, "more scenario")),
     };
-    format!("{}{more}", named.join("; "))
+    format!("{}{more}", listed.join("; "))
 }
 
 /// A count as a number of evidence.

@@ -13,7 +13,7 @@ use crate::{CampaignData, PlotSettings};
 
 /// A campaign as the input of rules.
 #[derive(Debug)]
-pub(crate) struct Sight<'a> {
+pub(crate) struct RuleInput<'a> {
     pub(crate) data: &'a CampaignData,
     /// The experiments that have a main flow, by block and position.
     pub(crate) runs: Vec<Run<'a>>,
@@ -86,14 +86,14 @@ impl Stalls {
 
 /// A path from site to peer, without ports.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct SitePair {
     /// The site of the measurement; empty if the plan names none.
     pub(crate) site: String,
     pub(crate) endpoint: String,
     pub(crate) target: SocketAddr,
 }
 
-impl<'a> Sight<'a> {
+impl<'a> RuleInput<'a> {
     pub(crate) fn of(data: &'a CampaignData, settings: &PlotSettings) -> Self {
         let runs = data
             .shown(settings)
@@ -113,8 +113,8 @@ impl<'a> Sight<'a> {
     }
 
     /// The experiments by place.
-    pub(crate) fn places(&self) -> BTreeMap<Place, Vec<&Run<'a>>> {
-        self.grouped(Run::place)
+    pub(crate) fn pairs(&self) -> BTreeMap<SitePair, Vec<&Run<'a>>> {
+        self.grouped(Run::pair)
     }
 
     /// The experiments by a common key.
@@ -130,12 +130,12 @@ impl<'a> Sight<'a> {
     }
 
     /// A place's name on screen; includes the site only if there are several.
-    pub(crate) fn name(&self, place: &Place) -> String {
+    pub(crate) fn name(&self, pair: &SitePair) -> String {
         let sites: BTreeSet<&str> = self.runs.iter().map(Run::site).collect();
-        if sites.len() > 1 && !place.site.is_empty() {
-            format!("{} from {}", place.endpoint, place.site)
+        if sites.len() > 1 && !pair.site.is_empty() {
+            format!("{} from {}", pair.endpoint, pair.site)
         } else {
-            place.endpoint.clone()
+            pair.endpoint.clone()
         }
     }
 }
@@ -148,8 +148,8 @@ impl Run<'_> {
         self.scenario.site().or(ran).unwrap_or("")
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place {
+    pub(crate) fn pair(&self) -> SitePair {
+        SitePair {
             site: self.site().to_owned(),
             endpoint: self.scenario.endpoint.clone(),
             target: self.flow.flow.target,
@@ -162,9 +162,9 @@ impl Run<'_> {
     }
 
     /// The least round trip that TCP has measured, including the handshake, in milliseconds.
-    pub(crate) fn tcp_least(&self) -> Option<f64> {
-        let seen = self.flow.exchanges.iter().filter_map(|one| one.least_rtt);
-        seen.min().map(Span::millis_f64)
+    pub(crate) fn min_tcp_rtt(&self) -> Option<f64> {
+        let min_rtt = self.flow.exchanges.iter().filter_map(|one| one.least_rtt);
+        min_rtt.min().map(Span::millis_f64)
     }
 
     /// The round trips of the ICMP echoes alongside, in milliseconds.
@@ -198,8 +198,8 @@ impl Run<'_> {
 
     /// The least round trip of the path: of TCP, the messages or an echo, which may use another path.
     pub(crate) fn path(&self) -> Option<f64> {
-        let seen = self.tcp_least().or_else(|| self.networks().least());
-        seen.or_else(|| self.echoes().least())
+        let min_rtt = self.min_tcp_rtt().or_else(|| self.networks().min());
+        min_rtt.or_else(|| self.echoes().min())
     }
 
     /// The replied messages that waited in no stall, with the time of each stage.

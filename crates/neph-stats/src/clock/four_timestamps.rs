@@ -9,7 +9,7 @@ use crate::real::{nanos, real, real_nanos};
 
 /// Departure and arrival of a request and its reply by two clocks, all in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FourStamps {
+pub struct FourTimestamps {
     /// Departure of the request, by the local clock (T1).
     pub sent: i64,
     /// Arrival of the request, by the peer's clock (T2).
@@ -20,19 +20,19 @@ pub struct FourStamps {
     pub returned: i64,
 }
 
-impl FourStamps {
+impl FourTimestamps {
     /// From the request's departure to the reply's arrival, without the time at the peer.
     pub const fn round_trip(self) -> i64 {
-        let there = self.returned.saturating_sub(self.sent);
-        there.saturating_sub(self.answered.saturating_sub(self.arrived))
+        let forward = self.returned.saturating_sub(self.sent);
+        forward.saturating_sub(self.answered.saturating_sub(self.arrived))
     }
 
     /// T2 - T1 - (round trip) / 2: the peer's clock minus the local one, if both directions take equally
     /// long.
     pub const fn offset(self) -> i64 {
-        let there = self.arrived.saturating_sub(self.sent);
-        let back = self.answered.saturating_sub(self.returned);
-        there.midpoint(back)
+        let forward = self.arrived.saturating_sub(self.sent);
+        let reverse = self.answered.saturating_sub(self.returned);
+        forward.midpoint(reverse)
     }
 
     /// The limits: the offset is at most the first and at least the second. `doubt` is the largest error of
@@ -43,11 +43,11 @@ impl FourStamps {
             within: self.returned.saturating_sub(self.sent),
             offset,
         };
-        let there = self.arrived.saturating_sub(self.sent);
-        let back = self.answered.saturating_sub(self.returned);
+        let forward = self.arrived.saturating_sub(self.sent);
+        let reverse = self.answered.saturating_sub(self.returned);
         (
-            shows(there.saturating_add(doubt)),
-            shows(back.saturating_sub(doubt)),
+            shows(forward.saturating_add(doubt)),
+            shows(reverse.saturating_sub(doubt)),
         )
     }
 }
@@ -100,18 +100,18 @@ mod tests {
 
     #[test]
     fn equal_ways_show_the_offset_and_unequal_ones_half_their_difference() {
-        let exchange = |there: i64, back: i64| FourStamps {
+        let exchange = |forward: i64, reverse: i64| FourTimestamps {
             sent: 1_000,
-            arrived: 1_000 + there + 500,
-            answered: 1_000 + there + 40 + 500,
-            returned: 1_000 + there + 40 + back,
+            arrived: 1_000 + forward + 500,
+            answered: 1_000 + forward + 40 + 500,
+            returned: 1_000 + forward + 40 + reverse,
         };
         assert_eq!(exchange(30, 30).offset(), 500);
         assert_eq!(exchange(30, 30).round_trip(), 60);
         assert_eq!(exchange(130, 30).offset(), 550);
-        let (most, least) = exchange(130, 30).limits(2);
-        assert_eq!((most.offset, least.offset), (632, 468));
-        assert_eq!((most.at, most.within), (1_000, 200));
+        let (upper, lower) = exchange(130, 30).limits(2);
+        assert_eq!((upper.offset, lower.offset), (632, 468));
+        assert_eq!((upper.at, upper.within), (1_000, 200));
     }
 
     #[test]
@@ -133,21 +133,21 @@ mod tests {
         fn the_formula_is_the_middle_of_what_is_possible(
             sent in -1_000_000_i64..1_000_000,
             offset in any::<i32>(),
-            there in 0..1_000_000_i64,
+            forward in 0..1_000_000_i64,
             stay in 0..1_000_000_i64,
-            back in 0..1_000_000_i64,
+            reverse in 0..1_000_000_i64,
         ) {
-            let arrived = sent + there + i64::from(offset);
-            let exchange = FourStamps {
+            let arrived = sent + forward + i64::from(offset);
+            let exchange = FourTimestamps {
                 sent,
                 arrived,
                 answered: arrived + stay,
-                returned: sent + there + stay + back,
+                returned: sent + forward + stay + reverse,
             };
-            let (most, least) = exchange.limits(0);
-            prop_assert!(least.offset <= i64::from(offset) && i64::from(offset) <= most.offset);
-            prop_assert_eq!(most.offset - least.offset, exchange.round_trip());
-            prop_assert!((2 * exchange.offset() - most.offset - least.offset).abs() <= 1);
+            let (upper, lower) = exchange.limits(0);
+            prop_assert!(lower.offset <= i64::from(offset) && i64::from(offset) <= upper.offset);
+            prop_assert_eq!(upper.offset - lower.offset, exchange.round_trip());
+            prop_assert!((2 * exchange.offset() - upper.offset - lower.offset).abs() <= 1);
         }
     }
 }

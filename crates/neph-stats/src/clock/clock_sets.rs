@@ -19,10 +19,10 @@ const SIDE: usize = 4;
 /// may contain the step.
 const BEGINS: [i32; 2 * SIDE] = [-9, -7, -5, -3, 1, 3, 5, 7];
 /// Limits of each kind in a window, at least.
-const MINIMUM: usize = 2;
+const MIN_LIMITS: usize = 2;
 /// Least ratio of a step to the difference between the windows of a side, or between the directions. With 4,
 /// tests with 20 hours of skewed delays detect none.
-const CLEARLY: f64 = 4.0;
+const MIN_RATIO: f64 = 4.0;
 /// A step shows within this many messages, or a sixteenth of a window.
 const AT_ONCE: i64 = 3;
 /// Smaller steps are ignored: hosts differ by as much from one second to the next.
@@ -32,7 +32,7 @@ const PART: f64 = 1.0 / 64.0;
 
 /// A clock was set between two moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Moved {
+pub(super) struct ClockSet {
     /// Exchanges that began until here had ended before.
     pub(super) until: i64,
     /// Exchanges that began from here on began after it.
@@ -40,18 +40,18 @@ pub(super) struct Moved {
 }
 
 /// Where the clock of these limits was set, in order.
-pub(super) fn moved(limits: OffsetLimits<'_>) -> Vec<Moved> {
-    let mut found: Vec<Moved> = Vec::new();
+pub(super) fn find_clock_sets(limits: OffsetLimits<'_>) -> Vec<ClockSet> {
+    let mut found: Vec<ClockSet> = Vec::new();
     for look in LOOKS {
         let known = found.clone();
-        let is_new = |moved: &Moved| {
-            let near = |other: &Moved| {
+        let is_new = |moved: &ClockSet| {
+            let near = |other: &ClockSet| {
                 other.from >= moved.until.saturating_sub(reach(look))
                     && other.until <= moved.from.saturating_add(reach(look))
             };
             !known.iter().any(near)
         };
-        found.extend(moved_by(limits, look).into_iter().filter(is_new));
+        found.extend(find_with_window(limits, look).into_iter().filter(is_new));
     }
     found.sort_by_key(|moved| moved.until);
     found
@@ -63,7 +63,7 @@ const fn reach(look: i64) -> i64 {
 }
 
 /// The steps that windows of one length show; of overlapping ones the clearest.
-fn moved_by(limits: OffsetLimits<'_>, look: i64) -> Vec<Moved> {
+fn find_with_window(limits: OffsetLimits<'_>, look: i64) -> Vec<ClockSet> {
     let both = [limits.at_most, limits.at_least];
     let (Some(first), Some(last)) = (
         both.iter().filter_map(|of| of.first()).map(|l| l.at).min(),
@@ -77,7 +77,7 @@ fn moved_by(limits: OffsetLimits<'_>, look: i64) -> Vec<Moved> {
         if let Some(jump) = Jump::at(limits, moment, look) {
             match clearest.last_mut() {
                 Some(other) if jump.moment - other.moment < reach(look) => {
-                    if jump.clearly > other.clearly {
+                    if jump.ratio > other.ratio {
                         *other = jump;
                     }
                 }
@@ -117,7 +117,7 @@ struct Jump {
     rate: f64,
     origin: i64,
     /// The ratio of the step to other differences.
-    clearly: f64,
+    ratio: f64,
 }
 
 impl Jump {
@@ -129,33 +129,33 @@ impl Jump {
         let below = looks(limits.at_least, moment, look, |offset| {
             -real_nanos(offset.saturating_sub(origin))
         })?;
-        let mut both = [above, below.map(|offset| -offset)];
-        let per_look = median_change(&both);
-        for looks in &mut both {
+        let mut directions = [above, below.map(|offset| -offset)];
+        let per_look = median_change(&directions);
+        for looks in &mut directions {
             for (offset, begin) in looks.iter_mut().zip(BEGINS) {
                 *offset -= per_look * f64::from(begin + 1) / 2.0;
             }
         }
-        let [above, below] = both.map(|looks| Levels::of(&looks));
+        let [above, below] = directions.map(|looks| Levels::of(&looks));
         let moved = [above.behind - above.before, below.behind - below.before];
         let by = f64::midpoint(moved[0], moved[1]);
         let room = (above.before - below.before).max(above.behind - below.behind);
         let unlike = (moved[0] - moved[1]).abs();
-        let other = above.spread.max(below.spread).max(2.0 * unlike);
-        let least = SMALLEST.max(room * PART).max(CLEARLY * other);
-        (by.abs() >= least).then(|| Self {
+        let noise = above.spread.max(below.spread).max(2.0 * unlike);
+        let min_step = SMALLEST.max(room * PART).max(MIN_RATIO * noise);
+        (by.abs() >= min_step).then(|| Self {
             moment,
             behind: [above.behind, below.behind],
             by,
             rate: per_look / real_nanos(look),
             origin,
-            clearly: by.abs() / other.max(1.0),
+            ratio: by.abs() / noise.max(1.0),
         })
     }
 
     /// When: after the last limit that is only possible before it, and before the first one only possible
     /// after it. `None` where these contradict each other: it was no step.
-    fn when(&self, limits: OffsetLimits<'_>, look: i64) -> Option<Moved> {
+    fn when(&self, limits: OffsetLimits<'_>, look: i64) -> Option<ClockSet> {
         let near = |of| {
             let (from, until) = (self.moment - look * 3 / 2, self.moment + look * 3 / 2);
             between(of, from, until).iter()
@@ -174,16 +174,16 @@ impl Jump {
         let set_until = behind.at.saturating_add(behind.within);
         let set_from = before.at.min(behind.at);
         // A clock is set at once. A slower change, over several messages, was a change of both paths.
-        let asked = between(
+        let query = between(
             limits.at_most,
             self.moment - reach(look),
             self.moment + reach(look),
         );
-        let apart = 2 * reach(look) / i64::try_from(asked.len().max(1)).ok()?;
+        let apart = 2 * reach(look) / i64::try_from(query.len().max(1)).ok()?;
         let at_once = before.within + behind.within + (AT_ONCE * apart).max(look / 16);
         (0..=at_once)
             .contains(&(set_until - before.at))
-            .then(|| Moved {
+            .then(|| ClockSet {
                 until: set_from.saturating_sub(before.within),
                 from: set_until,
             })
@@ -212,11 +212,11 @@ impl Levels {
             let middle = f64::midpoint(side[SIDE / 2 - 1], side[SIDE / 2]);
             (middle, side[SIDE - 1] - side[0])
         };
-        let ((before, one), (behind, other)) = (level(before), level(behind));
+        let ((before, spread_before), (behind, spread_behind)) = (level(before), level(behind));
         Self {
             before,
             behind,
-            spread: one.max(other),
+            spread: spread_before.max(spread_behind),
         }
     }
 }
@@ -232,7 +232,7 @@ fn looks(
     for (begin, tightest) in BEGINS.into_iter().zip(&mut tightest) {
         let from = moment.saturating_add(i64::from(begin) * (look / 2));
         let limits = between(of, from, from.saturating_add(look));
-        if limits.len() < MINIMUM {
+        if limits.len() < MIN_LIMITS {
             return None;
         }
         let offsets = limits.iter().map(|limit| offset(limit.offset));
@@ -242,8 +242,8 @@ fn looks(
 }
 
 /// Median change between consecutive windows of a side, over both directions: the effect of a rate.
-fn median_change(both: &[[f64; 2 * SIDE]; 2]) -> f64 {
-    let sides = both.iter().flat_map(|looks| looks.chunks(SIDE));
+fn median_change(directions: &[[f64; 2 * SIDE]; 2]) -> f64 {
+    let sides = directions.iter().flat_map(|looks| looks.chunks(SIDE));
     let mut changes: Vec<f64> = sides
         .flat_map(|side| side.windows(2).map(|pair| pair[1] - pair[0]))
         .collect();

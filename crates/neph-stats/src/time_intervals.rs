@@ -1,27 +1,27 @@
 //! Intervals of time, joined where they are close together, so that their number stays bounded.
 
 /// Most separate intervals: a queue each ten seconds for a week.
-const MAXIMUM: usize = 65_536;
+const MAX_INTERVALS: usize = 65_536;
 
 /// Intervals in order, each from its first moment to its last, in nanoseconds.
 #[derive(Debug, Clone)]
-pub(crate) struct Stretches {
+pub(crate) struct TimeIntervals {
     known: Vec<(i64, i64)>,
     /// Intervals closer together than this are one.
     gap: i64,
     /// Most separate intervals.
-    most: usize,
+    max: usize,
     /// Whether there were more.
     joined: bool,
 }
 
-impl Stretches {
+impl TimeIntervals {
     /// Empty; intervals closer together than `gap` will be one.
     pub(crate) fn new(gap: i64) -> Self {
         Self {
             known: Vec::new(),
             gap,
-            most: MAXIMUM,
+            max: MAX_INTERVALS,
             joined: false,
         }
     }
@@ -32,36 +32,36 @@ impl Stretches {
             Some(last) if from.saturating_sub(last.1) < self.gap => last.1 = last.1.max(until),
             _ => self.known.push((from, until)),
         }
-        if self.known.len() > self.most {
-            self.join_some();
+        if self.known.len() > self.max {
+            self.join_closest();
         }
     }
 
     /// Joins neighbours, the closest first, and none twice: many short intervals show more than a few long
     /// ones.
-    fn join_some(&mut self) {
-        let gap = |left: usize| self.known[left + 1].0.saturating_sub(self.known[left].1);
+    fn join_closest(&mut self) {
+        let gap = |index: usize| self.known[index + 1].0.saturating_sub(self.known[index].1);
         let mut order: Vec<usize> = (0..self.known.len() - 1).collect();
-        order.sort_by_key(|&left| (gap(left), left));
+        order.sort_by_key(|&index| (gap(index), index));
         let mut taken = vec![false; self.known.len()];
         let mut is_right = taken.clone();
-        let pairs = order.into_iter().filter(|&left| {
-            let free = !taken[left] && !taken[left + 1];
+        let pairs = order.into_iter().filter(|&index| {
+            let free = !taken[index] && !taken[index + 1];
             if free {
-                (taken[left], taken[left + 1]) = (true, true);
+                (taken[index], taken[index + 1]) = (true, true);
             }
             free
         });
-        for left in pairs.take(self.most / 4) {
-            is_right[left + 1] = true;
+        for index in pairs.take(self.max / 4) {
+            is_right[index + 1] = true;
         }
         let mut is_right = is_right.into_iter();
         // `dedup_by` calls the closure with the second one first.
         is_right.next();
-        self.known.dedup_by(|right, left| {
+        self.known.dedup_by(|right, index| {
             let joins = is_right.next() == Some(true);
             if joins {
-                left.1 = right.1;
+                index.1 = right.1;
             }
             joins
         });
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn close_stretches_are_one_and_what_was_wrong_is_cut_off() {
-        let mut stretches = Stretches::new(10);
+        let mut stretches = TimeIntervals::new(10);
         for (from, until) in [(0, 5), (9, 20), (40, 50), (60, 70)] {
             stretches.add(from, until);
         }
@@ -103,9 +103,9 @@ mod tests {
 
     #[test]
     fn however_many_there_are_some_are_kept_and_all_are_covered() {
-        let mut stretches = Stretches {
-            most: 1024,
-            ..Stretches::new(1)
+        let mut stretches = TimeIntervals {
+            max: 1024,
+            ..TimeIntervals::new(1)
         };
         for n in 0..100_000 {
             stretches.add(n * 10, n * 10 + 1);
@@ -119,9 +119,9 @@ mod tests {
 
     #[test]
     fn those_that_lie_closest_together_are_joined_first() {
-        let mut stretches = Stretches {
-            most: 4,
-            ..Stretches::new(1)
+        let mut stretches = TimeIntervals {
+            max: 4,
+            ..TimeIntervals::new(1)
         };
         for from in [0, 100, 110, 300, 305] {
             stretches.add(from, from + 2);
@@ -135,7 +135,7 @@ mod tests {
     fn a_queue_each_minute_for_a_week_is_kept_as_it_was() {
         let second = 1_000_000_000;
         let week = (0..7 * 1440).map(|minute| (minute * 60 * second, (minute * 60 + 1) * second));
-        let mut stretches = Stretches::new(second);
+        let mut stretches = TimeIntervals::new(second);
         for (from, until) in week.clone() {
             stretches.add(from, until);
         }

@@ -11,7 +11,7 @@ fn steps(made: &Exchanges) -> Vec<super::super::ClockStep> {
 }
 
 /// Whether the truth lies in every reported bound, and how often one is reported.
-fn holds(peer: &Peer, made: &Exchanges, seconds: i64) -> usize {
+fn contains(peer: &Peer, made: &Exchanges, seconds: i64) -> usize {
     let course = clock_course(made.limits(), ClockNature::default()).unwrap();
     let fits = (0..seconds * 10).filter_map(|tenth| course.at(tenth * SECOND / 10));
     let reported: Vec<_> = fits.collect();
@@ -25,7 +25,7 @@ fn holds(peer: &Peer, made: &Exchanges, seconds: i64) -> usize {
 #[test]
 fn a_step_of_less_than_the_round_trip_is_found_and_the_truth_lies_in_every_bound() {
     // The delays' spread is 50 us, the round trip 20 ms; the ways alike, and as unlike as can be.
-    for (least, by) in [
+    for (min_delay, by) in [
         ([10, 10], 15),
         ([10, 10], 10),
         ([10, 10], -5),
@@ -42,12 +42,12 @@ fn a_step_of_less_than_the_round_trip_is_found_and_the_truth_lies_in_every_bound
             let made = peer.exchanges(
                 80 * SECOND / interval,
                 interval,
-                least.map(|m| m * MILLI),
+                min_delay.map(|m| m * MILLI),
                 3,
             );
             let steps = steps(&made);
             let [step] = steps[..] else {
-                panic!("{least:?} {by} {interval}: {steps:?}")
+                panic!("{min_delay:?} {by} {interval}: {steps:?}")
             };
             assert!(step.after <= when && when <= step.before, "{step:?}");
             assert!(
@@ -59,7 +59,7 @@ fn a_step_of_less_than_the_round_trip_is_found_and_the_truth_lies_in_every_bound
                 (step.by - by).abs() <= 200 * MICRO,
                 "about what both moved by: {step:?}"
             );
-            assert!(holds(&peer, &made, 80) > 780);
+            assert!(contains(&peer, &made, 80) > 780);
         }
     }
 }
@@ -80,7 +80,7 @@ fn another_path_one_way_or_both_ways_is_no_step() {
             limit.offset -= moved[1] * MILLI;
         }
         assert_eq!(steps(&made), [], "{moved:?}");
-        assert_eq!(holds(&peer, &made, 60), 600);
+        assert_eq!(contains(&peer, &made, 60), 600);
     }
 }
 
@@ -122,7 +122,7 @@ fn delays_that_wander_as_they_like_are_no_steps() {
             made.at_most.push(shows(there));
             made.at_least.push(shows(-back));
         }
-        let found = moved(made.limits());
+        let found = find_clock_sets(made.limits());
         assert_eq!(found, [], "kind {}, {scale}", turn / 3 % 4);
     }
 }

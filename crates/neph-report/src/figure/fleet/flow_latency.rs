@@ -1,10 +1,10 @@
 //! Unfairness: latency of the slower flows against the typical one, over time and as distribution.
 
-use neph_flows::{Fairness, FlowQuantile, Latency, OverBins};
+use neph_flows::{FlowLatencyBin, FlowQuantile, Latency, OverBins};
 use neph_model::Span;
 use neph_stats::{Grid, Level, Reading, Sorted, ecdf, envelope};
 
-use super::clock::{Clock, whole};
+use super::clock::{Clock, exact_text};
 use super::percents::percents;
 use super::standing_out::StandingOut;
 use super::stretches::bars;
@@ -19,7 +19,7 @@ use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
 use neph_analysis::fleet::{Pair, pairs};
 use neph_analysis::numbers::{TimeUnit, percent};
-use neph_analysis::words::plural;
+use neph_analysis::text::plural;
 use neph_analysis::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 50.0;
@@ -27,14 +27,14 @@ const LEFT: f64 = 50.0;
 const GAP: f64 = 58.0;
 const PER_PAGE: usize = 6;
 /// The most pairs that are drawn.
-const MAXIMUM: usize = 18;
+const MAX_PAIRS: usize = 18;
 /// A bin narrower than this is a point of a line, no step of its own.
 const STEP: f64 = 3.0;
 /// Above a panel, where any flow is lost.
 const SLOT: f64 = 13.0;
 
 /// The quantiles that so many flows allow: of eight, p95 is nothing but the slowest.
-fn reported(bins: &[Fairness]) -> Vec<FlowQuantile> {
+fn quantiles_shown(bins: &[FlowLatencyBin]) -> Vec<FlowQuantile> {
     let enough = |one: &FlowQuantile| bins.iter().any(|bin| bin.has_enough(*one));
     FlowQuantile::BETWEEN.into_iter().filter(enough).collect()
 }
@@ -42,8 +42,8 @@ fn reported(bins: &[Fairness]) -> Vec<FlowQuantile> {
 /// Pages of a row for each pair: over time at the left, distributions at the right.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut found = pairs(data, settings);
-    found.retain(|pair| pair.fairness().iter().any(|bin| bin.flows > 1));
-    let shown = StandingOut::of(found, (PER_PAGE, MAXIMUM));
+    found.retain(|pair| pair.latency_bins().iter().any(|bin| bin.flows > 1));
+    let shown = StandingOut::of(found, (PER_PAGE, MAX_PAIRS));
     let found = &shown.pairs;
     let total = found.len().div_ceil(PER_PAGE);
     let labels = labels(found);
@@ -53,7 +53,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         _ => 96.0,
     };
     let pages = found.chunks(PER_PAGE).enumerate().map(|(page, few)| {
-        let bin = whole(few[0].view.bin());
+        let bin = exact_text(few[0].view.bin());
         let title = page_title("Unfairness among flows", page, total);
         let subtitle =
             format!("Quantiles over flows of each flow's median round trip, in bins of {bin}");
@@ -62,15 +62,15 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             .into_iter()
             .filter(|one| {
                 few.iter()
-                    .any(|pair| reported(pair.fairness()).contains(one))
+                    .any(|pair| quantiles_shown(pair.latency_bins()).contains(one))
             })
             .map(|one| (Swatch::Line(ink(one)), one.name().to_owned()));
         let mut legend: Vec<(Swatch, String)> = lines.collect();
         legend.push((Swatch::Block(RANGE), "lowest to highest flow".to_owned()));
         sheet.legend(&legend);
         for pair in few {
-            let place = sheet.take(height + 24.0 + slot(pair) + Style::BELOW);
-            sheet.draw(drawn(pair, &labels, height, place));
+            let frame = sheet.take(height + 24.0 + slot(pair) + Style::BELOW);
+            sheet.draw(draw_panel(pair, &labels, height, frame));
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
         scenarios.dedup();
@@ -90,7 +90,8 @@ fn caption(pairs: &[Pair<'_>]) -> String {
     if pairs.iter().any(|pair| slot(pair) > 0.0) {
         text.push_str(" A flow that lost half of its messages or more counts as slower than all others. Bins in which a percentile or the highest flow is such a flow are marked above the left panel; at the right its line ends below 100 %.");
     }
-    let lacks = |pair: &Pair<'_>| reported(pair.fairness()).len() < FlowQuantile::BETWEEN.len();
+    let lacks =
+        |pair: &Pair<'_>| quantiles_shown(pair.latency_bins()).len() < FlowQuantile::BETWEEN.len();
     if pairs.iter().any(lacks) {
         let [p50, p95, p99] = FlowQuantile::BETWEEN.map(FlowQuantile::needs);
         text.push_str(&format!(" p50 is drawn from {p50} flows on, p95 from {p95}, p99 from {p99}: of fewer they are nothing but single flows."));
@@ -114,7 +115,7 @@ fn ink(quantile: FlowQuantile) -> Stroke {
 }
 
 /// Of the bins that have flows enough.
-fn enough(bins: &[Fairness], of: FlowQuantile) -> impl Iterator<Item = Latency> {
+fn enough(bins: &[FlowLatencyBin], of: FlowQuantile) -> impl Iterator<Item = Latency> {
     let bins = bins.iter().filter(move |bin| bin.has_enough(of));
     bins.map(move |bin| bin.at(of))
 }
@@ -126,8 +127,8 @@ fn values(latencies: impl Iterator<Item = Latency>) -> impl Iterator<Item = f64>
 
 /// The height of the text about lost flows.
 fn slot(pair: &Pair<'_>) -> f64 {
-    let is_lost = |bin: &Fairness| bin.at(FlowQuantile::Highest) == Latency::Lost;
-    if pair.fairness().iter().any(is_lost) {
+    let is_lost = |bin: &FlowLatencyBin| bin.at(FlowQuantile::Highest) == Latency::Lost;
+    if pair.latency_bins().iter().any(is_lost) {
         SLOT
     } else {
         0.0
@@ -137,12 +138,12 @@ fn slot(pair: &Pair<'_>) -> f64 {
 /// In which bins the highest flow (the grey) and the quantiles are lost: above the panel, since they
 /// are above everything that it shows.
 fn lost_slot(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
-    let (bins, wide) = (pair.fairness(), pair.view.settings.bin);
+    let (bins, wide) = (pair.latency_bins(), pair.view.settings.bin);
     if slot(pair) == 0.0 {
         return Vec::new();
     }
     let cells = |of: FlowQuantile, (top, height): (f64, f64), fill: Fill| {
-        let is_lost = |bin: &&Fairness| bin.has_enough(of) && bin.at(of) == Latency::Lost;
+        let is_lost = |bin: &&FlowLatencyBin| bin.has_enough(of) && bin.at(of) == Latency::Lost;
         let found = bins.iter().filter(is_lost);
         let stretches = found.map(|bin| (bin.from, bin.from + wide));
         let rects = bars(stretches, plot, clock, (plot.area.y - top, height));
@@ -150,7 +151,7 @@ fn lost_slot(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
     };
     let mut marks = vec![cells(FlowQuantile::Highest, (SLOT - 1.0, SLOT - 1.0), GREY)];
     // The slowest on top.
-    for (from_below, one) in (1..).zip(reported(bins)) {
+    for (from_below, one) in (1..).zip(quantiles_shown(bins)) {
         let top = 1.5 + 3.0 * f64::from(from_below);
         marks.push(cells(one, (top, 2.0), Fill::solid(ink(one).colour)));
     }
@@ -160,8 +161,8 @@ fn lost_slot(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
     marks
 }
 
-fn drawn(pair: &Pair<'_>, among: &[String], height: f64, place: Rect) -> Vec<Mark> {
-    let bins = pair.fairness();
+fn draw_panel(pair: &Pair<'_>, among: &[String], height: f64, frame: Rect) -> Vec<Mark> {
+    let bins = pair.latency_bins();
     let mut all: Vec<f64> = FlowQuantile::ALL
         .into_iter()
         .flat_map(|one| values(enough(bins, one)))
@@ -177,21 +178,21 @@ fn drawn(pair: &Pair<'_>, among: &[String], height: f64, place: Rect) -> Vec<Mar
     let clock = Clock::of(pair);
     let time = Plot {
         area: Rect::new(
-            place.x + LEFT,
-            place.y + 22.0 + slot(pair),
-            place.width - LEFT - GAP - right,
+            frame.x + LEFT,
+            frame.y + 22.0 + slot(pair),
+            frame.width - LEFT - GAP - right,
             height,
         ),
         x: clock.scale,
         y: scale,
     };
-    let mut marks = heading(pair, among, &outside(&all, &unreported(scale, unit)), place);
+    let mut marks = heading(pair, among, &outside(&all, &unreported(scale, unit)), frame);
     time.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     time.x_axis(&mut marks, &clock.title(pair));
     marks.push(time.clipped(over_time(pair, &time, &clock, unit)));
     marks.extend(lost_slot(pair, &time, &clock));
     let shares = Plot {
-        area: Rect::new(place.right() - right, time.area.y, right - 8.0, height),
+        area: Rect::new(frame.right() - right, time.area.y, right - 8.0, height),
         x: scale,
         y: Scale::linear(0.0, 1.0),
     };
@@ -203,7 +204,7 @@ fn drawn(pair: &Pair<'_>, among: &[String], height: f64, place: Rect) -> Vec<Mar
 
 /// The distributions over bins: of the lowest and the highest flow as the edges of an area, of the
 /// quantiles as lines.
-fn over_bins(bins: &[Fairness], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
+fn over_bins(bins: &[FlowLatencyBin], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
     let of = |one: FlowQuantile| {
         let lost = enough(bins, one).filter(|one| *one == Latency::Lost);
         let values = values(enough(bins, one)).collect();
@@ -215,7 +216,7 @@ fn over_bins(bins: &[Fairness], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
         points.extend(highest.into_iter().rev());
         marks.push(range(points));
     }
-    marks.extend(reported(bins).into_iter().filter_map(|one| {
+    marks.extend(quantiles_shown(bins).into_iter().filter_map(|one| {
         let (points, stroke) = (of(one)?, ink(one));
         Some(Mark::Line { points, stroke })
     }));
@@ -236,11 +237,11 @@ fn unreported(scale: Scale, unit: TimeUnit) -> Scale {
     }
 }
 
-fn heading(pair: &Pair<'_>, among: &[String], outside: &str, place: Rect) -> Vec<Mark> {
-    let bins = pair.fairness();
+fn heading(pair: &Pair<'_>, among: &[String], outside: &str, frame: Rect) -> Vec<Mark> {
+    let bins = pair.latency_bins();
     // The farthest quantile that so many flows allow; of a few, the slowest flow, and of fewer it
     // has no median to be held against.
-    let (upper, lower) = match reported(bins).last() {
+    let (upper, lower) = match quantiles_shown(bins).last() {
         Some(FlowQuantile::P50) => (FlowQuantile::Highest, FlowQuantile::P50),
         Some(quantile) => (*quantile, FlowQuantile::P50),
         None => (FlowQuantile::Highest, FlowQuantile::Lowest),
@@ -265,12 +266,12 @@ fn heading(pair: &Pair<'_>, among: &[String], outside: &str, place: Rect) -> Vec
         plural(flows, "flow"),
         plural(compared, "bin")
     );
-    let y = place.y + 13.0;
+    let y = frame.y + 13.0;
     let note = |x: f64, text: &str| Text::new(Point::new(x, y), Anchor::End, Style::NOTE, text);
-    let plain = note(place.right(), &plain).coloured(Colour::FAINT_INK);
-    let outside = note(place.right() - plain.width() - 10.0, outside).coloured(Colour::ALARM);
-    let room = place.width - plain.width() - outside.width() - 24.0;
-    let name = title(pair, among, Point::new(place.x, y), (Style::TITLE, room));
+    let plain = note(frame.right(), &plain).coloured(Colour::FAINT_INK);
+    let outside = note(frame.right() - plain.width() - 10.0, outside).coloured(Colour::ALARM);
+    let room = frame.width - plain.width() - outside.width() - 24.0;
+    let name = title(pair, among, Point::new(frame.x, y), (Style::TITLE, room));
     let all = [name, plain, outside].into_iter();
     all.filter(|text| !text.text.is_empty())
         .map(Mark::Text)
@@ -278,7 +279,7 @@ fn heading(pair: &Pair<'_>, among: &[String], outside: &str, place: Rect) -> Vec
 }
 
 /// Above everything that a panel shows, in milliseconds: where what is lost is drawn.
-fn beyond(bins: &[Fairness]) -> f64 {
+fn beyond(bins: &[FlowLatencyBin]) -> f64 {
     let all = bins.iter().flat_map(|bin| bin.latency);
     values(all).fold(1.0, f64::max) * 10.0
 }
@@ -291,17 +292,17 @@ fn line(
     plot: &Plot,
     clock: &Clock,
 ) -> Vec<Vec<neph_stats::Point>> {
-    let (bins, wide) = (pair.fairness(), pair.view.settings.bin);
+    let (bins, wide) = (pair.latency_bins(), pair.view.settings.bin);
     let Some(first) = bins.first() else {
         return Vec::new();
     };
-    let value = |bin: &Fairness| bin.at(quantile).took().map_or(beyond, Span::millis_f64);
+    let value = |bin: &FlowLatencyBin| bin.at(quantile).took().map_or(beyond, Span::millis_f64);
     let pixels = plot.px(clock.at(first.from + wide)) - plot.px(clock.at(first.from));
     if pixels >= STEP {
         let filled = bins.iter().filter(|bin| bin.has_enough(quantile));
-        let filled: Vec<&Fairness> = filled.collect();
+        let filled: Vec<&FlowLatencyBin> = filled.collect();
         let runs = filled.chunk_by(|one, next| next.from - one.from <= wide);
-        let step = |bin: &&Fairness| {
+        let step = |bin: &&FlowLatencyBin| {
             let ends = [bin.from, (bin.from + wide).min(pair.view.until)];
             let v = value(bin);
             ends.map(|at| neph_stats::Point { t: clock.at(at), v })
@@ -310,7 +311,7 @@ fn line(
             .map(|run| run.iter().flat_map(step).collect())
             .collect();
     }
-    let reading = |bin: &Fairness| Reading {
+    let reading = |bin: &FlowLatencyBin| Reading {
         t: clock.at(bin.from),
         v: bin.has_enough(quantile).then(|| value(bin)),
     };
@@ -331,7 +332,7 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
     let at = |point: &neph_stats::Point| {
         Point::new(plot.px(point.t), plot.py(point.v * unit.per_milli()))
     };
-    let beyond = beyond(pair.fairness());
+    let beyond = beyond(pair.latency_bins());
     let of = |one: FlowQuantile| line(pair, one, beyond, plot, clock);
     let mut marks = Vec::new();
     let ends = (of(FlowQuantile::Lowest), of(FlowQuantile::Highest));
@@ -340,7 +341,7 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
         points.extend(low.iter().rev().map(at));
         marks.push(range(points));
     }
-    for one in reported(pair.fairness()).into_iter().rev() {
+    for one in quantiles_shown(pair.latency_bins()).into_iter().rev() {
         marks.extend(of(one).iter().map(|run| Mark::Line {
             points: run.iter().map(at).collect(),
             stroke: ink(one),

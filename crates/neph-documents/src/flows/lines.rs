@@ -23,14 +23,14 @@ pub fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
     let lifetime = fleet.lifetime.map_or_else(String::new, |lifetime| {
         format!(", a new source port every {}", lifetime.exact())
     });
-    let whom: Vec<String> = fleet
+    let endpoints: Vec<String> = fleet
         .endpoints
         .iter()
         .map(|endpoint| format!("{} ({})", endpoint.name, endpoint.address.ip()))
         .collect();
     format!(
         "{}\n{}, a message from each every {}{lifetime}; {ports}, {how}\n",
-        whom.join("\n"),
+        endpoints.join("\n"),
         counted(fleet.slots.into(), "flow"),
         fleet.interval.exact()
     )
@@ -42,13 +42,13 @@ pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Own>) -> Str
         PathEvent::Changed(change) => (change, evidence(change.evidence)),
         PathEvent::Withdrawn(change) => (change, "withdrawn: it was no path".to_owned()),
     };
-    let whose = if fleet.endpoints.len() > 1 {
+    let endpoint_prefix = if fleet.endpoints.len() > 1 {
         format!("{}  ", fleet.endpoints[fleet.endpoint_of(change.slot)].name)
     } else {
         String::new()
     };
     let line = format!(
-        "{}  {whose}port {:<5}  {:>10} -> {:>10}  {end}",
+        "{}  {endpoint_prefix}port {:<5}  {:>10} -> {:>10}  {end}",
         moment(change.at, clock),
         change.source_port,
         change.before,
@@ -60,12 +60,15 @@ pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Own>) -> Str
 /// A trace as a line: the path change, its result, and the time of the route that it is compared
 /// to.
 pub fn traced(verdict: &Verdict, clock: &WallCourse<Own>) -> String {
-    let printed = match verdict.printed {
-        Ok(printed) if printed.others => {
-            format!("other routers than at {}", moment(printed.before, clock))
+    let comparison = match verdict.comparison {
+        Ok(comparison) if comparison.others => {
+            format!("other routers than at {}", moment(comparison.before, clock))
         }
-        Ok(printed) => format!("the same routers as at {}", moment(printed.before, clock)),
-        Err(why) => format!("not comparable: {}", why.words()),
+        Ok(comparison) => format!(
+            "the same routers as at {}",
+            moment(comparison.before, clock)
+        ),
+        Err(reason) => format!("not comparable: {}", reason.text()),
     };
     let end = if verdict.is_withdrawn {
         "; the change was withdrawn"
@@ -74,7 +77,7 @@ pub fn traced(verdict: &Verdict, clock: &WallCourse<Own>) -> String {
     };
     let change = &verdict.change;
     format!(
-        "              port {:<5}  its change of {}: {printed}{end}",
+        "              port {:<5}  its change of {}: {comparison}{end}",
         change.source_port,
         moment(change.at, clock)
     )
@@ -93,25 +96,25 @@ pub fn moment(at: Instant<Own>, clock: &WallCourse<Own>) -> String {
 
 /// The evidence in addition to the latency; empty if there is none.
 fn evidence(evidence: Evidence) -> String {
-    let mut words = Vec::new();
+    let mut parts = Vec::new();
     match evidence.direction {
-        Some(Direction::Forward) => words.push("forward path"),
-        Some(Direction::Reverse) => words.push("reverse path"),
-        Some(Direction::Both) => words.push("both directions"),
+        Some(Direction::Forward) => parts.push("forward path"),
+        Some(Direction::Reverse) => parts.push("reverse path"),
+        Some(Direction::Both) => parts.push("both directions"),
         None => {}
     }
     if evidence.ttl {
-        words.push("another TTL");
+        parts.push("another TTL");
     }
     if evidence.reordered {
-        words.push("reordered");
+        parts.push("reordered");
     }
     match evidence.trace {
-        Some(true) => words.push("other routers"),
-        Some(false) => words.push("same routers"),
+        Some(true) => parts.push("other routers"),
+        Some(false) => parts.push("same routers"),
         None => {}
     }
-    words.join(", ")
+    parts.join(", ")
 }
 
 /// The status as a line.
@@ -154,10 +157,10 @@ fn running(span: Span) -> String {
 
 /// A share in percent. A share below 1 is not shown as 100 %, and one above 0 not as 0 %.
 pub fn percent(share: f64) -> String {
-    const MINIMUM: f64 = 1e-9;
-    if share > MINIMUM && share < 0.0005 {
+    const MIN_SHARE: f64 = 1e-9;
+    if share > MIN_SHARE && share < 0.0005 {
         "< 0.1 %".to_owned()
-    } else if (0.9995..1.0 - MINIMUM).contains(&share) {
+    } else if (0.9995..1.0 - MIN_SHARE).contains(&share) {
         "> 99.9 %".to_owned()
     } else {
         format!("{:.1} %", share * 100.0)
@@ -180,7 +183,7 @@ pub fn lasting(span: Span) -> String {
 
 /// Why no target answered, if none did (a reason may have been `found` during the measurement); and
 /// which endpoints stopped answering, since when.
-pub fn why_silent(
+pub fn silence_reasons(
     silence: &Silence,
     view: &FleetView,
     found: Option<Vec<String>>,
@@ -189,27 +192,27 @@ pub fn why_silent(
     let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
     let mute = pairs
         .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
-    let mut why = found.unwrap_or_else(|| silence.why(mute.map(|(_, endpoint)| endpoint)));
+    let mut reasons = found.unwrap_or_else(|| silence.why(mute.map(|(_, endpoint)| endpoint)));
     let fell = view.pairs.iter();
-    why.extend(fell.filter_map(|pair| silent(pair, clock)));
-    why
+    reasons.extend(fell.filter_map(|pair| silent(pair, clock)));
+    reasons
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use neph_flows::follow::{RouteComparison, Why};
+    use neph_flows::follow::{RouteComparison, UncomparedReason};
 
     #[test]
     fn a_share_that_is_not_all_does_not_read_as_all() {
-        for (share, reported) in [
+        for (share, expected) in [
             (1.0, "100.0 %"),
             (0.9997, "> 99.9 %"),
             (0.5, "50.0 %"),
             (0.0001, "< 0.1 %"),
             (0.0, "0.0 %"),
         ] {
-            assert_eq!(percent(share), reported);
+            assert_eq!(percent(share), expected);
         }
     }
 
@@ -221,22 +224,22 @@ mod tests {
             ..PairView::default()
         };
         let at = Instant::from_nanos(4_100_000_000);
-        let reported = silent(&pair(Some((at, 320))), &WallCourse::within(Span::ZERO));
+        let sentence = silent(&pair(Some((at, 320))), &WallCourse::within(Span::ZERO));
         let begin = "no answer from udp://h:1 since 4.100 s: the 320 messages after that";
-        assert!(reported.is_some_and(|reported| reported.starts_with(begin)));
+        assert!(sentence.is_some_and(|sentence| sentence.starts_with(begin)));
         assert_eq!(silent(&pair(None), &WallCourse::within(Span::ZERO)), None);
     }
 
     #[test]
     fn times_are_said_as_people_do() {
-        for (millis, reported) in [
+        for (millis, expected) in [
             (2, "2.00 ms"),
             (30_000, "30 s"),
             (60_000, "1 min"),
             (479_500, "8 min"),
             (5_400_000, "1.5 h"),
         ] {
-            assert_eq!(lasting(Span::from_millis(millis)), reported);
+            assert_eq!(lasting(Span::from_millis(millis)), expected);
         }
     }
 
@@ -252,26 +255,26 @@ mod tests {
             after: Span::from_millis(10),
             evidence: Evidence::default(),
         };
-        let reported = |printed, is_withdrawn| {
+        let line = |comparison, is_withdrawn| {
             let verdict = Verdict {
                 change,
-                printed,
+                comparison,
                 is_withdrawn,
             };
             traced(&verdict, &WallCourse::within(Span::ZERO))
                 .trim()
                 .to_owned()
         };
-        let printed = RouteComparison {
+        let comparison = RouteComparison {
             others: true,
             before: at(2_120),
         };
         assert_eq!(
-            reported(Ok(printed), true),
+            line(Ok(comparison), true),
             "port 10004  its change of 12.340 s: other routers than at 2.120 s; the change was withdrawn"
         );
         assert_eq!(
-            reported(Err(Why::MovedOn), false),
+            line(Err(UncomparedReason::MovedOn), false),
             "port 10004  its change of 12.340 s: not comparable: the path changed again before the trace was over"
         );
     }

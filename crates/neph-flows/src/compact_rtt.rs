@@ -11,9 +11,9 @@ const BELOW: i64 = 1 << 20;
 
 /// A round trip, ordered by length. The range is -1 ms to two minutes; longer ones are clamped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Trip(u32);
+pub(crate) struct CompactRtt(u32);
 
-impl Trip {
+impl CompactRtt {
     /// From nanoseconds.
     pub(crate) fn from_nanos(nanos: i64) -> Self {
         let above = nanos.saturating_add(BELOW).max(0);
@@ -61,21 +61,21 @@ mod tests {
     proptest! {
         #[test]
         fn up_to_two_seconds_nothing_is_lost(nanos in -1_000_000..2_000_000_000_i64) {
-            prop_assert_eq!(Trip::from_nanos(nanos).nanos(), nanos);
+            prop_assert_eq!(CompactRtt::from_nanos(nanos).nanos(), nanos);
         }
 
         #[test]
         fn order_stays_and_two_minutes_are_told_to_64_ns(one in 0..120_000_000_000_i64, by in 64..1_000_000_i64) {
-            let trip = Trip::from_nanos(one);
+            let trip = CompactRtt::from_nanos(one);
             prop_assert!((trip.nanos() - one).abs() < COARSE);
-            prop_assert!(trip < Trip::from_nanos(one + by));
+            prop_assert!(trip < CompactRtt::from_nanos(one + by));
         }
     }
 
     #[test]
     fn what_cannot_be_told_stays_at_the_end() {
-        assert_eq!(Trip::from_nanos(i64::MIN).nanos(), -BELOW);
-        let most = Trip::from_nanos(i64::MAX);
+        assert_eq!(CompactRtt::from_nanos(i64::MIN).nanos(), -BELOW);
+        let most = CompactRtt::from_nanos(i64::MAX);
         assert!(most.nanos() > 120_000_000_000, "{most:?}");
     }
 }

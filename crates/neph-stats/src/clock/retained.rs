@@ -3,7 +3,7 @@
 //!
 //! Omitting a limit makes no other wrong: the bound never becomes too small.
 
-use super::{FourStamps, OffsetLimit, OffsetLimits};
+use super::{FourTimestamps, OffsetLimit, OffsetLimits};
 
 const SECOND: i64 = 1_000_000_000;
 /// One limit of each kind is kept per this many nanoseconds, once it is older than [`FRESH`].
@@ -14,57 +14,57 @@ const MORE: usize = 8_192;
 
 /// Limits of both kinds, ascending in time.
 #[derive(Clone, Debug)]
-pub struct KeptLimits {
+pub struct RetainedLimits {
     /// One limit of each kind is kept per this many nanoseconds, while it is recent.
-    stretch: i64,
+    period: i64,
     at_most: Vec<OffsetLimit>,
     at_least: Vec<OffsetLimit>,
     /// How many there may be before the old ones are thinned.
-    most: usize,
+    max_limits: usize,
 }
 
-impl KeptLimits {
+impl RetainedLimits {
     /// Empty; of recent limits one of each kind will be kept per this many nanoseconds.
-    pub const fn each(stretch: i64) -> Self {
+    pub const fn per_period(period: i64) -> Self {
         Self {
-            stretch,
+            period,
             at_most: Vec::new(),
             at_least: Vec::new(),
-            most: 0,
+            max_limits: 0,
         }
     }
 
     /// Adds an exchange. An exchange that began before the latest one is ignored. `doubt` is the largest
     /// error of two of its timestamps, in nanoseconds.
-    pub fn add(&mut self, exchange: FourStamps, doubt: i64) {
-        let (most, least) = exchange.limits(doubt);
+    pub fn add(&mut self, exchange: FourTimestamps, doubt: i64) {
+        let (upper, lower) = exchange.limits(doubt);
         // A corrected timestamp may give an exchange a negative duration.
-        if most.within < 0 || most.offset < least.offset {
+        if upper.within < 0 || upper.offset < lower.offset {
             return;
         }
-        self.at_most(most);
-        self.at_least(least);
+        self.at_most(upper);
+        self.at_least(lower);
     }
 
     /// Adds a limit from above.
     pub fn at_most(&mut self, limit: OffsetLimit) {
-        put(&mut self.at_most, limit, self.stretch, is_lower);
+        put(&mut self.at_most, limit, self.period, is_lower);
         self.thin(limit.at);
     }
 
     /// Adds a limit from below.
     pub fn at_least(&mut self, limit: OffsetLimit) {
-        put(&mut self.at_least, limit, self.stretch, is_higher);
+        put(&mut self.at_least, limit, self.period, is_higher);
         self.thin(limit.at);
     }
 
     fn thin(&mut self, now: i64) {
-        if self.at_most.len().max(self.at_least.len()) > self.most.max(MORE) {
+        if self.at_most.len().max(self.at_least.len()) > self.max_limits.max(MORE) {
             let old = now.saturating_sub(FRESH);
-            let stretch = self.stretch.max(COARSE);
-            thin(&mut self.at_most, (old, stretch), is_lower);
-            thin(&mut self.at_least, (old, stretch), is_higher);
-            self.most = self.at_most.len().max(self.at_least.len()) + MORE;
+            let period = self.period.max(COARSE);
+            thin(&mut self.at_most, (old, period), is_lower);
+            thin(&mut self.at_least, (old, period), is_higher);
+            self.max_limits = self.at_most.len().max(self.at_least.len()) + MORE;
         }
     }
 
@@ -98,12 +98,12 @@ const fn is_higher(new: &OffsetLimit, old: &OffsetLimit) -> bool {
 fn put(
     limits: &mut Vec<OffsetLimit>,
     new: OffsetLimit,
-    stretch: i64,
+    period: i64,
     is_tighter: impl Fn(&OffsetLimit, &OffsetLimit) -> bool,
 ) {
     match limits.last_mut() {
         Some(last) if new.at < last.at => {}
-        Some(last) if last.at.div_euclid(stretch) == new.at.div_euclid(stretch) => {
+        Some(last) if last.at.div_euclid(period) == new.at.div_euclid(period) => {
             if is_tighter(&new, last) {
                 *last = new;
             }
@@ -114,13 +114,13 @@ fn put(
 
 fn thin(
     limits: &mut Vec<OffsetLimit>,
-    (old, stretch): (i64, i64),
+    (old, period): (i64, i64),
     is_tighter: impl Fn(&OffsetLimit, &OffsetLimit) -> bool,
 ) {
     let fresh = limits.split_off(limits.partition_point(|limit| limit.at < old));
     let mut few = Vec::new();
     for limit in limits.drain(..) {
-        put(&mut few, limit, stretch, &is_tighter);
+        put(&mut few, limit, period, &is_tighter);
     }
     few.extend(fresh);
     *limits = few;
@@ -132,46 +132,46 @@ mod tests {
 
     const FINE: i64 = SECOND / 10;
 
-    fn exchange(at: i64, there: i64, back: i64) -> FourStamps {
-        FourStamps {
+    fn exchange(at: i64, forward: i64, reverse: i64) -> FourTimestamps {
+        FourTimestamps {
             sent: at,
-            arrived: at + there,
-            answered: at + there,
-            returned: at + there + back,
+            arrived: at + forward,
+            answered: at + forward,
+            returned: at + forward + reverse,
         }
     }
 
     #[test]
     fn of_a_tenth_of_a_second_the_tightest_of_each_kind_is_kept() {
-        let mut kept = KeptLimits::each(FINE);
-        for (at, there, back) in [(0, 50, 90), (10, 40, 99), (20, 60, 70), (FINE, 80, 80)] {
-            kept.add(exchange(at, there, back), 1);
+        let mut retained = RetainedLimits::per_period(FINE);
+        for (at, forward, reverse) in [(0, 50, 90), (10, 40, 99), (20, 60, 70), (FINE, 80, 80)] {
+            retained.add(exchange(at, forward, reverse), 1);
         }
-        let reported = |of: &[OffsetLimit]| -> Vec<(i64, i64)> {
+        let times_and_offsets = |of: &[OffsetLimit]| -> Vec<(i64, i64)> {
             of.iter().map(|limit| (limit.at, limit.offset)).collect()
         };
-        let limits = kept.limits();
-        assert_eq!(reported(limits.at_most), [(10, 41), (FINE, 81)]);
-        assert_eq!(reported(limits.at_least), [(20, -71), (FINE, -81)]);
-        assert_eq!(reported(kept.since(15).at_most), [(FINE, 81)]);
+        let limits = retained.limits();
+        assert_eq!(times_and_offsets(limits.at_most), [(10, 41), (FINE, 81)]);
+        assert_eq!(times_and_offsets(limits.at_least), [(20, -71), (FINE, -81)]);
+        assert_eq!(times_and_offsets(retained.since(15).at_most), [(FINE, 81)]);
     }
 
     #[test]
     fn a_day_of_a_thousand_a_second_takes_two_limits_for_each_second() {
-        let mut kept = KeptLimits::each(FINE);
+        let mut limits = RetainedLimits::per_period(FINE);
         for at in 0..864_000 {
-            kept.add(exchange(at * SECOND / 10, 50, 50), 0);
+            limits.add(exchange(at * SECOND / 10, 50, 50), 0);
         }
-        let held = kept.limits().at_most.len();
-        assert!((86_400..86_400 + 2 * MORE).contains(&held), "{held}");
-        let times = kept.limits().at_least.windows(2);
+        let count = limits.limits().at_most.len();
+        assert!((86_400..86_400 + 2 * MORE).contains(&count), "{count}");
+        let times = limits.limits().at_least.windows(2);
         assert!(times.map(|pair| pair[1].at - pair[0].at).all(|gap| gap > 0));
     }
 
     #[test]
     fn an_exchange_that_took_less_than_no_time_proves_nothing() {
-        let mut kept = KeptLimits::each(FINE);
-        kept.add(exchange(0, 50, -60), 0);
-        assert!(kept.limits().at_most.is_empty());
+        let mut limits = RetainedLimits::per_period(FINE);
+        limits.add(exchange(0, 50, -60), 0);
+        assert!(limits.limits().at_most.is_empty());
     }
 }

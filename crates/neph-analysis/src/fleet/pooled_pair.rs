@@ -2,8 +2,8 @@
 //! combined.
 
 use crate::CampaignData;
-use crate::words::plural;
-use neph_flows::{Counsel, Measure, PairView, Share};
+use crate::text::plural;
+use neph_flows::{Measure, PairView, PortAdvice, Share};
 use neph_model::Span;
 use neph_stats::Level;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::findings::median;
 
 /// A pair, once, for all of its blocks.
 #[derive(Clone, Debug)]
-pub struct Pooled<'a> {
+pub struct PooledPair<'a> {
     /// Its first block, for its names.
     pub pair: &'a Pair<'a>,
     pub blocks: usize,
@@ -53,13 +53,13 @@ pub struct Pooled<'a> {
 }
 
 fn ports(pair: &Pair<'_>) -> Vec<u16> {
-    match pair.advice().map(|advice| &advice.counsel) {
-        Some(Counsel::Given(guide)) => guide.ports.iter().map(|port| port.port).collect(),
-        Some(Counsel::Refused { .. }) | None => Vec::new(),
+    match pair.advice().map(|advice| &advice.port_advice) {
+        Some(PortAdvice::Given(evidence)) => evidence.ports.iter().map(|port| port.port).collect(),
+        Some(PortAdvice::Refused { .. }) | None => Vec::new(),
     }
 }
 
-impl<'a> Pooled<'a> {
+impl<'a> PooledPair<'a> {
     /// The effect by which pairs are ordered.
     pub fn effect(&self) -> Effect {
         Effect::new(self.inflation, self.changes as u64)
@@ -91,18 +91,18 @@ impl<'a> Pooled<'a> {
         let mut ratios: Vec<f64> = inflations().map(|one| one.ratio - 1.0).collect();
         let unfair = blocks.iter().filter_map(|one| unfairness(one));
         let mut unfair: Vec<f64> = unfair.collect();
-        let changes = whole(known().map(|one| one.changes).sum());
+        let changes = to_usize(known().map(|one| one.changes).sum());
         Some(Self {
             pair,
             blocks: blocks.len(),
-            flows: whole(known().map(|one| one.flows).max()?),
+            flows: to_usize(known().map(|one| one.flows).max()?),
             classes: (classes().min()?, classes().max()?),
             ends: ends.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))),
             inflation: median(&mut ratios),
             unfairness: median(&mut unfair),
             changes,
             changes_per_flow_hour: PairView::changes_per_flow_hour_of(known()),
-            unrated: whole(known().map(|one| one.hidden.changes).sum()),
+            unrated: to_usize(known().map(|one| one.hidden.changes).sum()),
             too_short: blocks.iter().find(|one| one.known.too_short).map(|one| {
                 if one.view.lifetime_ends_flows() {
                     "flows lived"
@@ -127,13 +127,13 @@ fn unfairness(pair: &Pair<'_>) -> Option<f64> {
     }
 }
 
-fn whole(number: u64) -> usize {
+fn to_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// The identity of a pair over all of its measurements.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct PairIdentity {
     /// `None` if the plan names no site.
     site: Option<String>,
     scenario_endpoint: String,
@@ -142,9 +142,9 @@ struct Place {
 }
 
 /// Site and endpoint of a pair: two seasons of a pair are one pair.
-fn place(pair: &Pair<'_>, data: &CampaignData) -> Place {
+fn identity_of(pair: &Pair<'_>, data: &CampaignData) -> PairIdentity {
     let scenario = &data.scenarios[pair.scenario];
-    Place {
+    PairIdentity {
         site: scenario.site().map(str::to_owned),
         scenario_endpoint: scenario.endpoint.clone(),
         endpoint: pair.endpoint_name(),
@@ -153,16 +153,16 @@ fn place(pair: &Pair<'_>, data: &CampaignData) -> Place {
 
 /// `512 flows, 4 pairs`, for captions; with settings and blocks, if there are several.
 pub fn counted(data: &CampaignData, pairs: &[Pair<'_>]) -> String {
-    let apart = Pooled::all(pairs);
-    let mut flows: BTreeMap<Place, usize> = BTreeMap::new();
-    for one in &apart {
-        let most = flows.entry(place(one.pair, data)).or_default();
-        *most = one.flows.max(*most);
+    let pooled = PooledPair::all(pairs);
+    let mut flows: BTreeMap<PairIdentity, usize> = BTreeMap::new();
+    for one in &pooled {
+        let max = flows.entry(identity_of(one.pair, data)).or_default();
+        *max = one.flows.max(*max);
     }
     let settings: BTreeSet<&str> = pairs.iter().map(|pair| pair.setting.as_str()).collect();
-    let blocks = apart.iter().map(|one| one.blocks).max().unwrap_or(0);
-    let (all, places) = (flows.values().sum(), flows.len());
-    let mut text = format!("{}, {}", plural(all, "flow"), plural(places, "pair"));
+    let blocks = pooled.iter().map(|one| one.blocks).max().unwrap_or(0);
+    let (all, pair_count) = (flows.values().sum(), flows.len());
+    let mut text = format!("{}, {}", plural(all, "flow"), plural(pair_count, "pair"));
     if settings.len() > 1 {
         text.push_str(&format!(", measured in {} ways", settings.len()));
     }
