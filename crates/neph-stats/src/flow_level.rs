@@ -72,7 +72,7 @@ pub struct LevelDetection {
 #[derive(Debug, Clone)]
 pub(crate) struct FlowLevel {
     recent: Recent,
-    current: Option<CurrentLevel>,
+    level: Option<CurrentLevel>,
     candidate: Option<Candidate>,
 }
 
@@ -110,20 +110,20 @@ impl FlowLevel {
     pub(crate) fn new() -> Self {
         Self {
             recent: Recent::new(),
-            current: None,
+            level: None,
             candidate: None,
         }
     }
 
-    /// The current base.
+    /// The level base.
     pub(crate) fn base(&self) -> Option<i64> {
-        self.current.map(|current| current.base)
+        self.level.map(|level| level.base)
     }
 
     /// Whether a sample is further from the level than samples of one path are.
     pub(crate) fn is_astray(&self, sample: i64, tolerance: i64) -> bool {
-        self.current
-            .is_some_and(|current| current.is_far(sample, tolerance))
+        self.level
+            .is_some_and(|level| level.is_far(sample, tolerance))
     }
 
     /// Separates earlier samples from later ones.
@@ -133,11 +133,7 @@ impl FlowLevel {
 
     /// The flow is over.
     pub(crate) fn leave(&mut self, levels: &mut Levels, at: i64) {
-        if let Some(slot) = self
-            .current
-            .as_mut()
-            .and_then(|current| current.slot.take())
-        {
+        if let Some(slot) = self.level.as_mut().and_then(|level| level.slot.take()) {
             levels.leave(slot, at);
         }
     }
@@ -145,11 +141,11 @@ impl FlowLevel {
     /// All flows, with this one, moved by the same amount and stayed.
     pub(crate) fn shift(&mut self, by: i64, slot: impl Fn(LevelSlot) -> LevelSlot) {
         self.gap();
-        if let Some(current) = self.current.as_mut() {
-            current.slot = current.slot.map(slot);
+        if let Some(level) = self.level.as_mut() {
+            level.slot = level.slot.map(slot);
         }
         for base in [
-            self.current.as_mut().map(|h| &mut h.base),
+            self.level.as_mut().map(|h| &mut h.base),
             self.candidate.as_mut().map(|c| &mut c.base),
         ]
         .into_iter()
@@ -161,13 +157,13 @@ impl FlowLevel {
 
     /// Whether the level has been held since before `at` for at least `hold`.
     pub(crate) fn is_proven(&self, at: i64, hold: i64) -> bool {
-        self.current
-            .is_some_and(|current| at.saturating_sub(current.since) >= hold)
+        self.level
+            .is_some_and(|level| at.saturating_sub(level.since) >= hold)
     }
 
     /// Whether the flow had its level at `at`.
     pub(crate) fn had_level_at(&self, at: i64) -> bool {
-        self.current.is_some_and(|current| current.since < at)
+        self.level.is_some_and(|level| level.since < at)
     }
 
     /// Adds the next sample without the common part of all flows.
@@ -175,36 +171,36 @@ impl FlowLevel {
         &mut self,
         at: i64,
         sample: i64,
-        context: &mut FleetContext<'_>,
+        fleet: &mut FleetContext<'_>,
     ) -> Option<LevelDetection> {
         self.recent.push(at, sample);
-        let stable = self.recent.stable(context.detection);
-        if self.current.is_none() {
-            return Some(self.first(at, stable?, context.detection.tolerance()));
+        let stable = self.recent.stable(fleet.detection);
+        if self.level.is_none() {
+            return Some(self.first(at, stable?, fleet.detection.tolerance()));
         }
-        if let Some(current) = self.current
-            && let Some(slot) = current.slot
+        if let Some(level) = self.level
+            && let Some(slot) = level.slot
         {
-            let distance = (sample - current.base - current.lift()).abs();
-            let stayed = distance <= context.detection.tolerance();
-            context
+            let distance = (sample - level.base - level.lift()).abs();
+            let stayed = distance <= fleet.detection.tolerance();
+            fleet
                 .levels
-                .record_sample(slot, at, sample - current.lift(), stayed);
+                .record_sample(slot, at, sample - level.lift(), stayed);
         }
         // Jitter is learnt from the oldest sample: the newest may belong to the next level already.
         if self.candidate.is_none()
-            && let Some(oldest) = self.recent.oldest(context.detection)
-            && let Some(current) = self.current.as_mut()
+            && let Some(oldest) = self.recent.oldest(fleet.detection)
+            && let Some(level) = self.level.as_mut()
         {
-            let tolerance = context.detection.tolerance();
-            if let Some(learnt) = current.learn(oldest, stable, tolerance) {
-                context.shape.learn(learnt.off, current.width(tolerance));
-                context.drift.learn(learnt.aside);
+            let tolerance = fleet.detection.tolerance();
+            if let Some(learnt) = level.learn(oldest, stable, tolerance) {
+                fleet.shape.learn(learnt.off, level.width(tolerance));
+                fleet.drift.learn(learnt.aside);
             }
-            current.take_seat(at, context.levels);
+            level.take_seat(at, fleet.levels);
         }
-        self.weigh(sample, stable, context);
-        self.decide(at, context)
+        self.weigh(sample, stable, fleet);
+        self.decide(at, fleet)
     }
 
     fn first(&mut self, at: i64, stable: Stable, tolerance: i64) -> LevelDetection {
@@ -212,7 +208,7 @@ impl FlowLevel {
             .recent
             .ago(stable.since.into())
             .map_or(at, |(at, _)| at);
-        self.current = Some(CurrentLevel::first(stable.minimum, since, tolerance));
+        self.level = Some(CurrentLevel::first(stable.minimum, since, tolerance));
         LevelDetection {
             finding: Finding::First,
             at: since,
@@ -223,35 +219,35 @@ impl FlowLevel {
     }
 
     /// Finds, strengthens, moves or withdraws the candidate.
-    fn weigh(&mut self, sample: i64, stable: Option<Stable>, context: &mut FleetContext<'_>) {
-        let detection = context.detection;
-        let Some(current) = self.current else { return };
+    fn weigh(&mut self, sample: i64, stable: Option<Stable>, fleet: &mut FleetContext<'_>) {
+        let detection = fleet.detection;
+        let Some(level) = self.level else { return };
         let tolerance = detection.tolerance();
         let far = |a: i64, b: i64| (a - b).abs() > tolerance;
         if let Some(candidate) = self.candidate.as_mut() {
-            candidate.weigh(current.evidence_for(candidate.base, sample, tolerance));
+            candidate.weigh(level.evidence_for(candidate.base, sample, tolerance));
             if candidate.evidence <= 0.0 {
                 self.candidate = None;
             }
         }
-        let near = |a: i64, b: i64| (a - b).abs() <= tolerance.saturating_add(3 * current.spread());
-        let stable = stable.or_else(|| displaced_window(&self.recent, &current, detection));
-        let Some(stable) = stable.filter(|s| far(s.minimum, current.base)) else {
+        let near = |a: i64, b: i64| (a - b).abs() <= tolerance.saturating_add(3 * level.spread());
+        let stable = stable.or_else(|| displaced_window(&self.recent, &level, detection));
+        let Some(stable) = stable.filter(|s| far(s.minimum, level.base)) else {
             return;
         };
         match self.candidate.as_mut() {
             Some(candidate) if near(stable.minimum, candidate.base) => {
                 candidate.samples = candidate.samples.saturating_add(1);
                 candidate.base += (stable.minimum - candidate.base) / i64::from(candidate.samples);
-                if !far(candidate.base, current.base) {
+                if !far(candidate.base, level.base) {
                     self.candidate = None;
                 }
             }
             _ => {
-                let known = |level: i64| context.levels.known(level);
+                let known = |level: i64| fleet.levels.known(level);
                 self.candidate = Some(Candidate::propose(
                     &self.recent,
-                    &current,
+                    &level,
                     stable,
                     tolerance,
                     known,
@@ -263,25 +259,25 @@ impl FlowLevel {
     /// Where the last samples came from, if that is certain.
     fn origin_of_samples(
         &self,
-        current: CurrentLevel,
+        level: CurrentLevel,
         candidate: Candidate,
         at: i64,
-        context: &mut FleetContext<'_>,
+        fleet: &mut FleetContext<'_>,
     ) -> SampleOrigin {
-        let tolerance = context.detection.tolerance();
-        let here = |&(at, _): &(i64, i64)| at >= current.since;
+        let tolerance = fleet.detection.tolerance();
+        let here = |&(at, _): &(i64, i64)| at >= level.since;
         let samples_at_level: Vec<(i64, i64)> =
             self.recent.newest_first().take_while(here).collect();
         let samples: Vec<i64> = samples_at_level
             .iter()
             .rev()
-            .map(|s| s.1 - current.lift())
+            .map(|s| s.1 - level.lift())
             .collect();
         let exactly = |level| PossibleLevel { level, slack: 0 };
-        let mut levels = vec![exactly(current.base)];
+        let mut levels = vec![exactly(level.base)];
         let far = |level: i64, path: &PossibleLevel| (path.level - level).abs() > tolerance;
-        let paths = context.levels.paths(at);
-        levels.extend(paths.iter().filter(|path| far(current.base, path)));
+        let paths = fleet.levels.paths(at);
+        levels.extend(paths.iter().filter(|path| far(level.base, path)));
         if levels.len() > MAX_LEVELS - 1 {
             // There is room for the likely paths, and for the candidate.
             levels[1..].sort_by_key(|path| (path.level - candidate.base).abs());
@@ -291,8 +287,8 @@ impl FlowLevel {
         if levels.iter().all(|path| far(candidate.base, path)) {
             levels.push(exactly(candidate.base));
         }
-        let width = current.width(tolerance);
-        let shape = &*context.shape;
+        let width = level.width(tolerance);
+        let shape = &*fleet.shape;
         let choice = choose(&samples, &levels, |off| shape.height(off, width));
         let Some(choice) = choice.filter(|c| c.margin_over_unknown >= MIN_MARGIN_OVER_UNKNOWN)
         else {
@@ -306,7 +302,7 @@ impl FlowLevel {
         }
         let level = levels[choice.index].level;
         // No two changes of a flow have the same time.
-        let earliest = current.since.saturating_add(1);
+        let earliest = level.since.saturating_add(1);
         let since = samples_at_level[choice.ago].0.max(earliest);
         if choice.ago + 1 < samples_at_level.len() {
             return SampleOrigin::Path { level, since };
@@ -323,17 +319,17 @@ impl FlowLevel {
     }
 
     /// Reports the candidate if that is possible now.
-    fn decide(&mut self, at: i64, context: &mut FleetContext<'_>) -> Option<LevelDetection> {
-        let (current, mut candidate) = (self.current?, self.candidate?);
-        match self.origin_of_samples(current, candidate, at, context) {
+    fn decide(&mut self, at: i64, fleet: &mut FleetContext<'_>) -> Option<LevelDetection> {
+        let (level, mut candidate) = (self.level?, self.candidate?);
+        match self.origin_of_samples(level, candidate, at, fleet) {
             SampleOrigin::Path { level, since } => {
-                let step = !candidate.slope && !context.levels.is_congested(current.base, at);
-                if step || (candidate.base - level).abs() > context.detection.tolerance() {
+                let step = !candidate.slope && !fleet.levels.is_congested(level.base, at);
+                if step || (candidate.base - level).abs() > fleet.detection.tolerance() {
                     candidate = candidate.known_to_be(level, since);
                     self.candidate = Some(candidate);
                 }
                 if step {
-                    return self.report(at, candidate, SETTLED, context);
+                    return self.report(at, candidate, SETTLED, fleet);
                 }
             }
             SampleOrigin::Here => {
@@ -342,42 +338,36 @@ impl FlowLevel {
             }
             SampleOrigin::Unknown => {}
         }
-        let tolerance = context.detection.tolerance();
-        let lasted = at.saturating_sub(candidate.since) >= context.hold;
-        let falls = candidate.base < current.base;
-        let proven = candidate.since.saturating_sub(current.since) >= context.hold;
-        let calm = self.is_calm(current, candidate, context);
+        let tolerance = fleet.detection.tolerance();
+        let lasted = at.saturating_sub(candidate.since) >= fleet.hold;
+        let falls = candidate.base < level.base;
+        let proven = candidate.since.saturating_sub(level.since) >= fleet.hold;
+        let calm = self.is_calm(level, candidate, fleet);
         // One window of noisy samples does not show the new level.
-        let exact =
-            u32::from(candidate.samples) >= SETTLED || current.spread() * QUIET <= tolerance;
-        let path = lasted || calm || (context.is_small() && falls && proven && exact);
+        let exact = u32::from(candidate.samples) >= SETTLED || level.spread() * QUIET <= tolerance;
+        let path = lasted || calm || (fleet.is_small() && falls && proven && exact);
         // The jitter limits how well the difference of two levels is known.
-        let apart = (candidate.base - current.base).abs() > tolerance + 2 * current.spread();
+        let apart = (candidate.base - level.base).abs() > tolerance + 2 * level.spread();
         if candidate.evidence < MIN_EVIDENCE || !path || !apart {
             return None;
         }
-        self.report(at, candidate, 1, context)
+        self.report(at, candidate, 1, fleet)
     }
 
     /// Whether a quiet flow without other flows moved there at once and has been as quiet there for long
     /// enough: packets in a queue have jitter.
-    fn is_calm(
-        &self,
-        current: CurrentLevel,
-        candidate: Candidate,
-        context: &FleetContext<'_>,
-    ) -> bool {
-        let tolerance = context.detection.tolerance();
+    fn is_calm(&self, level: CurrentLevel, candidate: Candidate, fleet: &FleetContext<'_>) -> bool {
+        let tolerance = fleet.detection.tolerance();
         let there = |&(at, _): &(i64, i64)| at >= candidate.since;
         let samples = || self.recent.newest_first().take_while(there).map(|s| s.1);
-        let centre = candidate.base + current.lift();
+        let centre = candidate.base + level.lift();
         let off = |sample: i64| (sample - centre).abs().min(tolerance / 4);
         let count = samples().map(|_| 1).sum::<i64>();
-        let quiet = 2 * current.spread() * QUIET <= tolerance
-            && 2 * samples().map(off).sum::<i64>() <= 3 * count * current.width(tolerance);
-        let is_alone = context.flows < HARDLY_ANY;
+        let quiet = 2 * level.spread() * QUIET <= tolerance
+            && 2 * samples().map(off).sum::<i64>() <= 3 * count * level.width(tolerance);
+        let is_alone = fleet.flows < HARDLY_ANY;
         let enough = if is_alone { CALM_ALONE } else { CALM };
-        context.is_small() && !candidate.slope && quiet && count >= enough
+        fleet.is_small() && !candidate.slope && quiet && count >= enough
     }
 
     /// Moves the flow to the candidate's level, with this many samples.
@@ -386,28 +376,28 @@ impl FlowLevel {
         at: i64,
         candidate: Candidate,
         samples: u32,
-        context: &mut FleetContext<'_>,
+        fleet: &mut FleetContext<'_>,
     ) -> Option<LevelDetection> {
-        let current = self.current?;
-        let tolerance = context.detection.tolerance();
+        let level = self.level?;
+        let tolerance = fleet.detection.tolerance();
         // A young level is not known well: one that its jitter can explain is the same.
-        let close = tolerance + 3 * current.spread();
-        let doubtful = !current.proven || (candidate.base - current.base).abs() <= close;
-        let unsettled = current.samples < SETTLED && doubtful;
-        let falls = candidate.base < current.base;
-        let proven = candidate.since.saturating_sub(current.since) >= context.hold;
-        let known = context.levels.known(candidate.base);
-        let calm = self.is_calm(current, candidate, context);
+        let close = tolerance + 3 * level.spread();
+        let doubtful = !level.proven || (candidate.base - level.base).abs() <= close;
+        let unsettled = level.samples < SETTLED && doubtful;
+        let falls = candidate.base < level.base;
+        let proven = candidate.since.saturating_sub(level.since) >= fleet.hold;
+        let known = fleet.levels.known(candidate.base);
+        let calm = self.is_calm(level, candidate, fleet);
         let correction = unsettled || (falls && !proven && !known && !calm);
-        self.leave(context.levels, at);
-        self.current = Some(current.moved(candidate.base, candidate.since, samples));
+        self.leave(fleet.levels, at);
+        self.level = Some(level.moved(candidate.base, candidate.since, samples));
         self.candidate = None;
         let kinds = [Finding::Change, Finding::Correction];
         Some(LevelDetection {
             finding: kinds[usize::from(correction)],
             at: candidate.since,
             certain: at,
-            before: Some(current.base),
+            before: Some(level.base),
             after: candidate.base,
         })
     }

@@ -70,12 +70,12 @@ impl Family {
             .iter()
             .zip(&self.claims)
             .position(|(one, other)| one.as_ref() == Some(&subject) && *other == claim);
-        if let Some(claim_index) = known {
-            return ClaimIndex(claim_index);
+        if let Some(index) = known {
+            return ClaimIndex(index);
         }
-        let claim_index = self.add(claim);
-        self.subjects[claim_index.0] = Some(subject);
-        claim_index
+        let index = self.add(claim);
+        self.subjects[index.0] = Some(subject);
+        index
     }
 
     /// The judgement of each claim.
@@ -89,24 +89,21 @@ impl Family {
 pub(crate) struct Decisions(Vec<Decision>);
 
 impl Decisions {
-    pub(crate) fn at(&self, claim_index: ClaimIndex) -> Decision {
-        self.0[claim_index.0]
+    pub(crate) fn at(&self, index: ClaimIndex) -> Decision {
+        self.0[index.0]
     }
 
     /// A comparison with its judgement.
     pub(crate) fn of(&self, comparison: Comparison) -> DecidedComparison {
         DecidedComparison {
             comparison,
-            decision: self.at(comparison.claim_index),
+            decision: self.at(comparison.index),
         }
     }
 
     /// Several comparisons with their judgements.
-    pub(crate) fn all(
-        &self,
-        comparisons: impl IntoIterator<Item = Comparison>,
-    ) -> Vec<DecidedComparison> {
-        comparisons.into_iter().map(|one| self.of(one)).collect()
+    pub(crate) fn all(&self, list: impl IntoIterator<Item = Comparison>) -> Vec<DecidedComparison> {
+        list.into_iter().map(|one| self.of(one)).collect()
     }
 }
 
@@ -122,7 +119,7 @@ pub(crate) struct Comparison {
     pub(crate) baseline: f64,
     /// The smallest difference in milliseconds that matters.
     pub margin: f64,
-    claim_index: ClaimIndex,
+    index: ClaimIndex,
 }
 
 /// A comparison with its judgement.
@@ -332,7 +329,7 @@ pub(crate) fn compare(
         blocks: shift.n(),
         baseline,
         margin,
-        claim_index: family.add_once(
+        index: family.add_once(
             subject,
             Claim::Shift {
                 shift,

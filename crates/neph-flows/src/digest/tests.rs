@@ -77,10 +77,10 @@ fn a_drift_of_all_flows_leaves_classes_changes_and_their_evidence_as_they_are() 
     assert!((2.5..3.2).contains(&drifted), "{:?}", pair.drift);
     // Each path takes half of its round trip either way.
     let of_both = |change: &&PathChange| change.evidence.direction == Some(Direction::Both);
-    let changes_of_both = view.changes.iter().filter(of_both).count();
+    let of_both_count = view.changes.iter().filter(of_both).count();
     assert!(
-        changes_of_both * 10 >= reported * 9,
-        "{changes_of_both} of {reported}"
+        of_both_count * 10 >= reported * 9,
+        "{of_both_count} of {reported}"
     );
 }
 

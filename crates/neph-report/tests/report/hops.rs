@@ -58,7 +58,7 @@ fn single_between(names: [&str; 3], delays: &[&[Option<i64>]]) -> Vec<Figure> {
     })
 }
 
-fn printed_text(figures: &[Figure], name: &str) -> Vec<String> {
+fn printed(figures: &[Figure], name: &str) -> Vec<String> {
     let of_kind = figures.iter().filter(|figure| figure.name == name);
     let texts = of_kind.flat_map(|figure| texts(&figure.scene));
     texts.map(|(_, text)| text.text).collect()
@@ -134,7 +134,7 @@ fn a_capture_of_losses_only_is_drawn_without_a_distribution() {
     let figures = single(&[&[None], &[None]]);
     let kinds: Vec<&str> = figures.iter().map(|figure| figure.kind).collect();
     assert_eq!(kinds, ["hops-segments", "hops-waterfall"]);
-    assert!(printed_text(&figures, "hops-segments").contains(&"2 lost (100 %)".to_owned()));
+    assert!(printed(&figures, "hops-segments").contains(&"2 lost (100 %)".to_owned()));
     assert!(!figures[0].caption.contains("clock"), "no delay, no bound");
 }
 
@@ -145,18 +145,12 @@ fn the_slowest_comes_first_and_a_loss_ends_where_it_was_lost() {
         &[Some(500), Some(20)],
         &[Some(15), None],
     ]);
-    let printed_text = printed_text(&figures, "hops-waterfall");
-    let at = |wanted: &str| printed_text.iter().position(|word| word == wanted).unwrap();
+    let printed = printed(&figures, "hops-waterfall");
+    let at = |wanted: &str| printed.iter().position(|word| word == wanted).unwrap();
     assert!(at("1.000000 s") < at("0.000000 s"));
     assert!(at("0.000000 s") < at("2.000000 s"));
-    assert!(
-        printed_text.contains(&"lost, b → c".to_owned()),
-        "{printed_text:?}"
-    );
-    assert!(
-        printed_text.contains(&"520 µs".to_owned()),
-        "{printed_text:?}"
-    );
+    assert!(printed.contains(&"lost, b → c".to_owned()), "{printed:?}");
+    assert!(printed.contains(&"520 µs".to_owned()), "{printed:?}");
 }
 
 #[test]
@@ -176,8 +170,8 @@ fn delays_below_nothing_are_counted_where_the_axis_cannot_show_them() {
     let mut delays: Vec<Vec<Option<i64>>> = (1..400).map(|nth| vec![Some(nth * nth)]).collect();
     delays.push(vec![Some(-1)]);
     let lists: Vec<&[Option<i64>]> = delays.iter().map(Vec::as_slice).collect();
-    let printed_text = printed_text(&single(&lists), "hops-cdf");
-    let outside = printed_text.iter().find(|word| word.contains("below, min"));
+    let printed = printed(&single(&lists), "hops-cdf");
+    let outside = printed.iter().find(|word| word.contains("below, min"));
     assert!(outside.unwrap().contains("−1.0 µs"), "{outside:?}");
 }
 
@@ -187,10 +181,10 @@ fn many_losses_leave_room_for_the_slowest() {
     delays.extend((1..=200).map(|micros| vec![Some(micros)]));
     let lists: Vec<&[Option<i64>]> = delays.iter().map(Vec::as_slice).collect();
     let figures = single(&lists);
-    let first = printed_text(&figures, "hops-waterfall-1");
+    let first = printed(&figures, "hops-waterfall-1");
     let actual = "a → b; the slowest 80 of 200 packets seen at every point, and 20 of 5000 lost, spread over the time";
     assert!(first.contains(&actual.to_owned()), "{first:?}");
-    let second = printed_text(&figures, "hops-waterfall-2");
+    let second = printed(&figures, "hops-waterfall-2");
     let lost = second.iter().filter(|word| word.starts_with("lost,"));
     assert_eq!(lost.count(), 20);
 }
@@ -212,7 +206,7 @@ fn one_packet_far_slower_than_the_others_leaves_the_axis_and_is_said_to() {
     delays[30] = vec![Some(50_000)];
     let figures = lists(&delays);
     assert!(printed(&figures));
-    let actual = printed_text(&figures, "hops-waterfall-1");
+    let actual = printed(&figures, "hops-waterfall-1");
     assert!(actual.contains(&"50.00 ms".to_owned()), "{actual:?}");
 }
 
@@ -236,10 +230,10 @@ fn points_of_one_clock_have_no_bound() {
     });
     for figure in &figures {
         assert!(figure.caption.contains("one clock"), "{}", figure.caption);
-        let printed_text = printed_text(&figures, &figure.name);
+        let printed = printed(&figures, &figure.name);
         assert!(
-            !printed_text.iter().any(|word| word.contains('±')),
-            "{printed_text:?}"
+            !printed.iter().any(|word| word.contains('±')),
+            "{printed:?}"
         );
     }
 }
@@ -251,10 +245,10 @@ fn where_the_bound_is_far_above_the_delays_no_line_is_drawn_and_the_figure_says_
         .map(|nth| ((nth - 20) * 1_000, 17_340_000))
         .collect();
     let figures = between_two(&delays);
-    let segments = printed_text(&figures, "hops-segments");
+    let segments = printed(&figures, "hops-segments");
     let actual = "pale: known to ± 17.34 ms only".to_owned();
     assert!(segments.contains(&actual), "{segments:?}");
-    let cdf = printed_text(&figures, "hops-cdf");
+    let cdf = printed(&figures, "hops-cdf");
     assert!(
         cdf.contains(&"n 100 · only ± 17.34 ms".to_owned()),
         "{cdf:?}"
@@ -346,7 +340,7 @@ fn a_nanosecond_is_short_and_not_nothing() {
         .map(|nth| (if nth % 3 == 0 { 30_000_000_000 } else { 1 }, 0))
         .collect();
     let figures = between_two(&delays);
-    let cdf = printed_text(&figures, "hops-cdf");
+    let cdf = printed(&figures, "hops-cdf");
     let outside = cdf.iter().find(|word| word.contains("below, min"));
     assert!(
         outside.is_some_and(|actual| actual.contains("min 1 ns")),
@@ -368,7 +362,7 @@ fn segments_whose_names_are_too_long_stay_apart() {
     let [a, b, c] = names.each_ref().map(String::as_str);
     let between: &[Option<i64>] = &[Some(5), Some(7)];
     let figures = single_between([a, b, c], &[between, &[Some(6), None], &[None, None]]);
-    let cdf = printed_text(&figures, "hops-cdf");
+    let cdf = printed(&figures, "hops-cdf");
     let curves: Vec<&String> = cdf.iter().filter(|text| text.contains('…')).collect();
     assert_eq!(curves.len(), 2, "{cdf:?}");
     assert_ne!(curves[0], curves[1]);

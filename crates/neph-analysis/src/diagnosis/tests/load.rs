@@ -18,7 +18,7 @@ fn stressed(data: &mut CampaignData, load: &str) {
 }
 
 /// The same scenario without background load, and with it.
-fn without_and_with(without: &World, with: &World) -> CampaignData {
+fn both_worlds(without: &World, with: &World) -> CampaignData {
     let (mut data, mut loaded) = (without.campaign(), with.campaign());
     stressed(&mut data, "none");
     stressed(&mut loaded, LOAD);
@@ -41,9 +41,9 @@ fn without_and_with(without: &World, with: &World) -> CampaignData {
 }
 
 fn causes(data: &CampaignData, rule: &str) -> Vec<Diagnosis> {
-    let mut diagnoses = diagnose(data, &PlotSettings::default()).causes;
-    diagnoses.retain(|one| one.rule == rule);
-    diagnoses
+    let mut found = diagnose(data, &PlotSettings::default()).causes;
+    found.retain(|one| one.rule == rule);
+    found
 }
 
 fn thinks(think_ms: f64) -> World {
@@ -55,56 +55,38 @@ fn thinks(think_ms: f64) -> World {
 
 #[test]
 fn a_server_that_is_slow_only_under_the_plan_s_load_is_not_to_be_profiled() {
-    let diagnoses = causes(
-        &without_and_with(&thinks(0.0), &thinks(30.0)),
-        "slow-server",
-    );
-    let [diagnoses] = diagnoses.as_slice() else {
-        panic!("{diagnoses:#?}");
+    let found = causes(&both_worlds(&thinks(0.0), &thinks(30.0)), "slow-server");
+    let [found] = found.as_slice() else {
+        panic!("{found:#?}");
     };
     let expected = "under the background load vm2 98%, vm3 98%, and ";
-    assert!(diagnoses.cause.contains(expected), "{}", diagnoses.cause);
+    assert!(found.cause.contains(expected), "{}", found.cause);
     assert!(
-        diagnoses.cause.contains("the load causes it"),
+        found.cause.contains("the load causes it"),
         "{}",
-        diagnoses.cause
+        found.cause
     );
+    assert!(!found.remedy.contains("profile"), "{}", found.remedy);
     assert!(
-        !diagnoses.remedy.contains("profile"),
+        found.remedy.contains("number of neighbours"),
         "{}",
-        diagnoses.remedy
+        found.remedy
     );
     assert!(
-        diagnoses.remedy.contains("number of neighbours"),
-        "{}",
-        diagnoses.remedy
+        number(found, "without the background load") < 1.0,
+        "{found:#?}"
     );
-    assert!(
-        number(diagnoses, "without the background load") < 1.0,
-        "{diagnoses:#?}"
-    );
-    assert!((diagnoses.added_ms - 30.0).abs() < 1.0, "{diagnoses:#?}");
+    assert!((found.added_ms - 30.0).abs() < 1.0, "{found:#?}");
 }
 
 #[test]
 fn a_server_that_is_as_slow_without_the_load_is_told_as_ever() {
-    let diagnoses = causes(
-        &without_and_with(&thinks(28.0), &thinks(30.0)),
-        "slow-server",
-    );
-    let [diagnoses] = diagnoses.as_slice() else {
-        panic!("{diagnoses:#?}");
+    let found = causes(&both_worlds(&thinks(28.0), &thinks(30.0)), "slow-server");
+    let [found] = found.as_slice() else {
+        panic!("{found:#?}");
     };
-    assert!(
-        !diagnoses.cause.contains("load causes it"),
-        "{}",
-        diagnoses.cause
-    );
-    assert!(
-        diagnoses.remedy.starts_with("profile"),
-        "{}",
-        diagnoses.remedy
-    );
+    assert!(!found.cause.contains("load causes it"), "{}", found.cause);
+    assert!(found.remedy.starts_with("profile"), "{}", found.remedy);
 }
 
 #[test]
@@ -114,55 +96,41 @@ fn a_server_that_is_worth_a_sentence_only_under_the_load_need_not_be_profiled() 
         think_ms,
         ..World::default()
     };
-    by_load(&without_and_with(&near(0.3), &near(0.55)), "slow-server");
-    let diagnoses = causes(&without_and_with(&near(0.53), &near(0.55)), "slow-server");
-    assert!(diagnoses[0].remedy.starts_with("profile"), "{diagnoses:#?}");
+    by_load(&both_worlds(&near(0.3), &near(0.55)), "slow-server");
+    let found = causes(&both_worlds(&near(0.53), &near(0.55)), "slow-server");
+    assert!(found[0].remedy.starts_with("profile"), "{found:#?}");
 }
 
 #[test]
 fn a_slow_server_that_a_load_makes_far_slower_is_two_causes() {
-    let diagnoses = causes(
-        &without_and_with(&thinks(10.0), &thinks(60.0)),
-        "slow-server",
-    );
-    let [load, without_load] = diagnoses.as_slice() else {
-        panic!("{diagnoses:#?}");
+    let found = causes(&both_worlds(&thinks(10.0), &thinks(60.0)), "slow-server");
+    let [load, own] = found.as_slice() else {
+        panic!("{found:#?}");
     };
     assert!(load.cause.contains("load causes it"), "{}", load.cause);
     assert!((number(load, "without the background load") - 10.0).abs() < 1.0);
-    assert!(
-        without_load.remedy.starts_with("profile"),
-        "{}",
-        without_load.remedy
-    );
-    assert!(
-        (without_load.added_ms - 10.0).abs() < 1.0,
-        "{without_load:#?}"
-    );
+    assert!(own.remedy.starts_with("profile"), "{}", own.remedy);
+    assert!((own.added_ms - 10.0).abs() < 1.0, "{own:#?}");
 }
 
 #[test]
 fn where_nothing_is_measured_without_the_load_nobody_is_blamed_for_sure() {
     let mut data = thinks(30.0).campaign();
     stressed(&mut data, LOAD);
-    let diagnoses = causes(&data, "slow-server");
-    let [diagnoses] = diagnoses.as_slice() else {
-        panic!("{diagnoses:#?}");
+    let found = causes(&data, "slow-server");
+    let [found] = found.as_slice() else {
+        panic!("{found:#?}");
     };
     assert!(
-        diagnoses.cause.contains("under the background load"),
+        found.cause.contains("under the background load"),
         "{}",
-        diagnoses.cause
+        found.cause
     );
+    assert!(!found.cause.contains("load causes it"), "{}", found.cause);
     assert!(
-        !diagnoses.cause.contains("load causes it"),
+        found.remedy.contains("stress = \"none\""),
         "{}",
-        diagnoses.cause
-    );
-    assert!(
-        diagnoses.remedy.contains("stress = \"none\""),
-        "{}",
-        diagnoses.remedy
+        found.remedy
     );
 }
 
@@ -172,50 +140,34 @@ fn a_client_that_only_the_plan_s_load_starves_is_told_so() {
         starved_ms,
         ..World::default()
     };
-    let diagnoses = causes(
-        &without_and_with(&starved(0.0), &starved(3.0)),
-        "starved-client",
-    );
-    let [diagnoses] = diagnoses.as_slice() else {
-        panic!("{diagnoses:#?}");
+    let found = causes(&both_worlds(&starved(0.0), &starved(3.0)), "starved-client");
+    let [found] = found.as_slice() else {
+        panic!("{found:#?}");
     };
     let expected = "under the background load vm2 98%, vm3 98%, which causes it";
-    assert!(diagnoses.cause.contains(expected), "{}", diagnoses.cause);
-    assert!(diagnoses.remedy.contains("load"), "{}", diagnoses.remedy);
-    let diagnoses = causes(
-        &without_and_with(&starved(3.0), &starved(3.0)),
-        "starved-client",
-    );
-    let [diagnoses] = diagnoses.as_slice() else {
-        panic!("{diagnoses:#?}");
+    assert!(found.cause.contains(expected), "{}", found.cause);
+    assert!(found.remedy.contains("load"), "{}", found.remedy);
+    let found = causes(&both_worlds(&starved(3.0), &starved(3.0)), "starved-client");
+    let [found] = found.as_slice() else {
+        panic!("{found:#?}");
     };
+    assert!(!found.cause.contains("background load"), "{}", found.cause);
     assert!(
-        !diagnoses.cause.contains("background load"),
+        found.cause.contains("in 2 of 2 scenarios"),
         "{}",
-        diagnoses.cause
-    );
-    assert!(
-        diagnoses.cause.contains("in 2 of 2 scenarios"),
-        "{}",
-        diagnoses.cause
+        found.cause
     );
 }
 
 /// The one cause of a rule in which background load is blamed, and nobody else.
 fn by_load(data: &CampaignData, rule: &str) -> Diagnosis {
-    let mut diagnoses = causes(data, rule);
-    assert_eq!(diagnoses.len(), 1, "{diagnoses:#?}");
-    let diagnoses = diagnoses.remove(0);
-    assert!(diagnoses.cause.contains(LOAD), "{}", diagnoses.cause);
-    assert!(
-        diagnoses.cause.contains("load causes it") || diagnoses.cause.contains("98% causes it")
-    );
-    assert!(
-        diagnoses.remedy.starts_with("reduce the "),
-        "{}",
-        diagnoses.remedy
-    );
-    diagnoses
+    let mut found = causes(data, rule);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    let found = found.remove(0);
+    assert!(found.cause.contains(LOAD), "{}", found.cause);
+    assert!(found.cause.contains("load causes it") || found.cause.contains("98% causes it"));
+    assert!(found.remedy.starts_with("reduce the "), "{}", found.remedy);
+    found
 }
 
 #[test]
@@ -224,35 +176,22 @@ fn a_queue_that_only_the_plan_s_load_fills_is_not_others() {
         queue: None,
         ..World::with_a_queue()
     };
-    let diagnoses = by_load(
-        &without_and_with(&quiet, &World::with_a_queue()),
-        "bufferbloat",
-    );
-    assert!(
-        !diagnoses.cause.contains("Other traffic"),
-        "{}",
-        diagnoses.cause
-    );
+    let found = by_load(&both_worlds(&quiet, &World::with_a_queue()), "bufferbloat");
+    assert!(!found.cause.contains("Other traffic"), "{}", found.cause);
     // One that is there as well without it is told as ever.
-    let data = without_and_with(&World::with_a_queue(), &World::with_a_queue());
-    let diagnoses = causes(&data, "bufferbloat");
-    assert_eq!(diagnoses.len(), 1, "{diagnoses:#?}");
+    let data = both_worlds(&World::with_a_queue(), &World::with_a_queue());
+    let found = causes(&data, "bufferbloat");
+    assert_eq!(found.len(), 1, "{found:#?}");
     assert!(
-        diagnoses[0].cause.contains("Other traffic fills it"),
-        "{diagnoses:#?}"
+        found[0].cause.contains("Other traffic fills it"),
+        "{found:#?}"
     );
     // Where nothing is measured without it nobody knows.
     let mut data = World::with_a_queue().campaign();
     stressed(&mut data, LOAD);
-    let diagnoses = causes(&data, "bufferbloat");
-    assert!(
-        diagnoses[0].cause.contains("may cause it"),
-        "{diagnoses:#?}"
-    );
-    assert!(
-        diagnoses[0].remedy.contains("stress = \"none\""),
-        "{diagnoses:#?}"
-    );
+    let found = causes(&data, "bufferbloat");
+    assert!(found[0].cause.contains("may cause it"), "{found:#?}");
+    assert!(found[0].remedy.contains("stress = \"none\""), "{found:#?}");
 }
 
 #[test]
@@ -263,18 +202,15 @@ fn datagrams_that_get_lost_only_under_the_plan_s_load_are_no_fault_of_the_path()
         intervals_ms: vec![20],
         ..World::default()
     };
-    let diagnoses = by_load(&without_and_with(&lossy(0.0), &lossy(0.02)), "random-loss");
-    assert!(!diagnoses.remedy.contains("cable"), "{}", diagnoses.remedy);
+    let found = by_load(&both_worlds(&lossy(0.0), &lossy(0.02)), "random-loss");
+    assert!(!found.remedy.contains("cable"), "{}", found.remedy);
     for loads in [0.02, 0.03] {
-        let diagnoses = causes(
-            &without_and_with(&lossy(0.02), &lossy(loads)),
-            "random-loss",
-        );
-        assert_eq!(diagnoses.len(), 1, "{diagnoses:#?}");
-        assert!(diagnoses[0].remedy.contains("cable"), "{diagnoses:#?}");
+        let found = causes(&both_worlds(&lossy(0.02), &lossy(loads)), "random-loss");
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert!(found[0].remedy.contains("cable"), "{found:#?}");
     }
-    let diagnoses = causes(&without_and_with(&lossy(0.02), &lossy(0.1)), "random-loss");
-    assert_eq!(diagnoses.len(), 2, "{diagnoses:#?}");
+    let found = causes(&both_worlds(&lossy(0.02), &lossy(0.1)), "random-loss");
+    assert_eq!(found.len(), 2, "{found:#?}");
 }
 
 #[test]
@@ -291,13 +227,10 @@ fn messages_that_queue_behind_the_plan_s_load_need_not_be_sent_less_often() {
         round_trip_ms: 1.0,
         ..slow.clone()
     };
-    by_load(&without_and_with(&quick, &slow), "head-of-line");
-    let diagnoses = causes(&without_and_with(&slow, &slow), "head-of-line");
-    assert!(!diagnoses[0].cause.contains("load"), "{diagnoses:#?}");
-    assert!(
-        diagnoses[0].remedy.starts_with("send fewer"),
-        "{diagnoses:#?}"
-    );
+    by_load(&both_worlds(&quick, &slow), "head-of-line");
+    let found = causes(&both_worlds(&slow, &slow), "head-of-line");
+    assert!(!found[0].cause.contains("load"), "{found:#?}");
+    assert!(found[0].remedy.starts_with("send fewer"), "{found:#?}");
 }
 
 #[test]
@@ -308,11 +241,8 @@ fn experiments_under_a_load_that_delays_all_of_their_messages_are_no_longer_path
         round_trip_ms,
         ..World::default()
     };
-    let diagnoses = causes(
-        &without_and_with(&at(1.0, 1), &at(20.0, 2)),
-        "ecmp-imbalance",
-    );
-    assert!(diagnoses.is_empty(), "{diagnoses:#?}");
+    let found = causes(&both_worlds(&at(1.0, 1), &at(20.0, 2)), "ecmp-imbalance");
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
@@ -331,7 +261,7 @@ fn what_is_always_there_is_looked_for_without_the_plan_s_load() {
         ..world(15)
     };
     for (loaded, rule) in [(slow, "serialisation"), (delayed, "l7-proxy")] {
-        let data = without_and_with(&world(1), &loaded);
+        let data = both_worlds(&world(1), &loaded);
         assert!(causes(&data, rule).is_empty(), "{:#?}", causes(&data, rule));
         // What is there without the load as well is told.
         let calm = World {
@@ -339,7 +269,7 @@ fn what_is_always_there_is_looked_for_without_the_plan_s_load() {
             ..loaded.clone()
         };
         assert_eq!(
-            causes(&without_and_with(&calm, &loaded), rule).len(),
+            causes(&both_worlds(&calm, &loaded), rule).len(),
             1,
             "{rule}"
         );
@@ -348,7 +278,7 @@ fn what_is_always_there_is_looked_for_without_the_plan_s_load() {
 
 #[test]
 fn echoes_that_only_a_load_crowds_out_meet_no_limit() {
-    let mut data = without_and_with(&thinks(0.0), &thinks(0.0));
+    let mut data = both_worlds(&thinks(0.0), &thinks(0.0));
     let lose = |data: &mut CampaignData, of: std::ops::Range<usize>| {
         for one in &mut data.experiments[of] {
             for echo in one.flows[1].exchanges.iter_mut().step_by(3) {
@@ -364,7 +294,7 @@ fn echoes_that_only_a_load_crowds_out_meet_no_limit() {
 
 #[test]
 fn a_busy_host_is_asked_to_stop_other_programs_only_where_the_plan_makes_no_load() {
-    let mut data = without_and_with(&thinks(0.0), &thinks(0.0));
+    let mut data = both_worlds(&thinks(0.0), &thinks(0.0));
     for one in &mut data.experiments {
         let busy = Warning::CpuSaturated { percent: 100.0 };
         one.experiment.warnings.push(busy);
@@ -372,14 +302,11 @@ fn a_busy_host_is_asked_to_stop_other_programs_only_where_the_plan_makes_no_load
     let found = crate::findings(&data, &PlotSettings::default());
     let flagged = found.iter().filter(|one| one.kind == FindingKind::Flagged);
     let texts: Vec<&str> = flagged.map(|one| one.text.as_str()).collect();
-    let [without_load, planned] = texts.as_slice() else {
+    let [own, planned] = texts.as_slice() else {
         panic!("{texts:#?}");
     };
-    assert!(
-        without_load.contains("stop other programs"),
-        "{without_load}"
-    );
-    assert!(without_load.contains("stress none"), "{without_load}");
+    assert!(own.contains("stop other programs"), "{own}");
+    assert!(own.contains("stress none"), "{own}");
     assert!(!planned.contains("stop other programs"), "{planned}");
     assert!(
         planned.contains("generates the load vm2 98%, vm3 98%"),
@@ -390,7 +317,7 @@ fn a_busy_host_is_asked_to_stop_other_programs_only_where_the_plan_makes_no_load
 
 #[test]
 fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
-    let mut data = without_and_with(&thinks(0.0), &thinks(0.0));
+    let mut data = both_worlds(&thinks(0.0), &thinks(0.0));
     let mut third = data.scenarios[1].clone();
     (third.id, third.index) = (ScenarioId(9), 2);
     let flow = "other flow 192.0.2.9:8080 max".parse().expect("a load");
@@ -406,15 +333,12 @@ fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
     let found = crate::findings(&data, &PlotSettings::default());
     let flagged = found.iter().filter(|one| one.kind == FindingKind::Flagged);
     let texts: Vec<&str> = flagged.map(|one| one.text.as_str()).collect();
-    let [planned, without_load] = texts.as_slice() else {
+    let [planned, own] = texts.as_slice() else {
         panic!("{texts:#?}");
     };
     let expected = "the plan generates a load in each of them (vm2 98%, vm3 98%; other flow 192.0.2.9:8080 max)";
     assert!(planned.contains(expected), "{planned}");
-    assert!(
-        !without_load.contains("the plan generates"),
-        "{without_load}"
-    );
+    assert!(!own.contains("the plan generates"), "{own}");
 }
 
 #[test]
@@ -423,18 +347,12 @@ fn echoes_that_only_a_load_delays_take_no_other_way() {
         icmp_ms: 6.0,
         ..World::default()
     };
-    let data = without_and_with(&World::default(), &far);
+    let data = both_worlds(&World::default(), &far);
     assert!(causes(&data, "icmp-differs").is_empty());
-    assert_eq!(
-        causes(&without_and_with(&far, &far), "icmp-differs").len(),
-        1
-    );
+    assert_eq!(causes(&both_worlds(&far, &far), "icmp-differs").len(), 1);
     // Where nothing is measured without it nobody knows.
     let mut data = far.campaign();
     stressed(&mut data, LOAD);
-    let diagnoses = causes(&data, "icmp-differs");
-    assert!(
-        diagnoses[0].remedy.contains("stress = \"none\""),
-        "{diagnoses:#?}"
-    );
+    let found = causes(&data, "icmp-differs");
+    assert!(found[0].remedy.contains("stress = \"none\""), "{found:#?}");
 }

@@ -34,7 +34,7 @@ pub(crate) struct Line<'w> {
     connection: u32,
     /// When the last reply came, when the last message left, when the bottleneck is free again.
     replied: f64,
-    departure: f64,
+    sent: f64,
     free: f64,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn peer(millis: f64) -> Instant<Peer> {
 /// How a message's bytes go out.
 struct Sending {
     /// When the last byte leaves.
-    departure: f64,
+    sent: f64,
     /// The window then, in segments.
     window: f64,
     lost: u32,
@@ -102,7 +102,7 @@ impl<'w> Line<'w> {
             is_stalled: false,
             connection: 0,
             replied: 0.0,
-            departure: f64::NEG_INFINITY,
+            sent: f64::NEG_INFINITY,
             free: f64::NEG_INFINITY,
         }
     }
@@ -123,8 +123,8 @@ impl<'w> Line<'w> {
         let teeth = ((at / 1e3 - queue.from) * TEETH).floor();
         let fallen = [queue.from + teeth / TEETH, queue.to];
         let drained = fallen.into_iter().filter(|second| second * 1e3 <= at);
-        let departure = drained.map(|second| queue.depth(second - 1e-6) - (at - second * 1e3));
-        departure.fold(queue.depth(at / 1e3), f64::max)
+        let sent = drained.map(|second| queue.depth(second - 1e-6) - (at - second * 1e3));
+        sent.fold(queue.depth(at / 1e3), f64::max)
     }
 
     /// Both directions for somebody small at a time.
@@ -146,12 +146,8 @@ impl<'w> Line<'w> {
             .count();
         let lost = u32::try_from(lost).unwrap();
         if world.probe == ProbeKind::Udp {
-            let (departure, window) = (written, INITIAL);
-            return Sending {
-                departure,
-                window,
-                lost,
-            };
+            let (sent, window) = (written, INITIAL);
+            return Sending { sent, window, lost };
         }
         if world.restarts && written - self.replied > 200.0 + self.base {
             self.window = INITIAL;
@@ -159,8 +155,8 @@ impl<'w> Line<'w> {
         let room = world.room.map_or(f64::INFINITY, f64::from);
         // A window that the receiver does not let be filled stops at twice what it has room for.
         let cap = world.window.map_or(LARGEST, f64::from).min(2.0 * room);
-        let mut at = written.max(self.departure);
-        let is_busy = self.departure > written - self.base;
+        let mut at = written.max(self.sent);
+        let is_busy = self.sent > written - self.base;
         let (mut sent, mut window) = (0.0, self.window.min(cap));
         if is_busy && window >= cap {
             // A window that is always full lets go what is acknowledged.
@@ -182,19 +178,19 @@ impl<'w> Line<'w> {
             self.window = (self.window / 2.0).max(INITIAL);
         }
         Sending {
-            departure: at,
+            sent: at,
             window,
             lost,
         }
     }
 
     /// How long the bottleneck makes the last byte wait beyond its leaving.
-    fn transmission(&mut self, bytes: f64, written: f64, departure: f64) -> f64 {
+    fn transmission(&mut self, bytes: f64, written: f64, sent: f64) -> f64 {
         let wire = bytes + (bytes / SEGMENT).ceil().max(1.0) * 66.0;
         let takes = wire * 8.0 / self.world.rate_mbit / 1e3;
-        let done = (written.max(self.free) + takes).max(departure + takes.min(0.1));
+        let done = (written.max(self.free) + takes).max(sent + takes.min(0.1));
         self.free = done;
-        done - departure
+        done - sent
     }
 
     #[expect(clippy::cast_precision_loss, reason = "small numbers of a test")]
@@ -222,22 +218,17 @@ impl<'w> Line<'w> {
         marks.app_send = Some(instant(written));
         let bytes = scenario.request_size.bytes() as f64;
         let sending = self.send(bytes, written, random);
-        let departure = sending.departure + 0.02;
-        let queued = world.queued(written, departure);
-        (marks.queued, marks.nic_tx) = (queued.map(instant), Some(instant(departure)));
-        self.departure = departure;
-        let retransmission_delay = f64::from(sending.lost.min(2)) * (base + 5.0);
-        let transmission = self.transmission(bytes, written, departure);
+        let sent = sending.sent + 0.02;
+        let queued = world.queued(written, sent);
+        (marks.queued, marks.nic_tx) = (queued.map(instant), Some(instant(sent)));
+        self.sent = sent;
+        let rto = f64::from(sending.lost.min(2)) * (base + 5.0);
+        let transmission = self.transmission(bytes, written, sent);
         // The last byte is in time mostly, and waits in the kernel for a segment before it.
-        let hole = if bytes > SEGMENT {
-            retransmission_delay
-        } else {
-            0.0
-        };
+        let hole = if bytes > SEGMENT { rto } else { 0.0 };
         let stall = if seq > 0 { self.stall } else { 0.0 };
         let network =
-            self.crossing(departure, random) + stall + transmission + retransmission_delay - hole
-                + world.proxy_ms;
+            self.crossing(sent, random) + stall + transmission + rto - hole + world.proxy_ms;
         let work = world.think_ms * (0.9 + 0.2 * random.unit()) + 0.03 + exponential(random, 0.01);
         let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
         let is_udp = world.probe == ProbeKind::Udp;
@@ -247,7 +238,7 @@ impl<'w> Line<'w> {
         }
         message.outcome = Outcome::Reply;
         message.connection = self.connection;
-        let there = departure + network - base / 2.0;
+        let there = sent + network - base / 2.0;
         let peer_side = AtPeer::of(world, (there, hole), interval, random);
         if dials.is_none() {
             self.count_spurious(peer_side.is_stalled);
@@ -256,7 +247,7 @@ impl<'w> Line<'w> {
         let marks = &mut message.marks;
         let answered = peer_side.read + work;
         marks.peer = peer_side.marks(has_stamp, answered);
-        let received = answered + 0.01 + base / 2.0 + self.retransmission_delay(random);
+        let received = answered + 0.01 + base / 2.0 + self.rto(random);
         marks.nic_rx = Some(instant(received)).filter(|_| has_stamp);
         let read = self.read(
             world.client_reads(received, interval, random),
@@ -266,17 +257,17 @@ impl<'w> Line<'w> {
         marks.app_recv = Some(instant(read));
         self.replied = read;
         if !is_udp {
-            let delayed_ack = peer_side.arrived - there + transmission + retransmission_delay;
-            let acked = self.acknowledged((departure, received), delayed_ack, random);
-            self.report_tcp(&mut message, (departure, acked), sending.window);
+            let delayed_ack = peer_side.arrived - there + transmission + rto;
+            let acked = self.acknowledged((sent, received), delayed_ack, random);
+            self.report_tcp(&mut message, (sent, acked), sending.window);
         }
         message
     }
 
     /// What TCP says of a message that left and was acknowledged at these times.
-    fn report_tcp(&mut self, message: &mut Message, (departure, acked): (f64, f64), window: f64) {
+    fn report_tcp(&mut self, message: &mut Message, (sent, acked): (f64, f64), window: f64) {
         message.marks.acked = Some(instant(acked));
-        self.least_rtt = self.least_rtt.min(acked - departure);
+        self.least_rtt = self.least_rtt.min(acked - sent);
         message.tcp_at_send = Some(self.state(window, 0));
         message.tcp_at_ack = Some(self.state(self.window, self.retransmissions));
     }
@@ -284,16 +275,16 @@ impl<'w> Line<'w> {
     /// When what left at a time is acknowledged, which something holds back on the way.
     fn acknowledged(
         &self,
-        (departure, received): (f64, f64),
+        (sent, received): (f64, f64),
         delayed_ack: f64,
         random: &mut Random,
     ) -> f64 {
         // Most acknowledgements wait for the reply and travel with it, from a proxy too.
         let is_quick = random.unit() < self.world.quick_acks;
-        let acked = departure + self.crossing(departure, random) + delayed_ack;
+        let acked = sent + self.crossing(sent, random) + delayed_ack;
         let acked = if is_quick { acked } else { received.max(acked) };
         // A kernel delays an acknowledgement for so long at most.
-        acked.min(departure + self.base + delayed_ack + DELAYED_ACK)
+        acked.min(sent + self.base + delayed_ack + DELAYED_ACK)
     }
 
     /// A message that waits for its acknowledgement is retransmitted, several times in a long stall. A
@@ -346,7 +337,7 @@ impl<'w> Line<'w> {
     }
 
     /// How much later a reply comes of which the first copy is lost.
-    fn retransmission_delay(&self, random: &mut Random) -> f64 {
+    fn rto(&self, random: &mut Random) -> f64 {
         let is_lost = self.world.replies_lost > 0.0 && random.unit() < self.world.replies_lost;
         if is_lost { self.base + 20.0 } else { 0.0 }
     }
