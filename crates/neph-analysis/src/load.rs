@@ -8,7 +8,7 @@ use neph_model::{
 };
 use neph_store::{SentWithin, Store, StoreError};
 
-use crate::data::{Verdicts, digest_fleet, keep_apart};
+use crate::data::{Verdicts, digest_fleet, split_by_address};
 use crate::{CampaignData, ExperimentData, read_fleet};
 
 /// A campaign that could not be read.
@@ -94,7 +94,7 @@ pub fn load(
         throughputs: store.throughputs(campaign.id)?,
         traceroutes: store.traceroutes(campaign.id)?,
     };
-    keep_apart(&mut data);
+    split_by_address(&mut data);
     Ok(data)
 }
 

@@ -110,7 +110,7 @@ impl Bases {
             Finding::Correction => EventKind::Correction { at, base: after },
             Finding::First | Finding::Change => EventKind::Shift(Shift {
                 at,
-                detection: Instant::from_nanos(detection.certain) + after,
+                reported: Instant::from_nanos(detection.certain) + after,
                 before: detection.before.map(Span::from_nanos),
                 after,
             }),

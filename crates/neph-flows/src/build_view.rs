@@ -11,7 +11,7 @@ use crate::latency::Latency;
 use crate::latency_bins::{Bin, over_flows};
 use crate::loss_by_base::LossByBase;
 use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
-use crate::persistence::{Counted, found, stays};
+use crate::persistence::{Counted, stay_curve, stays};
 use crate::settings::Settings;
 use crate::spectrum::{Frame, spectrum};
 use crate::stay::Stay;

@@ -10,7 +10,7 @@ use neph_stats::StatsError;
 
 use crate::base::{Bases, DetectorEvent, EventKind};
 use crate::build_view::build_view;
-use crate::changes::{Changes, MAXIMUM};
+use crate::changes::{Changes, MAX_CHANGES};
 use crate::flow::{Conditions, Ground, Past};
 use crate::flow_tally::FlowTally;
 use crate::hidden::HiddenTimes;
@@ -99,7 +99,7 @@ impl Digest {
                 .iter()
                 .map(endpoint_flows)
                 .collect::<Result<_, _>>()?,
-            changes: Changes::new(MAXIMUM),
+            changes: Changes::new(MAX_CHANGES),
             events: Some(VecDeque::new()),
             extent: None,
         })
@@ -296,7 +296,7 @@ impl Digest {
         let known = |endpoint_flows: EndpointFlows| KnownEndpointFlows {
             congested: endpoint_flows.bases.queued().collect(),
             congestion_periods_merged: endpoint_flows.bases.queues_are_joined(),
-            bins: endpoint_flows.bins.map(Bins::reported).unwrap_or_default(),
+            bins: endpoint_flows.bins.map(Bins::into_bins).unwrap_or_default(),
             tally: endpoint_flows.tally,
             lost: endpoint_flows.lost,
             loss_by_base: endpoint_flows.loss_by_base,

@@ -8,7 +8,7 @@ use crate::counts::Counts;
 use crate::flow_tally::FlowTally;
 use crate::loss_by_base::{OutcomeCounts, Silence};
 use crate::order::Order;
-use crate::recent_outcomes::Lately;
+use crate::recent_outcomes::RecentOutcomes;
 use crate::settings::Settings;
 use crate::skew::Drift;
 use crate::unexplained::Row;
@@ -43,7 +43,7 @@ pub(crate) struct Past {
     level: Option<Level>,
     latest: Option<Link>,
     tally: Counts,
-    lately: Lately,
+    recent: RecentOutcomes,
 }
 
 impl Past {
@@ -80,7 +80,7 @@ impl Past {
             source_port: self.source_port,
             segments: self.segments(changes),
             tally: self.tally.to_tally(),
-            last: self.lately.to_tally(),
+            last: self.recent.to_last_messages(),
         }
     }
 
@@ -287,7 +287,7 @@ impl Flow {
             level,
             latest: self.latest,
             tally: self.order.tally(),
-            lately: self.order.lately(),
+            recent: self.order.outcomes(),
         }
     }
 }

@@ -9,7 +9,7 @@ use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Own, ProbeKind
 
 use crate::counts::Counts;
 use crate::flow_tally::FlowTally;
-use crate::recent_outcomes::Lately;
+use crate::recent_outcomes::RecentOutcomes;
 
 /// How many messages back reordering is detected: at 200 messages/s paths may differ by 30 ms.
 const REACH: usize = 6;
@@ -68,7 +68,7 @@ impl Recent {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     tally: Counts,
-    lately: Lately,
+    outcomes: RecentOutcomes,
     /// The highest counter of the peer so far.
     answered: Option<u32>,
     /// Number of duplicates of the last reply.
@@ -95,10 +95,10 @@ impl Order {
             FleetOutcome::Lost => {
                 found.lost += 1;
                 self.missing = self.missing.saturating_add(1);
-                self.lately.push(true);
+                self.outcomes.push(true);
             }
             FleetOutcome::Reply(_) => {
-                self.lately.push(false);
+                self.outcomes.push(false);
                 self.reply(message, probe, interval, &mut found);
             }
         }
@@ -112,8 +112,8 @@ impl Order {
     }
 
     /// Outcomes of the last messages.
-    pub(crate) const fn lately(&self) -> Lately {
-        self.lately
+    pub(crate) const fn outcomes(&self) -> RecentOutcomes {
+        self.outcomes
     }
 
     /// When the latest message was sent that arrived before an earlier one.

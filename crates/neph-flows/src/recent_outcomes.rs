@@ -54,8 +54,8 @@ mod tests {
             }
             let last = &loss_by_base[loss_by_base.len().saturating_sub(63)..];
             let lost = last.iter().filter(|is_lost| **is_lost).count();
-            let to_last_messages = recent.to_last_messages();
-            prop_assert_eq!((to_last_messages.lost as usize, to_last_messages.of as usize), (lost, last.len()));
+            let last_messages = recent.to_last_messages();
+            prop_assert_eq!((last_messages.lost as usize, last_messages.of as usize), (lost, last.len()));
         }
     }
 }

@@ -254,7 +254,7 @@ mod tests {
         }
         assert!((0..8).all(|_| base.push(500_000).is_none()));
         let shifts: Vec<_> = (0..4).filter_map(|_| base.push(500_001)).collect();
-        assert_eq!((reported.len(), base.base()), (1, Some(500_001)));
+        assert_eq!((shifts.len(), base.base()), (1, Some(500_001)));
     }
 
     #[test]
@@ -300,7 +300,7 @@ mod tests {
                 if i + 1 >= window {
                     let window_samples = &samples[i + 1 - window..=i];
                     let low = *window_samples.iter().min().unwrap();
-                    let near = seen.iter().filter(|&&s| s - low <= tolerance).count();
+                    let near = window_samples.iter().filter(|&&s| s - low <= tolerance).count();
                     if near >= quorum && base.is_none_or(|b| (low - b).abs() > tolerance) {
                         base = Some(low);
                     }

@@ -197,7 +197,7 @@ impl FlowLevel {
                 fleet.shape.learn(learnt.off, level.width(tolerance));
                 fleet.drift.learn(learnt.aside);
             }
-            level.take_seat(at, fleet.levels);
+            level.register(at, fleet.levels);
         }
         self.weigh(sample, stable, fleet);
         self.decide(at, fleet)
@@ -300,20 +300,20 @@ impl FlowLevel {
         if choice.index >= known || choice.margin < MIN_PATH_MARGIN {
             return SampleOrigin::Unknown;
         }
-        let level = levels[choice.index].level;
+        let path = levels[choice.index].level;
         // No two changes of a flow have the same time.
         let earliest = level.since.saturating_add(1);
         let since = samples_at_level[choice.ago].0.max(earliest);
         if choice.ago + 1 < samples_at_level.len() {
-            return SampleOrigin::Path { level, since };
+            return SampleOrigin::Path { level: path, since };
         }
         // It began before all kept samples: the candidate may know when.
-        if (candidate.base - level).abs() <= tolerance {
+        if (candidate.base - path).abs() <= tolerance {
             let since = since.min(candidate.since).max(earliest);
-            return SampleOrigin::Path { level, since };
+            return SampleOrigin::Path { level: path, since };
         }
         if samples_at_level.len() < KEPT {
-            return SampleOrigin::Path { level, since };
+            return SampleOrigin::Path { level: path, since };
         }
         SampleOrigin::Unknown
     }
@@ -322,10 +322,10 @@ impl FlowLevel {
     fn decide(&mut self, at: i64, fleet: &mut FleetContext<'_>) -> Option<LevelDetection> {
         let (level, mut candidate) = (self.level?, self.candidate?);
         match self.origin_of_samples(level, candidate, at, fleet) {
-            SampleOrigin::Path { level, since } => {
+            SampleOrigin::Path { level: path, since } => {
                 let step = !candidate.slope && !fleet.levels.is_congested(level.base, at);
-                if step || (candidate.base - level).abs() > fleet.detection.tolerance() {
-                    candidate = candidate.known_to_be(level, since);
+                if step || (candidate.base - path).abs() > fleet.detection.tolerance() {
+                    candidate = candidate.known_to_be(path, since);
                     self.candidate = Some(candidate);
                 }
                 if step {

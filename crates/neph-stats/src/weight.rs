@@ -11,7 +11,7 @@ pub(crate) struct Weight {
     /// Flows that came there.
     pub(crate) came: u32,
     /// The same, with gradual forgetting.
-    pub(crate) lately: f64,
+    pub(crate) recent: f64,
 }
 
 impl Weight {
@@ -20,14 +20,14 @@ impl Weight {
         Self {
             now: self.now.saturating_add(other.now),
             came: self.came.saturating_add(other.came),
-            lately: self.lately + other.lately,
+            recent: self.recent + other.recent,
         }
     }
 
-    /// Its share of all, now or lately.
+    /// Its share of all, now or recently.
     pub(crate) fn share(&self, all: &Self) -> f64 {
         let now = f64::from(self.now) / f64::from(all.now.max(1));
-        now.max(self.lately / all.lately.max(1.0))
+        now.max(self.recent / all.recent.max(1.0))
     }
 
     /// At least 2, and 1 %. If few flows have a level, one flow that lasted at a level is enough, even if

@@ -147,7 +147,7 @@ impl DecidedComparison {
     pub(crate) fn swapped(mut self) -> Self {
         self.comparison.baseline += self.comparison.shift;
         self.comparison.shift = -self.comparison.shift;
-        self.decision.interval = self.decision.interval.map(ConfidenceInterval::swapped);
+        self.decision.interval = self.decision.interval.map(ConfidenceInterval::reversed);
         self.decision.verdict = match self.decision.verdict {
             Verdict::Better => Verdict::Worse,
             Verdict::Worse => Verdict::Better,
@@ -199,7 +199,7 @@ pub(crate) fn interval_text(
         return String::new();
     };
     let interval = if shift < 0.0 {
-        interval.swapped()
+        interval.reversed()
     } else {
         interval
     };

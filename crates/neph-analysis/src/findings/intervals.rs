@@ -64,7 +64,7 @@ pub(crate) fn findings(
 ) -> Vec<Finding> {
     let (mut large, small): (Vec<&Effect>, Vec<&Effect>) = effects
         .iter()
-        .partition(|effect| effect.compared.shift.abs() >= effect.compared.least);
+        .partition(|effect| effect.compared.shift.abs() >= effect.compared.margin);
     if large.is_empty() {
         let small = small.iter().map(|effect| effect.compared);
         return no_effect(&decisions.all(small)).into_iter().collect();

@@ -80,7 +80,7 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
         let (Some(circuit), Some(network)) = (parameters.circuit(), parameters.network()) else {
             continue;
         };
-        let what = circuits::what(scenario);
+        let what = circuits::parameters_text(scenario);
         quantities.insert(what.clone(), compared(scenario));
         let of_circuit = networks.entry((circuit, what)).or_default();
         of_circuit.insert(network);

@@ -76,7 +76,7 @@ fn row(comparison: &LevelVersusFirst, compared: &Compared) -> Vec<Cell> {
         end(|interval| interval.high),
         Cell::real(decision.map(|compared| compared.p_alone)),
         Cell::real(decision.map(|compared| compared.p)),
-        Cell::Real(compared.least),
+        Cell::Real(compared.margin),
         text(match decision.map(|compared| compared.verdict) {
             Some(Verdict::Better) => "better",
             Some(Verdict::Worse) => "worse",

@@ -2,7 +2,7 @@
 
 use neph_model::Unanswered;
 use neph_stats::{
-    GroupedQuantile, Interval, Level, QuantileInterval, Sorted, describe, quantile_needs,
+    ConfidenceInterval, GroupedQuantile, Level, QuantileInterval, Sorted, describe, quantile_needs,
     rough_level,
 };
 
@@ -24,7 +24,7 @@ pub struct LossCell {
     /// The share, 0 to 1.
     pub share: f64,
     /// Its 95 % confidence interval; `None` if the correlation of losses is unknown.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
 }
 
 /// A quantile in milliseconds, or why there is none.

@@ -50,8 +50,8 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
                 real(found.median),
                 end(found.interval.map(|(low, _)| low)),
                 end(found.interval.map(|(_, high)| high)),
-                real(found.least),
-                real(found.most),
+                real(found.min),
+                real(found.max),
             ])
         })
     });

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use neph_model::Wall;
 use neph_stats::{
     Claim, ConfidenceInterval, Decision, PairedShift, PowerTarget, Sorted, Verdict, Wanted,
-    blocks_for, blocks_needed, judge as judge_all,
+    blocks_for, blocks_needed, decide,
 };
 
 use super::WITH;
@@ -100,7 +100,7 @@ pub fn judge(readings: &[Reading], margin: f64) -> Vec<PairFinding> {
         .map(|(a, b)| [side(&of, a, b), side(&of, b, a)])
         .collect();
     let claims = sides.iter().flatten().filter_map(|side| claim(side, least));
-    let mut judged = judge_all(&claims.collect::<Vec<_>>()).into_iter();
+    let mut judged = decide(&claims.collect::<Vec<_>>()).into_iter();
     let family = judged.len();
     let mut finding = |sides: [Side; 2]| {
         let judged = sides.each_ref().map(|side| {

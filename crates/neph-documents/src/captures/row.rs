@@ -196,7 +196,7 @@ pub fn path(server: &RoundTripsByMethod, method: Method) -> [String; 8] {
         span(path.map(|path| path.p50)),
         span(path.and_then(|path| path.p95)),
         span(path.and_then(|path| path.p99)),
-        span(path.map(|path| path.max_rows)),
+        span(path.map(|path| path.most)),
         span(path.and_then(|path| path.deviation)),
         n(path),
     ]

@@ -142,7 +142,7 @@ impl Unknown {
     }
 
     /// The numbers with their reasons.
-    pub(super) fn reasons(&self) -> Vec<(u64, String)> {
+    pub(super) fn sentences(&self) -> Vec<(u64, String)> {
         let of_kinds: u64 = self.kinds.iter().map(|kind| kind.packets).sum();
         let mut reasons = vec![(
             self.never_passed - of_kinds,
@@ -249,7 +249,7 @@ impl UnknownDirection {
     }
 
     /// The numbers with their reasons and remedies.
-    pub(super) fn reasons(&self) -> Vec<(u64, String)> {
+    pub(super) fn sentences(&self) -> Vec<(u64, String)> {
         [
             (
                 self.one_direction,

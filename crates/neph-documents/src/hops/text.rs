@@ -3,7 +3,7 @@
 use std::iter::once;
 
 use neph_capture::clocks::drift::Drift;
-use neph_capture::clocks::reasons;
+use neph_capture::clocks::words;
 use neph_capture::path::offsets::Offsets;
 use neph_capture::path::passages::Passages;
 use neph_capture::path::unmatched;
@@ -83,8 +83,8 @@ fn counts(passages: &Passages) -> impl Iterator<Item = String> {
     ];
     let repeats = unmatched::capture_duplicates(&passages.names, followed);
     let unknown = [
-        Unknown::of(passages).reasons(),
-        UnknownDirection::of(passages).reasons(),
+        Unknown::of(passages).sentences(),
+        UnknownDirection::of(passages).sentences(),
     ];
     let all = unknown.into_iter().flatten().chain(known);
     let all = all.chain(once((cut.sum(), too_short()))).chain(repeats);

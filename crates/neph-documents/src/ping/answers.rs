@@ -12,9 +12,9 @@ use super::Planned;
 pub(super) fn answer_text(planned: &Planned, answer: Answer) -> Cow<'static, str> {
     match (planned.spec.target.kind(), answer) {
         (ProbeKind::Ws, Answer::HttpStatus(_)) => {
-            format!("WebSocket refused: {}", answer.answer_text()).into()
+            format!("WebSocket refused: {}", answer.words()).into()
         }
-        _ => answer.answer_text(),
+        _ => answer.words(),
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) fn answers(planned: &Planned, watched: &FlowMeasured) -> String {
         Answer::Local(fault) => {
             format!(
                 "  {count} not sent: {}; {}\n",
-                answer.answer_text(),
+                answer.words(),
                 fault.remedy()
             )
         }

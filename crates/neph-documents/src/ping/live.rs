@@ -4,7 +4,7 @@ use neph_model::{Answer, Entry, FlowRole, Ledger, Message, Outcome, Span, Stage}
 use neph_probe::ConnectionUse;
 
 use super::Planned;
-use super::answers::words;
+use super::answers::answer_text;
 use crate::syn_answers;
 
 /// The header above the messages.
@@ -101,7 +101,7 @@ fn unanswered(planned: &Planned, message: &Message) -> String {
         Outcome::Failed | Outcome::Reply => "not sent",
     };
     let answer_text = message.answer.map_or_else(String::new, |answer| {
-        format!(": {}", words(planned, answer))
+        format!(": {}", answer_text(planned, answer))
     });
     format!("{seq:>6}  {what}{answer_text}")
 }

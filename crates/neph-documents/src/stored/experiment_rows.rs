@@ -102,7 +102,7 @@ crate::rows! {
     /// A result of a transfer.
     pub struct QuantityRow {
         /// Name of the quantity, with its unit.
-        quantity: Quantity => left "QUANTITY" by |row| row.quantity.properties_of().title.to_owned(),
+        quantity: Quantity => left "QUANTITY" by |row| row.quantity.properties().title.to_owned(),
         /// The value, in that unit.
         value: f64 => right "VALUE" by |row| row.quantity.in_words(row.value),
     }

@@ -23,7 +23,7 @@ fn where_paths_hold_ports_are_named_and_the_past_confirms_them() {
         ..World::default()
     });
     assert_eq!(evidence.holds, Some(Span::from_secs(60)));
-    assert_eq!(evidence.ports.len(), NAMED, "{:?}", evidence.no_ports);
+    assert_eq!(evidence.ports.len(), MAX_PORTS, "{:?}", evidence.no_ports);
     assert!(
         evidence
             .ports
@@ -68,7 +68,7 @@ fn a_dead_port_is_not_advised() {
     };
     // It has been silent for five seconds of two hundred: the loss of its last messages says so.
     let others = guide_of(&dead(195)).ports;
-    assert_eq!(others.len(), NAMED);
+    assert_eq!(others.len(), MAX_PORTS);
     assert!(others.iter().all(|port| port.port != best.port));
     // For most of the time: it was the port to take, and such advice did not hold.
     let reason = guide_of(&dead(60)).no_ports.unwrap();
@@ -128,7 +128,7 @@ fn a_low_path_that_loses_more_is_not_advised() {
     for lossy in [None, Some((1, 12))] {
         let evidence = of(lossy);
         assert!(!evidence.loss.unwrap().is_more);
-        assert_eq!(evidence.ports.len(), NAMED);
+        assert_eq!(evidence.ports.len(), MAX_PORTS);
     }
 }
 

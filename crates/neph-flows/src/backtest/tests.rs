@@ -119,7 +119,7 @@ fn quantiles_are_told_of_times_enough() {
 #[test]
 fn the_time_that_a_test_needs_grows_with_what_chance_gives() {
     let minute = Span::from_secs(60);
-    assert_eq!(least_time(minute, 0.25), Some(minute.times(3)));
-    assert_eq!(least_time(minute, 0.5), Some(minute.times(5)));
-    assert_eq!(least_time(minute, 1.0), None);
+    assert_eq!(min_duration(minute, 0.25), Some(minute.times(3)));
+    assert_eq!(min_duration(minute, 0.5), Some(minute.times(5)));
+    assert_eq!(min_duration(minute, 1.0), None);
 }

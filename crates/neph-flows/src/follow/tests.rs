@@ -61,7 +61,7 @@ fn begun() -> RouteTracker {
 }
 
 fn take_certain(follow: &mut RouteTracker) -> Vec<Traced> {
-    std::mem::take(&mut follow.reported)
+    std::mem::take(&mut follow.certain)
 }
 
 /// The trace whose turn it is met this router, asked at this second.
@@ -72,7 +72,7 @@ fn traces(follow: &mut RouteTracker, hop: u8, target: i64) -> Vec<Traced> {
         answered: Some((at(target), at(target))),
     };
     follow.keep(request, traced, at(target + 3));
-    reported(follow)
+    take_certain(follow)
 }
 
 fn comparison(traced: &Traced) -> Option<Result<bool, UncomparedReason>> {
@@ -88,11 +88,11 @@ fn a_verdict_waits_until_no_change_of_its_time_can_be_told_any_more() {
     assert_eq!((first[0].route.change, first[0].verdict), (None, None));
     follow.record_change(&change(20));
     assert!(traces(&mut follow, 2, 22).is_empty(), "who knows");
-    let certain = at(22) + follow.patience;
+    let certain = at(22) + follow.report_delay;
     assert_eq!(follow.pending.certain(certain - Span::from_nanos(1)), None);
     let slot = follow.pending.certain(certain).expect("it is certain");
     follow.decide(slot, Some(certain));
-    let second = reported(&mut follow);
+    let second = take_certain(&mut follow);
     assert_eq!(comparison(&second[0]), Some(Ok(true)));
     let followed = second[0].route.change.expect("it follows a change");
     assert_eq!(followed.before, Some(first[0].route.route.hash));
@@ -100,7 +100,7 @@ fn a_verdict_waits_until_no_change_of_its_time_can_be_told_any_more() {
     follow.record_change(&change(100));
     assert!(traces(&mut follow, 3, 112).is_empty());
     follow.record_change(&change(111));
-    let third = reported(&mut follow);
+    let third = take_certain(&mut follow);
     assert_eq!(comparison(&third[0]), Some(Err(UncomparedReason::MovedOn)));
     assert_eq!(third[0].route.change, None, "it is of another path");
 }
@@ -114,7 +114,7 @@ fn a_path_that_was_left_before_it_was_traced_speaks_neither_for_nor_against_a_ch
     follow.record_change(&change(30));
     traces(&mut follow, 1, 31);
     follow.record_change(&change(40));
-    let traced = reported(&mut follow);
+    let traced = take_certain(&mut follow);
     assert_eq!(
         comparison(&traced[0]),
         Some(Err(UncomparedReason::NoBefore))
@@ -158,7 +158,7 @@ fn a_change_that_is_withdrawn_is_not_traced_and_one_whose_trace_runs_says_so() {
         answered: Some((at(16), at(16))),
     };
     follow.record_result(begun.id, met, at(19));
-    let traced = reported(&mut follow);
+    let traced = take_certain(&mut follow);
     assert_eq!(traced[0].route.change, None);
     let verdict = traced[0].verdict.expect("it followed a change");
     assert!(
@@ -171,7 +171,7 @@ fn a_change_that_is_withdrawn_is_not_traced_and_one_whose_trace_runs_says_so() {
     follow.record_change(&change(20));
     assert!(traces(&mut follow, 1, 22).is_empty());
     follow.record_withdrawal(&change(20));
-    assert_eq!(reported(&mut follow)[0].route.change, None);
+    assert_eq!(take_certain(&mut follow)[0].route.change, None);
     let (_, uncompared) = follow.end();
     assert_eq!(uncompared[0].all(), 0);
 }
@@ -185,7 +185,7 @@ fn a_flow_whose_port_was_renewed_is_not_compared_with_the_one_before() {
     let mut of_next = change(60);
     of_next.source_port = 10;
     follow.record_change(&of_next);
-    assert_eq!(comparison(&reported(&mut follow)[0]), Some(Ok(true)));
+    assert_eq!(comparison(&take_certain(&mut follow)[0]), Some(Ok(true)));
     assert!(traces(&mut follow, 2, 62).is_empty());
     let (last, _) = follow.end();
     assert_eq!(comparison(&last[0]), Some(Err(UncomparedReason::NoBefore)));
@@ -196,7 +196,7 @@ fn no_more_traces_run_at_a_time_than_routers_answer() {
     let mut follow = RouteTracker::new(&fleet());
     follow.begin(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     let running: Vec<TraceOrder> = std::iter::from_fn(|| follow.next_trace()).collect();
-    assert_eq!(running.len(), AT_A_TIME);
+    assert_eq!(running.len(), MAX_CONCURRENT_TRACES);
     follow.record_failure(running[0].id);
     assert_eq!(follow.next_trace().map(|one| one.source_port), Some(9));
     assert_eq!(follow.next_trace(), None);

@@ -200,12 +200,12 @@ fn the_last_replys_copies_raise_the_next_count() {
     use Way::{DoubledThere, LostBack, LostThere, Single};
     // Either the request was doubled and the next one lost there, or the reply was doubled and
     // the next one's reply lost: the count is the same.
-    let tally = reported(&[Single, DoubledThere, LostThere, Single]);
+    let tally = to_tally(&[Single, DoubledThere, LostThere, Single]);
     assert_eq!((tally.lost_forward, tally.lost_reverse), (0, 0));
-    let tally = reported(&[Single, DoubledThere, LostBack, Single]);
+    let tally = to_tally(&[Single, DoubledThere, LostBack, Single]);
     assert_eq!((tally.lost_forward, tally.lost_reverse), (0, 1));
     // Of its own copy a reply's count tells nothing.
-    let tally = reported(&[Single, LostBack, DoubledThere]);
+    let tally = to_tally(&[Single, LostBack, DoubledThere]);
     assert_eq!((tally.lost_forward, tally.lost_reverse), (0, 1));
 }
 
@@ -219,7 +219,7 @@ proptest! {
         let mut ways = ways;
         ways.push(Way::Single);
         let count = |wanted: Way| ways.iter().map(|way| u64::from(*way == wanted)).sum::<u64>();
-        let tally = reported(&ways);
+        let tally = to_tally(&ways);
         prop_assert_eq!(tally.lost, count(Way::LostThere) + count(Way::LostBack));
         prop_assert!(tally.lost_forward <= count(Way::LostThere));
         prop_assert!(tally.lost_reverse <= count(Way::LostBack));

@@ -126,12 +126,12 @@ fn finding_list(findings: &[Finding]) -> Markup {
 }
 
 fn navigation(contents: &Contents<'_>) -> Markup {
-    let drawn = |name: &str| contents.figures.iter().any(|figure| figure.kind == name);
+    let has_figure = |name: &str| contents.figures.iter().any(|figure| figure.kind == name);
     html! {
         nav aria-label="Contents" {
             h3 { "Contents" }
             ol {
-                @for kind in kinds(contents.diagnoses).into_iter().filter(|kind| figure_markup(kind.name)) {
+                @for kind in kinds(contents.diagnoses).into_iter().filter(|kind| has_figure(kind.name)) {
                     li { a href={ "#" (kind.name) } { (kind.title) } }
                 }
                 @for table in contents.tables.iter().filter(|table| !tables::is_of_fleets(table)) {

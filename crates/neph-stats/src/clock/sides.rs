@@ -160,7 +160,7 @@ impl OffsetLimits<'_> {
         });
         let behind = proved(&|limit| is_back(limit) && limit.at >= step_free.from);
         match (before, behind) {
-            (Some(one), Some(other)) => Some(one.or(&other)),
+            (Some(one), Some(other)) => Some(one.union(&other)),
             (one, other) => one.or(other).or_else(|| self.lines(lines[1], &is_back)),
         }
     }

@@ -27,14 +27,17 @@ fn nowhere(_: i64) -> Option<i64> {
 fn a_queue_in_front_of_all_is_common() {
     let mut congestion = congestion();
     let (low, raised) = (at_base(|_| 0), at_base(|i| 20 * MS + i * 1000));
-    assert_eq!(congestion.observe(0, &low, nowhere), Common::Calm);
-    assert_eq!(congestion.observe(S, &raised, nowhere), Common::Moving);
-    let Common::Steady(common) = congestion.observe(2 * S, &raised, nowhere) else {
+    assert_eq!(congestion.observe(0, &low, nowhere), CommonShift::Calm);
+    assert_eq!(congestion.observe(S, &raised, nowhere), CommonShift::Moving);
+    let CommonShift::Steady(common) = congestion.observe(2 * S, &raised, nowhere) else {
         panic!("the same twice is steady")
     };
     assert!((common - 20 * MS).abs() < MS / 10, "{common}");
-    assert_eq!(congestion.observe(3 * S, &low, nowhere), Common::Moving);
-    assert_eq!(congestion.observe(4 * S, &low, nowhere), Common::Calm);
+    assert_eq!(
+        congestion.observe(3 * S, &low, nowhere),
+        CommonShift::Moving
+    );
+    assert_eq!(congestion.observe(4 * S, &low, nowhere), CommonShift::Calm);
 }
 
 /// Three quarters move, to twelve differences of four paths: those who stay decide.
@@ -49,7 +52,7 @@ fn a_reshuffle_is_not_common() {
             base: paths[i / 4 % 4] * MS,
         })
         .collect();
-    assert_eq!(congestion.observe(S, &moved, nowhere), Common::Calm);
+    assert_eq!(congestion.observe(S, &moved, nowhere), CommonShift::Calm);
 }
 
 /// Nobody stays: the paths that are known decide, also while a queue stands.
@@ -68,8 +71,11 @@ fn a_reshuffle_of_everybody_is_told_by_the_paths() {
     };
     let mut congestion = congestion();
     congestion.observe(0, &at_base(|_| 0), known);
-    assert_eq!(congestion.observe(S, &moved(0), known), Common::Calm);
-    assert_eq!(congestion.observe(S, &moved(9 * MS), known), Common::Moving);
+    assert_eq!(congestion.observe(S, &moved(0), known), CommonShift::Calm);
+    assert_eq!(
+        congestion.observe(S, &moved(9 * MS), known),
+        CommonShift::Moving
+    );
 }
 
 /// Jitter is as wide as half the difference of two paths, and most flows go from one to the
@@ -95,7 +101,7 @@ fn a_reshuffle_to_the_next_path_is_not_common_under_jitter() {
         congestion.observe(0, &before, known);
         for at in 1..40 {
             let after: Vec<_> = (0..64).map(|i| reading(paths[1], from(i))).collect();
-            assert_eq!(congestion.observe(at, &after, known), Common::Calm);
+            assert_eq!(congestion.observe(at, &after, known), CommonShift::Calm);
         }
     }
 }
@@ -104,12 +110,16 @@ fn a_reshuffle_to_the_next_path_is_not_common_under_jitter() {
 fn what_lasts_for_the_hold_belongs_to_the_bases() {
     let mut congestion = congestion();
     congestion.observe(0, &at_base(|_| 0), nowhere);
-    let printed: Vec<Common> = (1..=32)
+    let printed: Vec<CommonShift> = (1..=32)
         .map(|s| congestion.observe(s * S, &at_base(|_| 8 * MS), nowhere))
         .collect();
-    assert_eq!(printed[0], Common::Moving);
-    assert!(printed[1..30].iter().all(|&s| s == Common::Steady(8 * MS)));
-    let wanted = Common::Lasting {
+    assert_eq!(printed[0], CommonShift::Moving);
+    assert!(
+        printed[1..30]
+            .iter()
+            .all(|&s| s == CommonShift::Steady(8 * MS))
+    );
+    let wanted = CommonShift::Lasting {
         by: 8 * MS,
         since: S,
     };
@@ -120,5 +130,5 @@ fn what_lasts_for_the_hold_belongs_to_the_bases() {
 fn few_samples_say_nothing_new() {
     let mut congestion = congestion();
     let few = &at_base(|_| 9 * MS)[..15];
-    assert_eq!(congestion.observe(0, few, nowhere), Common::Calm);
+    assert_eq!(congestion.observe(0, few, nowhere), CommonShift::Calm);
 }

@@ -41,7 +41,7 @@ fn two_paths_hardly_further_apart_than_the_tolerance_are_two() {
         let off = [-150, -70, 0, 70, 150][flow % 5];
         levels.add_flow((path + off) * 1000, 0);
     }
-    let fifths = |path: &Place| (path.level + MS / 10) / (MS / 5);
+    let fifths = |path: &PossibleLevel| (path.level + MS / 10) / (MS / 5);
     let found: Vec<i64> = levels.paths(0).iter().map(fifths).collect();
     assert_eq!(found, [400, 403]);
 }

@@ -154,21 +154,21 @@ impl Received {
         self.true_moves = moved.iter().map(Vec::len).sum();
         self.queued = fleet.queued().to_vec();
         for FleetDetection {
-            flow, detections, ..
+            flow, detection, ..
         } in without_withdrawn(detections)
         {
             self.reported += 1;
             // A move in the queue is dated by its end.
             let was = |&(at, path): &(i64, usize)| {
-                (at - detections.at).abs() <= 15 * S
-                    && (PATHS[path] - detections.after).abs() <= MS / 2
+                (at - detection.at).abs() <= 15 * S
+                    && (PATHS[path] - detection.after).abs() <= MS / 2
             };
             if !moved[flow as usize].iter().any(was) {
                 self.wrong.push((
                     flow,
-                    detections.at / S,
-                    detections.before.unwrap_or(0),
-                    detections.after,
+                    detection.at / S,
+                    detection.before.unwrap_or(0),
+                    detection.after,
                 ));
             }
         }

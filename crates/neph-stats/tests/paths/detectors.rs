@@ -1,8 +1,8 @@
 //! The detectors, asked for all flows of a world.
 
 use neph_stats::{
-    BaseLatency, Detection, Finding, FleetBase, FleetDetectionSettings, Price, change_points,
-    change_sample, window_minima,
+    BaseLatency, ChangePenalty, Detection, Finding, FleetBase, FleetDetectionSettings,
+    change_points, change_sample, window_minima,
 };
 
 use super::score::{Change, Score};
@@ -36,7 +36,7 @@ fn guarded(all: &[Vec<(i64, i64)>]) -> Vec<Vec<Change>> {
     let mut next = vec![0; all.len()];
     let mut take = |fleet: &mut FleetBase| {
         while let Some(found) = fleet.next_detection() {
-            let (flow, change) = (found.flow, found.reported);
+            let (flow, change) = (found.flow, found.detection);
             if change.finding == Finding::Change {
                 // As they were measured: with what all flows have drifted by.
                 let drifted = fleet.drifted();
@@ -79,7 +79,7 @@ fn afterwards(samples: &[(i64, i64)]) -> Vec<Change> {
     let window = detection.window();
     let values: Vec<i64> = samples.iter().map(|s| s.1).collect();
     let minima = window_minima(&values, window);
-    let Ok(stretches) = change_points(&minima, Price::of(&detection)) else {
+    let Ok(stretches) = change_points(&minima, ChangePenalty::of(&detection)) else {
         return Vec::new();
     };
     let changes = stretches.windows(2).map(|pair| {

@@ -137,7 +137,7 @@ fn print_row(title: &str, score: &Score) {
     println!(
         "| {title} | {} | {} | {} | {} | {} | {} |",
         score.wanted,
-        score.detection,
+        score.reported,
         score.wrong.len(),
         score.missed,
         score.delay(0.5),

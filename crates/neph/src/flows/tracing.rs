@@ -47,7 +47,7 @@ impl Tracers {
                 Err(_) => self.follow.record_failure(id),
             }
         }
-        Ok(self.follow.reported(now()))
+        Ok(self.follow.take_certain(now()))
     }
 
     /// Ends all traces and returns the finished routes, and the number of path changes per endpoint

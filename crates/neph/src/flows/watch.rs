@@ -222,7 +222,7 @@ impl Watch<'_> {
             let Some(verdict) = verdict else { continue };
             let comparison = verdict.comparison.ok().filter(|_| !verdict.is_withdrawn);
             if let Some(comparison) = comparison {
-                self.digest.traced(&verdict.change, comparison.others);
+                self.digest.record_trace(&verdict.change, comparison.others);
             }
             reported = reported.and_then(|()| self.report.traced(self.digest.fleet(), &verdict));
         }

@@ -121,7 +121,7 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
         };
         let key = (runs[0].pair(), attribution.is_load());
         let known = worst.get(&key);
-        if known.is_none_or(|known| known.cost < found.cost) {
+        if known.is_none_or(|known| known.added_ms < found.added_ms) {
             worst.insert(key, found);
         }
     }

@@ -46,7 +46,7 @@ impl Behind {
         if networks.len() < MESSAGES {
             return None;
         }
-        let far = networks.min_difference()?;
+        let far = networks.min()?;
         // The accuracy of the minimum, by the spread of the fastest messages.
         let blunt = networks.at(0.1)? - far;
         Some(Self {
@@ -84,7 +84,7 @@ fn bytes_take(run: &Run<'_>, near: f64) -> f64 {
         .map(neph_model::Span::millis_f64)
         .collect();
     let slowest = SLOWEST_BYTE_MS * (request + response);
-    let Some(quickest) = acknowledged.min_difference() else {
+    let Some(quickest) = acknowledged.min() else {
         return slowest;
     };
     // The reply's link is rarely the slower one.

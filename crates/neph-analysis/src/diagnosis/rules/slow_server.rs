@@ -25,6 +25,9 @@ const SHARE: f64 = 0.3;
 /// Smallest server processing time that is reported. An immediate reply takes tens of microseconds, on a busy
 /// host some hundred.
 const MIN_MS: f64 = 0.5;
+/// Smallest share of server processing in the median time of all requests, also of those that waited in a
+/// stall. Where stalls take a hundred times as long, a remedy for the rest changes nothing.
+const SHARE_WITH_STALLS: f64 = 0.02;
 /// Without the plan's load the server is faster if it takes less than this share.
 const QUICKER: f64 = 0.8;
 /// Minimum number of messages for a median.
@@ -40,6 +43,8 @@ struct Part {
     time: f64,
     /// From the departure of the request's last byte to the reply.
     after: f64,
+    /// From sending to the reply, of all requests: also those that waited in a stall.
+    service: f64,
     slowest: Vec<Seq>,
 }
 
@@ -67,6 +72,9 @@ impl Part {
         let after = replies
             .iter()
             .filter_map(|(one, times)| Some(one.service?.millis_f64() - times.sum(&before)));
+        let service = run
+            .all_replies()
+            .filter_map(|(one, _)| Some(one.service?.millis_f64()));
         let mut by_work: Vec<(f64, Seq)> = replies
             .iter()
             .map(|(one, times)| (times.at(Stage::PeerApp), one.seq))
@@ -77,12 +85,14 @@ impl Part {
             unread: middle(Stage::PeerKernel)?,
             time: time.median()?,
             after: after.collect::<Ordered>().median()?,
+            service: service.collect::<Ordered>().median()?,
             slowest: by_work.into_iter().map(|(_, seq)| seq).collect(),
         })
     }
 
     fn ratio(&self) -> f64 {
-        self.time / MIN_MS.max(SHARE * self.after)
+        let min = MIN_MS.max(SHARE * self.after);
+        self.time / min.max(SHARE_WITH_STALLS * self.service)
     }
 }
 
@@ -144,7 +154,7 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
         let found = diagnose_group(&runs, &taken, attribution);
         let key = (runs[0].pair(), attribution.is_load());
         let known = worst.get(&key);
-        if known.is_none_or(|known| known.cost < found.cost) {
+        if known.is_none_or(|known| known.added_ms < found.added_ms) {
             worst.insert(key, found);
         }
     }

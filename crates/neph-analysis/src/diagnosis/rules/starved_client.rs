@@ -169,9 +169,11 @@ impl<'r> Scenario<'r> {
             let calm = Scenario::of(calm);
             (!calm.moved.is_empty()).then(|| calm.farthest())
         };
-        self.runs
-            .first()
-            .is_some_and(|one| input.cpu_text(one.run, self.farthest(), without).is_load())
+        self.runs.first().is_some_and(|one| {
+            input
+                .attribute_effect(one.run, self.farthest(), without)
+                .is_load()
+        })
     }
 }
 

@@ -132,7 +132,7 @@ fn dials(flow: &FlowData, one: &Exchange) -> bool {
 
 /// When a request departed, as far as known: a wait for TCP's window is no wait for the peer. A message that
 /// opens a connection waits for the peer from its start.
-fn departed(flow: &FlowData, exchange: &Exchange) -> Option<f64> {
+fn departure(flow: &FlowData, exchange: &Exchange) -> Option<f64> {
     let begun = millis(exchange.begun?);
     let sets = || flow.ledger(exchange).map(|(set, _)| set);
     let is_known =

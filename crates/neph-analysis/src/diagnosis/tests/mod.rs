@@ -35,7 +35,7 @@ fn names(world: &World) -> Vec<&'static str> {
 
 /// The one cause that is told of a world.
 fn only(world: &World, rule: &str) -> Diagnosis {
-    let mut diagnoses = diagnoses(world);
+    let mut diagnoses = diagnoses_of(world);
     assert_eq!(names(world), [rule], "{diagnoses:#?}");
     diagnoses.remove(0)
 }

@@ -76,6 +76,22 @@ fn a_peer_that_stands_still_is_named_with_its_stalls() {
 }
 
 #[test]
+fn a_server_that_stalls_is_slow_only_if_its_processing_counts_beside_the_stalls() {
+    for (think_ms, rules) in [
+        (1.0, &["stalled-peer"][..]),
+        (20.0, &["stalled-peer", "slow-server"]),
+    ] {
+        let stalled = World {
+            think_ms,
+            ..world(Still::Program)
+        };
+        let found = diagnoses_of(&stalled);
+        let names: Vec<&str> = found.iter().map(|one| one.rule).collect();
+        assert_eq!(names, rules, "{found:#?}");
+    }
+}
+
+#[test]
 fn a_client_that_stands_still_is_named_whether_it_sends_late_or_not_at_all() {
     for who in [Still::ClientLate, Still::ClientSkips] {
         for world in ways(&world(who)) {

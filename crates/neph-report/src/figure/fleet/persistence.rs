@@ -85,10 +85,10 @@ fn coloured(mut lines: Vec<Line>, all: &[Line]) -> Vec<Line> {
     for line in &mut lines {
         let same = all.iter().find(|known| known.label == line.label);
         if let Some(known) = same {
-            (line.stroke, line.reported) = (known.stroke, known.reported);
+            (line.stroke, line.has_own_colour) = (known.stroke, known.has_own_colour);
         }
     }
-    lines.sort_by_key(|line| line.reported);
+    lines.sort_by_key(|line| line.has_own_colour);
     lines
 }
 

@@ -27,8 +27,8 @@ pub(super) fn scale_bar(sheet: &mut Sheet, counts: &CountScale) {
         x += BLOCK;
     }
     let last = counts.from.last().copied().unwrap_or(1);
-    if last < counts.most {
-        marks.push(label(x, row.y, &number(counts.most)));
+    if last < counts.max {
+        marks.push(label(x, row.y, &number(counts.max)));
     }
     sheet.draw(marks);
 }

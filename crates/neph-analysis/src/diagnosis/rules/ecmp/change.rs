@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Class, Path, apart, classes, levels};
+use super::{Class, Path, class_gap, classes, levels};
 use crate::numbers::millis;
 
 /// Maximum number of moments that are tried for the route change ...

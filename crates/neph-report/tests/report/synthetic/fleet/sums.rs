@@ -1,8 +1,8 @@
 //! What holds for all flows together: counted from where each of them was.
 
 use neph_flows::{
-    Class, Curve, CurvePoint, Direction, FlowHistory, FlowLatencyBin, FlowTally, Inflation,
-    Latency, Moved, PairView, PathChange, Share, ShareBin, Spectrum, SpectrumBin,
+    Class, ClassMoves, Curve, CurvePoint, Direction, FlowHistory, FlowLatencyBin, FlowTally,
+    Inflation, Latency, PairView, PathChange, Share, ShareBin, Spectrum, SpectrumBin,
 };
 use neph_model::{Fleet, Instant, Own, Span};
 use neph_stats::proportion;
@@ -228,7 +228,7 @@ fn pair(world: &World, classes: &[Class], flows: &[&FlowHistory]) -> PairView {
     let soon = share(soon.count(), all.len());
     let left: u64 = classes.iter().map(|class| class.left).sum();
     let hours = flows.len() as f64 * world.seconds as f64 / 3600.0;
-    let moved = classes.iter().enumerate().map(|(index, class)| Moved {
+    let moved = classes.iter().enumerate().map(|(index, class)| ClassMoves {
         class: u16::try_from(index).unwrap(),
         share: class.share,
         moved: share(
