@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::congestion::{MIN_FLOWS, Reading};
 use crate::fleet_detection::FleetDetection;
-use crate::flow_level::{Finding, LevelDetection};
+use crate::level_detection::{Finding, LevelDetection};
 
 /// The beginning of a fleet's measurement.
 #[derive(Debug)]

@@ -12,8 +12,9 @@ use crate::beginning::Beginning;
 use crate::congestion::{CommonShift, Congestion, MIN_FLOWS, Reading};
 use crate::drift::Drift;
 use crate::fleet_detection::FleetDetection;
-use crate::flow_level::{Finding, FleetContext, FlowLevel, LevelDetection};
+use crate::flow_level::{FleetContext, FlowLevel};
 use crate::jitter_shape::JitterShape;
+use crate::level_detection::{Finding, LevelDetection};
 use crate::levels::Levels;
 use crate::time_intervals::TimeIntervals;
 

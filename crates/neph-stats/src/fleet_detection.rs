@@ -1,6 +1,6 @@
 //! Owns the finding about one flow of a fleet.
 
-use crate::flow_level::LevelDetection;
+use crate::level_detection::LevelDetection;
 
 /// A finding about one flow of the fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! samples came from:
 //!
 //! - From the flow's own level: there is no candidate.
-//! - From a path of other flows, now or lately ([`Levels::paths`]): reported as soon as these samples support
+//! - From a path of other flows, now or recently ([`Levels::paths`]): reported as soon as these samples support
 //!   it more than the flow's jitter could in years ([`MIN_PATH_MARGIN`]). A quiet link needs four samples, a
 //!   jitter of half the difference a dozen. A flow that moved there gradually, as in a growing queue, must
 //!   stay for the hold time. So must one whose old level all flows left gradually: that path has a queue.
@@ -23,6 +23,7 @@ use crate::congestion::MIN_FLOWS;
 use crate::current_level::{CurrentLevel, SETTLED};
 use crate::drift::Drift;
 use crate::jitter_shape::JitterShape;
+use crate::level_detection::{Finding, LevelDetection};
 use crate::levels::{LevelSlot, Levels};
 use crate::path_choice::{MAX_LEVELS, PossibleLevel, choose};
 use crate::recent::{KEPT, Recent};
@@ -40,33 +41,6 @@ const CALM: i64 = 12;
 const CALM_ALONE: i64 = 8;
 /// Fewer flows than these are hardly any.
 const HARDLY_ANY: usize = 4;
-
-/// The kind of a finding about a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finding {
-    /// Its first base latency.
-    First,
-    /// Its path changed: the base latency became another.
-    Change,
-    /// The base reported before was wrong: it was measured during congestion, or with too few samples. The
-    /// base since then is this one.
-    Correction,
-}
-
-/// A base latency without the drift of all flows, and how it was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LevelDetection {
-    /// The kind of the finding.
-    pub finding: Finding,
-    /// When the first sample at the new level was sent, in nanoseconds of the caller's clock.
-    pub at: i64,
-    /// When the sample was sent that made it certain.
-    pub certain: i64,
-    /// The base before, as known at its end; `None` for the first.
-    pub before: Option<i64>,
-    /// The base since `at`, as known when it was reported.
-    pub after: i64,
-}
 
 /// One flow's level, in at most 250 bytes.
 #[derive(Debug, Clone)]

@@ -77,11 +77,8 @@ fn a_drift_of_all_flows_leaves_classes_changes_and_their_evidence_as_they_are() 
     assert!((2.5..3.2).contains(&drifted), "{:?}", pair.drift);
     // Each path takes half of its round trip either way.
     let of_both = |change: &&PathChange| change.evidence.direction == Some(Direction::Both);
-    let of_both_count = view.changes.iter().filter(of_both).count();
-    assert!(
-        of_both_count * 10 >= reported * 9,
-        "{of_both_count} of {reported}"
-    );
+    let both = view.changes.iter().filter(of_both).count();
+    assert!(both * 10 >= reported * 9, "{both} of {reported}");
 }
 
 #[test]

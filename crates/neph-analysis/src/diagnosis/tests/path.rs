@@ -227,8 +227,8 @@ impl<'w> Line<'w> {
         // The last byte is in time mostly, and waits in the kernel for a segment before it.
         let hole = if bytes > SEGMENT { rto } else { 0.0 };
         let stall = if seq > 0 { self.stall } else { 0.0 };
-        let network =
-            self.crossing(sent, random) + stall + transmission + rto - hole + world.proxy_ms;
+        let crossing = self.crossing(sent, random) + world.proxy_ms;
+        let network = crossing + stall + transmission + rto - hole;
         let work = world.think_ms * (0.9 + 0.2 * random.unit()) + 0.03 + exponential(random, 0.01);
         let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
         let is_udp = world.probe == ProbeKind::Udp;
@@ -249,11 +249,8 @@ impl<'w> Line<'w> {
         marks.peer = peer_side.marks(has_stamp, answered);
         let received = answered + 0.01 + base / 2.0 + self.rto(random);
         marks.nic_rx = Some(instant(received)).filter(|_| has_stamp);
-        let read = self.read(
-            world.client_reads(received, interval, random),
-            starved,
-            random,
-        );
+        let reads = world.client_reads(received, interval, random);
+        let read = self.read(reads, starved, random);
         marks.app_recv = Some(instant(read));
         self.replied = read;
         if !is_udp {
