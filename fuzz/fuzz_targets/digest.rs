@@ -60,7 +60,7 @@ fn holds(view: &FleetView) {
         assert!((0.0..=1.000_001).contains(&class.share), "{class:?}");
         assert!(class.range.0 <= class.base && class.base <= class.range.1, "{class:?}");
     }
-    for bin in view.fairness.iter().flatten() {
+    for bin in view.latency_bins.iter().flatten() {
         assert!(bin.latency.is_sorted(), "{bin:?}");
     }
     for spectrum in &view.spectra {

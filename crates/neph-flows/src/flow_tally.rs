@@ -16,7 +16,7 @@ pub struct FlowTally {
     /// Lost on the forward path, if the peer's counter shows it.
     pub lost_forward: u64,
     /// Lost on the reverse path, if the peer's counter shows it. Late replies are subtracted if their number
-    /// is known ([`FleetView::record_late_replies`](crate::FleetView::came_late)).
+    /// is known ([`FleetView::record_late_replies`](crate::FleetView::record_late_replies)).
     pub lost_reverse: u64,
     /// Duplicates of replies.
     pub copies: u64,

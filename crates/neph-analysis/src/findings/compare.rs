@@ -168,7 +168,7 @@ impl DecidedComparison {
     }
 
     /// The result with both names; `slower` and `faster` only with a verdict.
-    pub(crate) fn to_text(&self, name: &str, other: &str) -> String {
+    pub(crate) fn to_text(self, name: &str, other: &str) -> String {
         let size = self.size_text();
         match self.verdict() {
             Verdict::Worse => format!("{name} is {size} slower than {other}"),

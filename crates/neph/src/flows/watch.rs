@@ -188,10 +188,10 @@ impl Watch<'_> {
             self.report.events(fleet, &events)?;
             match (&mut self.tracers, &events) {
                 (Some(tracers), PathEvent::Changed(change)) => {
-                    tracers.wanted().record_change(change)
+                    tracers.wanted().record_change(change);
                 }
                 (Some(tracers), PathEvent::Withdrawn(change)) => {
-                    tracers.wanted().record_withdrawal(change)
+                    tracers.wanted().record_withdrawal(change);
                 }
                 (None, _) => {}
             }

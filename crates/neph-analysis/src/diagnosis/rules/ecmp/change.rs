@@ -33,7 +33,7 @@ pub(crate) struct Change {
 
 impl Change {
     /// Describes which of the flows the change concerns.
-    pub(crate) fn to_text(&self, paths: &[Path<'_>]) -> String {
+    pub(crate) fn to_text(self, paths: &[Path<'_>]) -> String {
         let block = |index: usize| {
             let path = paths.get(index);
             path.map_or(0, |path| path.run.experiment.block())
