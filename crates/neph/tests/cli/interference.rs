@@ -95,13 +95,15 @@ fn circuits_over_one_link_are_found_and_others_are_not() {
     fs::write(place.path("p.toml"), plan()).expect("a file");
     let mut words = vec!["control", "interference", "p.toml", "--control", "control"];
     words.extend(["--duration", "1s", "--blocks", "8"]);
+    // Circuits that interfere lose half. On a busy machine one that stands still for 100 ms loses 10 % of a second.
+    words.extend(["--margin", "25%"]);
     let ran = place.neph(words);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(ran.err.contains("2 pairs of circuits"), "{}", ran.err);
     assert!(ran.err.contains("1 pair not measured"), "{}", ran.err);
     for part in [
         "Circuits 'a1 -> to b1' and 'a2 -> to b2' interfere.",
-        "Circuits 'a1 -> to b1' and 'a3 -> to b3' do not interfere (margin 10 %).",
+        "Circuits 'a1 -> to b1' and 'a3 -> to b3' do not interfere (margin 25 %).",
         "\n[[shared_link]]\nname = \"found by interference 1\"\ncircuits = [\"a1 -> to b1\", \"a2 -> to b2\"]\n",
     ] {
         assert!(ran.out.contains(part), "{part}\n{}", ran.out);
