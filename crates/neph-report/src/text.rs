@@ -3,6 +3,7 @@
 
 mod fleets;
 mod layers;
+mod legend;
 mod loads;
 mod transfers;
 
@@ -139,6 +140,13 @@ impl Line {
             latencies,
         }
     }
+
+    /// Whether there are messages, and too few for one of the two percentiles.
+    fn misses_a_percentile(&self) -> bool {
+        let latencies = &self.latencies;
+        let is_missing = |p: f64| latencies.quantile(p).is_none();
+        latencies.count() > 0 && (is_missing(0.5) || is_missing(0.99))
+    }
 }
 
 fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
@@ -185,6 +193,14 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
         out.push_str(&row(line, &all, columns, scale.as_ref(), settings));
     }
     out.extend(data.shared_label().map(|shared| wrapped(&shared, width)));
+    let shown = legend::Shown {
+        bars: scale.map(|scale| scale.spacing == Spacing::Logarithmic),
+        is_percentile_missing: lines.iter().any(Line::misses_a_percentile),
+    };
+    let legend = shown.text(settings);
+    if !legend.is_empty() {
+        out.push_str(&wrapped(&legend, width));
+    }
     out
 }
 
@@ -209,7 +225,7 @@ fn header(columns: Columns, scale: Option<&Scale>, settings: &PlotSettings) -> S
     };
     out.push_str(&format!(
         "{:>11}{:>11}{:>9}{:>9}",
-        "p50", "p99", "n", "lost"
+        "p50", "p99", "messages", "loss"
     ));
     if columns.errors > 0 {
         out.push_str(&format!("{:>1$}", "errors", columns.errors));
@@ -219,10 +235,7 @@ fn header(columns: Columns, scale: Option<&Scale>, settings: &PlotSettings) -> S
     }
     if let Some(scale) = scale {
         let low = millis(scale.low);
-        let high = match scale.spacing {
-            Spacing::Linear => millis(scale.high),
-            Spacing::Logarithmic => format!("log {}", millis(scale.high)),
-        };
+        let high = millis(scale.high);
         let gap = columns.room.saturating_sub(low.width() + 1);
         out.push_str(&format!("  {low} {high:>gap$}"));
     }

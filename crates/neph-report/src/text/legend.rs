@@ -1,0 +1,31 @@
+//! The lines below the table of a terminal that explain its marks. Draws none of them.
+
+use neph_analysis::PlotSettings;
+
+/// What the table shows that needs an explanation.
+pub(super) struct Shown {
+    /// It has bars; whether their axis is logarithmic.
+    pub(super) bars: Option<bool>,
+    /// A percentile has no value.
+    pub(super) is_percentile_missing: bool,
+}
+
+impl Shown {
+    /// The sentences; empty if nothing needs one.
+    pub(super) fn text(&self, settings: &PlotSettings) -> String {
+        let bars = self.bars.map(|is_logarithmic| {
+            let axis = if is_logarithmic { "logarithmic" } else { "linear" };
+            format!(
+                "Bar: ┃ median, ▒ the middle half of the messages, ├ ┤ whiskers {}, · the slowest message, › beyond the axis ({axis}).",
+                settings.whiskers_text()
+            )
+        });
+        let missing = self
+            .is_percentile_missing
+            .then(|| "'-': too few messages for this percentile.".to_owned());
+        bars.into_iter()
+            .chain(missing)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
