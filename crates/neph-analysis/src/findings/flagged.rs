@@ -6,7 +6,7 @@ use neph_model::Warning;
 
 use super::failed::failed;
 use super::{Finding, FindingKind};
-use crate::text::{first_few, plural, real};
+use crate::text::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// The experiments with one kind of warning. A busy host is separate if the plan generates a load.
@@ -73,28 +73,20 @@ fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
 
 fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
     let advice = flagged.worst.advice_under(&loads(flagged));
-    let label = |index: &usize| format!("'{}'", data.scenarios[*index].label());
     let (fact, reason) = warning_text(flagged.worst);
-    let mut what = format!("{fact} in {}", label(&flagged.scenario));
-    if flagged.experiments > 1 {
-        what.push_str(&format!(
-            ", and in {}",
-            plural(flagged.experiments - 1, "more experiment")
-        ));
-        let others = flagged.scenarios.iter();
-        let others = others.filter(|index| **index != flagged.scenario);
-        let others: Vec<String> = others.map(label).collect();
-        what.push_str(&match others.as_slice() {
-            [] => " of this scenario".to_owned(),
-            others => format!(", also of {}", first_few(others)),
-        });
-    }
+    let fact = crate::text::capital(&fact);
+    let what = match (fact.split_once(": "), flagged.experiments) {
+        (Some((code, fact)), experiments @ 2..) => format!(
+            "{code}, {} of {}. Worst: {fact}",
+            plural(experiments, "experiment"),
+            plural(flagged.scenarios.len(), "scenario")
+        ),
+        _ => fact,
+    };
+    let label = data.scenarios[flagged.scenario].label();
     // Some reasons ask.
     let close = if reason.ends_with('?') { "" } else { "." };
-    let text = format!(
-        "{}{reason}{close} Remedy: {advice}.",
-        crate::text::capital(&what)
-    );
+    let text = format!("{what} in '{label}'{reason}{close} Remedy: {advice}.");
     Finding::new(FindingKind::Flagged, "warning", text)
         .with("experiments", real(flagged.experiments))
         .with("scenarios", real(flagged.scenarios.len()))
