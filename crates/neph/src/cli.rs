@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Hops(Box<hops::Args>),
     /// Runs the server that answers neph's probes until ctrl-C: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
-    /// Checks whether neph reflect or neph control serve answers (exit status 0 or 1).
+    /// Checks whether a running neph reflect or neph control serve responds (exit status 0: yes, 1: no).
     Health(health::Args),
     /// Checks a plan file for mistakes, and lists each with its line and remedy.
     Check(campaign::PlanArgs),

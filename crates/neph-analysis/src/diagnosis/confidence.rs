@@ -77,7 +77,7 @@ impl Agreement<'_> {
             Level::Possible
         };
         let why = format!(
-            "seen in {} of {}, {:.1} times the threshold",
+            "observed in {} of {}; the effect is {:.1} times the smallest that is reported",
             self.shown,
             plural(self.of, self.noun),
             self.ratio.min(999.0)

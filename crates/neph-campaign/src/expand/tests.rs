@@ -125,7 +125,7 @@ fn udp_sizes_are_those_on_the_wire_and_a_note_says_so() {
         "{reported}"
     );
     assert!(
-        reported.contains("56 B is raised to 104 B") && !reported.contains("44 B is sent"),
+        reported.contains("56 B is raised to 104 B") && !reported.contains("44 B is raised"),
         "{reported}"
     );
 }

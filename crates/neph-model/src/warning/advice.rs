@@ -17,7 +17,7 @@ impl Warning {
                 "configure the clock to slew (chrony: makestep only at start); do not use wall-clock times around the step"
             }
             Self::TimestampsMissing { .. } => {
-                "read merged stages as one; messages that one call reads together share a timestamp, and some interfaces have none"
+                "read stages that are joined by '+' as one stage. Some network interfaces make no timestamps, and messages that one system call reads share one"
             }
             Self::Reconnected { .. } => {
                 "neph show EXPERIMENT (its id) prints the reason; firewalls often end long connections"
@@ -68,10 +68,10 @@ impl Warning {
                 "give the site of the load more CPU, check that neph reflect answers at the target of its traffic, or lower the target. The result is valid for the load that was achieved, not for the target"
             }
             Self::LinkLate { .. } => {
-                "reduce the packet rate through the emulated link, or free a CPU core: the emulated delay was exceeded"
+                "reduce the packet rate through the emulated link, or free a CPU core. The delay of these packets was longer than the emulated one"
             }
             Self::LinkLostPackets { .. } => {
-                "reduce the packet rate through the emulated link, or free a CPU core: part of the loss is the lab's"
+                "reduce the packet rate through the emulated link, or free a CPU core. Part of the loss is the lab's"
             }
             _ => "",
         }

@@ -30,7 +30,7 @@ use crate::{format, interrupt, output, sink, value};
 /// Options of `neph flows`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: host[:port] or udp://host[:port] of a STAMP reflector, such as neph reflect; \
+    after_help = "TARGET: host[:port] or udp://host[:port] of a STAMP reflector (it returns UDP probes, RFC 8762), such as neph reflect; \
 syn://host:port for SYNs to any TCP port; tcp://host:port of neph reflect for one TCP connection per flow.\n\
 Exit status: 0 measured, 1 nothing measured, 2 usage error, 130 interrupted by ctrl-C (prints the summary)."
 )]

@@ -232,13 +232,13 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         format!("a small packet takes {}", millis(small.time))
     };
     let cause = format!(
-        "{name}: requests pass a link of about {}. Each kilobyte takes {}: {} take {}, {smaller}. From {:.1} kB on, transmission adds 10 % to the RTT of {}.",
+        "{name}: requests pass a link of about {}. Each kilobyte adds {} to the RTT of {}: {} take {}, {smaller}. From {:.1} kB on, transmission adds more than 10 %.",
         mbit(line.rate),
         millis(per_kilobyte),
+        millis(path),
         large.request.exact(),
         millis(large.time),
         matters_from.max(0.1),
-        millis(path),
     );
     let remedy = "send fewer bytes (compression, differences) or increase the upstream rate; a faster server or a shorter path does not help";
     let mut found = RuleResult::new(cause, remedy.to_owned(), confidence(&line))
@@ -285,13 +285,13 @@ fn confidence(line: &Line) -> Confidence {
         _ => Level::Possible,
     };
     let anchor = if line.is_anchored {
-        " and the bare path"
+        " and the RTT of the path"
     } else {
         ""
     };
     let spread = line.rates.iter().copied().fold(0.0, f64::max) / line.rate;
     let reason = format!(
-        "{}{anchor} lie on one line, rates within a factor of {spread:.2}",
+        "the times of {}{anchor} lie on one line: the rates differ by a factor of at most {spread:.2}",
         plural(sizes, "size")
     );
     Confidence::new(level, reason)

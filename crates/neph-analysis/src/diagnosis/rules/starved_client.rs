@@ -277,7 +277,7 @@ fn diagnose_group(
     let load = worst.load().filter(|_| is_by_load);
     let texts: Vec<String> = moved.iter().map(|one| one.to_text()).collect();
     let cause = format!(
-        "{host} was slow, not the network: its delays moved {} ({}). They are {} or more for 5 % of the messages ({} late in sending, {} until the reply was read), in {} of {}; {}{}.",
+        "{host} was slow, not the network: its delays changed {} ({}). They are {} or more for 5 % of the messages ({} late in sending, {} until the reply was read), in {} of {}; {}{}.",
         texts.join(", "),
         worst.label(),
         millis(paid.tail),
@@ -320,7 +320,7 @@ fn confidence(starved: &[&Scenario<'_>], ratio: f64) -> Confidence {
         (false, false) => Level::Possible,
     };
     let reason = format!(
-        "the percentile moved by {ratio:.1} times the threshold; {flagged} of {} have a warning of a busy host",
+        "the percentile changed by {ratio:.1} times the smallest effect that is reported; {flagged} of {} have a warning of a busy host",
         plural(all, "experiment"),
     );
     Confidence::new(level, reason)
@@ -342,7 +342,7 @@ fn note_delays(host: &str, all: &[Scenario<'_>]) -> Option<RuleResult> {
     let (scenario, largest) = moved.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
     let share = real(delayed) / real(messages.max(1));
     let text = format!(
-        "{host} delayed {delayed} of {} ({}) by 1 ms or more. Largest effect of all its delays: {} ({}). {}",
+        "{host} delayed {delayed} of {} ({}) by 1 ms or more. Their largest effect on a percentile: {} ({}). {}",
         plural(messages, "message"),
         percent(share),
         largest.to_text(),

@@ -32,7 +32,7 @@ fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_i
             "{}",
             note.text
         );
-        assert!(note.text.contains("p90 20."), "{}", note.text);
+        assert!(note.text.contains("p90 from 20."), "{}", note.text);
         let is_reported = note.text.contains("below the reporting threshold");
         assert!(
             is_reported && !note.text.contains("change"),
@@ -45,7 +45,7 @@ fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_i
         };
         let diagnoses = only(&larger, "starved-client");
         assert!(
-            diagnoses.cause.contains("moved p90 20"),
+            diagnoses.cause.contains("changed p90 from 20"),
             "{}",
             diagnoses.cause
         );

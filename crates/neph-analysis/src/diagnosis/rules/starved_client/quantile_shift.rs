@@ -60,25 +60,25 @@ impl QuantileShift {
 
     pub(crate) fn to_text(self) -> String {
         let (p, without, with) = (self.p * 100.0, millis(self.without), millis(self.with));
-        format!("p{p:.0} {without} -> {with}")
+        format!("p{p:.0} from {without} to {with}")
     }
 
     /// Why it is reported as no root cause, in a sentence.
     pub(crate) fn no_cause_reason(self) -> String {
         if self.size() < 1.0 {
             return format!(
-                "This is below the reporting threshold ({}).",
+                "The difference is below the reporting threshold ({}).",
                 millis(self.min_shift())
             );
         }
         if !self.is_certain() {
             return format!(
-                "This is within the uncertainty of the percentile: its 95 % confidence interval begins at {}.",
+                "The difference is within the uncertainty of the percentile: its 95 % confidence interval begins at {}.",
                 millis(self.low)
             );
         }
         format!(
-            "This is not significant: {} of the messages of the scenario are affected, {} are needed.",
+            "The difference is not significant: {} of the messages of the scenario are affected, {} are needed.",
             percent(self.delayed),
             percent(self.needed())
         )
