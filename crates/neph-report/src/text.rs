@@ -80,7 +80,8 @@ pub fn conclusion(
         let more = of_kind.filter(move |finding| {
             let is_shown = has_verdict(finding) && verdicts > 0;
             verdicts -= usize::from(is_shown);
-            is_shown || is_flagged || (is_alarm && finding.topic == ALARM)
+            let is_counted = kind == FindingKind::Measured;
+            is_shown || is_flagged || is_counted || (is_alarm && finding.topic == ALARM)
         });
         first.into_iter().chain(more).cloned()
     })

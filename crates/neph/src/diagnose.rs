@@ -87,11 +87,19 @@ fn later(messages: u64) -> Option<String> {
 
 /// Reports the root causes of a campaign that has just ended without a report. A campaign that is
 /// too large for the memory of a run is left to `neph diagnose`.
-pub(crate) fn after_run(store: &dyn Store, campaign: &Campaign) -> Result<(), Failure> {
+pub(crate) fn after_run(
+    store: &dyn Store,
+    campaign: &Campaign,
+    workspace: &Workspace,
+) -> Result<(), Failure> {
     let experiments = store.experiments(campaign.id)?;
     let messages: u64 = experiments.iter().map(|one| one.tally.messages).sum();
     if let Some(later) = later(messages) {
-        output::say(&format!("neph: {later}: neph diagnose {}", campaign.id));
+        output::say(&format!(
+            "neph: {later}: neph diagnose {}{}",
+            campaign.id,
+            workspace.option()
+        ));
         return Ok(());
     }
     let data = load(store, campaign, Include::Complete)?;

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let report = output
         .with_settings(known.unwrap_or_default())
         .import_into(store.as_mut())?;
-    print_report(&report);
+    print_report(&report, &args.workspace);
     Ok(Outcome::Done)
 }
 
@@ -84,7 +84,7 @@ fn settings(path: &Path, text: &str) -> ImportedSettings {
     }
 }
 
-fn print_report(report: &ImportReport) {
+fn print_report(report: &ImportReport, workspace: &Workspace) {
     for problem in report.problems.iter().take(REPORTED) {
         let line = problem.line.map(|line| format!(":{line}"));
         let (path, line) = (problem.path.display(), line.unwrap_or_default());
@@ -111,12 +111,12 @@ fn print_report(report: &ImportReport) {
     for (count, what) in outside.into_iter().filter(|(count, _)| *count > 0) {
         output::say(&format!("{count} {what}: not kept"));
     }
-    output::say(&reported(report));
+    output::say(&reported(report, workspace));
 }
 
 /// The result, with the campaign's name: `last` is the latest measured campaign, and imported ones
 /// are old.
-fn reported(report: &ImportReport) -> String {
+fn reported(report: &ImportReport, workspace: &Workspace) -> String {
     let sum = |count: fn(&ImportedExperiment) -> u64| report.experiments.iter().map(count).sum();
     let messages: u64 = sum(|one| one.messages);
     let mut line = format!(
@@ -138,7 +138,10 @@ fn reported(report: &ImportReport) -> String {
         }
     }
     if let Some(id) = report.campaign {
-        line.push_str(&format!("; `neph report {id}` shows them"));
+        line.push_str(&format!(
+            "; `neph report {id}{}` shows them",
+            workspace.option()
+        ));
     }
     line
 }

@@ -38,10 +38,10 @@ pub(crate) struct Args {
 
 /// Lists.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let store = args.workspace.read()?;
     match &args.campaign {
-        None => write(&campaigns(store.as_ref(), args.zone.offset)?, args.format),
+        None => write(&campaigns(&args.workspace, args.zone.offset)?, args.format),
         Some(name) => {
+            let store = args.workspace.read()?;
             let campaign = campaign(store.as_ref(), name)?;
             let rows = experiments(store.as_ref(), &campaign, args.zone.offset)?;
             write(&rows, args.format)
@@ -60,13 +60,15 @@ fn write<R: Row>(rows: &[R], format: Format) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn campaigns(store: &dyn Store, offset: UtcOffset) -> Result<Vec<CampaignRow>, Failure> {
+fn campaigns(workspace: &Workspace, offset: UtcOffset) -> Result<Vec<CampaignRow>, Failure> {
+    let store = workspace.read()?;
+    let store = store.as_ref();
     let all = store.campaigns()?;
     let id_length = short_length(all.iter().map(|one| one.id));
     let row = |one: Campaign| {
         let scenarios = store.scenarios(one.id)?.len();
         let experiments = store.experiments(one.id)?.len();
-        let (status, way_on) = campaign_status(store, &one)?;
+        let (status, way_on) = campaign_status(store, &one, workspace)?;
         Ok(CampaignRow {
             id: one.id.to_string(),
             name: one.name,
@@ -83,22 +85,32 @@ fn campaigns(store: &dyn Store, offset: UtcOffset) -> Result<Vec<CampaignRow>, F
     all.into_iter().map(row).collect()
 }
 
-/// The status of a campaign, with the command that continues it if it was cut off.
+/// The status of a campaign, with the command that continues it if something of it is missing.
 pub(crate) fn campaign_status(
     store: &dyn Store,
     campaign: &Campaign,
+    workspace: &Workspace,
 ) -> Result<(&'static str, Option<String>), Failure> {
     let is_running = campaign.status == CampaignStatus::Running;
-    if !is_cut_off(store, is_running)? {
-        return Ok((campaign.status.name(), None));
-    }
-    // A campaign without a plan (neph flows --save) cannot be continued, only shown.
-    let way_on = if campaign.plan_text.is_empty() {
-        format!("neph report {} --everything", campaign.id)
+    let status = if is_cut_off(store, is_running)? {
+        CampaignStatus::Interrupted
     } else {
-        format!("neph resume {}", campaign.id)
+        campaign.status
     };
-    Ok((CampaignStatus::Interrupted.name(), Some(way_on)))
+    let is_missing_some = matches!(
+        status,
+        CampaignStatus::Interrupted | CampaignStatus::Incomplete
+    );
+    let option = workspace.option();
+    let way_on = is_missing_some.then(|| {
+        // A campaign without a plan (neph flows --save) cannot be continued, only shown.
+        if campaign.plan_text.is_empty() {
+            format!("neph report {}{option} --everything", campaign.id)
+        } else {
+            format!("neph resume {}{option}", campaign.id)
+        }
+    });
+    Ok((status.name(), way_on))
 }
 
 /// The number of stored messages of these experiments, with any outcome.

@@ -159,6 +159,7 @@ fn failure(error: MediaError) -> Failure {
 /// Writes one line per second, and the summary.
 struct Writer {
     format: Format,
+    has_heading: bool,
     rows: Vec<SecondRow>,
     /// If the reader closes the pipe, the output ends and the measurement continues.
     failed: Option<std::io::Error>,
@@ -167,19 +168,26 @@ struct Writer {
 impl Writer {
     fn begin(format: Format) -> Result<Self, Failure> {
         output::is_open()?;
-        if format == Format::Text {
-            output::line(heading())?;
-        }
         Ok(Self {
             format,
+            has_heading: false,
             rows: Vec::new(),
             failed: None,
         })
     }
 
+    /// The line of a second; before the first one the headings.
+    fn line(&mut self, second: &MediaSecond) -> std::io::Result<()> {
+        if !self.has_heading {
+            self.has_heading = true;
+            output::line(&heading(second))?;
+        }
+        output::line(&second_line(second))
+    }
+
     fn second(&mut self, second: &MediaSecond) {
         let written = match self.format {
-            Format::Text => output::line(&second_line(second)),
+            Format::Text => self.line(second),
             Format::Ndjson => SecondRow::all(second)
                 .try_for_each(|row| output::line(&json_line(&MediaLine::Second(row)))),
             Format::Csv => {

@@ -113,10 +113,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             // A page without any measurement would be misleading.
             return Err(Failure::Refused(format!(
                 "nothing to report is complete; {} of {} that did not end are kept: \
-                 neph report {} --everything shows them",
+                 neph report {}{} --everything shows them",
                 counted(kept, "message"),
                 counted(data.left_out.len() as u64, "experiment"),
-                campaign.id
+                campaign.id,
+                args.workspace.option()
             )));
         }
     }

@@ -32,6 +32,15 @@ impl Workspace {
         self.place != usual.as_deref().unwrap_or(USUAL)
     }
 
+    /// The option that repeats this workspace in a suggested command; empty for the usual one.
+    pub(crate) fn option(&self) -> String {
+        if self.is_asked_for() {
+            format!(" --workspace {}", self.place)
+        } else {
+            String::new()
+        }
+    }
+
     /// The folder next to the store for other files, such as reports.
     pub(crate) fn folder(&self) -> PathBuf {
         let folder = self.place.strip_prefix("file:").unwrap_or(&self.place);

@@ -373,7 +373,7 @@ pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
         all => format!(" for {all} comparisons in one report"),
     };
     if blocks < needed {
-        return format!("no verdict yet: there are {counted}, and {needed} are needed{among}");
+        return format!("no verdict yet: measured in {counted}, but {needed} are needed{among}");
     }
     let is_decided = |one: &&Certainty| one.decision.verdict != Verdict::Inconclusive;
     let corrected = match family {

@@ -22,7 +22,8 @@ struct Flagged<'a> {
 
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let mut kinds: BTreeMap<(&'static str, bool), Flagged<'_>> = BTreeMap::new();
-    for scenario in data.measured(settings) {
+    let transfers = data.transfers(settings);
+    for scenario in data.measured(settings).into_iter().chain(transfers) {
         let load = data.scenarios[scenario].stress();
         for (one, warning) in data.flagged(scenario, settings) {
             // The advice is the same for all warnings of a kind, and for these only.

@@ -92,6 +92,8 @@ pub(super) struct Standing {
     refused: Option<String>,
     /// Start of the wait for reflectors.
     since: Option<Span>,
+    /// The end of this wait was reported.
+    is_wait_reported: bool,
     is_over: bool,
 }
 
@@ -173,10 +175,26 @@ impl Standing {
     pub(super) fn is_ready(&mut self, now: Span) -> bool {
         if self.stands.values().all(Stand::is_ready) {
             self.since = None;
+            self.is_wait_reported = false;
             return true;
         }
         let since = *self.since.get_or_insert(now);
-        now - since > PATIENCE
+        let is_over = now - since > PATIENCE;
+        if is_over && !self.is_wait_reported {
+            self.is_wait_reported = true;
+            for agent in self.missing() {
+                tracing::warn!(
+                    "agent {agent} has not started its reflector after {PATIENCE}: experiments to this site fail until it has"
+                );
+            }
+        }
+        is_over
+    }
+
+    /// The agents whose reflector does not answer yet.
+    fn missing(&self) -> impl Iterator<Item = &AgentName> {
+        let missing = self.stands.iter().filter(|(_, stand)| !stand.is_ready());
+        missing.map(|(agent, _)| agent)
     }
 
     /// Stops ordering reflectors; returns the orders to cancel.

@@ -9,9 +9,20 @@ use crate::rows;
 
 use super::stream::StreamRow;
 
-/// The headings of the lines of [`second_line`].
-pub fn heading() -> &'static str {
-    "  second          rate     min stream     max stream     lost  reordered     late    jitter"
+/// The headings of the lines of [`second_line`], named after the jitter of the first second.
+pub fn heading(second: &MediaSecond) -> String {
+    let jitter = jitter_name(second.has_network_jitter());
+    format!(
+        "  second          rate     min stream     max stream     lost  reordered     late  {jitter:>14}"
+    )
+}
+
+const fn jitter_name(is_of_network: bool) -> &'static str {
+    if is_of_network {
+        "network jitter"
+    } else {
+        "jitter"
+    }
 }
 
 /// A second of all streams as a line.
@@ -28,7 +39,7 @@ pub fn second_line(second: &MediaSecond) -> String {
     );
     let (late, jitter) = (second.sum(|one| one.late), second.jitter().cell());
     format!(
-        "{number:>8}{rate:>14}{min:>15}{max:>15}  {lost:>7}  {reordered:>9}  {late:>7}  {jitter:>8}"
+        "{number:>8}{rate:>14}{min:>15}{max:>15}  {lost:>7}  {reordered:>9}  {late:>7}  {jitter:>14}"
     )
 }
 
@@ -76,12 +87,14 @@ fn together(measured: &MediaMeasured) -> String {
         .clone()
         .fold(Span::ZERO, |all, one| all + one.stalls.total);
     let stalls = counted(sum(|stream| stream.figures.stalls.count), "stall");
+    let is_of_network = figures.clone().all(|one| one.network_jitter.is_some());
+    let jitter_name = jitter_name(is_of_network);
     let jitters = figures.filter_map(|one| one.network_jitter.or(one.jitter));
     let jitter = jitters.map(|jitter| jitter.mean).max();
     let streams = counted(measured.streams.len() as u64, "stream");
     let buffer = measured.ask.buffer;
     format!(
-        "{streams}: mean {} each; {lost} of {expected} packets lost; mean jitter up to {}\n\
+        "{streams}: mean {} each; {lost} of {expected} packets lost; mean {jitter_name} up to {}\n\
          {in_time} of {frames} frames complete in time with a buffer of {buffer}; {stalls}, {stalled} together\n",
         mean.cell(),
         jitter.or_dash(|jitter| jitter.to_string()),

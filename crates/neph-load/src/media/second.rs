@@ -79,6 +79,12 @@ impl MediaSecond {
         self.streams.iter().map(of).sum()
     }
 
+    /// Whether [`jitter`](Self::jitter) is that of the network for every stream.
+    pub fn has_network_jitter(&self) -> bool {
+        let mut streams = self.streams.iter();
+        streams.all(|one| one.network_jitter_ns.is_some())
+    }
+
     /// Largest jitter of a stream: that of the network if the server sends transmission times.
     pub fn jitter(&self) -> Span {
         let jitters = self.streams.iter();

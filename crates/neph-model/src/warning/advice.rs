@@ -23,7 +23,7 @@ impl Warning {
                 "neph show EXPERIMENT (its id) prints the reason; firewalls often end long connections"
             }
             Self::UnexpectedAnswers { .. } => {
-                "check what answers there; if these answers are expected, set expect_status in the plan, or --expect-status"
+                "check which program answers at the endpoint; if these answers are expected, set expect_status in the plan, or --expect-status"
             }
             Self::NotSentHere { fault, .. } => fault.remedy(),
             Self::SeveralBackends { .. } => {
@@ -62,7 +62,7 @@ impl Warning {
                 "send fewer messages per second, free a CPU core at the reflector, or raise net.core.rmem_max there. Part of the loss is the reflector's"
             }
             Self::NamespaceFallback { .. } => {
-                "remove the reason, or read the result as the cost of neighbours on one kernel, not of a guest's kernel"
+                "remove the reason, or read the result as the cost of other guests on one kernel, without a kernel for each guest"
             }
             Self::LoadTargetMissed { .. } => {
                 "give the site of the load more CPU, check that neph reflect answers at the target of its traffic, or lower the target. The result is valid for the load that was achieved, not for the target"

@@ -47,7 +47,7 @@ fn slower_is_said_only_of_what_is_significant_and_matters() {
     assert!(
         printed.contains("continent took 36.0")
             && printed.contains(
-                "more than metro at the median; no verdict yet: there are 3 blocks, and 6 are needed"
+                "more than metro at the median; no verdict yet: measured in 3 blocks, but 6 are needed"
             ),
         "{printed}"
     );
@@ -103,7 +103,7 @@ fn verdicts_on_several_endpoints_are_one_family() {
     );
     let printed = of(6);
     assert!(
-        printed.contains("b took 1.00 ms more than a at the median; no verdict yet: there are 6 blocks, and 7 are needed for 2 comparisons in one report"),
+        printed.contains("b took 1.00 ms more than a at the median; no verdict yet: measured in 6 blocks, but 7 are needed for 2 comparisons in one report"),
         "{printed}"
     );
 }

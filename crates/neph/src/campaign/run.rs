@@ -125,7 +125,11 @@ impl Settings {
 
     /// The command that continues a campaign.
     fn resume(&self, campaign: impl Display) -> String {
-        format!("neph resume {campaign}{}", self.controller.words())
+        format!(
+            "neph resume {campaign}{}{}",
+            self.workspace.option(),
+            self.controller.words()
+        )
     }
 }
 
@@ -289,7 +293,7 @@ fn check_files(plan: &Plan) -> Result<(), Failure> {
 /// Prints the status of a campaign, unless the output is quiet.
 fn stand(store: &dyn Store, campaign: &Campaign, settings: &Settings) -> Result<(), Failure> {
     if !settings.quiet {
-        output::say(&status::line(store, campaign)?);
+        output::say(&status::line(store, campaign, &settings.workspace)?);
     }
     Ok(())
 }
@@ -303,7 +307,7 @@ fn report(
     if settings.is_silent {
         Ok(())
     } else if settings.no_report {
-        diagnose::after_run(store, campaign)
+        diagnose::after_run(store, campaign, &settings.workspace)
     } else {
         report::after_run(store, campaign, &read.plan, &settings.workspace)
     }

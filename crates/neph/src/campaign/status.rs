@@ -5,9 +5,14 @@ use neph_store::Store;
 use neph_text::counted::counted;
 
 use crate::exit::Failure;
+use crate::workspace::Workspace;
 
 /// The status of a campaign, and the number of flagged experiments.
-pub(super) fn line(store: &dyn Store, campaign: &Campaign) -> Result<String, Failure> {
+pub(super) fn line(
+    store: &dyn Store,
+    campaign: &Campaign,
+    workspace: &Workspace,
+) -> Result<String, Failure> {
     let mut all = store.experiments(campaign.id)?;
     let failed = all
         .iter()
@@ -21,7 +26,11 @@ pub(super) fn line(store: &dyn Store, campaign: &Campaign) -> Result<String, Fai
     let flagged = all.iter().filter(|one| !one.warnings.is_empty()).count();
     let flagged = match flagged {
         0 => "none flagged".to_owned(),
-        some => format!("{some} with warnings; neph list {} shows them", campaign.id),
+        some => format!(
+            "{some} with warnings; neph list {}{} shows them",
+            campaign.id,
+            workspace.option()
+        ),
     };
     let status = campaign.status.name();
     Ok(format!(

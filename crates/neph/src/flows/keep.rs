@@ -14,6 +14,7 @@ use neph_text::is_hidden;
 
 use super::Args;
 use crate::exit::Failure;
+use crate::workspace::Workspace;
 use crate::{output, version};
 use neph_store::find::LAST;
 
@@ -288,7 +289,7 @@ fn refused(error: &RunError) -> Failure {
 }
 
 /// The name of the stored campaign, and the next steps.
-pub(super) fn reported(campaign: &Campaign) -> String {
+pub(super) fn reported(campaign: &Campaign, workspace: &Workspace) -> String {
     let (name, id) = (&campaign.name, campaign.id);
     let everything = if campaign.status == CampaignStatus::Complete {
         ""
@@ -296,8 +297,9 @@ pub(super) fn reported(campaign: &Campaign) -> String {
         " --everything"
     };
     format!(
-        "neph: kept as campaign {name}, {}; neph report {id}{everything} shows it",
-        campaign.status.name()
+        "neph: kept as campaign {name}, {}; neph report {id}{}{everything} shows it",
+        campaign.status.name(),
+        workspace.option()
     )
 }
 

@@ -29,11 +29,11 @@ use crate::{format, interrupt, output, sink, value};
 
 /// Options of `neph flows`.
 #[derive(Debug, ClapArgs)]
-#[command(
-    after_help = "TARGET: host[:port] or udp://host[:port] of a STAMP reflector (it returns UDP probes, RFC 8762), such as neph reflect; \
-syn://host:port for SYNs to any TCP port; tcp://host:port of neph reflect for one TCP connection per flow.\n\
-Exit status: 0 measured, 1 nothing measured, 2 usage error, 130 interrupted by ctrl-C (prints the summary)."
-)]
+#[command(after_help = "TARGET is one of:\n  \
+host[:port], udp://host[:port]  a STAMP reflector, which returns UDP probes (RFC 8762): neph reflect, for example\n  \
+syn://host:port                 any TCP server; neph sends SYNs\n  \
+tcp://host:port                 neph reflect, over one TCP connection per flow\n\
+Exit status: 0 measured, 1 nothing measured, 2 usage error, 130 interrupted by ctrl-C (prints the summary).")]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an option of the command line"
@@ -224,7 +224,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Err(error.into());
     }
     if let Some(campaign) = &watched.campaign {
-        output::say(&keep::reported(campaign));
+        output::say(&keep::reported(campaign, &args.workspace));
     }
     let silence = watched
         .result

@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use neph_documents::Format;
 use neph_documents::rows::pretty;
 use neph_documents::stored::{CampaignDocument, CampaignParts};
-use neph_model::{Campaign, UtcOffset};
+use neph_model::Campaign;
 use neph_store::Store;
 
 use crate::exit::{Failure, Outcome};
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut out = output::data();
     match subject(store.as_ref(), &args.subject)? {
         Subject::Campaign(one) => {
-            let document = campaign(store.as_ref(), &one, offset)?;
+            let document = campaign(store.as_ref(), &one, args)?;
             if is_text {
                 out.write_all(document.text().as_bytes())?;
             } else {
@@ -66,9 +66,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 fn campaign(
     store: &dyn Store,
     campaign: &Campaign,
-    offset: UtcOffset,
+    args: &Args,
 ) -> Result<CampaignDocument, Failure> {
-    let (status, way_on) = list::campaign_status(store, campaign)?;
+    let (status, way_on) = list::campaign_status(store, campaign, &args.workspace)?;
     let parts = CampaignParts {
         campaign,
         status: (status, way_on.as_deref()),
@@ -77,8 +77,8 @@ fn campaign(
         checks: &store.throughputs(campaign.id)?,
         routes: &store.traceroutes(campaign.id)?,
         pings: &store.pings_between(campaign.id)?,
-        offset,
+        offset: args.zone.offset,
     };
-    let rows = list::experiments(store, campaign, offset)?;
+    let rows = list::experiments(store, campaign, args.zone.offset)?;
     Ok(CampaignDocument::of(&parts, rows))
 }

@@ -235,7 +235,7 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
     let scenario = run.scenario;
     let (before, at) = (worst.middle(|one| one.before), worst.middle(|one| one.at));
     let cause = format!(
-        "{name}: TCP resets its congestion window while the connection is idle between messages. The experiment with the largest effect sends {} every {}: {} of {} after an idle period met a window of at most {at:.0} instead of {before:.0} segments, and waited {} for it to grow ({:.1} round trips of {}).",
+        "{name}: TCP resets its congestion window while the connection is idle between messages. Largest effect, with {} every {}: {} of {} after an idle period met a window of at most {at:.0} instead of {before:.0} segments. They waited {} for it to grow ({:.1} round trips of {}).",
         scenario.request_size.exact(),
         scenario.interval.exact(),
         worst.found.len(),

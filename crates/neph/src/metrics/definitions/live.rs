@@ -12,7 +12,7 @@ pub(in crate::metrics) static PING_MESSAGES: Definition = counter(
 pub(in crate::metrics) static PING_RESPONSE: Definition = times(
     "neph_ping_response_time_seconds",
     &["site", "endpoint", "kind"],
-    "Response times of messages with a reply, from when the schedule has them sent.",
+    "Response times of messages with a reply, since the scheduled send time.",
 );
 pub(in crate::metrics) static PING_JITTER: Definition = times(
     "neph_ping_jitter_seconds",
@@ -47,7 +47,7 @@ pub(in crate::metrics) static FLOWS_JITTER: Definition = times(
 pub(in crate::metrics) static FLOWS_CHANGES: Definition = counter(
     "neph_flows_path_changes_total",
     &["site", "endpoint", "kind"],
-    "Path changes that were detected, those included that were withdrawn later.",
+    "Path changes that were detected, including those that were withdrawn later.",
 );
 pub(in crate::metrics) static FLOWS_WITHDRAWN: Definition = counter(
     "neph_flows_path_changes_withdrawn_total",

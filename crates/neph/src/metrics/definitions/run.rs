@@ -12,7 +12,7 @@ pub(in crate::metrics) static PLANNED: Definition = gauge(
 pub(in crate::metrics) static ENDED: Definition = counter(
     "neph_run_experiments_ended_total",
     &["site", "endpoint", "kind", "status"],
-    "Experiments that ended in this process, each try counted: complete, failed, interrupted.",
+    "Experiments that ended in this process; every attempt counts: complete, failed, interrupted.",
 );
 pub(in crate::metrics) static MESSAGES: Definition = counter(
     "neph_run_messages_total",
@@ -22,7 +22,7 @@ pub(in crate::metrics) static MESSAGES: Definition = counter(
 pub(in crate::metrics) static RESPONSE: Definition = times(
     "neph_run_response_time_seconds",
     &["site", "endpoint", "kind"],
-    "Response times of messages with a reply, from when the schedule has them sent; of many flows at a time, \
+    "Response times of messages with a reply, since the scheduled send time; of many flows at a time, \
      network round trips.",
 );
 pub(in crate::metrics) static JITTER: Definition = times(
@@ -33,12 +33,12 @@ pub(in crate::metrics) static JITTER: Definition = times(
 pub(in crate::metrics) static MISSED: Definition = counter(
     "neph_run_starts_missed_total",
     &["site", "endpoint", "kind"],
-    "Experiments that were not ready at the moment that the timetable has for them, each try counted.",
+    "Experiments that were not ready at their time in the timetable; every attempt counts.",
 );
 pub(in crate::metrics) static TRANSFER: Definition = gauge(
     "neph_run_transfer",
     &["site", "endpoint", "measure", "quantity"],
-    "What the last transfer came to, in the unit in which the quantity's name ends.",
+    "Result of the last transfer, in the unit at the end of the quantity's name.",
 );
 pub(in crate::metrics) static FLAGS: Definition = counter(
     "neph_run_flags_total",
