@@ -144,7 +144,7 @@ impl AgentDocument {
                 },
             );
         let facts = match self.results_pending {
-            Some(holds) => facts.and("RESULTS KEPT", format!("{holds} when it connected")),
+            Some(holds) => facts.and("RESULTS KEPT", format!("{holds} (at its last connect)")),
             None => facts,
         };
         sections.pairs("Agent", &facts);
@@ -256,7 +256,7 @@ mod tests {
             "region=eu",
             "target: 2",
             "for a campaign",
-            "3 when it connected",
+            "3 (at its last connect)",
             "kinds",
             "experiments",
         ] {

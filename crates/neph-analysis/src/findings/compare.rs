@@ -382,7 +382,7 @@ pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
     };
     match (decided.iter().filter(is_decided).count(), decided) {
         (0, [one]) => format!(
-            "undecided over {counted}: shown to be neither above nor below {}, the smallest difference that matters{corrected}",
+            "undecided over {counted}: the difference may be above or below {}, the smallest that matters{corrected}",
             one.margin
         ),
         (0, _) => format!("undecided over {counted}{corrected}"),

@@ -36,7 +36,10 @@ impl fmt::Display for BoundReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("there is nothing to do"),
-            Self::Busy(resource) => write!(f, "what needs {resource} runs one after the other"),
+            Self::Busy(resource) => write!(
+                f,
+                "measurements that use {resource} run one after the other"
+            ),
             Self::Hosts(hosts) => write!(
                 f,
                 "at most {} circuits run at a time between {} hosts",

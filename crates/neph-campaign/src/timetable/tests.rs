@@ -222,7 +222,10 @@ fn what_bounds_is_a_sentence() {
         "at most 2 circuits run at a time between 5 hosts"
     );
     let star: Vec<Task> = (1..4).map(|to| circuit(0, to, MINUTE)).collect();
-    assert_eq!(reason(&star), "what needs host 0 runs one after the other");
+    assert_eq!(
+        reason(&star),
+        "measurements that use host 0 run one after the other"
+    );
     let ring = [
         Task::new(MINUTE, [host("a", Mode::Load), link("l", Mode::Load)]),
         Task::new(MINUTE, [host("b", Mode::Load), link("l", Mode::Load)]),

@@ -20,9 +20,12 @@ pub(super) fn note(plan: &Plan) -> Option<String> {
     let has = plan.blocks as usize;
     (has < needed).then(|| {
         format!(
-            "{} cannot decide what the report compares ({} judged together): it takes {needed}; set blocks = {needed} or more",
+            "{} cannot decide the {} of the report: set blocks = {needed} or more",
             counted(plan.blocks.into(), "block"),
-            counted(comparisons(&expand::scenarios(plan), plan.compares.len()) as u64, "comparison")
+            counted(
+                comparisons(&expand::scenarios(plan), plan.compares.len()) as u64,
+                "comparison"
+            )
         )
     })
 }

@@ -56,9 +56,10 @@ pub(super) fn report(
         return Ok(());
     };
     let together = counted(family as u64, "comparison");
+    let need = if family == 1 { "needs" } else { "need" };
     writeln!(
         out,
-        "verdicts: {together} judged together, minimum {}",
+        "verdicts: {together} in the report, which {need} at least {}",
         counted(least as u64, "block")
     )?;
     let Some(effect) = wanted.effect else {
