@@ -95,7 +95,7 @@ fn a_longer_way_for_a_while_is_no_queue() {
 }
 
 #[test]
-fn what_is_sent_again_on_a_longer_way_does_not_make_it_breathe() {
+fn retransmissions_on_a_longer_path_are_no_queue_that_fills_and_drains() {
     for dials in [None, Some(1.0)] {
         for seed in 0..6 {
             let world = World {

@@ -3,9 +3,8 @@
 use neph_model::ProbeKind;
 
 use super::world::{Queue, World};
-use super::{number, only};
-use crate::PlotSettings;
-use crate::diagnosis::{Level, diagnose};
+use super::{causes, diagnoses_of, number, only};
+use crate::diagnosis::Level;
 
 #[test]
 fn unequal_paths_are_told_by_port_with_the_best_one() {
@@ -255,8 +254,7 @@ fn hardly_ever_empty() -> World {
 
 #[test]
 fn the_quickest_of_few_echoes_may_be_slower_than_the_quickest_of_many_messages() {
-    let causes = |world: &World| diagnose(&world.campaign(), &PlotSettings::default()).causes;
-    let diagnosis = causes(&hardly_ever_empty());
+    let diagnosis = diagnoses_of(&hardly_ever_empty());
     assert!(
         diagnosis.iter().all(|one| one.rule != "icmp-differs"),
         "{diagnosis:#?}"
@@ -266,9 +264,8 @@ fn the_quickest_of_few_echoes_may_be_slower_than_the_quickest_of_many_messages()
         icmp_ms: 6.0,
         ..hardly_ever_empty()
     };
-    let diagnosis = causes(&world);
-    let diagnosis = diagnosis.iter().find(|one| one.rule == "icmp-differs");
-    let diagnosis = diagnosis.expect("6 ms are no chance");
+    let diagnosis = causes(&world.campaign(), "icmp-differs");
+    let diagnosis = diagnosis.first().expect("6 ms are no chance");
     assert!(
         (number(diagnosis, "difference") - 6.0).abs() < 0.3,
         "{diagnosis:#?}"
@@ -346,11 +343,8 @@ fn what_opens_a_connection_counts_among_the_segments_that_may_be_sent_again() {
                 hit.retransmissions = Some(1);
             }
         }
-        let diagnosis = diagnose(&data, &PlotSettings::default()).causes;
-        let loss = diagnosis
-            .iter()
-            .find(|one| one.rule == "random-loss")
-            .unwrap();
+        let diagnosis = causes(&data, "random-loss");
+        let loss = diagnosis.first().unwrap();
         let share = number(loss, "lost or retransmitted");
         assert!((share * segments - 0.1).abs() < 1e-6, "{loss:#?}");
     }

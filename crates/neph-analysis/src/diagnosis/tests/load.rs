@@ -2,9 +2,9 @@
 
 use neph_model::{ExperimentId, Outcome, Parameter, ParameterName, ProbeKind, ScenarioId, Warning};
 
-use super::number;
 use super::world::World;
-use crate::diagnosis::{Diagnosis, diagnose};
+use super::{causes, number};
+use crate::diagnosis::Diagnosis;
 use crate::{CampaignData, FindingKind, PlotSettings};
 
 const LOAD: &str = "vm2 98%, vm3 98%";
@@ -38,12 +38,6 @@ fn both_worlds(without: &World, with: &World) -> CampaignData {
     data.scenarios.extend(loaded.scenarios);
     data.experiments.extend(loaded.experiments);
     data
-}
-
-fn causes(data: &CampaignData, rule: &str) -> Vec<Diagnosis> {
-    let mut found = diagnose(data, &PlotSettings::default()).causes;
-    found.retain(|one| one.rule == rule);
-    found
 }
 
 fn thinks(think_ms: f64) -> World {

@@ -14,7 +14,7 @@ mod stalling;
 mod world;
 
 use super::{Diagnosis, diagnose};
-use crate::PlotSettings;
+use crate::{CampaignData, PlotSettings};
 use world::World;
 
 /// What the rules say of a world's campaign.
@@ -22,7 +22,14 @@ fn diagnoses_of(world: &World) -> Vec<Diagnosis> {
     diagnose(&world.campaign(), &PlotSettings::default()).causes
 }
 
-/// The names of the rules that speak.
+/// The root causes of a campaign that a rule reports.
+fn causes(data: &CampaignData, rule: &str) -> Vec<Diagnosis> {
+    let mut found = diagnose(data, &PlotSettings::default()).causes;
+    found.retain(|one| one.rule == rule);
+    found
+}
+
+/// The names of the rules that report a cause.
 fn names(world: &World) -> Vec<&'static str> {
     let mut names: Vec<&str> = diagnoses_of(world)
         .into_iter()

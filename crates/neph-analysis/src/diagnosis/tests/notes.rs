@@ -1,9 +1,9 @@
-//! What is told beside causes: what counts for none, and which rules could not look.
+//! Notes: what is reported in addition to root causes, and rules that could not be evaluated.
 
 use neph_model::{BitRate, Outcome, ProbeKind, Span, Throughput, ThroughputSecond, Wall};
 
 use super::world::World;
-use super::{names, number, only};
+use super::{causes, names, number, only};
 use crate::PlotSettings;
 use crate::diagnosis::{Diagnoses, diagnose};
 
@@ -139,11 +139,8 @@ fn what_another_site_s_link_carries_says_nothing_of_who_fills_this_one() {
     ] {
         let mut data = world.campaign();
         data.throughputs = vec![check(site)];
-        let diagnoses = diagnose(&data, &PlotSettings::default()).causes;
-        let queue = diagnoses
-            .iter()
-            .find(|one| one.rule == "bufferbloat")
-            .unwrap();
+        let diagnoses = causes(&data, "bufferbloat");
+        let queue = diagnoses.first().unwrap();
         assert!(queue.cause.contains(expected), "{}", queue.cause);
     }
 }
@@ -174,11 +171,8 @@ fn a_check_that_did_not_fill_the_link_says_who_fills_it_only_where_it_found_much
             goodput,
             failure: None,
         }];
-        let diagnoses = diagnose(&data, &PlotSettings::default()).causes;
-        let queue = diagnoses
-            .iter()
-            .find(|one| one.rule == "bufferbloat")
-            .unwrap();
+        let diagnoses = causes(&data, "bufferbloat");
+        let queue = diagnoses.first().unwrap();
         assert!(queue.cause.contains(expected), "{}", queue.cause);
     }
 }
@@ -196,21 +190,14 @@ fn a_slow_link_before_a_proxy_is_told_by_several_sizes_with_its_rate() {
             ..World::default()
         };
         assert!(names(&world).contains(&"serialisation"), "{world:?}");
-        let diagnoses = all(&world).causes;
-        let link = diagnoses
-            .iter()
-            .find(|one| one.rule == "serialisation")
-            .unwrap();
+        let diagnoses = causes(&world.campaign(), "serialisation");
+        let link = diagnoses.first().unwrap();
         assert!((number(link, "rate") / 4.0 - 1.0).abs() < 0.1, "{link:#?}");
     }
 }
 
 #[test]
 fn two_causes_that_one_rule_sees_in_the_same_place_are_both_told() {
-    let reported_of = |data: &_, rule: &str| {
-        let diagnoses = diagnose(data, &PlotSettings::default()).causes;
-        diagnoses.iter().filter(|one| one.rule == rule).count()
-    };
     let longer = World {
         icmp_ms: 6.0,
         ..World::default()
@@ -221,7 +208,7 @@ fn two_causes_that_one_rule_sees_in_the_same_place_are_both_told() {
             echo.outcome = Outcome::Lost;
         }
     }
-    assert_eq!(reported_of(&data, "icmp-differs"), 2);
+    assert_eq!(causes(&data, "icmp-differs").len(), 2);
     let lossy = World {
         loss: 0.01,
         probe: ProbeKind::Udp,
@@ -234,5 +221,5 @@ fn two_causes_that_one_rule_sees_in_the_same_place_are_both_told() {
             datagram.reordered = true;
         }
     }
-    assert_eq!(reported_of(&data, "random-loss"), 2);
+    assert_eq!(causes(&data, "random-loss").len(), 2);
 }
