@@ -89,7 +89,7 @@ impl FlowLevel {
         }
     }
 
-    /// The level base.
+    /// The base latency of its level.
     pub(crate) fn base(&self) -> Option<i64> {
         self.level.map(|level| level.base)
     }

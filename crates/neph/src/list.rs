@@ -38,10 +38,10 @@ pub(crate) struct Args {
 
 /// Lists.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let store = args.workspace.read()?;
     match &args.campaign {
-        None => write(&campaigns(&args.workspace, args.zone.offset)?, args.format),
+        None => write(&campaigns(store.as_ref(), args)?, args.format),
         Some(name) => {
-            let store = args.workspace.read()?;
             let campaign = campaign(store.as_ref(), name)?;
             let rows = experiments(store.as_ref(), &campaign, args.zone.offset)?;
             write(&rows, args.format)
@@ -60,15 +60,13 @@ fn write<R: Row>(rows: &[R], format: Format) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn campaigns(workspace: &Workspace, offset: UtcOffset) -> Result<Vec<CampaignRow>, Failure> {
-    let store = workspace.read()?;
-    let store = store.as_ref();
+fn campaigns(store: &dyn Store, args: &Args) -> Result<Vec<CampaignRow>, Failure> {
     let all = store.campaigns()?;
     let id_length = short_length(all.iter().map(|one| one.id));
     let row = |one: Campaign| {
         let scenarios = store.scenarios(one.id)?.len();
         let experiments = store.experiments(one.id)?.len();
-        let (status, way_on) = campaign_status(store, &one, workspace)?;
+        let (status, way_on) = campaign_status(store, &one, &args.workspace)?;
         Ok(CampaignRow {
             id: one.id.to_string(),
             name: one.name,
@@ -78,7 +76,7 @@ fn campaigns(workspace: &Workspace, offset: UtcOffset) -> Result<Vec<CampaignRow
             blocks: one.blocks,
             experiments: experiments as u64,
             id_length,
-            offset,
+            offset: args.zone.offset,
             way_on,
         })
     };

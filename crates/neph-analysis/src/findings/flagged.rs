@@ -75,12 +75,13 @@ fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
 fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
     let advice = flagged.worst.advice_under(&loads(flagged));
     let (fact, reason) = warning_text(flagged.worst);
-    let fact = crate::text::capital(&fact);
-    let what = match (fact.split_once(": "), flagged.experiments) {
-        (Some((code, fact)), experiments @ 2..) => format!(
-            "{code}, {} of {}. Worst: {fact}",
+    let what = match flagged.experiments {
+        experiments @ 2.. => format!(
+            "{}, {} of {}. Worst: {}",
+            flagged.worst.code(),
             plural(experiments, "experiment"),
-            plural(flagged.scenarios.len(), "scenario")
+            plural(flagged.scenarios.len(), "scenario"),
+            flagged.worst.fact()
         ),
         _ => fact,
     };

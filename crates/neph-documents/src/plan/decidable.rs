@@ -9,21 +9,19 @@ use neph_text::counted::counted;
 /// A sentence about a plan of several blocks that are too few for any verdict. A single block is no
 /// comparison that was planned.
 pub(super) fn note(plan: &Plan) -> Option<String> {
-    if plan.blocks < 2
-        && expand::scenarios(plan)
-            .iter()
-            .all(|one| one.flows().is_none())
-    {
+    let scenarios = expand::scenarios(plan);
+    let has_fleet = scenarios.iter().any(|one| one.flows().is_some());
+    if plan.blocks < 2 && !has_fleet {
         return None;
     }
-    let needed = blocks_to_compare(&expand::scenarios(plan), plan.compares.len())?;
+    let needed = blocks_to_compare(&scenarios, plan.compares.len())?;
     let has = plan.blocks as usize;
     (has < needed).then(|| {
         format!(
             "{} cannot decide the {} of the report: set blocks = {needed} or more",
             counted(plan.blocks.into(), "block"),
             counted(
-                comparisons(&expand::scenarios(plan), plan.compares.len()) as u64,
+                comparisons(&scenarios, plan.compares.len()) as u64,
                 "comparison"
             )
         )

@@ -29,7 +29,8 @@ impl Warning {
         }
     }
 
-    fn fact(&self) -> String {
+    /// What happened, with its numbers, without the code and the reason.
+    pub fn fact(&self) -> String {
         match self {
             Self::SenderLate { p99, bound } => {
                 format!("messages were sent late, p99 {p99} (limit {bound})")

@@ -39,9 +39,9 @@ const EMPTY: f64 = 0.1;
 const RESTED: f64 = 0.1;
 /// A queue fills and drains; a longer path does not. The p10 to p90 range of the delay must exceed the range
 /// outside the stretch by this share of the added delay ...
-const BREATHES: f64 = 0.12;
+const MIN_SPREAD: f64 = 0.12;
 /// ... and if it exceeds it by less than this share, filling or draining must be visible too ...
-const BREATHES_DEEPLY: f64 = 0.25;
+const MIN_SPREAD_WITHOUT_EDGE: f64 = 0.25;
 /// ... in messages near the stretch's edges that took between these shares of the added delay.
 const RAMP: std::ops::Range<f64> = 0.15..0.7;
 /// In about a dozen messages the range may exceed the path's jitter by this factor at random.
@@ -130,8 +130,8 @@ fn queue_period(run: &Run<'_>) -> Option<QueuePeriod> {
     let on_its_way = (base + 2.0 * jitter).max(base + RAMP.start * found.added())
         ..base + RAMP.end * found.added();
     let mut edges = edges.into_iter().flatten();
-    let breathes = spread >= BREATHES_DEEPLY * found.added()
-        || (spread >= BREATHES * found.added()
+    let fills_and_drains = spread >= MIN_SPREAD_WITHOUT_EDGE * found.added()
+        || (spread >= MIN_SPREAD * found.added()
             && edges.any(|one| on_its_way.contains(&one.network)));
     // If the peer stalls repeatedly, a single stall may differ from the others.
     let stalls = run.stalls.peer.stalls.iter();
@@ -139,7 +139,8 @@ fn queue_period(run: &Run<'_>) -> Option<QueuePeriod> {
     let is_stall = 1e3 * (last.at - first.at) <= AS_A_STALL * longest;
     let is_long = last.at - first.at >= MIN_SECONDS && inside.len() >= MESSAGES;
     let is_rested = real(rested.len()) >= RESTED * real(all.len());
-    (breathes && is_long && is_rested && !is_stall && is_not_local(run, &found)).then_some(found)
+    (fills_and_drains && is_long && is_rested && !is_stall && is_not_local(run, &found))
+        .then_some(found)
 }
 
 /// The messages around the first or last message of a stretch.

@@ -72,9 +72,9 @@ impl Part {
         let after = replies
             .iter()
             .filter_map(|(one, times)| Some(one.service?.millis_f64() - times.sum(&before)));
-        let service = run
-            .all_replies()
-            .filter_map(|(one, _)| Some(one.service?.millis_f64()));
+        let exchanges = run.flow.exchanges.iter();
+        let answered = exchanges.filter(|one| one.response.is_some());
+        let service = answered.filter_map(|one| Some(one.service?.millis_f64()));
         let mut by_work: Vec<(f64, Seq)> = replies
             .iter()
             .map(|(one, times)| (times.at(Stage::PeerApp), one.seq))
