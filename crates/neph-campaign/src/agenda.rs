@@ -69,7 +69,7 @@ impl From<&Experiment> for Past {
 
 /// How far a campaign is. The parts add up to `total`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct CampaignProgress {
     /// Scenario and block pairs.
     pub total: u64,
     /// With a complete experiment.
@@ -145,8 +145,8 @@ impl Agenda {
         past: &[Experiment],
     ) -> Self {
         let mut agenda = Self::new(plan, scenarios, campaign.order, campaign.seed);
-        for one in past {
-            agenda.note(Past::from(one));
+        for experiment in past {
+            agenda.note(Past::from(experiment));
         }
         agenda.allow_retry();
         agenda
@@ -298,19 +298,19 @@ impl Agenda {
     }
 
     /// How far the campaign is.
-    pub fn standing(&self) -> Standing {
-        let mut standing = Standing::default();
+    pub fn progress(&self) -> CampaignProgress {
+        let mut progress = CampaignProgress::default();
         for cell in self.cells.iter().flatten() {
-            standing.total += 1;
+            progress.total += 1;
             if cell.complete {
-                standing.complete += 1;
+                progress.complete += 1;
             } else if cell.failed >= self.tries {
-                standing.given_up += 1;
+                progress.given_up += 1;
             } else {
-                standing.open += 1;
+                progress.open += 1;
             }
         }
-        standing
+        progress
     }
 
     /// The pairs still to be carried out, as (block, scenario): those of blocks that were begun

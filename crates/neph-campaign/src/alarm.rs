@@ -14,17 +14,17 @@ use neph_text::{Fault, Placed, did_you_mean, parse_duration};
 /// # Errors
 /// The first mistake, with its place in `text`.
 pub fn parse<S: Clone>(text: &str, subjects: &[(&str, S)]) -> Result<Rule<S>, Placed<Fault>> {
-    let mut words = Words {
-        left: words(text),
+    let mut tokens = Words {
+        left: split_words(text),
         end: text.len(),
         example: subjects.first().map_or("", |(name, _)| name),
     };
-    words.rule(text, subjects)
+    tokens.rule(text, subjects)
 }
 
 /// Words and `>`, the last first, each with its place.
-fn words(text: &str) -> Vec<(Range<usize>, &str)> {
-    let mut words = Vec::new();
+fn split_words(text: &str) -> Vec<(Range<usize>, &str)> {
+    let mut result = Vec::new();
     let mut begun = None;
     let ends = text.char_indices().chain([(text.len(), ' ')]);
     for (at, letter) in ends {
@@ -33,14 +33,14 @@ fn words(text: &str) -> Vec<(Range<usize>, &str)> {
             continue;
         }
         if let Some(begin) = begun.take() {
-            words.push((begin..at, &text[begin..at]));
+            result.push((begin..at, &text[begin..at]));
         }
         if letter == '>' {
-            words.push((at..at + 1, ">"));
+            result.push((at..at + 1, ">"));
         }
     }
-    words.reverse();
-    words
+    result.reverse();
+    result
 }
 
 struct Words<'a> {
@@ -52,10 +52,10 @@ struct Words<'a> {
 
 fn fault<T>(
     span: Range<usize>,
-    what: impl Into<String>,
+    message: impl Into<String>,
     remedy: impl Into<String>,
 ) -> Result<T, Placed<Fault>> {
-    let value = Fault::new(what, remedy);
+    let value = Fault::new(message, remedy);
     Err(Placed { value, span })
 }
 
@@ -78,13 +78,13 @@ impl<'a> Words<'a> {
             quantile,
             length: Span::ZERO,
         };
-        while let Some((place, word)) = self.left.pop() {
+        while let Some((range, word)) = self.left.pop() {
             match word {
                 "for" => rule.length = self.time("a time")?.value,
                 "until" => rule.until = self.until(limit)?,
                 other => {
-                    let what = format!("'{other}' is not known here");
-                    return fault(place, what, did_you_mean(other, &["for", "until"]));
+                    let message = format!("'{other}' is not known here");
+                    return fault(range, message, did_you_mean(other, &["for", "until"]));
                 }
             }
         }
@@ -103,8 +103,8 @@ impl<'a> Words<'a> {
         let mut name = word.to_owned();
         let mut last = first.end;
         for _ in 1..count {
-            let (place, word) = self.next(WHAT)?;
-            last = place.end;
+            let (range, word) = self.next(WHAT)?;
+            last = range.end;
             name = name + " " + word;
         }
         let is_it = |known: &str| known.split_whitespace().eq(name.split(' '));
@@ -112,8 +112,8 @@ impl<'a> Words<'a> {
         found.map_or_else(
             || {
                 let names: Vec<&str> = subjects.iter().map(|(name, _)| *name).collect();
-                let what = format!("'{name}' is not {WHAT}");
-                fault(first.start..last, what, did_you_mean(&name, &names))
+                let message = format!("'{name}' is not {WHAT}");
+                fault(first.start..last, message, did_you_mean(&name, &names))
             },
             |(_, subject)| Ok(subject.clone()),
         )
@@ -122,46 +122,46 @@ impl<'a> Words<'a> {
     fn until(&mut self, limit: Span) -> Result<Span, Placed<Fault>> {
         let until = self.time("a limit")?;
         if until.value > limit {
-            let what = format!(
+            let message = format!(
                 "{} is more than {limit}, from which it is raised",
                 until.value
             );
-            return fault(until.span, what, "write a smaller time, or none");
+            return fault(until.span, message, "write a smaller time, or none");
         }
         Ok(until.value)
     }
 
-    fn missing<T>(&self, what: &str) -> Result<T, Placed<Fault>> {
-        let at = self.left.last().map_or(self.end, |(place, _)| place.start);
+    fn missing<T>(&self, expected: &str) -> Result<T, Placed<Fault>> {
+        let at = self.left.last().map_or(self.end, |(range, _)| range.start);
         let remedy = format!("write for example: {} > 2ms p99 for 30s", self.example);
-        fault(at..at, format!("{what} is missing"), remedy)
+        fault(at..at, format!("{expected} is missing"), remedy)
     }
 
-    fn next(&mut self, what: &str) -> Result<(Range<usize>, &'a str), Placed<Fault>> {
+    fn next(&mut self, expected: &str) -> Result<(Range<usize>, &'a str), Placed<Fault>> {
         match self.left.pop() {
             Some(next) => Ok(next),
-            None => self.missing(what),
+            None => self.missing(expected),
         }
     }
 
     fn one_of<T>(
         &mut self,
-        what: &str,
+        expected: &str,
         names: &[&str],
         known: impl Fn(&str) -> Option<T>,
     ) -> Result<T, Placed<Fault>> {
-        let (place, word) = self.next(what)?;
+        let (range, word) = self.next(expected)?;
         known(word).map_or_else(
             || {
                 let remedy = did_you_mean(word, names);
-                fault(place, format!("'{word}' is not {what}"), remedy)
+                fault(range, format!("'{word}' is not {expected}"), remedy)
             },
             Ok,
         )
     }
 
-    fn time(&mut self, what: &str) -> Result<Placed<Span>, Placed<Fault>> {
-        let (span, word) = self.next(what)?;
+    fn time(&mut self, expected: &str) -> Result<Placed<Span>, Placed<Fault>> {
+        let (span, word) = self.next(expected)?;
         match parse_duration(word) {
             Ok(nanos) => Ok(Placed {
                 value: Span::from_nanos(nanos),
@@ -228,7 +228,7 @@ mod tests {
             ("> 2ms p99", 0, "what it is about is missing"),
         ] {
             let Placed { value, span } = parse(text).expect_err("a mistake");
-            let reported = format!("{}; {}", value.what, value.remedy);
+            let reported = format!("{}; {}", value.message, value.remedy);
             assert!(
                 span.start == at && reported.contains(printed),
                 "{span:?} {reported}"

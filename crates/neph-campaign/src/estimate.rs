@@ -34,7 +34,7 @@ pub struct Estimate {
     /// What traces of flows add to a block, at most, where routers answer once a second.
     pub slow_traces: Span,
     /// From the start of the first block to the end of the last.
-    pub whole: Span,
+    pub total: Span,
 }
 
 impl Estimate {
@@ -46,7 +46,7 @@ impl Estimate {
 }
 
 /// Hours, minutes and seconds.
-pub fn in_words(span: Span) -> String {
+pub fn to_text(span: Span) -> String {
     let seconds = span.nanos() / 1_000_000_000;
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds} s"),
@@ -69,8 +69,8 @@ pub(crate) fn time_of(
     for (block, scenario) in pairs {
         let group = groups[scenario as usize];
         let scenario = &scenarios[scenario as usize];
-        let one = longest.entry((block, group)).or_default();
-        *one = length(scenario).max(*one);
+        let span = longest.entry((block, group)).or_default();
+        *span = length(scenario).max(*span);
         let site = site_of(plan, scenario).filter(|_| !plan.agents.is_empty());
         let of_sites = traces.entry((block, group)).or_default();
         *of_sites.entry(site).or_default() += trace_time(plan, scenario).usual;
@@ -118,8 +118,8 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
         check.duration.times(pairs)
     });
     let groups = groups(plan, scenarios);
-    let all = (0..).zip(scenarios).map(|(scenario, _)| (0, scenario));
-    let block = checks + time_of(all, plan, scenarios, &groups);
+    let slots = (0..).zip(scenarios).map(|(scenario, _)| (0, scenario));
+    let block = checks + time_of(slots, plan, scenarios, &groups);
     let pace = block.max(plan.block_interval);
     Estimate {
         experiments: blocks.saturating_mul(scenarios.len() as u64),
@@ -142,6 +142,6 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
             .map(|scenario| trace_time(plan, scenario))
             .map(|time| time.slow - time.usual)
             .sum(),
-        whole: pace.times(i64::from(plan.blocks) - 1) + block,
+        total: pace.times(i64::from(plan.blocks) - 1) + block,
     }
 }

@@ -43,10 +43,10 @@ pub(crate) fn size(plan: &Plan) -> u64 {
 /// The scenarios of a plan: endpoints, intervals, request sizes, reply sizes and then the other
 /// parameters by name, the last varying fastest. Their indices are their places.
 pub fn scenarios(plan: &Plan) -> Vec<Scenario> {
-    let kept: Vec<Combination<'_>> = combinations(plan)
+    let selected: Vec<Combination<'_>> = combinations(plan)
         .filter(|combination| !plan.skips.iter().any(|skip| combination.matches(skip)))
         .collect();
-    let mut scenarios: Vec<Scenario> = kept
+    let mut scenarios: Vec<Scenario> = selected
         .iter()
         .map(|combination| combination.scenario(plan))
         .collect();
@@ -127,7 +127,9 @@ const OF_TRANSFERS: [ParameterName; 12] = [
 ];
 
 fn is_transfer(parameters: &[&Parameter]) -> bool {
-    let mut measured = parameters.iter().filter_map(|one| one.measure());
+    let mut measured = parameters
+        .iter()
+        .filter_map(|parameter| parameter.measure());
     measured.any(Measure::is_transfer)
 }
 
@@ -135,22 +137,22 @@ fn is_transfer(parameters: &[&Parameter]) -> bool {
 fn over_tcp(parameters: &[&Parameter]) -> bool {
     let mut measured = parameters
         .iter()
-        .filter_map(|one| one.measure()?.throughput());
+        .filter_map(|parameter| parameter.measure()?.throughput());
     measured.any(|test| test.transport == TransferTransport::Tcp)
 }
 
 /// The transfers of an endpoint, each once.
 fn transfers(endpoint: &Endpoint) -> Vec<Combination<'_>> {
-    let own = endpoint.axes.parameters.iter();
-    let own = own.filter(|(name, _)| OF_TRANSFERS.contains(name));
-    let own = own.map(|(_, values)| values.as_slice());
+    let axes = endpoint.axes.parameters.iter();
+    let axes = axes.filter(|(name, _)| OF_TRANSFERS.contains(name));
+    let axes = axes.map(|(_, values)| values.as_slice());
     let mut sets: Vec<Vec<&Parameter>> = Vec::new();
-    for mut set in parameter_sets(own)
+    for mut set in parameter_sets(axes)
         .into_iter()
         .filter(|set| is_transfer(set))
     {
         if !over_tcp(&set) {
-            set.retain(|one| one.name() != ParameterName::Congestion);
+            set.retain(|parameter| parameter.name() != ParameterName::Congestion);
         }
         if !sets.contains(&set) {
             sets.push(set);
@@ -184,8 +186,15 @@ impl Combination<'_> {
             && self.is_of_size(&skip.request_sizes)
             && among(&skip.response_sizes, &self.response_size)
             && skip.parameters.iter().all(|(name, values)| {
-                let own = self.parameters.iter().find(|own| own.name() == *name);
-                own.is_some_and(|own| values.iter().any(|other| other.fixed() == own.fixed()))
+                let parameter = self
+                    .parameters
+                    .iter()
+                    .find(|parameter| parameter.name() == *name);
+                parameter.is_some_and(|parameter| {
+                    values
+                        .iter()
+                        .any(|other| other.fixed() == parameter.fixed())
+                })
             })
     }
 
@@ -218,13 +227,16 @@ impl Combination<'_> {
 fn name_response_sizes(scenarios: &mut [Scenario]) {
     let mut sizes: BTreeMap<String, BTreeSet<ByteSize>> = BTreeMap::new();
     let is_of_messages = |scenario: &Scenario| !scenario.measure().is_transfer();
-    for scenario in scenarios.iter().filter(|one| is_of_messages(one)) {
+    for scenario in scenarios.iter().filter(|scenario| is_of_messages(scenario)) {
         let of_endpoint = sizes.entry(scenario.endpoint.clone()).or_default();
         if scenario.probe().has_reply_size() {
             of_endpoint.insert(scenario.response_size);
         }
     }
-    for scenario in scenarios.iter_mut().filter(|one| is_of_messages(one)) {
+    for scenario in scenarios
+        .iter_mut()
+        .filter(|scenario| is_of_messages(scenario))
+    {
         if sizes
             .get(&scenario.endpoint)
             .is_some_and(|sizes| sizes.len() > 1)
@@ -241,8 +253,8 @@ fn varied(scenarios: &[Scenario]) -> Vec<ParameterName> {
     let mut values: BTreeMap<(ParameterName, &str), BTreeSet<String>> = BTreeMap::new();
     for scenario in scenarios {
         for parameter in scenario.parameters.iter() {
-            let place = (parameter.name(), scenario.endpoint.as_str());
-            values.entry(place).or_default().insert(parameter.text());
+            let key = (parameter.name(), scenario.endpoint.as_str());
+            values.entry(key).or_default().insert(parameter.text());
         }
     }
     let several = values.iter().filter(|(_, values)| values.len() > 1);

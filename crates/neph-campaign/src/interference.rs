@@ -18,7 +18,7 @@ use crate::plan::{Plan, PlannedCircuit};
 use crate::rounds::resources;
 use crate::timetable::Resource;
 
-pub use judging::{Answer, PairFinding, Reading, Share, judge, shared_links};
+pub use judging::{Answer, PairFinding, Reading, Share, evaluate_pairs, shared_links};
 
 /// Blocks on top of the least that can decide: an experiment may fail.
 const SPARE_BLOCKS: usize = 1;
@@ -115,14 +115,14 @@ pub fn design(plan: &Plan, requested: &Asked) -> Result<Design, NoDesign> {
     if plan.agents.is_empty() {
         return Err(NoDesign::NoAgents);
     }
-    let all = circuits(plan);
-    let uses: Vec<BTreeSet<Resource>> = all.iter().map(|one| uses(plan, one)).collect();
+    let planned = circuits(plan);
+    let uses: Vec<BTreeSet<Resource>> = planned.iter().map(|circuit| uses(plan, circuit)).collect();
     let (mut pairs, mut apart) = (Vec::new(), Vec::new());
-    for (place, own) in uses.iter().enumerate() {
-        for (other, theirs) in uses.iter().enumerate().skip(place + 1) {
-            match own.intersection(theirs).next() {
-                None => pairs.push((place, other)),
-                Some(shared) => apart.push((place, other, shared.clone())),
+    for (index, resources) in uses.iter().enumerate() {
+        for (other, theirs) in uses.iter().enumerate().skip(index + 1) {
+            match resources.intersection(theirs).next() {
+                None => pairs.push((index, other)),
+                Some(shared) => apart.push((index, other, shared.clone())),
             }
         }
     }
@@ -137,7 +137,7 @@ pub fn design(plan: &Plan, requested: &Asked) -> Result<Design, NoDesign> {
         .unwrap_or_else(|| u32::try_from(min).unwrap_or(u32::MAX));
     let bytes = bytes(requested, Runs::of(&pairs, blocks))?;
     let mut found = Design {
-        circuits: all,
+        circuits: planned,
         pairs,
         apart,
         blocks,

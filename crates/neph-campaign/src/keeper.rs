@@ -1,7 +1,7 @@
 //! Keeps a fleet that runs without a plan: a campaign of one experiment, in which everything is as
 //! it would be if a plan had asked for it.
 
-mod kept;
+mod stored;
 
 use std::sync::{Arc, Mutex};
 
@@ -16,8 +16,8 @@ use crate::meter::{Meter, MeteredRecorder, lock};
 use crate::plan::Limits;
 use crate::run::experiment::{provenance as provenance_of, settle, take};
 use crate::run::{Build, RunError, storing};
-pub use kept::FleetKept;
-use kept::since;
+pub use stored::StoredFleet;
+use stored::since;
 
 /// As what a fleet is kept.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct FleetStorage {
     /// The campaign's name.
     pub name: String,
     /// What was asked for, in the place of a plan's path.
-    pub asked: String,
+    pub description: String,
     /// The lab site that it measures from.
     pub site: Option<String>,
     /// The program that measures.
@@ -112,7 +112,7 @@ impl FleetKeeper {
     ///
     /// # Errors
     /// The store refused.
-    pub fn finish(mut self, result: ExperimentResult) -> Result<FleetKept, RunError> {
+    pub fn finish(mut self, result: ExperimentResult) -> Result<StoredFleet, RunError> {
         let mut experiment = self.experiment;
         let mut meter = lock(&self.meter);
         meter.late_replies(result.late.unwrap_or(0));
@@ -125,7 +125,7 @@ impl FleetKeeper {
         let recorder = self.recorder.into_inner();
         let finished = self.store.finish(recorder, &experiment, &provenance);
         storing("finish an experiment", finished)?;
-        Ok(FleetKept {
+        Ok(StoredFleet {
             store: self.store,
             campaign: self.campaign,
             experiment,
@@ -136,7 +136,7 @@ impl FleetKeeper {
 
 fn campaign(keeping: &FleetStorage, origin: Anchor<Own>) -> Campaign {
     Campaign {
-        plan_path: keeping.asked.clone(),
+        plan_path: keeping.description.clone(),
         ..Campaign::begun(&keeping.name, origin.wall)
     }
 }

@@ -6,11 +6,11 @@
 
 mod agenda;
 pub mod alarm;
+mod alarm_evaluator;
 mod clock;
 pub mod estimate;
 pub mod expand;
 pub mod interference;
-mod judge;
 mod keeper;
 mod lengths;
 mod meter;
@@ -33,10 +33,10 @@ pub mod together;
 mod warnings;
 mod watched_hosts;
 
-pub use agenda::{Agenda, Past, Slot, Standing};
+pub use agenda::{Agenda, CampaignProgress, Past, Slot};
+pub use alarm_evaluator::Judged;
 pub use clock::Clock;
-pub use judge::Judged;
-pub use keeper::{FleetKeeper, FleetKept, FleetStorage};
+pub use keeper::{FleetKeeper, FleetStorage, StoredFleet};
 pub use meter::{Figures, kept_fleet};
 pub use observer::{CampaignEvent, Nobody, Observer};
 pub use plan::Plan;

@@ -13,7 +13,7 @@ use neph_model::{
 use neph_stats::Precision;
 use neph_store::{SentWithin, Store, StoreError};
 
-use crate::judge::Judge;
+use crate::alarm_evaluator::AlarmEvaluator;
 use crate::spans::Spans;
 use crate::stays::Stays;
 
@@ -42,7 +42,7 @@ pub(crate) struct Meter {
     response: Spans,
     /// The peer is a reflector, so its receive timestamp is to be expected.
     reflector: bool,
-    judge: Judge,
+    evaluator: AlarmEvaluator,
 }
 
 /// Running figures of a scenario's experiment, for people who watch. Response times count from the
@@ -74,26 +74,26 @@ impl Meter {
             connections_lost: 0,
             response: Spans::new(FINE),
             reflector,
-            judge: Judge::default(),
+            evaluator: AlarmEvaluator::default(),
         }
     }
 
     /// The same, with an experiment's alarms.
-    pub(crate) fn judging(mut self, judge: Judge) -> Self {
-        self.judge = judge;
+    pub(crate) fn judging(mut self, evaluator: AlarmEvaluator) -> Self {
+        self.evaluator = evaluator;
         self
     }
 
     /// Its alarms.
-    pub(crate) const fn judge(&mut self) -> &mut Judge {
-        &mut self.judge
+    pub(crate) const fn evaluator(&mut self) -> &mut AlarmEvaluator {
+        &mut self.evaluator
     }
 
     pub(crate) fn message(&mut self, message: &Message) {
         if message.flow != FlowIndex(0) {
             return;
         }
-        self.judge.message(message);
+        self.evaluator.message(message);
         self.tally.count(message.outcome);
         if message.outcome != Outcome::Reply {
             self.answers.count(message.answer);
@@ -128,7 +128,7 @@ impl Meter {
 
     /// Takes note of a fleet's messages. Its response time is the network's round trip.
     pub(crate) fn fleet(&mut self, messages: &[FleetMessage]) {
-        self.judge.fleet(messages);
+        self.evaluator.fleet(messages);
         for message in messages {
             self.tally.messages += 1;
             match &message.outcome {
@@ -201,17 +201,19 @@ impl Meter {
     /// Interpolated between two messages (type 7), as in a report. Messages without a reply count as
     /// slower than all others. `None` if one of those decides.
     fn quantile(&self, percent: u64) -> Option<Span> {
-        let all = self.response.len() + self.above();
+        let total = self.response.len() + self.above();
         // Of a hundred parts of the way from one message to the next.
-        let place = all.checked_sub(1)? * percent;
-        let (rank, share) = (place / 100 + 1, place % 100);
+        let position = total.checked_sub(1)? * percent;
+        let (rank, share) = (position / 100 + 1, position % 100);
         let low = self.response.of_rank(rank.into())?;
         if share == 0 {
             return Some(low);
         }
-        let way = self.response.of_rank(u128::from(rank) + 1)? - low;
+        let width = self.response.of_rank(u128::from(rank) + 1)? - low;
         let share = i64::try_from(share).unwrap_or(0);
-        Some(low + Span::from_nanos(way.nanos() / 100 * share + way.nanos() % 100 * share / 100))
+        Some(
+            low + Span::from_nanos(width.nanos() / 100 * share + width.nanos() % 100 * share / 100),
+        )
     }
 
     /// Messages without a time, which rank above every reply. A fleet's time is the network's, so what
@@ -287,13 +289,13 @@ impl MeteredRecorder {
 
     /// No message comes any more: what the alarms find then is recorded too.
     pub(crate) fn finish(&mut self) -> Result<(), RecordError> {
-        lock(&self.meter).judge.finish();
+        lock(&self.meter).evaluator.finish();
         self.alarms()
     }
 
     /// Alarms that were raised or have ended are stored with the messages that caused them.
     fn alarms(&mut self) -> Result<(), RecordError> {
-        let found = lock(&self.meter).judge.unrecorded();
+        let found = lock(&self.meter).evaluator.unrecorded();
         for change in found {
             self.inner.event(&Event {
                 flow: FlowIndex(0),

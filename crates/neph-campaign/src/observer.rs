@@ -6,7 +6,7 @@ use neph_model::{
     Scenario, Span, Throughput, ThroughputOrder, Traceroute, Wall,
 };
 
-use crate::agenda::Standing;
+use crate::agenda::CampaignProgress;
 use crate::meter::Figures;
 
 /// Something that happened in a campaign.
@@ -20,7 +20,7 @@ pub enum CampaignEvent<'a> {
         /// Its matrix.
         scenarios: &'a [Scenario],
         /// How far it is.
-        standing: Standing,
+        progress: CampaignProgress,
         /// Until its end, if nothing fails.
         left: Span,
     },
@@ -56,7 +56,7 @@ pub enum CampaignEvent<'a> {
         /// Its scenario.
         scenario: &'a Scenario,
         /// How far the campaign is.
-        standing: Standing,
+        progress: CampaignProgress,
         /// Until the campaign's end, if nothing fails.
         left: Span,
     },
@@ -104,14 +104,14 @@ pub enum CampaignEvent<'a> {
         /// What it measured.
         figures: Figures,
         /// How far the campaign is now.
-        standing: Standing,
+        progress: CampaignProgress,
     },
     /// The campaign has ended, or was interrupted.
     Ended {
         /// How it stands.
         status: CampaignStatus,
         /// How far it came.
-        standing: Standing,
+        progress: CampaignProgress,
     },
 }
 

@@ -110,7 +110,7 @@ pub fn certificate_name(text: &str) -> Result<String, String> {
 }
 
 fn sentence(fault: &Fault) -> String {
-    format!("{}; {}", fault.what, fault.remedy)
+    format!("{}; {}", fault.message, fault.remedy)
 }
 
 #[cfg(test)]

@@ -30,12 +30,12 @@ pub(crate) fn sites_to_server(
     matrix: &[Scenario],
     server: &ThroughputServer,
 ) -> Vec<Option<String>> {
-    let there = plan.endpoints.iter();
-    let there: Vec<&str> = there
+    let endpoints = plan.endpoints.iter();
+    let endpoint_names: Vec<&str> = endpoints
         .filter(|endpoint| endpoint.target.host() == server.host)
         .map(|endpoint| endpoint.name.as_str())
         .collect();
-    let to_host = |scenario: &Scenario| there.contains(&scenario.endpoint.as_str());
+    let to_host = |scenario: &Scenario| endpoint_names.contains(&scenario.endpoint.as_str());
     let found = sites(plan, matrix, to_host);
     if found.is_empty() {
         return sites(plan, matrix, |_| true);
@@ -104,10 +104,10 @@ prober = "home"
             .map(|sites| sites.into_iter().flatten().collect::<Vec<_>>().join(" "))
         };
         assert_eq!(reported(text), ["east", "home", "home", "east home"]);
-        let whole = text.replace("request_size = 64", "request_size = 64\ninterval = \"2s\"");
-        let whole = whole.replace("interval = \"1s\"", "interval = [\"1s\", \"2s\"]");
+        let plan_text = text.replace("request_size = 64", "request_size = 64\ninterval = \"2s\"");
+        let plan_text = plan_text.replace("interval = \"1s\"", "interval = [\"1s\", \"2s\"]");
         assert_eq!(
-            reported(&whole),
+            reported(&plan_text),
             ["east west", "home", "home", "east west home"]
         );
     }

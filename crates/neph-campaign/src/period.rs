@@ -4,7 +4,7 @@ use neph_model::{Scenario, Span};
 use neph_text::counted::counted;
 use neph_text::{Fault, Problems};
 
-use crate::estimate::{Estimate, estimate, in_words};
+use crate::estimate::{Estimate, estimate, to_text};
 use crate::expand::scenarios;
 use crate::lengths::length;
 use crate::plan::Plan;
@@ -23,12 +23,12 @@ pub fn check(plan: &Plan, problems: &Problems<'_>) {
         return;
     }
     let found = rounds(plan, &matrix);
-    let what = format!(
+    let message = format!(
         "a block takes {} ({} of experiments{}), which does not fit into every = {}",
-        words(cost.block),
+        span_text(cost.block),
         counted(found.table.rounds.len() as u64, "round"),
         checks(&cost),
-        words(every.value)
+        span_text(every.value)
     );
     let mut remedy = remedy(every.value, &cost, &found, &matrix);
     if plan.agents.is_empty() {
@@ -37,15 +37,15 @@ pub fn check(plan: &Plan, problems: &Problems<'_>) {
         let reason = &found.table.bound.reason;
         remedy += &format!("; no other order helps, since {reason}");
     }
-    problems.add(every.span.clone(), Fault::new(what, remedy));
+    problems.add(every.span.clone(), Fault::new(message, remedy));
 }
 
 /// With every digit where hours, minutes and seconds would hide what matters.
-fn words(span: Span) -> String {
+fn span_text(span: Span) -> String {
     if span < Span::from_secs(60) {
         span.exact()
     } else {
-        in_words(span)
+        to_text(span)
     }
 }
 
@@ -53,12 +53,12 @@ fn checks(cost: &Estimate) -> String {
     if cost.checks == Span::ZERO {
         return String::new();
     }
-    format!(", throughput checks {}", words(cost.checks))
+    format!(", throughput checks {}", span_text(cost.checks))
 }
 
 /// What would fit: a longer period, shorter experiments, fewer of them.
 fn remedy(every: Span, cost: &Estimate, found: &PlanRounds, matrix: &[Scenario]) -> String {
-    let mut ways = vec![format!("write every = \"{}\"", long_enough(cost.block))];
+    let mut remedies = vec![format!("write every = \"{}\"", long_enough(cost.block))];
     let room = every - cost.checks;
     let lengths: Vec<Span> = found
         .table
@@ -73,20 +73,20 @@ fn remedy(every: Span, cost: &Estimate, found: &PlanRounds, matrix: &[Scenario])
         let besides = cost.block - cost.checks - longest.times(count);
         let each = (room - besides).nanos() / count.max(1) / SECOND;
         if each > 0 {
-            ways.push(format!(
+            remedies.push(format!(
                 "experiments of at most {} instead of {}",
-                words(Span::from_secs(each)),
-                words(longest)
+                span_text(Span::from_secs(each)),
+                span_text(longest)
             ));
         }
     }
     let fitting = fitting(lengths, room);
     if fitting > 0 {
-        ways.push(format!(
+        remedies.push(format!(
             "at most {fitting} of the {count} rounds: fewer endpoints, sites or values"
         ));
     }
-    ways.join(", or ")
+    remedies.join(", or ")
 }
 
 /// A period that is long enough, as a plan writes it: whole minutes, or seconds below ten minutes.

@@ -37,11 +37,11 @@ pub fn resolve(
                 answer => answer,
             });
         if let Err(reason) = answer {
-            let what = format!("host '{host}' cannot be resolved: {reason}");
+            let message = format!("host '{host}' cannot be resolved: {reason}");
             let fault = if is_site {
-                Fault::new(what, format!("add address to [[site]] '{host}'"))
+                Fault::new(message, format!("add address to [[site]] '{host}'"))
             } else {
-                Fault::new(what, "check the name, or write an address")
+                Fault::new(message, "check the name, or write an address")
             };
             problems.add(written_at, fault);
         }

@@ -49,7 +49,7 @@ pub struct DueReduction {
     /// The experiment.
     pub experiment: Experiment,
     /// What is due.
-    pub what: Reducing,
+    pub kind: Reducing,
 }
 
 /// What is due of a campaign at `now`, in order of its experiments. One that runs, or was imported, is kept.
@@ -68,7 +68,7 @@ pub fn due_reductions(
     ) {
         return Ok(Vec::new());
     }
-    let is_over = |kept: Option<Span>, ended: Wall| kept.is_some_and(|kept| ended + kept <= now);
+    let is_over = |limit: Option<Span>, ended: Wall| limit.is_some_and(|span| ended + span <= now);
     let mut due = Vec::new();
     for experiment in store.experiments(campaign.id)? {
         let Some(ended) = experiment
@@ -77,7 +77,7 @@ pub fn due_reductions(
         else {
             continue;
         };
-        let what = match store.reduction(experiment.id)? {
+        let reducing = match store.reduction(experiment.id)? {
             None if is_over(retention.messages, ended) => Reducing::Messages,
             Some(reduction)
                 if reduction.minutes_removed.is_none() && is_over(retention.minutes, ended) =>
@@ -86,7 +86,10 @@ pub fn due_reductions(
             }
             _ => continue,
         };
-        due.push(DueReduction { experiment, what });
+        due.push(DueReduction {
+            experiment,
+            kind: reducing,
+        });
     }
     Ok(due)
 }
@@ -101,7 +104,7 @@ pub fn carry_out_reduction(
     now: Wall,
 ) -> Result<(), StoreError> {
     let id = due.experiment.id;
-    match due.what {
+    match due.kind {
         Reducing::Messages => {
             let minutes = minutes_of(store, &due.experiment)?;
             store.reduce(id, &minutes, now)
@@ -144,14 +147,15 @@ impl Filling {
     }
 
     fn minutes(self) -> Vec<Minute> {
-        let all = self.0.into_iter();
-        all.map(|((flow, minute), (tally, times))| Minute {
-            flow: FlowIndex(flow),
-            minute,
-            tally,
-            times: times.to_bytes(),
-        })
-        .collect()
+        let minutes = self.0.into_iter();
+        minutes
+            .map(|((flow, minute), (tally, times))| Minute {
+                flow: FlowIndex(flow),
+                minute,
+                tally,
+                times: times.to_bytes(),
+            })
+            .collect()
     }
 }
 
@@ -203,20 +207,20 @@ impl Merged {
             ..Self::default()
         };
         let of_main = store.minutes(experiment.id)?.into_iter();
-        for one in of_main.filter(|one| one.flow == FlowIndex(0)) {
-            merged.add(experiment.id, &one)?;
+        for minute in of_main.filter(|minute| minute.flow == FlowIndex(0)) {
+            merged.add(experiment.id, &minute)?;
         }
         Ok(merged)
     }
 
-    fn add(&mut self, experiment: ExperimentId, one: &Minute) -> Result<(), StoreError> {
-        let times = Histogram::from_bytes(&one.times).ok_or(StoreError::Minute {
+    fn add(&mut self, experiment: ExperimentId, minute: &Minute) -> Result<(), StoreError> {
+        let times = Histogram::from_bytes(&minute.times).ok_or(StoreError::Minute {
             experiment,
-            minute: one.minute,
+            minute: minute.minute,
         })?;
         self.times.merge(&times);
         self.minutes += 1;
-        let (tally, more) = (&mut self.tally, &one.tally);
+        let (tally, more) = (&mut self.tally, &minute.tally);
         tally.messages += more.messages;
         tally.replies += more.replies;
         tally.errors += more.errors;

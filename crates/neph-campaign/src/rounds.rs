@@ -95,7 +95,7 @@ pub fn rounds(plan: &Plan, scenarios: &[Scenario]) -> PlanRounds {
 
 /// Timetables of parts that must not mix, as what runs in different seasons.
 fn one_after_the_other(tasks: &[Task], parts: impl Iterator<Item = Vec<usize>>) -> Timetable {
-    let mut whole: Option<Timetable> = None;
+    let mut combined: Option<Timetable> = None;
     let mut longest = Span::ZERO;
     for part in parts {
         let of_part: Vec<Task> = part.iter().map(|task| tasks[*task].clone()).collect();
@@ -103,9 +103,9 @@ fn one_after_the_other(tasks: &[Task], parts: impl Iterator<Item = Vec<usize>>) 
         for round in &mut table.rounds {
             round.tasks.iter_mut().for_each(|task| *task = part[*task]);
         }
-        let Some(before) = &mut whole else {
+        let Some(before) = &mut combined else {
             longest = table.bound.span;
-            whole = Some(table);
+            combined = Some(table);
             continue;
         };
         for mut round in table.rounds {
@@ -119,7 +119,7 @@ fn one_after_the_other(tasks: &[Task], parts: impl Iterator<Item = Vec<usize>>) 
             before.bound.reason = table.bound.reason;
         }
     }
-    whole.unwrap_or_else(|| timetable::rounds(&[]))
+    combined.unwrap_or_else(|| timetable::rounds(&[]))
 }
 
 /// Scenarios that are one task: as long as the longest, with their traces, which each site makes one after
@@ -156,19 +156,22 @@ fn claims(plan: &Plan, scenario: &Scenario) -> Vec<Claim> {
         mode
     };
     let site = site_of(plan, scenario);
-    let all = resources(plan, site.as_deref(), &scenario.endpoint).into_iter();
-    all.map(|resource| Claim::new(resource, mode)).collect()
+    let needed = resources(plan, site.as_deref(), &scenario.endpoint).into_iter();
+    needed.map(|resource| Claim::new(resource, mode)).collect()
 }
 
 /// What a circuit from `site` to `endpoint` uses: the hosts of both ends, and links and overlays that the
 /// plan declares.
 pub(crate) fn resources(plan: &Plan, site: Option<&str>, endpoint: &str) -> Vec<Resource> {
-    let named = plan.endpoints.iter().find(|one| one.name == endpoint);
-    let at = named.and_then(|named| named.at.as_deref());
-    let host = at.or_else(|| named.map(|named| named.target.host()));
+    let found = plan
+        .endpoints
+        .iter()
+        .find(|candidate| candidate.name == endpoint);
+    let at = found.and_then(|endpoint| endpoint.at.as_deref());
+    let host = at.or_else(|| found.map(|endpoint| endpoint.target.host()));
     let shared = plan.shared.iter();
-    let shared = shared.filter(|one| one.carries(site, endpoint, at));
-    let shared = shared.map(|one| one.resource.clone());
+    let shared = shared.filter(|shared| shared.carries(site, endpoint, at));
+    let shared = shared.map(|shared| shared.resource.clone());
     let hosts = site.into_iter().chain(host);
     let hosts = hosts.map(|host| Resource::Host(host.to_owned()));
     hosts.chain(shared).collect()

@@ -21,7 +21,7 @@ use neph_model::{
 };
 use neph_store::{Store, StoreError};
 
-use crate::agenda::{Agenda, Slot, Standing};
+use crate::agenda::{Agenda, CampaignProgress, Slot};
 use crate::clock::Clock;
 use crate::estimate::{estimate, time_of};
 use crate::expand::scenarios;
@@ -128,7 +128,7 @@ pub fn start(
     topology: Option<&str>,
     build: &Build,
     crew: &mut Participants<'_>,
-) -> Result<(Campaign, Standing), RunError> {
+) -> Result<(Campaign, CampaignProgress), RunError> {
     let id = CampaignId::new();
     let campaign = Campaign {
         id,
@@ -164,7 +164,7 @@ pub fn resume(
     campaign: &Campaign,
     build: &Build,
     crew: &mut Participants<'_>,
-) -> Result<(Campaign, Standing), RunError> {
+) -> Result<(Campaign, CampaignProgress), RunError> {
     storing("recover what was cut off", crew.store.recover())?;
     let matrix = scenarios(plan);
     let stored = storing("read the matrix", crew.store.scenarios(campaign.id))?;
@@ -206,13 +206,15 @@ fn address_of(experiment: &Experiment, scenario: &Scenario) -> Option<(String, I
 
 /// The latest address of each endpoint.
 fn addresses_of(past: &[Experiment], matrix: &[Scenario]) -> BTreeMap<String, IpAddr> {
-    let of = |one: &Experiment| {
-        let scenario = matrix.iter().find(|scenario| scenario.id == one.scenario)?;
-        Some((one.started, address_of(one, scenario)?))
+    let of = |experiment: &Experiment| {
+        let scenario = matrix
+            .iter()
+            .find(|scenario| scenario.id == experiment.scenario)?;
+        Some((experiment.started, address_of(experiment, scenario)?))
     };
-    let mut all: Vec<_> = past.iter().filter_map(of).collect();
-    all.sort_by_key(|(started, _)| *started);
-    all.into_iter().map(|(_, at)| at).collect()
+    let mut known: Vec<_> = past.iter().filter_map(of).collect();
+    known.sort_by_key(|(started, _)| *started);
+    known.into_iter().map(|(_, at)| at).collect()
 }
 
 /// The endpoint of an experiment, if a reflector answered there.
@@ -276,16 +278,16 @@ impl<'r, 'c> Run<'r, 'c> {
             failed: BTreeMap::new(),
             reflectors: past.iter().filter_map(reflector_of).collect(),
             reported: BTreeMap::new(),
-            known: past.iter().map(|one| one.id).collect(),
+            known: past.iter().map(|experiment| experiment.id).collect(),
         })
     }
 
-    fn carry_out(mut self) -> Result<(Campaign, Standing), RunError> {
-        let (standing, left) = (self.agenda.standing(), self.time_left());
+    fn carry_out(mut self) -> Result<(Campaign, CampaignProgress), RunError> {
+        let (progress, left) = (self.agenda.progress(), self.time_left());
         self.crew.observer.report(&CampaignEvent::Begun {
             campaign: &self.campaign,
             scenarios: &self.matrix,
-            standing,
+            progress,
             left,
         });
         self.adopt()?;
@@ -308,7 +310,7 @@ impl<'r, 'c> Run<'r, 'c> {
         if self.crew.stop.is_set() {
             return self.end(CampaignStatus::Interrupted);
         }
-        match self.agenda.standing().given_up {
+        match self.agenda.progress().given_up {
             0 => self.end(CampaignStatus::Complete),
             _ => self.end(CampaignStatus::Incomplete),
         }
@@ -333,7 +335,7 @@ impl<'r, 'c> Run<'r, 'c> {
         }
     }
 
-    fn end(mut self, status: CampaignStatus) -> Result<(Campaign, Standing), RunError> {
+    fn end(mut self, status: CampaignStatus) -> Result<(Campaign, CampaignProgress), RunError> {
         let now = self.crew.clock.now();
         let set = self
             .crew
@@ -342,11 +344,11 @@ impl<'r, 'c> Run<'r, 'c> {
         storing("record how the campaign ended", set)?;
         self.campaign.status = status;
         self.campaign.ended = Some(now);
-        let standing = self.agenda.standing();
+        let progress = self.agenda.progress();
         self.crew
             .observer
-            .report(&CampaignEvent::Ended { status, standing });
-        Ok((self.campaign, standing))
+            .report(&CampaignEvent::Ended { status, progress });
+        Ok((self.campaign, progress))
     }
 
     /// Until the end, if nothing fails: what is open in blocks that were begun, then whole blocks

@@ -177,8 +177,8 @@ fn course(fields: &mut Fields<'_>, axes: &mut TypedAxes, endpoints: usize) -> Ty
     let (interval, step) = match (interval, step) {
         (None, None) => {
             if !given || fields.problems().is_empty() {
-                let what = "neither runs_interval nor runs_step_duration is given";
-                fields.fault(fields.span(), what, "add runs_step_duration: 30");
+                let message = "neither runs_interval nor runs_step_duration is given";
+                fields.fault(fields.span(), message, "add runs_step_duration: 30");
             }
             (None, None)
         }
@@ -196,7 +196,7 @@ fn course(fields: &mut Fields<'_>, axes: &mut TypedAxes, endpoints: usize) -> Ty
                 Some(step),
             )
         }
-        both => both,
+        pair => pair,
     };
     axes.length_written = true;
     axes.duration = step;
@@ -238,9 +238,9 @@ fn endpoints(fields: &mut Fields<'_>) -> Vec<TypedEndpoint> {
 fn target(node: &Node, scheme: &str) -> Result<Target, Fault> {
     let destination = word(node)?;
     if let Some((written, rest)) = destination.split_once("://") {
-        let what = format!("a destination has no scheme, but here is '{written}'");
+        let message = format!("a destination has no scheme, but here is '{written}'");
         return Err(Fault::new(
-            what,
+            message,
             format!("write \"{rest}\", and tls_enabled for TLS"),
         ));
     }
@@ -255,7 +255,10 @@ fn trust(fields: &mut Fields<'_>, endpoints: &mut [TypedEndpoint], notes: &mut V
     let is_verified = ca_file.is_some();
     let accepts_any = insecure.map_or(!is_verified, |insecure| insecure.value);
     let is_secure = |e: &TypedEndpoint| e.target.as_ref().is_some_and(|t| t.value.is_secure());
-    let mut secure = endpoints.iter_mut().filter(|one| is_secure(one)).peekable();
+    let mut secure = endpoints
+        .iter_mut()
+        .filter(|endpoint| is_secure(endpoint))
+        .peekable();
     if secure.peek().is_some() && accepts_any {
         notes.push(format!(
             "{ANY_CERTIFICATE}, as by the Latency Tester: anybody on the path can impersonate the \
@@ -280,11 +283,11 @@ fn pings(fields: &mut Fields<'_>) -> Vec<TypedPing> {
     tables
         .into_iter()
         .map(|mut table| {
-            let own = times_or_none(&mut table, "ping_interval", SECOND);
+            let intervals = times_or_none(&mut table, "ping_interval", SECOND);
             let ping = TypedPing {
                 name: table.required_with("name", word),
                 address: table.required_with("ip", host),
-                interval: own.or_else(|| interval.clone()),
+                interval: intervals.or_else(|| interval.clone()),
             };
             table.finish();
             ping

@@ -38,8 +38,8 @@ pub(crate) fn read(node: &Node) -> Result<Stress, Fault> {
     let Value::Table(table) = &node.value else {
         let text = String::take(node)?;
         if text.contains('=') {
-            let what = format!("\"{text}\" is no load");
-            return Err(Fault::new(what, NAMED));
+            let message = format!("\"{text}\" is no load");
+            return Err(Fault::new(message, NAMED));
         }
         return parse(&text);
     };
@@ -51,16 +51,16 @@ pub(crate) fn read(node: &Node) -> Result<Stress, Fault> {
             other => return Err(Fault::new(format!("a load has no key '{other}'"), NAMED)),
         }
     }
-    let both = name.zip(load);
+    let pair = name.zip(load);
     let (name, load) =
-        both.ok_or_else(|| Fault::new("a load lacks its name or its load", NAMED))?;
+        pair.ok_or_else(|| Fault::new("a load lacks its name or its load", NAMED))?;
     let name = name.trim();
-    let named = parse(&load)?.named(name);
-    let named = named.filter(|_| !name.contains(is_hidden));
-    named.ok_or_else(|| {
-        let what = format!("\"{name}\" is no name of a load");
+    let stress = parse(&load)?.named(name);
+    let stress = stress.filter(|_| !name.contains(is_hidden));
+    stress.ok_or_else(|| {
+        let message = format!("\"{name}\" is no name of a load");
         let remedy = "write 1 to 60 characters without = and line breaks, and not \"none\"";
-        Fault::new(what, remedy)
+        Fault::new(message, remedy)
     })
 }
 
@@ -70,14 +70,16 @@ const NAMED: &str = "write \"vm1 80%\", or { name = \"busy\", load = \"vm1 80%\"
 /// scenarios.
 pub(crate) fn check_names(requested: &[Placed<Stress>], problems: &Problems<'_>) {
     for (index, one) in requested.iter().enumerate() {
-        let own = &one.value;
+        let current = &one.value;
         let clash = requested[..index]
             .iter()
             .map(|other| &other.value)
             .find(|known| {
-                let (is_same_name, is_same_load) =
-                    (own.name() == known.name(), own.loads() == known.loads());
-                let is_name_of_two = own.name().is_some() && is_same_name && !is_same_load;
+                let (is_same_name, is_same_load) = (
+                    current.name() == known.name(),
+                    current.loads() == known.loads(),
+                );
+                let is_name_of_two = current.name().is_some() && is_same_name && !is_same_load;
                 is_name_of_two || (is_same_load && !is_same_name)
             });
         if let Some(known) = clash {
@@ -85,19 +87,19 @@ pub(crate) fn check_names(requested: &[Placed<Stress>], problems: &Problems<'_>)
                 let name = stress.name().map(|name| format!("'{name}'"));
                 name.unwrap_or_else(|| "no name".to_owned())
             };
-            let what = if own.loads() == known.loads() {
-                let load = own.unnamed();
+            let message = if current.loads() == known.loads() {
+                let load = current.unnamed();
                 format!(
                     "the load \"{load}\" is called {} and {}",
                     of(known),
-                    of(own)
+                    of(current)
                 )
             } else {
-                let (other, load) = (known.unnamed(), own.unnamed());
-                format!("{} names \"{other}\" and \"{load}\"", of(own))
+                let (other, load) = (known.unnamed(), current.unnamed());
+                format!("{} names \"{other}\" and \"{load}\"", of(current))
             };
             let remedy = "give each load one name, and each name one load";
-            problems.add(one.span.clone(), Fault::new(what, remedy));
+            problems.add(one.span.clone(), Fault::new(message, remedy));
         }
     }
 }
@@ -121,10 +123,10 @@ mod tests {
 
     #[test]
     fn a_mistake_has_a_remedy() {
-        let what = |text: &str| parse(text).expect_err(text).what;
-        assert_eq!(what("vm1"), "\"vm1\" is no load");
+        let message_of = |text: &str| parse(text).expect_err(text).message;
+        assert_eq!(message_of("vm1"), "\"vm1\" is no load");
         assert_eq!(
-            what("a 1%, a 2%"),
+            message_of("a 1%, a 2%"),
             "site 'a' is named twice for the same load"
         );
     }

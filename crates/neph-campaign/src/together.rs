@@ -33,9 +33,9 @@ pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
 fn flow_set(scenario: &Scenario) -> String {
     let parameters = scenario.parameters.iter();
     let is_place = |name| matches!(name, ParameterName::Site | ParameterName::Circuit);
-    let how = parameters.filter(|one| !is_place(one.name()));
+    let how = parameters.filter(|parameter| !is_place(parameter.name()));
     let how: Vec<String> = how
-        .map(|one| format!("{}={}", one.name(), one.text()))
+        .map(|parameter| format!("{}={}", parameter.name(), parameter.text()))
         .collect();
     format!(
         "{} {} {} {} {} {}",
@@ -50,15 +50,15 @@ fn flow_set(scenario: &Scenario) -> String {
 
 /// The same places, those that run at the same time together, each group where its first stands.
 pub fn in_groups(order: &[u32], groups: &[u32]) -> Vec<Vec<u32>> {
-    let mut place: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut positions: BTreeMap<u32, usize> = BTreeMap::new();
     let mut found: Vec<Vec<u32>> = Vec::new();
     for &scenario in order {
         let group = groups[scenario as usize];
-        let place = *place.entry(group).or_insert(found.len());
-        if place == found.len() {
+        let index = *positions.entry(group).or_insert(found.len());
+        if index == found.len() {
             found.push(Vec::new());
         }
-        found[place].push(scenario);
+        found[index].push(scenario);
     }
     found
 }
@@ -110,8 +110,8 @@ url = "udp://10.0.0.2"
     fn the_pairs_of_a_flow_set_are_a_group_and_flow_sets_are_not() {
         let (plan, matrix, groups) = read(PLAN);
         assert_eq!(groups, [0, 1, 0, 1]);
-        let all = (0..4).map(|scenario| (0, scenario));
-        let time = time_of(all, &plan, &matrix, &groups);
+        let slots = (0..4).map(|scenario| (0, scenario));
+        let time = time_of(slots, &plan, &matrix, &groups);
         assert_eq!(time, Span::from_secs(2 * 61));
         assert_eq!(greatest_rate(&plan, &matrix), 1_024);
         let sites = PLAN.to_owned()
@@ -127,11 +127,11 @@ url = "udp://10.0.0.2"
         let each = [1_800, 2_000, 1_800, 2_000].map(Span::from_millis);
         let reported: Vec<Span> = matrix
             .iter()
-            .map(|one| trace_time(&plan, one).usual)
+            .map(|scenario| trace_time(&plan, scenario).usual)
             .collect();
         assert_eq!(reported, each);
-        let all = (0..4).map(|scenario| (0, scenario));
-        let time = time_of(all, &plan, &matrix, &groups);
+        let slots = (0..4).map(|scenario| (0, scenario));
+        let time = time_of(slots, &plan, &matrix, &groups);
         assert_eq!(time, Span::from_millis(2 * 61_000 + 7_600));
     }
 

@@ -39,11 +39,11 @@ impl WatchedHosts {
     /// Warnings about this host, which had this load, and the reflectors, by the usual limits. The numbers of
     /// messages and of messages without timestamps are reported as numbers.
     pub fn warnings(&self, load: &Load) -> Vec<Warning> {
-        let all = warnings(&self.meter, load, &Limits::default()).into_iter();
+        let found = warnings(&self.meter, load, &Limits::default()).into_iter();
         let of_hosts = |warning: &Warning| {
             warning.is_of_a_busy_host() || matches!(warning, Warning::ReflectorSlow { .. })
         };
-        all.filter(of_hosts).collect()
+        found.filter(of_hosts).collect()
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
                     .any(|one| matches!(one, Warning::FewMessages { .. }))
             );
             few.clone()
-                .any(|one| matches!(one, Warning::SenderLate { .. }))
+                .any(|warning| matches!(warning, Warning::SenderLate { .. }))
         };
         assert!(is_late(Span::from_millis(122)));
         assert!(!is_late(Span::from_micros(1)));

@@ -32,8 +32,8 @@ fn the_demo_takes_about_ninety_seconds() {
     let (_, plan, scenarios) = read("demo.toml");
     assert_eq!((scenarios.len(), plan.blocks), (15, 2));
     let cost = estimate(&plan, &scenarios);
-    let seconds = cost.whole.nanos() / 1_000_000_000;
-    assert!((60..=90).contains(&seconds), "{}", cost.whole);
+    let seconds = cost.total.nanos() / 1_000_000_000;
+    assert!((60..=90).contains(&seconds), "{}", cost.total);
     // No scenario asks for more than the home's uplink of 3 Mbit/s carries.
     for scenario in scenarios.iter().filter(|s| s.endpoint == "home") {
         let transmission = Span::from_nanos(
@@ -94,7 +94,7 @@ fn the_plans_of_flows_cost_what_their_comments_say() {
     assert_eq!((scenarios.len(), plan.blocks), (4, 3));
     let cost = estimate(&plan, &scenarios);
     assert_eq!(
-        cost.whole,
+        cost.total,
         Span::from_secs(900),
         "all pairs at the same time"
     );
@@ -102,7 +102,7 @@ fn the_plans_of_flows_cost_what_their_comments_say() {
     assert_eq!(scenarios[0].messages_of_all_flows(), 512 * 100);
     let (_, plan, scenarios) = read("flows-micro.toml");
     let cost = estimate(&plan, &scenarios);
-    assert_eq!(cost.whole, Span::from_secs(3_600));
+    assert_eq!(cost.total, Span::from_secs(3_600));
     assert_eq!(cost.messages, 512 * 5 * 4 * 3_600);
     let mega = cost.fleet_bytes.bytes() / 1_000_000;
     assert!((520..580).contains(&mega), "{mega} MB");
@@ -110,7 +110,7 @@ fn the_plans_of_flows_cost_what_their_comments_say() {
     assert!((240..260).contains(&mega), "{mega} MB while it runs");
     let (_, plan, scenarios) = read("flows-seasons.toml");
     let cost = estimate(&plan, &scenarios);
-    assert_eq!(cost.whole, Span::from_secs(8 * 2 * 155));
+    assert_eq!(cost.total, Span::from_secs(8 * 2 * 155));
     assert_eq!(cost.messages, 614_400);
 }
 
@@ -177,8 +177,9 @@ fn a_host_without_an_address_is_told_where_it_stands() {
     let expected = "latency-tester.yaml:27:16: host 'latency-tester.example.com' cannot be \
                     resolved: no such name; check the name, or write an address";
     assert_eq!(reported, [expected]);
-    let all = resolve(&plan, &source, &|_| Ok(vec![[192, 0, 2, 1].into()])).expect("all resolve");
-    assert_eq!(all.len(), 4);
+    let addresses =
+        resolve(&plan, &source, &|_| Ok(vec![[192, 0, 2, 1].into()])).expect("all resolve");
+    assert_eq!(addresses.len(), 4);
 }
 
 #[test]
@@ -209,7 +210,7 @@ fn is_nobodys(host: &str, is_of_lab: bool) -> bool {
 
 #[test]
 fn no_shipped_plan_sends_to_an_address_of_somebody_else() {
-    let mut seen = 0;
+    let mut checked = 0;
     for entry in fs::read_dir(folder()).expect("the plans") {
         let name = entry.expect("a file").file_name();
         let name = name.to_str().expect("UTF-8");
@@ -222,13 +223,13 @@ fn no_shipped_plan_sends_to_an_address_of_somebody_else() {
         if !is_plan {
             continue;
         }
-        seen += 1;
+        checked += 1;
         let (_, plan, _) = read(name);
         for (host, _) in neph_campaign::resolve::hosts(&plan) {
             assert!(is_nobodys(host, plan.lab.is_some()), "{name}: {host}");
         }
     }
-    assert!(seen >= 10, "{seen} plans");
+    assert!(checked >= 10, "{checked} plans");
 }
 
 /// `NEPH_BLESS=1` writes the rows.

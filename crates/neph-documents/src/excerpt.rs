@@ -162,7 +162,7 @@ mod tests {
         let problem = Problem {
             file: "plan.toml".to_owned(),
             place: position,
-            what: "wrong".to_owned(),
+            message: "wrong".to_owned(),
             remedy: "mend it".to_owned(),
         };
         Excerpt::of(&source, &problem)

@@ -8,18 +8,18 @@ use crate::host::{ascii_host, bare};
 
 /// What is wrong with a part of a target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}; {remedy}")]
+#[error("{message}; {remedy}")]
 pub struct TargetMistake {
     /// What is wrong.
-    pub what: String,
+    pub message: String,
     /// What to write instead.
     pub remedy: String,
 }
 
 impl TargetMistake {
     pub(crate) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        let (what, remedy) = (what.into(), remedy.into());
-        Self { what, remedy }
+        let (message, remedy) = (what.into(), remedy.into());
+        Self { message, remedy }
     }
 }
 

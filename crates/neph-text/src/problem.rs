@@ -15,7 +15,7 @@ const MAXIMUM: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// What is wrong: one clause without a full stop.
-    pub what: String,
+    pub message: String,
     /// The remedy.
     pub remedy: String,
 }
@@ -24,7 +24,7 @@ impl Fault {
     /// What is wrong, and the remedy.
     pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
-            what: what.into(),
+            message: what.into(),
             remedy: remedy.into(),
         }
     }
@@ -38,7 +38,7 @@ pub struct Problem {
     /// The position in the text.
     pub place: Place,
     /// What is wrong: one clause without a full stop.
-    pub what: String,
+    pub message: String,
     /// The remedy.
     pub remedy: String,
 }
@@ -49,7 +49,7 @@ impl fmt::Display for Problem {
         let Self {
             file,
             place,
-            what,
+            message: what,
             remedy,
         } = self;
         write!(f, "{file}:{place}: {what}; {remedy}")
@@ -89,7 +89,10 @@ impl<'s> Problems<'s> {
     }
     /// Adds a mistake; once, even if several readers of a value find it.
     pub fn add(&self, span: Range<usize>, fault: Fault) {
-        let Fault { what, remedy } = fault;
+        let Fault {
+            message: what,
+            remedy,
+        } = fault;
         let mut hasher = DefaultHasher::new();
         (span.start, span.end, &what, &remedy).hash(&mut hasher);
         if !self.noted.borrow_mut().insert(hasher.finish()) {
@@ -102,7 +105,7 @@ impl<'s> Problems<'s> {
         let problem = Problem {
             file: fit_to_show(self.source.name()),
             place: self.source.place(span),
-            what: fit_to_show(&what),
+            message: fit_to_show(&what),
             remedy: fit_to_show(&remedy),
         };
         self.found.borrow_mut().push(problem);
@@ -155,7 +158,7 @@ impl<'s> Problems<'s> {
         found.push(Problem {
             file: fit_to_show(self.source.name()),
             place: self.source.place(end..end),
-            what: count,
+            message: count,
             remedy: "correct the first ones and check again".to_owned(),
         });
         Err(found)

@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let what = |text: &str| parse_duration(text).expect_err("wrong").what;
+        let what = |text: &str| parse_duration(text).expect_err("wrong").message;
         assert_eq!(
             what("ms"),
             "\"ms\" is not a time: it does not begin with a number"
@@ -158,7 +158,7 @@ mod tests {
         assert!(
             parse_duration("200000d")
                 .expect_err("548 years")
-                .what
+                .message
                 .contains("longer")
         );
         assert!(parse_percent("101%").is_err());

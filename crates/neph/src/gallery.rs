@@ -179,7 +179,7 @@ mod tests {
                 for site in wanted.reflectors.iter().map(|one| &one.site) {
                     assert!(topology.site_index(&site.value).is_some(), "{reported}");
                 }
-                let whole = estimate(&plan, &expand::scenarios(&plan)).whole;
+                let whole = estimate(&plan, &expand::scenarios(&plan)).total;
                 assert!(whole.secs_f64() < 150.0, "{name} takes {whole}");
             }
         }

@@ -141,7 +141,7 @@ fn row(campaign: &Campaign, due: &DueReduction) -> TidyRow {
         campaign: campaign.name.clone(),
         ended_unix_ns: experiment.ended,
         messages: experiment.tally.messages,
-        action: match due.what {
+        action: match due.kind {
             Reducing::Messages => "messages to minutes",
             Reducing::Minutes => "minutes removed",
         },

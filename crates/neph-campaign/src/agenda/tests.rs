@@ -73,11 +73,11 @@ fn blocks_are_complete_and_in_order() {
             .all(|slot| slot.attempt == 0 && slot.begins_block == (slot.position == 0))
     );
     assert_eq!(
-        world.agenda.standing(),
-        Standing {
+        world.agenda.progress(),
+        CampaignProgress {
             total: 12,
             complete: 12,
-            ..Standing::default()
+            ..CampaignProgress::default()
         }
     );
 }
@@ -89,9 +89,9 @@ fn what_failed_is_tried_between_blocks_least_completed_first() {
     let failed = world.run(Failed).expect("a slot").scenario;
     world.run(Complete);
     // Between block 0 and block 1: again, and again it fails; then block 1, where it fails too.
-    let anew = world.run(Failed).expect("a slot");
+    let retry = world.run(Failed).expect("a slot");
     assert_eq!(
-        (anew.block, anew.scenario, anew.attempt, anew.position),
+        (retry.block, retry.scenario, retry.attempt, retry.position),
         (0, failed, 1, 2)
     );
     for _ in 0..2 {
@@ -116,13 +116,13 @@ fn what_failed_is_tried_between_blocks_least_completed_first() {
     assert_eq!(world.run(Complete).map(|s| s.block), Some(2));
     assert_eq!(world.run(Complete).map(|s| s.block), Some(2));
     assert_eq!(world.agenda.next(), None);
-    let expected = Standing {
+    let expected = CampaignProgress {
         total: 6,
         complete: 5,
         given_up: 1,
         open: 0,
     };
-    assert_eq!(world.agenda.standing(), expected);
+    assert_eq!(world.agenda.progress(), expected);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn what_a_policy_refuses_is_tried_once_in_a_block() {
         });
     }
     assert_eq!(tried, [0, 1]);
-    assert_eq!(world.agenda.standing().given_up, 2);
+    assert_eq!(world.agenda.progress().given_up, 2);
 }
 
 #[test]
@@ -223,7 +223,7 @@ proptest! {
         prop_assert!(first_tries.is_sorted(), "blocks are begun in order, each gone through");
         prop_assert_eq!(pairs.len(), (blocks * sizes) as usize, "nothing is skipped");
         prop_assert!(pairs.values().all(|(_, failed, complete)| *complete == 1 || *failed == tries));
-        let standing = world.agenda.standing();
+        let standing = world.agenda.progress();
         prop_assert_eq!((standing.open, standing.complete + standing.given_up), (0, standing.total));
     }
 }

@@ -44,18 +44,18 @@ fn the_matrix_is_every_combination_in_order() {
 
 #[test]
 fn an_identity_is_what_is_fixed_and_nothing_else() {
-    let all = scenarios(&plan(TWO));
+    let expanded = scenarios(&plan(TWO));
     // The same scenarios in a plan that varies less: other index, other labels, same identity.
     let fewer = scenarios(&plan(
         &TWO.replace("[\"1.2\", \"1.3\"]", "\"1.3\"")
             .replace("two", "x"),
     ));
-    assert_eq!(fewer[0].id, all[1].id);
-    assert_eq!((fewer[0].varied.len(), all[1].varied.len()), (0, 1));
+    assert_eq!(fewer[0].id, expanded[1].id);
+    assert_eq!((fewer[0].varied.len(), expanded[1].varied.len()), (0, 1));
     let slower = scenarios(&plan(&TWO.replace("100ms", "101ms")));
     assert_eq!(
-        (slower[0].id, slower[11].id == all[11].id),
-        (all[0].id, false)
+        (slower[0].id, slower[11].id == expanded[11].id),
+        (expanded[0].id, false)
     );
 }
 
@@ -141,19 +141,24 @@ fn loaded(stress: &str) -> String {
 
 #[test]
 fn a_load_that_has_a_name_is_the_same_scenario_with_the_name_as_label() {
-    let named = "[\"none\", { name = \"busy neighbour\", load = \"vm1  80%, vm2 9%\" }]";
-    let (named, plain) = (
-        plan(&loaded(named)),
+    let named_loads = "[\"none\", { name = \"busy neighbour\", load = \"vm1  80%, vm2 9%\" }]";
+    let (named_plan, plain) = (
+        plan(&loaded(named_loads)),
         plan(&loaded("[\"none\", \"vm1 80%, vm2 9%\"]")),
     );
-    let (of_named, of_plain) = (scenarios(&named), scenarios(&plain));
+    let (of_named, of_plain) = (scenarios(&named_plan), scenarios(&plain));
     let labels = Scenario::labels_apart(&of_named);
     assert_eq!(labels, ["stress none", "busy neighbour"]);
-    let ids = |all: &[Scenario]| all.iter().map(|one| one.id).collect::<Vec<_>>();
+    let ids = |scenarios: &[Scenario]| {
+        scenarios
+            .iter()
+            .map(|scenario| scenario.id)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(ids(&of_named), ids(&of_plain));
-    let kept = of_named[1].parameters.stress().expect("a load");
+    let load = of_named[1].parameters.stress().expect("a load");
     let requested = crate::stress::parse("vm1 80%, vm2 9%").expect("a load");
-    assert_eq!(kept.loads(), requested.loads());
+    assert_eq!(load.loads(), requested.loads());
 }
 
 #[test]
@@ -165,7 +170,7 @@ fn a_skip_leaves_out_a_load_by_what_it_is() {
 
 #[test]
 fn a_load_s_name_is_refused_where_it_would_not_say_which_load() {
-    for (stress, what) in [
+    for (stress, message) in [
         (
             "[{ name = \"a\", load = \"vm1 8%\" }, { name = \"a\", load = \"vm1 9%\" }]",
             "'a' names",
@@ -201,6 +206,6 @@ fn a_load_s_name_is_refused_where_it_would_not_say_which_load() {
         let found = parse(&Source::new("p.toml", loaded(stress))).expect_err(stress);
         let reported: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(reported.len(), 1, "{stress}: {reported:#?}");
-        assert!(reported[0].contains(what), "{stress}: {reported:#?}");
+        assert!(reported[0].contains(message), "{stress}: {reported:#?}");
     }
 }

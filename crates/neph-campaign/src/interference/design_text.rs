@@ -58,7 +58,7 @@ pub(super) fn text(plan: &Plan, design: &Design, requested: &Asked) -> Result<St
 fn parts(design: &Design) -> Vec<Part> {
     let pairs = design.pairs.iter();
     let measured: BTreeSet<usize> = pairs.flat_map(|(a, b)| [*a, *b]).collect();
-    let alone = measured.into_iter().map(|circuit| Part {
+    let single = measured.into_iter().map(|circuit| Part {
         circuit,
         alongside: None,
         side: None,
@@ -71,7 +71,7 @@ fn parts(design: &Design) -> Vec<Part> {
             side: Some((pair, is_second)),
         })
     });
-    alone.chain(alongside).collect()
+    single.chain(alongside).collect()
 }
 
 impl Part {
@@ -91,16 +91,16 @@ impl Part {
 /// The endpoint's own table of the plan, with what leads to it.
 fn endpoint(plan: &Plan, design: &Design, part: &Part, written: &Table) -> Table {
     let circuit: &PlannedCircuit = &design.circuits[part.circuit];
-    let all = written.get("endpoint").and_then(Value::as_array);
-    let own = all
+    let endpoints = written.get("endpoint").and_then(Value::as_array);
+    let written_endpoint = endpoints
         .into_iter()
         .flatten()
-        .find(|one| one.get("name").and_then(Value::as_str) == Some(circuit.endpoint.as_str()));
+        .find(|entry| entry.get("name").and_then(Value::as_str) == Some(circuit.endpoint.as_str()));
     let mut table = Table::new();
     let mut add = |key: &str, value: Value| drop(table.insert(key.to_owned(), value));
     add("name", Value::from(part.name(design)));
     for key in ["url", "at"] {
-        if let Some(value) = own.and_then(|own| own.get(key)) {
+        if let Some(value) = written_endpoint.and_then(|entry| entry.get(key)) {
             add(key, value.clone());
         }
     }
@@ -110,8 +110,9 @@ fn endpoint(plan: &Plan, design: &Design, part: &Part, written: &Table) -> Table
     let endpoint = plan
         .endpoints
         .iter()
-        .find(|one| one.name == circuit.endpoint);
-    let ports = endpoint.and_then(|one| one.axes.parameters.get(&ParameterName::ThroughputPort));
+        .find(|candidate| candidate.name == circuit.endpoint);
+    let ports =
+        endpoint.and_then(|endpoint| endpoint.axes.parameters.get(&ParameterName::ThroughputPort));
     let served = ports.and_then(|ports| ports.first()?.throughput_port().copied());
     if let Some(served) = served {
         add("throughput_port", Value::Integer(served.get().into()));
@@ -133,7 +134,7 @@ fn links(design: &Design, parts: &[Part]) -> Vec<Table> {
             side == (is_one != is_second)
         }
     };
-    let link = |(place, side): (usize, (Option<u32>, bool))| {
+    let link = |(index, side): (usize, (Option<u32>, bool))| {
         let users = parts.iter().filter(|part| carries(part, side));
         let circuits = users.map(|part| {
             let site = &design.circuits[part.circuit].site;
@@ -142,7 +143,7 @@ fn links(design: &Design, parts: &[Part]) -> Vec<Table> {
         Table::from_iter([
             (
                 "name".to_owned(),
-                Value::from(format!("{NAME} {}", place + 1)),
+                Value::from(format!("{NAME} {}", index + 1)),
             ),
             ("circuits".to_owned(), Value::Array(circuits.collect())),
         ])

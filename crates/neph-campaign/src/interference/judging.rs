@@ -88,11 +88,11 @@ struct Side {
 /// Whether the circuits of each pair disturb each other, all pairs judged together. A circuit is disturbed
 /// where its share is shown to be below 1 - `margin`, and not disturbed where it is shown to be within the
 /// margin. A block counts for a pair if both transfers were at the same time.
-pub fn judge(readings: &[Reading], margin: f64) -> Vec<PairFinding> {
+pub fn evaluate_pairs(readings: &[Reading], margin: f64) -> Vec<PairFinding> {
     let mut of: BTreeMap<(&str, &str), Blocks<'_>> = BTreeMap::new();
-    for one in readings {
-        let key = (one.circuit.as_str(), one.network.as_str());
-        of.entry(key).or_default().insert(one.block, one);
+    for reading in readings {
+        let key = (reading.circuit.as_str(), reading.network.as_str());
+        of.entry(key).or_default().insert(reading.block, reading);
     }
     let least = -(1.0 - margin).ln();
     let sides: Vec<[Side; 2]> = pairs(readings)
@@ -100,16 +100,16 @@ pub fn judge(readings: &[Reading], margin: f64) -> Vec<PairFinding> {
         .map(|(a, b)| [side(&of, a, b), side(&of, b, a)])
         .collect();
     let claims = sides.iter().flatten().filter_map(|side| claim(side, least));
-    let mut judged = decide(&claims.collect::<Vec<_>>()).into_iter();
-    let family = judged.len();
+    let mut decisions = decide(&claims.collect::<Vec<_>>()).into_iter();
+    let family = decisions.len();
     let mut finding = |sides: [Side; 2]| {
-        let judged = sides.each_ref().map(|side| {
+        let outcomes = sides.each_ref().map(|side| {
             let shift = PairedShift::of_differences(side.logs.clone()).ok()?;
-            Some((shift, judged.next()?))
+            Some((shift, decisions.next()?))
         });
         PairFinding {
-            answer: answer(&sides, &judged, least, family),
-            shares: share_each(sides, judged),
+            answer: answer(&sides, &outcomes, least, family),
+            shares: share_each(sides, outcomes),
         }
     };
     sides.into_iter().map(&mut finding).collect()
@@ -118,30 +118,30 @@ pub fn judge(readings: &[Reading], margin: f64) -> Vec<PairFinding> {
 /// Each pair once, by name: readings come in random order.
 fn pairs(readings: &[Reading]) -> BTreeSet<(&str, &str)> {
     let alongside = readings.iter();
-    let alongside =
-        alongside.filter_map(|one| Some((&*one.circuit, one.network.strip_prefix(WITH)?)));
+    let alongside = alongside
+        .filter_map(|reading| Some((&*reading.circuit, reading.network.strip_prefix(WITH)?)));
     alongside.map(|(a, b)| (a.min(b), a.max(b))).collect()
 }
 
 fn side(of: &BTreeMap<(&str, &str), Blocks<'_>>, circuit: &str, other: &str) -> Side {
     let (with, back) = (format!("{WITH}{other}"), format!("{WITH}{circuit}"));
-    let alone = of.get(&(circuit, super::ALONE));
-    let own = of.get(&(circuit, with.as_str()));
+    let readings_alone = of.get(&(circuit, super::ALONE));
+    let circuit_readings = of.get(&(circuit, with.as_str()));
     let theirs = of.get(&(other, back.as_str()));
     let mut logs = Vec::new();
-    for (block, one) in own.into_iter().flatten() {
+    for (block, reading) in circuit_readings.into_iter().flatten() {
         let alongside = theirs.and_then(|theirs| theirs.get(block));
-        let before = alone.and_then(|alone| alone.get(block));
+        let before = readings_alone.and_then(|readings| readings.get(block));
         if let (Some(alongside), Some(before)) = (alongside, before)
-            && are_together(one, alongside)
+            && are_together(reading, alongside)
         {
-            logs.push((one.goodput.max(MINIMUM) / before.goodput.max(MINIMUM)).ln());
+            logs.push((reading.goodput.max(MINIMUM) / before.goodput.max(MINIMUM)).ln());
         }
     }
-    let mut levels: Vec<f64> = alone
+    let mut levels: Vec<f64> = readings_alone
         .into_iter()
         .flat_map(BTreeMap::values)
-        .map(|one| one.goodput)
+        .map(|reading| reading.goodput)
         .collect();
     let sorted = Sorted::sort(&mut levels).ok();
     let median = sorted.and_then(|sorted| neph_stats::median(sorted, 0).ok()?.number());
@@ -153,14 +153,14 @@ fn side(of: &BTreeMap<(&str, &str), Blocks<'_>>, circuit: &str, other: &str) -> 
 }
 
 /// Whether two transfers were at the same time for most of the longer one.
-fn are_together(one: &Reading, other: &Reading) -> bool {
+fn are_together(reading: &Reading, other: &Reading) -> bool {
     let length = |from: Wall, until: Wall| {
         let nanos = until.unix_nanos().saturating_sub(from.unix_nanos()).max(0);
         std::time::Duration::from_nanos(nanos.unsigned_abs()).as_secs_f64()
     };
-    let both = length(one.from.max(other.from), one.until.min(other.until));
-    let longer = length(one.from, one.until).max(length(other.from, other.until));
-    both > 0.0 && both >= OVERLAP * longer
+    let overlap = length(reading.from.max(other.from), reading.until.min(other.until));
+    let longer = length(reading.from, reading.until).max(length(other.from, other.until));
+    overlap > 0.0 && overlap >= OVERLAP * longer
 }
 
 fn claim(side: &Side, least: f64) -> Option<Claim> {
@@ -174,10 +174,10 @@ fn claim(side: &Side, least: f64) -> Option<Claim> {
 
 type Judged = Option<(PairedShift, Decision)>;
 
-fn share_each(sides: [Side; 2], judged: [Judged; 2]) -> [Share; 2] {
-    let mut judged = judged.into_iter();
+fn share_each(sides: [Side; 2], decisions: [Judged; 2]) -> [Share; 2] {
+    let mut decisions = decisions.into_iter();
     sides.map(|side| {
-        let judged = judged.next().flatten();
+        let decision = decisions.next().flatten();
         let exp = |interval: ConfidenceInterval| ConfidenceInterval {
             low: interval.low.exp(),
             high: interval.high.exp(),
@@ -185,17 +185,19 @@ fn share_each(sides: [Side; 2], judged: [Judged; 2]) -> [Share; 2] {
         Share {
             circuit: side.circuit,
             blocks: side.logs.len(),
-            estimate: judged.as_ref().map(|(shift, _)| shift.estimate().exp()),
-            interval: judged.and_then(|(_, judged)| judged.interval).map(exp),
+            estimate: decision.as_ref().map(|(shift, _)| shift.estimate().exp()),
+            interval: decision
+                .and_then(|(_, decision)| decision.interval)
+                .map(exp),
             alone: side.alone,
         }
     })
 }
 
-fn answer(sides: &[Side; 2], judged: &[Judged; 2], least: f64, family: usize) -> Answer {
-    let verdicts = judged
+fn answer(sides: &[Side; 2], decisions: &[Judged; 2], least: f64, family: usize) -> Answer {
+    let verdicts = decisions
         .each_ref()
-        .map(|one| one.as_ref().map(|(_, one)| one.verdict));
+        .map(|entry| entry.as_ref().map(|(_, decision)| decision.verdict));
     if verdicts.contains(&Some(Verdict::Worse)) {
         return Answer::Interferes;
     }
@@ -204,19 +206,19 @@ fn answer(sides: &[Side; 2], judged: &[Judged; 2], least: f64, family: usize) ->
     if verdicts.iter().all(is_shown) {
         return Answer::Independent;
     }
-    let open = sides.iter().zip(judged).zip(&verdicts);
+    let open = sides.iter().zip(decisions).zip(&verdicts);
     let open = open.filter(|(_, verdict)| !is_shown(verdict));
     let wished: Vec<(bool, Option<usize>)> = open
-        .map(|((side, judged), _)| {
-            let estimate = judged.as_ref().map_or(0.0, |(shift, _)| shift.estimate());
+        .map(|((side, decision), _)| {
+            let estimate = decision.as_ref().map_or(0.0, |(shift, _)| shift.estimate());
             (estimate < -least, more(side, estimate, least, family))
         })
         .collect();
     let disturbed = wished.iter().filter(|(is_disturbed, _)| *is_disturbed);
     let disturbed = disturbed.filter_map(|(_, more)| *more).min();
     // To show that nothing is disturbed takes both, to show that something is takes one.
-    let both = wished.iter().map(|(_, more)| *more);
-    let more = disturbed.or_else(|| both.collect::<Option<Vec<_>>>()?.into_iter().max());
+    let extra = wished.iter().map(|(_, more)| *more);
+    let more = disturbed.or_else(|| extra.collect::<Option<Vec<_>>>()?.into_iter().max());
     Answer::Unknown { more }
 }
 
@@ -292,8 +294,8 @@ pub fn shared_links(findings: &[PairFinding]) -> Vec<Vec<String>> {
     for group in groups {
         let inside = found.iter().filter(|pair| group.contains(pair[0]));
         let inside: Vec<&[&str; 2]> = inside.collect();
-        let all = group.len() * (group.len() - 1) / 2;
-        if inside.len() == all {
+        let pair_count = group.len() * (group.len() - 1) / 2;
+        if inside.len() == pair_count {
             links.push(group.into_iter().map(str::to_owned).collect());
         } else {
             links.extend(inside.iter().map(|pair| pair.map(str::to_owned).to_vec()));

@@ -19,14 +19,14 @@ const ASKED: Asked = Asked {
 fn mesh() -> Plan {
     let names = ["ams", "bra", "lju", "mil"];
     let mut text = "version = 1\nname = \"m\"\ninterval = \"10ms\"\nmessages = 10\n".to_owned();
-    for (place, name) in names.iter().enumerate() {
+    for (index, name) in names.iter().enumerate() {
         text.push_str(&format!(
-            "[[site]]\nname = \"{name}\"\nagent = \"{name}\"\naddress = \"10.0.0.{place}\"\n\
-             reflector = [\"--listen\", \"[::]:8600\", \"--throughput=742{place}\"]\n"
+            "[[site]]\nname = \"{name}\"\nagent = \"{name}\"\naddress = \"10.0.0.{index}\"\n\
+             reflector = [\"--listen\", \"[::]:8600\", \"--throughput=742{index}\"]\n"
         ));
     }
-    for (place, name) in names.iter().enumerate().skip(1) {
-        let from = names[..place].iter().map(|name| format!("\"{name}\""));
+    for (index, name) in names.iter().enumerate().skip(1) {
+        let from = names[..index].iter().map(|name| format!("\"{name}\""));
         let from: Vec<String> = from.collect();
         text.push_str(&format!(
             "[[endpoint]]\nname = \"to {name}\"\nurl = \"udp://{name}:8600\"\nfrom = [{}]\n",
@@ -37,7 +37,7 @@ fn mesh() -> Plan {
 }
 
 fn names(design: &Design) -> Vec<[String; 2]> {
-    let name = |place: usize| circuit_name(&design.circuits[place]);
+    let name = |index: usize| circuit_name(&design.circuits[index]);
     let pairs = design.pairs.iter();
     pairs.map(|(a, b)| [name(*a), name(*b)]).collect()
 }
@@ -65,23 +65,29 @@ fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
     let matrix = scenarios(&plan);
     let planned = rounds(&plan, &matrix);
     let mut together = Vec::new();
-    let mut alone = 0;
+    let mut single_count = 0;
     for round in planned.scenarios() {
         let of_round: Vec<_> = round.iter().map(|index| &matrix[*index as usize]).collect();
-        let measures = of_round.iter().map(|one| one.measure().to_string());
+        let measures = of_round
+            .iter()
+            .map(|scenario| scenario.measure().to_string());
         assert!(
             measures
                 .clone()
                 .all(|one| one == "tcp throughput 100Mbit/s")
         );
-        let circuits = of_round.iter().filter_map(|one| one.parameters.circuit());
+        let circuits = of_round
+            .iter()
+            .filter_map(|scenario| scenario.parameters.circuit());
         let circuits: Vec<String> = circuits.cloned().collect();
-        let networks = of_round.iter().filter_map(|one| one.parameters.network());
+        let networks = of_round
+            .iter()
+            .filter_map(|scenario| scenario.parameters.network());
         let networks: Vec<&str> = networks.map(String::as_str).collect();
         match circuits.as_slice() {
             [_] => {
                 assert_eq!(networks, ["alone"]);
-                alone += 1;
+                single_count += 1;
             }
             [a, b] => {
                 assert_eq!(networks, [format!("with {b}"), format!("with {a}")]);
@@ -93,7 +99,7 @@ fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
     together.sort();
     let mut wanted = pairs;
     wanted.sort();
-    assert_eq!((alone, together), (6, wanted));
+    assert_eq!((single_count, together), (6, wanted));
 }
 
 #[test]
@@ -136,7 +142,7 @@ fn what_a_plan_keeps_apart_is_not_measured_and_what_is_too_much_is_refused() {
 /// Readings of two circuits in each block: what each gets alone and while the other runs, Mbit/s.
 fn readings(blocks: &[([f64; 2], [f64; 2])]) -> Vec<Reading> {
     let mut found = Vec::new();
-    for (block, (alone, both)) in (0..).zip(blocks) {
+    for (block, (alone_rates, joint_rates)) in (0..).zip(blocks) {
         let reading = |circuit: &str, network: &str, from: i64, mbit: f64| Reading {
             circuit: circuit.to_owned(),
             network: network.to_owned(),
@@ -145,18 +151,18 @@ fn readings(blocks: &[([f64; 2], [f64; 2])]) -> Vec<Reading> {
             until: Wall::from_unix_nanos((from + 5) * 1_000_000_000),
             goodput: mbit * 1e6,
         };
-        found.push(reading("a", "alone", 0, alone[0]));
-        found.push(reading("b", "alone", 10, alone[1]));
-        found.push(reading("a", "with b", 20, both[0]));
-        found.push(reading("b", "with a", 20, both[1]));
+        found.push(reading("a", "alone", 0, alone_rates[0]));
+        found.push(reading("b", "alone", 10, alone_rates[1]));
+        found.push(reading("a", "with b", 20, joint_rates[0]));
+        found.push(reading("b", "with a", 20, joint_rates[1]));
     }
     found
 }
 
 fn only(readings: &[Reading]) -> PairFinding {
-    let found = judge(readings, 0.1);
-    let [one] = <[PairFinding; 1]>::try_from(found).expect("one pair");
-    one
+    let found = evaluate_pairs(readings, 0.1);
+    let [finding] = <[PairFinding; 1]>::try_from(found).expect("one pair");
+    finding
 }
 
 /// Seven blocks are the fewest that can decide two shares: 2 * 2 / 2^7 is 0.03. Six are not, 0.06.
@@ -180,12 +186,12 @@ fn circuits_that_halve_each_other_interfere_from_seven_blocks_on() {
 #[test]
 fn circuits_that_get_what_they_get_alone_are_independent() {
     // Shares of 0.98 to 1.02.
-    let near = [1.0, 0.98, 1.01, 0.99, 1.02, 1.0, 0.99]
+    let near_equal = [1.0, 0.98, 1.01, 0.99, 1.02, 1.0, 0.99]
         .map(|share| ([20.0, 10.0], [20.0 * share, 10.0 / share]));
-    assert_eq!(only(&readings(&near)).answer, Independent);
+    assert_eq!(only(&readings(&near_equal)).answer, Independent);
     // One that is disturbed is enough: the other may have had the link for itself.
-    let one = [([20.0, 10.0], [20.0, 4.0]); 7];
-    assert_eq!(only(&readings(&one)).answer, Interferes);
+    let one_disturbed = [([20.0, 10.0], [20.0, 4.0]); 7];
+    assert_eq!(only(&readings(&one_disturbed)).answer, Interferes);
 }
 
 /// Shares around the margin show nothing, however many blocks there are: none are named. A share of 80 % that
@@ -208,28 +214,28 @@ fn what_is_not_shown_is_unknown_and_names_the_blocks_that_it_takes() {
 
 #[test]
 fn transfers_that_were_not_at_the_same_time_do_not_count() {
-    let mut all = readings(&[([20.0, 20.0], [10.0, 10.0]); 7]);
-    for one in all
+    let mut shifted = readings(&[([20.0, 20.0], [10.0, 10.0]); 7]);
+    for reading in shifted
         .iter_mut()
-        .filter(|one| one.network == "with a" && one.block == 0)
+        .filter(|reading| reading.network == "with a" && reading.block == 0)
     {
-        one.from = Wall::from_unix_nanos(22_000_000_000);
-        one.until = Wall::from_unix_nanos(27_000_000_000);
+        reading.from = Wall::from_unix_nanos(22_000_000_000);
+        reading.until = Wall::from_unix_nanos(27_000_000_000);
     }
-    let found = only(&all);
+    let found = only(&shifted);
     assert_eq!(
         (found.shares[0].blocks, found.answer),
         (6, Answer::Unknown { more: Some(1) })
     );
     // What was lost altogether is no share of nothing.
-    all.retain(|one| one.network != "alone");
-    let found = only(&all);
+    shifted.retain(|reading| reading.network != "alone");
+    let found = only(&shifted);
     assert_eq!(
         (found.shares[0].blocks, found.shares[0].estimate),
         (0, None)
     );
     assert!(matches!(found.answer, Answer::Unknown { more: Some(_) }));
-    assert_eq!(judge(&[], 0.1), []);
+    assert_eq!(evaluate_pairs(&[], 0.1), []);
 }
 
 #[test]
@@ -247,14 +253,20 @@ fn circuits_that_all_disturb_each_other_share_one_link() {
             answer,
         }
     };
-    let all = [
+    let findings = [
         finding("a", "b", Interferes),
         finding("b", "c", Interferes),
         finding("a", "c", Interferes),
         finding("a", "d", Independent),
         finding("e", "f", Interferes),
     ];
-    assert_eq!(shared_links(&all), [vec!["a", "b", "c"], vec!["e", "f"]]);
-    assert_eq!(shared_links(&all[..2]), [vec!["a", "b"], vec!["b", "c"]]);
-    assert_eq!(shared_links(&all[3..4]), Vec::<Vec<String>>::new());
+    assert_eq!(
+        shared_links(&findings),
+        [vec!["a", "b", "c"], vec!["e", "f"]]
+    );
+    assert_eq!(
+        shared_links(&findings[..2]),
+        [vec!["a", "b"], vec!["b", "c"]]
+    );
+    assert_eq!(shared_links(&findings[3..4]), Vec::<Vec<String>>::new());
 }

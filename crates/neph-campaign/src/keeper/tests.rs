@@ -45,15 +45,15 @@ fn scenario() -> Scenario {
     }
 }
 
-fn opened(place: &Path, access: Access) -> Box<dyn Store> {
-    neph_store::open(&place.display().to_string(), access).expect("a workspace")
+fn opened(path: &Path, access: Access) -> Box<dyn Store> {
+    neph_store::open(&path.display().to_string(), access).expect("a workspace")
 }
 
-fn begin(place: &Path, origin: Anchor<Own>) -> FleetKeeper {
-    let store = opened(place, Access::Write);
+fn begin(path: &Path, origin: Anchor<Own>) -> FleetKeeper {
+    let store = opened(path, Access::Write);
     let keeping = FleetStorage {
         name: "night".to_owned(),
-        asked: "neph flows udp://a udp://b".to_owned(),
+        description: "neph flows udp://a udp://b".to_owned(),
         site: None,
         build: Build {
             version: "1".to_owned(),
@@ -64,8 +64,8 @@ fn begin(place: &Path, origin: Anchor<Own>) -> FleetKeeper {
 }
 
 /// A fleet whose messages were all replied to.
-fn measured(place: &Path, origin: Anchor<Own>) -> FleetKeeper {
-    let mut keeper = begin(place, origin);
+fn measured(path: &Path, origin: Anchor<Own>) -> FleetKeeper {
+    let mut keeper = begin(path, origin);
     keeper
         .keep(&messages(replied()))
         .expect("a store that works");
@@ -126,31 +126,31 @@ fn replied() -> FleetOutcome {
     })
 }
 
-fn read(place: &Path) -> (Campaign, Experiment, Vec<FleetMessage>) {
-    let store = opened(place, Access::Read);
+fn read(path: &Path) -> (Campaign, Experiment, Vec<FleetMessage>) {
+    let store = opened(path, Access::Read);
     let campaign = store.campaigns().expect("campaigns").remove(0);
     let experiment = store
         .experiments(campaign.id)
         .expect("experiments")
         .remove(0);
-    let mut all = Vec::new();
+    let mut messages = Vec::new();
     store
         .visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
-            all.extend_from_slice(batch);
+            messages.extend_from_slice(batch);
             Ok(())
         })
         .expect("messages");
-    (campaign, experiment, all)
+    (campaign, experiment, messages)
 }
 
 #[test]
 fn a_fleet_is_kept_as_a_campaign_of_one_experiment() {
     let folder = tempfile::tempdir().expect("a folder");
     let keeper = measured(folder.path(), origin());
-    let kept = keeper
+    let stored = keeper
         .finish(result(Ending::Complete))
         .expect("a store that works");
-    let ended = kept
+    let ended = stored
         .end(&Ending::Complete, now())
         .expect("a store that works");
     let (campaign, experiment, messages) = read(folder.path());
@@ -164,12 +164,15 @@ fn a_fleet_is_kept_as_a_campaign_of_one_experiment() {
     assert_eq!(experiment.fleet, Some(fleet()));
     let tally = experiment.tally;
     assert_eq!((tally.messages, tally.replies, tally.late), (8, 8, 1));
-    let all = &experiment.warnings;
+    let warnings = &experiment.warnings;
     assert!(
-        all.contains(&Warning::DroppedHere { packets: 2 }),
-        "{all:?}"
+        warnings.contains(&Warning::DroppedHere { packets: 2 }),
+        "{warnings:?}"
     );
-    let sent: Vec<i64> = messages.iter().map(|one| one.sent.nanos()).collect();
+    let sent: Vec<i64> = messages
+        .iter()
+        .map(|message| message.sent.nanos())
+        .collect();
     assert_eq!(sent.len(), 8);
     assert!(sent.iter().all(|at| [5_000_000, 105_000_000].contains(at)));
 }
@@ -191,8 +194,9 @@ fn what_was_cut_off_is_interrupted_and_what_failed_has_failed() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut keeper = begin(folder.path(), origin());
         keeper.keep(&messages(outcome)).expect("a store that works");
-        let kept = keeper.finish(result(ending)).expect("a store that works");
-        kept.end(&Ending::Complete, now())
+        let stored = keeper.finish(result(ending)).expect("a store that works");
+        stored
+            .end(&Ending::Complete, now())
             .expect("a store that works");
         let (campaign, experiment, messages) = read(folder.path());
         assert_eq!((campaign.status, experiment.status), wanted);
@@ -239,17 +243,17 @@ fn traced(origin: Anchor<Own>) -> TracedRoute {
 }
 
 /// When each route was found, and for which change.
-fn routes(place: &Path, experiment: &Experiment) -> Vec<(i64, Option<i64>)> {
-    let store = opened(place, Access::Read);
-    let mut all = Vec::new();
+fn routes(path: &Path, experiment: &Experiment) -> Vec<(i64, Option<i64>)> {
+    let store = opened(path, Access::Read);
+    let mut route_times = Vec::new();
     let mut take = |batch: &[TracedRoute]| {
-        let times = |one: &TracedRoute| (one.at.nanos(), one.change.map(|it| it.at.nanos()));
-        all.extend(batch.iter().map(times));
+        let times = |route: &TracedRoute| (route.at.nanos(), route.change.map(|it| it.at.nanos()));
+        route_times.extend(batch.iter().map(times));
         Ok(())
     };
     let visited = store.visit_traced_routes(experiment.id, &mut take);
     visited.expect("routes");
-    all
+    route_times
 }
 
 #[test]
@@ -268,7 +272,7 @@ fn what_comes_after_the_messages_is_kept_and_decides_how_the_campaign_ended() {
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let keeper = measured(folder.path(), origin());
-        let mut kept = keeper
+        let mut stored = keeper
             .finish(result(Ending::Complete))
             .expect("a store that works");
         let transfer = |nanos| ClassTransfer {
@@ -283,18 +287,18 @@ fn what_comes_after_the_messages_is_kept_and_decides_how_the_campaign_ended() {
             },
         };
         let made = transfer(origin().at.nanos() + 9);
-        kept.transfers(&[made]).expect("a store that works");
+        stored.transfers(&[made]).expect("a store that works");
         if let Some(ending) = ending {
-            kept.end(&ending, now()).expect("a store that works");
+            stored.end(&ending, now()).expect("a store that works");
         } else {
-            drop(kept);
+            drop(stored);
             drop(begin(folder.path(), origin()));
         }
         let (campaign, experiment, _) = read(folder.path());
         let reported = (campaign.status, experiment.status);
         assert_eq!(reported, (wanted, ExperimentStatus::Complete));
         let store = opened(folder.path(), Access::Read);
-        let kept = store.transfers(experiment.id).expect("transfers");
-        assert_eq!(kept, [transfer(9)], "marks count from the start");
+        let transfers = store.transfers(experiment.id).expect("transfers");
+        assert_eq!(transfers, [transfer(9)], "marks count from the start");
     }
 }

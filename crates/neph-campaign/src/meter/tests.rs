@@ -153,16 +153,16 @@ fn quantiles_are_those_of_a_report() {
         meter.figures()
     };
     // To three digits: type 7 lies between two messages.
-    let near = |reported: Option<Span>, wanted: f64| {
+    let assert_near = |reported: Option<Span>, wanted: f64| {
         let reported = reported.expect("there are enough").millis_f64();
         assert!(
             (reported / wanted - 1.0).abs() < 1e-3,
             "{reported} {wanted}"
         );
     };
-    near(of(2).median, 1.5);
-    near(of(4).median, 2.5);
-    near(of(300).p99, 297.01);
+    assert_near(of(2).median, 1.5);
+    assert_near(of(4).median, 2.5);
+    assert_near(of(300).p99, 297.01);
     assert_eq!(of(298).p99, None, "a report refuses it below 299");
     assert!(of(299).p99.is_some());
     assert_eq!(of(0), Figures::default());

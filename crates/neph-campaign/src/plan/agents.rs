@@ -52,7 +52,7 @@ fn reflector_of(table: &mut Fields<'_>) -> Option<ReflectorSpec> {
     match reflector(flags.iter().map(|flag| flag.value.as_str())) {
         Ok(spec) => Some(spec),
         Err(fault) => {
-            table.fault(span, fault.what, fault.remedy);
+            table.fault(span, fault.message, fault.remedy);
             None
         }
     }
@@ -67,12 +67,12 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Vec<AgentSite> {
         let reflector = reflector_of(&mut table);
         if let (Some(name), Some(agent)) = (name, agent) {
             if sites.iter().any(|other| other.name.value == name.value) {
-                let what = format!("there are two sites '{}'", name.value);
-                table.fault(name.span.clone(), what, "give each a name of its own");
+                let message = format!("there are two sites '{}'", name.value);
+                table.fault(name.span.clone(), message, "give each a name of its own");
             }
             if sites.iter().any(|other| other.agent.value == agent.value) {
-                let what = format!("two sites have agent {}", agent.value);
-                table.fault(agent.span.clone(), what, "an agent is at one site");
+                let message = format!("two sites have agent {}", agent.value);
+                table.fault(agent.span.clone(), message, "an agent is at one site");
             }
             sites.push(AgentSite {
                 name,
@@ -90,25 +90,25 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Vec<AgentSite> {
 pub(super) fn check(
     sites: &[AgentSite],
     has_lab: bool,
-    named: &[Placed<String>],
+    site_names: &[Placed<String>],
     problems: &Problems<'_>,
 ) {
     let Some(first) = sites.first() else {
         return;
     };
     if has_lab {
-        let what = "a plan has a [lab] or a [[site]] with an agent, not both";
+        let message = "a plan has a [lab] or a [[site]] with an agent, not both";
         problems.add(
             first.name.span.clone(),
-            Fault::new(what, "remove one of them"),
+            Fault::new(message, "remove one of them"),
         );
     }
-    for name in named {
+    for name in site_names {
         if !sites.iter().any(|site| site.name.value == name.value) {
             let known: Vec<&str> = sites.iter().map(|site| site.name.value.as_str()).collect();
-            let what = format!("there is no site '{}'", name.value);
+            let message = format!("there is no site '{}'", name.value);
             let remedy = format!("write one of {}, or add a [[site]]", known.join(", "));
-            problems.add(name.span.clone(), Fault::new(what, remedy));
+            problems.add(name.span.clone(), Fault::new(message, remedy));
         }
     }
 }
@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn a_target_that_names_a_site_leads_to_its_address_and_no_site_measures_itself() {
         let plan = parse(&Source::new("p.toml", MESH)).expect("a good plan");
-        let of = |place: usize| {
-            let endpoint = &plan.endpoints[place];
+        let of = |index: usize| {
+            let endpoint = &plan.endpoints[index];
             (endpoint.target.to_string(), endpoint.at.as_deref())
         };
         assert_eq!(of(0), ("udp://10.0.0.1:8600".to_owned(), Some("ams")));
@@ -143,7 +143,12 @@ mod tests {
         assert_eq!(of(2), ("icmp://mil".to_owned(), Some("mil")));
         let circuits: Vec<(String, String)> = scenarios(&plan)
             .iter()
-            .map(|one| (one.site().unwrap_or("").to_owned(), one.endpoint.clone()))
+            .map(|scenario| {
+                (
+                    scenario.site().unwrap_or("").to_owned(),
+                    scenario.endpoint.clone(),
+                )
+            })
             .collect();
         assert_eq!(circuits.len(), 6, "{circuits:?}");
         assert!(

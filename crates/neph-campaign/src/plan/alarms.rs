@@ -9,7 +9,7 @@ use neph_text::{Fault, Fields, Node, Placed, Problems, Take, Value};
 use super::meaning::{Axes, Endpoint};
 use super::typed::{TypedAxes, TypedPlan, Written};
 use crate::alarm::parse;
-use crate::judge::{Judged, SUBJECTS};
+use crate::alarm_evaluator::{Judged, SUBJECTS};
 
 /// Reads `alarm`, a rule or a list. An empty list is valid: the endpoint then has no alarms, and does
 /// not take those of the top.
@@ -25,14 +25,14 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Written<Rule<Judged>> {
 fn rule(node: &Node) -> Result<Rule<Judged>, Fault> {
     let text = String::take(node)?;
     parse(&text, &SUBJECTS).map_err(|wrong| {
-        let Fault { what, remedy } = wrong.value;
-        Fault::new(format!("in this alarm {what}"), remedy)
+        let Fault { message, remedy } = wrong.value;
+        Fault::new(format!("in this alarm {message}"), remedy)
     })
 }
 
 /// Those of an endpoint, else of the top.
-pub(super) fn of(own: &TypedAxes, top: &TypedAxes) -> Vec<Rule<Judged>> {
-    let written = own.alarms.as_ref().or(top.alarms.as_ref());
+pub(super) fn of(endpoint_axes: &TypedAxes, top: &TypedAxes) -> Vec<Rule<Judged>> {
+    let written = endpoint_axes.alarms.as_ref().or(top.alarms.as_ref());
     let written = written.into_iter().flatten();
     written.map(|rule| rule.value.clone()).collect()
 }
@@ -40,22 +40,23 @@ pub(super) fn of(own: &TypedAxes, top: &TypedAxes) -> Vec<Rule<Judged>> {
 /// Notes every rule that no experiment which it holds for can break: it is too short, or has too few
 /// messages.
 pub(super) fn check(typed: &TypedPlan, endpoints: &[Endpoint], problems: &Problems<'_>) {
-    let own = |endpoint: &&Endpoint| {
+    let is_listed = |endpoint: &&Endpoint| {
         let mut typed = typed.endpoints.iter();
-        typed.any(|one| {
+        typed.any(|typed_endpoint| {
             let is_it = |name: &Placed<String>| name.value == endpoint.name;
-            one.axes.alarms.is_some() && one.name.as_ref().is_some_and(is_it)
+            typed_endpoint.axes.alarms.is_some() && typed_endpoint.name.as_ref().is_some_and(is_it)
         })
     };
-    let (with_own, others): (Vec<&Endpoint>, Vec<&Endpoint>) = endpoints.iter().partition(own);
+    let (with_own, others): (Vec<&Endpoint>, Vec<&Endpoint>) =
+        endpoints.iter().partition(is_listed);
     for rule in typed.axes.alarms.iter().flatten() {
         check_one(rule, &others, problems);
     }
-    for one in &typed.endpoints {
-        let name = one.name.as_ref().map(|name| &name.value);
+    for endpoint in &typed.endpoints {
+        let name = endpoint.name.as_ref().map(|name| &name.value);
         let it = with_own.iter().copied();
         let it: Vec<&Endpoint> = it.filter(|known| Some(&known.name) == name).collect();
-        for rule in one.axes.alarms.iter().flatten() {
+        for rule in endpoint.axes.alarms.iter().flatten() {
             check_one(rule, &it, problems);
         }
     }
@@ -88,19 +89,19 @@ fn why_never(rule: &Rule<Judged>, axes: &Axes) -> Option<Fault> {
     let needs = rule.quantile.needs;
     if messages < count(needs) {
         let (name, sum) = (rule.quantile.name, messages);
-        let what = format!("{name} needs {needs} messages, and an experiment has {sum}");
+        let message = format!("{name} needs {needs} messages, and an experiment has {sum}");
         let remedy = "write a lower quantile, or measure for longer";
-        return Some(Fault::new(what, remedy));
+        return Some(Fault::new(message, remedy));
     }
     let longest = most(&|interval, messages| interval.times(count(messages)).nanos());
     let longest = Span::from_nanos(longest);
     (longest < rule.length).then(|| {
-        let what = format!(
+        let message = format!(
             "this alarm needs {}, but an experiment takes only {longest}",
             rule.length
         );
         Fault::new(
-            what,
+            message,
             "write a shorter time behind for, or measure for longer",
         )
     })
@@ -128,7 +129,13 @@ mod tests {
     fn texts(plan: &Plan) -> Vec<Vec<&str>> {
         let endpoints = plan.endpoints.iter();
         endpoints
-            .map(|one| one.alarms.iter().map(|rule| rule.text.as_str()).collect())
+            .map(|endpoint| {
+                endpoint
+                    .alarms
+                    .iter()
+                    .map(|rule| rule.text.as_str())
+                    .collect()
+            })
             .collect()
     }
 
@@ -182,13 +189,13 @@ mod tests {
             ),
         ] {
             let line = format!("alarm = \"{rule}\"");
-            for (read, place) in [(read(&line, ""), "5:9"), (read("", &line), "12:9")] {
+            for (read, position) in [(read(&line, ""), "5:9"), (read("", &line), "12:9")] {
                 let reported = read.expect_err("a mistake");
-                let place = format!("p.toml:{place}: ");
-                let one = reported.len() == 1
-                    && reported[0].starts_with(&place)
+                let prefix = format!("p.toml:{position}: ");
+                let is_expected = reported.len() == 1
+                    && reported[0].starts_with(&prefix)
                     && reported[0].contains(printed);
-                assert!(one, "{rule}: {reported:?}");
+                assert!(is_expected, "{rule}: {reported:?}");
             }
         }
     }

@@ -51,8 +51,8 @@ fn compare(mut fields: Fields<'_>) -> Option<ComparePlan> {
     let layer = fields.optional_with("layer", |node| choice(node, &LAYERS));
     let margin = fields.required_with("margin", positive);
     if let Some([only]) = endpoints.as_deref() {
-        let what = "one endpoint cannot be compared";
-        fields.fault(only.span.clone(), what, "name another one as well");
+        let message = "one endpoint cannot be compared";
+        fields.fault(only.span.clone(), message, "name another one as well");
     }
     let written_at = fields.span();
     fields.finish();
@@ -73,17 +73,21 @@ pub(crate) fn check_sections(sections: &Sections, known: &[String], problems: &P
 fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     for compare in compares {
-        let mut named: Vec<&str> = compare.endpoints.iter().map(|one| &*one.value).collect();
-        if named.is_empty() {
-            named.clone_from(&known);
+        let mut endpoints: Vec<&str> = compare
+            .endpoints
+            .iter()
+            .map(|endpoint| &*endpoint.value)
+            .collect();
+        if endpoints.is_empty() {
+            endpoints.clone_from(&known);
         }
-        named.sort_unstable();
-        named.dedup();
+        endpoints.sort_unstable();
+        endpoints.dedup();
         // One that is named alone was refused where it was read.
-        if named.len() < 2 && compare.endpoints.len() != 1 {
-            let what = "there are no two endpoints to compare";
+        if endpoints.len() < 2 && compare.endpoints.len() != 1 {
+            let message = "there are no two endpoints to compare";
             let fault = Fault::new(
-                what,
+                message,
                 "name two endpoints of this plan, or remove [[compare]]",
             );
             problems.add(compare.written_at.clone(), fault);
@@ -91,8 +95,8 @@ fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
     }
     for name in compares.iter().flat_map(|compare| &compare.endpoints) {
         if !known.contains(&name.value.as_str()) {
-            let what = format!("there is no endpoint '{}' to compare", name.value);
-            problems.unknown(&name.value, name.span.clone(), what, || known.clone());
+            let message = format!("there is no endpoint '{}' to compare", name.value);
+            problems.unknown(&name.value, name.span.clone(), message, || known.clone());
         }
     }
 }
@@ -100,8 +104,8 @@ fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
 /// Notes a baseline that the plan does not have.
 fn check_baseline(baseline: Option<&Placed<String>>, known: &[String], problems: &Problems<'_>) {
     if let Some(name) = baseline.filter(|name| !known.contains(&name.value)) {
-        let what = format!("there is no endpoint '{}' to compare with", name.value);
-        problems.unknown(&name.value, name.span.clone(), what, || {
+        let message = format!("there is no endpoint '{}' to compare with", name.value);
+        problems.unknown(&name.value, name.span.clone(), message, || {
             known.iter().map(String::as_str).collect()
         });
     }
@@ -165,10 +169,10 @@ url = "ws://10.0.0.2"
             .split("[[endpoint]]\nname = \"other\"")
             .next()
             .expect("text");
-        let alone = format!("{one_endpoint}[[compare]]\nmargin = \"1ms\"\n");
+        let single_text = format!("{one_endpoint}[[compare]]\nmargin = \"1ms\"\n");
         let twice =
             format!("{PLAN}[[compare]]\nendpoints = [\"one\", \"one\"]\nmargin = \"1ms\"\n");
-        for text in [alone, twice] {
+        for text in [single_text, twice] {
             let found = parse(&Source::new("p.toml", text)).expect_err("a mistake");
             let reported = found[0].to_string();
             let refused = [

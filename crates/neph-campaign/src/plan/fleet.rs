@@ -79,15 +79,15 @@ pub(crate) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
     let lifetime = ParameterName::FlowLifetime;
     let Some(flows) = most_flows(axes) else {
         return axes.parameters.contains_key(&lifetime).then(|| {
-            let what = "'renewal' is for fleets, and 'flows' is not given";
-            let fault = Fault::new(what, "add flows = 512, or remove renewal");
+            let message = "'renewal' is for fleets, and 'flows' is not given";
+            let fault = Fault::new(message, "add flows = 512, or remove renewal");
             (lifetime, fault)
         });
     };
     for (name, reason) in NOT_FOR_FLEETS {
         if axes.parameters.contains_key(&name) {
-            let what = format!("a fleet has no '{name}': {reason}");
-            return Some((name, Fault::new(what, format!("remove {name} or flows"))));
+            let message = format!("a fleet has no '{name}': {reason}");
+            return Some((name, Fault::new(message, format!("remove {name} or flows"))));
         }
     }
     let ports = ports_left(axes, flows).map(|fault| (ParameterName::SourcePort, fault));
@@ -99,9 +99,9 @@ fn ports_left(axes: &Axes, flows: i64) -> Option<Fault> {
     let first = axes.values(Parameter::source_port).max()?.get();
     let left = i64::from(u16::MAX - first) + 1;
     (flows > left).then(|| {
-        let what = format!("only {left} ports are left from {first} on, for {flows} flows");
+        let message = format!("only {left} ports are left from {first} on, for {flows} flows");
         let max = i64::from(u16::MAX) + 1 - flows;
-        Fault::new(what, format!("write at most {max}, or fewer flows"))
+        Fault::new(message, format!("write at most {max}, or fewer flows"))
     })
 }
 
@@ -111,8 +111,8 @@ fn short_life(axes: &Axes) -> Option<Fault> {
     let Lifetime(shortest_life) = axes.values(Parameter::lifetime).min()?;
     (shortest_life < longest).then(|| {
         let (life, interval) = (shortest_life.exact(), longest.exact());
-        let what = format!("flows that live {life} send nothing every {interval}");
-        Fault::new(what, "write a longer renewal or a shorter interval")
+        let message = format!("flows that live {life} send nothing every {interval}");
+        Fault::new(message, "write a longer renewal or a shorter interval")
     })
 }
 
@@ -124,9 +124,12 @@ fn most_flows(axes: &Axes) -> Option<i64> {
 /// Why no fleet can ask this target, and what to do: its address is that of many hosts.
 pub(crate) fn of_many(target: &Target, axes: &Axes) -> Option<Fault> {
     most_flows(axes)?;
-    let what = of_many_hosts(target.host().parse().ok()?)?;
-    let what = format!("{} is {what}, and flows go to one host each", target.host());
-    Some(Fault::new(what, "write the address of one host"))
+    let reason = of_many_hosts(target.host().parse().ok()?)?;
+    let message = format!(
+        "{} is {reason}, and flows go to one host each",
+        target.host()
+    );
+    Some(Fault::new(message, "write the address of one host"))
 }
 
 /// Why a fleet's shortest interval is too short for its flows, and what to do.
@@ -143,23 +146,23 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
         MAX_FLEET_MESSAGES_A_SECOND.into()
     };
     if rate > cap && may_alarm {
-        let what = format!(
+        let message = format!(
             "{max} flows every {} are {rate} SYNs a second, which may be taken for an attack",
             shortest.exact()
         );
         let remedy = format!(
             "at most {cap}: fewer flows or a longer interval, or allow them with rate_cap = {rate}"
         );
-        return Some(Fault::new(what, remedy));
+        return Some(Fault::new(message, remedy));
     }
     (rate > cap).then(|| {
-        let what = format!(
+        let message = format!(
             "{max} flows every {} are {rate} messages a second",
             shortest.exact()
         );
         let remedy =
             format!("at most {MAX_FLEET_MESSAGES_A_SECOND}: fewer flows, or a longer interval");
-        Fault::new(what, remedy)
+        Fault::new(message, remedy)
     })
 }
 
@@ -178,21 +181,21 @@ pub(crate) fn check_pairs(
     if let Some(pairs) = pairs
         && without_fleets(endpoints)
     {
-        let what = "'pairs' sets how fleets take their pairs, and 'flows' is not given";
-        let fault = Fault::new(what, "add flows = 512, or remove pairs");
+        let message = "'pairs' sets how fleets take their pairs, and 'flows' is not given";
+        let fault = Fault::new(message, "add flows = 512, or remove pairs");
         problems.add(pairs.span.clone(), fault);
     }
 }
 
 /// What runs at the same time is sent by one host.
-pub(crate) fn check_rate(plan: &Plan, whole: &Range<usize>, problems: &Problems<'_>) {
+pub(crate) fn check_rate(plan: &Plan, range: &Range<usize>, problems: &Problems<'_>) {
     let rate = together::greatest_rate(plan, &expand::scenarios(plan));
     if rate > u64::from(MAX_FLEET_MESSAGES_A_SECOND) {
-        let what = format!("the pairs that run at the same time are {rate} messages a second");
+        let message = format!("the pairs that run at the same time are {rate} messages a second");
         let remedy = format!(
             "at most {MAX_FLEET_MESSAGES_A_SECOND}: fewer flows, a longer interval, or pairs = \"in turn\""
         );
-        problems.add(whole.clone(), Fault::new(what, remedy));
+        problems.add(range.clone(), Fault::new(message, remedy));
     }
 }
 
@@ -202,21 +205,21 @@ pub(crate) fn check_trace(sections: &Sections, endpoints: &[Endpoint], problems:
         return;
     };
     if without_fleets(endpoints) {
-        let what = "[trace] traces the flows of fleets, and 'flows' is not given";
+        let message = "[trace] traces the flows of fleets, and 'flows' is not given";
         let remedy = "add flows = 512, or write [traceroute] instead";
-        problems.add(trace.span.clone(), Fault::new(what, remedy));
+        problems.add(trace.span.clone(), Fault::new(message, remedy));
     }
     let greatest = endpoints
         .iter()
-        .filter_map(|one| most_flows(&one.axes))
+        .filter_map(|endpoint| most_flows(&endpoint.axes))
         .max();
     let wanted = trace.value.flows;
     if let Some((max, written)) = greatest.zip(sections.traced_span.as_ref())
         && i64::from(wanted) > max
     {
-        let what = format!("{wanted} flows are to be traced, and no fleet has more than {max}");
+        let message = format!("{wanted} flows are to be traced, and no fleet has more than {max}");
         let remedy = format!("write at most {max}");
-        problems.add(written.clone(), Fault::new(what, remedy));
+        problems.add(written.clone(), Fault::new(message, remedy));
     }
 }
 

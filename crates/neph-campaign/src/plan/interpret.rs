@@ -121,14 +121,14 @@ fn raised(endpoints: &[Endpoint]) -> Vec<String> {
 fn check_blocks(plan: &Plan, written_at: &Range<usize>, problems: &Problems<'_>) {
     for block in &plan.plot.blocks {
         if *block >= plan.blocks {
-            let what = format!(
+            let message = format!(
                 "block {} is to be shown, but there are {}",
                 u64::from(*block) + 1,
                 plan.blocks
             );
             problems.add(
                 written_at.clone(),
-                Fault::new(what, "name blocks of this plan"),
+                Fault::new(message, "name blocks of this plan"),
             );
         }
     }
@@ -136,14 +136,17 @@ fn check_blocks(plan: &Plan, written_at: &Range<usize>, problems: &Problems<'_>)
 
 /// The names of the endpoints, even if they have mistakes.
 fn names(typed: &TypedPlan) -> Vec<String> {
-    let names = typed.endpoints.iter().filter_map(|one| one.name.as_ref());
+    let names = typed
+        .endpoints
+        .iter()
+        .filter_map(|endpoint| endpoint.name.as_ref());
     names.map(|name| name.value.clone()).collect()
 }
 
 /// What stands at the top, and in each endpoint.
 fn all_axes(typed: &TypedPlan) -> Vec<&TypedAxes> {
-    let own = typed.endpoints.iter().map(|endpoint| &endpoint.axes);
-    std::iter::once(&typed.axes).chain(own).collect()
+    let endpoint_axes = typed.endpoints.iter().map(|endpoint| &endpoint.axes);
+    std::iter::once(&typed.axes).chain(endpoint_axes).collect()
 }
 
 /// Every value of a parameter, at the top and in the endpoints.
@@ -188,8 +191,8 @@ fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
     let (sections, sites) = (&typed.sections, written(typed, Parameter::site));
     agents::check(&sections.agents, sections.has_lab, &sites, problems);
     if typed.endpoints.is_empty() {
-        for (what, remedy) in scope::without_endpoint(&typed.axes) {
-            problems.add(typed.span.clone(), Fault::new(what, remedy));
+        for (message, remedy) in scope::without_endpoint(&typed.axes) {
+            problems.add(typed.span.clone(), Fault::new(message, remedy));
         }
     }
     one_length(&typed.axes, problems);
@@ -200,10 +203,10 @@ fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
         .filter_map(|endpoint| endpoint.name.as_ref());
     for name in titles {
         if !names.insert(&name.value) {
-            let what = format!("two endpoints are called '{}'", name.value);
+            let message = format!("two endpoints are called '{}'", name.value);
             problems.add(
                 name.span.clone(),
-                Fault::new(what, "give each its own name"),
+                Fault::new(message, "give each its own name"),
             );
         }
     }
@@ -212,8 +215,8 @@ fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
         let targets = typed.endpoints.iter().filter_map(|e| e.target.as_ref());
         let mut targets = targets.map(|target| &target.value).peekable();
         if targets.peek().is_some() && !targets.any(parameter.fits) {
-            let what = format!("'{name}' fits no endpoint: {}", parameter.unfit);
-            problems.add(values[0].span.clone(), Fault::new(what, "remove it"));
+            let message = format!("'{name}' fits no endpoint: {}", parameter.unfit);
+            problems.add(values[0].span.clone(), Fault::new(message, "remove it"));
         }
     }
 }
@@ -227,9 +230,9 @@ fn known(name: ParameterName) -> &'static PlanParameter {
 
 fn one_length(axes: &TypedAxes, problems: &Problems<'_>) {
     if let (Some(_), Some(messages)) = (&axes.duration, &axes.messages) {
-        let what = "both duration and messages are given";
+        let message = "both duration and messages are given";
         let fault = Fault::new(
-            what,
+            message,
             "remove one: it follows from the other and the interval",
         );
         problems.add(messages.span.clone(), fault);
@@ -243,7 +246,7 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
             continue;
         };
         let scope = Scope {
-            own: endpoint,
+            endpoint,
             top: &typed.axes,
             target: &written.value,
             problems,
@@ -277,15 +280,17 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
 
 fn skips(typed: Vec<TypedSkip>, names: &[String], problems: &Problems<'_>) -> Vec<Skip> {
     let typed = typed.into_iter();
-    typed.map(|one| skip(one, names, problems)).collect()
+    typed
+        .map(|typed_skip| skip(typed_skip, names, problems))
+        .collect()
 }
 
 fn skip(typed: TypedSkip, known: &[String], problems: &Problems<'_>) -> Skip {
     for name in typed.endpoints.iter().flatten() {
         if !known.contains(&name.value) {
-            let what = format!("there is no endpoint '{}' to skip", name.value);
+            let message = format!("there is no endpoint '{}' to skip", name.value);
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            let fault = Fault::new(what, did_you_mean(&name.value, &known));
+            let fault = Fault::new(message, did_you_mean(&name.value, &known));
             problems.add(name.span.clone(), fault);
         }
     }
@@ -339,8 +344,8 @@ fn pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Placed<EchoTo>> 
             continue;
         };
         if pings.iter().any(|other| other.value.name == name.value) {
-            let what = format!("two pings are called '{}'", name.value);
-            problems.add(name.span, Fault::new(what, "give each its own name"));
+            let message = format!("two pings are called '{}'", name.value);
+            problems.add(name.span, Fault::new(message, "give each its own name"));
             continue;
         }
         pings.push(Placed {
@@ -359,7 +364,7 @@ fn pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Placed<EchoTo>> 
 /// mistakes: theirs would follow from those.
 fn check_matrix(
     plan: &Plan,
-    whole: &Range<usize>,
+    range: &Range<usize>,
     skips: &[Range<usize>],
     problems: &Problems<'_>,
 ) {
@@ -369,12 +374,12 @@ fn check_matrix(
     let size = expand::size(plan);
     let experiments = size.saturating_mul(u64::from(plan.blocks));
     if size > MAX_SCENARIOS || experiments > MAX_EXPERIMENTS {
-        let what = format!("{size} scenarios in {} blocks are too many", plan.blocks);
+        let message = format!("{size} scenarios in {} blocks are too many", plan.blocks);
         let remedy = format!("at most {MAX_SCENARIOS} scenarios and {MAX_EXPERIMENTS} experiments");
-        problems.add(whole.clone(), Fault::new(what, remedy));
+        problems.add(range.clone(), Fault::new(message, remedy));
         return;
     }
-    fleet::check_rate(plan, whole, problems);
+    fleet::check_rate(plan, range, problems);
     for (skip, span) in plan.skips.iter().zip(skips) {
         if !expand::matches_any(plan, skip) {
             let fault = Fault::new(
@@ -386,6 +391,6 @@ fn check_matrix(
     }
     if expand::scenarios(plan).is_empty() {
         let fault = Fault::new("every scenario is skipped", "remove a skip");
-        problems.add(whole.clone(), fault);
+        problems.add(range.clone(), fault);
     }
 }

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::agents::AgentSite;
 use super::{ComparePlan, PlotPlan, Season, Shared};
-use crate::judge::Judged;
+use crate::alarm_evaluator::Judged;
 use crate::timetable::Mode;
 
 /// A plan: everything that is measured, and how.
@@ -112,7 +112,11 @@ impl Plan {
             return Vec::new();
         };
         let mut found = vec![&lab.topology];
-        for topology in self.seasons.iter().filter_map(|one| one.topology.as_ref()) {
+        for topology in self
+            .seasons
+            .iter()
+            .filter_map(|season| season.topology.as_ref())
+        {
             if found.iter().all(|other| other.value != topology.value) {
                 found.push(topology);
             }

@@ -336,9 +336,9 @@ fn algorithm(node: &Node) -> Result<Parameter, Fault> {
     if fine {
         return Ok(Parameter::Congestion(name));
     }
-    let what = format!("\"{name}\" is no congestion control");
+    let message = format!("\"{name}\" is no congestion control");
     Err(Fault::new(
-        what,
+        message,
         "write for example \"cubic\", \"bbr\" or \"reno\"",
     ))
 }
@@ -346,17 +346,18 @@ fn algorithm(node: &Node) -> Result<Parameter, Fault> {
 /// A target, without the credentials that a plan must not have.
 pub(crate) fn target(text: &str) -> Result<Target, Fault> {
     let target = Target::parse(text).map_err(|error| {
-        let what = format!("target '{}': {}", error.text, error.mistake.what);
-        Fault::new(what, error.mistake.remedy)
+        let message = format!("target '{}': {}", error.text, error.mistake.message);
+        Fault::new(message, error.mistake.remedy)
     })?;
     if target.has_credentials() {
-        let what = "a plan takes no user names and passwords, since it is stored with the results";
-        return Err(Fault::new(what, "write only host and port"));
+        let message =
+            "a plan takes no user names and passwords, since it is stored with the results";
+        return Err(Fault::new(message, "write only host and port"));
     }
     Ok(target)
 }
 
 /// A mistake in a part of a target.
 pub(crate) fn target_fault(mistake: TargetMistake) -> Fault {
-    Fault::new(mistake.what, mistake.remedy)
+    Fault::new(mistake.message, mistake.remedy)
 }

@@ -93,8 +93,8 @@ pub(crate) const BOX: (f64, f64) = (25.0, 75.0);
 /// What contradicts itself.
 pub(crate) fn check(plot: &PlotPlan, fields: &Fields<'_>) {
     if plot.percentiles_to_remove >= 50.0 {
-        let what = "percentiles_to_remove leaves nothing";
-        fields.fault(fields.span(), what, "write less than 50");
+        let message = "percentiles_to_remove leaves nothing";
+        fields.fault(fields.span(), message, "write less than 50");
     }
     let backwards = |low: Option<f64>, high: Option<f64>| matches!((low, high), (Some(low), Some(high)) if low >= high);
     let millis = |span: Option<Span>| span.map(Span::millis_f64);
@@ -111,13 +111,13 @@ pub(crate) fn check(plot: &PlotPlan, fields: &Fields<'_>) {
         ("whisker_max", plot.whisker_max),
     ] {
         if let Some(at) = value.filter(|_| is_inside(value)) {
-            let what = format!("{name} {at} lies inside the box, which covers 25 to 75");
+            let message = format!("{name} {at} lies inside the box, which covers 25 to 75");
             let remedy = "write whisker_min from 0 to 25, and whisker_max from 75 to 100";
-            fields.fault(fields.span(), what, remedy);
+            fields.fault(fields.span(), message, remedy);
         }
     }
     if backwards(plot.whisker_min, plot.whisker_max) {
-        let what = "whisker_min is not below whisker_max";
-        fields.fault(fields.span(), what, "exchange them");
+        let message = "whisker_min is not below whisker_max";
+        fields.fault(fields.span(), message, "exchange them");
     }
 }

@@ -72,7 +72,7 @@ const FLAGS: &[(&str, Effect)] = &[
         Effect::Values(|t, text| {
             push(
                 &mut t.spec.answered_ports,
-                whole::<NonZeroU16>(text).map(NonZeroU16::get),
+                parse_value::<NonZeroU16>(text).map(NonZeroU16::get),
             )
         }),
     ),
@@ -83,14 +83,14 @@ const FLAGS: &[(&str, Effect)] = &[
     (
         "--throughput",
         Effect::Optional(|t, text| {
-            let port = text.map_or(Ok(DEFAULT_THROUGHPUT), whole::<NonZeroU16>);
+            let port = text.map_or(Ok(DEFAULT_THROUGHPUT), parse_value::<NonZeroU16>);
             set(&mut t.spec.throughput, port.map(Some))
         }),
     ),
     (
         "--media",
         Effect::Optional(|t, text| {
-            let port = text.map_or(Ok(DEFAULT_MEDIA), whole::<NonZeroU16>);
+            let port = text.map_or(Ok(DEFAULT_MEDIA), parse_value::<NonZeroU16>);
             set(&mut t.spec.media, port.map(Some))
         }),
     ),
@@ -148,11 +148,11 @@ const FLAGS: &[(&str, Effect)] = &[
 ///
 /// # Errors
 /// The first mistake in them. No value of `--stamp-key` is repeated: it may be a secret.
-pub fn reflector<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<ReflectorSpec, Fault> {
+pub fn reflector<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<ReflectorSpec, Fault> {
     let mut typed = Typed::default();
     let mut found: Vec<&str> = Vec::new();
-    let mut words = words.into_iter().peekable();
-    while let Some(word) = words.next() {
+    let mut args = args.into_iter().peekable();
+    while let Some(word) = args.next() {
         let (name, joined) = match word.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (word, None),
@@ -181,8 +181,8 @@ pub fn reflector<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Reflect
             }
             (Effect::Value(apply) | Effect::Values(apply), _) => apply,
         };
-        let own = || words.next_if(|next| *next == "-" || !next.starts_with('-'));
-        let value = joined.or_else(own);
+        let next_value = || args.next_if(|next| *next == "-" || !next.starts_with('-'));
+        let value = joined.or_else(next_value);
         let value = value.ok_or_else(|| refused(&format!("{name} needs a value")))?;
         apply(&mut typed, value).map_err(|reason| refused(&format!("{name}: {reason}")))?;
     }
@@ -194,8 +194,8 @@ fn known(name: &str) -> Result<(&'static str, &'static Effect), Fault> {
     let row = FLAGS.iter().find(|(known, _)| *known == name);
     row.map(|(name, effect)| (*name, effect)).ok_or_else(|| {
         let names: Vec<&str> = FLAGS.iter().map(|(name, _)| *name).collect();
-        let what = format!("neph reflect has no flag '{name}'");
-        Fault::new(what, did_you_mean(name, &names))
+        let message = format!("neph reflect has no flag '{name}'");
+        Fault::new(message, did_you_mean(name, &names))
     })
 }
 
@@ -226,13 +226,13 @@ fn refused(reason: &str) -> Fault {
     )
 }
 
-fn set<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
-    *place = value?;
+fn set<T>(field: &mut T, value: Result<T, String>) -> Result<(), String> {
+    *field = value?;
     Ok(())
 }
 
-fn push<T>(all: &mut Vec<T>, value: Result<T, String>) -> Result<(), String> {
-    all.push(value?);
+fn push<T>(values: &mut Vec<T>, value: Result<T, String>) -> Result<(), String> {
+    values.push(value?);
     Ok(())
 }
 
@@ -241,10 +241,10 @@ fn parsed<T: FromStr<Err: ToString>>(text: &str) -> Result<T, String> {
 }
 
 fn count(text: &str) -> Result<u32, String> {
-    whole::<NonZeroU32>(text).map(NonZeroU32::get)
+    parse_value::<NonZeroU32>(text).map(NonZeroU32::get)
 }
 
-fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+fn parse_value<T: FromStr>(text: &str) -> Result<T, String> {
     let wrong = |_| format!("'{text}' is no whole number from 1 on that fits here");
     text.parse().map_err(wrong)
 }
@@ -264,8 +264,8 @@ mod tests {
         assert_eq!(spec.address.to_string(), "127.0.0.1:80");
         assert_eq!(spec.caps.messages_per_second, 7);
         assert_eq!(reflector([]), Ok(ReflectorSpec::default()));
-        let port = |words: &[&str]| {
-            let spec = reflector(words.iter().copied()).expect("flags");
+        let port = |args: &[&str]| {
+            let spec = reflector(args.iter().copied()).expect("flags");
             spec.throughput.map(NonZeroU16::get)
         };
         assert_eq!(port(&["--throughput", "--tls"]), Some(7420));
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_mistake_names_the_flag_and_what_to_do() {
-        for (words, what, remedy) in [
+        for (args, message, remedy) in [
             (&["--listn", "x"][..], "'--listn'", "'--listen'"),
             (&["--think", "--tls"], "--think needs a value", "--help"),
             (&["--tls", "--tls"], "--tls is given twice", "--help"),
@@ -284,8 +284,8 @@ mod tests {
             (&["--max-memory", "1MiB"], "the minimum is 4 MiB", "--help"),
             (&["--user", "me"], "needs root", "--help"),
         ] {
-            let fault = reflector(words.iter().copied()).expect_err(what);
-            assert!(fault.what.contains(what), "{fault:?}");
+            let fault = reflector(args.iter().copied()).expect_err(message);
+            assert!(fault.message.contains(message), "{fault:?}");
             assert!(fault.remedy.contains(remedy), "{fault:?}");
         }
         let fault = reflector(["--stamp-key", "hunter2"]).expect_err("bare");

@@ -89,8 +89,8 @@ impl Season {
             || "all day UTC".to_owned(),
             |(from, until)| format!("{}-{} UTC", clock(from), clock(until)),
         );
-        let named = DAYS.iter().zip(self.days).filter(|(_, on)| *on);
-        let days: Vec<&str> = named.map(|((name, _), _)| *name).collect();
+        let named_days = DAYS.iter().zip(self.days).filter(|(_, on)| *on);
+        let days: Vec<&str> = named_days.map(|((name, _), _)| *name).collect();
         match (self.hours, days.len()) {
             (None, 7) => "at any time".to_owned(),
             (_, 7) => hours,
@@ -125,8 +125,8 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<Season> {
         let topology = table.optional_with("topology", word);
         if let Some(name) = name {
             if seasons.iter().any(|other| other.name == name.value) {
-                let what = format!("two seasons are called '{}'", name.value);
-                table.fault(name.span.clone(), what, "give each its own name");
+                let message = format!("two seasons are called '{}'", name.value);
+                table.fault(name.span.clone(), message, "give each its own name");
             }
             let listed = days.as_ref();
             let on = |day: usize| {
@@ -158,9 +158,9 @@ fn hours(node: &Node) -> Result<(u16, u16), Fault> {
         let fine = (hour < 24 && minute < 60) || (hour, minute) == (24, 0);
         fine.then_some(hour * 60 + minute)
     };
-    let both = text.split_once('-');
-    let both = both.and_then(|(from, until)| Some((clock(from)?, clock(until)?)));
-    match both {
+    let parts = text.split_once('-');
+    let bounds = parts.and_then(|(from, until)| Some((clock(from)?, clock(until)?)));
+    match bounds {
         Some((from, until)) if from % 1440 != until % 1440 && from < 1440 => Ok((from, until)),
         Some(_) => Err(Fault::new(
             "these hours begin and end at the same time",
@@ -183,12 +183,12 @@ pub(crate) fn check(sections: &Sections, axes: &[&TypedAxes], problems: &Problem
     for written in written.flatten() {
         let name = written.value.season();
         if let Some(name) = name.filter(|name| !known.contains(&name.as_str())) {
-            let what = format!("there is no season '{name}'");
+            let message = format!("there is no season '{name}'");
             let remedy = match known.as_slice() {
                 [] => "add a [[season]] of that name".to_owned(),
                 known => did_you_mean(name, known),
             };
-            problems.add(written.span.clone(), Fault::new(what, remedy));
+            problems.add(written.span.clone(), Fault::new(message, remedy));
         }
     }
 }
@@ -196,15 +196,18 @@ pub(crate) fn check(sections: &Sections, axes: &[&TypedAxes], problems: &Problem
 /// A season's own topology needs a lab. What is measured once per block would be of one season, and
 /// it is not known of which.
 fn check_topologies(sections: &Sections, problems: &Problems<'_>) {
-    let own = |season: &Season| season.topology.clone();
-    let Some(topology) = sections.seasons.iter().find_map(own) else {
+    let topology_of = |season: &Season| season.topology.clone();
+    let Some(topology) = sections.seasons.iter().find_map(topology_of) else {
         return;
     };
     let fault = if !sections.has_lab {
         Fault::new("a season has a topology, but there is no lab", "add [lab]")
     } else if sections.throughput.is_some() || sections.traceroute.is_some() {
-        let what = "throughput checks and traceroutes run once per block, in the topology that is up at that time";
-        Fault::new(what, "remove them, or give each topology a plan of its own")
+        let message = "throughput checks and traceroutes run once per block, in the topology that is up at that time";
+        Fault::new(
+            message,
+            "remove them, or give each topology a plan of its own",
+        )
     } else {
         return;
     };
@@ -223,13 +226,16 @@ pub(crate) fn apply(
     if seasons.is_empty() {
         return;
     }
-    let all = seasons
+    let parameters = seasons
         .iter()
-        .map(|one| Parameter::Season(one.name.clone()));
+        .map(|season| Parameter::Season(season.name.clone()));
     let wanted = axes.parameters.entry(ParameterName::Season);
-    let wanted = wanted.or_insert_with(|| all.collect());
+    let wanted = wanted.or_insert_with(|| parameters.collect());
     let wanted: Vec<&String> = wanted.iter().filter_map(Parameter::season).collect();
-    for season in seasons.iter().filter(|one| wanted.contains(&&one.name)) {
+    for season in seasons
+        .iter()
+        .filter(|season| wanted.contains(&&season.name))
+    {
         let lengths = axes.intervals.iter().map(|interval| {
             let count = axes.length.messages(*interval);
             interval.times(i64::try_from(count).unwrap_or(i64::MAX))
@@ -237,12 +243,12 @@ pub(crate) fn apply(
         let Some(longest) = lengths.max() else { return };
         let epoch = Wall::from_unix_nanos(0);
         if season.next(epoch, longest + pause).is_none() {
-            let what = format!(
+            let message = format!(
                 "an experiment of {} is longer than the season '{}' is open",
                 longest.exact(),
                 season.name
             );
-            let fault = Fault::new(what, "write a shorter duration, or more blocks of it");
+            let fault = Fault::new(message, "write a shorter duration, or more blocks of it");
             problems.add(endpoint.clone(), fault);
         }
     }

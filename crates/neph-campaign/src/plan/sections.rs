@@ -169,9 +169,9 @@ fn server(node: &Node, tool: ThroughputTool) -> Result<ThroughputServer, Fault> 
         (Some(port), _) => port_number(port).map_err(target_fault)?,
         (None, ThroughputTool::Iperf3) => IPERF3_PORT,
         (None, ThroughputTool::Neph) => {
-            let what = "the reflector's port is missing";
+            let message = "the reflector's port is missing";
             return Err(Fault::new(
-                what,
+                message,
                 format!("write for example \"{text}:8080\""),
             ));
         }
@@ -245,9 +245,9 @@ fn lab(mut fields: Fields<'_>) -> Option<LabPlan> {
                 .iter()
                 .any(|other| other.site.value == site.value)
             {
-                let what = format!("site '{}' already has a reflector", site.value);
+                let message = format!("site '{}' already has a reflector", site.value);
                 let remedy = "one reflector answers every kind of probe";
-                table.fault(site.span.clone(), what, remedy);
+                table.fault(site.span.clone(), message, remedy);
             }
             let ends = (
                 flags.first().unwrap_or(&site),
@@ -259,7 +259,7 @@ fn lab(mut fields: Fields<'_>) -> Option<LabPlan> {
                     let spec = Placed { value: spec, span };
                     reflectors.push(LabReflector { site, spec });
                 }
-                Err(fault) => table.fault(span, fault.what, fault.remedy),
+                Err(fault) => table.fault(span, fault.message, fault.remedy),
             }
         }
         table.finish();
@@ -277,13 +277,13 @@ fn limits(mut fields: Fields<'_>) -> Limits {
     if let Some(bound) = fields.optional_with("lateness_p99", positive) {
         limits.lateness_p99 = bound.value;
     }
-    for (key, place) in [
+    for (key, limit) in [
         ("steal", &mut limits.steal_percent),
         ("busy", &mut limits.busy_percent),
         ("stamps_missing", &mut limits.stamps_missing_percent),
     ] {
         if let Some(share) = fields.optional::<Percent>(key) {
-            *place = share.value.0;
+            *limit = share.value.0;
         }
     }
     if let Some(fewest) = fields.optional::<u64>("fewest_replies") {

@@ -31,12 +31,12 @@ impl Shared {
     /// Whether a circuit from `site` to `endpoint`, which is at the site `at`, uses it.
     pub fn carries(&self, site: Option<&str>, endpoint: &str, at: Option<&str>) -> bool {
         let ends = [site, at];
-        let has_end = |named: &Placed<String>| ends.contains(&Some(named.value.as_str()));
+        let has_end = |name: &Placed<String>| ends.contains(&Some(name.value.as_str()));
         let is_circuit = |circuit: &Placed<PlannedCircuit>| {
             Some(circuit.value.site.as_str()) == site && circuit.value.endpoint == endpoint
         };
         self.sites.iter().any(has_end)
-            || self.endpoints.iter().any(|named| named.value == endpoint)
+            || self.endpoints.iter().any(|placed| placed.value == endpoint)
             || self.circuits.iter().any(is_circuit)
     }
 }
@@ -93,14 +93,14 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<Shared> {
             };
             let written = ["sites", "endpoints", "circuits"];
             if written.iter().all(|key| table.entry(key).is_none()) {
-                let what = format!("no circuit uses this [[{key}]]");
+                let message = format!("no circuit uses this [[{key}]]");
                 let remedy = "add sites = [\"amsterdam\"], endpoints or circuits";
-                table.fault(table.span(), what, remedy);
+                table.fault(table.span(), message, remedy);
             }
             if let Some(name) = name {
                 if found.iter().any(|other| other.resource == shared.resource) {
-                    let what = format!("there are two [[{key}]] '{}'", name.value);
-                    table.fault(name.span.clone(), what, "give each a name of its own");
+                    let message = format!("there are two [[{key}]] '{}'", name.value);
+                    table.fault(name.span.clone(), message, "give each a name of its own");
                 }
                 found.push(shared);
             }

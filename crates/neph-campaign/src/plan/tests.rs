@@ -23,13 +23,13 @@ fn problems_of(text: &str) -> Vec<String> {
 }
 
 /// The one mistake of [`SMALL`] with `extra` lines at its top and `own` lines in its endpoint.
-fn only_problem(extra: &str, own: &str) -> String {
+fn only_problem(extra: &str, endpoint_lines: &str) -> String {
     let extra = if extra.is_empty() {
         String::new()
     } else {
         format!("{extra}\n")
     };
-    let text = SMALL.replacen("\n\n[[", &format!("\n{extra}\n[["), 1) + own;
+    let text = SMALL.replacen("\n\n[[", &format!("\n{extra}\n[["), 1) + endpoint_lines;
     let found = problems_of(&text);
     assert_eq!(found.len(), 1, "{found:#?}");
     found[0].clone()
@@ -57,8 +57,9 @@ fn a_small_plan_reads_with_its_defaults() {
 
 #[test]
 fn an_endpoint_overrides_what_stands_at_the_top() {
-    let own = "interval = \"1s\"\nmessages = 7\nnew_connection = [true, false]\n";
-    let plan = parse(&Source::new("p.toml", SMALL.to_owned() + own)).expect("no mistakes");
+    let endpoint_lines = "interval = \"1s\"\nmessages = 7\nnew_connection = [true, false]\n";
+    let plan =
+        parse(&Source::new("p.toml", SMALL.to_owned() + endpoint_lines)).expect("no mistakes");
     let axes = &plan.endpoints[0].axes;
     assert_eq!(axes.intervals, [Span::from_secs(1)]);
     assert_eq!(axes.length, Length::Messages(7));
@@ -250,8 +251,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
 
 #[test]
 fn each_mistake_names_its_place_and_its_remedy() {
-    for (extra, own, expected) in MISTAKES {
-        assert_eq!(only_problem(extra, own), *expected);
+    for (extra, endpoint_lines, expected) in MISTAKES {
+        assert_eq!(only_problem(extra, endpoint_lines), *expected);
     }
 }
 
@@ -305,13 +306,13 @@ fn mistakes_are_told_all_at_once() {
 /// Found by fuzzing: a list of which no value could be read was taken for one with values.
 #[test]
 fn a_list_of_mistakes_is_told_and_nothing_else() {
-    for (top, own) in [
+    for (top, endpoint_lines) in [
         ("tls = [\"1.4\"]\n", ""),
         ("", "tls = [\"1.4\", \"1.5\"]\n"),
     ] {
         let text = format!(
             "version = 1\nname = \"n\"\nmessages = 1\ninterval = \"1s\"\n{top}\
-             [[endpoint]]\nname = \"a\"\nurl = \"ws://h:1\"\n{own}"
+             [[endpoint]]\nname = \"a\"\nurl = \"ws://h:1\"\n{endpoint_lines}"
         );
         let found = problems_of(&text);
         assert!(
@@ -364,10 +365,10 @@ fn an_empty_plan_is_told_everything_that_it_lacks_with_what_to_write() {
 
 #[test]
 fn an_address_is_asked_for_in_the_version_that_it_is() {
-    let plan = |top: &str, url: &str, own: &str| {
+    let plan = |top: &str, url: &str, endpoint_lines: &str| {
         format!(
             "version = 1\nname = \"n\"\nmessages = 1\ninterval = \"1s\"\n{top}\
-             [[endpoint]]\nname = \"a\"\nurl = \"{url}\"\n{own}"
+             [[endpoint]]\nname = \"a\"\nurl = \"{url}\"\n{endpoint_lines}"
         )
     };
     let wrong = problems_of(&plan("ip_version = 6\n", "udp://127.0.0.1:1", ""));
@@ -389,9 +390,9 @@ fn an_address_is_asked_for_in_the_version_that_it_is() {
         ("udp://h:1", 6),
         ("icmp://10.0.0.1", 4),
     ] {
-        let own = format!("ip_version = {version}\n");
+        let endpoint_lines = format!("ip_version = {version}\n");
         assert!(
-            parse(&Source::new("p.toml", plan("", url, &own))).is_ok(),
+            parse(&Source::new("p.toml", plan("", url, &endpoint_lines))).is_ok(),
             "{url}"
         );
     }

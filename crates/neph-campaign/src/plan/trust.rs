@@ -28,7 +28,7 @@ pub enum Certificates {
 impl Plan {
     /// Makes all TLS endpoints trust `certificates`, for any settings of the plan. Returns their number.
     pub fn trust(&mut self, certificates: &Certificates) -> usize {
-        let own = match certificates {
+        let parameter = match certificates {
             Certificates::Any => Parameter::Insecure(true),
             Certificates::SignedBy(file) => Parameter::CaFile(file.clone()),
             Certificates::Pinned(pins) => Parameter::Pin(pins.clone()),
@@ -37,12 +37,12 @@ impl Plan {
         for endpoint in self
             .endpoints
             .iter_mut()
-            .filter(|one| one.target.is_secure())
+            .filter(|endpoint| endpoint.target.is_secure())
         {
             count += 1;
             let parameters = &mut endpoint.axes.parameters;
             parameters.retain(|name, _| !PARAMETERS.contains(name));
-            parameters.insert(own.name(), vec![own.clone()]);
+            parameters.insert(parameter.name(), vec![parameter.clone()]);
         }
         // What the user decides on the command line needs no warning.
         self.notes.retain(|note| !note.starts_with(ANY_CERTIFICATE));
@@ -55,10 +55,10 @@ impl Plan {
         for endpoint in self
             .endpoints
             .iter_mut()
-            .filter(|one| one.target.is_secure())
+            .filter(|endpoint| endpoint.target.is_secure())
         {
-            let own = |one: &&Scenario| one.endpoint == endpoint.name;
-            let mut sets = measured.iter().filter(own).map(parameters_of);
+            let is_of_endpoint = |scenario: &&Scenario| scenario.endpoint == endpoint.name;
+            let mut sets = measured.iter().filter(is_of_endpoint).map(parameters_of);
             // Where the plan varies them itself there are several sets, and the command line had no say.
             if let Some(first) = sets.next()
                 && sets.all(|other| other == first)
@@ -126,8 +126,8 @@ mod tests {
             "ab".repeat(32),
             "CD".repeat(32)
         ));
-        let both = value(&planned, 0, "pin").expect("it is written");
-        let both: Pins = both[0].parse().expect("fingerprints");
+        let pins_text = value(&planned, 0, "pin").expect("it is written");
+        let both: Pins = pins_text[0].parse().expect("fingerprints");
         assert_eq!(both.fingerprints().len(), 2);
         assert_eq!(planned.trust(&Certificates::Any), 1);
         assert_eq!(value(&planned, 0, "pin"), None);
@@ -139,13 +139,13 @@ mod tests {
             let mut begun = read(more);
             begun.trust(&Certificates::Any);
             let measured = scenarios(&begun);
-            let mut anew = read(more);
-            anew.trust_as_in(&measured);
-            assert_eq!(scenarios(&anew), measured, "{more}");
+            let mut resumed = read(more);
+            resumed.trust_as_in(&measured);
+            assert_eq!(scenarios(&resumed), measured, "{more}");
         }
         let varied = scenarios(&read("insecure = [true, false]\n"));
-        let mut anew = read("insecure = [true, false]\n");
-        anew.trust_as_in(&varied);
-        assert_eq!(scenarios(&anew), varied);
+        let mut resumed = read("insecure = [true, false]\n");
+        resumed.trust_as_in(&varied);
+        assert_eq!(scenarios(&resumed), varied);
     }
 }

@@ -14,7 +14,7 @@ use super::parameter::{PARAMETERS, PlanParameter, target};
 use super::sections::{self, Sections, TypedPing};
 use super::word::word;
 use super::{PairOrder, alarms, shared};
-use crate::judge::Judged;
+use crate::alarm_evaluator::Judged;
 use crate::timetable::Mode;
 
 /// Values of one key: `None` if it is not written, empty if what is written is a mistake.
@@ -132,8 +132,8 @@ fn version(fields: &mut Fields<'_>) {
     if let Some(version) = fields.optional::<u32>("version")
         && version.value != 1
     {
-        let what = format!("version {} of the plan format is not known", version.value);
-        fields.fault(version.span, what, "write version = 1");
+        let message = format!("version {} of the plan format is not known", version.value);
+        fields.fault(version.span, message, "write version = 1");
     }
 }
 
@@ -213,7 +213,10 @@ fn multiplied(fields: &mut Fields<'_>, level: Level) -> TypedAxes {
         ..TypedAxes::default()
     };
     let tables = |name| level == Level::Top && name == ParameterName::Season;
-    for PlanParameter { name, read, .. } in PARAMETERS.iter().filter(|one| !tables(one.name)) {
+    for PlanParameter { name, read, .. } in PARAMETERS
+        .iter()
+        .filter(|plan_parameter| !tables(plan_parameter.name))
+    {
         if let Some(values) = fields.one_or_list_with(name.as_str(), read) {
             axes.parameters.insert(*name, values);
         } else if fields.entry(name.as_str()).is_some() {

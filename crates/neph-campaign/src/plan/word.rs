@@ -9,9 +9,9 @@ pub(crate) fn word(node: &Node) -> Result<String, Fault> {
         return Err(Fault::new("this text is empty", "write a name"));
     }
     if text.contains(is_hidden) || text.len() > 200 {
-        let what =
+        let message =
             "this text has line breaks, control or invisible characters, or more than 200 bytes";
-        return Err(Fault::new(what, "write one short line"));
+        return Err(Fault::new(message, "write one short line"));
     }
     Ok(text)
 }

@@ -7,7 +7,7 @@ use super::*;
 
 const DAY: i64 = 86_400;
 
-struct Place {
+struct TestStore {
     folder: tempfile::TempDir,
     campaign: Campaign,
     experiment: Experiment,
@@ -33,7 +33,7 @@ fn message(seq: u64) -> Message {
     message
 }
 
-impl Place {
+impl TestStore {
     /// 1,500 messages in two and a half minutes, that ended at second 1000.
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
@@ -42,11 +42,11 @@ impl Place {
         let mut store = open(&folder.path().display().to_string(), Access::Write).expect("free");
         store.add_campaign(&campaign, &[]).expect("added");
         let mut recorder = store.begin(&experiment).expect("begun");
-        let all: Vec<Message> = (0..1_500).map(message).collect();
-        recorder.messages(&all).expect("recorded");
+        let messages: Vec<Message> = (0..1_500).map(message).collect();
+        recorder.messages(&messages).expect("recorded");
         experiment.status = ExperimentStatus::Complete;
         experiment.ended = Some(at(1000));
-        for message in &all {
+        for message in &messages {
             experiment.tally.count(message.outcome);
         }
         let provenance = Provenance {
@@ -87,23 +87,23 @@ impl Place {
 
 #[test]
 fn messages_are_kept_for_30_days_and_minutes_for_a_year() {
-    let place = Place::new();
-    let mut store = place.store();
-    assert_eq!(place.due(store.as_ref(), 29), []);
-    let due = place.due(store.as_ref(), 30);
+    let test = TestStore::new();
+    let mut store = test.store();
+    assert_eq!(test.due(store.as_ref(), 29), []);
+    let due = test.due(store.as_ref(), 30);
     assert_eq!(due.len(), 1);
-    assert_eq!(due[0].what, Reducing::Messages);
+    assert_eq!(due[0].kind, Reducing::Messages);
     carry_out_reduction(store.as_mut(), &due[0], at(DAY)).expect("done");
-    assert_eq!(place.due(store.as_ref(), 364), []);
-    let due = place.due(store.as_ref(), 365);
-    assert_eq!(due[0].what, Reducing::Minutes);
+    assert_eq!(test.due(store.as_ref(), 364), []);
+    let due = test.due(store.as_ref(), 365);
+    assert_eq!(due[0].kind, Reducing::Minutes);
     carry_out_reduction(store.as_mut(), &due[0], at(2 * DAY)).expect("done");
-    assert_eq!(place.due(store.as_ref(), 10_000), []);
+    assert_eq!(test.due(store.as_ref(), 10_000), []);
     let forever = Retention {
         messages: None,
         minutes: None,
     };
-    let other = Place::new();
+    let other = TestStore::new();
     let now = at(100_000 * DAY);
     let due = due_reductions(other.store().as_ref(), &other.campaign, forever, now);
     assert_eq!(due.expect("readable"), []);
@@ -111,26 +111,26 @@ fn messages_are_kept_for_30_days_and_minutes_for_a_year() {
 
 #[test]
 fn a_campaign_that_runs_or_was_imported_is_kept() {
-    let place = Place::new();
+    let test = TestStore::new();
     for status in [CampaignStatus::Running, CampaignStatus::Imported] {
         let campaign = Campaign {
             status,
-            ..place.campaign.clone()
+            ..test.campaign.clone()
         };
         let now = at(1000 * DAY);
-        let due = due_reductions(place.store().as_ref(), &campaign, Retention::default(), now);
+        let due = due_reductions(test.store().as_ref(), &campaign, Retention::default(), now);
         assert_eq!(due.expect("readable"), []);
     }
 }
 
 #[test]
 fn quantiles_of_minutes_are_those_of_the_messages_and_loss_stays_loss() {
-    let place = Place::new();
-    let mut store = place.store();
-    let due = place.due(store.as_ref(), 30);
+    let test = TestStore::new();
+    let mut store = test.store();
+    let due = test.due(store.as_ref(), 30);
     carry_out_reduction(store.as_mut(), &due[0], at(DAY)).expect("done");
-    let merged = Merged::of(store.as_ref(), &place.experiment).expect("readable");
-    assert_eq!((merged.minutes, merged.tally), (3, place.experiment.tally));
+    let merged = Merged::of(store.as_ref(), &test.experiment).expect("readable");
+    assert_eq!((merged.minutes, merged.tally), (3, test.experiment.tally));
     // Of the population with its loss: ranks 750 and 1350 of 1500, of which 1350 have a time.
     for (permille, seq) in [(500, 833), (899, 1_498)] {
         let exact = f64::from(1_000_000 + seq * 1_000);
@@ -145,7 +145,7 @@ fn quantiles_of_minutes_are_those_of_the_messages_and_loss_stays_loss() {
     assert_eq!(merged.quantile(999), None, "too few");
     assert_eq!(merged.least(), Some(Span::from_nanos(1_000_000)));
     assert_eq!(merged.most(), Some(Span::from_nanos(2_498_000)));
-    let needs_messages = minutes_of(store.as_ref(), &place.experiment).expect_err("gone");
+    let needs_messages = minutes_of(store.as_ref(), &test.experiment).expect_err("gone");
     assert!(
         needs_messages.to_string().contains("single messages"),
         "{needs_messages}"

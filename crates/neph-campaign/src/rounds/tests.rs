@@ -32,8 +32,8 @@ fn rounds_of(top: &str, rest: &str) -> Vec<Vec<u32>> {
 
 #[test]
 fn circuits_without_a_common_end_run_at_the_same_time() {
-    let all = "from = [\"ams\", \"lju\"]";
-    let rest = endpoint("x", all) + &endpoint("y", all);
+    let all_sites = "from = [\"ams\", \"lju\"]";
+    let rest = endpoint("x", all_sites) + &endpoint("y", all_sites);
     // ams -> x, lju -> x, ams -> y, lju -> y.
     let mut found = rounds_of("", &rest);
     found.sort();
@@ -45,7 +45,7 @@ fn circuits_without_a_common_end_run_at_the_same_time() {
     let names: Vec<String> = found
         .usage
         .iter()
-        .map(|one| one.resource.to_string())
+        .map(|usage| usage.resource.to_string())
         .collect();
     assert_eq!(names, ["host ams", "host lju", "host x", "host y"]);
     let of_x = &found.usage[2];

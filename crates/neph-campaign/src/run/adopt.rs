@@ -12,7 +12,10 @@ impl Run<'_, '_> {
             let Order::Experiments(orders) = order else {
                 continue;
             };
-            let slots: Vec<Slot> = orders.iter().filter_map(|one| self.slot_of(one)).collect();
+            let slots: Vec<Slot> = orders
+                .iter()
+                .filter_map(|order| self.slot_of(order))
+                .collect();
             if slots.len() == orders.len() {
                 self.carried_out(ticket, &slots, &orders)?;
             }

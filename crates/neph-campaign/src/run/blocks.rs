@@ -117,9 +117,9 @@ impl Run<'_, '_> {
             sites.into_iter().map(move |site| (&server.value, site))
         });
         for (server, site) in pairs.collect::<Vec<_>>() {
-            let there =
+            let is_same =
                 |d: &Throughput| (d.block, &d.endpoint, &d.site) == (block, &server.name, &site);
-            if done.iter().any(there) || self.crew.stop.is_set() {
+            if done.iter().any(is_same) || self.crew.stop.is_set() {
                 continue;
             }
             let order = ThroughputOrder {
@@ -158,9 +158,9 @@ impl Run<'_, '_> {
             sites.into_iter().map(move |site| (endpoint, site))
         });
         for (endpoint, site) in pairs.collect::<Vec<_>>() {
-            let there =
+            let is_same =
                 |d: &Traceroute| (d.block, &d.endpoint, &d.site) == (block, &endpoint.name, &site);
-            if done.iter().any(there) || self.crew.stop.is_set() {
+            if done.iter().any(is_same) || self.crew.stop.is_set() {
                 continue;
             }
             let order = TracerouteOrder {

@@ -14,7 +14,7 @@ use neph_model::{
 use super::recording::{Outcome, Recording};
 use super::{Build, Run, RunError, address_of, reflector_of, storing};
 use crate::agenda::{Past, Slot};
-use crate::judge::Judge;
+use crate::alarm_evaluator::AlarmEvaluator;
 use crate::meter::{Meter, lock};
 use crate::observer::{CampaignEvent, Observer};
 use crate::pairs::site_of;
@@ -81,8 +81,8 @@ impl Run<'_, '_> {
     ) -> Result<(), RunError> {
         let mut begun: Vec<Begun> = Vec::with_capacity(slots.len());
         let done = self.follow_ticket(ticket, |run, update| match update {
-            Update::Prepared(all) => {
-                begun = run.begin_all(slots, orders, all)?;
+            Update::Prepared(results) => {
+                begun = run.begin_all(slots, orders, results)?;
                 Ok(())
             }
             Update::Recorded(experiment, records) => run.keep(&mut begun, experiment, &records),
@@ -102,19 +102,19 @@ impl Run<'_, '_> {
         };
         if begun.is_empty() {
             // Nothing was prepared: each is stored as failed.
-            let failed = results.iter().map(|one| match one {
+            let failed = results.iter().map(|result| match result {
                 Ok(_) => Err(OrderFailed::another_result("prepare an experiment")),
                 Err(why) => Err(why.clone()),
             });
             begun = self.begin_all(slots, orders, failed.collect())?;
         }
         sets::spoil(self.plan, &self.matrix, slots, &mut results);
-        for (one, result) in begun.iter_mut().zip(results) {
-            if one.end.is_none() {
-                one.end = Some(Self::came_of(one, result));
+        for (active, result) in begun.iter_mut().zip(results) {
+            if active.end.is_none() {
+                active.end = Some(Self::came_of(active, result));
             }
         }
-        begun.into_iter().try_for_each(|one| self.finish(one))
+        begun.into_iter().try_for_each(|active| self.finish(active))
     }
 
     fn begin_all(
@@ -130,15 +130,15 @@ impl Run<'_, '_> {
 
     /// Shows how far they are.
     fn show(&mut self, begun: &[Begun], progress: Progress) {
-        let running: Vec<&Begun> = begun.iter().filter(|one| one.end.is_none()).collect();
+        let running: Vec<&Begun> = begun.iter().filter(|active| active.end.is_none()).collect();
         let Some(first) = running.first() else {
             return;
         };
         let observer = &mut *self.crew.observer;
-        for one in &running {
-            report_alarms(observer, &one.order, &one.meter);
+        for active in &running {
+            report_alarms(observer, &active.order, &active.meter);
         }
-        let figures = running.iter().map(|one| lock(&one.meter).figures());
+        let figures = running.iter().map(|active| lock(&active.meter).figures());
         observer.report(&CampaignEvent::Running {
             scenario: &first.order.scenario,
             progress,
@@ -162,13 +162,13 @@ impl Run<'_, '_> {
             }
             Err(why) => Some(End::of(&why)),
         };
-        let (standing, left) = (self.agenda.standing(), self.time_left());
+        let (progress, left) = (self.agenda.progress(), self.time_left());
         let main = order.experiment.flows.first();
         let reflector = main.is_some_and(|flow| flow.reflector);
-        let judge = Judge::by(self.plan.alarms_of(&order.scenario));
-        let meter = Arc::new(Mutex::new(Meter::new(reflector).judging(judge)));
+        let evaluator = AlarmEvaluator::by(self.plan.alarms_of(&order.scenario));
+        let meter = Arc::new(Mutex::new(Meter::new(reflector).judging(evaluator)));
         let mut recording = if self.crew.executor.gives_journals() {
-            Recording::whole(order.experiment.id, &meter)
+            Recording::from_journal(order.experiment.id, &meter)
         } else {
             let begun = self.crew.store.begin(&order.experiment);
             Recording::live(storing("begin an experiment", begun)?, &meter)
@@ -176,7 +176,7 @@ impl Run<'_, '_> {
         self.crew.observer.report(&CampaignEvent::ExperimentBegun {
             experiment: &order.experiment,
             scenario: &order.scenario,
-            standing,
+            progress,
             left,
         });
         if let Some(moved) = &moved {
@@ -251,7 +251,7 @@ impl Run<'_, '_> {
             experiment: &order.experiment,
             scenario: &order.scenario,
             figures: meter.figures(),
-            standing: self.agenda.standing(),
+            progress: self.agenda.progress(),
         });
         Ok(())
     }
@@ -308,7 +308,7 @@ impl Run<'_, '_> {
 
 /// Reports what an experiment's alarms found since the last call.
 fn report_alarms(observer: &mut dyn Observer, order: &ExperimentOrder, meter: &Mutex<Meter>) {
-    let unreported = lock(meter).judge().unreported();
+    let unreported = lock(meter).evaluator().unreported();
     for change in &unreported {
         observer.report(&CampaignEvent::Alarm {
             experiment: &order.experiment,
@@ -334,14 +334,16 @@ pub(crate) fn settle(experiment: &mut Experiment, end: &End, meter: &Meter, limi
     }
     let measured = warnings(meter, &end.load, limits);
     // A throughput test is to be as fast as the CPU lets it; its limit names that.
-    let has_goodput = |all: &Quantities| {
+    let has_goodput = |quantities: &Quantities| {
         let goodput = [Quantity::UpGoodput, Quantity::DownGoodput];
-        goodput.iter().any(|one| all.values.contains_key(one))
+        goodput
+            .iter()
+            .any(|quantity| quantities.values.contains_key(quantity))
     };
     let is_throughput = experiment.quantities.as_ref().is_some_and(has_goodput);
     let is_in_order =
         |warning: &Warning| is_throughput && matches!(warning, Warning::CpuSaturated { .. });
-    let measured = measured.into_iter().filter(|one| !is_in_order(one));
+    let measured = measured.into_iter().filter(|warning| !is_in_order(warning));
     experiment.warnings.extend(measured);
 }
 

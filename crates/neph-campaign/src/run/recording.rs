@@ -50,7 +50,7 @@ impl Recording {
     }
 
     /// Waits for a journal.
-    pub(super) fn whole(experiment: ExperimentId, meter: &Arc<Mutex<Meter>>) -> Self {
+    pub(super) fn from_journal(experiment: ExperimentId, meter: &Arc<Mutex<Meter>>) -> Self {
         let noted = Arc::default();
         let noting = Noting {
             experiment,

@@ -13,7 +13,7 @@ use neph_text::Source;
 
 use super::*;
 use crate::plan::parse;
-use fake::{Fake, Fate};
+use fake::{Fake, FakeOutcome};
 
 const PLAN: &str = r#"
 version = 1
@@ -43,8 +43,8 @@ struct Diary(Vec<String>);
 impl Observer for Diary {
     fn report(&mut self, events: &CampaignEvent<'_>) {
         let line = match events {
-            CampaignEvent::Begun { standing, left, .. } => {
-                format!("begun {} open, {left} left", standing.open)
+            CampaignEvent::Begun { progress, left, .. } => {
+                format!("begun {} open, {left} left", progress.open)
             }
             CampaignEvent::Waiting { block, until } => {
                 format!("block {block} at {} s", until.unix_nanos() / 1_000_000_000)
@@ -58,8 +58,8 @@ impl Observer for Diary {
                 format!("running {} replies", figures[0].tally.replies)
             }
             CampaignEvent::Alarm { change, .. } => {
-                let what = if change.is_raised { "alarm" } else { "over" };
-                format!("{what} at {} s", change.at.nanos() / 1_000_000_000)
+                let message = if change.is_raised { "alarm" } else { "over" };
+                format!("{message} at {} s", change.at.nanos() / 1_000_000_000)
             }
             CampaignEvent::Ended { status, .. } => format!("ended {}", status.name()),
             _ => return,
@@ -77,9 +77,9 @@ struct Lab {
 }
 
 impl Lab {
-    fn new(plan: &str, fates: &[Fate]) -> Self {
+    fn new(plan: &str, outcomes: &[FakeOutcome]) -> Self {
         let fake = Fake {
-            fates: fates.iter().copied().collect(),
+            outcomes: outcomes.iter().copied().collect(),
             ..Fake::default()
         };
         // Time zero would be the epoch, which some stores take for "not set".
@@ -99,7 +99,7 @@ impl Lab {
 
     /// Starts, or goes on with the only campaign. For the store, it is a process of its
     /// own.
-    fn go(&mut self) -> Result<(Campaign, Standing), RunError> {
+    fn go(&mut self) -> Result<(Campaign, CampaignProgress), RunError> {
         let mut store = Self::store(self.folder.path());
         let time = self.fake.time.clone();
         let build = Build {
@@ -143,17 +143,17 @@ fn all_complete_once(experiments: &[neph_model::Experiment], pairs: usize) -> bo
 #[test]
 fn a_campaign_goes_through_its_blocks_in_time() {
     let mut lab = Lab::new(PLAN, &[]);
-    let (campaign, standing) = lab.go().expect("it runs");
+    let (campaign, progress) = lab.go().expect("it runs");
     assert_eq!(
         (campaign.status, campaign.seed),
         (CampaignStatus::Complete, 5)
     );
     assert_eq!(
-        standing,
-        Standing {
+        progress,
+        CampaignProgress {
             total: 6,
             complete: 6,
-            ..Standing::default()
+            ..CampaignProgress::default()
         }
     );
     let experiments = lab.experiments();
@@ -183,7 +183,7 @@ fn a_campaign_goes_through_its_blocks_in_time() {
 
 #[test]
 fn provenance_is_kept_with_each_experiment() {
-    let mut lab = Lab::new(PLAN, &[Fate::Complete, Fate::Refused]);
+    let mut lab = Lab::new(PLAN, &[FakeOutcome::Complete, FakeOutcome::Refused]);
     lab.go().expect("it runs");
     let store = Lab::store(lab.folder.path());
     let experiments = lab_experiments(store.as_ref());
@@ -217,7 +217,7 @@ fn lab_experiments(store: &dyn Store) -> Vec<neph_model::Experiment> {
 
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_resume_goes_on() {
-    let mut lab = Lab::new(PLAN, &[Fate::Complete, Fate::CtrlC]);
+    let mut lab = Lab::new(PLAN, &[FakeOutcome::Complete, FakeOutcome::CtrlC]);
     let (campaign, _) = lab.go().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Interrupted);
     let experiments = lab.experiments();
@@ -240,14 +240,14 @@ fn ctrl_c_keeps_what_was_measured_and_resume_goes_on() {
 
 #[test]
 fn after_a_kill_every_acknowledged_message_is_there_and_nothing_is_done_twice() {
-    let fates = [
-        Fate::Complete,
-        Fate::Killed,
-        Fate::Complete,
-        Fate::Killed,
-        Fate::Killed,
+    let outcomes = [
+        FakeOutcome::Complete,
+        FakeOutcome::Killed,
+        FakeOutcome::Complete,
+        FakeOutcome::Killed,
+        FakeOutcome::Killed,
     ];
-    let mut lab = Lab::new(PLAN, &fates);
+    let mut lab = Lab::new(PLAN, &outcomes);
     let mut killed = 0;
     while lab.go().is_err() {
         killed += 1;
@@ -302,11 +302,11 @@ fn what_is_measured_once_per_block_is_measured_for_every_pair() {
 fn what_fails_every_time_is_given_up_and_said() {
     let mut lab = Lab::new(
         &PLAN.replace("[64, 128, 256]", "64"),
-        &[Fate::Broken, Fate::Mute],
+        &[FakeOutcome::Broken, FakeOutcome::Mute],
     );
-    let (campaign, standing) = lab.go().expect("it runs");
+    let (campaign, progress) = lab.go().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Incomplete);
-    assert_eq!((standing.complete, standing.given_up), (1, 1));
+    assert_eq!((progress.complete, progress.given_up), (1, 1));
     let starts: Vec<i64> = lab
         .experiments()
         .iter()
@@ -331,21 +331,23 @@ fn what_fails_every_time_is_given_up_and_said() {
 
 #[test]
 fn resuming_an_incomplete_campaign_tries_again_what_was_given_up() {
-    let fates = [Fate::Refused; 4];
-    let mut lab = Lab::new(&PLAN.replace("[64, 128, 256]", "64"), &fates);
-    let (campaign, standing) = lab.go().expect("it runs");
+    let outcomes = [FakeOutcome::Refused; 4];
+    let mut lab = Lab::new(&PLAN.replace("[64, 128, 256]", "64"), &outcomes);
+    let (campaign, progress) = lab.go().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Incomplete);
-    assert_eq!((standing.given_up, standing.open), (2, 0));
-    lab.fake
-        .fates
-        .extend([Fate::Refused, Fate::Complete, Fate::Refused]);
-    let (campaign, standing) = lab.go().expect("it goes on");
+    assert_eq!((progress.given_up, progress.open), (2, 0));
+    lab.fake.outcomes.extend([
+        FakeOutcome::Refused,
+        FakeOutcome::Complete,
+        FakeOutcome::Refused,
+    ]);
+    let (campaign, progress) = lab.go().expect("it goes on");
     let mut backwards = lab.diary.0.iter().rev();
     let begun = backwards.find(|line| line.starts_with("begun"));
     let last = begun.expect("it began");
     assert!(last.starts_with("begun 2 open"), "{last}");
     assert_eq!(campaign.status, CampaignStatus::Incomplete);
-    assert_eq!((standing.complete, standing.given_up), (1, 1));
+    assert_eq!((progress.complete, progress.given_up), (1, 1));
     let (campaign, _) = lab.go().expect("it goes on");
     assert_eq!(campaign.status, CampaignStatus::Complete);
     assert!(all_complete_once(&lab.experiments(), 2));
@@ -354,12 +356,12 @@ fn resuming_an_incomplete_campaign_tries_again_what_was_given_up() {
 
 #[test]
 fn whatever_happens_wherever_the_campaign_ends_whole() {
-    use Fate::{Broken, Complete, CtrlC, Killed, Mute, Refused};
-    let all = [
+    use FakeOutcome::{Broken, Complete, CtrlC, Killed, Mute, Refused};
+    let sequence = [
         Complete, Killed, CtrlC, Refused, Killed, Broken, Complete, Mute,
     ];
-    for shift in 0..all.len() {
-        let fates: Vec<Fate> = all
+    for shift in 0..sequence.len() {
+        let outcomes: Vec<FakeOutcome> = sequence
             .iter()
             .cycle()
             .skip(shift)
@@ -367,19 +369,26 @@ fn whatever_happens_wherever_the_campaign_ends_whole() {
             .take(8)
             .copied()
             .collect();
-        let mut lab = Lab::new(&PLAN.replace("tries = 2", "tries = 9"), &fates);
+        let mut lab = Lab::new(&PLAN.replace("tries = 2", "tries = 9"), &outcomes);
         let mut status = None;
         while status != Some(CampaignStatus::Complete) {
             status = lab.go().ok().map(|(campaign, _)| campaign.status);
         }
-        assert!(all_complete_once(&lab.experiments(), 6), "{fates:?}");
-        assert_eq!((lab.fake.checks, lab.fake.routes), (2, 2), "{fates:?}");
+        assert!(all_complete_once(&lab.experiments(), 6), "{outcomes:?}");
+        assert_eq!((lab.fake.checks, lab.fake.routes), (2, 2), "{outcomes:?}");
     }
 }
 
 #[test]
 fn where_a_reflector_answered_once_nobody_else_will_do() {
-    let mut lab = Lab::new(PLAN, &[Fate::Refused, Fate::Complete, Fate::CtrlC]);
+    let mut lab = Lab::new(
+        PLAN,
+        &[
+            FakeOutcome::Refused,
+            FakeOutcome::Complete,
+            FakeOutcome::CtrlC,
+        ],
+    );
     lab.fake.reflector = true;
     lab.go().expect("it runs");
     assert_eq!(lab.fake.expected, [false, false, true]);
@@ -390,7 +399,7 @@ fn where_a_reflector_answered_once_nobody_else_will_do() {
 
 #[test]
 fn another_plan_does_not_go_on_with_this_campaign() {
-    let mut lab = Lab::new(PLAN, &[Fate::CtrlC]);
+    let mut lab = Lab::new(PLAN, &[FakeOutcome::CtrlC]);
     lab.go().expect("it runs");
     lab.plan = parse(&Source::new("p.toml", PLAN.replace("256", "512"))).expect("no mistakes");
     assert!(matches!(lab.go(), Err(RunError::MatrixDiffers { .. })));

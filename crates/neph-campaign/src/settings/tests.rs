@@ -24,7 +24,7 @@ fn the_example_of_the_thesis_means_what_the_thesis_says() {
     assert_eq!((scenarios.len(), plan.blocks), (12, 24));
     let cost = estimate(&plan, &scenarios);
     // 23 intervals of an hour, then six minutes of experiments and five seconds of iperf3.
-    assert_eq!(cost.whole, Span::from_secs(23 * 3600 + 6 * 60 + 5));
+    assert_eq!(cost.total, Span::from_secs(23 * 3600 + 6 * 60 + 5));
     assert_eq!(cost.experiments, 12 * 24);
     // 30 s at 25, 100 and 400 ms are 1200, 300 and 75 messages.
     assert_eq!(cost.messages, (1200 + 300 + 75) * 4 * 24);
@@ -173,10 +173,13 @@ fn tls_accepts_any_certificate_with_a_loud_warning_unless_the_file_says_otherwis
             .iter()
             .any(|note| note.starts_with("WARNING: any certificate"))
     );
-    let own = with("ca_file: ca.pem\n");
-    assert_eq!(parameter(&own, "ca_file"), Some(vec!["ca.pem".to_owned()]));
+    let own_authority = with("ca_file: ca.pem\n");
+    assert_eq!(
+        parameter(&own_authority, "ca_file"),
+        Some(vec!["ca.pem".to_owned()])
+    );
     let public = with("insecure: false\n");
-    for plan in [own, public] {
+    for plan in [own_authority, public] {
         assert_eq!(parameter(&plan, "insecure"), None);
         assert!(!plan.notes.iter().any(|note| note.contains("WARNING")));
     }

@@ -31,7 +31,8 @@ pub(super) fn rounds(circuits: &[Circuit], ends: usize, min: usize) -> Option<Ve
         return None;
     }
     // With twice as many colours as circuits at one end, any two ends have a free one in common.
-    (min..=min.saturating_mul(2)).find_map(|colours| Colouring::new(circuits, ends, colours).all())
+    (min..=min.saturating_mul(2))
+        .find_map(|colours| Colouring::new(circuits, ends, colours).colour_all())
 }
 
 /// Edges with their colours so far.
@@ -58,7 +59,7 @@ impl<'c> Colouring<'c> {
     }
 
     /// The edges by colour; `None` if these colours were not enough.
-    fn all(mut self) -> Option<Vec<Vec<usize>>> {
+    fn colour_all(mut self) -> Option<Vec<Vec<usize>>> {
         let mut waiting: VecDeque<usize> = (0..self.circuits.len()).collect();
         while let Some(edge) = waiting.pop_front() {
             if self.place(edge) {
@@ -105,20 +106,24 @@ impl<'c> Colouring<'c> {
             self.paint(edge, colour);
             return true;
         }
-        let (here, there): (Vec<_>, Vec<_>) = (self.free(from).collect(), self.free(to).collect());
+        let (here, to_free): (Vec<_>, Vec<_>) =
+            (self.free(from).collect(), self.free(to).collect());
         let pairs = here
             .iter()
-            .flat_map(|own| there.iter().map(move |their| [*own, *their]));
-        for [own, their] in pairs.take(MAX_PAIRS) {
-            let path = self.path(to, own, their);
+            .flat_map(|colour| to_free.iter().map(move |their| [*colour, *their]));
+        for [own_colour, their] in pairs.take(MAX_PAIRS) {
+            let path = self.path(to, own_colour, their);
             self.steps += path.len() + 1;
             let leads_back = path.last().is_some_and(|last| {
-                let Circuit { from: one, to: two } = self.circuits[*last];
-                one == from || two == from
+                let Circuit {
+                    from: first_end,
+                    to: two,
+                } = self.circuits[*last];
+                first_end == from || two == from
             });
             if !leads_back {
-                self.exchange(&path, own, their);
-                self.paint(edge, own);
+                self.exchange(&path, own_colour, their);
+                self.paint(edge, own_colour);
                 return true;
             }
         }

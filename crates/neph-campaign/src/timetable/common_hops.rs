@@ -94,13 +94,13 @@ pub fn shared_hops(routes: &[CircuitRoute]) -> Vec<SharedHops> {
     for route in routes {
         let mut before: Option<&BTreeSet<usize>> = None;
         let mut run: Vec<IpAddr> = Vec::new();
-        for (one, other) in links(route) {
-            let of_link = &users[&(one, other)];
-            if before == Some(of_link) && run.last() == Some(&one) {
+        for (address, other) in links(route) {
+            let of_link = &users[&(address, other)];
+            if before == Some(of_link) && run.last() == Some(&address) {
                 run.push(other);
             } else {
                 note(&mut found, routes, &run, before);
-                run = vec![one, other];
+                run = vec![address, other];
             }
             before = Some(of_link);
         }
@@ -111,9 +111,9 @@ pub fn shared_hops(routes: &[CircuitRoute]) -> Vec<SharedHops> {
 
 fn links(route: &CircuitRoute) -> impl Iterator<Item = (IpAddr, IpAddr)> {
     let neighbours = route.hops.iter().zip(route.hops.iter().skip(1));
-    let known = neighbours.filter_map(|(one, other)| (*one).zip(*other));
+    let known = neighbours.filter_map(|(address, other)| (*address).zip(*other));
     // A router that answers at two distances is no link.
-    known.filter(|(one, other)| one != other)
+    known.filter(|(address, other)| address != other)
 }
 
 /// Takes a run of links in, once, if circuits without a common end share it.
@@ -126,16 +126,19 @@ fn note(
     let Some(circuits) = circuits.filter(|circuits| circuits.len() > 1) else {
         return;
     };
-    let has_unmatched = circuits.iter().any(|one| {
+    let has_unmatched = circuits.iter().any(|circuit| {
         let mut others = circuits.iter();
-        others.any(|other| one != other && !routes[*one].meets(&routes[*other]))
+        others.any(|other| circuit != other && !routes[*circuit].meets(&routes[*other]))
     });
     let is_known = found.iter().any(|known| known.routers == run);
     if has_unmatched && !is_known {
         found.push(SharedHops {
             routers: run.to_vec(),
             circuits: circuits.iter().copied().collect(),
-            names: circuits.iter().map(|one| routes[*one].name()).collect(),
+            names: circuits
+                .iter()
+                .map(|circuit| routes[*circuit].name())
+                .collect(),
         });
     }
 }

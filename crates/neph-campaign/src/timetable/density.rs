@@ -22,11 +22,11 @@ pub(super) struct Density {
 /// work was removed, one by one. Not every set is checked, so a timetable may need more.
 pub(super) fn densest(circuits: &[Weighed], ends: usize) -> Density {
     let mut of_end: Vec<Vec<Weighed>> = vec![Vec::new(); ends];
-    for one in circuits {
-        of_end[one.circuit.from].push(*one);
-        of_end[one.circuit.to].push(*one);
+    for weighed in circuits {
+        of_end[weighed.circuit.from].push(*weighed);
+        of_end[weighed.circuit.to].push(*weighed);
     }
-    let sum = |found: &Vec<Weighed>| found.iter().map(|one| one.weight).sum();
+    let sum = |found: &Vec<Weighed>| found.iter().map(|weighed| weighed.weight).sum();
     let mut load: Vec<i64> = of_end.iter().map(sum).collect();
     let busiest = (0..ends).max_by_key(|end| (load[*end], ends - end));
     let mut best = Density {
@@ -34,7 +34,7 @@ pub(super) fn densest(circuits: &[Weighed], ends: usize) -> Density {
         ends: busiest.into_iter().collect(),
     };
     let mut is_left = vec![true; ends];
-    let mut inside: i64 = circuits.iter().map(|one| one.weight).sum();
+    let mut inside: i64 = circuits.iter().map(|weighed| weighed.weight).sum();
     for left in (2..=ends).rev() {
         let at_a_time = i64::try_from(left / 2).unwrap_or(i64::MAX);
         let needed = inside / at_a_time + i64::from(inside % at_a_time > 0);
@@ -42,16 +42,16 @@ pub(super) fn densest(circuits: &[Weighed], ends: usize) -> Density {
             let ends = (0..ends).filter(|end| is_left[*end]).collect();
             best = Density { needed, ends };
         }
-        let there = (0..ends).filter(|end| is_left[*end]);
-        let Some(idlest) = there.min_by_key(|end| load[*end]) else {
+        let remaining = (0..ends).filter(|end| is_left[*end]);
+        let Some(idlest) = remaining.min_by_key(|end| load[*end]) else {
             break;
         };
         is_left[idlest] = false;
-        for one in &of_end[idlest] {
-            let other = one.circuit.other(idlest);
+        for weighed in &of_end[idlest] {
+            let other = weighed.circuit.other(idlest);
             if is_left[other] {
-                load[other] -= one.weight;
-                inside -= one.weight;
+                load[other] -= weighed.weight;
+                inside -= weighed.weight;
             }
         }
     }

@@ -40,7 +40,7 @@ fn circle(ends: usize) -> Vec<Vec<(usize, usize)>> {
             let facing = (1..places / 2)
                 .map(|step| ((round + step) % moving, (round + moving - step) % moving));
             let pairs = std::iter::once(fixed).chain(facing);
-            let pairs = pairs.map(|(one, other)| (one.min(other), one.max(other)));
+            let pairs = pairs.map(|(first, other)| (first.min(other), first.max(other)));
             pairs.filter(|(_, greater)| *greater < ends).collect()
         })
         .collect()

@@ -31,8 +31,8 @@ impl<'t> Demand<'t> {
         for claim in tasks.iter().flat_map(Task::claims) {
             numbers.entry(&claim.resource).or_insert(0);
         }
-        for (number, place) in numbers.values_mut().enumerate() {
-            *place = number;
+        for (number, value) in numbers.values_mut().enumerate() {
+            *value = number;
         }
         let needs = tasks.iter().map(|task| {
             let claims = task.claims().iter();
@@ -50,10 +50,10 @@ impl<'t> Demand<'t> {
     }
 
     /// Whether two tasks must not overlap.
-    pub(super) fn conflict(&self, one: usize, other: usize) -> bool {
-        self.needs[one].iter().any(|own| {
+    pub(super) fn conflict(&self, task: usize, other: usize) -> bool {
+        self.needs[task].iter().any(|need| {
             let mut theirs = self.needs[other].iter();
-            theirs.any(|their| own.resource == their.resource && self.excludes(*own, their.mode))
+            theirs.any(|their| need.resource == their.resource && self.excludes(*need, their.mode))
         })
     }
 

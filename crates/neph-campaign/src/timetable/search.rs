@@ -41,14 +41,14 @@ pub(super) fn longest_first(demand: &Demand<'_>, mut tasks: Vec<usize>) -> Vec<V
             }
             first = first.max(*full);
         }
-        let place = (first..rounds.len()).find(|round| occupied[*round].fits(task, demand));
-        let place = place.unwrap_or(rounds.len());
-        if place == rounds.len() {
+        let found = (first..rounds.len()).find(|round| occupied[*round].fits(task, demand));
+        let index = found.unwrap_or(rounds.len());
+        if index == rounds.len() {
             rounds.push(Vec::new());
             occupied.push(Occupancy::free(demand.resources.len()));
         }
-        rounds[place].push(task);
-        occupied[place].take(task, demand);
+        rounds[index].push(task);
+        occupied[index].take(task, demand);
     }
     rounds
 }

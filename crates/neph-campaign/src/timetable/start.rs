@@ -132,7 +132,7 @@ pub enum Decision {
 
 /// What is known of a party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum PartyState {
     Unheard,
     Ready,
     Missed(Missed),
@@ -144,14 +144,16 @@ enum Standing {
 pub struct Agreement {
     times: SlotTimes,
     guard: Guard,
-    parties: BTreeMap<String, Standing>,
+    parties: BTreeMap<String, PartyState>,
     decided: Option<bool>,
 }
 
 impl Agreement {
     /// A slot without any report so far.
     pub fn new(times: SlotTimes, guard: Guard, parties: impl IntoIterator<Item = String>) -> Self {
-        let unseen = parties.into_iter().map(|party| (party, Standing::Unheard));
+        let unseen = parties
+            .into_iter()
+            .map(|party| (party, PartyState::Unheard));
         Self {
             times,
             guard,
@@ -171,39 +173,39 @@ impl Agreement {
         let is_decided = self.decided.is_some() || at > self.deadline();
         let is_missed = self.decided == Some(false);
         let late = at.unix_nanos().saturating_sub(self.deadline().unix_nanos());
-        let Some(standing) = self.parties.get_mut(party) else {
+        let Some(state) = self.parties.get_mut(party) else {
             return;
         };
-        *standing = match (report, *standing) {
+        *state = match (report, *state) {
             // What ended is over, however often it is reported.
-            (_, Standing::CarriedOut) | (Report::CarriedOut, _) => Standing::CarriedOut,
+            (_, PartyState::CarriedOut) | (Report::CarriedOut, _) => PartyState::CarriedOut,
             // That a party was not notified follows from the decision: it is no reason of its own.
-            (Report::Refused(Missed::NotNotified), standing) if is_missed => standing,
-            (Report::Refused(why), _) => Standing::Missed(*why),
-            (Report::Ready(_), Standing::Unheard) if is_decided => {
-                Standing::Missed(Missed::Late(Span::from_nanos(late)))
+            (Report::Refused(Missed::NotNotified), state) if is_missed => state,
+            (Report::Refused(why), _) => PartyState::Missed(*why),
+            (Report::Ready(_), PartyState::Unheard) if is_decided => {
+                PartyState::Missed(Missed::Late(Span::from_nanos(late)))
             }
-            (_, standing) if is_decided => standing,
+            (_, state) if is_decided => state,
             (Report::Ready(bound), _) if *bound > self.guard.bound => {
-                Standing::Missed(Missed::ClockTooWide(Some(*bound)))
+                PartyState::Missed(Missed::ClockTooWide(Some(*bound)))
             }
-            (Report::Ready(_), _) => Standing::Ready,
-            (Report::Busy, _) => Standing::Missed(Missed::Busy),
+            (Report::Ready(_), _) => PartyState::Ready,
+            (Report::Busy, _) => PartyState::Missed(Missed::Busy),
         };
     }
 
     /// Takes note that a party is not connected any more, before the decision.
     pub fn disconnected(&mut self, party: &str) {
         if self.decided.is_none()
-            && let Some(standing) = self.parties.get_mut(party)
+            && let Some(state) = self.parties.get_mut(party)
         {
-            *standing = Standing::Missed(Missed::Offline);
+            *state = PartyState::Missed(Missed::Offline);
         }
     }
 
     /// Whether it begins, at `now`. A decision stands.
     pub fn decide(&mut self, now: Wall) -> Decision {
-        let is_ready = |standing: &Standing| *standing == Standing::Ready;
+        let is_ready = |state: &PartyState| *state == PartyState::Ready;
         let all_ready = self.parties.values().all(is_ready);
         if self.decided.is_none() && (all_ready || now >= self.deadline()) {
             // What decides may have slept: a decision after the start reaches no party in time.
@@ -219,12 +221,12 @@ impl Agreement {
     /// What became of it, after its end: every party carried it out, or each that did not has a reason.
     pub fn outcome(&self) -> Outcome {
         let begins = self.decided == Some(true);
-        let not_ready = self.parties.iter().filter_map(|(party, standing)| {
-            let why = match standing {
-                Standing::Missed(why) => *why,
-                Standing::Unheard => Missed::Silent,
-                Standing::Ready if begins => Missed::Silent,
-                Standing::Ready | Standing::CarriedOut => return None,
+        let not_ready = self.parties.iter().filter_map(|(party, state)| {
+            let why = match state {
+                PartyState::Missed(why) => *why,
+                PartyState::Unheard => Missed::Silent,
+                PartyState::Ready if begins => Missed::Silent,
+                PartyState::Ready | PartyState::CarriedOut => return None,
             };
             Some(NotReady {
                 party: party.clone(),
@@ -232,17 +234,17 @@ impl Agreement {
             })
         });
         let not_ready: Vec<NotReady> = not_ready.collect();
-        let mut all = self.parties.values();
-        if all.all(|standing| *standing == Standing::CarriedOut) {
+        let mut states = self.parties.values();
+        if states.all(|state| *state == PartyState::CarriedOut) {
             return Outcome::CarriedOut;
         }
         if not_ready.is_empty() {
             // All were ready, and what decides was not there in time.
-            let all = self.parties.keys().map(|party| NotReady {
+            let missing = self.parties.keys().map(|party| NotReady {
                 party: party.clone(),
                 why: Missed::NotNotified,
             });
-            return Outcome::Missed(all.collect());
+            return Outcome::Missed(missing.collect());
         }
         Outcome::Missed(not_ready)
     }

@@ -72,11 +72,11 @@ fn total(demand: &Demand<'_>, rounds: &[Vec<usize>]) -> Span {
     rounds.iter().map(|tasks| length(demand, tasks)).sum()
 }
 
-fn shorter(demand: &Demand<'_>, one: Vec<Vec<usize>>, other: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
-    if total(demand, &other) < total(demand, &one) {
+fn shorter(demand: &Demand<'_>, first: Vec<Vec<usize>>, other: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+    if total(demand, &other) < total(demand, &first) {
         other
     } else {
-        one
+        first
     }
 }
 

@@ -56,10 +56,10 @@ impl Task {
 
     /// Whether it must not overlap with `other`.
     pub fn conflicts_with(&self, other: &Self) -> bool {
-        self.claims.iter().any(|own| {
+        self.claims.iter().any(|claim| {
             let mut theirs = other.claims.iter();
             theirs.any(|their| {
-                own.resource == their.resource && own.mode.excludes(their.mode, &own.resource)
+                claim.resource == their.resource && claim.mode.excludes(their.mode, &claim.resource)
             })
         })
     }

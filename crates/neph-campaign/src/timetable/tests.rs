@@ -30,9 +30,9 @@ fn mesh(sites: usize, times: usize) -> Vec<Task> {
 }
 
 /// Which modes exclude each other, written down once more: host, then link.
-fn excludes(one: Mode, other: Mode, is_host: bool) -> bool {
+fn excludes(mode: Mode, other: Mode, is_host: bool) -> bool {
     use Mode::{Alone, Background, Load, Quiet};
-    match [one.min(other), one.max(other)] {
+    match [mode.min(other), mode.max(other)] {
         [Alone, _] | [Load, Load | Quiet] => true,
         [Quiet, Quiet] => is_host,
         [Load | Quiet, Background] | [Background, _] => false,
@@ -67,11 +67,11 @@ fn faults(tasks: &[Task], table: &Timetable) -> Vec<String> {
     }
     for (resource, uses) in &mut uses {
         uses.sort();
-        for (place, one) in uses.iter().enumerate() {
-            let later = uses[place + 1..].iter();
-            for other in later.take_while(|other| other.0 < one.1) {
-                if excludes(one.2, other.2, matches!(resource, Resource::Host(_))) {
-                    faults.push(format!("{} and {} overlap on {resource}", one.3, other.3));
+        for (index, usage) in uses.iter().enumerate() {
+            let later = uses[index + 1..].iter();
+            for other in later.take_while(|other| other.0 < usage.1) {
+                if excludes(usage.2, other.2, matches!(resource, Resource::Host(_))) {
+                    faults.push(format!("{} and {} overlap on {resource}", usage.3, other.3));
                 }
             }
         }
@@ -170,24 +170,25 @@ fn nothing_to_do_takes_no_time_and_what_claims_nothing_runs_at_once() {
 fn modes_exclude_each_other_by_what_they_disturb() {
     let of = |mode| Task::new(MINUTE, [link("l", mode)]);
     let at = |mode| Task::new(MINUTE, [host("h", mode)]);
-    for one in Mode::ALL {
+    for first_mode in Mode::ALL {
         for other in Mode::ALL {
-            let [on_link, on_host] = [false, true].map(|is_host| excludes(one, other, is_host));
+            let [on_link, on_host] =
+                [false, true].map(|is_host| excludes(first_mode, other, is_host));
             assert_eq!(
-                of(one).conflicts_with(&of(other)),
+                of(first_mode).conflicts_with(&of(other)),
                 on_link,
-                "{one:?} {other:?}"
+                "{first_mode:?} {other:?}"
             );
             assert_eq!(
-                at(one).conflicts_with(&at(other)),
+                at(first_mode).conflicts_with(&at(other)),
                 on_host,
-                "{one:?} {other:?}"
+                "{first_mode:?} {other:?}"
             );
         }
     }
     // Claimed twice: the strictest counts.
-    let both = Task::new(MINUTE, [link("l", Mode::Quiet), link("l", Mode::Load)]);
-    assert!(both.conflicts_with(&of(Mode::Quiet)));
+    let task = Task::new(MINUTE, [link("l", Mode::Quiet), link("l", Mode::Load)]);
+    assert!(task.conflicts_with(&of(Mode::Quiet)));
 }
 
 #[test]
@@ -238,8 +239,8 @@ fn what_bounds_is_a_sentence() {
 fn random_graph(sites: usize, percent: u32, seed: u64) -> Vec<Task> {
     let mut generator = Generator::seeded(seed);
     let pairs = (0..sites).flat_map(|from| (0..from).map(move |to| (from, to)));
-    let kept = pairs.filter(|_| generator.below(100) < percent);
-    kept.map(|(from, to)| circuit(from, to, MINUTE)).collect()
+    let edges = pairs.filter(|_| generator.below(100) < percent);
+    edges.map(|(from, to)| circuit(from, to, MINUTE)).collect()
 }
 
 /// The same with links that some circuits share, and lengths of one to four minutes.

@@ -6,7 +6,7 @@ mod preview;
 mod rounds;
 mod shared_links;
 
-pub use neph_campaign::estimate::in_words as time;
+pub use neph_campaign::estimate::to_text as time;
 pub use notes::notes;
 pub use preview::preview;
 pub use shared_links::shared_links;

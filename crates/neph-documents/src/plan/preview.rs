@@ -40,7 +40,7 @@ pub fn preview(plan: &Plan, scenarios: &[Scenario], out: &mut impl Write) -> io:
         out,
         "time: {} a block, {} in all",
         time(cost.block),
-        time(cost.whole)
+        time(cost.total)
     )?;
     let goes_on = |one: &Scenario| one.measure().is_transfer() && one.measure().asked().is_none();
     if scenarios.iter().any(goes_on) {

@@ -183,7 +183,7 @@ fn a_guest_has_one_to_sixteen_virtual_processors() {
             "version = 1\nsite = [{{name = \"a\"}}, {{name = \"p\", inside = \"a\"}}]\n\
              [[guest]]\nname = \"m\"\nkind = \"qemu\"\nsites = [\"p\"]\nvcpus = {vcpus}\n"
         );
-        Topology::parse(&Source::new("one", text)).map_err(|mistakes| mistakes[0].what.clone())
+        Topology::parse(&Source::new("one", text)).map_err(|mistakes| mistakes[0].message.clone())
     };
     assert!(guests("1").is_ok() && guests("16").is_ok());
     for vcpus in ["0", "17"] {
@@ -205,7 +205,7 @@ fn a_kernel_s_file_is_a_path_without_what_a_shell_would_read() {
     assert!(guests("/boot/vmlinuz-6.1.0-56-cloud-amd64").is_ok());
     for kernel in ["vmlinuz", "/boot/a b", "/boot/$(id)", "/boot/'"] {
         let mistakes = guests(kernel).expect_err("no path");
-        assert_eq!(mistakes[0].what, "this is no kernel's file", "{kernel}");
+        assert_eq!(mistakes[0].message, "this is no kernel's file", "{kernel}");
     }
 }
 

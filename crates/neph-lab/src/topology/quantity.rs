@@ -125,7 +125,7 @@ pub(super) fn jitter(
 fn text(node: &Node, example: &str) -> Result<String, Fault> {
     String::take(node).map_err(|fault| {
         let remedy = format!("write a text in quotes such as \"{example}\"");
-        Fault::new(fault.what, remedy)
+        Fault::new(fault.message, remedy)
     })
 }
 
@@ -181,7 +181,7 @@ mod tests {
             (delay(&node("61s")), "out of range"),
         ] {
             let fault = outcome.expect_err("wrong");
-            assert!(fault.what.contains(part), "{fault:?}");
+            assert!(fault.message.contains(part), "{fault:?}");
             assert!(fault.remedy.contains("ms\""), "{fault:?}");
         }
         assert!(rate(&node("0Mbit/s")).is_err() && queue(&node("10B")).is_err());
@@ -189,7 +189,7 @@ mod tests {
         assert!(share(&node("101%")).is_err() && jitter_of("weibull 1ms").is_err());
         assert!(jitter_of("pareto").is_err() && jitter_of("none 1ms").is_err());
         assert_eq!(
-            jitter_of("trace a.csv b").expect_err("none").what,
+            jitter_of("trace a.csv b").expect_err("none").message,
             "a.csv b"
         );
         assert!(mtu(&node("1400")).is_err());

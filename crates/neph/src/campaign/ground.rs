@@ -190,7 +190,7 @@ fn are_enrolled(plan: &Plan, known: &[AgentName], listing: &str) -> Result<(), F
 fn reflectors(plan: &Plan) -> BTreeMap<AgentName, AgentReflector> {
     const MINIMUM: Span = Span::from_secs(600);
     const MAXIMUM: Span = Span::from_secs(23 * 3600);
-    let whole = estimate(plan, &scenarios(plan)).whole;
+    let whole = estimate(plan, &scenarios(plan)).total;
     let duration = (whole.times(2) + MINIMUM).min(MAXIMUM);
     let sites = plan.agents.iter();
     let order = |site: &AgentSite| {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_campaign::plan::Certificates;
 use neph_campaign::{
-    Build, Clock as _, Observer, Participants, Plan, RunError, Standing, expand, together,
+    Build, CampaignProgress, Clock as _, Observer, Participants, Plan, RunError, expand, together,
 };
 use neph_documents::plan::notes;
 use neph_model::{BlockOrder, Campaign, CampaignStatus, Fingerprint, Pins};
@@ -341,7 +341,7 @@ fn conduct(
     order: Option<BlockOrder>,
     earlier: Option<&Campaign>,
     crew: &mut Participants<'_>,
-) -> Result<(Campaign, Standing), RunError> {
+) -> Result<(Campaign, CampaignProgress), RunError> {
     let build = Build {
         version: version::VERSION.to_owned(),
         commit: version::COMMIT.to_owned(),

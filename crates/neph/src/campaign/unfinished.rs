@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use neph_campaign::Standing;
+use neph_campaign::CampaignProgress;
 use neph_model::{Campaign, Experiment, ExperimentStatus, Scenario, ScenarioId};
 use neph_store::Store;
 
@@ -17,7 +17,7 @@ const REPORTED: usize = 5;
 pub(super) fn report(
     store: &dyn Store,
     campaign: &Campaign,
-    standing: Standing,
+    standing: CampaignProgress,
     resume: &str,
 ) -> Result<(), Failure> {
     let scenarios = store.scenarios(campaign.id)?;
@@ -38,7 +38,7 @@ pub(super) fn report(
             counted::counted(more, "more scenario")
         ));
     }
-    let Standing {
+    let CampaignProgress {
         total, given_up, ..
     } = standing;
     output::say(&format!(

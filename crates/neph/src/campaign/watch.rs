@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use neph_campaign::{CampaignEvent, Figures, Observer, Standing};
+use neph_campaign::{CampaignEvent, CampaignProgress, Figures, Observer};
 use neph_model::{
     Campaign, CampaignId, Experiment, ExperimentStatus, Scenario, Span, Throughput, Traceroute,
     Unanswered, Warning,
@@ -82,7 +82,7 @@ impl Watch {
         }
     }
 
-    fn stand(&mut self, standing: Standing, left: Option<Span>) {
+    fn stand(&mut self, standing: CampaignProgress, left: Option<Span>) {
         self.left = left.unwrap_or(self.left);
         self.standing = format!("{}/{}", standing.complete, standing.total);
     }
@@ -134,7 +134,7 @@ impl Observer for Watch {
             CampaignEvent::Begun {
                 campaign,
                 scenarios,
-                standing,
+                progress: standing,
                 left,
             } => {
                 self.campaign = Some(campaign.id);
@@ -154,7 +154,11 @@ impl Observer for Watch {
             }
             CampaignEvent::Checked(check) => self.line(&checked(check)),
             CampaignEvent::Traced(route) => self.line(&traced(route)),
-            CampaignEvent::ExperimentBegun { standing, left, .. } => {
+            CampaignEvent::ExperimentBegun {
+                progress: standing,
+                left,
+                ..
+            } => {
                 self.stand(*standing, Some(*left));
             }
             CampaignEvent::Running {
@@ -171,7 +175,7 @@ impl Observer for Watch {
                 experiment,
                 scenario,
                 figures,
-                standing,
+                progress: standing,
             } => {
                 self.stand(*standing, None);
                 let (block, label) = (experiment.block + 1, scenario.label());
@@ -187,7 +191,7 @@ impl Observer for Watch {
     }
 }
 
-fn begun(campaign: &Campaign, scenarios: usize, standing: Standing, left: Span) -> String {
+fn begun(campaign: &Campaign, scenarios: usize, standing: CampaignProgress, left: Span) -> String {
     let Campaign {
         name,
         id,
@@ -196,7 +200,7 @@ fn begun(campaign: &Campaign, scenarios: usize, standing: Standing, left: Span) 
         ..
     } = campaign;
     let left = time(left);
-    let Standing {
+    let CampaignProgress {
         total,
         complete,
         open,

@@ -8,9 +8,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use neph_campaign::estimate::{estimate, in_words};
+use neph_campaign::estimate::{estimate, to_text};
 use neph_campaign::expand::scenarios;
-use neph_campaign::interference::{Asked, Design, Reading, design, judge};
+use neph_campaign::interference::{Asked, Design, Reading, design, evaluate_pairs};
 use neph_documents::Format;
 use neph_documents::interference::InterferenceDocument;
 use neph_model::{
@@ -132,13 +132,13 @@ fn measure(args: &Args, path: &Path) -> Result<Option<Outcome>, Failure> {
 /// Reports what is measured, and what is not.
 fn report(design: &Design, designed: &Read) {
     let plan = &designed.plan;
-    let whole = estimate(plan, &scenarios(plan)).whole;
+    let whole = estimate(plan, &scenarios(plan)).total;
     output::say(&format!(
         "neph control: {} of circuits, each circuit by itself and both at the same time: {}, up to {}, about {}",
         counted(design.pairs.len() as u64, "pair"),
         counted(design.blocks.into(), "block"),
         design.bytes,
-        in_words(whole)
+        to_text(whole)
     ));
     if !design.apart.is_empty() {
         output::say(&format!(
@@ -158,7 +158,7 @@ fn answer(args: &Args, store: &dyn Store, campaign: &Campaign) -> Result<Outcome
     let readings: Vec<Reading> = complete
         .filter_map(|one| reading(one, &scenarios))
         .collect();
-    let findings = judge(&readings, args.margin);
+    let findings = evaluate_pairs(&readings, args.margin);
     let measured = scenarios.first().map(Scenario::measure);
     let Some(measured) = measured.filter(|_| !findings.is_empty()) else {
         return Err(Failure::usage(format!(

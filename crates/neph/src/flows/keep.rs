@@ -1,7 +1,7 @@
 //! Stores the measurements of a fleet in a workspace.
 
 use neph_agent::{FleetIntake, scenario_of};
-use neph_campaign::{Build, FleetKeeper, FleetKept, FleetStorage, RunError};
+use neph_campaign::{Build, FleetKeeper, FleetStorage, RunError, StoredFleet};
 use std::mem;
 
 use neph_model::{
@@ -88,7 +88,7 @@ impl Going {
         self.record_rest()
     }
 
-    fn finish(mut self, ending: Ending) -> Result<FleetKept, RunError> {
+    fn finish(mut self, ending: Ending) -> Result<StoredFleet, RunError> {
         self.record_rest()?;
         self.keeper.finish(self.intake.end(ending))
     }
@@ -140,7 +140,7 @@ impl Keep {
         };
         let keeping = FleetStorage {
             name: name.clone(),
-            asked: asked(args),
+            description: asked(args),
             site: args.site.clone(),
             build: Build {
                 version: version::VERSION.to_owned(),
@@ -263,7 +263,7 @@ impl Keep {
 
 /// A fleet with stored messages that waits for its transfers.
 #[derive(Debug)]
-pub(super) struct Kept(FleetKept);
+pub(super) struct Kept(StoredFleet);
 
 impl Kept {
     /// Stores transfers on the source ports of its flows.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use neph_campaign::{CampaignEvent, Standing};
+use neph_campaign::{CampaignEvent, CampaignProgress};
 use neph_export::{Definition, Exported, Metric, Value};
 use neph_model::alarm::Change;
 use neph_model::{
@@ -77,7 +77,7 @@ struct Raised {
 
 #[derive(Debug, Default)]
 struct Counts {
-    standing: Option<Standing>,
+    standing: Option<CampaignProgress>,
     running: BTreeMap<ExperimentId, Circuits>,
     ended: BTreeMap<(Circuit, &'static str), u64>,
     missed: BTreeMap<Circuit, u64>,
@@ -103,13 +103,18 @@ impl RunMetrics {
     pub(crate) fn count(&self, events: &CampaignEvent<'_>) {
         let mut counts = self.lock();
         match events {
-            CampaignEvent::Begun { standing, .. } | CampaignEvent::Ended { standing, .. } => {
+            CampaignEvent::Begun {
+                progress: standing, ..
+            }
+            | CampaignEvent::Ended {
+                progress: standing, ..
+            } => {
                 counts.standing = Some(*standing);
             }
             CampaignEvent::ExperimentBegun {
                 experiment,
                 scenario,
-                standing,
+                progress: standing,
                 ..
             } => {
                 counts.standing = Some(*standing);
@@ -134,7 +139,7 @@ impl RunMetrics {
             CampaignEvent::ExperimentEnded {
                 experiment,
                 scenario,
-                standing,
+                progress: standing,
                 ..
             } => {
                 counts.standing = Some(*standing);

@@ -96,7 +96,7 @@ fn only_the_flows_of_fleets_are_traced() {
 #[test]
 fn a_parameter_that_contradicts_a_fleet_is_told_at_its_own_place() {
     let second = "interval = \"1s\"\n";
-    for (lines, place) in [
+    for (lines, expected) in [
         ("renewal = \"30s\"", "p.toml:5:11: 'renewal' is for fleets"),
         (
             "flows = 8\nrenewal = [\"30s\", \"1ms\"]",
@@ -112,15 +112,15 @@ fn a_parameter_that_contradicts_a_fleet_is_told_at_its_own_place() {
         ),
     ] {
         let reported = reported(&format!("{second}{lines}"), "udp://a");
-        assert!(reported.starts_with(place), "{place}: {reported}");
+        assert!(reported.starts_with(expected), "{expected}: {reported}");
     }
     let fits = plan(
         &format!("{second}flows = 16\nsource_port = 65520"),
         "udp://a",
     );
     parse(&Source::new("p.toml", fits)).expect("the last port is one too");
-    let own = plan(second, "udp://a") + "renewal = \"30s\"\n";
-    let found = parse(&Source::new("p.toml", own)).expect_err("no fleet");
+    let with_renewal = plan(second, "udp://a") + "renewal = \"30s\"\n";
+    let found = parse(&Source::new("p.toml", with_renewal)).expect_err("no fleet");
     assert!(
         found[0].to_string().starts_with("p.toml:9:11: "),
         "{found:?}"
@@ -130,12 +130,12 @@ fn a_parameter_that_contradicts_a_fleet_is_told_at_its_own_place() {
 #[test]
 fn what_runs_at_the_same_time_is_not_more_than_a_host_sends() {
     let lines = "interval = \"1ms\"\nflows = 60";
-    let both = plan(lines, "udp://a") + "[[endpoint]]\nname = \"b\"\nurl = \"udp://b\"\n";
-    let found = parse(&Source::new("p.toml", both.as_str())).expect_err("too many");
+    let two_endpoints = plan(lines, "udp://a") + "[[endpoint]]\nname = \"b\"\nurl = \"udp://b\"\n";
+    let found = parse(&Source::new("p.toml", two_endpoints.as_str())).expect_err("too many");
     let first = found[0].to_string();
     assert!(first.contains("are 120000 messages a second"), "{first}");
     assert!(first.contains("pairs = \"in turn\""), "{first}");
-    let in_turn = both.replace("flows", "pairs = \"in turn\"\nflows");
+    let in_turn = two_endpoints.replace("flows", "pairs = \"in turn\"\nflows");
     parse(&Source::new("p.toml", in_turn)).expect("a good plan");
     let wrong = reported("interval = \"1s\"\npairs = \"at once\"", "udp://a");
     assert!(wrong.contains("p.toml:5:9: 'pairs' sets how"), "{wrong}");

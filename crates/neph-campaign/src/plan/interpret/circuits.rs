@@ -9,8 +9,8 @@ use super::super::meaning::Endpoint;
 pub(super) fn check(endpoints: &[Endpoint], problems: &Problems<'_>) {
     let mut known: Vec<(&str, &str, &str)> = Vec::new();
     for endpoint in endpoints {
-        let add = |what: String, remedy: &str| {
-            problems.add(endpoint.written_at.clone(), Fault::new(what, remedy));
+        let add = |message: String, remedy: &str| {
+            problems.add(endpoint.written_at.clone(), Fault::new(message, remedy));
         };
         let name = endpoint.name.as_str();
         let circuits: Vec<&String> = endpoint.axes.values(Parameter::circuit).collect();
@@ -19,39 +19,40 @@ pub(super) fn check(endpoints: &[Endpoint], problems: &Problems<'_>) {
             ([], []) => continue,
             ([circuit], [network]) => (circuit.as_str(), network.as_str()),
             ([], _) => {
-                let what = format!("endpoint '{name}' has a network and no circuit");
+                let message = format!("endpoint '{name}' has a network and no circuit");
                 add(
-                    what,
+                    message,
                     "add circuit = \"ams-lju\": the sites between which it is measured",
                 );
                 continue;
             }
             (_, []) => {
-                let what = format!("endpoint '{name}' has a circuit and no network");
-                add(what, "add network = \"underlay\": what carries it");
+                let message = format!("endpoint '{name}' has a circuit and no network");
+                add(message, "add network = \"underlay\": what carries it");
                 continue;
             }
             _ => {
-                let what = format!("endpoint '{name}' has several circuits or networks");
-                add(what, "write an endpoint for each");
+                let message = format!("endpoint '{name}' has several circuits or networks");
+                add(message, "write an endpoint for each");
                 continue;
             }
         };
         let sites = endpoint.axes.parameters.get(&ParameterName::Site);
         if sites.is_some_and(|sites| sites.len() > 1) {
-            let what = format!("circuit '{circuit}' is measured from several sites");
+            let message = format!("circuit '{circuit}' is measured from several sites");
             add(
-                what,
+                message,
                 "write an endpoint with a circuit of its own for each site",
             );
         }
         let same = known
             .iter()
-            .find(|(_, own, over)| (*own, *over) == (circuit, network));
+            .find(|(_, known_circuit, over)| (*known_circuit, *over) == (circuit, network));
         if let Some((other, ..)) = same {
-            let what = format!("'{name}' and '{other}' are the same circuit over the same network");
+            let message =
+                format!("'{name}' and '{other}' are the same circuit over the same network");
             add(
-                what,
+                message,
                 "give each direction and each path a circuit of its own",
             );
         }

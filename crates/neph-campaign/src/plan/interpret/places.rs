@@ -47,21 +47,21 @@ pub(super) fn check(
     let sections = &typed.sections;
     let is_named = |key| axes.parameters.contains_key(&key);
     let fault = if is_named(ParameterName::Stress) && !sections.has_lab {
-        let what = format!(
+        let message = format!(
             "'{}' names a lab site, but there is no lab",
             ParameterName::Stress
         );
-        Fault::new(what, "add [lab]")
+        Fault::new(message, "add [lab]")
     } else if is_named(ParameterName::Site) && !sections.has_lab && sections.agents.is_empty() {
-        let what = format!(
+        let message = format!(
             "'{}' names a lab site, but there is no lab",
             ParameterName::Site
         );
-        Fault::new(what, "add [lab], or a [[site]] with an agent")
+        Fault::new(message, "add [lab], or a [[site]] with an agent")
     } else if !is_named(ParameterName::Site) && sections.agents.len() > 1 {
-        let what = format!("there are several sites, but no '{}'", ParameterName::Site);
+        let message = format!("there are several sites, but no '{}'", ParameterName::Site);
         Fault::new(
-            what,
+            message,
             format!(
                 "add {} = \"{}\"",
                 ParameterName::Site,

@@ -40,30 +40,30 @@ pub(super) fn without_endpoint(top: &TypedAxes) -> impl Iterator<Item = Reported
 
 /// Each of the sizes once, in their order: different requested sizes may be one size on the wire.
 fn once_each(sizes: impl Iterator<Item = ByteSize>) -> Vec<ByteSize> {
-    let mut kept = Vec::new();
+    let mut unique = Vec::new();
     for size in sizes {
-        if !kept.contains(&size) {
-            kept.push(size);
+        if !unique.contains(&size) {
+            unique.push(size);
         }
     }
-    kept
+    unique
 }
 
 /// An endpoint within its plan.
 pub(super) struct Scope<'a> {
-    pub(super) own: &'a TypedEndpoint,
+    pub(super) endpoint: &'a TypedEndpoint,
     pub(super) top: &'a TypedAxes,
     pub(super) target: &'a Target,
     pub(super) problems: &'a Problems<'a>,
 }
 
 impl Scope<'_> {
-    fn fault(&self, at: &Range<usize>, what: impl Into<String>, remedy: impl Into<String>) {
-        self.problems.add(at.clone(), Fault::new(what, remedy));
+    fn fault(&self, at: &Range<usize>, message: impl Into<String>, remedy: impl Into<String>) {
+        self.problems.add(at.clone(), Fault::new(message, remedy));
     }
 
     pub(super) fn axes(&self) -> Option<Axes> {
-        one_length(&self.own.axes, self.problems);
+        one_length(&self.endpoint.axes, self.problems);
         let parameters = self.parameters();
         let requested = self.request_sizes();
         let kind = self.target.kind();
@@ -79,7 +79,9 @@ impl Scope<'_> {
         // Replies keep the size that is asked for: scenarios of older campaigns are known by it.
         let replies = response_sizes
             .iter()
-            .filter(|_| self.own.axes.response_sizes.is_some() || self.top.response_sizes.is_some())
+            .filter(|_| {
+                self.endpoint.axes.response_sizes.is_some() || self.top.response_sizes.is_some()
+            })
             .filter_map(|size| why_replies_are_raised(kind, *size));
         let raised = raised.chain(replies).collect();
         let intervals = self.intervals(&parameters);
@@ -96,7 +98,7 @@ impl Scope<'_> {
         self.check_ip_version(&axes);
         // Whether there are flows is not known, so contradictions with them cannot be found.
         let flows = ParameterName::Flows;
-        if self.own.axes.unread.contains(&flows) || self.top.unread.contains(&flows) {
+        if self.endpoint.axes.unread.contains(&flows) || self.top.unread.contains(&flows) {
             return None;
         }
         if let Some(fault) = fleet::too_dense(self.target, &axes) {
@@ -104,7 +106,7 @@ impl Scope<'_> {
             return None;
         }
         if let Some(fault) = fleet::of_many(self.target, &axes) {
-            self.problems.add(self.own.span.clone(), fault);
+            self.problems.add(self.endpoint.span.clone(), fault);
             return None;
         }
         let contradiction = fleet::contradiction(&axes).or_else(|| transfers::contradiction(&axes));
@@ -117,41 +119,42 @@ impl Scope<'_> {
 
     /// Where the values of a parameter are written that hold here.
     fn place_of(&self, parameter: ParameterName) -> Range<usize> {
-        let own = self.own.axes.parameters.get(&parameter);
-        let written = own.or_else(|| self.top.parameters.get(&parameter));
+        let parameters = self.endpoint.axes.parameters.get(&parameter);
+        let written = parameters.or_else(|| self.top.parameters.get(&parameter));
         match written.map(Vec::as_slice) {
             Some([first, .., last]) => first.span.start..last.span.end,
             Some([only]) => only.span.clone(),
-            Some([]) | None => self.own.span.clone(),
+            Some([]) | None => self.endpoint.span.clone(),
         }
     }
 
     fn written_intervals(&self) -> Option<&Vec<Placed<Nanos>>> {
-        let own = self.own.axes.intervals.as_ref();
-        own.or(self.top.intervals.as_ref())
+        let intervals = self.endpoint.axes.intervals.as_ref();
+        intervals.or(self.top.intervals.as_ref())
     }
 
     /// Where the shortest interval is written.
     fn shortest_interval(&self) -> Range<usize> {
         let written = self.written_intervals().into_iter().flatten();
         let shortest = written.min_by_key(|value| value.value.0);
-        shortest.map_or_else(|| self.own.span.clone(), |value| value.span.clone())
+        shortest.map_or_else(|| self.endpoint.span.clone(), |value| value.span.clone())
     }
 
     fn intervals(&self, parameters: &ParameterLists) -> Option<Vec<Span>> {
         let Some(written) = self.written_intervals() else {
             let measured = parameters.get(&ParameterName::Measure);
-            let is_transfer = |one: &Parameter| one.measure().is_some_and(Measure::is_transfer);
-            if measured.is_some_and(|all| all.iter().all(is_transfer)) {
+            let is_transfer =
+                |parameter: &Parameter| parameter.measure().is_some_and(Measure::is_transfer);
+            if measured.is_some_and(|parameters| parameters.iter().all(is_transfer)) {
                 return Some(vec![Measure::SECOND]);
             }
-            self.fault(&self.own.span, NO_INTERVAL.0, NO_INTERVAL.1);
+            self.fault(&self.endpoint.span, NO_INTERVAL.0, NO_INTERVAL.1);
             return None;
         };
         for value in written {
             if (1..1_000).contains(&value.value.0) {
-                let what = "this interval is shorter than a microsecond";
-                self.fault(&value.span, what, "write \"1us\" or more");
+                let message = "this interval is shorter than a microsecond";
+                self.fault(&value.span, message, "write \"1us\" or more");
             }
         }
         let values: Vec<Span> = written
@@ -162,8 +165,8 @@ impl Scope<'_> {
     }
 
     fn written_sizes(&self) -> Option<&Vec<Placed<Bytes>>> {
-        let own = self.own.axes.request_sizes.as_ref();
-        own.or(self.top.request_sizes.as_ref())
+        let sizes = self.endpoint.axes.request_sizes.as_ref();
+        sizes.or(self.top.request_sizes.as_ref())
     }
 
     fn has_written_sizes(&self) -> bool {
@@ -179,26 +182,26 @@ impl Scope<'_> {
     /// section 4.2.1), and so are echoes (RFC 792).
     fn response_sizes(&self, request_sizes: &[ByteSize]) -> Vec<ByteSize> {
         if self.target.kind().has_reply_size() {
-            let written = self.own.axes.response_sizes.as_ref();
+            let written = self.endpoint.axes.response_sizes.as_ref();
             return self.sizes(
                 written.or(self.top.response_sizes.as_ref()),
                 DEFAULT_RESPONSE,
             );
         }
         if let Some(first) = self
-            .own
+            .endpoint
             .axes
             .response_sizes
             .as_ref()
             .and_then(|w| w.first())
         {
             let kind = self.target.kind();
-            let what = if kind.has_request_size() {
+            let message = if kind.has_request_size() {
                 format!("{kind} replies are as long as their requests")
             } else {
                 format!("{kind} has replies of no chosen size")
             };
-            self.fault(&first.span, what, "remove response_size here");
+            self.fault(&first.span, message, "remove response_size here");
         }
         request_sizes[..1].to_vec()
     }
@@ -208,13 +211,13 @@ impl Scope<'_> {
         for size in written.into_iter().flatten() {
             let bytes = ByteSize(size.value.0);
             if bytes > max {
-                let what = format!(
+                let message = format!(
                     "{} is more than {} carries",
                     bytes.exact(),
                     self.target.kind()
                 );
                 let remedy = format!("write at most {}", max.exact());
-                self.fault(&size.span, what, remedy);
+                self.fault(&size.span, message, remedy);
             }
         }
         match written {
@@ -224,8 +227,8 @@ impl Scope<'_> {
     }
 
     fn length(&self) -> Option<Length> {
-        let axes = if self.own.axes.length_written {
-            &self.own.axes
+        let axes = if self.endpoint.axes.length_written {
+            &self.endpoint.axes
         } else {
             self.top
         };
@@ -240,7 +243,7 @@ impl Scope<'_> {
             }
             (None, None) => {
                 if !axes.length_written {
-                    self.fault(&self.own.span, NO_LENGTH.0, NO_LENGTH.1);
+                    self.fault(&self.endpoint.span, NO_LENGTH.0, NO_LENGTH.1);
                 }
                 None
             }
@@ -252,11 +255,11 @@ impl Scope<'_> {
         for interval in &axes.intervals {
             let count = axes.length.messages(*interval);
             if count == 0 {
-                let what =
+                let message =
                     format!("no message fits: the interval {interval} is longer than the duration");
                 self.fault(
-                    &self.own.span,
-                    what,
+                    &self.endpoint.span,
+                    message,
                     "write a longer duration or a shorter interval",
                 );
                 return false;
@@ -266,9 +269,9 @@ impl Scope<'_> {
                 .and_then(|n| n.checked_mul(interval.nanos()));
             // Half of what 64 bits hold, so that sums of times stay within them.
             if lasts.is_none_or(|nanos| nanos > i64::MAX / 2) {
-                let what =
+                let message =
                     format!("{count} messages every {interval} take longer than can be counted");
-                self.fault(&self.own.span, what, "write fewer messages");
+                self.fault(&self.endpoint.span, message, "write fewer messages");
                 return false;
             }
         }
@@ -284,14 +287,14 @@ impl Scope<'_> {
                 parameters.insert(*name, plain(values));
             }
         }
-        for (name, values) in &self.own.axes.parameters {
+        for (name, values) in &self.endpoint.axes.parameters {
             let parameter = known(*name);
             if (parameter.fits)(self.target) {
                 parameters.insert(*name, plain(values));
                 continue;
             }
-            let what = format!("'{name}' does not fit {}: {}", self.target, parameter.unfit);
-            self.fault(&values[0].span, what, "remove it");
+            let message = format!("'{name}' does not fit {}: {}", self.target, parameter.unfit);
+            self.fault(&values[0].span, message, "remove it");
         }
         parameters
     }
@@ -306,23 +309,27 @@ impl Scope<'_> {
         };
         let mut requested = axes.values(Parameter::ip_version);
         if requested.any(|version| *version == other) {
-            let what = format!(
+            let message = format!(
                 "{} is an IPv{own} address: IPv{other} does not reach it",
                 self.target
             );
             let remedy =
                 format!("remove ip_version, or write a name or an IPv{other} address in the url");
-            self.fault(&self.place_of(ParameterName::IpVersion), what, remedy);
+            self.fault(&self.place_of(ParameterName::IpVersion), message, remedy);
         }
     }
 
     /// A closed connection holds its 5-tuple for a minute (`TIME_WAIT`), so the next message could
     /// not use the same port.
     fn check_connections(&self, axes: &Axes) {
-        let anew = axes.values(Parameter::new_connection).any(|anew| *anew);
-        if anew && axes.parameters.contains_key(&ParameterName::SourcePort) {
-            let what = "a new connection per message cannot keep one source port";
-            self.fault(&self.own.span, what, "remove source_port or new_connection");
+        let is_new = axes.values(Parameter::new_connection).any(|is_new| *is_new);
+        if is_new && axes.parameters.contains_key(&ParameterName::SourcePort) {
+            let message = "a new connection per message cannot keep one source port";
+            self.fault(
+                &self.endpoint.span,
+                message,
+                "remove source_port or new_connection",
+            );
         }
     }
 }

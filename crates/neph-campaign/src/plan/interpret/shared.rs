@@ -15,7 +15,10 @@ pub(super) fn check(typed: &TypedPlan, problems: &Problems<'_>) {
         .iter()
         .map(|site| site.name.value.as_str())
         .collect();
-    let endpoints = typed.endpoints.iter().filter_map(|one| one.name.as_ref());
+    let endpoints = typed
+        .endpoints
+        .iter()
+        .filter_map(|endpoint| endpoint.name.as_ref());
     let endpoints: Vec<&str> = endpoints.map(|name| name.value.as_str()).collect();
     let at = typed
         .endpoints
@@ -52,8 +55,8 @@ fn check_name(name: &Placed<String>, known: &[&str], noun: &str, problems: &Prob
     if known.is_empty() || known.contains(&name.value.as_str()) {
         return;
     }
-    let what = format!("there is no {noun} '{}'", name.value);
-    problems.unknown(&name.value, name.span.clone(), what, || known.to_vec());
+    let message = format!("there is no {noun} '{}'", name.value);
+    problems.unknown(&name.value, name.span.clone(), message, || known.to_vec());
 }
 
 /// Modes and links decide what runs at the same time, which needs agents.
@@ -77,15 +80,15 @@ fn check_sites(typed: &TypedPlan, problems: &Problems<'_>) {
             .chain(&shared.endpoints)
             .map(|name| name.span.clone());
         let circuits = shared.circuits.iter().map(|circuit| circuit.span.clone());
-        let place = names.chain(circuits).next();
-        ("a shared link", place.unwrap_or_else(|| typed.span.clone()))
+        let range = names.chain(circuits).next();
+        ("a shared link", range.unwrap_or_else(|| typed.span.clone()))
     });
     for (key, span) in modes.chain(at).chain(shared) {
-        let what = format!(
+        let message = format!(
             "{key} decides what runs at the same time at several sites, and there is no [[site]]"
         );
         let remedy = "add a [[site]] with an agent, or remove it";
-        problems.add(span, Fault::new(what, remedy));
+        problems.add(span, Fault::new(message, remedy));
     }
 }
 
@@ -95,9 +98,9 @@ pub(super) fn period(
     problems: &Problems<'_>,
 ) -> (Span, Option<Placed<Span>>) {
     if let (Some(every), Some(_)) = (&course.every, &course.block_interval) {
-        let what = "both every and block_interval are given";
+        let message = "both every and block_interval are given";
         let remedy = "remove block_interval: every is one that no block may outlast";
-        problems.add(every.span.clone(), Fault::new(what, remedy));
+        problems.add(every.span.clone(), Fault::new(message, remedy));
     }
     let interval = course.block_interval.as_ref();
     let interval = interval.map(|interval| Span::from_nanos(interval.value.0));
@@ -150,7 +153,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_sentences_with_a_remedy() {
-        let one = |from: &str, to: &str| {
+        let problem_after = |from: &str, to: &str| {
             let text = PLAN.replace(from, to);
             assert_ne!(text, PLAN, "{from}");
             let found = parse(&Source::new("p.toml", text)).expect_err("a mistake");
@@ -179,12 +182,12 @@ mod tests {
             ),
             ("every = \"1h\"", "every = \"0s\"", "this time is zero"),
         ] {
-            let found = one(from, to);
+            let found = problem_after(from, to);
             assert!(found.contains(part), "{found}");
         }
-        let alone = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 60\nmode = \"load\"\n\
+        let alone_text = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 60\nmode = \"load\"\n\
             [[endpoint]]\nname = \"e\"\nurl = \"udp://10.0.0.2\"\n";
-        let found = parse(&Source::new("p.toml", alone)).expect_err("no site");
+        let found = parse(&Source::new("p.toml", alone_text)).expect_err("no site");
         assert!(
             found[0].to_string().contains("add a [[site]]"),
             "{}",

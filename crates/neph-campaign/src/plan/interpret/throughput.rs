@@ -35,8 +35,8 @@ pub(super) fn throughput(
     }
     if servers.is_empty() {
         if problems.is_empty() {
-            let what = "the throughput check has no server";
-            let fault = Fault::new(what, "add server = \"host:port\", or enabled = false");
+            let message = "the throughput check has no server";
+            let fault = Fault::new(message, "add server = \"host:port\", or enabled = false");
             problems.add(typed.span, fault);
         }
         return None;

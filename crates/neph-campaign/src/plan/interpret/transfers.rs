@@ -16,11 +16,11 @@ pub(super) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
     for known in [&THROUGHPUT, &MEDIA] {
         let is_needed = needed(axes)
             .iter()
-            .any(|one| one.parameter == known.parameter);
+            .any(|needed| needed.parameter == known.parameter);
         if !is_needed && axes.parameters.contains_key(&known.parameter) {
-            let (port, what) = (known.parameter, known.what);
-            let what = format!("'{port}' is for {what}, and 'measure' names none");
-            let fault = Fault::new(what, format!("add them to measure, or remove {port}"));
+            let (port, purpose) = (known.parameter, known.purpose);
+            let message = format!("'{port}' is for {purpose}, and 'measure' names none");
+            let fault = Fault::new(message, format!("add them to measure, or remove {port}"));
             return Some((port, fault));
         }
     }
@@ -28,15 +28,15 @@ pub(super) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
         return None;
     }
     if axes.parameters.contains_key(&ParameterName::Flows) {
-        let what = "a fleet measures messages only, and 'measure' names a transfer";
+        let message = "a fleet measures messages only, and 'measure' names a transfer";
         let remedy = "write an endpoint of its own for the transfer";
-        return Some((ParameterName::Measure, Fault::new(what, remedy)));
+        return Some((ParameterName::Measure, Fault::new(message, remedy)));
     }
     if let Length::Duration(span) = axes.length
         && span < Measure::SECOND
     {
-        let what = format!("a transfer lasts at least 1 s, and the duration is {span}");
-        let fault = Fault::new(what, "write a longer duration");
+        let message = format!("a transfer lasts at least 1 s, and the duration is {span}");
+        let fault = Fault::new(message, "write a longer duration");
         return Some((ParameterName::Measure, fault));
     }
     None
@@ -46,14 +46,14 @@ pub(super) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
 struct Needed {
     parameter: ParameterName,
     serves: fn(&ReflectorSpec) -> Option<Parameter>,
-    what: &'static str,
+    purpose: &'static str,
     remedy: &'static str,
 }
 
 const THROUGHPUT: Needed = Needed {
     parameter: ParameterName::ThroughputPort,
     serves: |spec| spec.throughput.map(Parameter::ThroughputPort),
-    what: "throughput tests",
+    purpose: "throughput tests",
     remedy: "add \"--throughput\" to its reflector, or throughput_port = 7420 here if neph throughput serve \
              runs there",
 };
@@ -61,7 +61,7 @@ const THROUGHPUT: Needed = Needed {
 const MEDIA: Needed = Needed {
     parameter: ParameterName::MediaPort,
     serves: |spec| spec.media.map(Parameter::MediaPort),
-    what: "media streams",
+    purpose: "media streams",
     remedy: "add \"--media\" to its reflector, or media_port = 8554 here if neph media serve runs there",
 };
 
@@ -74,9 +74,12 @@ fn needed(axes: &Axes) -> Vec<&'static Needed> {
         Measure::Media(_) => Some(&MEDIA),
     };
     let mut found: Vec<&Needed> = Vec::new();
-    for one in measures.iter().filter_map(needs) {
-        if !found.iter().any(|known| known.parameter == one.parameter) {
-            found.push(one);
+    for needed in measures.iter().filter_map(needs) {
+        if !found
+            .iter()
+            .any(|known| known.parameter == needed.parameter)
+        {
+            found.push(needed);
         }
     }
     found
@@ -103,9 +106,9 @@ pub(super) fn served(
             axes.parameters.insert(needed.parameter, vec![port]);
             continue;
         }
-        let (site, what) = (at.unwrap_or_default(), needed.what);
-        let what = format!("the reflector of site '{site}' serves no {what}");
-        problems.add(endpoint.span.clone(), Fault::new(what, needed.remedy));
+        let (site, service) = (at.unwrap_or_default(), needed.purpose);
+        let message = format!("the reflector of site '{site}' serves no {service}");
+        problems.add(endpoint.span.clone(), Fault::new(message, needed.remedy));
     }
 }
 
@@ -130,17 +133,20 @@ mod tests {
         let matrix = scenarios(&plan);
         let transfers: Vec<_> = matrix
             .iter()
-            .filter(|one| one.measure().is_transfer())
+            .filter(|scenario| scenario.measure().is_transfer())
             .collect();
         assert_eq!((matrix.len(), transfers.len()), (2 * 2 + 2, 2));
-        for one in transfers {
-            assert_eq!((one.messages, one.interval), (30, Measure::SECOND));
+        for scenario in transfers {
             assert_eq!(
-                one.parameters.throughput_port().map(|p| p.get()),
+                (scenario.messages, scenario.interval),
+                (30, Measure::SECOND)
+            );
+            assert_eq!(
+                scenario.parameters.throughput_port().map(|p| p.get()),
                 Some(7421)
             );
-            assert_eq!(one.parameters.tls(), None);
-            assert_eq!(one.site(), Some("ams"));
+            assert_eq!(scenario.parameters.tls(), None);
+            assert_eq!(scenario.site(), Some("ams"));
         }
         let labels: Vec<String> = matrix.iter().map(neph_model::Scenario::label).collect();
         assert!(
@@ -160,7 +166,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_sentences_with_a_remedy() {
-        let one = |from: &str, to: &str| {
+        let problem_after = |from: &str, to: &str| {
             let text = PLAN.replace(from, to);
             assert_ne!(text, PLAN, "{from}");
             let found = parse(&Source::new("p.toml", text)).expect_err("a mistake");
@@ -179,7 +185,7 @@ mod tests {
                 "'measure' names none",
             ),
         ] {
-            let found = one(from, to);
+            let found = problem_after(from, to);
             assert!(found.contains(part), "{found}");
         }
         let fleet = "version = 1\nname = \"p\"\nduration = \"10s\"\ninterval = \"1s\"\nflows = 8\n\

@@ -52,11 +52,11 @@ fn a_season_is_open_in_its_hours_on_its_days() {
 fn hours_may_go_over_midnight_and_a_season_without_any_is_always() {
     let text =
         "[[season]]\nname = \"night\"\nhours = \"22:00-05:00\"\n[[season]]\nname = \"any\"\n";
-    let all = seasons(text);
-    assert!(all[0].holds(moment(2, 23, 50), half_an_hour()));
-    assert!(!all[0].holds(moment(2, 21, 50), half_an_hour()));
+    let parsed = seasons(text);
+    assert!(parsed[0].holds(moment(2, 23, 50), half_an_hour()));
+    assert!(!parsed[0].holds(moment(2, 21, 50), half_an_hour()));
     assert_eq!(
-        all[0].next(moment(2, 6, 0), half_an_hour()),
+        parsed[0].next(moment(2, 6, 0), half_an_hour()),
         Some(moment(2, 22, 0))
     );
     let friday = "[[season]]\nname = \"n\"\nhours = \"22:00-02:00\"\ndays = \"fri\"\n";
@@ -74,8 +74,8 @@ fn hours_may_go_over_midnight_and_a_season_without_any_is_always() {
         friday.next(moment(5, 3, 0), three_hours),
         Some(moment(11, 22, 0))
     );
-    assert_eq!(all[1].when(), "at any time");
-    assert!(all[1].holds(moment(2, 6, 0), Span::from_secs(100 * 86_400)));
+    assert_eq!(parsed[1].when(), "at any time");
+    assert!(parsed[1].holds(moment(2, 6, 0), Span::from_secs(100 * 86_400)));
 }
 
 #[test]
@@ -106,8 +106,8 @@ fn a_season_may_have_a_topology_of_its_own() {
     );
     let plan = parse(&Source::new("p.toml", text.as_str())).expect("good");
     let files = |plan: &crate::Plan| -> Vec<String> {
-        let all = plan.topologies().into_iter();
-        all.map(|file| file.value.clone()).collect()
+        let topologies = plan.topologies().into_iter();
+        topologies.map(|file| file.value.clone()).collect()
     };
     assert_eq!(files(&plan), ["low.toml", "high.toml"]);
     let of = |season| plan.topology_of(season).map(|file| file.value.as_str());

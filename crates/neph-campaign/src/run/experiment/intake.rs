@@ -17,12 +17,12 @@ impl Run<'_, '_> {
         records: &Records,
     ) -> Result<(), RunError> {
         let mut begun = begun.iter_mut();
-        let Some(one) = begun.find(|one| one.order.experiment.id == experiment) else {
+        let Some(active) = begun.find(|active| active.order.experiment.id == experiment) else {
             return Ok(());
         };
         storing(
             "record what is measured",
-            one.recording.recorder().keep(records),
+            active.recording.recorder().keep(records),
         )?;
         self.crew.observer.report(&CampaignEvent::Kept {
             experiment,
@@ -39,11 +39,11 @@ impl Run<'_, '_> {
         folder: PathBuf,
     ) -> Result<(), RunError> {
         let mut begun = begun.iter_mut();
-        let Some(one) = begun.find(|one| one.order.experiment.id == experiment) else {
+        let Some(active) = begun.find(|active| active.order.experiment.id == experiment) else {
             return Ok(());
         };
         let observer = &mut *self.crew.observer;
-        one.recording.journals(folder, &mut |messages, fleet| {
+        active.recording.journals(folder, &mut |messages, fleet| {
             observer.report(&CampaignEvent::Received {
                 experiment,
                 messages,

@@ -3,7 +3,7 @@
 use neph_model::{CampaignStatus, EventKind, Experiment};
 
 use super::Lab;
-use super::fake::Fate;
+use super::fake::FakeOutcome;
 
 /// Two experiments of a minute, a message a second.
 const PLAN: &str = r#"
@@ -28,7 +28,7 @@ fn events(lab: &Lab) -> Vec<Vec<(EventKind, i64)>> {
         let second = |at: i64| at / 1_000_000_000;
         events
             .iter()
-            .map(|one| (one.kind, second(one.at)))
+            .map(|event| (event.kind, second(event.at)))
             .collect()
     };
     experiments.iter().map(of).collect()
@@ -43,13 +43,13 @@ fn reported(lab: &Lab) -> Vec<&str> {
 
 #[test]
 fn an_alarm_and_its_end_are_kept_and_told_and_the_measurement_is_whole() {
-    let mut lab = Lab::new(PLAN, &[Fate::Slow(20, 40)]);
-    let (campaign, standing) = lab.go().expect("it runs");
+    let mut lab = Lab::new(PLAN, &[FakeOutcome::Slow(20, 40)]);
+    let (campaign, progress) = lab.go().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Complete);
-    assert_eq!(standing.complete, 2);
+    assert_eq!(progress.complete, 2);
     // p50 needs six messages: from 18 s on most of six were slow, from 42 s on none.
-    let kept = [(EventKind::AlarmRaised, 24), (EventKind::AlarmOver, 48)];
-    assert_eq!(events(&lab), [kept.to_vec(), Vec::new()]);
+    let expected = [(EventKind::AlarmRaised, 24), (EventKind::AlarmOver, 48)];
+    assert_eq!(events(&lab), [expected.to_vec(), Vec::new()]);
     assert_eq!(reported(&lab), ["alarm at 24 s", "over at 48 s"]);
     assert_eq!(lab.experiments()[0].tally.replies, 60);
 }
@@ -58,18 +58,25 @@ fn an_alarm_and_its_end_are_kept_and_told_and_the_measurement_is_whole() {
 fn each_experiment_is_judged_anew() {
     // Twelve slow seconds, but six in each.
     let text = PLAN.replace("for 6s", "for 7s");
-    let mut lab = Lab::new(&text, &[Fate::Slow(54, 60), Fate::Slow(0, 6)]);
+    let mut lab = Lab::new(&text, &[FakeOutcome::Slow(54, 60), FakeOutcome::Slow(0, 6)]);
     lab.go().expect("it runs");
     assert_eq!(events(&lab), [Vec::new(), Vec::new()]);
     // As many in one are enough.
-    let mut lab = Lab::new(&text, &[Fate::Slow(24, 36)]);
+    let mut lab = Lab::new(&text, &[FakeOutcome::Slow(24, 36)]);
     lab.go().expect("it runs");
     assert_eq!(reported(&lab), ["alarm at 36 s", "over at 48 s"]);
 }
 
 #[test]
 fn a_campaign_that_goes_on_is_judged_as_before() {
-    let mut lab = Lab::new(PLAN, &[Fate::Complete, Fate::Killed, Fate::Slow(0, 60)]);
+    let mut lab = Lab::new(
+        PLAN,
+        &[
+            FakeOutcome::Complete,
+            FakeOutcome::Killed,
+            FakeOutcome::Slow(0, 60),
+        ],
+    );
     lab.go().expect_err("killed");
     lab.go().expect("it goes on");
     let raised: Vec<_> = events(&lab).into_iter().flatten().collect();

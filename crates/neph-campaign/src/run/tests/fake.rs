@@ -16,7 +16,7 @@ use crate::clock::Clock;
 
 /// What becomes of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Fate {
+pub(super) enum FakeOutcome {
     Complete,
     /// Complete; replies to messages from this number on and before that one take 100 times as long.
     Slow(u64, u64),
@@ -56,13 +56,13 @@ impl Clock for Virtual {
 /// Ends each experiment as scripted; [`Fate::Complete`] by default.
 #[derive(Debug, Default)]
 pub(super) struct Fake {
-    pub(super) fates: VecDeque<Fate>,
+    pub(super) outcomes: VecDeque<FakeOutcome>,
     pub(super) time: Virtual,
     /// Of the user, set at [`Fate::CtrlC`].
     pub(super) stop: Stop,
     /// What was ordered last, and what becomes of each of its experiments that was prepared.
     pub(super) ordered: Option<Order>,
-    pub(super) prepared: Vec<Option<Fate>>,
+    pub(super) prepared: Vec<Option<FakeOutcome>>,
     /// It has been killed.
     pub(super) gone: bool,
     /// How many ran at the same time, each time.
@@ -110,10 +110,11 @@ fn flow(order: &ExperimentOrder, reflector: bool) -> Flow {
 
 impl Fake {
     fn prepare_one(&mut self, order: &ExperimentOrder) -> Result<Prepared, OrderFailed> {
-        let fate = self.fates.pop_front().unwrap_or(Fate::Complete);
-        self.prepared.push((fate != Fate::Refused).then_some(fate));
+        let outcome = self.outcomes.pop_front().unwrap_or(FakeOutcome::Complete);
+        self.prepared
+            .push((outcome != FakeOutcome::Refused).then_some(outcome));
         self.expected.push(order.reflector);
-        if fate == Fate::Refused {
+        if outcome == FakeOutcome::Refused {
             return Err(refused(order));
         }
         Ok(Prepared {
@@ -126,17 +127,21 @@ impl Fake {
     fn carry_out_one(
         &mut self,
         order: &ExperimentOrder,
-        fate: Fate,
+        fate: FakeOutcome,
         updates: &mut Vec<Update>,
     ) -> ExperimentResult {
-        let whole = matches!(fate, Fate::Complete | Fate::Slow(..) | Fate::Mute);
-        let is_slow = |seq| matches!(fate, Fate::Slow(from, until) if (from..until).contains(&seq));
-        let count = if whole {
+        let is_complete = matches!(
+            fate,
+            FakeOutcome::Complete | FakeOutcome::Slow(..) | FakeOutcome::Mute
+        );
+        let is_slow =
+            |seq| matches!(fate, FakeOutcome::Slow(from, until) if (from..until).contains(&seq));
+        let count = if is_complete {
             order.scenario.messages
         } else {
             order.scenario.messages / 2
         };
-        let outcome = if fate == Fate::Mute {
+        let outcome = if fate == FakeOutcome::Mute {
             Outcome::Failed
         } else {
             Outcome::Reply
@@ -154,14 +159,14 @@ impl Fake {
             due: count,
         }));
         let ending = match fate {
-            Fate::Complete | Fate::Slow(..) | Fate::Mute => Ending::Complete,
-            Fate::Broken => Ending::Failed("the connection was lost for good".to_owned()),
-            Fate::CtrlC => {
+            FakeOutcome::Complete | FakeOutcome::Slow(..) | FakeOutcome::Mute => Ending::Complete,
+            FakeOutcome::Broken => Ending::Failed("the connection was lost for good".to_owned()),
+            FakeOutcome::CtrlC => {
                 self.stop.set();
                 Ending::Interrupted
             }
-            Fate::Refused => unreachable!("it was not prepared"),
-            Fate::Killed => {
+            FakeOutcome::Refused => unreachable!("it was not prepared"),
+            FakeOutcome::Killed => {
                 self.gone = true;
                 Ending::Interrupted
             }
@@ -196,10 +201,10 @@ impl Fake {
         let began = self.time.now();
         let mut ended = began;
         let (mut updates, mut results) = (Vec::new(), Vec::new());
-        for (order, fate) in orders.iter().zip(prepared) {
+        for (order, outcome) in orders.iter().zip(prepared) {
             self.time.0.set(began.unix_nanos());
-            results.push(match fate {
-                Some(fate) => Ok(self.carry_out_one(order, fate, &mut updates)),
+            results.push(match outcome {
+                Some(outcome) => Ok(self.carry_out_one(order, outcome, &mut updates)),
                 None => Err(refused(order)),
             });
             ended = ended.max(self.time.now());
@@ -269,8 +274,8 @@ impl Executor for Fake {
         let order = self.ordered.take().expect("it was ordered");
         let updates = match &order {
             Order::Experiments(orders) if self.prepared.is_empty() => {
-                let all = orders.iter().map(|order| self.prepare_one(order));
-                let update = Update::Prepared(all.collect());
+                let prepared = orders.iter().map(|order| self.prepare_one(order));
+                let update = Update::Prepared(prepared.collect());
                 self.ordered = Some(order.clone());
                 vec![update]
             }
@@ -291,7 +296,10 @@ impl Executor for Fake {
                 unreachable!("campaigns order none")
             }
         };
-        Ok(updates.into_iter().map(|one| (Ticket(0), one)).collect())
+        Ok(updates
+            .into_iter()
+            .map(|update| (Ticket(0), update))
+            .collect())
     }
 
     fn cancel(&mut self, _: Ticket) {}

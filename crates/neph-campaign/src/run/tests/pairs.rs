@@ -2,7 +2,7 @@
 
 use neph_model::{Experiment, ExperimentStatus, Wall};
 
-use super::fake::Fate;
+use super::fake::FakeOutcome;
 use super::{CampaignStatus, Lab, all_complete_once};
 
 /// Three pairs with two flow sets, ten seconds each.
@@ -60,8 +60,12 @@ fn in_turn_they_run_one_after_the_other() {
 
 #[test]
 fn a_pair_that_fails_is_tried_again_and_the_others_stand() {
-    let fates = [Fate::Complete, Fate::Refused, Fate::Broken];
-    let mut lab = Lab::new(PLAN, &fates);
+    let outcomes = [
+        FakeOutcome::Complete,
+        FakeOutcome::Refused,
+        FakeOutcome::Broken,
+    ];
+    let mut lab = Lab::new(PLAN, &outcomes);
     let (campaign, _) = lab.go().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Complete);
     let experiments = lab.experiments();
@@ -76,21 +80,21 @@ fn a_pair_that_fails_is_tried_again_and_the_others_stand() {
 
 #[test]
 fn ctrl_c_and_a_kill_cut_all_pairs_off_and_resume_measures_them_together_again() {
-    for fate in [Fate::CtrlC, Fate::Killed] {
-        let mut lab = Lab::new(PLAN, &[fate; 3]);
+    for outcome in [FakeOutcome::CtrlC, FakeOutcome::Killed] {
+        let mut lab = Lab::new(PLAN, &[outcome; 3]);
         if let Ok((campaign, _)) = lab.go() {
             assert_eq!(campaign.status, CampaignStatus::Interrupted);
         }
         let (campaign, _) = lab.go().expect("it goes on");
         assert_eq!(campaign.status, CampaignStatus::Complete);
         let experiments = lab.experiments();
-        assert!(all_complete_once(&experiments, 12), "{fate:?}");
+        assert!(all_complete_once(&experiments, 12), "{outcome:?}");
         let cut: Vec<u64> = experiments
             .iter()
             .filter(|e| e.status == ExperimentStatus::Interrupted)
             .map(|e| e.tally.messages)
             .collect();
-        assert_eq!(cut, [5; 3], "{fate:?}");
-        assert_eq!(lab.fake.together, [3; 5], "{fate:?}");
+        assert_eq!(cut, [5; 3], "{outcome:?}");
+        assert_eq!(lab.fake.together, [3; 5], "{outcome:?}");
     }
 }

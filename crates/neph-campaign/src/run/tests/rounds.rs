@@ -2,7 +2,7 @@
 
 use neph_model::{ExperimentStatus, Wall};
 
-use super::fake::Fate;
+use super::fake::FakeOutcome;
 use super::{CampaignStatus, Lab, all_complete_once};
 
 /// Two sites measure two endpoints, ten seconds each: two rounds.
@@ -36,8 +36,10 @@ from = ["ams", "lju"]
 fn begun(lab: &Lab) -> Vec<i64> {
     let experiments = lab.experiments();
     let of = |block| {
-        let of_block = experiments.iter().filter(move |one| one.block == block);
-        let begun: Option<Wall> = of_block.map(|one| one.started).min();
+        let of_block = experiments
+            .iter()
+            .filter(move |experiment| experiment.block == block);
+        let begun: Option<Wall> = of_block.map(|experiment| experiment.started).min();
         begun.map_or(0, |wall| wall.unix_nanos() / 1_000_000_000 - 1_000)
     };
     (0..3).map(of).collect()
@@ -55,20 +57,23 @@ fn circuits_of_a_round_run_at_the_same_time_and_no_site_is_twice_in_it() {
         let store = Lab::store(lab.folder.path());
         store.scenarios(campaign.id).expect("scenarios")
     };
-    for one in &experiments {
+    for experiment in &experiments {
         let scenario = |of: &neph_model::Experiment| {
-            let mut all = scenarios.iter();
-            let found = all
+            let mut candidates = scenarios.iter();
+            let found = candidates
                 .find(|scenario| scenario.id == of.scenario)
                 .expect("there");
             (found.site().map(str::to_owned), found.endpoint.clone())
         };
         let others = experiments
             .iter()
-            .filter(|other| other.id != one.id && other.started == one.started);
+            .filter(|other| other.id != experiment.id && other.started == experiment.started);
         for other in others {
-            let ((site, endpoint), (theirs, their)) = (scenario(one), scenario(other));
-            assert!(site != theirs && endpoint != their, "{one:?} {other:?}");
+            let ((site, endpoint), (theirs, their)) = (scenario(experiment), scenario(other));
+            assert!(
+                site != theirs && endpoint != their,
+                "{experiment:?} {other:?}"
+            );
         }
     }
     assert_eq!(begun(&lab), [1, 31, 61]);
@@ -77,14 +82,14 @@ fn circuits_of_a_round_run_at_the_same_time_and_no_site_is_twice_in_it() {
 
 #[test]
 fn a_block_that_takes_longer_than_its_period_leaves_one_out_and_shifts_no_other() {
-    let mut lab = Lab::new(PLAN, &[Fate::Broken]);
+    let mut lab = Lab::new(PLAN, &[FakeOutcome::Broken]);
     let (campaign, _) = lab.go().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Complete);
     let experiments = lab.experiments();
     assert!(all_complete_once(&experiments, 12));
     let failed = experiments
         .iter()
-        .filter(|one| one.status == ExperimentStatus::Failed);
+        .filter(|experiment| experiment.status == ExperimentStatus::Failed);
     assert_eq!(failed.count(), 1);
     // The experiment that failed is tried once more after the block, from 32 s on.
     assert_eq!(begun(&lab), [1, 61, 91]);

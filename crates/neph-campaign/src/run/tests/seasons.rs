@@ -2,7 +2,7 @@
 
 use neph_model::{Experiment, ExperimentStatus};
 
-use super::fake::Fate;
+use super::fake::FakeOutcome;
 use super::{CampaignStatus, Lab};
 
 /// Two seasons that share no minute, an experiment of ten minutes, and days to go.
@@ -38,8 +38,8 @@ fn hours(experiment: &Experiment) -> (i64, i64) {
 
 fn season(lab: &Lab, experiment: &Experiment) -> String {
     let matrix = crate::expand::scenarios(&lab.plan);
-    let mut all = matrix.iter();
-    let scenario = all.find(|scenario| scenario.id == experiment.scenario);
+    let mut candidates = matrix.iter();
+    let scenario = candidates.find(|scenario| scenario.id == experiment.scenario);
     let season = scenario.expect("of the matrix").season();
     season.expect("a season").to_owned()
 }
@@ -47,9 +47,9 @@ fn season(lab: &Lab, experiment: &Experiment) -> String {
 #[test]
 fn every_experiment_lies_within_its_season_and_a_season_is_used_to_its_end() {
     let mut lab = Lab::new(PLAN, &[]);
-    let (campaign, standing) = lab.go().expect("a campaign");
+    let (campaign, progress) = lab.go().expect("a campaign");
     assert_eq!(campaign.status, CampaignStatus::Complete);
-    assert_eq!((standing.complete, standing.total), (18, 18));
+    assert_eq!((progress.complete, progress.total), (18, 18));
     for experiment in lab.experiments() {
         let (began, ended) = hours(&experiment);
         match season(&lab, &experiment).as_str() {
@@ -78,23 +78,30 @@ fn every_experiment_lies_within_its_season_and_a_season_is_used_to_its_end() {
 
 #[test]
 fn a_kill_and_ctrl_c_while_the_season_lasts_cost_only_what_was_cut_off() {
-    let mut lab = Lab::new(PLAN, &[Fate::Complete, Fate::Killed, Fate::CtrlC]);
+    let mut lab = Lab::new(
+        PLAN,
+        &[
+            FakeOutcome::Complete,
+            FakeOutcome::Killed,
+            FakeOutcome::CtrlC,
+        ],
+    );
     lab.go().expect_err("killed");
     let (campaign, _) = lab.go().expect("interrupted");
     assert_eq!(campaign.status, CampaignStatus::Interrupted);
-    let (campaign, standing) = lab.go().expect("resumed");
+    let (campaign, progress) = lab.go().expect("resumed");
     assert_eq!(campaign.status, CampaignStatus::Complete);
-    assert_eq!(standing.complete, 18);
-    let complete = |one: &&Experiment| one.status == ExperimentStatus::Complete;
-    let all = lab.experiments();
-    assert_eq!(all.iter().filter(complete).count(), 18);
-    assert_eq!(all.len(), 20);
+    assert_eq!(progress.complete, 18);
+    let complete = |experiment: &&Experiment| experiment.status == ExperimentStatus::Complete;
+    let experiments = lab.experiments();
+    assert_eq!(experiments.iter().filter(complete).count(), 18);
+    assert_eq!(experiments.len(), 20);
 }
 
 #[test]
 fn what_a_campaign_would_go_on_with_is_known_before_by_the_hour_and_by_what_is_complete() {
     let at = |hour: i64| neph_model::Wall::from_unix_nanos(hour * 3_600_000_000_000);
-    let mut lab = Lab::new(PLAN, &[Fate::CtrlC]);
+    let mut lab = Lab::new(PLAN, &[FakeOutcome::CtrlC]);
     let (campaign, _) = lab.go().expect("interrupted");
     let next = |lab: &Lab, hour| {
         let past = lab.experiments();
@@ -112,7 +119,7 @@ fn what_a_campaign_would_go_on_with_is_known_before_by_the_hour_and_by_what_is_c
     let open = open.replace("hours = \"06:00-22:00\"\n", "");
     let mut lab = Lab::new(
         &open.replace("seed = 5", "order = \"sequential\""),
-        &[Fate::Complete, Fate::CtrlC],
+        &[FakeOutcome::Complete, FakeOutcome::CtrlC],
     );
     let (campaign, _) = lab.go().expect("interrupted");
     let past = lab.experiments();

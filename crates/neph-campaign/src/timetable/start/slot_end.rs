@@ -80,8 +80,8 @@ impl SlotEnd {
         let Some(known) = known else {
             return self.without_clock(now, offset);
         };
-        let own = |at: Wall| at + -known.value();
-        let (start, end) = (own(self.times.start), own(self.times.end));
+        let local_time = |at: Wall| at + -known.value();
+        let (start, end) = (local_time(self.times.start), local_time(self.times.end));
         match self.state {
             State::Waiting if now < start => Step::Wait(start),
             State::Waiting => {

@@ -40,7 +40,7 @@ fn reasons(agreement: &Agreement) -> Vec<String> {
         Outcome::Missed(parties) => {
             let parties = parties.iter();
             parties
-                .map(|one| format!("{} {}", one.party, one.why))
+                .map(|not_ready| format!("{} {}", not_ready.party, not_ready.why))
                 .collect()
         }
     }

@@ -214,7 +214,9 @@ fn what_would_not_reach_a_guest_s_kernel_is_refused_and_says_where_it_goes() {
     ] {
         let text = format!("version = 1\n{text}");
         let problems = Topology::parse(&Source::new("t", text)).expect_err(part);
-        let reported = problems.iter().any(|problem| problem.what.contains(part));
+        let reported = problems
+            .iter()
+            .any(|problem| problem.message.contains(part));
         assert!(reported, "{part}: {problems:?}");
     }
 }

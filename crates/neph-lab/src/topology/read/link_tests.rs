@@ -78,7 +78,7 @@ fn a_trace_is_found_beside_the_topology() {
     };
     assert_eq!(trace.delays(), [Span::from_millis(1), Span::from_millis(2)]);
     let mistakes = read("night.txt").expect_err("there is none");
-    assert!(mistakes[0].what.contains("night.txt cannot be read"));
+    assert!(mistakes[0].message.contains("night.txt cannot be read"));
     assert_eq!(mistakes[0].place.to_string(), "19:10");
 }
 
@@ -112,7 +112,11 @@ fn what_a_kind_of_link_cannot_do_is_placed_where_it_is_asked() {
     let mistakes = Topology::parse(&Source::new(name, text)).expect_err("netem has no traces");
     assert_eq!(mistakes.len(), 1, "{mistakes:?}");
     assert_eq!(mistakes[0].place.to_string(), "21:49");
-    assert!(mistakes[0].what.contains("\"netem\" cannot follow a trace"));
+    assert!(
+        mistakes[0]
+            .message
+            .contains("\"netem\" cannot follow a trace")
+    );
 }
 
 const TWO_PATHS: &str = r#"
@@ -292,7 +296,7 @@ fn netem_has_neither_paths_nor_schedules() {
     let reported: Vec<String> = parse(&text)
         .expect_err("netem cannot")
         .into_iter()
-        .map(|mistake| mistake.what)
+        .map(|mistake| mistake.message)
         .collect();
     assert_eq!(
         reported,
@@ -326,7 +330,7 @@ fn netem_needs_a_delay_to_vary_or_to_overtake() {
             Topology::parse(&Source::new("lab.toml", text))
         };
         let mistakes = link("0s").expect_err("netem cannot");
-        assert!(mistakes[0].what.contains(part), "{mistakes:?}");
+        assert!(mistakes[0].message.contains(part), "{mistakes:?}");
         assert!(link("5ms").is_ok());
     }
 }

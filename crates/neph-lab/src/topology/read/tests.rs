@@ -68,7 +68,7 @@ fn an_unknown_key_is_placed_and_the_nearest_name_offered() {
 #[test]
 fn a_site_that_cannot_be_read_is_not_told_again_at_its_links() {
     let mistake = only_mistake(&TWO.replace("10.0.0.2/24", "10.0.0.256"));
-    assert_eq!(mistake.what, "\"10.0.0.256\" is no address");
+    assert_eq!(mistake.message, "\"10.0.0.256\" is no address");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn mistakes_are_placed_with_a_remedy() {
 fn an_island_is_refused() {
     let text = format!("{TWO}\n[[site]]\nname = \"island\"\naddress = \"10.0.0.3\"\n");
     let mistake = only_mistake(&text);
-    assert_eq!(mistake.what, "'client' cannot reach 'island'");
+    assert_eq!(mistake.message, "'client' cannot reach 'island'");
 }
 
 #[test]

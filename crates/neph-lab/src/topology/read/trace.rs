@@ -74,7 +74,7 @@ fn entries(text: &str, column: Option<&str>) -> Result<Vec<Span>, (usize, String
         let cell = cells(line).nth(at).unwrap_or_default();
         let plain = cell.ends_with(|c: char| c.is_ascii_digit());
         let delay = parse_duration(&format!("{cell}{}", if plain { unit } else { "" }));
-        let delay = delay.map_err(|fault| (number, fault.what))?;
+        let delay = delay.map_err(|fault| (number, fault.message))?;
         let delay = Span::from_nanos(delay);
         if delay > LONGEST_DELAY {
             return Err((number, format!("\"{cell}\" is longer than 60 s")));
@@ -139,9 +139,12 @@ mod tests {
         let trace = read(folder.path(), "day.csv d_us").expect("fine");
         assert_eq!(trace.delays(), [Span::from_micros(7), Span::from_micros(8)]);
         let none = read(folder.path(), "night.csv").expect_err("missing");
-        assert!(none.what.contains("night.csv cannot be read"), "{none:?}");
+        assert!(
+            none.message.contains("night.csv cannot be read"),
+            "{none:?}"
+        );
         std::fs::write(folder.path().join("empty"), "# nothing\n").expect("write");
         let none = read(folder.path(), "empty").expect_err("empty");
-        assert!(none.what.contains("no delay"), "{none:?}");
+        assert!(none.message.contains("no delay"), "{none:?}");
     }
 }

@@ -84,7 +84,7 @@ impl Agent {
         awake + self.lag
     }
 
-    fn own(&self, true_time: Wall) -> Wall {
+    fn local_time(&self, true_time: Wall) -> Wall {
         true_time + self.error
     }
 
@@ -122,10 +122,10 @@ impl Agent {
         }
         let mut done = Done::default();
         // It steps early if its clock is fast, as a timer does that wakes it a little before.
-        let mut step = party.step(self.own(now), self.offset(now));
+        let mut step = party.step(self.local_time(now), self.offset(now));
         if let Step::Wait(until) = step {
             let now = until + -self.error;
-            step = party.step(self.own(now), self.offset(now));
+            step = party.step(self.local_time(now), self.offset(now));
         }
         if let Step::Begin(until) = step {
             // It ends by itself, or is ended: each packet is sent before the end by its own clock.
@@ -141,7 +141,7 @@ impl Agent {
             if self.restarted > now && self.restarted <= over {
                 party = SlotEnd::restarted(times, guard);
             }
-            step = party.step(self.own(over), self.offset(over));
+            step = party.step(self.local_time(over), self.offset(over));
             if let Step::Over(report) = step {
                 done.reports.push((over + self.lag, report));
             }
@@ -255,7 +255,7 @@ fn one_slot(
     (sends, agreement.outcome())
 }
 
-fn held(counts: Counts) {
+fn assert_no_overlap(counts: Counts) {
     assert_eq!((counts.overlaps, counts.outside), (0, 0), "{counts:?}");
     assert_eq!(
         counts.carried_out + counts.missed,
@@ -273,7 +273,7 @@ fn held(counts: Counts) {
 /// Fewer than the 1,000,000 of the next test, so that every run of the tests has them.
 #[test]
 fn slots_in_conflict_never_overlap_though_agents_sleep_restart_and_lag() {
-    held(simulate(30_000, 1, guard()));
+    assert_no_overlap(simulate(30_000, 1, guard()));
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn slots_in_conflict_never_overlap_though_agents_sleep_restart_and_lag() {
 fn a_million_slots_in_conflict_never_overlap() {
     let counts = simulate(1_000_000, 2, guard());
     println!("{counts:?}");
-    held(counts);
+    assert_no_overlap(counts);
 }
 
 /// The simulation can fail: without free time between slots, wrong clocks make them overlap.

@@ -78,9 +78,9 @@ fn mistakes_of_services_and_traffic_point_at_the_token() {
     }
     let twice = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"x\"]\n";
     let mistakes = parse(&format!("{twice}{twice}")).expect_err("twice");
-    assert_eq!(mistakes[0].what, "two services are called 'web'");
+    assert_eq!(mistakes[0].message, "two services are called 'web'");
     let proxy = "[[balancer]]\nname = \"web\"\nkind = \"haproxy\"\nsite = \"a\"\nlisten = 80\n\
                  to = \"b:80\"\n";
     let mistakes = parse(&format!("{twice}{proxy}")).expect_err("one log for two");
-    assert_eq!(mistakes[0].what, "a service is called 'web' too");
+    assert_eq!(mistakes[0].message, "a service is called 'web' too");
 }

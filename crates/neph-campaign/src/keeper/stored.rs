@@ -8,22 +8,22 @@ use crate::run::{RunError, storing};
 /// The experiment has ended; the workspace stays locked until [`Self::end`]. A kill before leaves an
 /// interrupted campaign with everything that was recorded.
 #[derive(Debug)]
-pub struct FleetKept {
+pub struct StoredFleet {
     pub(super) store: Box<dyn Store>,
     pub(super) campaign: Campaign,
     pub(super) experiment: Experiment,
     pub(super) origin: Instant<Own>,
 }
 
-impl FleetKept {
+impl StoredFleet {
     /// Records transfers on the ports of its flows; safe when this returns.
     ///
     /// # Errors
     /// The store refused.
     pub fn transfers(&mut self, made: &[ClassTransfer]) -> Result<(), RunError> {
         let mut made = made.to_vec();
-        for one in &mut made {
-            one.transfer.begun = since(self.origin, one.transfer.begun);
+        for transfer in &mut made {
+            transfer.transfer.begun = since(self.origin, transfer.transfer.begun);
         }
         let added = self.store.add_transfers(self.experiment.id, &made);
         storing("add the transfers", added)

@@ -25,7 +25,7 @@ pub(crate) const SUBJECTS: [(&str, Judged); 2] = [
 
 /// An experiment's alarms, and what they found.
 #[derive(Debug, Default)]
-pub(crate) struct Judge {
+pub(crate) struct AlarmEvaluator {
     alarms: Vec<Paced<Judged>>,
     found: Vec<Change>,
     /// So many of `found` are in the store.
@@ -34,7 +34,7 @@ pub(crate) struct Judge {
     reported: usize,
 }
 
-impl Judge {
+impl AlarmEvaluator {
     pub(crate) fn by(rules: &[Rule<Judged>]) -> Self {
         let alarms = rules.iter().cloned().map(Alarm::new).map(Paced::new);
         Self {
@@ -52,15 +52,17 @@ impl Judge {
         let marks = &message.marks;
         let sent = marks.begun().unwrap_or(marks.intended);
         match message.outcome {
-            Outcome::Reply => self.count(marks.app_recv.unwrap_or(sent), |judged| match judged {
-                Judged::RoundTrip => message.ledger().map(|ledger| ledger.response_time()),
-                Judged::Network => marks
-                    .network_round_trip()
-                    .or_else(|| marks.network_and_peer_round_trip()),
-            }),
+            Outcome::Reply => {
+                self.count(marks.app_recv.unwrap_or(sent), |quantity| match quantity {
+                    Judged::RoundTrip => message.ledger().map(|ledger| ledger.response_time()),
+                    Judged::Network => marks
+                        .network_round_trip()
+                        .or_else(|| marks.network_and_peer_round_trip()),
+                })
+            }
             Outcome::Lost => self.lose(sent, |_| true),
             Outcome::Error | Outcome::Failed => {
-                self.lose(sent, |judged| judged == Judged::RoundTrip);
+                self.lose(sent, |quantity| quantity == Judged::RoundTrip);
             }
         }
     }
@@ -149,8 +151,8 @@ mod tests {
         (0..400).map(message).collect()
     }
 
-    fn reported(judge: &mut Judge) -> Vec<(bool, i64)> {
-        let reported = judge.unreported().into_iter();
+    fn reported_changes(evaluator: &mut AlarmEvaluator) -> Vec<(bool, i64)> {
+        let reported = evaluator.unreported().into_iter();
         reported
             .map(|change| (change.is_raised, change.at.nanos() / 1_000_000_000))
             .collect()
@@ -159,57 +161,63 @@ mod tests {
     #[test]
     fn a_delay_and_a_loss_of_some_seconds_raise_it_and_their_end_ends_it() {
         for then in [Some(30), None] {
-            let mut judge = Judge::by(&rules(&["round_trip > 20ms p90 for 3s"]));
+            let mut evaluator = AlarmEvaluator::by(&rules(&["round_trip > 20ms p90 for 3s"]));
             for message in messages(then) {
-                judge.message(&message);
+                evaluator.message(&message);
             }
-            judge.finish();
+            evaluator.finish();
             assert!(
-                reported(&mut judge).is_empty(),
+                reported_changes(&mut evaluator).is_empty(),
                 "nothing is reported unrecorded"
             );
-            assert_eq!(judge.unrecorded().len(), 2);
-            assert!(judge.unrecorded().is_empty());
+            assert_eq!(evaluator.unrecorded().len(), 2);
+            assert!(evaluator.unrecorded().is_empty());
             // p90 needs 29: stretches of 3 s, and that from 9 s on is over the limit already.
-            assert_eq!(reported(&mut judge), [(true, 12), (false, 24)]);
-            assert!(reported(&mut judge).is_empty());
+            assert_eq!(reported_changes(&mut evaluator), [(true, 12), (false, 24)]);
+            assert!(reported_changes(&mut evaluator).is_empty());
         }
     }
 
     #[test]
     fn what_was_not_sent_or_not_as_expected_has_no_response_time_and_says_nothing_of_the_network() {
         for outcome in [Outcome::Failed, Outcome::Error] {
-            let mut judge = Judge::by(&rules(&["network > 1us p50", "round_trip > 1s p50"]));
+            let mut evaluator =
+                AlarmEvaluator::by(&rules(&["network > 1us p50", "round_trip > 1s p50"]));
             for mut message in messages(Some(30)) {
                 message.outcome = outcome;
-                judge.message(&message);
+                evaluator.message(&message);
             }
-            judge.finish();
-            let rules = judge.unrecorded().into_iter().map(|one| one.rule);
+            evaluator.finish();
+            let rules = evaluator.unrecorded().into_iter().map(|change| change.rule);
             assert_eq!(rules.collect::<Vec<_>>(), ["round_trip > 1s p50"]);
         }
     }
 
     #[test]
     fn other_flows_and_what_has_no_stamps_do_not_count() {
-        let mut judge = Judge::by(&rules(&["network > 1us p50", "round_trip > 1us p50"]));
+        let mut evaluator =
+            AlarmEvaluator::by(&rules(&["network > 1us p50", "round_trip > 1us p50"]));
         for mut message in messages(Some(30)) {
             message.flow = FlowIndex(1);
-            judge.message(&message);
+            evaluator.message(&message);
         }
-        judge.finish();
-        assert!(judge.unrecorded().is_empty());
+        evaluator.finish();
+        assert!(evaluator.unrecorded().is_empty());
         // Without timestamps at the interface there is no round trip of the network.
         for message in messages(Some(30)) {
-            judge.message(&message);
+            evaluator.message(&message);
         }
-        let rules: Vec<String> = judge.unrecorded().into_iter().map(|one| one.rule).collect();
+        let rules: Vec<String> = evaluator
+            .unrecorded()
+            .into_iter()
+            .map(|change| change.rule)
+            .collect();
         assert_eq!(rules, ["round_trip > 1us p50"]);
     }
 
     #[test]
     fn a_fleets_network_is_judged_and_its_losses() {
-        let mut judge = Judge::by(&rules(&["round_trip > 20ms p50"]));
+        let mut evaluator = AlarmEvaluator::by(&rules(&["round_trip > 20ms p50"]));
         let message = |seq: u32, outcome| FleetMessage {
             slot: Slot(seq % 8),
             source_port: 9,
@@ -227,11 +235,11 @@ mod tests {
             answer: None,
         };
         let kinds = [FleetOutcome::Reply(slow), FleetOutcome::Lost];
-        let all: Vec<FleetMessage> = (0..20_u32)
+        let messages: Vec<FleetMessage> = (0..20_u32)
             .map(|seq| message(seq, kinds[(seq % 2) as usize]))
             .collect();
-        judge.fleet(&all);
-        judge.finish();
-        assert_eq!(judge.unrecorded().len(), 1);
+        evaluator.fleet(&messages);
+        evaluator.finish();
+        assert_eq!(evaluator.unrecorded().len(), 1);
     }
 }
