@@ -7,7 +7,7 @@ use neph_model::{
     Anchor, EchoTo, FlowIndex, FlowRole, Message, Own, Permit, PingBetween, PingOrder, Span, Stop,
     Update,
 };
-use neph_probe::{Flow as Running, FlowSpec, Place, Priority, Report, Schedule};
+use neph_probe::{Flow as Running, FlowSpec, Placement, Priority, Report, Schedule};
 
 use crate::flows::{ECHO, echo_to};
 use crate::order_context::OrderContext;
@@ -21,7 +21,7 @@ const KEEP_EVERY: Span = Span::from_secs(5);
 
 /// Pings until the order's end. A destination that cannot be resolved is left out: the experiments report
 /// it.
-pub(crate) fn ping(order: &PingOrder, site: Option<&Place>, desk: &OrderContext) {
+pub(crate) fn ping(order: &PingOrder, site: Option<&Placement>, desk: &OrderContext) {
     let origin = neph_probe::anchor();
     let stop = Stop::new();
     let mut running: Vec<Option<Running>> = Vec::new();
@@ -94,7 +94,7 @@ fn ping_between(
 
 fn specs(
     order: &PingOrder,
-    site: Option<&Place>,
+    site: Option<&Placement>,
     permit: &Permit,
     origin: Anchor<Own>,
 ) -> Vec<FlowSpec> {

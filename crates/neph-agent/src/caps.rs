@@ -5,14 +5,14 @@
 use std::thread;
 
 use neph_model::{FleetEndpoint, Warning};
-use neph_probe::{Discovery, FleetSpec, Place, RefusalWatch, Refusals};
+use neph_probe::{Discovery, FleetSpec, Placement, RefusalWatch, Refusals};
 
 /// A reflector to ask later, from where, and what it had refused before.
 #[derive(Clone, Debug)]
 pub(crate) struct Before {
     endpoint: FleetEndpoint,
     refused: Refusals,
-    site: Option<Place>,
+    site: Option<Placement>,
 }
 
 impl Before {
@@ -29,7 +29,7 @@ impl Before {
 /// What each fleet's reflector refused meanwhile. All are asked at the same time, those of one site
 /// together: where many pairs lost something, one after the other would take minutes.
 pub(crate) fn refused(before: &[Option<Before>]) -> Vec<Vec<Warning>> {
-    let mut sites: Vec<Option<&Place>> = Vec::new();
+    let mut sites: Vec<Option<&Placement>> = Vec::new();
     for one in before.iter().flatten() {
         if !sites.contains(&one.site.as_ref()) {
             sites.push(one.site.as_ref());

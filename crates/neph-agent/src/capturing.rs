@@ -25,7 +25,7 @@ const REPORTED: Span = Span::from_millis(500);
 
 /// Where a capture goes, and where its events are reported.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct CaptureTarget<'a> {
     /// The folder of captures, which is made if it is not there.
     pub(crate) folder: &'a Path,
     /// Names the file in it.
@@ -33,7 +33,7 @@ pub(crate) struct Place<'a> {
     pub(crate) desk: &'a OrderContext,
 }
 
-impl Place<'_> {
+impl CaptureTarget<'_> {
     fn path(&self) -> PathBuf {
         self.folder.join(format!("{}.pcap", self.name))
     }
@@ -50,7 +50,10 @@ impl Place<'_> {
 }
 
 /// Captures until the end. The first progress is reported when packets are taken, the file at the end.
-pub(crate) fn capture(order: &CaptureOrder, place: &Place<'_>) -> Result<Captured, OrderFailed> {
+pub(crate) fn capture(
+    order: &CaptureOrder,
+    place: &CaptureTarget<'_>,
+) -> Result<Captured, OrderFailed> {
     let operation = || format!("capture at {}", order.interface);
     if order.site.is_some() {
         return Err(failed(operation(), "it names a site of a lab"));

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use neph_load::{Iperf3Spec, Transfer, UploadSpec, iperf3, upload};
 use neph_model::{BitRate, OrderFailed, Target, Throughput, ThroughputOrder, ThroughputTool};
-use neph_probe::{Place, Resolve, Resolving};
+use neph_probe::{Placement, Resolve, Resolving};
 
 use crate::failure::{failed, not_found};
 use crate::lab_handle::LabHandle;
@@ -42,7 +42,7 @@ fn without_port(address: SocketAddr) -> String {
 
 fn transfer(
     order: &ThroughputOrder,
-    site: Option<Place>,
+    site: Option<Placement>,
     desk: &OrderContext,
 ) -> Result<Transfer, OrderFailed> {
     let (host, port) = (order.server.host.as_str(), order.server.port);

@@ -61,7 +61,7 @@ impl Drop for StopOnDrop {
 
 /// What is the same for all that ran at the same time.
 #[derive(Debug, Default)]
-pub(crate) struct Around {
+pub(crate) struct SharedContext {
     /// The texts of `/proc/stat` before and after.
     pub(crate) stat: (String, String),
     pub(crate) warnings: Vec<Warning>,
@@ -236,7 +236,7 @@ impl<'a> Course<'a> {
     }
 
     /// What came of it, once it is over; `refused` by the caps of its reflector.
-    pub(crate) fn end(mut self, around: &Around, refused: Vec<Warning>) -> ExperimentResult {
+    pub(crate) fn end(mut self, around: &SharedContext, refused: Vec<Warning>) -> ExperimentResult {
         let stopped = self.desk.stop().is_set();
         let ended = self.ended.unwrap_or_else(neph_probe::anchor);
         let of_loads = load_rates::samples(&around.loads, self.ready.origin.at, ended.at);

@@ -12,9 +12,9 @@ use neph_model::{
     CaptureOrder, Executor, ExecutorLost, Order, OrderResult, Permit, Span, Stop, Ticket, Update,
 };
 
-use crate::capturing::Place;
+use crate::capturing::CaptureTarget;
 use crate::failure::failed;
-use crate::lab_handle::{Ground, LabHandle};
+use crate::lab_handle::{LabAccess, LabHandle};
 use crate::order_context::OrderContext;
 use crate::{answering, between, capturing, check, experiments, flows, load};
 
@@ -58,7 +58,7 @@ impl LocalExecutor {
     }
 
     /// One for the sites of a lab.
-    pub fn in_lab(lab: Box<dyn Ground>) -> Self {
+    pub fn in_lab(lab: Box<dyn LabAccess>) -> Self {
         Self::within(LabHandle::of(lab))
     }
 
@@ -171,7 +171,7 @@ fn capture(order: &CaptureOrder, ticket: Ticket, folder: Option<&Path>, desk: &O
         )),
         Some(folder) => capturing::capture(
             order,
-            &Place {
+            &CaptureTarget {
                 folder,
                 name: ticket.0.to_string(),
                 desk,

@@ -4,7 +4,7 @@ use neph_model::{ExperimentOrder, ExperimentResult, OrderFailed, Prepared, Updat
 use neph_probe::allot_files;
 
 use crate::cores;
-use crate::course::{self, Around, Course};
+use crate::course::{self, Course, SharedContext};
 use crate::failure::failed;
 use crate::flows::{self, Ready};
 use crate::lab_handle::{LabHandle, Stay};
@@ -109,7 +109,7 @@ fn run(
     course::run(&mut courses, desk);
     let of_links = stay.warnings(&links);
     let loads = stay.end();
-    let around = Around {
+    let around = SharedContext {
         stat: (before, cores::stat()),
         warnings: [of_links, loads.warnings].concat(),
         loads: loads.seconds,

@@ -11,8 +11,8 @@ use neph_model::{
     TracerouteOrder,
 };
 use neph_probe::{
-    Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, Overdue, Place, Priority, Resolve,
-    Resolving, Schedule, Secret, SynSchedule, Trust, discover,
+    ConnectionUse, Discovery, DiscoveryOptions, FleetSpec, FlowSpec, Overdue, Placement, Priority,
+    Resolve, Resolving, Schedule, Secret, SynSchedule, Trust, discover,
 };
 
 use alongside::alongside;
@@ -52,7 +52,7 @@ pub(crate) struct Ready {
     pub(crate) found: Discovery,
     /// The redirects that led there, in words.
     pub(crate) redirects: Vec<String>,
-    pub(crate) site: Option<Place>,
+    pub(crate) site: Option<Placement>,
     /// The host that it is sent from, read before the start, so that slow reading delays nothing.
     pub(crate) host: HostFacts,
     pub(crate) origin: Anchor<Own>,
@@ -70,14 +70,14 @@ pub(crate) struct Missing {
 /// Resolves, identifies the server, and decides what runs.
 pub(crate) fn ready(
     order: &ExperimentOrder,
-    site: Option<Place>,
+    site: Option<Placement>,
     permit: &Permit,
 ) -> Result<Ready, OrderFailed> {
     if let Some(transfer) = transfer(order, site.as_ref(), permit)? {
         return with_transfer(order, transfer, site, permit);
     }
     let mut main = main_flow(order, site.clone(), permit)?;
-    let asking = Asking {
+    let asking = DiscoveryOptions {
         tls_version: main.tls_version,
         trust: main.trust.clone(),
         patience: start::patience(order, PATIENCE.max(order.timeout.min(MAX_PATIENCE))),
@@ -111,7 +111,7 @@ pub(crate) fn ready(
 fn with_transfer(
     order: &ExperimentOrder,
     transfer: TransferSpec,
-    site: Option<Place>,
+    site: Option<Placement>,
     permit: &Permit,
 ) -> Result<Ready, OrderFailed> {
     let target = Target::icmp(&transfer.transfer.server.ip().to_string());
@@ -156,7 +156,7 @@ fn polite(interval: Span) -> Result<(), OrderFailed> {
 /// The flow that the scenario asks for.
 pub(crate) fn main_flow(
     order: &ExperimentOrder,
-    site: Option<Place>,
+    site: Option<Placement>,
     permit: &Permit,
 ) -> Result<FlowSpec, OrderFailed> {
     let (target, address) = place(order, site.as_ref(), permit)?;
@@ -168,7 +168,7 @@ fn flow_to(
     target: Target,
     address: SocketAddr,
     order: &ExperimentOrder,
-    site: Option<Place>,
+    site: Option<Placement>,
     permit: &Permit,
 ) -> Result<FlowSpec, OrderFailed> {
     let scenario = &order.scenario;
@@ -220,7 +220,7 @@ fn flow_to(
 /// of the host's and answers.
 fn place(
     order: &ExperimentOrder,
-    site: Option<&Place>,
+    site: Option<&Placement>,
     permit: &Permit,
 ) -> Result<(Target, SocketAddr), OrderFailed> {
     let scenario = &order.scenario;
@@ -304,7 +304,7 @@ impl Ready {
 /// Carries out a traceroute; a failure is part of the result.
 pub(crate) fn trace(
     order: &TracerouteOrder,
-    site: Result<Option<Place>, OrderFailed>,
+    site: Result<Option<Placement>, OrderFailed>,
     desk: &OrderContext,
 ) -> Traceroute {
     let started = neph_probe::anchor().wall;

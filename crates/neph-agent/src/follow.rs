@@ -1,7 +1,7 @@
 //! A plan's `follow`: the target that an endpoint's redirects lead to.
 
 use neph_model::{OrderFailed, Scenario};
-use neph_probe::{Asking, Discovery, FlowSpec, FollowError, Resolving, follow};
+use neph_probe::{Discovery, DiscoveryOptions, FlowSpec, FollowError, Resolving, follow};
 
 use crate::failure::{failed, not_found};
 
@@ -10,7 +10,7 @@ pub(crate) fn followed(
     main: &mut FlowSpec,
     found: Discovery,
     scenario: &Scenario,
-    asking: &Asking,
+    asking: &DiscoveryOptions,
 ) -> Result<(Discovery, Vec<String>), OrderFailed> {
     if scenario.parameters.follow() != Some(&true) {
         return Ok((found, Vec::new()));

@@ -7,20 +7,20 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use neph_model::{ExperimentOrder, OrderFailed, SiteLoad, Stress, Warning};
-use neph_probe::Place;
+use neph_probe::Placement;
 
 use crate::failure::failed;
 use crate::{LinkCount, LoadsDone, links};
 
 /// The lab that an executor measures in, as far as the executor needs to know it.
-pub trait Ground: std::fmt::Debug + Send {
+pub trait LabAccess: std::fmt::Debug + Send {
     /// The lab becomes what it is in a season; nothing to do where it is the same in all.
     ///
     /// # Errors
     /// It could not be brought up, in a sentence.
     fn enter(&mut self, season: Option<&str>) -> Result<(), String>;
     /// Where what measures at a site runs: in its network namespace, within its limits.
-    fn place(&self, site: &str) -> Option<Place>;
+    fn place(&self, site: &str) -> Option<Placement>;
     /// Whether one of the lab's own reflectors listens there.
     fn reflects(&self, address: SocketAddr) -> bool;
     /// An experiment begins: what the lab does at given times counts from now.
@@ -43,7 +43,7 @@ pub(crate) struct LabHandle(Option<Arc<Mutex<Shared>>>);
 
 #[derive(Debug)]
 struct Shared {
-    ground: Box<dyn Ground>,
+    ground: Box<dyn LabAccess>,
     users: usize,
     state: State,
 }
@@ -71,7 +71,7 @@ impl LabHandle {
         Self(None)
     }
 
-    pub(crate) fn of(ground: Box<dyn Ground>) -> Self {
+    pub(crate) fn of(ground: Box<dyn LabAccess>) -> Self {
         let shared = Shared {
             ground,
             users: 0,
@@ -86,7 +86,7 @@ impl LabHandle {
     }
 
     /// The place of a site that an order names.
-    pub(crate) fn place(&self, site: Option<&str>) -> Result<Option<Place>, OrderFailed> {
+    pub(crate) fn place(&self, site: Option<&str>) -> Result<Option<Placement>, OrderFailed> {
         let Some(site) = site else {
             return Ok(None);
         };

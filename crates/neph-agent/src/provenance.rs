@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use neph_model::{CpuUse, HostFacts, Load};
-use neph_probe::{Place, ProbeError};
+use neph_probe::{Placement, ProbeError};
 
 /// Directory of settings below `/proc/sys`, and which names of it matter; an empty list: all that
 /// begin with `tcp_`.
@@ -197,7 +197,7 @@ pub fn load_average() -> f64 {
 }
 
 /// The host as it is where a site's flows are sent from.
-pub(crate) fn host_of(site: Option<&Place>) -> Result<HostFacts, ProbeError> {
+pub(crate) fn host_of(site: Option<&Placement>) -> Result<HostFacts, ProbeError> {
     let mut host = neph_probe::at_site(site, || {
         host_facts(neph_probe::clock_sync(), neph_probe::offloads())
     })?;

@@ -8,7 +8,7 @@ use std::thread::{Builder, JoinHandle};
 use neph_load::media::{self, MediaError, Trace, TraceError};
 use neph_load::throughput::{self, ThroughputError};
 use neph_model::{BitRate, Permit, ReflectorSpec, Span, Stop, ThroughputMeasure};
-use neph_probe::{Place, ProbeError, Reflector, at_site};
+use neph_probe::{Placement, ProbeError, Reflector, at_site};
 
 /// The longest throughput test, and the longest stream, that is granted.
 const LONGEST: Span = Span::from_secs(600);
@@ -50,7 +50,7 @@ impl Reflecting {
     /// A port cannot be had, or the site cannot be entered.
     pub(crate) fn start(
         spec: &ReflectorSpec,
-        site: Option<&Place>,
+        site: Option<&Placement>,
         permit: &Permit,
     ) -> Result<Self, ReflectingError> {
         let alongside = Bound::alongside(spec, site, permit)?;
@@ -85,7 +85,7 @@ pub enum Service {
 #[derive(Debug)]
 pub struct Bound {
     server: Server,
-    site: Option<Place>,
+    site: Option<Placement>,
 }
 
 #[derive(Debug)]
@@ -101,7 +101,7 @@ impl Bound {
     /// One cannot be had, or the site cannot be entered.
     pub fn alongside(
         spec: &ReflectorSpec,
-        site: Option<&Place>,
+        site: Option<&Placement>,
         permit: &Permit,
     ) -> Result<Vec<Self>, ReflectingError> {
         let at = |port: NonZeroU16| SocketAddr::new(spec.address.ip(), port.get());

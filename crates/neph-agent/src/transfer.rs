@@ -8,7 +8,7 @@ use neph_model::{
     ExperimentOrder, MEDIA_PORT, Measure, OrderFailed, Permit, Quantity, Sample, SeriesName, Stop,
     THROUGHPUT_PORT, Target,
 };
-use neph_probe::{Place, ProbeError, Resolve, Resolving, at_site};
+use neph_probe::{Placement, ProbeError, Resolve, Resolving, at_site};
 
 use crate::failure::{failed, not_found};
 
@@ -19,13 +19,13 @@ const MAX_WAITING: usize = 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct TransferSpec {
     pub(crate) transfer: PlannedTransfer,
-    site: Option<Place>,
+    site: Option<Placement>,
 }
 
 /// The transfer that the order asks for in the place of messages, if it does.
 pub(crate) fn transfer(
     order: &ExperimentOrder,
-    site: Option<&Place>,
+    site: Option<&Placement>,
     permit: &Permit,
 ) -> Result<Option<TransferSpec>, OrderFailed> {
     let scenario = &order.scenario;

@@ -14,7 +14,7 @@ use neph_text::{Fault, Placed, did_you_mean, parse_duration};
 /// # Errors
 /// The first mistake, with its place in `text`.
 pub fn parse<S: Clone>(text: &str, subjects: &[(&str, S)]) -> Result<Rule<S>, Placed<Fault>> {
-    let mut tokens = Words {
+    let mut tokens = AlarmParser {
         left: split_words(text),
         end: text.len(),
         example: subjects.first().map_or("", |(name, _)| name),
@@ -43,7 +43,7 @@ fn split_words(text: &str) -> Vec<(Range<usize>, &str)> {
     result
 }
 
-struct Words<'a> {
+struct AlarmParser<'a> {
     left: Vec<(Range<usize>, &'a str)>,
     end: usize,
     /// What a rule may be about.
@@ -59,7 +59,7 @@ fn fault<T>(
     Err(Placed { value, span })
 }
 
-impl<'a> Words<'a> {
+impl<'a> AlarmParser<'a> {
     fn rule<S: Clone>(
         &mut self,
         text: &str,

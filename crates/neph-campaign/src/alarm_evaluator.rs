@@ -8,7 +8,7 @@ use neph_model::{FleetMessage, FleetOutcome, FlowIndex, Instant, Message, Outcom
 
 /// What a plan's alarm is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judged {
+pub enum AlarmQuantity {
     /// From the scheduled send time to the reply, as in the running figures; for a fleet, the network's
     /// round trip.
     RoundTrip,
@@ -18,15 +18,15 @@ pub enum Judged {
 }
 
 /// As plans call it.
-pub(crate) const SUBJECTS: [(&str, Judged); 2] = [
-    ("round_trip", Judged::RoundTrip),
-    ("network", Judged::Network),
+pub(crate) const SUBJECTS: [(&str, AlarmQuantity); 2] = [
+    ("round_trip", AlarmQuantity::RoundTrip),
+    ("network", AlarmQuantity::Network),
 ];
 
 /// An experiment's alarms, and what they found.
 #[derive(Debug, Default)]
 pub(crate) struct AlarmEvaluator {
-    alarms: Vec<Paced<Judged>>,
+    alarms: Vec<Paced<AlarmQuantity>>,
     found: Vec<Change>,
     /// So many of `found` are in the store.
     recorded: usize,
@@ -35,7 +35,7 @@ pub(crate) struct AlarmEvaluator {
 }
 
 impl AlarmEvaluator {
-    pub(crate) fn by(rules: &[Rule<Judged>]) -> Self {
+    pub(crate) fn by(rules: &[Rule<AlarmQuantity>]) -> Self {
         let alarms = rules.iter().cloned().map(Alarm::new).map(Paced::new);
         Self {
             alarms: alarms.collect(),
@@ -54,15 +54,17 @@ impl AlarmEvaluator {
         match message.outcome {
             Outcome::Reply => {
                 self.count(marks.app_recv.unwrap_or(sent), |quantity| match quantity {
-                    Judged::RoundTrip => message.ledger().map(|ledger| ledger.response_time()),
-                    Judged::Network => marks
+                    AlarmQuantity::RoundTrip => {
+                        message.ledger().map(|ledger| ledger.response_time())
+                    }
+                    AlarmQuantity::Network => marks
                         .network_round_trip()
                         .or_else(|| marks.network_and_peer_round_trip()),
                 })
             }
             Outcome::Lost => self.lose(sent, |_| true),
             Outcome::Error | Outcome::Failed => {
-                self.lose(sent, |quantity| quantity == Judged::RoundTrip);
+                self.lose(sent, |quantity| quantity == AlarmQuantity::RoundTrip);
             }
         }
     }
@@ -83,7 +85,7 @@ impl AlarmEvaluator {
         }
     }
 
-    fn count(&mut self, at: Instant<Own>, took: impl Fn(Judged) -> Option<Span>) {
+    fn count(&mut self, at: Instant<Own>, took: impl Fn(AlarmQuantity) -> Option<Span>) {
         for alarm in &mut self.alarms {
             if let Some(took) = took(alarm.alarm().rule().subject) {
                 self.found.extend(alarm.count(since(at), Some(took)));
@@ -92,7 +94,7 @@ impl AlarmEvaluator {
     }
 
     /// That it is lost is known later; as of when it was sent it cannot be ahead of what comes then.
-    fn lose(&mut self, sent: Instant<Own>, concerns: impl Fn(Judged) -> bool) {
+    fn lose(&mut self, sent: Instant<Own>, concerns: impl Fn(AlarmQuantity) -> bool) {
         let alarms = self.alarms.iter_mut();
         for alarm in alarms.filter(|alarm| concerns(alarm.alarm().rule().subject)) {
             self.found.extend(alarm.count(since(sent), None));
@@ -129,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    fn rules(texts: &[&str]) -> Vec<Rule<Judged>> {
+    fn rules(texts: &[&str]) -> Vec<Rule<AlarmQuantity>> {
         let parse = |text: &&str| crate::alarm::parse(text, &SUBJECTS).expect("a rule");
         texts.iter().map(parse).collect()
     }

@@ -33,7 +33,7 @@ const WITH: &str = "with ";
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct DesignRequest {
     /// Blocks; as many as a verdict needs, and one more, if that is not given.
     pub blocks: Option<u32>,
     /// How long each transfer is.
@@ -111,7 +111,7 @@ pub fn circuit_name(circuit: &PlannedCircuit) -> String {
 ///
 /// # Errors
 /// Nothing can be measured, or more than is allowed.
-pub fn design(plan: &Plan, requested: &Asked) -> Result<Design, NoDesign> {
+pub fn design(plan: &Plan, requested: &DesignRequest) -> Result<Design, NoDesign> {
     if plan.agents.is_empty() {
         return Err(NoDesign::NoAgents);
     }
@@ -161,7 +161,7 @@ impl Runs {
 }
 
 /// The payload of all transfers, unless it is more than is allowed.
-fn bytes(requested: &Asked, Runs(runs): Runs) -> Result<ByteSize, NoDesign> {
+fn bytes(requested: &DesignRequest, Runs(runs): Runs) -> Result<ByteSize, NoDesign> {
     let millis = u64::try_from(requested.duration.nanos() / 1_000_000).unwrap_or(0);
     let each = u128::from(requested.rate.bits_per_second()) * u128::from(millis) / 8000;
     let bytes = u64::try_from(each * u128::from(runs)).unwrap_or(u64::MAX);

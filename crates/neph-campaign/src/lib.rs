@@ -34,7 +34,7 @@ mod warnings;
 mod watched_hosts;
 
 pub use agenda::{Agenda, CampaignProgress, Past, Slot};
-pub use alarm_evaluator::Judged;
+pub use alarm_evaluator::AlarmQuantity;
 pub use clock::Clock;
 pub use keeper::{FleetKeeper, FleetStorage, StoredFleet};
 pub use meter::{Figures, kept_fleet};

@@ -6,7 +6,7 @@ mod traffic;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use traffic::{Wish, pcap_header, pcap_packet, traffic};
+use traffic::{TrafficSpec, pcap_header, pcap_packet, traffic};
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -14,7 +14,7 @@ fn main() -> io::Result<()> {
         return Err(io::Error::other("traffic FLOWS REQUESTS FILE.pcap [bad]"));
     };
     let number = |text: &String| text.parse::<u32>().map_err(io::Error::other);
-    let wish = Wish {
+    let wish = TrafficSpec {
         flows: number(flows)?,
         requests: number(requests)?.into(),
         // All at the same time, so that they meet in the table.

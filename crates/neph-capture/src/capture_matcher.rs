@@ -27,7 +27,7 @@ pub struct CaptureMatcher {
     hasher: RandomState,
     /// By a digest of 64 bits with a random seed: among ten million packets, two collide once in 400,000
     /// meetings.
-    seen: HashMap<u64, Seen, RandomState>,
+    seen: HashMap<u64, FirstPacket, RandomState>,
     pairs: HashMap<(IpAddr, IpAddr), u32>,
     found: Vec<Found>,
     here: Point,
@@ -69,13 +69,13 @@ pub(crate) const SOON: i64 = 25_000_000;
 
 /// A packet of the first capture.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct FirstPacket {
     at: i64,
     /// Its place among those found, or a value for none.
     found: u32,
 }
 
-impl Seen {
+impl FirstPacket {
     const NOT_YET: u32 = u32::MAX;
     const IDENTICAL: u32 = u32::MAX - 1;
 }
@@ -198,8 +198,8 @@ impl CaptureMatcher {
         let time = &mut self.times[0];
         match self.seen.entry(self.hasher.hash_one(identity)) {
             Entry::Vacant(place) => {
-                let (at, found) = (time.next(at), Seen::NOT_YET);
-                place.insert(Seen { at, found });
+                let (at, found) = (time.next(at), FirstPacket::NOT_YET);
+                place.insert(FirstPacket { at, found });
                 Known::New
             }
             Entry::Occupied(mut seen) => {
@@ -209,7 +209,7 @@ impl CaptureMatcher {
                 if is_repeated(first, time.near(at, (first, SOON)), is_named) {
                     return Known::Again;
                 }
-                seen.get_mut().found = Seen::IDENTICAL;
+                seen.get_mut().found = FirstPacket::IDENTICAL;
                 Known::Ambiguous
             }
         }
@@ -268,19 +268,19 @@ impl CaptureMatcher {
             time.next(at);
             return None;
         };
-        if seen.found != Seen::NOT_YET {
+        if seen.found != FirstPacket::NOT_YET {
             if let Some(found) = self.found.get_mut(seen.found as usize) {
                 let at = time.near(at, (found.there, SOON));
                 if is_repeated(found.there, at, is_named) {
                     return Some(Known::Again);
                 }
                 found.is_identical = true;
-                seen.found = Seen::IDENTICAL;
+                seen.found = FirstPacket::IDENTICAL;
             }
             return Some(Known::Ambiguous);
         }
         let at = time.next(at);
-        seen.found = u32::try_from(self.found.len()).map_or(Seen::IDENTICAL, |place| place);
+        seen.found = u32::try_from(self.found.len()).map_or(FirstPacket::IDENTICAL, |place| place);
         let (source, destination) = (identity.source, identity.destination);
         let is_upward = source < destination;
         let ends = (source.ip(), destination.ip());

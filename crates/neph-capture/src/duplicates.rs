@@ -15,7 +15,7 @@ use neph_wire::dissect::{Dissected, Transport};
 
 mod mirrored;
 
-use mirrored::{Kind, Mirrored, One};
+use mirrored::{Kind, Mirrored, MirroredPacket};
 
 /// Places of a set. A packet is remembered in one place of the set that its hash selects.
 const WAYS: usize = 8;
@@ -35,7 +35,7 @@ const SHARE: u64 = 20;
 
 /// What is remembered of a packet.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct KnownPacket {
     hash: u64,
     interface: u32,
     /// Digest of its tunnel in the upper half, of its VLAN in the lower half; 0 where there is none.
@@ -43,7 +43,7 @@ struct Seen {
     at: Wall,
 }
 
-impl Seen {
+impl KnownPacket {
     /// Time until `at`. Captures of several processors are not in order: the copy may have the earlier
     /// timestamp.
     fn later(self, at: Wall) -> Span {
@@ -69,7 +69,7 @@ impl Seen {
 pub struct DuplicateFilter {
     hasher: RandomState,
     /// Empty before the first packet, then whole sets; their number is a power of two.
-    places: Vec<Option<Seen>>,
+    places: Vec<Option<KnownPacket>>,
     mirrored: Mirrored,
     looked: u64,
     repeats: u64,
@@ -92,7 +92,7 @@ impl DuplicateFilter {
     fn look(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> Shown {
         self.looked += 1;
         let hash = self.hash(packet);
-        let this = Seen {
+        let this = KnownPacket {
             hash,
             interface,
             layers: self.layers(packet),
@@ -128,9 +128,9 @@ impl DuplicateFilter {
         Shown::First
     }
 
-    fn one(&self, packet: &Dissected<'_>) -> One {
+    fn one(&self, packet: &Dissected<'_>) -> MirroredPacket {
         let (a, b) = (packet.ip.source, packet.ip.destination);
-        One {
+        MirroredPacket {
             hosts: self.hasher.hash_one((a.min(b), a.max(b))),
             is_upward: a < b,
             number: packet.ip.identification.unwrap_or(0),
@@ -163,7 +163,7 @@ impl DuplicateFilter {
     }
 
     /// The places in which a packet may be remembered.
-    fn set(&mut self, hash: u64) -> &mut [Option<Seen>] {
+    fn set(&mut self, hash: u64) -> &mut [Option<KnownPacket>] {
         if self.places.is_empty() {
             self.places.resize(SETS.start() * WAYS, None);
         }
@@ -175,7 +175,7 @@ impl DuplicateFilter {
 
     /// Stores the packet in an empty place of its set, or in that of the oldest packet. If a copy of that one
     /// may still come, the sets grow.
-    fn remember(&mut self, this: Seen) {
+    fn remember(&mut self, this: KnownPacket) {
         loop {
             let is_full_grown = self.places.len() >= SETS.end() * WAYS;
             let set = self.set(this.hash).iter_mut();

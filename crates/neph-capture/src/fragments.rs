@@ -61,7 +61,7 @@ pub(crate) struct Fragments {
 
 /// A complete packet.
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct CompletePacket {
     /// Its identity at points where it is not fragmented.
     pub(crate) identity: Identity,
     pub(crate) pieces: Vec<Piece>,
@@ -85,7 +85,11 @@ pub(crate) fn is_fragment(packet: &Dissected<'_>) -> bool {
 
 impl Fragments {
     /// Adds a fragment. Returns the whole packet if this was the last missing one.
-    pub(crate) fn see(&mut self, passing: Passing, packet: &Dissected<'_>) -> Option<Whole> {
+    pub(crate) fn see(
+        &mut self,
+        passing: Passing,
+        packet: &Dissected<'_>,
+    ) -> Option<CompletePacket> {
         let ip = &packet.ip;
         self.make_room(passing.at);
         let key = (passing.point, passing.identity.of_fragments());
@@ -121,7 +125,7 @@ impl Fragments {
         let identity = open.whole(packet)?;
         let pieces = open.pieces.into_iter();
         let pieces = pieces.map(|(begin, (end, number))| Piece { begin, end, number });
-        Some(Whole {
+        Some(CompletePacket {
             identity,
             pieces: pieces.collect(),
         })

@@ -29,12 +29,14 @@ mod tcp;
 pub use capture_matcher::{CaptureMatcher, ClockSetBack, Crossing, MatchedCaptures, Point};
 pub use directions::Direction;
 pub use duplicates::DuplicateFilter;
-pub use exchange::{Answered, Asking, Between, Counted, Exchanges, Pair, Question};
+pub use exchange::{Answered, Between, Counted, ExchangeListener, Exchanges, Pair, Question};
 pub use flow::{
-    Flow, Limits, Listener, Name, Others, Quantiles, Recent, RoundTripsByMethod, Sent, Table, Trips,
+    Flow, Limits, Listener, Name, Others, Quantiles, Recent, RoundTripSketches, RoundTripsByMethod,
+    Sent, Table,
 };
 pub use hops::{
-    Called, Flowing, Followed, Hops, Mapping, MappingError, Passage, Trip, UnmatchedPackets,
+    Called, Flowing, Followed, Hops, Mapping, MappingError, Passage, RoundTripPair,
+    UnmatchedPackets,
 };
 pub use identity::Identity;
 pub use merged::read_merged;

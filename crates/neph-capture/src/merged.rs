@@ -33,7 +33,7 @@ pub fn read_merged<R: Read>(
 
 /// A packet that was read and not yet handed out.
 #[derive(Debug)]
-struct Ahead {
+struct BufferedPacket {
     at: Option<i64>,
     link: Link,
     interface: u32,
@@ -44,7 +44,7 @@ struct Ahead {
 #[derive(Debug)]
 struct Part<R> {
     records: Records<R>,
-    ahead: Option<Ahead>,
+    ahead: Option<BufferedPacket>,
     /// Of the packet ahead.
     bytes: Vec<u8>,
 }
@@ -109,7 +109,7 @@ impl<R: Read> Merged<R> {
         let read = records.next(|record| {
             bytes.clear();
             bytes.extend_from_slice(record.bytes);
-            Ahead {
+            BufferedPacket {
                 at: record.at,
                 link: record.link,
                 interface: record.interface,
@@ -124,7 +124,7 @@ impl<R: Read> Merged<R> {
     }
 
     /// Takes the packet that passed first.
-    fn earliest(&mut self) -> Option<(usize, Ahead)> {
+    fn earliest(&mut self) -> Option<(usize, BufferedPacket)> {
         let aheads = self.parts.iter().enumerate();
         let times = aheads.filter_map(|(place, part)| Some((part.ahead.as_ref()?.at, place)));
         let (_, place) = times.min()?;

@@ -18,7 +18,7 @@ use neph_capture::{
 };
 use neph_model::Wall;
 use neph_wire::dissect::dissect;
-use traffic::{Truth, Wish, pcap_header, pcap_packet, traffic};
+use traffic::{TrafficSpec, Truth, pcap_header, pcap_packet, traffic};
 
 /// What is said of one segment: a round trip in nanoseconds, and marks.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -56,12 +56,12 @@ fn mark(event: Event) -> Option<&'static str> {
 
 /// Of the segment that is looked at.
 #[derive(Default)]
-struct Ours {
+struct SegmentReport {
     printed: Reported,
     halves: [u64; 2],
 }
 
-impl Listener for Ours {
+impl Listener for SegmentReport {
     fn sample(&mut self, _: &Name, sample: &Sample) {
         self.halves[sample.half as usize] += 1;
         if sample.method == Method::Acknowledgement {
@@ -74,7 +74,7 @@ impl Listener for Ours {
 }
 
 fn ours(capture: &mut impl Read) -> Vec<Reported> {
-    let (mut table, mut listener) = (Table::new(Limits::default()), Ours::default());
+    let (mut table, mut listener) = (Table::new(Limits::default()), SegmentReport::default());
     let mut all = Vec::new();
     read_capture(capture, |record| {
         let at = Wall::from_unix_nanos(record.at.expect("pcap has times"));
@@ -143,7 +143,7 @@ fn nanos(seconds: &str) -> i64 {
 }
 
 /// Writes a capture into `path`; tells what its packets really are.
-fn write(path: &Path, wish: Wish) -> Vec<Truth> {
+fn write(path: &Path, wish: TrafficSpec) -> Vec<Truth> {
     let mut file = BufWriter::new(File::create(path).expect("a file"));
     let mut truths = Vec::new();
     pcap_header(&mut file).expect("written");
@@ -164,7 +164,7 @@ fn every_round_trip_and_mark_is_that_of_tshark_or_is_right() {
     let path = folder.join("traffic.pcap");
     let truths = write(
         &path,
-        Wish {
+        TrafficSpec {
             flows,
             requests: 6,
             spacing: 20_000_000,
@@ -183,7 +183,8 @@ fn every_round_trip_and_mark_is_that_of_tshark_or_is_right() {
         return;
     };
     assert_eq!((ours.len(), theirs.len()), (truths.len(), truths.len()));
-    let (mut seen, mut counts, mut explained) = (Seen::default(), Counts::new(), Counts::new());
+    let (mut seen, mut counts, mut explained) =
+        (PassedSegments::default(), Counts::new(), Counts::new());
     let mut wrong = Vec::new();
     for (place, truth) in truths.iter().enumerate() {
         let (ours, theirs) = (&ours[place], &theirs[place]);
@@ -211,7 +212,7 @@ type Counts = BTreeMap<&'static str, u64>;
 
 /// What of each flow and end passed so far.
 #[derive(Default)]
-struct Seen {
+struct PassedSegments {
     anew: BTreeMap<(u32, usize), Vec<(u64, u64)>>,
     highest: BTreeMap<(u32, usize), u64>,
     acked: BTreeMap<(u32, usize), u64>,
@@ -229,7 +230,7 @@ struct Seen {
     passed: BTreeMap<(u32, usize), Vec<(u64, u64)>>,
 }
 
-impl Seen {
+impl PassedSegments {
     fn see(&mut self, truth: &Truth, theirs: &Reported) {
         let sender = (truth.flow, truth.from);
         if theirs.marks.contains(&"probe") {
@@ -328,7 +329,7 @@ fn differences(
     ours: &Reported,
     theirs: &Reported,
     truth: &Truth,
-    seen: &Seen,
+    seen: &PassedSegments,
 ) -> Vec<(String, Option<&'static str>)> {
     let mut all = Vec::new();
     if ours.round_trip != theirs.round_trip {

@@ -18,7 +18,7 @@ use neph_model::{AgentName, Order, OrderId, Span, Update, Wall};
 
 use crate::inbox::{Inbox, InboxError, Sent};
 pub(crate) use out::latest;
-use out::{Asking, Out, Stage, fits, has_experiments};
+use out::{OrderMessageContext, Out, Stage, fits, has_experiments};
 
 /// Time for an agent to end a cancelled order, including a reconnection.
 const MAX_AFTER_CANCEL: Span = Span::from_secs(30);
@@ -169,7 +169,7 @@ impl Dispatcher {
             if out.is_cancelled {
                 out.await_end(now);
             }
-            let asking = Asking {
+            let asking = OrderMessageContext {
                 id: *id,
                 part_bytes: self.part_bytes,
                 inbox: &self.inbox,

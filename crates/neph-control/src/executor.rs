@@ -25,7 +25,7 @@ pub(crate) use adopt::LATER;
 use shares::{Running, Share};
 pub use sites::Sites;
 pub use standing::AgentReflector;
-use standing::Standing;
+use standing::CampaignReflectors;
 
 /// Time from sending orders to several sites to their common start: for transmission, name
 /// resolution and reaching the targets.
@@ -60,7 +60,7 @@ pub struct AgentsExecutor<B: Bus> {
     /// Reported experiments that are not stored yet, by the agent's order.
     unstored: BTreeMap<OrderId, BTreeSet<ExperimentId>>,
     waiting: Vec<(Ticket, Update)>,
-    standing: Standing,
+    standing: CampaignReflectors,
     /// Orders that wait for reflectors.
     held: Vec<(Ticket, Order)>,
 }
@@ -85,7 +85,7 @@ impl<B: Bus> AgentsExecutor<B> {
     fn with_time(dispatcher: Dispatcher, sites: Sites, bus: B, elapsed: Elapsed) -> Self {
         Self {
             bus,
-            standing: Standing::new(sites.reflectors.clone()),
+            standing: CampaignReflectors::new(sites.reflectors.clone()),
             held: Vec::new(),
             sites,
             dispatcher,

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::bus::drain;
 use crate::now::now;
-use crate::seen::Seen;
+use crate::seen::AgentHistory;
 use crate::{Bus, FromBus, NotConnected};
 
 /// Maximum number of messages that wait for an agent.
@@ -63,7 +63,7 @@ pub struct AgentDetails {
     /// Whether it measures for a campaign.
     pub has_campaign: bool,
     /// Its history.
-    pub seen: Seen,
+    pub seen: AgentHistory,
 }
 
 #[derive(Debug)]
@@ -86,7 +86,7 @@ struct Inner {
     /// Time of the last message of disconnected agents.
     gone: BTreeMap<AgentName, Wall>,
     /// History of agents, including disconnected ones.
-    seen: BTreeMap<AgentName, Seen>,
+    seen: BTreeMap<AgentName, AgentHistory>,
 }
 
 impl Inner {

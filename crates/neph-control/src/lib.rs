@@ -43,5 +43,5 @@ pub use schedule::{
     Book, BookError, CampaignFinder, Due, Entry, FoundCampaign, Missed, Outcome, Runner,
     RunnerFolder, SHORTEST_INTERVAL, Schedule,
 };
-pub use seen::{ClockReading, Seen, SeenOrder, SeenState};
+pub use seen::{AgentHistory, ClockReading, SeenOrder, SeenState};
 pub use server::ServerError;

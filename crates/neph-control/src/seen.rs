@@ -73,7 +73,7 @@ pub struct SeenOrder {
 /// History of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Seen {
+pub struct AgentHistory {
     /// Summary of its policy.
     pub policy: BTreeMap<String, String>,
     /// Clock readings, oldest first, one per five minutes.
@@ -82,7 +82,7 @@ pub struct Seen {
     pub orders: VecDeque<SeenOrder>,
 }
 
-impl Seen {
+impl AgentHistory {
     /// Records a message to the agent.
     pub(crate) fn sent(&mut self, message: &ToAgent, now: Wall) {
         let ToAgent::Begin { id, grant } = message else {
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_clock_is_kept_every_five_minutes_and_for_four_hours() {
-        let mut observed = Seen::default();
+        let mut observed = AgentHistory::default();
         for second in (0..6 * 3600).step_by(5) {
             let clock = AgentClockOffset {
                 offset: Span::from_nanos(second),
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn an_order_is_followed_from_its_sending_until_it_is_stored() {
         let id = OrderId::new();
-        let mut observed = Seen::default();
+        let mut observed = AgentHistory::default();
         observed.orders.push_back(order(id));
         let running = OrderState::Running { prepared: None };
         let failed = OrderState::Ended(Box::new(Ended {

@@ -152,13 +152,13 @@ impl SourceCode for Excerpt {
 
 #[cfg(test)]
 mod tests {
-    use neph_text::Place;
+    use neph_text::Position;
 
     use super::*;
 
     fn of(text: &str, span: std::ops::Range<usize>) -> Excerpt {
         let source = Source::new("plan.toml", text);
-        let position: Place = source.place(span);
+        let position: Position = source.place(span);
         let problem = Problem {
             file: "plan.toml".to_owned(),
             place: position,

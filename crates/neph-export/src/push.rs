@@ -177,9 +177,9 @@ mod tests {
         labels: &[],
     };
 
-    struct One;
+    struct RunningMetric;
 
-    impl Exported for One {
+    impl Exported for RunningMetric {
         fn snapshot(&self) -> Vec<Metric> {
             vec![Metric::of(&RUNNING, &[], Value::Count(3))]
         }
@@ -249,7 +249,7 @@ mod tests {
     fn metrics_are_pushed_at_the_end_too_and_a_receiver_that_is_away_is_reported_once() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
         let address = listener.local_addr().expect("an address");
-        let mut pusher = Pusher::new(push(address), Arc::new(One));
+        let mut pusher = Pusher::new(push(address), Arc::new(RunningMetric));
         let receiving = std::thread::spawn(move || {
             let refused = ["503 Service Unavailable", "503 Service Unavailable"];
             for status in refused {
@@ -264,7 +264,8 @@ mod tests {
             pusher.push();
         }
         let minute = Duration::from_mins(1);
-        let pushing = Pushing::every(minute, push(address), Arc::new(One)).expect("a thread");
+        let pushing =
+            Pushing::every(minute, push(address), Arc::new(RunningMetric)).expect("a thread");
         pushing.finish();
         let (first, body) = receiving.join().expect("received");
         assert_eq!(first, "POST /v1/metrics HTTP/1.1");

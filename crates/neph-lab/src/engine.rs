@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use neph_model::Span;
 use neph_sys::ppoll::{self, Awaited};
-use neph_sys::ring::{PacketRing, Seat};
+use neph_sys::ring::{PacketRing, RingMode};
 use neph_sys::{clock, sched};
 
 use crate::counters::{LinkCounters, SchedulingClass};
@@ -73,7 +73,7 @@ impl Engine {
     /// An interface is missing or not permitted, or the truth file cannot be created.
     pub fn open(config: EngineConfig, counters: Arc<LinkCounters>) -> Result<Self, EngineError> {
         let open = |end: &String| {
-            PacketRing::open(end, config.pace.ring_blocks, Seat::Wire).map_err(|source| {
+            PacketRing::open(end, config.pace.ring_blocks, RingMode::Wire).map_err(|source| {
                 EngineError::Ring {
                     link: config.link.clone(),
                     source,

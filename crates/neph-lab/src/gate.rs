@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 
 use neph_model::Span;
 
-pub use change::{Change, Turn, What};
+pub use change::{Change, ChangeAction, Turn};
 pub use codel::CoDel;
 pub use engineering::Engineering;
 pub(crate) use flow::flow;
@@ -50,7 +50,7 @@ pub use splitting::Splitting;
 pub use timetable::Step;
 use timetable::Timetable;
 use transmitter::Transmitter;
-use way::Way;
+use way::PathState;
 pub(crate) use when::When;
 
 /// The state of one direction.
@@ -64,7 +64,7 @@ pub struct Gate {
     /// Seeds of the choice of paths: initially, and since the last reshuffle.
     hash: [u64; 2],
     transmitter: Transmitter,
-    ways: Vec<Way>,
+    ways: Vec<PathState>,
     /// Outcomes of packets that were in the queue, in the order of arrival.
     decided: VecDeque<PacketOutcome>,
     steps: VecDeque<Step>,
@@ -79,7 +79,7 @@ impl Gate {
     /// A gate with scheduled changes, each with its number.
     pub fn scheduled(shape: Shape, changes: Vec<(u16, Change)>, seed: u64) -> Self {
         let ways = (0..).zip(shape.wires());
-        let ways = ways.map(|(number, wire)| Way::new(number, wire.clone()));
+        let ways = ways.map(|(number, wire)| PathState::new(number, wire.clone()));
         Self {
             ways: ways.collect(),
             base: shape.clone(),
@@ -146,7 +146,7 @@ impl Gate {
     pub fn cue(&mut self, at: Moment) {
         self.advance(at);
         self.timetable.restart(at);
-        self.ways.iter_mut().for_each(Way::rewind);
+        self.ways.iter_mut().for_each(PathState::rewind);
         self.hash[1] = self.hash[0];
         self.take_shape(self.base.clone());
     }
@@ -198,7 +198,13 @@ impl Gate {
 
     /// When it must be advanced at the latest, so that no packet departs late.
     pub fn next_turn(&self) -> Option<Moment> {
-        let least = || self.ways.iter().map(Way::least).min().unwrap_or_default();
+        let least = || {
+            self.ways
+                .iter()
+                .map(PathState::least)
+                .min()
+                .unwrap_or_default()
+        };
         let start = self.transmitter.next_start();
         let start = start.map(|start| start + least());
         match (start, self.timetable.next()) {

@@ -54,7 +54,7 @@ pub(crate) struct Witness(File);
 
 /// Which lab to undo.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Whose<'w> {
+pub(crate) enum UndoTarget<'w> {
     /// The lab that has the name now.
     Anybodys,
     /// The lab with this journal, if it still exists.

@@ -28,13 +28,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use neph_sys::netns::{self, NetNs};
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 
 use crate::counters::LinkCounters;
 use crate::cue::Cue;
 use crate::engine::Pace;
 use crate::guest::{self, Console, FallbackGuests};
-use crate::journal::{self, HasKeeper, Whose, Witness};
+use crate::journal::{self, HasKeeper, UndoTarget, Witness};
 use crate::plan::Step;
 use crate::topology::Topology;
 use carrier::Carrier;
@@ -158,7 +158,7 @@ impl Lab {
     ///
     /// # Errors
     /// As [`Lab::namespace`].
-    pub fn place(&self, site: &str) -> Result<Place, LabError> {
+    pub fn place(&self, site: &str) -> Result<Placement, LabError> {
         self.site(site)?;
         place::of(&self.name, site)
     }
@@ -167,7 +167,7 @@ impl Lab {
     ///
     /// # Errors
     /// There is no such lab or site.
-    pub fn place_by_name(name: &str, site: &str) -> Result<Place, LabError> {
+    pub fn place_by_name(name: &str, site: &str) -> Result<Placement, LabError> {
         place::of(name, site)
     }
 
@@ -241,7 +241,7 @@ impl Lab {
         self.abandoned = true;
         self.stop_services();
         let carried = self.stop_carriers();
-        journal::undo(&self.name, Whose::Own(&self.journal))?;
+        journal::undo(&self.name, UndoTarget::Own(&self.journal))?;
         carried
     }
 
@@ -258,7 +258,7 @@ impl Lab {
     pub fn down_by_name(name: &str) -> Result<(), LabError> {
         check_name(name)?;
         let story = journal::story(name).unwrap_or_default();
-        journal::undo(name, Whose::Anybodys)?;
+        journal::undo(name, UndoTarget::Anybodys)?;
         if let (true, Some((pid, since))) = (story.has_keeper, story.owner) {
             journal::await_end(pid, since, KEEPER_END);
         }
@@ -271,7 +271,7 @@ impl Lab {
     /// Objects that could not be removed.
     pub fn down_if_left(name: &str) -> Result<(), LabError> {
         check_name(name)?;
-        Ok(journal::undo(name, Whose::Dead)?)
+        Ok(journal::undo(name, UndoTarget::Dead)?)
     }
 
     /// The current status of the lab called `name`, of any process.
@@ -356,7 +356,7 @@ impl Drop for Lab {
             tracing::warn!("lab {}: {error}", self.name);
         }
         if !self.abandoned
-            && let Err(error) = journal::undo(&self.name, Whose::Own(&self.journal))
+            && let Err(error) = journal::undo(&self.name, UndoTarget::Own(&self.journal))
         {
             tracing::warn!("lab {}: {error}; take it down by name", self.name);
         }

@@ -36,9 +36,10 @@ pub use cue::Cue;
 pub use direction::Direction;
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
 pub use gate::{
-    Arrival, Cause, Change, CoDel, Departure, Discipline, Engineering, Flow, Gate, GilbertElliott,
-    Jitter, Loss, Moment, PacketOutcome, Partial, PartialWire, Path, QueueLimit, Reserved, Shape,
-    Share, Splitting, Step as ScheduleStep, Trace, Treatment, Turn, What, Wire, transmission_time,
+    Arrival, Cause, Change, ChangeAction, CoDel, Departure, Discipline, Engineering, Flow, Gate,
+    GilbertElliott, Jitter, Loss, Moment, PacketOutcome, Partial, PartialWire, Path, QueueLimit,
+    Reserved, Shape, Share, Splitting, Step as ScheduleStep, Trace, Treatment, Turn, Wire,
+    transmission_time,
 };
 pub use group::GroupError;
 pub use guest::{Console, ConsoleError, FallbackGuests, Guest, Kernel};

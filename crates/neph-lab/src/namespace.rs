@@ -25,7 +25,7 @@ pub fn namespace(text: &str) -> Result<String, String> {
     let is_all = !listed.others.iter().any(is_hidden);
     let labs = listed.labs.into_iter();
     let labs: Vec<_> = labs.map(|lab| (lab.name, lab.namespaces)).collect();
-    let there = There {
+    let there = KnownLabs {
         labs: &labs,
         is_all,
     };
@@ -41,15 +41,15 @@ fn named() -> BTreeSet<String> {
 
 /// The labs that are up, each by its name with its namespaces.
 #[derive(Clone, Copy)]
-struct There<'l> {
+struct KnownLabs<'l> {
     labs: &'l [(String, Vec<String>)],
     /// Whether they are all that are up.
     is_all: bool,
 }
 
 /// The same among labs and all namespaces that have a name.
-fn among(text: &str, there: There<'_>, named: &BTreeSet<String>) -> Result<String, String> {
-    let There { labs, is_all } = there;
+fn among(text: &str, there: KnownLabs<'_>, named: &BTreeSet<String>) -> Result<String, String> {
+    let KnownLabs { labs, is_all } = there;
     let all = labs.iter().flat_map(|(lab, namespaces)| {
         let prefix = format!("neph-{lab}-");
         namespaces
@@ -110,13 +110,13 @@ mod tests {
     }
 
     /// All labs that are up.
-    const fn all(labs: &[(String, Vec<String>)]) -> There<'_> {
-        There { labs, is_all: true }
+    const fn all(labs: &[(String, Vec<String>)]) -> KnownLabs<'_> {
+        KnownLabs { labs, is_all: true }
     }
 
     /// Those that a user without root may look at.
-    const fn some(labs: &[(String, Vec<String>)]) -> There<'_> {
-        There {
+    const fn some(labs: &[(String, Vec<String>)]) -> KnownLabs<'_> {
+        KnownLabs {
             labs,
             is_all: false,
         }

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use crate::links::{self, LinkKind, LinkPlacement, mac};
 use crate::segment;
-use crate::topology::fixture::{Built, Ground, TunnelEnd};
+use crate::topology::fixture::{Built, FixtureContext, TunnelEnd};
 use crate::topology::{Role, Routing, Service, Topology};
 
 pub(crate) use operation::{Operation, Program};
@@ -53,7 +53,7 @@ impl<'t> Plan<'t> {
     ) -> Self {
         let fixtures = topology.fixtures.iter().enumerate();
         let built = fixtures.map(|(number, fixture)| {
-            fixture.build.build(&Ground {
+            fixture.build.build(&FixtureContext {
                 name: &fixture.name,
                 number,
                 topology,

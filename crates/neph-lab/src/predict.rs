@@ -66,18 +66,18 @@ impl Protocol {
 /// The path between two sites, both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {
-    there: Way,
-    back: Way,
+    there: PathDirection,
+    back: PathDirection,
 }
 
 /// One direction of a path: consecutive links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Way {
+struct PathDirection {
     delay: Span,
     rates: Vec<BitRate>,
 }
 
-impl Way {
+impl PathDirection {
     fn add(&mut self, shape: &crate::gate::Shape) {
         self.delay += shape.least_delay();
         self.rates.extend(shape.rate);
@@ -169,8 +169,8 @@ fn count(segments: u64) -> usize {
     usize::try_from(segments).unwrap_or(usize::MAX)
 }
 
-fn way(topology: &Topology, from: usize, to: usize) -> Option<Way> {
-    let mut way = Way::default();
+fn way(topology: &Topology, from: usize, to: usize) -> Option<PathDirection> {
+    let mut way = PathDirection::default();
     for shape in route::way(topology, from, to)? {
         way.add(shape);
     }

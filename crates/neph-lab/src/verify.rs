@@ -27,7 +27,7 @@ use crate::lab::{Lab, LabError};
 use crate::topology::Link;
 use end::{End, PROBE_BYTES};
 use exchange::Patience;
-use replay::Asked;
+use replay::RequestedLink;
 
 pub use check::{Check, Lateness, LinkCheck, UnmeasuredPath, Verified};
 pub use delay::{DelayCheck, JitterCheck, Quantiles};
@@ -140,7 +140,7 @@ fn measure_link(
             let port = ports[side].get(turn).or_else(|| ports[side].last());
             port.and_then(|port| ends[side].send_from(*port))
         });
-        let requested = [0, 1].map(|side| Asked {
+        let requested = [0, 1].map(|side| RequestedLink {
             shape: &shapes[side],
             gate: gates[side].clone(),
             flow: flows[side],
@@ -180,7 +180,7 @@ struct Measured<'a> {
 fn measure(
     of: Measured<'_>,
     ends: &mut [End; 2],
-    mut requested: [Asked<'_>; 2],
+    mut requested: [RequestedLink<'_>; 2],
     turn: usize,
 ) -> Option<[LinkCheck; 2]> {
     let Measured { lab, number, stop } = of;

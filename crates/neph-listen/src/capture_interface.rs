@@ -10,11 +10,11 @@ use neph_sys::links::{Change, Links};
 use neph_sys::netns::{NetNs, with_namespace};
 use neph_sys::ring::{FilterStep, Packet, RingError, hardware};
 use neph_wire::capture::{COOKED, CookedHeader, ETHERNET, RAW_IP};
-use neph_wire::dissect::{Dissected, Link, Nothing, dissect, why_not};
+use neph_wire::dissect::{Dissected, Link, NoPacket, dissect, why_not};
 use neph_wire::filter::{Instruction, Start};
 
 use crate::error::ListenError;
-use crate::listening::{ANY, CaptureMethod, Heads, Listening, Seen};
+use crate::listening::{ANY, CaptureCounters, CaptureMethod, Heads, Listening};
 use crate::source::{Source, WAKE};
 
 /// Maximum wait for the last packets.
@@ -34,7 +34,7 @@ pub struct CaptureInterface {
     source: Source,
     heads: Heads,
     kept: u32,
-    seen: Seen,
+    seen: CaptureCounters,
     /// Maximum number of packets.
     most: u64,
     /// The state of the links; `None` where the kernel does not report it.
@@ -87,7 +87,7 @@ impl CaptureInterface {
             source,
             heads,
             kept,
-            seen: Seen::default(),
+            seen: CaptureCounters::default(),
             most: listening.most,
             links,
             number,
@@ -97,7 +97,7 @@ impl CaptureInterface {
         })
     }
 
-    pub const fn seen(&self) -> Seen {
+    pub const fn seen(&self) -> CaptureCounters {
         self.seen
     }
 
@@ -178,7 +178,7 @@ impl CaptureInterface {
     /// full, which the kernel returns only after its timeout.
     pub fn take_rest(
         &mut self,
-        mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
+        mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, NoPacket>),
     ) {
         let until = clock::wall().0;
         if self.way() == CaptureMethod::Bpf {
@@ -204,7 +204,7 @@ impl CaptureInterface {
     /// Reads some of the next packets, if there are any.
     pub fn take_some(
         &mut self,
-        take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
+        take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, NoPacket>),
     ) -> bool {
         self.take(i64::MAX, false, take)
     }
@@ -214,7 +214,7 @@ impl CaptureInterface {
         &mut self,
         until: i64,
         is_last: bool,
-        mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
+        mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, NoPacket>),
     ) -> bool {
         let (heads, most) = (self.heads, self.most);
         let (seen, met, came_later) = (&mut self.seen, &mut self.met, &mut self.came_later);
@@ -238,8 +238,8 @@ impl CaptureInterface {
             });
             let why = |link| why_not(link, packet.bytes(), length);
             let dissected = dissected.as_ref();
-            let dissected = dissected.ok_or_else(|| link.map_or(Nothing::NotIp, why));
-            let is_not_ip = dissected.is_err_and(|nothing| nothing == Nothing::NotIp);
+            let dissected = dissected.ok_or_else(|| link.map_or(NoPacket::NotIp, why));
+            let is_not_ip = dissected.is_err_and(|nothing| nothing == NoPacket::NotIp);
             seen.not_ip += u64::from(is_not_ip);
             take(packet, dissected);
         })

@@ -18,6 +18,6 @@ pub use capture_file::{CaptureFile, OUT};
 pub use capture_interface::CaptureInterface;
 pub use error::ListenError;
 pub use idle_priority::IdlePriority;
-pub use listening::{ANY, CaptureMethod, Listening, Seen};
+pub use listening::{ANY, CaptureCounters, CaptureMethod, Listening};
 pub use packet_choice::PacketChoice;
 pub use writing::Writing;

@@ -48,7 +48,7 @@ pub struct Listening<'a> {
 
 /// Counters since the start of the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct CaptureCounters {
     /// Packets that were read.
     pub packets: u64,
     /// Of these, packets that are not IP.
@@ -59,7 +59,7 @@ pub struct Seen {
     pub frozen: u64,
 }
 
-impl Seen {
+impl CaptureCounters {
     /// The counts after `before`.
     #[must_use]
     pub const fn since(&self, before: &Self) -> Self {

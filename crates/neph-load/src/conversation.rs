@@ -87,7 +87,7 @@ pub(crate) fn converse(
     let connected = connect(subject.address, PATIENCE);
     let mut stream = connected.map_err(|error| unconnected(&error, subject.address.ip()))?;
     agree(&mut stream, subject)?;
-    let mut talk = Talk::new(subject, beginning);
+    let mut talk = ConversationState::new(subject, beginning);
     let began = now();
     let driven = Driver::within(subject.permit.clone()).drive(&mut stream, &mut talk, began, stop);
     let (ended, stats) = (
@@ -153,7 +153,7 @@ fn agree(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
     stream.set_nonblocking(true).map_err(|e| e.to_string())
 }
 
-struct Talk<'s> {
+struct ConversationState<'s> {
     subject: &'s Subject,
     beginning: &'s Beginning<'s>,
     /// A complete message with its length, rewritten with each sequence number.
@@ -183,7 +183,7 @@ struct Over {
     looked: Span,
 }
 
-impl<'s> Talk<'s> {
+impl<'s> ConversationState<'s> {
     fn new(subject: &'s Subject, beginning: &'s Beginning) -> Self {
         let size = subject.request.max(REQUEST_MIN);
         let mut message = frame_prefix(u32::try_from(size).unwrap_or(u32::MAX)).to_vec();
@@ -299,7 +299,7 @@ impl<'s> Talk<'s> {
     }
 }
 
-impl Traffic for Talk<'_> {
+impl Traffic for ConversationState<'_> {
     fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
         if let Some(over) = self.over {
             return Ok(self.rest(over, now));

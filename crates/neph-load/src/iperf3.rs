@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use neph_model::{BitRate, Span, Stop, ThroughputSecond, Wall};
 use neph_sys::clock::{self, RawNanos, Spin};
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 use neph_sys::process::{self, Birth};
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub struct Iperf3Spec {
     /// Congestion control; `None`: the system's default.
     pub congestion: Option<String>,
     /// The place (a lab's site) to run it in.
-    pub site: Option<Place>,
+    pub site: Option<Placement>,
 }
 
 /// Runs iperf3 and parses its report. Ends it when `stop` is set or its time is over.

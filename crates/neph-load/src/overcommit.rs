@@ -16,12 +16,12 @@ pub struct Work {
     pub(crate) threads: u64,
     /// CPU time of each thread.
     pub(crate) each: CpuTime,
-    pub(crate) on: Place,
+    pub(crate) on: CpuPlacement,
 }
 
 /// CPU placement of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum CpuPlacement {
     /// Any CPU (`--cores`).
     Anywhere,
     /// One named CPU each (`--cpus`).
@@ -35,7 +35,7 @@ impl Work {
         clippy::cast_sign_loss,
         reason = "a share of a second in microseconds"
     )]
-    pub fn of(threads: usize, share: f64, on: Place) -> Self {
+    pub fn of(threads: usize, share: f64, on: CpuPlacement) -> Self {
         Self {
             threads: threads as u64,
             each: CpuTime((share * 1e6).round() as u64),
@@ -71,8 +71,8 @@ impl Overcommit {
     /// `None` if the CPU time suffices.
     pub fn of(work: Work, room: Room) -> Option<Self> {
         let cpus = match work.on {
-            Place::Anywhere => Some(Limit::Cpus(room.cpus)),
-            Place::Pinned => None,
+            CpuPlacement::Anywhere => Some(Limit::Cpus(room.cpus)),
+            CpuPlacement::Pinned => None,
         };
         let limits = cpus.into_iter().chain(room.quota.map(Limit::Quota));
         let limit = limits.min_by_key(|limit| limit.time())?;
@@ -101,13 +101,13 @@ impl Overcommit {
         match (there.0 / self.work.each.0.max(1), self.work.on) {
             (0, _) if percent == 0 => "no load of 1 % has room".to_owned(),
             (0, _) if self.work.threads == 1 => format!("--target {percent}% has room"),
-            (0, Place::Anywhere) => format!("--cores 1 --target {percent}% has room"),
-            (0, Place::Pinned) => {
+            (0, CpuPlacement::Anywhere) => format!("--cores 1 --target {percent}% has room"),
+            (0, CpuPlacement::Pinned) => {
                 format!("one of these --cpus has room, with --target {percent}%")
             }
-            (threads, Place::Anywhere) => format!("--cores {threads} has room"),
-            (1, Place::Pinned) => "one of these --cpus has room".to_owned(),
-            (threads, Place::Pinned) => format!("{threads} of these --cpus have room"),
+            (threads, CpuPlacement::Anywhere) => format!("--cores {threads} has room"),
+            (1, CpuPlacement::Pinned) => "one of these --cpus has room".to_owned(),
+            (threads, CpuPlacement::Pinned) => format!("{threads} of these --cpus have room"),
         }
     }
 }
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_limit_that_was_not_reached_is_not_the_only_reason() {
         let quota = Some(CpuTime(1_500_000));
-        let work = Work::of(2, 1.0, Place::Anywhere);
+        let work = Work::of(2, 1.0, CpuPlacement::Anywhere);
         let overcommit = Overcommit::of(work, Room { cpus: 2, quota }).expect("an overcommit");
         let limit = "the quota of a control group leaves the time of 1.5 CPUs";
         assert_eq!(overcommit.why(149.0), limit);
@@ -156,7 +156,11 @@ mod tests {
         assert_eq!(overcommit.why(44.0), both);
     }
 
-    fn reported((threads, share): (usize, f64), on: Place, quota: Option<u64>) -> Option<String> {
+    fn reported(
+        (threads, share): (usize, f64),
+        on: CpuPlacement,
+        quota: Option<u64>,
+    ) -> Option<String> {
         let quota = quota.map(CpuTime);
         let overcommit = Overcommit::of(Work::of(threads, share, on), Room { cpus: 2, quota });
         overcommit.map(|overcommit| overcommit.to_string())
@@ -164,24 +168,24 @@ mod tests {
 
     #[test]
     fn more_threads_than_cpus_are_told_what_each_can_have() {
-        assert_eq!(reported((3, 0.66), Place::Anywhere, None), None);
+        assert_eq!(reported((3, 0.66), CpuPlacement::Anywhere, None), None);
         assert_eq!(
-            reported((3, 0.8), Place::Anywhere, Some(2_500_000)).as_deref(),
+            reported((3, 0.8), CpuPlacement::Anywhere, Some(2_500_000)).as_deref(),
             Some(
                 "3 threads share the 2 CPUs that may be used here, so that each can work 66.7 % of the \
                  time at most, not 80 %; --cores 2 has room"
             )
         );
         // `--cpus` gives each thread its own CPU.
-        assert_eq!(reported((3, 0.8), Place::Pinned, None), None);
+        assert_eq!(reported((3, 0.8), CpuPlacement::Pinned, None), None);
     }
 
     #[test]
     fn a_quota_that_is_no_whole_number_of_cpus_counts_as_it_is() {
         let half_more = Some(1_500_000);
-        assert_eq!(reported((2, 0.75), Place::Anywhere, half_more), None);
+        assert_eq!(reported((2, 0.75), CpuPlacement::Anywhere, half_more), None);
         assert_eq!(
-            reported((2, 1.0), Place::Anywhere, half_more).as_deref(),
+            reported((2, 1.0), CpuPlacement::Anywhere, half_more).as_deref(),
             Some(
                 "the quota of a control group leaves 2 threads the time of 1.5 CPUs, so that each can work \
                  75.0 % of the time at most, not 100 %; --cores 1 has room"
@@ -193,13 +197,13 @@ mod tests {
                 .split_once("; ")
                 .map(|(_, remedy)| remedy.to_owned())
         };
-        let pinned = remedy((2, 1.0), Place::Pinned, 1_500_000);
+        let pinned = remedy((2, 1.0), CpuPlacement::Pinned, 1_500_000);
         assert_eq!(pinned.as_deref(), Some("one of these --cpus has room"));
-        let min = remedy((2, 1.0), Place::Anywhere, 500_000);
+        let min = remedy((2, 1.0), CpuPlacement::Anywhere, 500_000);
         assert_eq!(min.as_deref(), Some("--cores 1 --target 50% has room"));
-        let min = remedy((1, 1.0), Place::Anywhere, 500_000);
+        let min = remedy((1, 1.0), CpuPlacement::Anywhere, 500_000);
         assert_eq!(min.as_deref(), Some("--target 50% has room"));
-        let min = remedy((2, 0.8), Place::Pinned, 500_000);
+        let min = remedy((2, 0.8), CpuPlacement::Pinned, 500_000);
         assert_eq!(
             min.as_deref(),
             Some("one of these --cpus has room, with --target 50%")

@@ -11,11 +11,11 @@ use std::ops::ControlFlow;
 
 use neph_model::{Instant, Own, PinnedOutcome, PinnedTransfer, Span, Stop};
 use neph_sys::clock::{self, RawNanos, Spin};
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 use neph_wire::exchange::Exchange;
 
 use crate::transfer::{
-    Broken, Driver, During, Next, Traffic, TransferError, bound, connect_bound, now,
+    Broken, Driver, FailedOperation, Next, Traffic, TransferError, bound, connect_bound, now,
 };
 
 /// The size in the source: "moving 1K of data".
@@ -35,11 +35,11 @@ pub struct TransferSpec {
     /// A transfer that takes longer has failed.
     pub timeout: Span,
     /// The place (a lab's site) to connect from; `None`: the current namespace.
-    pub site: Option<Place>,
+    pub site: Option<Placement>,
 }
 
 /// Creates the request of a transfer, which also detects the end of its reply.
-pub type Asking<'a> = dyn Fn() -> Result<Box<dyn Exchange>, String> + Sync + 'a;
+pub type ExchangeFactory<'a> = dyn Fn() -> Result<Box<dyn Exchange>, String> + Sync + 'a;
 
 /// Runs the transfers; ends early when `stop` is set, with the completed ones.
 ///
@@ -47,7 +47,7 @@ pub type Asking<'a> = dyn Fn() -> Result<Box<dyn Exchange>, String> + Sync + 'a;
 /// The site cannot be entered. A failed transfer is an outcome, no error.
 pub fn transfers(
     spec: &TransferSpec,
-    asking: &Asking<'_>,
+    asking: &ExchangeFactory<'_>,
     stop: &Stop,
 ) -> Result<Vec<PinnedTransfer>, TransferError> {
     let mut made = Vec::with_capacity(spec.source_ports.len() * spec.repetitions as usize);
@@ -65,7 +65,7 @@ pub fn transfers(
 /// As [`transfers`].
 pub fn each_transfer(
     spec: &TransferSpec,
-    asking: &Asking<'_>,
+    asking: &ExchangeFactory<'_>,
     stop: &Stop,
     mut report: impl FnMut(PinnedTransfer) -> ControlFlow<()> + Send,
 ) -> Result<(), TransferError> {
@@ -79,7 +79,7 @@ pub fn each_transfer(
 
 fn all(
     spec: &TransferSpec,
-    asking: &Asking<'_>,
+    asking: &ExchangeFactory<'_>,
     stop: &Stop,
     report: &mut dyn FnMut(PinnedTransfer) -> ControlFlow<()>,
 ) {
@@ -96,7 +96,7 @@ fn all(
             }
             let begun = now();
             due = begun + spec.interval;
-            let one = One {
+            let one = SingleTransfer {
                 spec,
                 source_port: *port,
                 begun,
@@ -119,13 +119,13 @@ fn all(
 }
 
 /// One transfer.
-struct One<'a> {
+struct SingleTransfer<'a> {
     spec: &'a TransferSpec,
     source_port: u16,
     begun: Instant<Own>,
 }
 
-impl One<'_> {
+impl SingleTransfer<'_> {
     /// Returns the time to connect and the total time.
     fn make(
         &self,
@@ -145,7 +145,7 @@ impl One<'_> {
         stream
             .set_nonblocking(true)
             .map_err(|error| format!("wait on the socket: {error}"))?;
-        let mut requested = Asked::new(exchange, self.spec.timeout);
+        let mut requested = RequestInProgress::new(exchange, self.spec.timeout);
         // A started transfer is not stopped: its timeout is short.
         driver
             .drive(&mut stream, &mut requested, self.begun, &Stop::new())
@@ -161,15 +161,15 @@ fn why(broken: &Broken) -> String {
     let error = &broken.source;
     match (error.kind(), broken.during) {
         (ErrorKind::TimedOut, _) => LATE.to_owned(),
-        (_, During::Writing) => format!("ask: {error}"),
-        (_, During::Reading) => format!("read the reply: {error}"),
-        (_, During::Other) => error.to_string(),
+        (_, FailedOperation::Writing) => format!("ask: {error}"),
+        (_, FailedOperation::Reading) => format!("read the reply: {error}"),
+        (_, FailedOperation::Other) => error.to_string(),
     }
 }
 
 /// Sends the request and reads until the reply is complete.
 #[derive(Debug)]
-struct Asked {
+struct RequestInProgress {
     exchange: Box<dyn Exchange>,
     out: Vec<u8>,
     written: usize,
@@ -179,7 +179,7 @@ struct Asked {
     whole: Option<Span>,
 }
 
-impl Asked {
+impl RequestInProgress {
     fn new(mut exchange: Box<dyn Exchange>, deadline: Span) -> Self {
         let mut out = Vec::new();
         exchange.begin(&mut out);
@@ -194,7 +194,7 @@ impl Asked {
     }
 }
 
-impl Traffic for Asked {
+impl Traffic for RequestInProgress {
     fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
         if self.whole.is_some() {
             return Ok(Next::End);

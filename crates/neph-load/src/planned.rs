@@ -10,7 +10,7 @@ use neph_wire::throughput::Ask;
 
 use crate::media::{self, MediaAsk, MediaError};
 use crate::throughput::rr::{self, RrAsked, RrSpec};
-use crate::throughput::{self, Asked, ThroughputError};
+use crate::throughput::{self, ThroughputError, ThroughputRequest};
 
 /// A transfer of a plan.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ impl PlannedTransfer {
         let (server, permit) = (self.server, &self.permit);
         match &self.engine {
             Engine::Throughput(ask) => {
-                let requested = Asked {
+                let requested = ThroughputRequest {
                     server,
                     ask,
                     permit,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use neph_model::{Permit, Span, Stop, Target, Wall};
 use neph_sys::clock;
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 use neph_sys::tcp::{self, TcpStats};
 use neph_wire::echo::Request;
 use neph_wire::frame::{Hello, Mode, Status};
@@ -43,7 +43,7 @@ pub struct UploadSpec {
     /// Congestion control; `None`: the system's default.
     pub congestion: Option<String>,
     /// The place (a lab's site) to send from.
-    pub site: Option<Place>,
+    pub site: Option<Placement>,
     /// Send limit, shared with other traffic; beyond it the upload waits.
     pub permit: Permit,
 }

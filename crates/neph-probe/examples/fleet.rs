@@ -81,7 +81,7 @@ fn spec(address: &str, slots: u32, micros: i64, seconds: i64) -> Result<FleetSpe
 
 /// What is kept of each message.
 #[derive(Default)]
-struct Kept {
+struct CollectedTimes {
     round_trips: Vec<i64>,
     networks: Vec<i64>,
     late: Vec<i64>,
@@ -89,7 +89,7 @@ struct Kept {
 
 fn ask(spec: FleetSpec) -> Result<(), Box<dyn Error>> {
     let run = FleetRun::start(spec, Stop::new())?;
-    let mut kept = Kept::default();
+    let mut kept = CollectedTimes::default();
     let mut tally = FleetTally::default();
     for report in run.reports() {
         match report {

@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use neph_model::{Instant, Own, Span, Target, TlsVersion};
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 use neph_wire::http::{Connection, RequestLine, parse_response};
 use rustls::ClientConfig;
 
@@ -62,7 +62,7 @@ pub struct Discovery {
 
 /// How to ask.
 #[derive(Clone, Debug)]
-pub struct Asking {
+pub struct DiscoveryOptions {
     /// TLS versions, where the scheme requires TLS.
     pub tls_version: Option<TlsVersion>,
     /// How the certificate is checked.
@@ -70,7 +70,7 @@ pub struct Asking {
     /// Time limit in all, from the beginning of the connection to the answer.
     pub patience: Span,
     /// The place (a lab's site) to ask from.
-    pub site: Option<Place>,
+    pub site: Option<Placement>,
 }
 
 /// Asks at `target`, which is at `address`. No answer is a result too.
@@ -80,7 +80,7 @@ pub struct Asking {
 pub fn discover(
     target: &Target,
     address: SocketAddr,
-    asking: &Asking,
+    asking: &DiscoveryOptions,
 ) -> Result<Discovery, ProbeError> {
     if !target.kind().is_identified() {
         return Ok(Discovery::default());
@@ -280,7 +280,7 @@ mod tests {
             }
             methods
         });
-        let asking = Asking {
+        let asking = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: Span::from_secs(2),
@@ -299,7 +299,7 @@ mod tests {
         // A separate address: no other test takes the port when it is free again.
         let listener = TcpListener::bind("127.86.2.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");
-        let asking = Asking {
+        let asking = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: Span::from_millis(100),

@@ -9,7 +9,7 @@ use neph_model::Target;
 use url::Url;
 
 use crate::ProbeError;
-use crate::discover::{Asking, Discovery, discover};
+use crate::discover::{Discovery, DiscoveryOptions, discover};
 use crate::resolver::{Resolve, Resolving};
 use crate::target_error::TargetError;
 
@@ -79,7 +79,7 @@ pub fn follow(
     address: SocketAddr,
     discovery: Discovery,
     how: &Resolving,
-    asking: &Asking,
+    asking: &DiscoveryOptions,
 ) -> Result<Followed, FollowError> {
     let mut followed = Followed::unredirected(target, address, discovery);
     while let Some(location) = followed.discovery.redirect.take() {
@@ -180,7 +180,7 @@ mod tests {
     fn followed(count: usize) -> Result<Followed, FollowError> {
         let end = "HTTP/1.1 204 No Content\r\n\r\n";
         let address = redirecting(count, end);
-        let asking = Asking {
+        let asking = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: Span::from_secs(2),

@@ -54,13 +54,13 @@ mod trace;
 mod unguessable;
 
 pub use backends::Backends;
-pub use discover::{Asking, Discovery, discover};
+pub use discover::{Discovery, DiscoveryOptions, discover};
 pub use error::ProbeError;
 pub use fleet::{FleetReport, FleetRun, FleetSpec, FleetTally, Sharing, allot_files, check_files};
 pub use flow::Flow;
 pub use follow::{FollowError, Followed, MAX_REDIRECTS, follow};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
-pub use neph_sys::place::Place;
+pub use neph_sys::place::Placement;
 pub use port_probe::{PortProbeResult, knock};
 pub use private_file::{PrivateFileError, check_private, read_private};
 pub use reflect::{ANSWERING_PORTS, Bound, Counted, Reflector, ShownCertificate, fitting_caps};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use neph_model::{Anchor, Own, Span};
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 use neph_sys::{awake, clock, offload};
 
 use crate::ProbeError;
@@ -61,7 +61,7 @@ pub fn offloads() -> BTreeMap<String, String> {
 /// # Errors
 /// When the place cannot be entered.
 pub fn at_site<T: Send>(
-    site: Option<&Place>,
+    site: Option<&Placement>,
     work: impl FnOnce() -> T + Send,
 ) -> Result<T, ProbeError> {
     match site {

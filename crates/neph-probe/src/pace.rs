@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use neph_model::{Instant, Own, Span};
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 use neph_sys::{clock, sched};
 
 use crate::ProbeError;
@@ -33,7 +33,10 @@ pub(crate) fn settle_thread(priority: Priority) -> bool {
 ///
 /// # Errors
 /// When the place cannot be entered.
-pub(crate) fn settle_at(site: Option<&Place>, mut priority: Priority) -> Result<(), ProbeError> {
+pub(crate) fn settle_at(
+    site: Option<&Placement>,
+    mut priority: Priority,
+) -> Result<(), ProbeError> {
     if let Some(site) = site {
         site.enter()?;
         if site.is_rationed() {

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use neph_model::Span;
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 
 use crate::ProbeError;
 use crate::machine::at_site;
@@ -41,7 +41,7 @@ pub enum PortProbeResult {
 pub fn knock(
     address: SocketAddr,
     patience: Span,
-    site: Option<&Place>,
+    site: Option<&Placement>,
 ) -> Result<PortProbeResult, ProbeError> {
     at_site(site, || {
         knock_here(address, patience).unwrap_or(PortProbeResult::Silent)

@@ -10,9 +10,9 @@ use std::thread;
 
 use neph_model::{FleetEndpoint, Instant, Own, Span, Stop, Target};
 use neph_sys::clock;
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 
-use crate::discover::{Asking, discover};
+use crate::discover::{DiscoveryOptions, discover};
 use crate::fleet::FleetSpec;
 use crate::machine::at_site;
 use crate::refused::Refusals;
@@ -40,7 +40,7 @@ const AT_ONCE: usize = 32;
 /// endpoint, with the first name: reflectors count by the client's address.
 #[derive(Debug)]
 pub struct RefusalWatch {
-    site: Option<Place>,
+    site: Option<Placement>,
     endpoints: Vec<FleetEndpoint>,
     before: Before,
 }
@@ -95,7 +95,7 @@ impl RefusalWatch {
     /// The same for endpoints whose refusals are known from discovery, from `site`: they are not asked again.
     pub fn reported(
         known: impl IntoIterator<Item = (FleetEndpoint, Refusals)>,
-        site: Option<Place>,
+        site: Option<Placement>,
     ) -> Self {
         let mut addresses = BTreeSet::new();
         let each = known.into_iter();
@@ -138,7 +138,7 @@ impl RefusalWatch {
 /// One query of many endpoints: from where, until when, and how.
 #[derive(Debug)]
 struct Round {
-    site: Option<Place>,
+    site: Option<Placement>,
     latest: Instant<Own>,
     /// At each endpoint, and how long each may take.
     tries: u32,
@@ -216,7 +216,7 @@ impl Round {
     fn ask(&self, endpoint: &FleetEndpoint) -> Option<Refusals> {
         let address = endpoint.address;
         let target = Target::tcp(&address.ip().to_string(), address.port()).ok()?;
-        let asking = Asking {
+        let asking = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: self.patience.min(self.latest - now()),

@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 
 use neph_model::{IpVersion, Permit, Span, Target, bare};
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 
 use crate::datagram;
 use crate::kinds::{self, Opener};
@@ -29,7 +29,7 @@ pub struct Resolving {
     /// How long each address has to answer.
     pub patience: Span,
     /// The place (a lab's site) to resolve from; `None` is the current one.
-    pub site: Option<Place>,
+    pub site: Option<Placement>,
     /// The address of an earlier measurement: it stays as long as the host has it and it answers.
     pub keep: Option<IpAddr>,
     /// Addresses that it forbids are not asked and not chosen.

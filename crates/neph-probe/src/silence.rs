@@ -5,9 +5,9 @@ use std::thread;
 
 use neph_model::{FleetEndpoint, ProbeKind, REFLECT_PORT as PORT, Span, Target, bracketed};
 
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 
-use crate::discover::{Asking, Discovery, discover};
+use crate::discover::{Discovery, DiscoveryOptions, discover};
 use crate::fleet::FleetSpec;
 use crate::port_probe::{PortProbeResult, knock};
 use crate::spec::Trust;
@@ -32,7 +32,7 @@ pub const fn stamp_suspicion(has_key: bool) -> &'static str {
 #[derive(Clone, Debug)]
 pub struct Silence {
     probe: ProbeKind,
-    site: Option<Place>,
+    site: Option<Placement>,
     has_key: bool,
 }
 
@@ -104,7 +104,7 @@ impl Silence {
     fn printed(&self, endpoint: &FleetEndpoint, port: u16) -> Discovery {
         let mut address = endpoint.address;
         address.set_port(port);
-        let asking = Asking {
+        let asking = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: PATIENCE,

@@ -9,7 +9,7 @@ use neph_wire::exchange::Exchange;
 use crate::ProbeError;
 use crate::channel::StreamEnd;
 use crate::codec::{self, Arrival, Codec, Opening, PartialReply, Step};
-use crate::discover::{Asking, discover};
+use crate::discover::{DiscoveryOptions, discover};
 use crate::kinds;
 use crate::spec::{ConnectionUse, FlowSpec};
 
@@ -29,7 +29,7 @@ impl SmallTransfer {
         target: &Target,
         address: SocketAddr,
         size: usize,
-        asking: &Asking,
+        asking: &DiscoveryOptions,
     ) -> Result<Self, ProbeError> {
         let cannot = |reason: String, closed| ProbeError::Transfer {
             target: target.to_string(),

@@ -7,7 +7,7 @@ use neph_model::{
     ExpectedStatus, Fingerprint, FlowIndex, FlowRole, Instant, Own, Permit, Span, Target,
     TcpStatsWhen, TlsVersion,
 };
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 
 use crate::secret::Secret;
 
@@ -142,7 +142,7 @@ pub struct FlowSpec {
     /// How to be scheduled.
     pub priority: Priority,
     /// The place (a lab's site) to send from; `None` is the current one.
-    pub site: Option<Place>,
+    pub site: Option<Placement>,
     /// The HTTP statuses of an expected reply.
     pub expected_status: ExpectedStatus,
     /// Most messages per second; SYNs have a cap where none is given.

@@ -44,6 +44,6 @@ pub use neph_journal::most_journalled;
 pub use open::{OpenStore, STORES, StoreKind, open};
 pub use sent_within::SentWithin;
 pub use store::{
-    FleetVisitor, Journalled, MessageVisitor, Reduction, RouteVisitor, Store, TakenIn,
+    FleetVisitor, IntakeResult, Journalled, MessageVisitor, Reduction, RouteVisitor, Store,
 };
 pub use wall_clock::WallClock;

@@ -51,7 +51,7 @@ pub trait Store: Debug + Send {
     /// May be repeated until it succeeds, also after a kill. One that has ended in this store stays
     /// unchanged. Refuses one that is running in this store, and one that ended with more messages
     /// than its journal has. The journals stay.
-    fn take_in(&mut self, journalled: &Journalled<'_>) -> Result<TakenIn, StoreError>;
+    fn take_in(&mut self, journalled: &Journalled<'_>) -> Result<IntakeResult, StoreError>;
     /// Marks experiments that a crash left running as interrupted, with every recorded message, and
     /// so their campaigns. Returns the experiments. The caller must have the workspace open for
     /// writing.
@@ -200,7 +200,7 @@ pub struct Reduction {
 
 /// Result of [`Store::take_in`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TakenIn {
+pub enum IntakeResult {
     /// The store has it from now on.
     Now,
     /// The store already had it, with this final status.

@@ -2,11 +2,11 @@
 
 mod readers;
 
-use crate::contract::{self, Place, Subject};
+use crate::contract::{self, StoreLocation, Subject};
 
-fn embedded() -> Place {
+fn embedded() -> StoreLocation {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    Place {
+    StoreLocation {
         url: format!("file://{}", folder.path().display()),
         keeper: Box::new(folder),
     }

@@ -44,12 +44,12 @@ impl PlaceError {
 
 /// A network namespace with a name, and the limits of what runs there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Placement {
     namespace: String,
     groups: Vec<PathBuf>,
 }
 
-impl Place {
+impl Placement {
     /// The network namespace of this name, without limits.
     pub fn named(namespace: impl Into<String>) -> Self {
         Self {
@@ -146,9 +146,11 @@ mod tests {
 
     #[test]
     fn a_place_that_is_not_there_is_told_by_its_name() {
-        let reported = Place::named("no-such-place").run(|| ()).expect_err("none");
+        let reported = Placement::named("no-such-place")
+            .run(|| ())
+            .expect_err("none");
         assert!(reported.to_string().contains("no-such-place"), "{reported}");
-        let escape = Place::named("../x").enter().expect_err("no name");
+        let escape = Placement::named("../x").enter().expect_err("no name");
         assert!(matches!(
             escape,
             PlaceError::Namespace(NetNsError::Name { .. })
@@ -159,7 +161,7 @@ mod tests {
     fn only_a_share_of_time_rations_a_place() {
         let folder = std::env::temp_dir().join(format!("neph-place-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
-        let place = Place::named("x").within(vec![folder.clone()]);
+        let place = Placement::named("x").within(vec![folder.clone()]);
         let printed = |quota: &str| {
             fs::write(folder.join("cpu.cfs_quota_us"), quota).expect("our own");
             place.is_rationed()

@@ -67,7 +67,7 @@ impl RingError {
 
 /// Which packets the ring sees, and how those sent through it travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seat {
+pub enum RingMode {
     /// On the wire: only what arrives is seen; what is sent skips the queueing discipline.
     Wire,
     /// Alongside a host: both received and sent packets are seen.
@@ -104,7 +104,7 @@ impl PacketRing {
     ///
     /// # Errors
     /// No `CAP_NET_RAW`, no such interface, or not enough memory.
-    pub fn open(interface: &str, blocks: usize, seat: Seat) -> Result<Self, RingError> {
+    pub fn open(interface: &str, blocks: usize, seat: RingMode) -> Result<Self, RingError> {
         let failed = |operation| {
             let (interface, source) = (interface.to_owned(), io::Error::last_os_error());
             RingError {

@@ -36,12 +36,14 @@ pub use outside::{
     LONGEST_SENTENCE, LONGEST_VALUE, Outside, Visible, coloured, is_hidden, one_line,
     several_lines, visible, visible_file, visible_lines,
 };
-pub use place::Place;
+pub use place::Position;
 pub use problem::{Fault, Problem, Problems};
 pub use quantity::{parse_duration, parse_percent, parse_rate, parse_size};
 pub use source::Source;
 pub use suggest::{did_you_mean, nearest};
 pub use take::{BitsPerSecond, Bytes, Nanos, Percent, Port, Take, choice};
 pub use toml::{parse_toml, table_of};
-pub use whole::{Existing, Kept, WholeFile, alongside, check_output, create_output, write_whole};
+pub use whole::{
+    Existing, NotWritten, WholeFile, alongside, check_output, create_output, write_whole,
+};
 pub use yaml::parse_yaml;

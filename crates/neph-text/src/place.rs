@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// A line and a column, both from 1, and the byte range.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// The line, from 1.
     pub line: usize,
     /// The character within the line, from 1.
@@ -15,7 +15,7 @@ pub struct Place {
 }
 
 /// `12:7`, the form that editors read.
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-use crate::{Outside, Place, Source, did_you_mean};
+use crate::{Outside, Position, Source, did_you_mean};
 
 /// Further mistakes are only counted: a reader needs no more, and a hostile file could have millions.
 const MAXIMUM: usize = 100;
@@ -36,7 +36,7 @@ pub struct Problem {
     /// The name of the text.
     pub file: String,
     /// The position in the text.
-    pub place: Place,
+    pub place: Position,
     /// What is wrong: one clause without a full stop.
     pub message: String,
     /// The remedy.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::Place;
+use crate::Position;
 
 /// A text and its name in messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +38,12 @@ impl Source {
     }
 
     /// The position of `span`. A span beyond the text or within a character is shortened.
-    pub fn place(&self, span: Range<usize>) -> Place {
+    pub fn place(&self, span: Range<usize>) -> Position {
         let start = self.boundary(span.start);
         let end = self.boundary(span.end.max(start));
         let line = self.lines.partition_point(|begin| *begin <= start);
         let begin = self.lines[line - 1];
-        Place {
+        Position {
             line,
             column: self.text[begin..start].chars().count() + 1,
             span: start..end,

@@ -23,7 +23,7 @@ pub enum Existing {
 
 /// Why a path is not written to: the source of an [`io::Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Kept {
+pub enum NotWritten {
     /// A file with content exists.
     #[error("it exists")]
     Exists,
@@ -32,15 +32,15 @@ pub enum Kept {
     Link,
 }
 
-impl Kept {
+impl NotWritten {
     /// The reason in an error of this module.
     pub fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref::<Self>().copied()
     }
 }
 
-impl From<Kept> for io::Error {
-    fn from(kept: Kept) -> Self {
+impl From<NotWritten> for io::Error {
+    fn from(kept: NotWritten) -> Self {
         Self::new(ErrorKind::AlreadyExists, kept)
     }
 }
@@ -65,7 +65,7 @@ fn find(path: &Path, existing: Existing) -> io::Result<Found> {
         return match fs::metadata(path) {
             Ok(to) if to.is_dir() => Err(ErrorKind::IsADirectory.into()),
             Ok(to) if is_output_handed_over(path) => Ok(Found::Through(to)),
-            _ => Err(Kept::Link.into()),
+            _ => Err(NotWritten::Link.into()),
         };
     }
     match existing {
@@ -73,14 +73,14 @@ fn find(path: &Path, existing: Existing) -> io::Result<Found> {
         _ if !found.is_file() => Ok(Found::Through(found)),
         _ if found.len() == 0 => Ok(Found::Empty(found)),
         Existing::Replace => Ok(Found::Old),
-        Existing::Keep => Err(Kept::Exists.into()),
+        Existing::Keep => Err(NotWritten::Exists.into()),
     }
 }
 
 /// Checks before a measurement that a file can be created at `path`. Changes nothing there.
 ///
 /// # Errors
-/// [`Kept`], or a system error.
+/// [`NotWritten`], or a system error.
 pub fn check_output(path: &Path, existing: Existing) -> io::Result<()> {
     match find(path, existing)? {
         Found::Nothing => {
@@ -96,7 +96,7 @@ pub fn check_output(path: &Path, existing: Existing) -> io::Result<()> {
 /// Creates the file at `path`, for results while they arrive.
 ///
 /// # Errors
-/// [`Kept`], or a system error.
+/// [`NotWritten`], or a system error.
 pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
     match find(path, existing)? {
         Found::Nothing => File::create_new(path),
@@ -105,7 +105,7 @@ pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
             let opened = file.metadata()?;
             // Another process may have replaced it by a link.
             if (opened.dev(), opened.ino()) != (found.dev(), found.ino()) {
-                return Err(Kept::Link.into());
+                return Err(NotWritten::Link.into());
             }
             Ok(file)
         }
@@ -154,7 +154,7 @@ impl WholeFile {
     /// Creates an empty temporary file next to `path`.
     ///
     /// # Errors
-    /// [`Kept`], `path` is a folder, or a system error.
+    /// [`NotWritten`], `path` is a folder, or a system error.
     pub fn at(path: &Path, existing: Existing) -> io::Result<Self> {
         if let Found::Through(to) = find(path, existing)? {
             return Ok(Self {
@@ -189,7 +189,7 @@ impl WholeFile {
     /// Gives the complete file its name.
     ///
     /// # Errors
-    /// It cannot be renamed; [`Kept::Link`] if another file is at the temporary path.
+    /// It cannot be renamed; [`NotWritten::Link`] if another file is at the temporary path.
     pub fn finish(mut self) -> io::Result<()> {
         let Some(name) = self.name.take() else {
             return Ok(());
@@ -200,7 +200,7 @@ impl WholeFile {
         });
         match there {
             Ok(true) => fs::rename(&self.place, &name).inspect_err(|_| self.name = Some(name)),
-            Ok(false) => Err(Kept::Link.into()),
+            Ok(false) => Err(NotWritten::Link.into()),
             Err(error) => Err(error),
         }
     }
@@ -256,13 +256,13 @@ mod tests {
     }
 
     /// The reason of each writing function; it must be the same for all.
-    fn kept(path: &Path, existing: Existing) -> Option<Kept> {
+    fn kept(path: &Path, existing: Existing) -> Option<NotWritten> {
         let whys = [
             check_output(path, existing).expect_err("kept"),
             create_output(path, existing).expect_err("kept"),
             write_whole(path, b"mine", existing).expect_err("kept"),
         ];
-        let whys = whys.map(|reason| Kept::of(&reason));
+        let whys = whys.map(|reason| NotWritten::of(&reason));
         assert!(whys.iter().all(|reason| *reason == whys[0]), "{whys:?}");
         whys[0]
     }
@@ -272,7 +272,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("out.csv");
         fs::write(&path, "somebody's").expect("a file");
-        assert_eq!(kept(&path, Existing::Keep), Some(Kept::Exists));
+        assert_eq!(kept(&path, Existing::Keep), Some(NotWritten::Exists));
         assert_eq!(fs::read(&path).expect("it is there"), b"somebody's");
         check_output(&path, Existing::Replace).expect("it may be replaced");
         assert_eq!(fs::read(&path).expect("it is there"), b"somebody's");
@@ -303,10 +303,10 @@ mod tests {
         let (link, to) = (folder.path().join("link"), folder.path().join("to"));
         symlink("to", &link).expect("a link");
         for existing in [Existing::Keep, Existing::Replace] {
-            assert_eq!(kept(&link, existing), Some(Kept::Link), "to nothing");
+            assert_eq!(kept(&link, existing), Some(NotWritten::Link), "to nothing");
             assert!(!to.exists());
             fs::write(&to, "precious").expect("a file");
-            assert_eq!(kept(&link, existing), Some(Kept::Link), "to a file");
+            assert_eq!(kept(&link, existing), Some(NotWritten::Link), "to a file");
             assert_eq!(fs::read(&to).expect("it is there"), b"precious");
             fs::remove_file(&to).expect("removed");
         }
@@ -328,7 +328,7 @@ mod tests {
         let mut out = file.file().expect("the file that was made");
         out.write_all(b"mine").expect("written");
         let error = file.finish().expect_err("the link is not made the result");
-        assert_eq!(Kept::of(&error), Some(Kept::Link));
+        assert_eq!(NotWritten::of(&error), Some(NotWritten::Link));
         assert!(fs::symlink_metadata(&path).is_err(), "nothing is there");
         assert_eq!(fs::read(&to).expect("it is there"), b"precious");
     }
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(reader.join().expect("it has read"), b"through");
         let link = folder.path().join("link");
         symlink("pipe", &link).expect("a link");
-        assert_eq!(kept(&link, Existing::Replace), Some(Kept::Link));
+        assert_eq!(kept(&link, Existing::Replace), Some(NotWritten::Link));
         assert_eq!(names(folder.path()), ["link", "pipe"]);
     }
 

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         args,
         &identity,
         &mut worker,
-        &Around {
+        &AgentProcess {
             service,
             stop,
             code,
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// The process of an agent.
-struct Around {
+struct AgentProcess {
     service: Service,
     stop: Stop,
     /// The program code in memory.
@@ -110,9 +110,9 @@ fn serve_all(
     args: &Args,
     identity: &Identity,
     worker: &mut Worker<LocalExecutor>,
-    around: &Around,
+    around: &AgentProcess,
 ) -> Result<Outcome, Failure> {
-    let Around {
+    let AgentProcess {
         service,
         stop,
         code,

@@ -71,7 +71,7 @@ pub(crate) struct Args {
     flows: bool,
     /// Export the path changes of flows in fleets instead, as this detector finds them; one row per change
     #[arg(long, value_enum, value_name = "DETECTOR", conflicts_with = "flows")]
-    changes: Option<changes::By>,
+    changes: Option<changes::ChangeDetector>,
     /// Export the transfers that neph flows --transfers made instead, one row per transfer
     #[arg(long, conflicts_with_all = ["flows", "changes"])]
     transfers: bool,
@@ -86,12 +86,12 @@ pub(crate) struct Args {
 
 /// The content of the export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
+enum ExportContent {
     /// Messages of single flows: the main flow, ICMP echo.
     SingleFlows,
     Fleets,
     /// Path changes that a detector finds in messages of fleets.
-    Changes(changes::By),
+    Changes(changes::ChangeDetector),
     /// Transfers on the source ports of latency classes of fleets.
     Transfers,
     /// Time series of experiments.
@@ -104,7 +104,7 @@ enum Of {
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     format: FileFormat,
-    of: Of,
+    of: ExportContent,
 }
 
 /// The selected experiments.
@@ -137,7 +137,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         to_path(store.as_ref(), &chosen, args)?
     };
     output::say(&reported(rows, &chosen, args));
-    if args.what().of == Of::SingleFlows && chosen.has_fleets() {
+    if args.what().of == ExportContent::SingleFlows && chosen.has_fleets() {
         output::say("neph export: fleets were measured too; --flows writes their messages");
     }
     Ok(if rows > 0 || chosen.is_answered_by_none(args) {
@@ -154,19 +154,19 @@ impl Chosen {
 
     /// No path change is a valid result.
     fn is_answered_by_none(&self, args: &Args) -> bool {
-        matches!(args.what().of, Of::Changes(_)) && self.has_fleets()
+        matches!(args.what().of, ExportContent::Changes(_)) && self.has_fleets()
     }
 }
 
 impl Args {
     const fn what(&self) -> Wanted {
         let of = match self.changes {
-            Some(detector) => Of::Changes(detector),
-            None if self.transfers => Of::Transfers,
-            None if self.samples => Of::Samples,
-            None if self.pings => Of::Pings,
-            None if self.flows => Of::Fleets,
-            None => Of::SingleFlows,
+            Some(detector) => ExportContent::Changes(detector),
+            None if self.transfers => ExportContent::Transfers,
+            None if self.samples => ExportContent::Samples,
+            None if self.pings => ExportContent::Pings,
+            None if self.flows => ExportContent::Fleets,
+            None => ExportContent::SingleFlows,
         };
         Wanted {
             format: self.format,
@@ -177,19 +177,19 @@ impl Args {
     fn check_format(&self) -> Result<(), Failure> {
         let Wanted { format, of } = self.what();
         let reason = match (format, of) {
-            (FileFormat::LatencyTester, Of::Fleets) => {
+            (FileFormat::LatencyTester, ExportContent::Fleets) => {
                 "the Latency Tester's format has no place for flows; write csv, jsonl or parquet"
             }
-            (FileFormat::LatencyTester | FileFormat::Parquet, Of::Changes(_)) => {
+            (FileFormat::LatencyTester | FileFormat::Parquet, ExportContent::Changes(_)) => {
                 "path changes are written as csv or jsonl; give --format csv"
             }
-            (FileFormat::LatencyTester | FileFormat::Parquet, Of::Samples) => {
+            (FileFormat::LatencyTester | FileFormat::Parquet, ExportContent::Samples) => {
                 "samples are written as csv or jsonl; give --format csv"
             }
-            (FileFormat::LatencyTester | FileFormat::Parquet, Of::Pings) => {
+            (FileFormat::LatencyTester | FileFormat::Parquet, ExportContent::Pings) => {
                 "pings between blocks are written as csv or jsonl; give --format csv"
             }
-            (FileFormat::LatencyTester | FileFormat::Parquet, Of::Transfers) => {
+            (FileFormat::LatencyTester | FileFormat::Parquet, ExportContent::Transfers) => {
                 "transfers are written as csv or jsonl; give --format csv"
             }
             _ => return Ok(()),
@@ -238,11 +238,11 @@ impl Args {
 
 fn reported(rows: u64, chosen: &Chosen, args: &Args) -> String {
     let row = match args.what().of {
-        Of::SingleFlows | Of::Fleets => "message",
-        Of::Changes(_) => "path change",
-        Of::Transfers => "transfer",
-        Of::Samples => "sample",
-        Of::Pings => "ping",
+        ExportContent::SingleFlows | ExportContent::Fleets => "message",
+        ExportContent::Changes(_) => "path change",
+        ExportContent::Transfers => "transfer",
+        ExportContent::Samples => "sample",
+        ExportContent::Pings => "ping",
     };
     let is_written = rows > 0 || chosen.is_answered_by_none(args);
     let is_file = args.output.as_os_str() != "-";
@@ -343,9 +343,12 @@ fn write_file(
     let experiments = &chosen.experiments[..];
     if wanted.format == FileFormat::Parquet {
         return match wanted.of {
-            Of::Fleets => export_fleet_parquet(store, experiments, file),
-            Of::SingleFlows => export_parquet(store, experiments, file),
-            Of::Changes(_) | Of::Transfers | Of::Samples | Of::Pings => {
+            ExportContent::Fleets => export_fleet_parquet(store, experiments, file),
+            ExportContent::SingleFlows => export_parquet(store, experiments, file),
+            ExportContent::Changes(_)
+            | ExportContent::Transfers
+            | ExportContent::Samples
+            | ExportContent::Pings => {
                 unreachable!("only messages are written as Parquet")
             }
         };
@@ -369,17 +372,21 @@ fn write(
     let experiments = &chosen.experiments[..];
     let Wanted { format, of } = wanted;
     match of {
-        Of::Changes(detector) => {
+        ExportContent::Changes(detector) => {
             return changes::write(store, experiments, format, detector, out);
         }
-        Of::Transfers => return transfers::write(store, experiments, format, out),
-        Of::Samples => return samples::write(store, experiments, format, out),
-        Of::Pings => return pings::write(store, &chosen.campaign, format, out),
-        Of::SingleFlows | Of::Fleets => {}
+        ExportContent::Transfers => return transfers::write(store, experiments, format, out),
+        ExportContent::Samples => return samples::write(store, experiments, format, out),
+        ExportContent::Pings => return pings::write(store, &chosen.campaign, format, out),
+        ExportContent::SingleFlows | ExportContent::Fleets => {}
     }
     match (format, experiments) {
-        (FileFormat::Csv, _) if of == Of::Fleets => export_fleet_csv(store, experiments, out),
-        (FileFormat::Jsonl, _) if of == Of::Fleets => export_fleet_jsonl(store, experiments, out),
+        (FileFormat::Csv, _) if of == ExportContent::Fleets => {
+            export_fleet_csv(store, experiments, out)
+        }
+        (FileFormat::Jsonl, _) if of == ExportContent::Fleets => {
+            export_fleet_jsonl(store, experiments, out)
+        }
         (FileFormat::Csv, _) => export_csv(store, experiments, out),
         (FileFormat::Jsonl, _) => export_jsonl(store, experiments, out),
         (FileFormat::LatencyTester, [one]) => export_latency_tester_csv(store, one, out),

@@ -70,15 +70,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             };
             one(&gallery, named(name)?, side)
         }
-        None if args.all && args.repeats => all(&gallery, Which::Every),
-        None if args.all => all(&gallery, Which::Unfinished),
+        None if args.all && args.repeats => all(&gallery, EntryChoice::Every),
+        None if args.all => all(&gallery, EntryChoice::Unfinished),
         None => show::list(args.format),
     }
 }
 
 /// Which entries are measured.
 #[derive(Clone, Copy, Debug)]
-enum Which {
+enum EntryChoice {
     Every,
     /// Entries without a complete campaign; for the others the stored result is shown.
     Unfinished,
@@ -103,13 +103,13 @@ fn one(gallery: &Gallery, entry: &'static Entry, side: Side) -> Result<Outcome, 
 }
 
 /// Runs all entries in sequence. A failure of one does not prevent the others.
-fn all(gallery: &Gallery, which: Which) -> Result<Outcome, Failure> {
+fn all(gallery: &Gallery, which: EntryChoice) -> Result<Outcome, Failure> {
     let mut everything = Vec::new();
     let mut is_whole = true;
     for (entry, side) in entries().iter().flat_map(|entry| sides(entry)) {
         let kept = match which {
-            Which::Every => None,
-            Which::Unfinished => gallery.finished(entry, side)?,
+            EntryChoice::Every => None,
+            EntryChoice::Unfinished => gallery.finished(entry, side)?,
         };
         let ended = match kept {
             Some(shown) => Ok(Ended::Whole(Box::new(shown))),

@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 use neph_model::{REFLECT_PORT, Span, Target};
-use neph_probe::{Asking, Discovery, Resolve, Trust, discover, now};
+use neph_probe::{Discovery, DiscoveryOptions, Resolve, Trust, discover, now};
 
 use crate::exit::{Failure, Outcome};
 use crate::output;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             if patience <= Span::ZERO {
                 break;
             }
-            let asking = Asking {
+            let asking = DiscoveryOptions {
                 tls_version: None,
                 // The check does not verify the server's identity: most certificates are self-signed.
                 trust: Trust::Anything,

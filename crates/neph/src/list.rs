@@ -119,7 +119,7 @@ pub(crate) fn kept<'e>(
     let mut experiments = experiments.into_iter();
     experiments.try_fold(0, |sum, one| {
         // Ended experiments have counts.
-        Ok(sum + Seen::of(store, one, &mut 0)?.messages)
+        Ok(sum + FlowNumbers::of(store, one, &mut 0)?.messages)
     })
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn experiments(
     let row = |one: &Experiment| {
         let mut warnings: Vec<String> = one.warnings.iter().map(ToString::to_string).collect();
         warnings.extend(removed(store, one)?);
-        let observed = Seen::of(store, one, &mut unread)?;
+        let observed = FlowNumbers::of(store, one, &mut unread)?;
         let unknown = || [one.scenario.to_string(), one.scenario.to_string()];
         let label = labels.get(&one.scenario).cloned();
         let [scenario, scenario_shown] = label.unwrap_or_else(unknown);
@@ -208,14 +208,14 @@ fn labels(scenarios: &[Scenario]) -> BTreeMap<ScenarioId, [String; 2]> {
 }
 
 /// Numbers of an experiment's main flow.
-struct Seen {
+struct FlowNumbers {
     messages: u64,
     lost: u64,
     /// The median response time.
     p50: P50,
 }
 
-impl Seen {
+impl FlowNumbers {
     /// The stored counts of an ended experiment; otherwise the messages recorded so far are counted.
     fn of(store: &dyn Store, experiment: &Experiment, unread: &mut u64) -> Result<Self, Failure> {
         if store.reduction(experiment.id)?.is_some() {

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use neph_model::{IpVersion, Span, Target};
-use neph_probe::{Place, Resolve, Resolved, Resolving, TargetError};
+use neph_probe::{Placement, Resolve, Resolved, Resolving, TargetError};
 
 use crate::exit::Failure;
 use crate::output;
@@ -19,7 +19,7 @@ const PATIENCE: Span = Span::from_secs(2);
 pub(crate) fn find(
     target: &Target,
     version: Option<IpVersion>,
-    site: Option<Place>,
+    site: Option<Placement>,
 ) -> Result<Resolved, Failure> {
     let how = Resolving {
         version,

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use neph_text::{Existing, Kept, check_output, create_output};
+use neph_text::{Existing, NotWritten, check_output, create_output};
 use neph_text::{Outside, Visible};
 
 use crate::exit::Failure;
@@ -67,10 +67,10 @@ pub(crate) fn check(path: &Path, force: Force) -> Result<(), Failure> {
 /// Why nothing can be written to `path`, which the user named, and what to do.
 pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
     let remedy = match error.kind() {
-        _ if Kept::of(error) == Some(Kept::Exists) => {
+        _ if NotWritten::of(error) == Some(NotWritten::Exists) => {
             "name another file, or replace it with --force".to_owned()
         }
-        _ if Kept::of(error) == Some(Kept::Link) => "name the file itself".to_owned(),
+        _ if NotWritten::of(error) == Some(NotWritten::Link) => "name the file itself".to_owned(),
         ErrorKind::NotFound => {
             let folder = path.parent().unwrap_or(path).display();
             format!("make the folder {folder} first, or name another place")

@@ -12,7 +12,7 @@ use neph_documents::rows::{self, RowWriter, json_line};
 use neph_documents::throughput::{
     SecondRow, ThroughputDocument, ThroughputLine, heading, second_line, summary,
 };
-use neph_load::throughput::{Asked, Measured, Second, ThroughputError, measure};
+use neph_load::throughput::{Measured, Second, ThroughputError, ThroughputRequest, measure};
 use neph_model::{BitRate, ByteSize, IpVersion, Permit, Span, THROUGHPUT_PORT, Target};
 use neph_wire::throughput::{Ask, Direction, Protocol, VERSION};
 
@@ -173,7 +173,7 @@ impl Args {
         let version: Option<IpVersion> = self.version.version();
         let found = resolving::find(&target, version, None)?;
         let mut writer = Writer::begin(self.format, &ask)?;
-        let requested = Asked {
+        let requested = ThroughputRequest {
             server: found.address,
             ask: &ask,
             permit: &Permit::ANYTHING,

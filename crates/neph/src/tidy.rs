@@ -25,23 +25,23 @@ pub(crate) struct RetentionArgs {
     /// Keep messages for this time after the end of their experiment, such as 30d or forever; then
     /// histograms per minute
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = kept)]
-    keep_messages: Kept,
+    keep_messages: RetentionTime,
     /// Keep histograms per minute for this time after the end of their experiment, such as 365d or
     /// forever; then only counts
     #[arg(long, value_name = "TIME", default_value = "365d", value_parser = kept)]
-    keep_minutes: Kept,
+    keep_minutes: RetentionTime,
 }
 
 /// A retention time; `None` for forever.
 #[derive(Clone, Copy, Debug)]
-struct Kept(Option<Span>);
+struct RetentionTime(Option<Span>);
 
-fn kept(text: &str) -> Result<Kept, String> {
+fn kept(text: &str) -> Result<RetentionTime, String> {
     if text == "forever" {
-        return Ok(Kept(None));
+        return Ok(RetentionTime(None));
     }
     let span = value::positive_span(text);
-    span.map(|span| Kept(Some(span)))
+    span.map(|span| RetentionTime(Some(span)))
         .map_err(|error| format!("{error}, or forever"))
 }
 
@@ -55,7 +55,7 @@ impl RetentionArgs {
 
     /// These options as arguments of another process.
     pub(crate) fn arguments(self) -> [String; 4] {
-        let text = |kept: Kept| {
+        let text = |kept: RetentionTime| {
             kept.0.map_or_else(
                 || "forever".to_owned(),
                 |span| format!("{}ms", span.nanos() / 1_000_000),

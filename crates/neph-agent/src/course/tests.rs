@@ -70,7 +70,7 @@ fn given_up(mut order: ExperimentOrder, expected: &str) {
     let [course] = courses;
     let ended = course
         .expect("it began")
-        .end(&Around::default(), Vec::new());
+        .end(&SharedContext::default(), Vec::new());
     let Ending::Failed(reason) = ended.ending else {
         panic!("nobody answered");
     };

@@ -20,7 +20,7 @@ use crate::intake::Intake;
 use crate::{flows, trace};
 use neph_campaign::expand::scenarios;
 use neph_campaign::plan::parse;
-use neph_probe::Place;
+use neph_probe::Placement;
 
 /// The only scenario of a plan for `url`, with the plan's default sizes of 64 B.
 fn scenario(url: &str) -> Scenario {
@@ -137,12 +137,12 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
     }];
     let mut ready = flows::ready(&order, None, &Permit::ANYTHING).expect("the main flow is fine");
     // A thread that cannot begin, as where ICMP is forbidden.
-    ready.specs[1].site = Some(Place::named("no-such-namespace"));
+    ready.specs[1].site = Some(Placement::named("no-such-namespace"));
     let (desk, updates) = desk();
     let mut courses = [Course::begin(&order, ready, &desk)];
     course::run(&mut courses, &desk);
     let [course] = courses;
-    let around = course::Around::default();
+    let around = course::SharedContext::default();
     let whole = course
         .expect("the main flow is fine")
         .end(&around, Vec::new());
@@ -277,7 +277,7 @@ fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
     });
     let mut ready = flows::ready(&order, None, &Permit::ANYTHING).expect("a reflector is there");
     let mut intake = Intake::new(ready.origin).tracing(1024);
-    ready.site = Some(Place::named("no-such-namespace"));
+    ready.site = Some(Placement::named("no-such-namespace"));
     let traced = trace::routes(&order, &ready, &mut intake, &Stop::new());
     assert_eq!(traced, None);
     let event = &intake.records().events[0];

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use neph_model::{ExperimentOrder, FlowIndex, FlowRole, Permit, Target};
-use neph_probe::{FlowSpec, Place, Resolve, Resolving, Schedule, TargetError};
+use neph_probe::{FlowSpec, Placement, Resolve, Resolving, Schedule, TargetError};
 
 use super::{ECHO, Missing};
 
@@ -69,7 +69,7 @@ pub(super) fn alongside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> V
 pub(crate) fn echo_to(
     host: &str,
     known: Option<SocketAddr>,
-    site: Option<&Place>,
+    site: Option<&Placement>,
     permit: &Permit,
 ) -> Result<(Target, SocketAddr), TargetError> {
     let target = Target::icmp(host)?;

@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 
 use neph_lab::{Direction, Lab, Site, Topology, UpOptions, clear_left_labs, own_lab_name};
 use neph_model::{Permit, ReflectorSpec, SiteLoad, Stop, Warning};
-use neph_probe::Place;
+use neph_probe::Placement;
 
 use super::GroundError;
 use super::stressing::Stressing;
 use crate::reflecting::Reflecting;
-use crate::{Ground, LinkCount, LoadsDone};
+use crate::{LabAccess, LinkCount, LoadsDone};
 
 /// Labs of campaigns are called by this and the number of their process.
 const PURPOSE: &str = "run";
@@ -158,7 +158,7 @@ impl LabGround {
     }
 }
 
-impl Ground for LabGround {
+impl LabAccess for LabGround {
     fn enter(&mut self, season: Option<&str>) -> Result<(), String> {
         let topology = self.topology(season);
         if self.up.as_ref().is_some_and(|(up, _)| *up == topology) {
@@ -167,7 +167,7 @@ impl Ground for LabGround {
         self.set(topology).map_err(|error| error.to_string())
     }
 
-    fn place(&self, site: &str) -> Option<Place> {
+    fn place(&self, site: &str) -> Option<Placement> {
         self.lab()?.place(site).ok()
     }
 

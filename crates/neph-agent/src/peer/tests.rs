@@ -7,7 +7,7 @@ use neph_model::{ByteSize, ExperimentOrder, Permit, Prepared, Warning};
 use super::*;
 use crate::executor::tests::{carry_out, order, reflector};
 use crate::flows::main_flow;
-use crate::{Ground, LinkCount, LocalExecutor};
+use crate::{LabAccess, LinkCount, LocalExecutor};
 
 /// Takes one connection, reads a question, and sends `answer`, if any, until the peer ends.
 fn stranger(answer: &'static str) -> SocketAddr {
@@ -90,10 +90,10 @@ fn a_stranger_in_a_reflectors_place_is_not_measured() {
 
 /// A lab whose reflector should be there.
 #[derive(Debug)]
-struct Own(SocketAddr);
+struct LocalReflectorLab(SocketAddr);
 
-impl Ground for Own {
-    fn place(&self, _: &str) -> Option<neph_probe::Place> {
+impl LabAccess for LocalReflectorLab {
+    fn place(&self, _: &str) -> Option<neph_probe::Placement> {
         None
     }
     fn enter(&mut self, _: Option<&str>) -> Result<(), String> {
@@ -117,11 +117,11 @@ impl Ground for Own {
 #[test]
 fn the_labs_own_reflector_must_answer() {
     let address = stranger(ANSWER);
-    let mut executor = LocalExecutor::in_lab(Box::new(Own(address)));
+    let mut executor = LocalExecutor::in_lab(Box::new(LocalReflectorLab(address)));
     let found = prepared_by(&mut executor, &order(&format!("http://{address}")));
     assert!(found.is_err(), "{found:?}");
     let address = stranger(ANSWER);
-    let mut executor = LocalExecutor::in_lab(Box::new(Own(nobody())));
+    let mut executor = LocalExecutor::in_lab(Box::new(LocalReflectorLab(nobody())));
     let found = prepared_by(&mut executor, &order(&format!("http://{address}")));
     found.expect("others may be strangers");
 }

@@ -36,7 +36,7 @@ pub enum OrderStoreError {
 
 /// An order that is here.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct StoredOrder {
     pub(super) order: Order,
     /// Of each experiment, once it is known whether it can begin.
     pub(super) prepared: Option<Vec<Result<Prepared, OrderFailed>>>,
@@ -47,7 +47,7 @@ pub(super) struct Kept {
 #[derive(Debug)]
 pub(super) struct OrderStore {
     folder: PathBuf,
-    kept: BTreeMap<OrderId, Kept>,
+    kept: BTreeMap<OrderId, StoredOrder>,
     stored: BTreeSet<OrderId>,
     /// Held as long as this agent runs.
     _lock: FolderLock,
@@ -117,7 +117,7 @@ impl OrderStore {
             };
             match read_json::<Order>(&entry.path().join("order.json"))? {
                 Some(order) if !self.stored.contains(&id) => {
-                    let kept = Kept {
+                    let kept = StoredOrder {
                         order,
                         prepared: read_json(&entry.path().join("prepared.json"))?,
                         ended: read_json(&entry.path().join("result.json"))?,
@@ -144,7 +144,7 @@ impl OrderStore {
     }
 
     /// An order that is here.
-    pub(super) fn kept(&self, id: OrderId) -> Option<&Kept> {
+    pub(super) fn kept(&self, id: OrderId) -> Option<&StoredOrder> {
         self.kept.get(&id)
     }
 
@@ -153,7 +153,7 @@ impl OrderStore {
         let folder = self.folder_of(id);
         fs::create_dir_all(&folder).map_err(DiskError::of("make the folder", &folder))?;
         write_json(&folder.join("order.json"), &order)?;
-        let kept = Kept {
+        let kept = StoredOrder {
             order,
             prepared: None,
             ended: None,
@@ -221,7 +221,7 @@ impl OrderStore {
     /// How an order stands.
     pub(super) fn state(&self, id: OrderId) -> OrderState {
         match self.kept.get(&id) {
-            Some(Kept {
+            Some(StoredOrder {
                 ended: Some(ended), ..
             }) => OrderState::Ended(Box::new(ended.clone())),
             Some(kept) => OrderState::Running {

@@ -14,12 +14,12 @@ use super::{AgentClockOffset, Grant, Granted, Guard, Moment, Signer, ToAgent};
 use crate::policy::Policy;
 
 /// A key and its certificate.
-pub(super) struct Hand {
+pub(super) struct SigningKey {
     pub(super) signer: Signer,
     pub(super) certificate: String,
 }
 
-impl Hand {
+impl SigningKey {
     pub(super) fn new() -> Self {
         let key = rcgen::KeyPair::generate().expect("a key");
         let certificate = rcgen::CertificateParams::default().self_signed(&key);
@@ -51,7 +51,7 @@ pub(super) fn granted(order: Order, lease: Span) -> Granted {
     }
 }
 
-pub(super) fn begin(hand: &Hand, granted: &Granted) -> ToAgent {
+pub(super) fn begin(hand: &SigningKey, granted: &Granted) -> ToAgent {
     ToAgent::Begin {
         id: granted.id,
         grant: Box::new(hand.grant(granted)),
@@ -59,7 +59,7 @@ pub(super) fn begin(hand: &Hand, granted: &Granted) -> ToAgent {
 }
 
 /// The guard of agent ams in this folder.
-pub(super) fn guard(folder: &Path, hand: &Hand, policy: &str) -> Guard {
+pub(super) fn guard(folder: &Path, hand: &SigningKey, policy: &str) -> Guard {
     let policy = Policy::parse(&Source::new("agent.toml", policy));
     let policy = policy.unwrap_or_else(|problems| panic!("{problems:?}"));
     let guard = Guard::open(folder, name("ams"), &hand.certificate, policy, now());

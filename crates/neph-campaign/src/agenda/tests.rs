@@ -18,14 +18,14 @@ fn plan(blocks: u32, sizes: u32, tries: u32) -> Plan {
 }
 
 /// A store's content and the process that fills it.
-struct World {
+struct SimulatedStore {
     plan: Plan,
     matrix: Vec<Scenario>,
     history: Vec<Past>,
     agenda: Agenda,
 }
 
-impl World {
+impl SimulatedStore {
     fn new(plan: Plan) -> Self {
         let matrix = scenarios(&plan);
         let agenda = Agenda::new(&plan, &matrix, BlockOrder::Random, 7);
@@ -61,7 +61,7 @@ impl World {
 
 #[test]
 fn blocks_are_complete_and_in_order() {
-    let mut world = World::new(plan(3, 4, 3));
+    let mut world = SimulatedStore::new(plan(3, 4, 3));
     let slots: Vec<Slot> = std::iter::from_fn(|| world.run(ExperimentStatus::Complete)).collect();
     let blocks: Vec<u32> = slots.iter().map(|slot| slot.block).collect();
     assert_eq!(blocks, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
@@ -85,7 +85,7 @@ fn blocks_are_complete_and_in_order() {
 #[test]
 fn what_failed_is_tried_between_blocks_least_completed_first() {
     use ExperimentStatus::{Complete, Failed};
-    let mut world = World::new(plan(3, 2, 3));
+    let mut world = SimulatedStore::new(plan(3, 2, 3));
     let failed = world.run(Failed).expect("a slot").scenario;
     world.run(Complete);
     // Between block 0 and block 1: again, and again it fails; then block 1, where it fails too.
@@ -127,7 +127,7 @@ fn what_failed_is_tried_between_blocks_least_completed_first() {
 
 #[test]
 fn what_a_policy_refuses_is_tried_once_in_a_block() {
-    let mut world = World::new(plan(2, 1, 3));
+    let mut world = SimulatedStore::new(plan(2, 1, 3));
     let mut tried = Vec::new();
     while let Some(slot) = world.agenda.next() {
         tried.push(slot.block);
@@ -145,7 +145,7 @@ fn what_a_policy_refuses_is_tried_once_in_a_block() {
 #[test]
 fn an_interrupted_one_is_tried_again_after_the_rest_of_its_block() {
     use ExperimentStatus::{Complete, Interrupted};
-    let mut world = World::new(plan(1, 3, 1));
+    let mut world = SimulatedStore::new(plan(1, 3, 1));
     let first = world.run(Interrupted).expect("a slot");
     world.restart();
     let rest = [
@@ -176,7 +176,7 @@ proptest! {
         tries in 1..4_u32,
         fates in prop::collection::vec(0..=10_u8, 0..120),
     ) {
-        let mut world = World::new(plan(blocks, sizes, tries));
+        let mut world = SimulatedStore::new(plan(blocks, sizes, tries));
         let mut slots = Vec::new();
         for fate in fates {
             let status = match fate {

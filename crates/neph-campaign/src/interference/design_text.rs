@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use neph_model::ParameterName;
 use toml::{Table, Value};
 
-use super::{ALONE, Asked, Design, NAME, NoDesign, WITH, circuit_name};
+use super::{ALONE, Design, DesignRequest, NAME, NoDesign, WITH, circuit_name};
 use crate::plan::{Plan, PlannedCircuit};
 
 /// An endpoint of the design.
@@ -20,7 +20,11 @@ struct Part {
     side: Option<(usize, bool)>,
 }
 
-pub(super) fn text(plan: &Plan, design: &Design, requested: &Asked) -> Result<String, NoDesign> {
+pub(super) fn text(
+    plan: &Plan,
+    design: &Design,
+    requested: &DesignRequest,
+) -> Result<String, NoDesign> {
     let wrong = |error: toml::de::Error| NoDesign::Text(error.message().to_owned());
     let mut written: Table = plan.text.parse().map_err(wrong)?;
     let parts = parts(design);

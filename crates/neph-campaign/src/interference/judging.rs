@@ -172,9 +172,9 @@ fn claim(side: &Side, least: f64) -> Option<Claim> {
     })
 }
 
-type Judged = Option<(PairedShift, Decision)>;
+type JudgedShift = Option<(PairedShift, Decision)>;
 
-fn share_each(sides: [Side; 2], decisions: [Judged; 2]) -> [Share; 2] {
+fn share_each(sides: [Side; 2], decisions: [JudgedShift; 2]) -> [Share; 2] {
     let mut decisions = decisions.into_iter();
     sides.map(|side| {
         let decision = decisions.next().flatten();
@@ -194,7 +194,7 @@ fn share_each(sides: [Side; 2], decisions: [Judged; 2]) -> [Share; 2] {
     })
 }
 
-fn answer(sides: &[Side; 2], decisions: &[Judged; 2], least: f64, family: usize) -> Answer {
+fn answer(sides: &[Side; 2], decisions: &[JudgedShift; 2], least: f64, family: usize) -> Answer {
     let verdicts = decisions
         .each_ref()
         .map(|entry| entry.as_ref().map(|(_, decision)| decision.verdict));

@@ -8,7 +8,7 @@ use super::*;
 use crate::plan::parse;
 use crate::rounds::rounds;
 
-const ASKED: Asked = Asked {
+const ASKED: DesignRequest = DesignRequest {
     blocks: None,
     duration: Span::from_secs(5),
     rate: BitRate(100_000_000),
@@ -120,13 +120,13 @@ fn what_a_plan_keeps_apart_is_not_measured_and_what_is_too_much_is_refused() {
     let plan = parse(&Source::new("m.toml", text.replace(link, &last))).expect("a good plan");
     assert_eq!(design(&plan, &ASKED), Err(NoDesign::NoPairs));
 
-    let few = Asked {
+    let few = DesignRequest {
         blocks: Some(2),
         bytes: ByteSize(2 * 12 * 62_500_000),
         ..ASKED
     };
     assert_eq!(design(&mesh(), &few).expect("it fits").blocks, 2);
-    let fewer = Asked {
+    let fewer = DesignRequest {
         bytes: ByteSize(few.bytes.0 - 1),
         ..few
     };

@@ -9,11 +9,11 @@ use neph_text::{Fault, Fields, Node, Placed, Problems, Take, Value};
 use super::meaning::{Axes, Endpoint};
 use super::typed::{TypedAxes, TypedPlan, Written};
 use crate::alarm::parse;
-use crate::alarm_evaluator::{Judged, SUBJECTS};
+use crate::alarm_evaluator::{AlarmQuantity, SUBJECTS};
 
 /// Reads `alarm`, a rule or a list. An empty list is valid: the endpoint then has no alarms, and does
 /// not take those of the top.
-pub(super) fn read(fields: &mut Fields<'_>) -> Written<Rule<Judged>> {
+pub(super) fn read(fields: &mut Fields<'_>) -> Written<Rule<AlarmQuantity>> {
     let entry = fields.entry("alarm")?;
     if matches!(&entry.node.value, Value::List(rules) if rules.is_empty()) {
         return Some(Vec::new());
@@ -22,7 +22,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Written<Rule<Judged>> {
     Some(rules.unwrap_or_default())
 }
 
-fn rule(node: &Node) -> Result<Rule<Judged>, Fault> {
+fn rule(node: &Node) -> Result<Rule<AlarmQuantity>, Fault> {
     let text = String::take(node)?;
     parse(&text, &SUBJECTS).map_err(|wrong| {
         let Fault { message, remedy } = wrong.value;
@@ -31,7 +31,7 @@ fn rule(node: &Node) -> Result<Rule<Judged>, Fault> {
 }
 
 /// Those of an endpoint, else of the top.
-pub(super) fn of(endpoint_axes: &TypedAxes, top: &TypedAxes) -> Vec<Rule<Judged>> {
+pub(super) fn of(endpoint_axes: &TypedAxes, top: &TypedAxes) -> Vec<Rule<AlarmQuantity>> {
     let written = endpoint_axes.alarms.as_ref().or(top.alarms.as_ref());
     let written = written.into_iter().flatten();
     written.map(|rule| rule.value.clone()).collect()
@@ -63,7 +63,7 @@ pub(super) fn check(typed: &TypedPlan, endpoints: &[Endpoint], problems: &Proble
 }
 
 /// If it applies to no endpoint, another mistake has left none, or each has its own.
-fn check_one(rule: &Placed<Rule<Judged>>, endpoints: &[&Endpoint], problems: &Problems<'_>) {
+fn check_one(rule: &Placed<Rule<AlarmQuantity>>, endpoints: &[&Endpoint], problems: &Problems<'_>) {
     let mut faults = endpoints
         .iter()
         .map(|endpoint| why_never(&rule.value, &endpoint.axes));
@@ -76,7 +76,7 @@ fn check_one(rule: &Placed<Rule<Judged>>, endpoints: &[&Endpoint], problems: &Pr
 }
 
 /// Why no experiment of an endpoint can break a rule; `None` where one can.
-fn why_never(rule: &Rule<Judged>, axes: &Axes) -> Option<Fault> {
+fn why_never(rule: &Rule<AlarmQuantity>, axes: &Axes) -> Option<Fault> {
     let flows = axes.values(Parameter::flows).max();
     let flows = flows.map_or(1, |flows| u64::from(flows.get()));
     let most = |of: &dyn Fn(Span, u64) -> i64| {
@@ -148,7 +148,7 @@ mod tests {
         let plan = plan.expect("a good plan");
         let top = vec!["round_trip > 2ms p99 for 30s", "network > 1ms p50"];
         assert_eq!(texts(&plan), [top, vec!["round_trip > 9ms p99"]]);
-        assert_eq!(plan.endpoints[0].alarms[1].subject, Judged::Network);
+        assert_eq!(plan.endpoints[0].alarms[1].subject, AlarmQuantity::Network);
         assert!(plan.has_alarms());
         assert!(!read("", "").expect("a good plan").has_alarms());
     }

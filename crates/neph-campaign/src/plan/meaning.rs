@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::agents::AgentSite;
 use super::{ComparePlan, PlotPlan, Season, Shared};
-use crate::alarm_evaluator::Judged;
+use crate::alarm_evaluator::AlarmQuantity;
 use crate::timetable::Mode;
 
 /// A plan: everything that is measured, and how.
@@ -93,7 +93,7 @@ impl Plan {
     }
 
     /// The rules by which an experiment of a scenario is judged while it runs.
-    pub fn alarms_of(&self, scenario: &Scenario) -> &[Rule<Judged>] {
+    pub fn alarms_of(&self, scenario: &Scenario) -> &[Rule<AlarmQuantity>] {
         let mut endpoints = self.endpoints.iter();
         let endpoint = endpoints.find(|endpoint| endpoint.name == scenario.endpoint);
         endpoint.map_or(&[], |endpoint| &endpoint.alarms)
@@ -169,7 +169,7 @@ pub struct Endpoint {
     /// Its scenarios are all combinations of these.
     pub axes: Axes,
     /// The alarms that are evaluated while one of them is measured.
-    pub alarms: Vec<Rule<Judged>>,
+    pub alarms: Vec<Rule<AlarmQuantity>>,
 }
 
 impl Endpoint {

@@ -14,7 +14,7 @@ use super::parameter::{PARAMETERS, PlanParameter, target};
 use super::sections::{self, Sections, TypedPing};
 use super::word::word;
 use super::{PairOrder, alarms, shared};
-use crate::alarm_evaluator::Judged;
+use crate::alarm_evaluator::AlarmQuantity;
 use crate::timetable::Mode;
 
 /// Values of one key: `None` if it is not written, empty if what is written is a mistake.
@@ -32,7 +32,7 @@ pub(crate) struct TypedAxes {
     pub(crate) length_written: bool,
     pub(crate) parameters: BTreeMap<ParameterName, Vec<Placed<Parameter>>>,
     /// Rules that multiply nothing; an empty list is what was written, or a mistake.
-    pub(crate) alarms: Written<Rule<Judged>>,
+    pub(crate) alarms: Written<Rule<AlarmQuantity>>,
     /// Parameters that are written and mean nothing: what follows from their absence is no mistake.
     pub(crate) unread: BTreeSet<ParameterName>,
 }

@@ -38,9 +38,9 @@ const TOPOLOGY: &str = "version = 1\n";
 
 /// Writes the news down.
 #[derive(Default)]
-struct Diary(Vec<String>);
+struct EventLog(Vec<String>);
 
-impl Observer for Diary {
+impl Observer for EventLog {
     fn report(&mut self, events: &CampaignEvent<'_>) {
         let line = match events {
             CampaignEvent::Begun { progress, left, .. } => {
@@ -73,7 +73,7 @@ struct Lab {
     plan: Plan,
     folder: tempfile::TempDir,
     fake: Fake,
-    diary: Diary,
+    diary: EventLog,
 }
 
 impl Lab {
@@ -88,7 +88,7 @@ impl Lab {
             plan: parse(&Source::new("p.toml", plan)).expect("no mistakes"),
             folder: tempfile::tempdir().expect("a folder"),
             fake,
-            diary: Diary::default(),
+            diary: EventLog::default(),
         }
     }
 

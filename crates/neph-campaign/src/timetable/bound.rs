@@ -5,7 +5,7 @@ use std::fmt;
 use neph_model::Span;
 
 use super::circuit::Circuit;
-use super::density::{Weighed, densest};
+use super::density::{WeightedCircuit, densest};
 use super::occupancy::Demand;
 use super::resource::{Mode, Resource};
 
@@ -146,7 +146,7 @@ fn of_hosts(demand: &Demand<'_>) -> Option<Bound> {
     };
     let between = (0..demand.needs.len()).filter_map(|task| {
         let mut hosts = own_hosts(demand, task);
-        Some(Weighed {
+        Some(WeightedCircuit {
             circuit: Circuit {
                 from: hosts.next()?,
                 to: hosts.next()?,
@@ -154,7 +154,7 @@ fn of_hosts(demand: &Demand<'_>) -> Option<Bound> {
             weight: demand.slots[task].nanos() / unit.nanos().max(1),
         })
     });
-    let between: Vec<Weighed> = between.collect();
+    let between: Vec<WeightedCircuit> = between.collect();
     if demand.resources.len() > MAX_HOSTS {
         return None;
     }

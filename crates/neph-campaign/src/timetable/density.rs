@@ -4,7 +4,7 @@ use super::circuit::Circuit;
 
 /// A circuit and what it weighs: its length, or 1 where all are as long.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Weighed {
+pub(super) struct WeightedCircuit {
     pub(super) circuit: Circuit,
     pub(super) weight: i64,
 }
@@ -20,13 +20,13 @@ pub(super) struct Density {
 
 /// The ends with the largest known need: the busiest end, and sets from which the end with the least
 /// work was removed, one by one. Not every set is checked, so a timetable may need more.
-pub(super) fn densest(circuits: &[Weighed], ends: usize) -> Density {
-    let mut of_end: Vec<Vec<Weighed>> = vec![Vec::new(); ends];
+pub(super) fn densest(circuits: &[WeightedCircuit], ends: usize) -> Density {
+    let mut of_end: Vec<Vec<WeightedCircuit>> = vec![Vec::new(); ends];
     for weighed in circuits {
         of_end[weighed.circuit.from].push(*weighed);
         of_end[weighed.circuit.to].push(*weighed);
     }
-    let sum = |found: &Vec<Weighed>| found.iter().map(|weighed| weighed.weight).sum();
+    let sum = |found: &Vec<WeightedCircuit>| found.iter().map(|weighed| weighed.weight).sum();
     let mut load: Vec<i64> = of_end.iter().map(sum).collect();
     let busiest = (0..ends).max_by_key(|end| (load[*end], ends - end));
     let mut best = Density {

@@ -8,7 +8,7 @@ use neph_model::Span;
 use super::bound;
 use super::circuit::Circuit;
 use super::circuits;
-use super::density::{Weighed, densest};
+use super::density::{WeightedCircuit, densest};
 use super::occupancy::{Demand, Need, Occupancy};
 use super::resource::{Mode, Resource};
 use super::search;
@@ -145,11 +145,11 @@ fn circuit_rounds(demand: &Demand<'_>, tasks: &[usize]) -> Option<Vec<Vec<usize>
 
 /// How many rounds circuits need at least.
 fn least(circuits: &[Circuit], ends: usize) -> usize {
-    let weighed = circuits.iter().map(|circuit| Weighed {
+    let weighed = circuits.iter().map(|circuit| WeightedCircuit {
         circuit: *circuit,
         weight: 1,
     });
-    let weighed: Vec<Weighed> = weighed.collect();
+    let weighed: Vec<WeightedCircuit> = weighed.collect();
     usize::try_from(densest(&weighed, ends).needed).unwrap_or(usize::MAX)
 }
 

@@ -56,7 +56,7 @@ impl Kind {
 
 /// A packet.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct One {
+pub(super) struct MirroredPacket {
     /// Digest of the two hosts.
     pub(super) hosts: u64,
     /// From the lower address to the higher.
@@ -94,7 +94,7 @@ pub(super) struct Mirrored(Vec<Pair>);
 
 impl Mirrored {
     /// Adds a packet that equals none before it.
-    pub(super) fn once(&mut self, one: One) {
+    pub(super) fn once(&mut self, one: MirroredPacket) {
         let pair = self.pair(one.hosts);
         if one.number != 0 {
             let direction = usize::from(one.is_upward);
@@ -110,7 +110,7 @@ impl Mirrored {
     }
 
     /// Adds a repetition after the time `later`. Returns whether it is a copy.
-    pub(super) fn repeats(&mut self, one: One, later: Span) -> bool {
+    pub(super) fn repeats(&mut self, one: MirroredPacket, later: Span) -> bool {
         let pair = self.pair(one.hosts);
         let is_mirrored = later < MIRRORED && pair.is_mirrored(later);
         if one.kind != Kind::Repeatable && later < MIRRORED {

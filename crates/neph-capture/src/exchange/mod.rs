@@ -59,7 +59,7 @@ pub struct Answered {
 }
 
 /// Receives exchanges as packets come.
-pub trait Asking {
+pub trait ExchangeListener {
     /// A round trip. The first ones of QUIC are reported once its spin bit is trusted.
     fn trip(&mut self, _of: &Between, _trip: Answered) {}
 
@@ -70,7 +70,7 @@ pub trait Asking {
 /// Receives only pairs that are over.
 struct Over<F>(F);
 
-impl<F: FnMut(&Pair)> Asking for Over<F> {
+impl<F: FnMut(&Pair)> ExchangeListener for Over<F> {
     fn ended(&mut self, pair: &Pair) {
         self.0(pair);
     }
@@ -154,7 +154,12 @@ impl Exchanges {
 
     /// The same, with reports of round trips as they are found.
     #[inline]
-    pub fn hear(&mut self, at: Wall, packet: &Dissected<'_>, reported: &mut impl Asking) -> bool {
+    pub fn hear(
+        &mut self,
+        at: Wall,
+        packet: &Dissected<'_>,
+        reported: &mut impl ExchangeListener,
+    ) -> bool {
         match packet.transport {
             // True for nearly all packets.
             Transport::Tcp { .. } => false,
@@ -162,7 +167,12 @@ impl Exchanges {
         }
     }
 
-    fn take_in(&mut self, at: Wall, packet: &Dissected<'_>, reported: &mut impl Asking) -> bool {
+    fn take_in(
+        &mut self,
+        at: Wall,
+        packet: &Dissected<'_>,
+        reported: &mut impl ExchangeListener,
+    ) -> bool {
         let places = &self.places;
         let is_known = |between: &Between| places.contains_key(between);
         let Some((between, event)) = part_of(packet, &mut self.quic, is_known) else {
@@ -188,7 +198,7 @@ impl Exchanges {
         self.quiet(now, &mut Over(ended));
     }
 
-    fn quiet(&mut self, now: Wall, reported: &mut impl Asking) {
+    fn quiet(&mut self, now: Wall, reported: &mut impl ExchangeListener) {
         self.now = self.now.max(now.unix_nanos());
         let until = self.now.saturating_sub(self.idle.nanos());
         while let Some(place) = self.recency.oldest_before(until) {
@@ -225,7 +235,7 @@ impl Exchanges {
         self.crowded_out
     }
 
-    fn insert(&mut self, at: Wall, between: Between, reported: &mut impl Asking) -> u32 {
+    fn insert(&mut self, at: Wall, between: Between, reported: &mut impl ExchangeListener) -> u32 {
         if self.places.len() >= self.most
             && let Some(place) = self.recency.oldest()
         {
@@ -243,7 +253,7 @@ impl Exchanges {
         place
     }
 
-    fn remove(&mut self, place: u32, reported: &mut impl Asking) {
+    fn remove(&mut self, place: u32, reported: &mut impl ExchangeListener) {
         self.recency.remove(place);
         if let Some(pair) = self.pairs[place as usize].take() {
             self.places.remove(pair.between());

@@ -4,7 +4,7 @@ use neph_model::{Span, Wall};
 
 use super::counted::Counted;
 use super::spin::Spin;
-use super::waiting::{Asked, Found, Numbered, Questions};
+use super::waiting::{Found, Numbered, QuestionKind, Questions};
 use super::{Answered, Between, ExchangeEvent, Question};
 use crate::sample::Half;
 use crate::tcp::Side;
@@ -104,7 +104,8 @@ impl Pair {
             Question::Ping => PING_RETRY,
             Question::Dns | Question::Quic => DNS_RETRY,
         };
-        self.counted.asked += u64::from(self.questions.ask(at, of, repeats) == Asked::Another);
+        self.counted.asked +=
+            u64::from(self.questions.ask(at, of, repeats) == QuestionKind::Another);
         self.counted.not_followed += self.questions.take_left_out();
     }
 

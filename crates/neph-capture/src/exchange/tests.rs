@@ -68,16 +68,17 @@ impl Scene {
     }
 
     /// The only pair.
-    fn end(mut self) -> Seen {
+    fn end(mut self) -> RecordedExchanges {
         let mut reported = Vec::new();
-        self.exchanges.end(|pair| reported.push(Seen::of(pair)));
+        self.exchanges
+            .end(|pair| reported.push(RecordedExchanges::of(pair)));
         assert_eq!(reported.len(), 1);
         reported.remove(0)
     }
 }
 
 #[derive(Debug)]
-struct Seen {
+struct RecordedExchanges {
     between: Between,
     asked: (u64, u64),
     trips: Option<(u64, i64, i64)>,
@@ -85,7 +86,7 @@ struct Seen {
     deviation: Option<(Span, Span)>,
 }
 
-impl Seen {
+impl RecordedExchanges {
     fn of(pair: &Pair) -> Self {
         let ms = |span: Span| span.nanos() / 1_000_000;
         let all = pair.counted();
@@ -261,7 +262,7 @@ fn a_period_has_round_trips_of_quic_once_the_spin_is_believed() {
 #[derive(Default)]
 struct Received(Vec<(Question, Half, i64)>);
 
-impl Asking for Received {
+impl ExchangeListener for Received {
     fn trip(&mut self, of: &Between, trip: Answered) {
         let nanos = trip.round_trip.nanos();
         self.0.push((of.question, trip.half, nanos));

@@ -35,7 +35,7 @@ struct Open {
 
 /// Classification of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum QuestionKind {
     /// A new question.
     Another,
     /// A repetition, or a duplicate in the capture.
@@ -66,21 +66,21 @@ pub(super) struct Questions {
 
 impl Questions {
     /// Adds a question. It is a repetition if an equal one waits and is not older than `repeats`.
-    pub(super) fn ask(&mut self, at: Wall, of: Numbered, repeats: Span) -> Asked {
+    pub(super) fn ask(&mut self, at: Wall, of: Numbered, repeats: Span) -> QuestionKind {
         if let Some(known) = self.open.iter_mut().find(|open| open.of == of) {
             if since(known.at, at) < repeats {
                 known.is_duplicate = true;
-                return Asked::Before;
+                return QuestionKind::Before;
             }
             (known.at, known.is_duplicate) = (at, false);
-            return Asked::Another;
+            return QuestionKind::Another;
         }
         if self.thinning > 0 && self.open.len() < MAXIMUM / 4 {
             self.thinning -= 1;
         }
         if !follows(of, self.thinning) {
             self.left_out += 1;
-            return Asked::Another;
+            return QuestionKind::Another;
         }
         self.open.push(Open {
             of,
@@ -91,7 +91,7 @@ impl Questions {
         if self.open.len() > MAXIMUM {
             self.make_room(at);
         }
-        Asked::Another
+        QuestionKind::Another
     }
 
     /// Whether a question with this number and content awaits its answer.

@@ -31,7 +31,7 @@ use period::Before;
 pub use period::Recent;
 pub(crate) use recency::Recency;
 pub use table::{Listener, Table};
-pub use tally::{Quantiles, RoundTripsByMethod, Sent, Trips};
+pub use tally::{Quantiles, RoundTripSketches, RoundTripsByMethod, Sent};
 
 /// The two ends of a flow, its VLAN and its tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -107,7 +107,7 @@ pub struct Flow {
     awaiting: u32,
     sent: [Sent; 2],
     /// Since the last look, if there was one.
-    trips: [Trips; 2],
+    trips: [RoundTripSketches; 2],
     before: Option<Box<Before>>,
 }
 
@@ -200,7 +200,7 @@ impl Flow {
 
     /// Prepares the counts of a flow that is over.
     fn settle(&mut self) {
-        self.trips.iter_mut().for_each(Trips::settle);
+        self.trips.iter_mut().for_each(RoundTripSketches::settle);
     }
 
     /// The two ends.
@@ -224,7 +224,7 @@ impl Flow {
     }
 
     /// Round trips between the capture point and the end behind `half`.
-    pub fn trips(&self, half: Half) -> Cow<'_, Trips> {
+    pub fn trips(&self, half: Half) -> Cow<'_, RoundTripSketches> {
         let latest = &self.trips[half as usize];
         match &self.before {
             None => Cow::Borrowed(latest),
@@ -240,7 +240,7 @@ impl Flow {
     /// Memory that it points to, in bytes.
     fn heap(&self) -> usize {
         let sent: usize = self.sent.iter().map(Sent::heap).sum();
-        let trips: usize = self.trips.iter().map(Trips::heap).sum();
+        let trips: usize = self.trips.iter().map(RoundTripSketches::heap).sum();
         let before = self.before.as_ref().map_or(0, |before| before.heap());
         self.connection.heap() + sent + trips + before
     }
@@ -260,7 +260,7 @@ struct Passed {
 struct Counting<'a, L> {
     name: &'a Name,
     sent: &'a mut [Sent; 2],
-    trips: &'a mut [Trips; 2],
+    trips: &'a mut [RoundTripSketches; 2],
     listener: &'a mut L,
 }
 

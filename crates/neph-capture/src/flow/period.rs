@@ -4,7 +4,7 @@
 //! once, in the current period; earlier ones are set aside at each look.
 
 use super::Flow;
-use super::tally::{Sent, Trips};
+use super::tally::{RoundTripSketches, Sent};
 use crate::sample::Half;
 use crate::tcp::Side;
 
@@ -12,20 +12,20 @@ use crate::tcp::Side;
 #[derive(Debug, Default)]
 pub(super) struct Before {
     sent: [Sent; 2],
-    trips: [Trips; 2],
+    trips: [RoundTripSketches; 2],
 }
 
 /// Counts of a flow in a period.
 #[derive(Debug)]
 pub struct Recent {
     sent: [Sent; 2],
-    trips: [Trips; 2],
+    trips: [RoundTripSketches; 2],
 }
 
 /// The round trips in the current period of flows that ended in it.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
-    trips: [Trips; 2],
+    trips: [RoundTripSketches; 2],
     /// Whether periods are used.
     is_wanted: bool,
 }
@@ -37,19 +37,19 @@ impl Recent {
     }
 
     /// Round trips between the capture point and the end behind `half`.
-    pub const fn trips(&self, half: Half) -> &Trips {
+    pub const fn trips(&self, half: Half) -> &RoundTripSketches {
         &self.trips[half as usize]
     }
 }
 
 impl Before {
-    pub(super) const fn trips(&self, half: Half) -> &Trips {
+    pub(super) const fn trips(&self, half: Half) -> &RoundTripSketches {
         &self.trips[half as usize]
     }
 
     pub(super) fn heap(&self) -> usize {
         let sent: usize = self.sent.iter().map(Sent::heap).sum();
-        let trips: usize = self.trips.iter().map(Trips::heap).sum();
+        let trips: usize = self.trips.iter().map(RoundTripSketches::heap).sum();
         size_of::<Self>() + sent + trips
     }
 }
@@ -64,7 +64,7 @@ impl Flow {
             return None;
         }
         before.sent.clone_from(&self.sent);
-        self.trips.iter_mut().for_each(Trips::settle);
+        self.trips.iter_mut().for_each(RoundTripSketches::settle);
         let trips = std::mem::take(&mut self.trips);
         merge(&mut before.trips, &trips);
         Some(Recent { sent, trips })
@@ -83,7 +83,7 @@ impl Ended {
         &mut self,
         flows: impl Iterator<Item = &'a mut Flow>,
         mut take: impl FnMut(&Flow, &Recent),
-    ) -> [Trips; 2] {
+    ) -> [RoundTripSketches; 2] {
         self.is_wanted = true;
         let mut all = std::mem::take(&mut self.trips);
         for flow in flows {
@@ -96,7 +96,7 @@ impl Ended {
     }
 }
 
-fn merge(all: &mut [Trips; 2], trips: &[Trips; 2]) {
+fn merge(all: &mut [RoundTripSketches; 2], trips: &[RoundTripSketches; 2]) {
     for (all, trips) in all.iter_mut().zip(trips) {
         all.merge(trips);
     }
@@ -112,15 +112,15 @@ mod tests {
 
     /// For the flow that ended last: round trips to the server.
     #[derive(Default)]
-    struct Whole(Option<u64>);
+    struct ServerRoundTrips(Option<u64>);
 
-    impl Listener for Whole {
+    impl Listener for ServerRoundTrips {
         fn ended(&mut self, flow: &Flow) {
             self.0 = path(&flow.trips(Half::Server));
         }
     }
 
-    fn path(trips: &Trips) -> Option<u64> {
+    fn path(trips: &RoundTripSketches) -> Option<u64> {
         trips.path(Method::Acknowledgement).map(|path| path.n)
     }
 
@@ -151,7 +151,7 @@ mod tests {
         (flows, path(&all[Half::Server as usize]))
     }
 
-    fn see(millis: i64, bytes: &[u8], table: &mut Table, reported: &mut Whole) {
+    fn see(millis: i64, bytes: &[u8], table: &mut Table, reported: &mut ServerRoundTrips) {
         let observed = neph_wire::dissect::dissect(neph_wire::dissect::Link::Ip, bytes, 40);
         let at = Wall::from_unix_nanos(millis * 1_000_000);
         table.see(at, &observed.expect("a packet"), reported);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_period_has_what_came_in_it_and_a_flow_without_a_packet_is_not_in_it() {
-        let (mut table, mut whole) = (Table::new(Limits::default()), Whole::default());
+        let (mut table, mut whole) = (Table::new(Limits::default()), ServerRoundTrips::default());
         see(0, &packet(true, 2, (99, 0)), &mut table, &mut whole);
         see(30, &packet(false, 18, (499, 100)), &mut table, &mut whole);
         assert_eq!(look(&mut table), (vec![(2, Some(1))], Some(1)));
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_ends_within_a_period_is_in_that_of_all() {
-        let (mut table, mut whole) = (Table::new(Limits::default()), Whole::default());
+        let (mut table, mut whole) = (Table::new(Limits::default()), ServerRoundTrips::default());
         assert_eq!(look(&mut table), (vec![], None));
         see(0, &packet(true, 2, (99, 0)), &mut table, &mut whole);
         see(30, &packet(false, 18, (499, 100)), &mut table, &mut whole);

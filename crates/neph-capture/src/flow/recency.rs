@@ -12,24 +12,24 @@ use crate::ahead::fetch;
 
 /// The uses of a table, numbered from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Touch {
+struct LastUse {
     number: u64,
     /// Nanoseconds since 1970.
     at: i64,
 }
 
 /// For a place that is not in use.
-const NEVER: Touch = Touch { number: 0, at: 0 };
+const NEVER: LastUse = LastUse { number: 0, at: 0 };
 
 /// Places in the order of their last use.
 #[derive(Debug, Default)]
 pub(crate) struct Recency {
     /// The last use of each place.
-    touches: Vec<Touch>,
+    touches: Vec<LastUse>,
     /// Number of uses so far.
     count: u64,
     /// An earlier use of each place, or its last.
-    queue: BinaryHeap<Reverse<(Touch, u32)>>,
+    queue: BinaryHeap<Reverse<(LastUse, u32)>>,
     /// Which places are in the queue. Unused ones stay in it until they are the first.
     is_queued: Vec<bool>,
 }
@@ -94,7 +94,7 @@ impl Recency {
     #[inline]
     pub(crate) fn touch(&mut self, place: u32, at: i64) {
         self.count += 1;
-        self.touches[place as usize] = Touch {
+        self.touches[place as usize] = LastUse {
             number: self.count,
             at,
         };
@@ -119,8 +119,8 @@ impl Recency {
     }
 
     pub(super) fn heap(&self) -> usize {
-        self.touches.capacity() * size_of::<Touch>()
-            + self.queue.capacity() * size_of::<(Touch, u32)>()
+        self.touches.capacity() * size_of::<LastUse>()
+            + self.queue.capacity() * size_of::<(LastUse, u32)>()
             + self.is_queued.capacity()
     }
 }

@@ -18,7 +18,7 @@ use super::limits::Limits;
 use super::others::Others;
 use super::period::Ended;
 use super::recency::Recency;
-use super::tally::Trips;
+use super::tally::RoundTripSketches;
 use super::{Flow, Name, Passed, Recent};
 use crate::sample::Sample;
 use crate::tcp::{Event, Room, Segment, Side};
@@ -249,7 +249,7 @@ impl Table {
 
     /// Ends a period. Hands out each flow with a packet since the last look, in no order. Returns the round
     /// trips of all flows per half; those of ended flows count from the first look on.
-    pub fn look(&mut self, take: impl FnMut(&Flow, &Recent)) -> [Trips; 2] {
+    pub fn look(&mut self, take: impl FnMut(&Flow, &Recent)) -> [RoundTripSketches; 2] {
         let flows = self.flows.iter_mut().filter(|flow| !flow.is_vacant());
         self.ended.look(flows, take)
     }

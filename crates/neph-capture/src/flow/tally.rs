@@ -110,9 +110,9 @@ impl Sent {
 
 /// Round trips of one half of a flow's path, by method and by kind of answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trips(Sketches);
+pub struct RoundTripSketches(Sketches);
 
-impl Trips {
+impl RoundTripSketches {
     /// Counts a round trip that one method found.
     pub(super) fn add(&mut self, sample: &Sample) {
         self.count(Found::by(sample.method), sample);
@@ -178,7 +178,7 @@ impl Trips {
     }
 }
 
-/// Round trips by method and answer, as those of [`Trips`].
+/// Round trips by method and answer, as those of [`RoundTripSketches`].
 #[derive(Debug)]
 pub struct RoundTripsByMethod(Layout);
 

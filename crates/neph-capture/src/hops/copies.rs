@@ -4,7 +4,7 @@
 //! became several, the first is the packet and the others are duplicates. All others are excluded: which of
 //! them was lost is not known.
 
-use super::packet::{Packets, Standing};
+use super::packet::{PacketHandling, Packets};
 use crate::directions::Direction;
 
 /// Whether all points that saw any saw the same number, and that number.
@@ -37,9 +37,9 @@ pub(super) fn set_aside(
     let is_reported =
         direction.is_some() && alone > 0 && after.iter().all(|(_, count)| *count == many);
     let standing = if is_reported {
-        Standing::Copy
+        PacketHandling::Copy
     } else {
-        Standing::Ambiguous
+        PacketHandling::Ambiguous
     };
     let skipped = usize::from(is_reported);
     for packet in chain.iter().skip(skipped) {

@@ -9,19 +9,23 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 use neph_wire::ip::UDP;
 
-use super::Place;
-use super::packet::{Flows, Packets, Standing};
+use super::CapturePoint;
+use super::packet::{Flows, PacketHandling, Packets};
 
 /// Datagrams by what the whole and its first piece have in common.
 type Beginnings = HashMap<(u32, u32, u32), Vec<u32>, RandomState>;
 
 /// The whole and its pieces in byte order, which `seq` counts from then on.
-pub(super) fn groups(packets: &mut Packets, flows: &Flows, points: &[Place]) -> Vec<Vec<u32>> {
+pub(super) fn groups(
+    packets: &mut Packets,
+    flows: &Flows,
+    points: &[CapturePoint],
+) -> Vec<Vec<u32>> {
     let is_missing = |number: u32| (0..points.len()).any(|at| packets.mark(number, at).is_none());
     let mut beginnings = Beginnings::default();
     for (number, packet) in (0_u32..).zip(&packets.of) {
         let is_candidate = packet.length > 0
-            && packet.standing == Standing::Followed
+            && packet.standing == PacketHandling::Followed
             && flows.of[packet.flow as usize].0.protocol == UDP
             && is_missing(number);
         if is_candidate {
@@ -94,7 +98,7 @@ fn pieces(
         let last = packets.get(group[group.len() - 1]);
         let (flow, _) = flows.of[packet.flow as usize];
         // Packets that have an equal are decided later, and may be followed then.
-        if packet.standing != Standing::Followed {
+        if packet.standing != PacketHandling::Followed {
             continue;
         }
         // IP identifications have 16 bits.

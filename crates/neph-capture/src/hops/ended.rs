@@ -4,7 +4,7 @@
 
 use super::followed::{Copies, Followed};
 use super::joined::join;
-use super::packet::Standing;
+use super::packet::PacketHandling;
 use super::{Hops, copies, order, repeats};
 use crate::directions::Directions;
 
@@ -23,7 +23,7 @@ impl Hops {
         for chain in uneven {
             let direction = chain.first().and_then(|first| followed.direction(*first));
             if let Some(first) = chain.first() {
-                followed.packets.of[*first as usize].standing = Standing::Followed;
+                followed.packets.of[*first as usize].standing = PacketHandling::Followed;
             }
             let made = copies::set_aside(&mut followed.packets, &chain, points, direction);
             if let Some((((segment, many), direction), first)) =
@@ -68,7 +68,8 @@ impl Hops {
         // Independent of the order of the map.
         firsts.sort_unstable();
         repeats::take_out(&mut self.packets, &self.flows, &mut self.points, &firsts);
-        let is_followed = |number: &u32| self.packets.get(*number).standing == Standing::Followed;
+        let is_followed =
+            |number: &u32| self.packets.get(*number).standing == PacketHandling::Followed;
         let chains = firsts.iter();
         let chains = chains.map(|first| self.packets.chain(*first).filter(is_followed).collect());
         chains.filter(|chain: &Vec<u32>| chain.len() > 1).collect()
@@ -76,7 +77,7 @@ impl Hops {
 
     fn leave_out(&mut self, chain: &[u32]) {
         for packet in chain {
-            self.packets.of[*packet as usize].standing = Standing::Ambiguous;
+            self.packets.of[*packet as usize].standing = PacketHandling::Ambiguous;
         }
     }
 

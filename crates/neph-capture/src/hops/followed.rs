@@ -4,10 +4,10 @@
 
 use neph_model::Wall;
 
-use super::packet::{Flowing, Flows, Packet, Packets, Standing};
+use super::packet::{Flowing, Flows, Packet, PacketHandling, Packets};
 use super::renamed::Renamed;
 use super::wholes::Spreads;
-use super::{Hops, Place};
+use super::{CapturePoint, Hops};
 use crate::capture_matcher::Point;
 use crate::directions::{Direction, Directions};
 
@@ -19,7 +19,7 @@ pub struct Followed {
     /// For each flow its reverse flow.
     pub(super) answering: Vec<u32>,
     pub(super) directions: Directions,
-    pub(super) points: Vec<Place>,
+    pub(super) points: Vec<CapturePoint>,
     /// For each segment and host pair, whether packets passed both points.
     pub(super) crosses: Vec<Vec<bool>>,
     /// For each segment and flow, whether packets of its hosts, protocol and direction passed both points.
@@ -108,7 +108,7 @@ impl Followed {
     pub fn identical(&self) -> u64 {
         let packets = self.packets.of.iter();
         packets
-            .filter(|packet| packet.standing == Standing::Ambiguous)
+            .filter(|packet| packet.standing == PacketHandling::Ambiguous)
             .count() as u64
     }
 
@@ -117,7 +117,7 @@ impl Followed {
         let passed = [segment, segment + 1];
         let numbers = 0..u32::try_from(self.packets.of.len()).unwrap_or(u32::MAX);
         let identical = numbers.filter(|number| {
-            self.packets.get(*number).standing == Standing::Ambiguous
+            self.packets.get(*number).standing == PacketHandling::Ambiguous
                 && passed
                     .iter()
                     .all(|point| self.packets.mark(*number, *point).is_some())
@@ -186,7 +186,7 @@ impl Followed {
     pub fn passages(&self) -> impl Iterator<Item = Passage> + '_ {
         let numbers = 0..u32::try_from(self.packets.of.len()).unwrap_or(u32::MAX);
         numbers
-            .filter(|number| self.packets.get(*number).standing == Standing::Followed)
+            .filter(|number| self.packets.get(*number).standing == PacketHandling::Followed)
             .map(|number| self.passage(number))
     }
 
@@ -213,7 +213,7 @@ impl Followed {
     /// Followed packets of a point in the order of passage. A packet in parts counts at its last part.
     pub(super) fn order(&self, point: usize) -> impl Iterator<Item = u32> + '_ {
         let order = self.points[point].order.iter().copied();
-        order.filter(|number| self.packets.get(*number).standing == Standing::Followed)
+        order.filter(|number| self.packets.get(*number).standing == PacketHandling::Followed)
     }
 
     pub(super) fn flow(&self, number: u32) -> (Flowing, u32) {

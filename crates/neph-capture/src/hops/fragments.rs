@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use neph_wire::dissect::Dissected;
 
-use super::packet::{Packets, Standing};
-use super::wholes::{Spreads, Wholes};
+use super::packet::{PacketHandling, Packets};
+use super::wholes::{PacketOfPiece, Spreads};
 use crate::fragments::{Fragments, Passing, Piece};
 use crate::identity::Identity;
 
@@ -68,10 +68,11 @@ pub(super) fn join(
     packets: &mut Packets,
     groups: &[Vec<Piece>],
     points: usize,
-) -> (Spreads, Wholes) {
-    let (mut spreads, mut wholes) = (Spreads::default(), Wholes::default());
+) -> (Spreads, PacketOfPiece) {
+    let (mut spreads, mut wholes) = (Spreads::default(), PacketOfPiece::default());
     for group in groups {
-        let is_followed = |piece: &Piece| packets.get(piece.number).standing == Standing::Followed;
+        let is_followed =
+            |piece: &Piece| packets.get(piece.number).standing == PacketHandling::Followed;
         if !group.iter().all(is_followed) {
             continue;
         }
@@ -83,7 +84,7 @@ pub(super) fn join(
             packets.set(whole, point, times.map(|(_, to)| to));
         }
         for piece in &group[1..] {
-            packets.of[piece.number as usize].standing = Standing::Part;
+            packets.of[piece.number as usize].standing = PacketHandling::Part;
         }
         let spread = passed
             .iter()

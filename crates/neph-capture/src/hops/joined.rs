@@ -9,9 +9,9 @@ use std::collections::HashSet;
 use foldhash::fast::RandomState;
 
 use super::fragments;
-use super::packet::{Flows, Packets, Standing};
-use super::wholes::{Spreads, Wholes};
-use super::{Place, datagrams};
+use super::packet::{Flows, PacketHandling, Packets};
+use super::wholes::{PacketOfPiece, Spreads};
+use super::{CapturePoint, datagrams};
 use crate::fragments::Piece;
 use crate::sequence::Serial;
 
@@ -19,7 +19,7 @@ use crate::sequence::Serial;
 pub(super) fn join(
     packets: &mut Packets,
     flows: &Flows,
-    points: &mut [Place],
+    points: &mut [CapturePoint],
     fragments: &[Vec<Piece>],
 ) -> Spreads {
     let (mut spreads, mut wholes) = fragments::join(packets, fragments, points.len());
@@ -52,7 +52,7 @@ fn candidates(packets: &Packets, points: usize) -> Vec<(u32, u32, u32)> {
     (0_u32..)
         .zip(&packets.of)
         .filter(|(number, packet)| {
-            packet.has_data && packet.standing == Standing::Followed && is_missing(*number)
+            packet.has_data && packet.standing == PacketHandling::Followed && is_missing(*number)
         })
         .map(|(number, packet)| (packet.flow, packet.train, number))
         .collect()
@@ -110,7 +110,7 @@ fn whole(packets: &mut Packets, group: &[u32], points: usize) -> Option<Vec<Opti
         packets.set(group[0], point, times.map(|(_, to)| to));
     }
     for piece in &group[1..] {
-        packets.of[*piece as usize].standing = Standing::Part;
+        packets.of[*piece as usize].standing = PacketHandling::Part;
     }
     packets.of[group[0] as usize].length = u32::try_from(length).unwrap_or(u32::MAX);
     let spread = |times: &Option<(i64, i64)>| times.map(|(from, to)| to.saturating_sub(from));
@@ -123,14 +123,14 @@ fn set_aside(packets: &mut Packets, group: &[u32]) -> Option<Vec<Option<i64>>> {
     let range = |number: u32| (packets.get(number).seq, packets.get(number).length);
     if group.iter().any(|piece| range(*piece) != range(group[0])) {
         for piece in group {
-            packets.of[*piece as usize].standing = Standing::Ambiguous;
+            packets.of[*piece as usize].standing = PacketHandling::Ambiguous;
         }
     }
     None
 }
 
 /// Packets in the order in which they passed a point; a whole counts at its last piece.
-fn order(packets: &Packets, before: &[u32], point: usize, wholes: &Wholes) -> Vec<u32> {
+fn order(packets: &Packets, before: &[u32], point: usize, wholes: &PacketOfPiece) -> Vec<u32> {
     let mut done: HashSet<u32, RandomState> = HashSet::default();
     let mut order: Vec<u32> = before
         .iter()

@@ -8,13 +8,13 @@ use thiserror::Error;
 /// A rule for one capture point: its address `outer` is `inner` at all other points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
-    outer: Place,
-    inner: Place,
+    outer: AddressPrefix,
+    inner: AddressPrefix,
 }
 
 /// A prefix of addresses, with one port or with all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct AddressPrefix {
     address: IpAddr,
     /// Length of the prefix, in bits.
     bits: u8,
@@ -52,7 +52,7 @@ impl Mapping {
 }
 
 /// The address with its prefix replaced. `None` if its prefix is not that of `from`.
-fn moved(ip: IpAddr, from: Place, to: Place) -> Option<IpAddr> {
+fn moved(ip: IpAddr, from: AddressPrefix, to: AddressPrefix) -> Option<IpAddr> {
     match (ip, from.address, to.address) {
         (IpAddr::V4(ip), IpAddr::V4(from_ip), IpAddr::V4(to_ip)) => {
             let rest = u32::MAX.checked_shr(from.bits.into()).unwrap_or(0);
@@ -89,11 +89,11 @@ impl FromStr for Mapping {
     }
 }
 
-fn place(text: &str) -> Result<Place, MappingError> {
+fn place(text: &str) -> Result<AddressPrefix, MappingError> {
     let refused = || MappingError::Address(text.to_owned());
     let whole = |address: IpAddr| if address.is_ipv4() { 32 } else { 128 };
     if let Ok(socket) = text.parse::<SocketAddr>() {
-        return Ok(Place {
+        return Ok(AddressPrefix {
             address: socket.ip(),
             bits: whole(socket.ip()),
             port: Some(socket.port()),
@@ -108,7 +108,7 @@ fn place(text: &str) -> Result<Place, MappingError> {
     if bits > whole(address) {
         return Err(refused());
     }
-    Ok(Place {
+    Ok(AddressPrefix {
         address,
         bits,
         port: None,

@@ -40,7 +40,7 @@ pub use followed::{Followed, Passage};
 pub use mapping::{Mapping, MappingError};
 pub use packet::Flowing;
 pub use renamed::Called;
-pub use trips::Trip;
+pub use trips::RoundTripPair;
 pub use unmatched::UnmatchedPackets;
 
 use fragments::Fragmented;
@@ -55,10 +55,10 @@ use packet::{Flows, NONE, Packet, Packets};
 #[derive(Debug)]
 pub struct Hops {
     hasher: RandomState,
-    seen: HashMap<u64, Seen, RandomState>,
+    seen: HashMap<u64, IdenticalPackets, RandomState>,
     flows: Flows,
     packets: Packets,
-    points: Vec<Place>,
+    points: Vec<CapturePoint>,
     fragments: Fragmented,
     /// Fragments at all points, once all captures are read.
     fragmented: Vec<Vec<Piece>>,
@@ -68,7 +68,7 @@ pub struct Hops {
 
 /// A capture point.
 #[derive(Debug, Default)]
-struct Place {
+struct CapturePoint {
     point: Point,
     time: Steady,
     rules: Vec<Rule>,
@@ -89,7 +89,7 @@ struct Rule {
     has_changed: bool,
 }
 
-impl Place {
+impl CapturePoint {
     /// Records the time of a packet in its capture.
     fn saw(&mut self, at: i64) {
         self.extent = Some(reaching(self.extent, at));
@@ -111,7 +111,7 @@ impl Place {
 
 /// Packets of one identity.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct IdenticalPackets {
     first: u32,
     /// The packet that was seen last, and its point.
     last: u32,
@@ -130,7 +130,7 @@ impl Hops {
             seen: HashMap::default(),
             flows: Flows::default(),
             packets: Packets::at(points),
-            points: (0..points).map(|_| Place::default()).collect(),
+            points: (0..points).map(|_| CapturePoint::default()).collect(),
             fragments: Fragmented::default(),
             fragmented: Vec::new(),
             rules: 0,
@@ -246,7 +246,7 @@ impl Hops {
         let Some(number) = self.packets.push(kept) else {
             return (None, before);
         };
-        let seen = self.seen.entry(key).or_insert(Seen {
+        let seen = self.seen.entry(key).or_insert(IdenticalPackets {
             first: number,
             last: number,
             point: here,

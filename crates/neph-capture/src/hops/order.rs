@@ -4,7 +4,7 @@
 //! in a capture. If time falls by more, a clock was set back, or captures were concatenated. The packets
 //! after the fall passed later, whatever their timestamps.
 
-use super::Place;
+use super::CapturePoint;
 use super::followed::Followed;
 use super::packet::Packets;
 use crate::directions::Direction;
@@ -13,7 +13,7 @@ use crate::directions::Direction;
 const DISORDER: i64 = 10_000_000;
 
 /// Puts the packets of each point in the order in which they passed it.
-pub(super) fn by_stamps(packets: &Packets, points: &mut [Place]) {
+pub(super) fn by_stamps(packets: &Packets, points: &mut [CapturePoint]) {
     for (point, place) in points.iter_mut().enumerate() {
         sort(&mut place.order, |number| {
             packets.mark(number, point).unwrap_or(i64::MIN)

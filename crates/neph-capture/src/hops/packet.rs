@@ -62,7 +62,7 @@ pub(super) enum Kind {
 
 /// How a packet is handled after all captures were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum PacketHandling {
     /// It is followed.
     Followed,
     /// It is part of a larger one, which is followed.
@@ -91,7 +91,7 @@ pub(super) struct Packet {
     pub(super) has_data: bool,
     /// Its sender numbered it, in IP or above: no equal packet follows soon.
     pub(super) is_named: bool,
-    pub(super) standing: Standing,
+    pub(super) standing: PacketHandling,
 }
 
 impl Packet {
@@ -106,7 +106,7 @@ impl Packet {
             kind: Kind::Other,
             has_data: false,
             is_named: matches!(packet.transport, Transport::Tcp { .. }),
-            standing: Standing::Followed,
+            standing: PacketHandling::Followed,
         };
         match &packet.transport {
             Transport::Tcp {

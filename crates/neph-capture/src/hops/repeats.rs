@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Place;
-use super::packet::{Flows, NONE, Packets, Standing};
+use super::CapturePoint;
+use super::packet::{Flows, NONE, PacketHandling, Packets};
 use crate::capture_matcher::SOON;
 
 /// Packets of one point, host pair and direction: how many numbered ones it shows, and how many of these
@@ -15,8 +15,15 @@ use crate::capture_matcher::SOON;
 type Shown = BTreeMap<(usize, u32, bool), (u64, u64)>;
 
 /// Removes duplicates in the capture from chains of equal packets; `firsts` has the first of each chain.
-pub(super) fn take_out(packets: &mut Packets, flows: &Flows, points: &mut [Place], firsts: &[u32]) {
-    let mut taken: Vec<Taken> = (0..points.len()).map(|_| Taken::default()).collect();
+pub(super) fn take_out(
+    packets: &mut Packets,
+    flows: &Flows,
+    points: &mut [CapturePoint],
+    firsts: &[u32],
+) {
+    let mut taken: Vec<RemovedPackets> = (0..points.len())
+        .map(|_| RemovedPackets::default())
+        .collect();
     let between = |packets: &Packets, number: u32| {
         let (flow, pair) = flows.of[packets.get(number).flow as usize];
         (pair, flow.is_upward())
@@ -40,7 +47,7 @@ pub(super) fn take_out(packets: &mut Packets, flows: &Flows, points: &mut [Place
         for number in chain {
             let is_seen = (0..points.len()).any(|point| packets.mark(number, point).is_some());
             if !is_seen {
-                packets.of[number as usize].standing = Standing::Copy;
+                packets.of[number as usize].standing = PacketHandling::Copy;
             }
         }
     }
@@ -51,13 +58,13 @@ pub(super) fn take_out(packets: &mut Packets, flows: &Flows, points: &mut [Place
 
 /// Removed packets of a point.
 #[derive(Debug, Default)]
-struct Taken {
+struct RemovedPackets {
     /// New number of each timestamp by its old number; absent if it was removed.
     now: BTreeMap<u32, u32>,
     repeats: u64,
 }
 
-impl Taken {
+impl RemovedPackets {
     /// Of timestamps close to each other, keeps the first, with the first packets of the chain.
     fn keep_first(&mut self, packets: &mut Packets, first: u32, point: usize) {
         let chain: Vec<u32> = packets.chain(first).collect();
@@ -80,7 +87,7 @@ impl Taken {
         self.repeats += (marks.len() - many) as u64;
     }
 
-    fn report(self, place: &mut Place) {
+    fn report(self, place: &mut CapturePoint) {
         place.point.repeats += self.repeats;
         if self.now.is_empty() {
             return;
@@ -141,7 +148,7 @@ fn capture_duplicates(
 /// Number of packets per direction, where some are duplicated.
 fn count_all(
     packets: &Packets,
-    points: &[Place],
+    points: &[CapturePoint],
     shown: &mut Shown,
     between: impl Fn(&Packets, u32) -> (u32, bool),
 ) {
@@ -173,7 +180,7 @@ fn is_doubled(shown: &Shown, point: usize, pair: u32) -> bool {
 
 /// Removes packets that one point repeats and its neighbours do not, if that holds for most repetitions at
 /// this point. A duplicate by the network would show at the next point too.
-fn take_out_alone(packets: &mut Packets, taken: &mut [Taken], firsts: &[u32]) {
+fn take_out_alone(packets: &mut Packets, taken: &mut [RemovedPackets], firsts: &[u32]) {
     let mut alone: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     let mut shared = vec![0_usize; taken.len()];
     for first in firsts.iter().filter(|first| packets.get(**first).is_named) {

@@ -311,7 +311,7 @@ fn a_reply_belongs_to_the_request_before_it_and_of_two_requests_to_the_later() {
     ];
     let followed = follow(&[&packets, &moved(&packets, &[2, 2, -2, -2])]);
     let trips = followed.trips();
-    assert_eq!(trips, [Trip { there: 1, back: 2 }]);
+    assert_eq!(trips, [RoundTripPair { there: 1, back: 2 }]);
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn fragments_behind_the_first_are_no_requests_and_no_replies() {
         (90, behind(4, 2, 1)),
     ];
     let followed = follow(&[&packets, &moved(&packets, &[2, 2, -2, -2, 2, -2])]);
-    assert_eq!(followed.trips(), [Trip { there: 0, back: 2 }]);
+    assert_eq!(followed.trips(), [RoundTripPair { there: 0, back: 2 }]);
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn requests_that_are_under_way_together_have_their_own_replies() {
     let here = seen([0, 1, 2, 3], [0, 10, 205, 215]);
     let there = seen([0, 2, 1, 3], [100, 105, 110, 115]);
     let followed = follow(&[&here, &there]);
-    let trips = [(0, 2), (1, 3)].map(|(there, back)| Trip { there, back });
+    let trips = [(0, 2), (1, 3)].map(|(there, back)| RoundTripPair { there, back });
     assert_eq!(followed.trips(), trips);
 }
 

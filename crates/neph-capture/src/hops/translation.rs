@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use neph_wire::ip::TCP;
 
 use super::followed::{Followed, Passage};
-use super::packet::{Flowing, Kind, Standing};
+use super::packet::{Flowing, Kind, PacketHandling};
 use super::renamed::{Called, Renamed};
 
 /// Packets of the first point that are remembered, at most.
@@ -102,11 +102,8 @@ impl Followed {
         let packet = self.packets.get(number);
         let numbers = [packet.seq, packet.ack, packet.length, packet.train];
         let protocol = self.flows.of[packet.flow as usize].0.protocol;
-        (packet.is_named && packet.standing == Standing::Followed && numbers != [0; 4]).then_some((
-            protocol,
-            packet.kind,
-            numbers,
-        ))
+        (packet.is_named && packet.standing == PacketHandling::Followed && numbers != [0; 4])
+            .then_some((protocol, packet.kind, numbers))
     }
 }
 

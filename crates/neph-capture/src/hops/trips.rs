@@ -17,7 +17,7 @@ use crate::sequence::Serial;
 
 /// A forward packet and its answer, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Trip {
+pub struct RoundTripPair {
     /// The forward packet.
     pub there: u32,
     /// The reverse packet.
@@ -29,7 +29,7 @@ type Waiting = HashMap<(u32, u32), (u32, Option<Serial>), RandomState>;
 
 impl Followed {
     /// Round trips between the first point and the far end, in the order of their answers.
-    pub fn trips(&self) -> Vec<Trip> {
+    pub fn trips(&self) -> Vec<RoundTripPair> {
         let mut trips = Vec::new();
         let mut waiting = Waiting::default();
         let asked_from_far = self.asked_from_far();
@@ -75,7 +75,7 @@ impl Followed {
                     if is_answer {
                         waiting.remove(&place);
                         let back = number;
-                        trips.push(Trip { there, back });
+                        trips.push(RoundTripPair { there, back });
                     }
                 }
                 None => {}

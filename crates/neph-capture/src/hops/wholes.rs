@@ -8,4 +8,4 @@ use foldhash::fast::RandomState;
 pub(super) type Spreads = HashMap<u32, Vec<Option<i64>>, RandomState>;
 
 /// Numbers of the whole that a piece belongs to.
-pub(super) type Wholes = HashMap<u32, u32, RandomState>;
+pub(super) type PacketOfPiece = HashMap<u32, u32, RandomState>;

@@ -42,7 +42,7 @@ pub struct Delay {
 
 /// A rule for one segment and direction, with its state.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct RuleState {
     segment: usize,
     direction: Direction,
     /// `a - b`
@@ -66,7 +66,7 @@ pub struct Found {
 
 /// The result for whole captures.
 #[derive(Clone, Debug, Default)]
-pub struct Judged {
+pub struct AlarmResult {
     /// By time.
     pub found: Vec<Found>,
     /// Messages about rules for which no segment had enough packets.
@@ -85,7 +85,7 @@ impl Rules {
     }
 
     /// Each rule for each of its segments and directions, of the included segments, without counts.
-    pub fn standings(&self, points: &[String], is_meant: impl Fn(usize) -> bool) -> Vec<Standing> {
+    pub fn standings(&self, points: &[String], is_meant: impl Fn(usize) -> bool) -> Vec<RuleState> {
         let mut all = Vec::new();
         for (segment, name) in segment_names(points).iter().enumerate() {
             for direction in [Direction::Forward, Direction::Reverse] {
@@ -93,7 +93,7 @@ impl Rules {
                     .0
                     .iter()
                     .filter(|rule| rule.subject.is_of(segment, direction));
-                all.extend(rules.filter(|_| is_meant(segment)).map(|rule| Standing {
+                all.extend(rules.filter(|_| is_meant(segment)).map(|rule| RuleState {
                     segment,
                     direction,
                     name: name.clone(),
@@ -112,12 +112,12 @@ impl Rules {
     }
 
     /// The alarms that these packets raised and ended.
-    pub fn judge(&self, passages: &Passages) -> Judged {
-        let mut judged = Judged::default();
+    pub fn judge(&self, passages: &Passages) -> AlarmResult {
+        let mut judged = AlarmResult::default();
         let mut standings = self.standings(&passages.names, |_| true);
         let mut enough = Vec::new();
         let of_one =
-            |a: &Standing, b: &Standing| (a.segment, a.direction) == (b.segment, b.direction);
+            |a: &RuleState, b: &RuleState| (a.segment, a.direction) == (b.segment, b.direction);
         for standings in standings.chunk_by_mut(of_one) {
             let (segment, direction) = (standings[0].segment, standings[0].direction);
             let delays = delays(passages, segment, direction);
@@ -136,7 +136,7 @@ impl Rules {
     }
 }
 
-impl Standing {
+impl RuleState {
     pub fn is_of(&self, segment: usize, direction: Direction) -> bool {
         (self.segment, self.direction) == (segment, direction)
     }

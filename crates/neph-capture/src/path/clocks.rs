@@ -25,7 +25,7 @@ const ANOTHER_POINT: &str =
 
 /// What is known of the clocks before any packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct KnownClocks<'a> {
     /// How much their rates wander.
     pub nature: ClockNature,
     /// For each segment, whether both points have one clock.
@@ -40,10 +40,10 @@ pub struct Asked<'a> {
 pub fn clocks(
     points: &[Point],
     followed: &Followed,
-    requested: &Asked<'_>,
+    requested: &KnownClocks<'_>,
     say: &dyn Fn(&str),
 ) -> Result<(Vec<Offsets>, Vec<String>), ReadError> {
-    let Asked { nature, one_clock } = *requested;
+    let KnownClocks { nature, one_clock } = *requested;
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let is_any_met = (0..one_clock.len()).any(|segment| followed.is_met(segment));
     let (mut clocks, mut doubts) = (Vec::new(), unmatched::hints(&names, followed));

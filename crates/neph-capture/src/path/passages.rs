@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Direction, Followed, Passage, Trip};
+use crate::{Direction, Followed, Passage, RoundTripPair};
 use neph_model::{Instant, OneWay, Span};
 use neph_wire::ip;
 
@@ -18,7 +18,7 @@ pub struct Passages {
     pub followed: Followed,
     /// For each segment.
     pub clocks: Vec<Offsets>,
-    pub trips: Vec<Trip>,
+    pub trips: Vec<RoundTripPair>,
     /// The order in which packets pass the points, if it differs from that of `names`.
     pub order: Option<Vec<usize>>,
     /// Reasons to doubt the results, one sentence each.
@@ -91,7 +91,7 @@ impl Passages {
     /// Combines `followed` with the clocks, one for each segment.
     pub fn of(names: Vec<String>, followed: Followed, clocks: Vec<Offsets>) -> Self {
         let trips = followed.trips();
-        let round_trip = |trip: &Trip| {
+        let round_trip = |trip: &RoundTripPair| {
             let (there, back) = (followed.passage(trip.there), followed.passage(trip.back));
             let (left, came) = (there.mark(0)?, back.mark(0)?);
             let is_set = clocks

@@ -137,7 +137,7 @@ mod tests {
 
     /// A packet at a point: when it passed, its number, and whether it goes forward.
     type Mark = (i64, u16, bool);
-    type Seen = [Mark];
+    type MarkSlice = [Mark];
 
     /// A datagram between hosts 1 and 2, as captured.
     fn datagram(number: u16, is_there: bool) -> Vec<u8> {
@@ -153,7 +153,7 @@ mod tests {
     type Delayed = (usize, Direction, i64, i64);
 
     /// The delays that a window reports.
-    fn crossed(window: &Window, points: &[&Seen]) -> Vec<Delayed> {
+    fn crossed(window: &Window, points: &[&MarkSlice]) -> Vec<Delayed> {
         let mut hops = Hops::at(points.len());
         for (point, packets) in points.iter().enumerate() {
             for (at, number, is_there) in *packets {
@@ -197,7 +197,7 @@ mod tests {
         let there = [(11_500, 1, true), (11_900, 2, true), (12_100, 3, true)];
         let middle = [(11_600, 1, true), (12_050, 2, true), (12_200, 3, true)];
         let beyond = [(11_700, 1, true), (12_900, 2, true), (12_300, 3, true)];
-        let points: [&Seen; 3] = [&there, &middle, &beyond];
+        let points: [&MarkSlice; 3] = [&there, &middle, &beyond];
         let windows = all(15 * SECOND + SETTLED);
         let first = crossed(&windows[0], &points);
         assert_eq!(
@@ -311,7 +311,7 @@ mod tests {
             packets in prop::collection::vec(packet(), 1..60),
         ) {
             let (points, mut meant) = seen(&packets);
-            let points: Vec<&Seen> = points.iter().map(Vec::as_slice).collect();
+            let points: Vec<&MarkSlice> = points.iter().map(Vec::as_slice).collect();
             let windows = all(40 * SECOND);
             let mut reported: Vec<_> = windows.iter().flat_map(|one| crossed(one, &points)).collect();
             prop_assert!(reported.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));

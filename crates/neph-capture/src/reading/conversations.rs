@@ -2,7 +2,9 @@
 //!
 //! Owns the assignment of packets to these, and that a packet seen at several interfaces counts once.
 
-use crate::{Answered, Asking, Between, DuplicateFilter, Exchanges, Limits, Listener, Pair, Table};
+use crate::{
+    Answered, Between, DuplicateFilter, ExchangeListener, Exchanges, Limits, Listener, Pair, Table,
+};
 use neph_model::Wall;
 use neph_wire::dissect::{Dissected, Plain};
 
@@ -27,7 +29,7 @@ pub trait ConversationListener: Listener {
 /// Forwards to a listener, as exchanges need it.
 struct Forwarder<'a, T>(&'a mut T);
 
-impl<T: ConversationListener> Asking for Forwarder<'_, T> {
+impl<T: ConversationListener> ExchangeListener for Forwarder<'_, T> {
     fn trip(&mut self, of: &Between, trip: Answered) {
         self.0.answered(of, trip);
     }

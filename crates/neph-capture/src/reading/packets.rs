@@ -6,11 +6,11 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 use crate::Ending;
-use neph_wire::dissect::{Dissected, Nothing, dissect, why_not};
+use neph_wire::dissect::{Dissected, NoPacket, dissect, why_not};
 
 use super::ending;
 use super::enough::advice;
-use super::source::{self, Taken};
+use super::source::{self, ReadCapture};
 use super::{ReadError, Reader};
 use neph_text::counted::counted;
 
@@ -24,19 +24,19 @@ const TIMES: Range<i64> = 0..1 << 62;
 pub fn packets(
     path: &Path,
     reader: Reader<'_>,
-    mut take: impl FnMut(i64, u32, Result<&Dissected<'_>, Nothing>),
+    mut take: impl FnMut(i64, u32, Result<&Dissected<'_>, NoPacket>),
 ) -> Result<(), ReadError> {
     let source = source::open(path, reader)?;
     let stop = reader.stop;
     let (mut is_any, mut is_any_cut) = (false, false);
-    let Taken { account, wrong } = source.read(reader, |record| {
+    let ReadCapture { account, wrong } = source.read(reader, |record| {
         let packet = dissect(record.link, record.bytes, record.length);
         let at = record.at.filter(|at| TIMES.contains(at));
         if let Some(at) = at {
             let packet = packet.as_ref();
             let packet = packet.ok_or_else(|| why_not(record.link, record.bytes, record.length));
             is_any |= packet.is_ok();
-            is_any_cut |= packet.is_err_and(|nothing| nothing == Nothing::Cut);
+            is_any_cut |= packet.is_err_and(|nothing| nothing == NoPacket::Cut);
             let interface = record.link.interface(record.bytes);
             let interface = interface.unwrap_or(record.interface);
             take(at, interface, packet);

@@ -93,7 +93,7 @@ pub fn open(path: &Path, reader: Reader<'_>) -> Result<Source, ReadError> {
 
 /// A capture that was read.
 #[derive(Debug)]
-pub struct Taken {
+pub struct ReadCapture {
     pub account: Account,
     /// The error of one of several captures, with its name. The account has that of a single one.
     pub wrong: Option<ReadError>,
@@ -106,9 +106,9 @@ impl Source {
         self,
         reader: Reader<'_>,
         mut take: impl FnMut(Record<'_>) -> ControlFlow<()>,
-    ) -> Taken {
+    ) -> ReadCapture {
         match self {
-            Self::One(mut source) => Taken {
+            Self::One(mut source) => ReadCapture {
                 account: read_capture(&mut source, take),
                 wrong: None,
             },
@@ -121,7 +121,7 @@ fn several(
     parts: Vec<(String, Box<dyn Read>)>,
     reader: Reader<'_>,
     take: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
-) -> Taken {
+) -> ReadCapture {
     let (names, sources): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let mut wrong = None;
     let ended = |place: usize, account: Account| match ending::printed(&names[place], &account) {
@@ -141,7 +141,7 @@ fn several(
         account.ending = ending;
         failure
     });
-    Taken { account, wrong }
+    ReadCapture { account, wrong }
 }
 
 fn open_one(path: &Path, reader: Reader<'_>) -> Result<Box<dyn Read>, ReadError> {

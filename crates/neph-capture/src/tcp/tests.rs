@@ -17,14 +17,14 @@ const SYN: u8 = TcpHeader::SYN;
 const ACK: u8 = TcpHeader::ACK;
 
 #[derive(Default)]
-struct Seen {
+struct RecordedConnection {
     samples: Vec<Sample>,
     events: Vec<(Side, Event)>,
     /// Spurious retransmissions, as they were reported before.
     spurious: Vec<(Side, Event)>,
 }
 
-impl Sink for Seen {
+impl Sink for RecordedConnection {
     fn sample(&mut self, sample: Sample) {
         self.samples.push(sample);
     }
@@ -36,7 +36,7 @@ impl Sink for Seen {
     }
 }
 
-impl Seen {
+impl RecordedConnection {
     /// Half, milliseconds, answer of what this method found.
     fn by(&self, method: Method) -> Vec<(Half, i64, Answer)> {
         let samples = self.samples.iter().filter(|one| one.method == method);
@@ -50,7 +50,7 @@ impl Seen {
 #[derive(Default)]
 struct Scene {
     connection: Connection,
-    reported: Seen,
+    reported: RecordedConnection,
 }
 
 impl Scene {

@@ -32,12 +32,12 @@ pub(super) enum Waiting {
     /// In the connection. Entries that await nothing are empty.
     Near([Awaiting; NEAR]),
     /// On the heap, as there are more.
-    Far(Far),
+    Far(ManySegments),
 }
 
 /// More segments than fit into the connection.
 #[derive(Debug)]
-pub(super) struct Far {
+pub(super) struct ManySegments {
     all: VecDeque<Awaiting>,
     /// Set where not all are followed.
     thinning: Option<Box<Thinning>>,
@@ -253,7 +253,7 @@ impl Waiting {
         if let Self::Near(near) = self {
             let mut all = VecDeque::with_capacity(FAR);
             all.extend(near.iter().filter(|one| one.awaits(Reply::ANY)));
-            *self = Self::Far(Far {
+            *self = Self::Far(ManySegments {
                 all,
                 thinning: None,
             });
@@ -285,7 +285,7 @@ impl Waiting {
     }
 }
 
-impl Far {
+impl ManySegments {
     /// Forgets segments that await nothing any more. All up to `acked` has arrived. Returns whether none is
     /// left.
     fn tidy(&mut self, acked: Serial) -> bool {

@@ -7,18 +7,18 @@ use neph_capture::{Event, Flow, Limits, Listener, Name, Sample, Side, Table};
 use neph_model::Wall;
 use neph_wire::dissect::{Link, Transport, dissect};
 
-use super::traffic::{Wish, traffic};
+use super::traffic::{TrafficSpec, traffic};
 
 /// Of each flow and side: packets that were sent again for nothing, of all that were sent again.
 type Counts = BTreeMap<(u16, u16, usize), (u64, u64)>;
 
 #[derive(Default)]
-struct Ours {
+struct SpuriousCounts {
     counts: Counts,
     found_later: u64,
 }
 
-impl Listener for Ours {
+impl Listener for SpuriousCounts {
     fn sample(&mut self, _: &Name, _: &Sample) {}
 
     fn found_spurious(&mut self, _: &Name, _: Wall, _: Side, was: Event) {
@@ -46,8 +46,8 @@ impl Listener for Ours {
 #[test]
 fn what_is_called_spurious_had_arrived_and_most_of_it_is_found() {
     let mut truth = Counts::new();
-    let (mut table, mut ours) = (Table::new(Limits::default()), Ours::default());
-    let wish = Wish {
+    let (mut table, mut ours) = (Table::new(Limits::default()), SpuriousCounts::default());
+    let wish = TrafficSpec {
         flows: 1_000,
         requests: 6,
         spacing: 20_000_000,

@@ -20,11 +20,11 @@ use random::Random;
 use segment::Segment;
 
 /// Which end of a connection: the client is 0.
-type Who = usize;
+type EndIndex = usize;
 
 /// What to make.
 #[derive(Clone, Copy)]
-pub(crate) struct Wish {
+pub(crate) struct TrafficSpec {
     pub(crate) flows: u32,
     /// Requests of each flow, at most.
     pub(crate) requests: u64,
@@ -81,7 +81,7 @@ impl Ord for Captured {
 }
 
 /// Hands out all packets in the order of their capture.
-pub(crate) fn traffic(wish: Wish, mut take: impl FnMut(Captured)) {
+pub(crate) fn traffic(wish: TrafficSpec, mut take: impl FnMut(Captured)) {
     let mut random = Random(wish.seed);
     let mut begins = 1_700_000_000_000_000_000;
     let mut pending: BinaryHeap<Reverse<Captured>> = BinaryHeap::new();
@@ -129,14 +129,14 @@ pub(crate) fn pcap_packet(one: &Captured, out: &mut impl Write) -> io::Result<()
 
 /// One side of the point of capture.
 #[derive(Clone, Copy)]
-struct Leg {
+struct PathSide {
     delay: u64,
     jitter: u64,
     loss: u64,
     reorder: u64,
 }
 
-impl Leg {
+impl PathSide {
     fn draw(random: &mut Random, clean: bool) -> Self {
         let bad = |random: &mut Random, most| if clean { 0 } else { random.below(most) };
         let delay = [10_000, 200_000, 5_000_000, 40_000_000][random.pick(4)];
@@ -163,34 +163,34 @@ impl Leg {
     }
 }
 
-enum What {
+enum SimEvent {
     Begin,
     /// A segment, and its place among those captured.
-    Arrive(Who, Segment, usize),
-    Act(Who, Act),
+    Arrive(EndIndex, Segment, usize),
+    Act(EndIndex, Act),
 }
 
 struct Connection {
     number: u32,
     ends: [End; 2],
     /// From each end to the point of capture and back.
-    legs: [Leg; 2],
+    legs: [PathSide; 2],
     /// When the last packet arrived: towards the capture, towards the end.
     last: [[u64; 2]; 2],
     addresses: Addresses,
     random: Random,
     events: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    reported: Vec<Option<What>>,
+    reported: Vec<Option<SimEvent>>,
     captured: Vec<Captured>,
     /// Whether each of these arrives, and finds an open window.
     taken: Vec<bool>,
 }
 
 impl Connection {
-    fn new(number: u32, wish: Wish, random: &mut Random) -> Self {
+    fn new(number: u32, wish: TrafficSpec, random: &mut Random) -> Self {
         let mut random = Random(random.next());
         let clean = wish.clean;
-        let legs = [0, 1].map(|_| Leg::draw(&mut random, clean));
+        let legs = [0, 1].map(|_| PathSide::draw(&mut random, clean));
         let dialogue = end::Dialogue::draw(&mut random, wish.requests);
         let ends = End::both(&mut random, clean, &dialogue);
         Self {
@@ -225,7 +225,7 @@ impl Connection {
     }
 
     fn run(mut self, begins: u64) -> Vec<Captured> {
-        self.plan(begins, What::Begin);
+        self.plan(begins, SimEvent::Begin);
         let mut steps = 0;
         while let Some(Reverse((now, _, place))) = self.events.pop() {
             steps += 1;
@@ -235,16 +235,16 @@ impl Connection {
             }
             let what = self.reported[place].take().expect("told once");
             let who = match what {
-                What::Begin => {
+                SimEvent::Begin => {
                     self.ends[0].begin();
                     0
                 }
-                What::Arrive(who, segment, place) => {
+                SimEvent::Arrive(who, segment, place) => {
                     self.taken[place] = !self.ends[who].is_closed();
                     self.ends[who].arrive(now, &segment, &mut self.random);
                     who
                 }
-                What::Act(who, act) => {
+                SimEvent::Act(who, act) => {
                     self.ends[who].act(now, act);
                     who
                 }
@@ -254,20 +254,20 @@ impl Connection {
                 self.send(now, who, segment);
             }
             for (at, act) in acts {
-                self.plan(at, What::Act(who, act));
+                self.plan(at, SimEvent::Act(who, act));
             }
         }
         self.judge();
         self.captured
     }
 
-    fn plan(&mut self, at: u64, what: What) {
+    fn plan(&mut self, at: u64, what: SimEvent) {
         self.reported.push(Some(what));
         let order = self.reported.len();
         self.events.push(Reverse((at, order as u64, order - 1)));
     }
 
-    fn send(&mut self, now: u64, from: Who, segment: Segment) {
+    fn send(&mut self, now: u64, from: EndIndex, segment: Segment) {
         let to = 1 - from;
         let (near, far) = (self.legs[from], self.legs[to]);
         let Some(at) = near.cross(now, &mut self.last[from][0], &mut self.random) else {
@@ -292,7 +292,7 @@ impl Connection {
         self.taken.push(false);
         if let Some(arrives) = far.cross(at, &mut self.last[to][1], &mut self.random) {
             let place = self.captured.len() - 1;
-            self.plan(arrives, What::Arrive(to, segment, place));
+            self.plan(arrives, SimEvent::Arrive(to, segment, place));
         }
     }
 }

@@ -18,12 +18,12 @@ use bulk::{Bulk, Truth};
 
 /// Of the only flow: path to the server by both methods, and segments of the client that were not followed.
 #[derive(Default)]
-struct Ours {
+struct WindowReport {
     trips: Vec<Option<Quantiles>>,
     thinned: u64,
 }
 
-impl Listener for Ours {
+impl Listener for WindowReport {
     fn ended(&mut self, flow: &Flow) {
         let trips = flow.trips(Half::Server);
         let methods = [Method::Acknowledgement, Method::Echo];
@@ -34,8 +34,8 @@ impl Listener for Ours {
     }
 }
 
-fn ours(path: &Path, limits: Limits) -> Ours {
-    let (mut table, mut ours) = (Table::new(limits), Ours::default());
+fn ours(path: &Path, limits: Limits) -> WindowReport {
+    let (mut table, mut ours) = (Table::new(limits), WindowReport::default());
     read_capture(&mut File::open(path).expect("written"), |record| {
         let at = Wall::from_unix_nanos(record.at.expect("pcap has times"));
         let packet = dissect(record.link, record.bytes, record.length).expect("IP");

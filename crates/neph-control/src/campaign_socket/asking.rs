@@ -51,13 +51,13 @@ enum Retry {
 /// A connection to one controller.
 #[derive(Debug)]
 struct Connection {
-    asked: Asked,
+    asked: AcceptedRequest,
     from: Mutex<Receiver<FromBus>>,
 }
 
 /// A controller that accepted the request.
 #[derive(Debug)]
-struct Asked {
+struct AcceptedRequest {
     stream: UnixStream,
     /// Its clock, if it is not this host's.
     clock: Option<ControllerClock>,
@@ -125,16 +125,16 @@ fn none(folder: &Path) -> impl Fn(io::Error) -> CampaignSocketError + use<> {
 
 impl ControllerPlace {
     /// Opens a byte stream to the controller.
-    fn stream(&self) -> Result<Asked, CampaignSocketError> {
+    fn stream(&self) -> Result<AcceptedRequest, CampaignSocketError> {
         match self {
-            Self::Folder(folder) => Ok(Asked {
+            Self::Folder(folder) => Ok(AcceptedRequest {
                 stream: UnixStream::connect(socket_path(folder)).map_err(none(folder))?,
                 clock: None,
             }),
             Self::Port(port) => {
                 let (stream, clock) = port.connect()?;
                 let clock = Some(clock);
-                Ok(Asked { stream, clock })
+                Ok(AcceptedRequest { stream, clock })
             }
         }
     }
@@ -148,7 +148,10 @@ impl ControllerPlace {
 }
 
 /// Sends a request; the stream then has the answer's data.
-fn ask(place: &ControllerPlace, request: &SocketRequest) -> Result<Asked, CampaignSocketError> {
+fn ask(
+    place: &ControllerPlace,
+    request: &SocketRequest,
+) -> Result<AcceptedRequest, CampaignSocketError> {
     let silent = |_| place.silent();
     let mut asked = place.stream()?;
     let stream = &mut asked.stream;

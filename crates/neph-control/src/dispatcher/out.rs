@@ -34,7 +34,7 @@ const GRACE: Span = Span::from_secs(180);
 
 /// Context for messages about an order.
 #[derive(Debug)]
-pub(super) struct Asking<'a> {
+pub(super) struct OrderMessageContext<'a> {
     pub(super) id: OrderId,
     /// Bytes of a file to request at once.
     pub(super) part_bytes: u32,
@@ -109,7 +109,7 @@ impl Out {
     }
 
     /// The next messages to its agent, and the time until they are repeated.
-    pub(super) fn next(&mut self, asking: &Asking<'_>) -> (Vec<ToAgent>, Span) {
+    pub(super) fn next(&mut self, asking: &OrderMessageContext<'_>) -> (Vec<ToAgent>, Span) {
         let id = asking.id;
         match &mut self.stage {
             Stage::Sent => (self.begin(asking).into_iter().collect(), REPEAT),
@@ -145,7 +145,7 @@ impl Out {
     }
 
     /// The signed order, with a lease for its longest duration.
-    fn begin(&self, asking: &Asking<'_>) -> Option<ToAgent> {
+    fn begin(&self, asking: &OrderMessageContext<'_>) -> Option<ToAgent> {
         let id = asking.id;
         let order = self.order.clone().at_its_site();
         let granted = Granted {

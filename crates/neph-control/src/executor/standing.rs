@@ -86,7 +86,7 @@ impl Stand {
 
 /// The reflectors of a campaign.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct CampaignReflectors {
     stands: BTreeMap<AgentName, Stand>,
     /// Reason of an agent that refuses its reflector.
     refused: Option<String>,
@@ -97,7 +97,7 @@ pub(super) struct Standing {
     is_over: bool,
 }
 
-impl Standing {
+impl CampaignReflectors {
     pub(super) fn new(wanted: BTreeMap<AgentName, AgentReflector>) -> Self {
         let stand = |reflector| Stand {
             reflector,

@@ -13,7 +13,7 @@ mod world;
 
 use std::collections::BTreeMap;
 
-use world::World;
+use world::ControllerWorld;
 
 /// Number of runs, each with another seed.
 const SEEDS: u64 = 300;
@@ -22,7 +22,7 @@ const SEEDS: u64 = 300;
 fn each_result_is_stored_once_whatever_is_lost_doubled_or_killed() {
     let mut killed = BTreeMap::new();
     for seed in 1..=SEEDS {
-        let mut world = World::new(seed);
+        let mut world = ControllerWorld::new(seed);
         world.live(400);
         world.settle();
         world.check();
@@ -47,7 +47,7 @@ fn each_result_is_stored_once_whatever_is_lost_doubled_or_killed() {
 
 #[test]
 fn a_hostile_agent_changes_nothing_that_is_anothers() {
-    let mut world = World::new(7);
+    let mut world = ControllerWorld::new(7);
     world.live(40);
     world.lie();
     world.settle();

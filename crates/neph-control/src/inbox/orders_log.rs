@@ -45,7 +45,7 @@ struct Logged {
 
 /// State from an earlier process.
 #[derive(Debug, Default)]
-pub(super) struct Left {
+pub(super) struct EarlierState {
     pub(super) orders: Vec<Found>,
     /// The host was not rebooted since, so unsynced writes are on its disk too.
     pub(super) is_same_boot: bool,
@@ -84,13 +84,13 @@ impl Drop for OrdersLog {
 
 impl OrdersLog {
     /// Opens the log in `folder` and rewrites it without completed orders.
-    pub(super) fn open(folder: &Path) -> Result<(Self, Left), InboxError> {
+    pub(super) fn open(folder: &Path) -> Result<(Self, EarlierState), InboxError> {
         let path = folder.join("orders.log");
         let contents = read(&path)?;
         let boot = boot();
-        let mut left = Left {
+        let mut left = EarlierState {
             is_same_boot: contents.boot.is_some() && contents.boot == boot,
-            ..Left::default()
+            ..EarlierState::default()
         };
         for (id, logged) in &contents.orders {
             let sent: Result<Sent, _> = serde_json::from_slice(&logged.text);

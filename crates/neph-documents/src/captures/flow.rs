@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
-use neph_capture::{Answer, Event, Flow, Half, Method, Quantiles, Recent, Sent, Side, Trips};
+use neph_capture::{
+    Answer, Event, Flow, Half, Method, Quantiles, Recent, RoundTripSketches, Sent, Side,
+};
 use neph_model::{Span, Wall};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -228,8 +230,8 @@ impl From<&Sent> for SentDocument {
     }
 }
 
-impl From<&Trips> for TripsDocument {
-    fn from(round_trips: &Trips) -> Self {
+impl From<&RoundTripSketches> for TripsDocument {
+    fn from(round_trips: &RoundTripSketches) -> Self {
         let round_trips = round_trips.laid_out();
         let by = |method| {
             let of = |answer| round_trips.of(method, answer).map(QuantilesDocument::from);

@@ -8,7 +8,7 @@ use neph_capture::{Answer, Answered, Between, Half, Method, Name, Others, Questi
 use neph_export::{Histograms, Kind, Page};
 use neph_model::Span;
 
-use neph_listen::Seen;
+use neph_listen::CaptureCounters;
 
 use super::Repairs;
 
@@ -32,7 +32,7 @@ pub struct Metrics {
 /// Further totals.
 #[derive(Debug, Clone, Copy)]
 pub struct Totals {
-    pub seen: Seen,
+    pub seen: CaptureCounters,
     pub others: Others,
     /// Bytes of IP; each packet counts once.
     pub bytes: u64,
@@ -194,7 +194,7 @@ mod tests {
 
     fn page(metrics: &Metrics) -> String {
         let totals = Totals {
-            seen: Seen::default(),
+            seen: CaptureCounters::default(),
             others: Others::default(),
             bytes: 0,
             flows: 3,

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use neph_capture::reading::conversations::Counts;
-use neph_capture::{Counted, Event, Flow, Half, Others, Pair, Question, Recent, Trips};
-use neph_listen::{CaptureMethod, Seen};
+use neph_capture::{Counted, Event, Flow, Half, Others, Pair, Question, Recent, RoundTripSketches};
+use neph_listen::{CaptureCounters, CaptureMethod};
 use neph_model::{Span, Wall};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,7 +35,7 @@ pub struct RecentPeriod {
     /// Capture method.
     pub way: CaptureMethod,
     /// Packets of the interface.
-    pub seen: Seen,
+    pub seen: CaptureCounters,
     /// Packets that belong to no flow.
     pub others: Others,
     /// Numbers of all packets.
@@ -43,7 +43,7 @@ pub struct RecentPeriod {
     /// Retransmissions.
     pub repairs: Repairs,
     /// Round trips of all flows together.
-    pub trips: [Trips; 2],
+    pub trips: [RoundTripSketches; 2],
     /// Exchanges of all pairs, by protocol.
     pub exchanges: [Counted; Question::ALL.len()],
 }

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use neph_capture::{
-    Answer, Event, Flow, Half, Method, Pair, Quantiles, Question, RoundTripsByMethod, Side, Trips,
+    Answer, Event, Flow, Half, Method, Pair, Quantiles, Question, RoundTripSketches,
+    RoundTripsByMethod, Side,
 };
 use neph_model::Wall;
 
@@ -38,8 +39,8 @@ pub struct Summary {
     not_followed: u64,
     /// Flows and pairs whose directions travel in different VLANs or tunnels.
     apart: u64,
-    server: Trips,
-    client: Trips,
+    server: RoundTripSketches,
+    client: RoundTripSketches,
     began: Option<Wall>,
     last: Option<Wall>,
     /// Pairs of hosts with exchanges outside TCP, and their packets.

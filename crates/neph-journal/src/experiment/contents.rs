@@ -17,7 +17,7 @@ use crate::frames::FRAME_BYTES;
 const WINDOW: usize = 1 << 14;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct MessageOffset {
     flow: u32,
     seq: u64,
     start: u64,
@@ -29,7 +29,7 @@ pub struct Contents {
     /// Open, because the writer may finish and remove the journal meanwhile.
     file: Option<File>,
     path: PathBuf,
-    places: Vec<Place>,
+    places: Vec<MessageOffset>,
     /// In the order of recording.
     pub events: Vec<Event>,
     /// In the order of recording.
@@ -48,7 +48,7 @@ impl Contents {
         };
         while let Some((start, key)) = reader.next(|record| contents.key_of(record))? {
             if let Some((flow, seq)) = key {
-                contents.places.push(Place { flow, seq, start });
+                contents.places.push(MessageOffset { flow, seq, start });
             }
         }
         contents.places.sort_unstable();

@@ -20,12 +20,12 @@ pub struct Change {
     /// After how long it begins again; longer than it lasts.
     pub every: Option<Span>,
     /// What it does.
-    pub what: What,
+    pub what: ChangeAction,
 }
 
 /// What a change does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ChangeAction {
     /// It draws a new seed for the hash that chooses paths.
     Reshuffle,
     /// While it holds, this is so, for all paths.
@@ -78,20 +78,20 @@ impl Change {
             return;
         };
         match &self.what {
-            What::Reshuffle => {}
-            What::Override(partial) => {
+            ChangeAction::Reshuffle => {}
+            ChangeAction::Override(partial) => {
                 partial.apply(shape);
                 for path in &mut shape.paths {
                     partial.wire.apply(&mut path.wire);
                 }
             }
-            What::OverridePath(index, weight, wire) => {
+            ChangeAction::OverridePath(index, weight, wire) => {
                 if let Some(path) = shape.paths.get_mut(*index) {
                     wire.apply(&mut path.wire);
                     path.weight = weight.unwrap_or(path.weight);
                 }
             }
-            What::Engineer(engineering) => engineering.apply(seed, begun, shape),
+            ChangeAction::Engineer(engineering) => engineering.apply(seed, begun, shape),
         }
     }
 }

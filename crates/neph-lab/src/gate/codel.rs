@@ -40,14 +40,19 @@ pub(super) struct Controller {
 
 /// The transmitter's next packet, and how many were dropped at the head before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct DequeuedPacket {
     pub(super) dropped: u32,
     pub(super) packet: Option<Arrival>,
 }
 
 impl Controller {
     /// The packet that is sent from `now` on.
-    pub(super) fn dequeue(&mut self, queue: &mut Fifo, now: Moment, requested: CoDel) -> Taken {
+    pub(super) fn dequeue(
+        &mut self,
+        queue: &mut Fifo,
+        now: Moment,
+        requested: CoDel,
+    ) -> DequeuedPacket {
         let mut dropped = 0;
         let (mut packet, mut ok_to_drop) = self.dodequeue(queue, now, requested);
         if self.dropping {
@@ -72,7 +77,7 @@ impl Controller {
             self.drop_next = control_law(now, self.count, requested);
             self.lastcount = self.count;
         }
-        Taken { dropped, packet }
+        DequeuedPacket { dropped, packet }
     }
 
     /// The packet at the head, and whether the queue has been above the target for an interval.

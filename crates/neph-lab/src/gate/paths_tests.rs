@@ -43,7 +43,7 @@ fn delay(millis: i64) -> Partial {
     }
 }
 
-fn change(at_ms: i64, what: What) -> Change {
+fn change(at_ms: i64, what: ChangeAction) -> Change {
     Change {
         direction: None,
         at: Span::from_millis(at_ms),
@@ -89,7 +89,7 @@ fn a_flow_keeps_its_path_and_paths_do_not_hold_each_other_up() {
 fn a_reshuffle_at_its_moment_moves_flows_and_the_cue_brings_them_back() {
     let shuffle = Change {
         every: Some(Span::from_millis(10)),
-        ..change(10, What::Reshuffle)
+        ..change(10, ChangeAction::Reshuffle)
     };
     let mut gate = Gate::scheduled(paths(&[(1, 8), (1, 16)]), vec![(0, shuffle)], 3);
     gate.cue(at(0));
@@ -114,11 +114,17 @@ fn a_packet_in_flight_keeps_its_delay_and_is_overtaken_on_a_shorter_path() {
         vec![
             (
                 0,
-                change(50, What::OverridePath(0, Some(0), PartialWire::default())),
+                change(
+                    50,
+                    ChangeAction::OverridePath(0, Some(0), PartialWire::default()),
+                ),
             ),
             (
                 1,
-                change(50, What::OverridePath(1, Some(1), PartialWire::default())),
+                change(
+                    50,
+                    ChangeAction::OverridePath(1, Some(1), PartialWire::default()),
+                ),
             ),
         ],
         3,
@@ -134,7 +140,7 @@ fn a_packet_in_flight_keeps_its_delay_and_is_overtaken_on_a_shorter_path() {
 
 #[test]
 fn on_one_path_a_shorter_delay_does_not_reorder() {
-    let shorter = change(50, What::Override(delay(10)));
+    let shorter = change(50, ChangeAction::Override(delay(10)));
     let mut shape = Shape::default();
     shape.wire.delay = Span::from_millis(100);
     let mut gate = Gate::scheduled(shape, vec![(0, shorter)], 3);
@@ -149,8 +155,8 @@ fn an_override_for_all_reaches_every_path() {
     let mut lossy = delay(30);
     lossy.wire.loss = Some(Loss::Random(Share::ALL));
     let changes = vec![
-        (0, change(10, What::Override(delay(30)))),
-        (1, change(20, What::Override(lossy))),
+        (0, change(10, ChangeAction::Override(delay(30)))),
+        (1, change(20, ChangeAction::Override(lossy))),
     ];
     let mut gate = Gate::scheduled(paths(&[(1, 8), (1, 16)]), changes, 3);
     gate.cue(at(0));
@@ -183,7 +189,11 @@ fn a_rate_that_changes_holds_for_what_still_stands_in_the_queue() {
         rate: Some(BitRate(8_000_000)),
         ..Shape::default()
     };
-    let mut gate = Gate::scheduled(shape, vec![(0, change(2, What::Override(slower)))], 3);
+    let mut gate = Gate::scheduled(
+        shape,
+        vec![(0, change(2, ChangeAction::Override(slower)))],
+        3,
+    );
     gate.cue(at(0));
     let packet = Arrival {
         at: at(0),
@@ -208,7 +218,7 @@ fn a_rate_that_changes_holds_for_what_still_stands_in_the_queue() {
 fn a_gate_that_nobody_asks_wants_to_be_told_of_its_changes() {
     let mut gate = Gate::scheduled(
         Shape::default(),
-        vec![(7, change(5, What::Override(delay(1))))],
+        vec![(7, change(5, ChangeAction::Override(delay(1))))],
         3,
     );
     assert_eq!(gate.next_turn(), None, "before the cue");

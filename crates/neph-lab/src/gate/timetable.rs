@@ -6,7 +6,7 @@
 use neph_model::Span;
 
 use super::Moment;
-use super::change::{Change, Turn, What};
+use super::change::{Change, ChangeAction, Turn};
 use super::shape::Shape;
 
 /// A scheduled change that was applied.
@@ -62,8 +62,8 @@ impl Timetable {
         let mut steps = Vec::new();
         for (number, change) in &self.changes {
             let turn = match change.what {
-                What::Reshuffle => Turn::Reshuffles,
-                What::Engineer(_) => Turn::Rebalances,
+                ChangeAction::Reshuffle => Turn::Reshuffles,
+                ChangeAction::Engineer(_) => Turn::Rebalances,
                 _ => Turn::Begins,
             };
             let when = change.when();
@@ -92,7 +92,7 @@ impl Timetable {
         let shuffles = self
             .changes
             .iter()
-            .filter(|(_, change)| change.what == What::Reshuffle);
+            .filter(|(_, change)| change.what == ChangeAction::Reshuffle);
         let count: i64 = shuffles
             .map(|(_, change)| change.when().begun(at - self.cue))
             .sum();
@@ -130,8 +130,8 @@ mod tests {
             until: until.map(secs),
             every: every.map(secs),
             what: match delay {
-                0 => What::Reshuffle,
-                _ => What::Override(Partial {
+                0 => ChangeAction::Reshuffle,
+                _ => ChangeAction::Override(Partial {
                     wire,
                     ..Partial::default()
                 }),

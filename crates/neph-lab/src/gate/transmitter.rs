@@ -5,7 +5,7 @@
 
 use neph_model::{BitRate, Span};
 
-use super::codel::{Controller, Taken};
+use super::codel::{Controller, DequeuedPacket};
 use super::fifo::Fifo;
 use super::shape::{Discipline, QueueLimit, transmission_time};
 use super::{Arrival, Moment};
@@ -59,9 +59,9 @@ impl Transmitter {
     }
 
     /// Takes the packet that is sent from `start` on, and those that are dropped instead.
-    pub(super) fn take(&mut self, start: Moment, discipline: Discipline) -> Taken {
+    pub(super) fn take(&mut self, start: Moment, discipline: Discipline) -> DequeuedPacket {
         match discipline {
-            Discipline::DropTail => Taken {
+            Discipline::DropTail => DequeuedPacket {
                 dropped: 0,
                 packet: self.queue.pop(),
             },

@@ -10,7 +10,7 @@ use super::{Jitter, Moment, Share};
 
 /// One wire's state.
 #[derive(Clone, Debug)]
-pub(super) struct Way {
+pub(super) struct PathState {
     /// The path's index.
     number: u8,
     pub(super) wire: Wire,
@@ -20,7 +20,7 @@ pub(super) struct Way {
     taken: usize,
 }
 
-impl Way {
+impl PathState {
     /// A wire that nothing has passed yet, of the path with this index.
     pub(super) fn new(number: u8, wire: Wire) -> Self {
         Self {

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use neph_sys::netns::{self, NetNs};
 
 use super::new_lab_folder::clear_unborn;
-use super::{Acquired, DOOMED, FILE, JournalContent, Whose, folder, is_current, parse};
+use super::{Acquired, DOOMED, FILE, JournalContent, UndoTarget, folder, is_current, parse};
 use crate::{group, program, sweep};
 
 /// Undoes all that `lab` acquired, in reverse order, and removes its journal. No lab is no error. Continues
 /// after errors; then the journal stays, and the first error is returned.
-pub(crate) fn undo(lab: &str, whose: Whose<'_>) -> Result<(), UndoError> {
+pub(crate) fn undo(lab: &str, whose: UndoTarget<'_>) -> Result<(), UndoError> {
     let failed = |source| UndoError::Journal {
         lab: lab.into(),
         source,
@@ -23,8 +23,8 @@ pub(crate) fn undo(lab: &str, whose: Whose<'_>) -> Result<(), UndoError> {
     let file = match File::open(folder(lab).join(FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return match whose {
-                Whose::Own(_) => Ok(()),
-                Whose::Anybodys | Whose::Dead => forget_remains(lab).map_err(failed),
+                UndoTarget::Own(_) => Ok(()),
+                UndoTarget::Anybodys | UndoTarget::Dead => forget_remains(lab).map_err(failed),
             };
         }
         other => other.map_err(failed)?,
@@ -32,9 +32,9 @@ pub(crate) fn undo(lab: &str, whose: Whose<'_>) -> Result<(), UndoError> {
     lock(&file, lab).map_err(failed)?;
     let story = read(&file).map_err(failed)?;
     let is_meant = match whose {
-        Whose::Anybodys => true,
-        Whose::Own(witness) => witness.is_current(lab),
-        Whose::Dead => !story.is_owned(),
+        UndoTarget::Anybodys => true,
+        UndoTarget::Own(witness) => witness.is_current(lab),
+        UndoTarget::Dead => !story.is_owned(),
     };
     if !is_meant || !is_current(&file, lab) {
         // Another process took it down meanwhile; the name belongs to another lab now.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use neph_sys::netns::NetNs;
 
 use super::LabError;
-use super::inside::{self, Inside, Word};
+use super::inside::{self, Inside, ReadyMessage};
 use super::working;
 use crate::counters::LinkCounters;
 use crate::engine::{Ending, Engine, EngineConfig, EngineError};
@@ -27,7 +27,7 @@ impl Carrier {
         number: usize,
         config: EngineConfig,
         wire: &NetNs,
-    ) -> Result<(Self, Word), LabError> {
+    ) -> Result<(Self, ReadyMessage), LabError> {
         let counters = Arc::new(LinkCounters::default());
         let for_engine = Arc::clone(&counters);
         let name = config.link.clone();

@@ -13,12 +13,12 @@ pub(super) type Inside<T> = Working<Option<T>>;
 
 /// The message that work is ready, which is sent once.
 #[derive(Debug)]
-pub(super) struct Word {
+pub(super) struct ReadyMessage {
     name: String,
     reported: mpsc::Receiver<Result<(), LabError>>,
 }
 
-impl Word {
+impl ReadyMessage {
     /// Waits for it.
     pub(super) fn wait(self) -> Result<(), LabError> {
         let Self { name, reported } = self;
@@ -35,7 +35,7 @@ pub(super) fn start<W, T: Send + 'static>(
     namespace: &NetNs,
     open: impl FnOnce() -> Result<W, LabError> + Send + 'static,
     run: impl FnOnce(W, &PipeReader) -> T + Send + 'static,
-) -> Result<(Inside<T>, Word), LabError> {
+) -> Result<(Inside<T>, ReadyMessage), LabError> {
     let namespace = NetNs::open(namespace.name())?;
     let (report, reported) = mpsc::channel();
     let work = move |stop: &PipeReader| {
@@ -59,5 +59,5 @@ pub(super) fn start<W, T: Send + 'static>(
         source,
     })?;
     let name = name.to_owned();
-    Ok((inside, Word { name, reported }))
+    Ok((inside, ReadyMessage { name, reported }))
 }

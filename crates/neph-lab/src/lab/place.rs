@@ -1,13 +1,13 @@
 //! Where something runs at a site: its namespace, and its share of the machine.
 
 use neph_sys::netns::NetNs;
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 
 use super::{LabError, check_name, namespace_name};
 use crate::group::CgroupMounts;
 
 /// The place at `site` of the lab called `lab`, which another process may have started.
-pub(super) fn of(lab: &str, site: &str) -> Result<Place, LabError> {
+pub(super) fn of(lab: &str, site: &str) -> Result<Placement, LabError> {
     check_name(lab)?;
     let name = namespace_name(lab, site);
     NetNs::open(&name).map_err(|_| LabError::NoSite {
@@ -15,5 +15,5 @@ pub(super) fn of(lab: &str, site: &str) -> Result<Place, LabError> {
         site: site.to_owned(),
     })?;
     let groups = CgroupMounts::here().existing(&name);
-    Ok(Place::named(name).within(groups))
+    Ok(Placement::named(name).within(groups))
 }

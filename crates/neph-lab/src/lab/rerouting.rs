@@ -26,7 +26,7 @@ use crate::cue::Cue;
 use crate::gate::{Moment, Turn};
 use crate::plan::Plan;
 use crate::truth::{Record, Recorder, TruthThread, TruthWriter};
-use routers::{Held, Routers};
+use routers::{RouterState, Routers};
 
 /// Longest sleep of the thread: it notices a new cue after this.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -172,7 +172,7 @@ struct Changing {
     watched: Vec<WatchedReroute>,
     recorder: Option<Recorder>,
     /// What is active, by site.
-    held: BTreeMap<usize, Held>,
+    held: BTreeMap<usize, RouterState>,
     /// The last cue that was applied.
     cue: Option<Moment>,
     /// The time after the cue up to which everything is done.

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use neph_sys::files::NO_FOLLOW;
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 use neph_sys::process::{self, Birth};
 
 use super::LabError;
@@ -77,7 +77,7 @@ impl Running {
     /// lab. Stops waiting when `unwanted` is set.
     pub(super) fn start(
         service: &Service,
-        place: Place,
+        place: Placement,
         site: &Site,
         folder: &Path,
         unwanted: &AtomicBool,
@@ -151,7 +151,7 @@ impl Running {
     fn await_ready(
         &self,
         ready: Option<(&Ready, Patience<'_>)>,
-        place: &Place,
+        place: &Placement,
         addresses: &[IpAddr],
     ) -> Result<(), LabError> {
         let Some((ready, patience)) = ready else {
@@ -239,7 +239,7 @@ fn replaced(log: &Path) -> io::Result<File> {
         .open(log)
 }
 
-fn spawn(service: &Service, place: &Place, output: OwnedFd) -> Result<Child, LabError> {
+fn spawn(service: &Service, place: &Placement, output: OwnedFd) -> Result<Child, LabError> {
     place.enter_namespace()?;
     let failed = |source| not_run(service, source);
     let mut command = process::command(&service.command[0]);

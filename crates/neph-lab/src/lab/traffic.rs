@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use neph_model::Span;
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::{clock, tcp};
 
@@ -100,7 +100,7 @@ impl Flowing {
     /// Runs `traffic` between two places, on schedule after `cue`.
     pub(super) fn start(
         traffic: &Traffic,
-        [from, to]: [Place; 2],
+        [from, to]: [Placement; 2],
         address: SocketAddr,
         cue: Arc<Cue>,
     ) -> Result<Self, LabError> {
@@ -142,7 +142,7 @@ impl Flowing {
 
     fn thread(
         &mut self,
-        place: Place,
+        place: Placement,
         work: impl FnOnce() + Send + 'static,
     ) -> Result<(), LabError> {
         let (report, reported) = mpsc::channel();

@@ -12,7 +12,7 @@ use neph_sys::offload;
 
 use super::carrier::Carrier;
 use super::engines::Engines;
-use super::inside::Word;
+use super::inside::ReadyMessage;
 use super::refusal::explained;
 use super::rerouting::Rerouting;
 use super::service::Running;
@@ -139,7 +139,7 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
         }
     }
     // All are started before waiting for any: the kernel takes time to open each socket.
-    text.into_iter().try_for_each(Word::wait)?;
+    text.into_iter().try_for_each(ReadyMessage::wait)?;
     note_groups(&plan, journal, &lab.name)?;
     start_tunnels(lab, &plan, options)?;
     start_services(lab, &plan, options)?;

@@ -19,7 +19,7 @@ const MEMORIES: RangeInclusive<u64> = (64 << 20)..=(64 << 30);
 
 /// The settings of a table of guests, for every kind.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct GuestSettings {
     pub(super) sites: Vec<Pod>,
     pub(super) memory: u64,
     bandwidth: Option<BitRate>,
@@ -51,7 +51,7 @@ fn line(node: &Node) -> Result<String, Fault> {
     Ok(line)
 }
 
-impl Asked {
+impl GuestSettings {
     /// Reads the settings that every kind has.
     pub(super) fn read(table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Self> {
         let sites = pods::listed(table, "sites", nodes);

@@ -14,7 +14,7 @@ use neph_text::Fields;
 use super::pods::{self, Pod, PodNetwork, Pods};
 use super::proxy::path;
 use crate::plan::Operation;
-use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+use crate::topology::fixture::{Build, Built, FixtureContext, FixtureKind, Nodes};
 use crate::topology::{Prefix, Ready, ReadyCheck, Service, network};
 
 /// An engine is ready after a second or two, the whole swarm after about ten.
@@ -78,7 +78,7 @@ impl PodNetwork for Swarm {
 }
 
 /// The name of the engines' control groups, below every mount.
-fn group(ground: &Ground<'_>) -> String {
+fn group(ground: &FixtureContext<'_>) -> String {
     // No site's group has this name: site names have no underscore.
     let lab = ground.folder.file_name().unwrap_or_default();
     format!("neph-{}-{}_engines", lab.to_string_lossy(), ground.name)

@@ -12,13 +12,13 @@ use neph_model::Span;
 use neph_sys::netns;
 use neph_text::Fields;
 
-use super::asked::{Asked, lead, tap};
+use super::asked::{GuestSettings, lead, tap};
 use super::namespace::Namespaces;
 use super::pods::{Pod, Pods, host_mac, pod_mac};
 use super::proxy::path;
 use crate::guest::{self, Guest, Kernel};
 use crate::plan::Operation;
-use crate::topology::fixture::{Build, Built, Ground, Nodes, Trial};
+use crate::topology::fixture::{Build, Built, FixtureContext, Nodes, Trial};
 use crate::topology::{Ready, ReadyCheck, Service};
 
 /// An emulated machine that shares a core is slow to start.
@@ -73,7 +73,7 @@ pub(super) struct Start<'s> {
 /// Guests of one kind.
 #[derive(Debug)]
 struct Guests<M> {
-    asked: Asked,
+    asked: GuestSettings,
     /// Whether namespaces may replace them.
     fallback: bool,
     machine: M,
@@ -85,7 +85,7 @@ pub(super) fn read(
     nodes: Nodes<'_>,
     machine: impl Machine,
 ) -> Option<Box<dyn Build>> {
-    let asked = Asked::read(table, nodes);
+    let asked = GuestSettings::read(table, nodes);
     let fallback = table.optional::<bool>("fallback");
     Some(Box::new(Guests {
         asked: asked?,
@@ -107,7 +107,7 @@ impl<M: Machine> Build for Guests<M> {
         &self.asked.run
     }
 
-    fn build(&self, ground: &Ground<'_>) -> Built {
+    fn build(&self, ground: &FixtureContext<'_>) -> Built {
         let pods = Pods {
             pods: &self.asked.sites,
             ground: *ground,

@@ -4,7 +4,7 @@
 use neph_text::{Fields, choice};
 
 use super::proxy::{self, Program, Proxy, certificate};
-use crate::topology::fixture::{Build, FixtureKind, Ground, Nodes};
+use crate::topology::fixture::{Build, FixtureContext, FixtureKind, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct HaProxy;
@@ -33,12 +33,12 @@ impl FixtureKind for HaProxy {
 impl Program for Mode {
     const ENDING: &'static str = "cfg";
 
-    fn command(&self, _: &Ground<'_>, file: &str) -> Vec<String> {
+    fn command(&self, _: &FixtureContext<'_>, file: &str) -> Vec<String> {
         let command = ["haproxy", "-db", "-q", "-f", file];
         command.map(str::to_owned).to_vec()
     }
 
-    fn configuration(&self, proxy: &Proxy, ground: &Ground<'_>) -> String {
+    fn configuration(&self, proxy: &Proxy, ground: &FixtureContext<'_>) -> String {
         let mode = match self {
             Mode::Http => "http",
             Mode::Tcp => "tcp",

@@ -9,7 +9,7 @@ use neph_text::{Fields, choice};
 
 use super::proxy::Front;
 use crate::plan::Operation;
-use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+use crate::topology::fixture::{Build, Built, FixtureContext, FixtureKind, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct L4;
@@ -60,7 +60,7 @@ impl FixtureKind for L4 {
 }
 
 impl Build for Balancer {
-    fn build(&self, ground: &Ground<'_>) -> Built {
+    fn build(&self, ground: &FixtureContext<'_>) -> Built {
         let namespace = &ground.namespaces[self.front.site];
         let own = self.front.address(ground);
         Built::of(vec![

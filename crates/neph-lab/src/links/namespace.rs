@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use neph_model::Span;
 use neph_text::Fields;
 
-use super::asked::{Asked, lead, one_by_one, tap};
+use super::asked::{GuestSettings, lead, one_by_one, tap};
 use super::pods::{Pod, Pods, host_mac, pod_mac};
 use crate::guest::{Guest, Kernel};
 use crate::plan::Operation;
-use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+use crate::topology::fixture::{Build, Built, FixtureContext, FixtureKind, Nodes};
 use crate::topology::{Ready, ReadyCheck, Service};
 
 /// The interface of a guest, named as in `uml`.
@@ -26,7 +26,7 @@ pub(crate) struct Namespace;
 
 /// Guests that are namespaces.
 #[derive(Debug)]
-pub(super) struct Namespaces(Asked);
+pub(super) struct Namespaces(GuestSettings);
 
 impl FixtureKind for Namespace {
     fn name(&self) -> &'static str {
@@ -34,13 +34,13 @@ impl FixtureKind for Namespace {
     }
 
     fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
-        Some(Box::new(Namespaces(Asked::read(table, nodes)?)))
+        Some(Box::new(Namespaces(GuestSettings::read(table, nodes)?)))
     }
 }
 
 impl Namespaces {
     /// Replaces guests with these settings.
-    pub(super) const fn of(asked: Asked) -> Self {
+    pub(super) const fn of(asked: GuestSettings) -> Self {
         Self(asked)
     }
 }
@@ -58,7 +58,7 @@ impl Build for Namespaces {
         &self.0.run
     }
 
-    fn build(&self, ground: &Ground<'_>) -> Built {
+    fn build(&self, ground: &FixtureContext<'_>) -> Built {
         let pods = Pods {
             pods: &self.0.sites,
             ground: *ground,
@@ -90,7 +90,7 @@ impl Build for Namespaces {
 
 impl Namespaces {
     /// The services of a guest's first process.
-    fn service(&self, ground: &Ground<'_>, guest: Pod) -> Service {
+    fn service(&self, ground: &FixtureContext<'_>, guest: Pod) -> Service {
         let (run, port) = (self.0.lines(), self.0.port);
         let line = format!("{run}exec \"$0\" reflect --listen 0.0.0.0:{port}");
         let neph = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("neph"));

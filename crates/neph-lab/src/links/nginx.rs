@@ -4,7 +4,7 @@
 use neph_text::Fields;
 
 use super::proxy::{self, Program, Proxy, certificate, path};
-use crate::topology::fixture::{Build, FixtureKind, Ground, Nodes};
+use crate::topology::fixture::{Build, FixtureContext, FixtureKind, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct Nginx;
@@ -22,13 +22,13 @@ impl FixtureKind for Nginx {
 impl Program for Nginx {
     const ENDING: &'static str = "conf";
 
-    fn command(&self, ground: &Ground<'_>, file: &str) -> Vec<String> {
+    fn command(&self, ground: &FixtureContext<'_>, file: &str) -> Vec<String> {
         let folder = format!("{}/", ground.folder.display());
         let command = ["nginx", "-p", &folder, "-c", file, "-e", "stderr"];
         command.map(str::to_owned).to_vec()
     }
 
-    fn configuration(&self, proxy: &Proxy, ground: &Ground<'_>) -> String {
+    fn configuration(&self, proxy: &Proxy, ground: &FixtureContext<'_>) -> String {
         let file = |what: &str| path(ground.folder, &ground.own_file(what));
         let (secure, certificate) = if proxy.tls {
             let file = certificate(ground);

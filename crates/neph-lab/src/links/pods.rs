@@ -10,7 +10,7 @@ use neph_text::{Fault, Fields, Port};
 
 use crate::plan::Operation;
 use crate::route;
-use crate::topology::fixture::{Build, Built, Ground, Nodes};
+use crate::topology::fixture::{Build, Built, FixtureContext, Nodes};
 use crate::topology::{Prefix, Site};
 
 /// The default MTU of Ethernet.
@@ -43,7 +43,7 @@ impl<K: PodNetwork> Build for Overlay<K> {
         self.pods.iter().map(|pod| pod.site).collect()
     }
 
-    fn build(&self, ground: &Ground<'_>) -> Built {
+    fn build(&self, ground: &FixtureContext<'_>) -> Built {
         self.kind.weave(Pods {
             pods: &self.pods,
             ground: *ground,
@@ -107,7 +107,7 @@ pub(super) fn strayed(network: Prefix<Ipv4Addr>, pods: &[Pod], nodes: Nodes<'_>)
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pods<'t> {
     pub(super) pods: &'t [Pod],
-    pub(super) ground: Ground<'t>,
+    pub(super) ground: FixtureContext<'t>,
 }
 
 impl<'t> Pods<'t> {

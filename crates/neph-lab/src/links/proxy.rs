@@ -10,7 +10,7 @@ use neph_model::Span;
 use neph_text::{Fields, Port};
 
 use crate::plan::Operation;
-use crate::topology::fixture::{Build, Built, Ground, Nodes};
+use crate::topology::fixture::{Build, Built, FixtureContext, Nodes};
 use crate::topology::{Ready, ReadyCheck, Service};
 
 const PATIENCE: Span = Span::from_secs(10);
@@ -39,7 +39,7 @@ impl Front {
         })
     }
 
-    pub(super) fn address(&self, ground: &Ground<'_>) -> SocketAddrV4 {
+    pub(super) fn address(&self, ground: &FixtureContext<'_>) -> SocketAddrV4 {
         SocketAddrV4::new(ground.topology.sites[self.site].v4.address, self.listen)
     }
 }
@@ -59,9 +59,9 @@ pub(super) trait Program: Debug + Send + Sync + 'static {
     /// The suffix of its configuration file.
     const ENDING: &'static str;
     /// The content of that file.
-    fn configuration(&self, proxy: &Proxy, ground: &Ground<'_>) -> String;
+    fn configuration(&self, proxy: &Proxy, ground: &FixtureContext<'_>) -> String;
     /// The program and its arguments, with the configuration in `file`.
-    fn command(&self, ground: &Ground<'_>, file: &str) -> Vec<String>;
+    fn command(&self, ground: &FixtureContext<'_>, file: &str) -> Vec<String>;
 }
 
 #[derive(Debug)]
@@ -77,7 +77,7 @@ pub(super) fn balancer(proxy: Option<Proxy>, program: impl Program) -> Option<Bo
 }
 
 impl<P: Program> Build for Balancer<P> {
-    fn build(&self, ground: &Ground<'_>) -> Built {
+    fn build(&self, ground: &FixtureContext<'_>) -> Built {
         let Self { proxy, program } = self;
         let name = ground.own_file(P::ENDING);
         let namespace = &ground.namespaces[proxy.front.site];
@@ -106,7 +106,7 @@ impl Proxy {
     }
 
     /// Creates a certificate for the proxy, if it needs one: key and certificate in the file [`certificate`].
-    fn certify(&self, ground: &Ground<'_>) -> Option<Operation> {
+    fn certify(&self, ground: &FixtureContext<'_>) -> Option<Operation> {
         let namespace = &ground.namespaces[self.front.site];
         let address = ground.topology.sites[self.front.site].v4.address;
         self.tls.then(|| {
@@ -120,7 +120,7 @@ impl Proxy {
     }
 
     /// The service of the program, ready when it accepts connections.
-    fn service(&self, ground: &Ground<'_>, command: Vec<String>) -> Service {
+    fn service(&self, ground: &FixtureContext<'_>, command: Vec<String>) -> Service {
         Service {
             name: ground.name.to_owned(),
             site: self.front.site,
@@ -137,7 +137,7 @@ impl Proxy {
 }
 
 /// The file with a proxy's key and certificate.
-pub(super) fn certificate(ground: &Ground<'_>) -> String {
+pub(super) fn certificate(ground: &FixtureContext<'_>) -> String {
     path(ground.folder, &ground.own_file("pem"))
 }
 

@@ -12,7 +12,7 @@ use neph_text::Fields;
 use super::pods::{self, PodNetwork, Pods};
 use crate::plan::Operation;
 use crate::segment;
-use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+use crate::topology::fixture::{Build, Built, FixtureContext, FixtureKind, Nodes};
 use crate::topology::{Ready, ReadyCheck, Role, Service};
 
 /// The first of the numbers for private use (RFC 6996).
@@ -67,7 +67,7 @@ impl PodNetwork for Routed {
 }
 
 /// All nodes that forward: all but switches and pods.
-fn speakers(ground: &Ground<'_>) -> impl Iterator<Item = usize> {
+fn speakers(ground: &FixtureContext<'_>) -> impl Iterator<Item = usize> {
     let sites = ground.topology.sites.iter().enumerate();
     sites.filter_map(|(index, site)| {
         let speaks = site.role != Role::Switch && site.inside.is_none();
@@ -75,7 +75,7 @@ fn speakers(ground: &Ground<'_>) -> impl Iterator<Item = usize> {
     })
 }
 
-fn control(ground: &Ground<'_>, speaker: usize) -> String {
+fn control(ground: &FixtureContext<'_>, speaker: usize) -> String {
     let file = format!("{}.ctl", ground.name_at(speaker));
     ground.folder.join(file).display().to_string()
 }
@@ -141,7 +141,7 @@ fn ready_script(pods: Pods<'_>, speakers: &[usize]) -> String {
 }
 
 /// BIRD at one node; ready at once, or when the script at `check` succeeds.
-fn service(ground: &Ground<'_>, speaker: usize, check: Option<String>) -> Service {
+fn service(ground: &FixtureContext<'_>, speaker: usize, check: Option<String>) -> Service {
     let file = |ending: &str| {
         let name = format!("{}.{ending}", ground.name_at(speaker));
         ground.folder.join(name).display().to_string()

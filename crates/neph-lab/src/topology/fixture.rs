@@ -29,7 +29,7 @@ pub(crate) trait FixtureKind: Sync + Debug {
 pub(crate) trait Build: Debug + Send + Sync {
     /// How to build it. Links, addresses and routes of all sites exist by then. Services start after all
     /// operations of all fixtures, before those of the topology.
-    fn build(&self, ground: &Ground<'_>) -> Built;
+    fn build(&self, ground: &FixtureContext<'_>) -> Built;
     /// The indices of the pods that it gives an interface.
     fn pods(&self) -> Vec<usize> {
         Vec::new()
@@ -103,7 +103,7 @@ pub(crate) struct TunnelEnd {
 
 /// Where a fixture is built.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ground<'t> {
+pub(crate) struct FixtureContext<'t> {
     /// The fixture's own name.
     pub(crate) name: &'t str,
     /// Its index among the topology's fixtures.
@@ -116,7 +116,7 @@ pub(crate) struct Ground<'t> {
     pub(crate) folder: &'t Path,
 }
 
-impl Ground<'_> {
+impl FixtureContext<'_> {
     /// The name of a service or file of the fixture at a site. Neither part has an underscore, so the name is
     /// unique.
     pub(crate) fn name_at(&self, site: usize) -> String {

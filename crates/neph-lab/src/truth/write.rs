@@ -32,13 +32,13 @@ const KEPT_BACK: usize = 1 << 16;
 /// The writer of all truth files of a lab: a thread that ends when all its users have ended.
 #[derive(Clone, Debug)]
 pub struct TruthThread {
-    words: SyncSender<Word>,
+    words: SyncSender<WriterMessage>,
     opened: Arc<AtomicU32>,
 }
 
 /// A message to the writer, with the number of a file.
 #[derive(Debug)]
-enum Word {
+enum WriterMessage {
     Opens(u32, String, BufWriter<File>),
     Record(u32, Record),
     Closes(u32, Sender<io::Result<()>>),
@@ -47,7 +47,7 @@ enum Word {
 /// The engine's side.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    words: SyncSender<Word>,
+    words: SyncSender<WriterMessage>,
     file: u32,
     every: NonZeroU32,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Recorder {
 /// Waits until a file is complete.
 #[derive(Debug)]
 pub(crate) struct TruthWriter {
-    words: SyncSender<Word>,
+    words: SyncSender<WriterMessage>,
     file: u32,
 }
 
@@ -94,7 +94,7 @@ impl TruthThread {
         writer.flush()?;
         let file = self.opened.fetch_add(1, Ordering::Relaxed);
         let words = self.words.clone();
-        let opens = Word::Opens(file, link.to_owned(), writer);
+        let opens = WriterMessage::Opens(file, link.to_owned(), writer);
         words.send(opens).map_err(|_| gone())?;
         let recorder = Recorder {
             words: words.clone(),
@@ -114,7 +114,9 @@ impl Recorder {
 
     /// Adds a record; false if it was missed.
     pub(crate) fn record(&self, record: Record) -> bool {
-        self.words.try_send(Word::Record(self.file, record)).is_ok()
+        self.words
+            .try_send(WriterMessage::Record(self.file, record))
+            .is_ok()
     }
 }
 
@@ -125,7 +127,7 @@ impl TruthWriter {
     /// The first write that failed.
     pub(crate) fn finish(self) -> io::Result<()> {
         let (report, reported) = channel();
-        let closes = Word::Closes(self.file, report);
+        let closes = WriterMessage::Closes(self.file, report);
         self.words.send(closes).map_err(|_| gone())?;
         reported.recv().map_err(|_| gone())?
     }
@@ -148,7 +150,7 @@ struct Written {
 }
 
 impl Files {
-    fn serve(mut self, words: &Receiver<Word>) {
+    fn serve(mut self, words: &Receiver<WriterMessage>) {
         let mut pause = PAUSE;
         loop {
             match words.try_recv() {
@@ -168,9 +170,9 @@ impl Files {
         }
     }
 
-    fn heed(&mut self, word: Word) {
+    fn heed(&mut self, word: WriterMessage) {
         match word {
-            Word::Opens(number, link, file) => {
+            WriterMessage::Opens(number, link, file) => {
                 let outcome = Ok(());
                 self.0.insert(
                     number,
@@ -181,12 +183,12 @@ impl Files {
                     },
                 );
             }
-            Word::Record(number, record) => {
+            WriterMessage::Record(number, record) => {
                 if let Some(written) = self.0.get_mut(&number) {
                     written.attempt(|file| file.write_all(&record.encode()));
                 }
             }
-            Word::Closes(number, report) => {
+            WriterMessage::Closes(number, report) => {
                 let written = self.0.remove(&number);
                 let outcome = written.map_or(Ok(()), |mut written| {
                     written.flush();

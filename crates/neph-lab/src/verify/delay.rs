@@ -3,7 +3,7 @@
 use neph_model::Span;
 
 use super::exchange::PacketTimes;
-use super::replay::Asked;
+use super::replay::RequestedLink;
 use super::{DELAY_TOLERANCE, PROBE_BYTES};
 
 /// Distance of two samples of one distribution that 99 % do not exceed, times the root of (n + m) / n m
@@ -54,7 +54,7 @@ impl JitterCheck {
 }
 
 /// Checks the delays of the observed packets.
-pub(super) fn check(small: &[PacketTimes], course: &Asked<'_>) -> DelayCheck {
+pub(super) fn check(small: &[PacketTimes], course: &RequestedLink<'_>) -> DelayCheck {
     let left: Vec<i64> = small.iter().filter_map(|one| one.left).collect();
     let draws = course.delays(&left, PROBE_BYTES);
     let mut asked = draws.concat();

@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
-use neph_sys::ring::{BLOCK_BYTES, PacketRing, Seat};
+use neph_sys::ring::{BLOCK_BYTES, PacketRing, RingMode};
 use neph_sys::{clock, netns};
 
 use crate::engine::EngineError;
@@ -27,7 +27,7 @@ const MARKED: usize = MARK.len() + 3 * COPY;
 
 /// A packet of the verification that was observed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct ObservedPacket {
     /// Whether this end sent it.
     pub(super) own: bool,
     /// Its number.
@@ -38,7 +38,7 @@ pub(super) struct Seen {
 
 /// The source of departure timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Left {
+enum DepartureSource {
     /// The kernel's, at the interface.
     Seen,
     /// The sender's, just before sending. netem works on this interface, and the kernel shows packets only
@@ -49,7 +49,7 @@ enum Left {
 /// One end of a link.
 #[derive(Debug)]
 pub(super) struct End {
-    left: Left,
+    left: DepartureSource,
     tap: PacketRing,
     sender: PacketRing,
     /// Accepts the packets, so that the kernel sends no unreachable messages; never read.
@@ -80,7 +80,7 @@ impl End {
         }
         if lab.counters(number).is_none() {
             for end in &mut ends {
-                end.left = Left::Sent;
+                end.left = DepartureSource::Sent;
             }
         }
         Ok(ends)
@@ -88,7 +88,7 @@ impl End {
 
     fn open(link: &str, side: u8, address: Ipv4Addr) -> Result<Self, LabError> {
         let ring = |blocks| {
-            PacketRing::open(link, blocks, Seat::Tap).map_err(|source| EngineError::Ring {
+            PacketRing::open(link, blocks, RingMode::Tap).map_err(|source| EngineError::Ring {
                 link: link.to_owned(),
                 source,
             })
@@ -101,7 +101,7 @@ impl End {
         })?;
         let (tap, sender) = (ring(TAP_BLOCKS)?, ring(1)?);
         Ok(Self {
-            left: Left::Seen,
+            left: DepartureSource::Seen,
             tap,
             sender,
             sink,
@@ -131,23 +131,23 @@ impl End {
         let checksum = checksum(&frame[14..34]);
         frame[24..26].copy_from_slice(&checksum.to_be_bytes());
         frame[MARK_AT..MARK_AT + MARKED].copy_from_slice(&marked(self.side, number));
-        let now = (self.left == Left::Sent).then(|| clock::pair().wall.0);
+        let now = (self.left == DepartureSource::Sent).then(|| clock::pair().wall.0);
         let sent = self.sender.send(&frame[..usize::from(length)]);
         now.filter(|_| sent.is_ok())
     }
 
     /// The next packet of the verification at this end, sent or received; `None` for now.
-    pub(super) fn next_seen(&mut self) -> Option<Seen> {
+    pub(super) fn next_seen(&mut self) -> Option<ObservedPacket> {
         loop {
             let frame = self.tap.next_frame()?;
             let bytes = frame.bytes().get(MARK_AT..MARK_AT + MARKED);
             let Some((side, number)) = bytes.and_then(read_mark) else {
                 continue;
             };
-            if side == self.side && self.left == Left::Sent {
+            if side == self.side && self.left == DepartureSource::Sent {
                 continue;
             }
-            return Some(Seen {
+            return Some(ObservedPacket {
                 own: side == self.side,
                 number,
                 stamp: frame.stamp(),

@@ -1,7 +1,7 @@
 //! Lost packets, compared with the requested share.
 
 use super::exchange::PacketTimes;
-use super::replay::Asked;
+use super::replay::RequestedLink;
 use super::{PROBE_BYTES, Z99};
 use crate::gate::Loss;
 
@@ -21,7 +21,7 @@ pub struct LossCheck {
 }
 
 /// Checks the packets that did not arrive.
-pub(super) fn check(small: &[PacketTimes], course: &Asked<'_>) -> LossCheck {
+pub(super) fn check(small: &[PacketTimes], course: &RequestedLink<'_>) -> LossCheck {
     let count = |wanted: fn(&PacketTimes) -> bool| {
         u32::try_from(small.iter().filter(|sighting| wanted(sighting)).count()).unwrap_or(u32::MAX)
     };

@@ -3,7 +3,7 @@
 use neph_model::{BitRate, ByteSize, Span};
 
 use super::exchange::{PacketTimes, Stream};
-use super::replay::Asked;
+use super::replay::RequestedLink;
 use super::{Check, DELAY_TOLERANCE, Z99, loss};
 use crate::gate::{Discipline, transmission_time};
 
@@ -17,7 +17,7 @@ const TOLERANCE: f64 = 0.01;
 /// Checks rate and queue with a stream.
 pub(super) fn checks(
     stream: &Stream,
-    course: &Asked<'_>,
+    course: &RequestedLink<'_>,
 ) -> (Option<Check<BitRate>>, Option<Check<ByteSize>>) {
     let expected = expected(stream, course);
     (
@@ -41,7 +41,11 @@ type Expected = (PacketTimes, Option<i64>);
     clippy::cast_sign_loss,
     reason = "a positive rate"
 )]
-fn check(stream: &Stream, course: &Asked<'_>, expected: &[Expected]) -> Option<Check<BitRate>> {
+fn check(
+    stream: &Stream,
+    course: &RequestedLink<'_>,
+    expected: &[Expected],
+) -> Option<Check<BitRate>> {
     let asked = course.shape.rate?;
     let wire = course.wire();
     let wanted: Vec<i64> = expected.iter().filter_map(|(_, at)| *at).collect();
@@ -83,7 +87,7 @@ fn rate_of(came: &[i64], bytes: u32) -> Option<f64> {
 /// extends only the longest wait.
 fn check_queue(
     stream: &Stream,
-    course: &Asked<'_>,
+    course: &RequestedLink<'_>,
     expected: &[Expected],
 ) -> Option<Check<ByteSize>> {
     let (shape, wire) = (course.shape, course.wire());
@@ -122,7 +126,7 @@ fn check_queue(
 }
 
 /// The frames that were sent, in order, with their expected arrivals.
-fn expected(stream: &Stream, course: &Asked<'_>) -> Vec<Expected> {
+fn expected(stream: &Stream, course: &RequestedLink<'_>) -> Vec<Expected> {
     let sent = stream.sightings.iter().filter(|one| one.left.is_some());
     let sent: Vec<PacketTimes> = sent.copied().collect();
     let left: Vec<i64> = sent.iter().filter_map(|one| one.left).collect();

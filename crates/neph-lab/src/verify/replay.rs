@@ -12,7 +12,7 @@ const DRAWS: u64 = 20;
 
 /// The requested behaviour of one direction of a link for one flow.
 #[derive(Clone, Debug)]
-pub(super) struct Asked<'l> {
+pub(super) struct RequestedLink<'l> {
     /// The direction as a whole.
     pub(super) shape: &'l Shape,
     /// A gate in its initial state.
@@ -25,7 +25,7 @@ pub(super) struct Asked<'l> {
     pub(super) cue: i64,
 }
 
-impl Asked<'_> {
+impl RequestedLink<'_> {
     /// The index of the path that the flow takes.
     pub(super) fn path(&self) -> usize {
         self.gate.path_of(self.flow)
@@ -132,8 +132,8 @@ fn arrival(outcome: PacketOutcome) -> Option<i64> {
 
 /// For a direction with this shape, no schedule and one path.
 #[cfg(test)]
-pub(super) fn asked(shape: &Shape) -> Asked<'_> {
-    Asked {
+pub(super) fn asked(shape: &Shape) -> RequestedLink<'_> {
+    RequestedLink {
         shape,
         gate: Gate::new(shape.clone(), 1),
         flow: None,

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use neph_capture::path::alarms::{Delay, Found, Rules, Standing};
+use neph_capture::path::alarms::{Delay, Found, RuleState, Rules};
 use neph_capture::path::windows::{Crossed, Waiting, Window, Windows};
 use neph_capture::{Direction, DuplicateFilter, Hops, Mapping};
 use neph_model::{Span, Stop, Wall};
@@ -24,7 +24,7 @@ use neph_wire::dissect::dissect;
 use super::tail::Tail;
 use super::{LivePackets, Point, Recorded, Wanted};
 use crate::IdlePriority;
-use left::{Left, Live, divide};
+use left::{FinalEvaluation, Live, divide};
 use source::{Clocks, Samples, Source};
 
 /// Interval between checks for a complete window and for the end.
@@ -71,7 +71,7 @@ pub struct JudgingSpec<'p, T> {
 
 /// The evaluating thread.
 #[derive(Debug)]
-pub struct Judging<T> {
+pub struct LiveEvaluation<T> {
     packets: SyncSender<LivePackets>,
     /// Points whose samples are wanted.
     sampled: Vec<usize>,
@@ -81,14 +81,14 @@ pub struct Judging<T> {
 
 /// The state of the evaluation.
 #[derive(Debug)]
-struct Judge<T> {
+struct LiveEvaluator<T> {
     /// The points that are read.
-    places: Vec<Place>,
+    places: Vec<LivePoint>,
     clocks: Clocks,
     /// NAT mappings, by the index into `places`.
     mappings: Vec<(usize, Mapping)>,
     waiting: Waiting,
-    standings: Vec<Standing>,
+    standings: Vec<RuleState>,
     /// Names of the segments that are evaluated during the recording, by their index in the path.
     segments: Vec<Option<String>>,
     /// The time of the first packet at the first point.
@@ -100,18 +100,18 @@ struct Judge<T> {
 
 /// A point whose packets are read during the recording.
 #[derive(Debug)]
-struct Place {
+struct LivePoint {
     /// Its index in the path.
     point: usize,
     name: String,
     is_at_agent: bool,
 }
 
-impl<T: AlarmListener> Judging<T> {
+impl<T: AlarmListener> LiveEvaluation<T> {
     /// Waits for captures of these points. Prints what is evaluated only at the end.
     pub fn begin(spec: JudgingSpec<'_, T>) -> Self {
         let (over, say) = (Stop::new(), spec.say);
-        let (judge, left) = Judge::of(spec, &over);
+        let (judge, left) = LiveEvaluator::of(spec, &over);
         left.print(say);
         let (packets, received) = sync_channel(SAMPLES);
         Self {
@@ -146,13 +146,13 @@ impl<T: AlarmListener> Judging<T> {
     }
 }
 
-impl<T: AlarmListener> Judge<T> {
+impl<T: AlarmListener> LiveEvaluator<T> {
     /// The evaluation of these points, and what is left to the end.
-    fn of(spec: JudgingSpec<'_, T>, over: &Stop) -> (Self, Left) {
+    fn of(spec: JudgingSpec<'_, T>, over: &Stop) -> (Self, FinalEvaluation) {
         let points = spec.points.iter().enumerate();
-        let places: Vec<Place> = points
+        let places: Vec<LivePoint> = points
             .filter(|(_, point)| !point.is_remote())
-            .map(|(place, point)| Place {
+            .map(|(place, point)| LivePoint {
                 point: place,
                 name: point.name.clone(),
                 is_at_agent: point.is_at_agent(),
@@ -217,7 +217,7 @@ impl<T: AlarmListener> Judge<T> {
         }
         // None if the recording failed.
         if let Ok(LivePackets::Captures(files)) = packets.recv() {
-            let source = |place: &Place| match files.get(place.point) {
+            let source = |place: &LivePoint| match files.get(place.point) {
                 Some(file) if !place.is_at_agent => Source::Capture(Tail::of(file.clone())),
                 _ => Source::Samples(Samples::of(place.point)),
             };
@@ -357,7 +357,7 @@ fn at_least(crossed: &Crossed, bound: Span, began: i64) -> Delay {
 }
 
 /// How long packets are awaited.
-fn waited(standings: &[Standing]) -> Span {
+fn waited(standings: &[RuleState]) -> Span {
     let limit = standings.iter().map(|standing| standing.rule().limit).max();
     let limit = limit.unwrap_or(Span::ZERO);
     (limit + limit + WAITED).min(WAITED_MOST)

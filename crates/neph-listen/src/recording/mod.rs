@@ -32,7 +32,7 @@ use crate::ListenError;
 pub use agents::{AgentCapture, Agents, AgentsCourse};
 pub use begun::kernel;
 use folder::Folder;
-pub use judging::{AlarmListener, Judging, JudgingSpec};
+pub use judging::{AlarmListener, JudgingSpec, LiveEvaluation};
 pub use options::RecordingOptions;
 pub use point::record as record_point;
 use running::Ending;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{CaptureInterface, IdlePriority, ListenError, Seen, Writing};
+use crate::{CaptureCounters, CaptureInterface, IdlePriority, ListenError, Writing};
 
 /// Maximum time until the end is noticed.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub fn record(
     capture_interface: &mut CaptureInterface,
     writing: &mut Writing,
-    mut is_over: impl FnMut(Seen, u64) -> bool,
+    mut is_over: impl FnMut(CaptureCounters, u64) -> bool,
 ) -> Result<(), ListenError> {
     let mut fault = Ok(());
     let idle_priority = IdlePriority::begin(capture_interface.gauge());

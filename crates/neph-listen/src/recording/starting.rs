@@ -54,7 +54,7 @@ impl<'scope> Started<'scope> {
             match &begun.point.spot {
                 Spot::Here(_) => here.push((place, begun)),
                 Spot::RemotePoint(host, interface) => {
-                    away.push((place, begun, There { host, interface }));
+                    away.push((place, begun, RemoteInterface { host, interface }));
                 }
                 Spot::Agent(..) => at_agents.push((place, begun)),
             }
@@ -127,7 +127,7 @@ fn await_begin(tally: &Tally, shared: Shared<'_>) -> Result<(), Option<ListenErr
 
 /// An interface of another host.
 #[derive(Clone, Copy)]
-struct There<'p> {
+struct RemoteInterface<'p> {
     host: &'p Host,
     interface: &'p Interface,
 }
@@ -136,7 +136,7 @@ struct There<'p> {
 fn call<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     begun: Begun<'env>,
-    there: There<'env>,
+    there: RemoteInterface<'env>,
     shared: Shared<'env>,
 ) -> Result<(RemotePoint, ScopedJoinHandle<'scope, Outcome>), ListenError> {
     let (ssh, output) = RemotePoint::begin(there.host, there.interface, shared.options)?;

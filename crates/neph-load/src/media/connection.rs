@@ -13,7 +13,7 @@ use neph_wire::rtsp::{Inbox, Message, Response};
 use super::places::Served;
 use super::ports::{self, Pair};
 use super::served::{MediaServed, Sent};
-use super::session::{Answer, Asked, Session, TIMEOUT_S};
+use super::session::{Answer, RequestedStream, Session, TIMEOUT_S};
 use super::source::{First, Source};
 
 /// How long a connection may wait without playing: several clients may wait for a common start.
@@ -193,7 +193,7 @@ impl<'a> Connection<'a> {
         written.map_err(|error| format!("write to the client: {error}"))
     }
 
-    fn set_up(&mut self, requested: &Asked) -> Response {
+    fn set_up(&mut self, requested: &RequestedStream) -> Response {
         // The place is reserved before ports are opened; `end_stream` releases it.
         let granted = self.served.take_place().and_then(|()| {
             let opened = self.open(requested);
@@ -218,7 +218,7 @@ impl<'a> Connection<'a> {
 
     /// Opens ports that are connected to the client's, so that the kernel sends to no other
     /// address.
-    fn open(&self, requested: &Asked) -> io::Result<Sending<'a>> {
+    fn open(&self, requested: &RequestedStream) -> io::Result<Sending<'a>> {
         let pair = ports::open(ports::plain(self.stream.local_addr()?))?;
         let mut to = self.peer;
         to.set_port(requested.ports.rtp);

@@ -92,14 +92,14 @@ pub(super) struct Frames {
     origin: Option<Span>,
     open: BTreeMap<i64, Frame>,
     /// Timestamp of the last judged frame, and sequence number of its last packet.
-    judged: Option<Judged>,
+    judged: Option<JudgedFrame>,
     shown: Option<Span>,
     counts: FrameCounts,
     stalls: Stalls,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Judged {
+struct JudgedFrame {
     ticks: i64,
     most: i64,
 }
@@ -178,7 +178,7 @@ impl Frames {
         let Some((ticks, frame)) = self.open.pop_first() else {
             return;
         };
-        let before = self.judged.replace(Judged {
+        let before = self.judged.replace(JudgedFrame {
             ticks,
             most: frame.most,
         });

@@ -37,7 +37,7 @@ pub(super) enum Answer {
     /// Send the response.
     Reply(Response),
     /// Open ports, then send the result of [`Session::granted`] or [`Session::refused`].
-    Setup(Asked),
+    Setup(RequestedStream),
     /// Send the response, then the stream.
     Play(Response),
     /// Send the response and stop the stream.
@@ -46,7 +46,7 @@ pub(super) enum Answer {
 
 /// A requested stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct RequestedStream {
     cseq: String,
     /// Receive ports of the client.
     pub(super) ports: PortPair,
@@ -161,11 +161,11 @@ impl Session {
         if is_elsewhere || ports.rtp < MIN_PORT {
             return Answer::Reply(reply(&cseq, 403, "Forbidden"));
         }
-        Answer::Setup(Asked { cseq, ports })
+        Answer::Setup(RequestedStream { cseq, ports })
     }
 
     /// The response for a granted stream, which is sent from these ports.
-    pub(super) fn granted(&mut self, requested: &Asked, ports: PortPair) -> Response {
+    pub(super) fn granted(&mut self, requested: &RequestedStream, ports: PortPair) -> Response {
         self.state = State::Ready;
         let mut response = reply(&requested.cseq, 200, "OK");
         let transport = Transport {
@@ -186,7 +186,7 @@ impl Session {
     }
 
     /// The response for a refused stream.
-    pub(super) fn refused(requested: &Asked) -> Response {
+    pub(super) fn refused(requested: &RequestedStream) -> Response {
         reply(&requested.cseq, 453, "Not Enough Bandwidth")
     }
 

@@ -16,7 +16,7 @@ use super::second::{Second, Seconds};
 
 /// A test and its server.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct ThroughputRequest<'a> {
     /// Address of the server.
     pub server: SocketAddr,
     /// Parameters of the test.
@@ -32,11 +32,11 @@ pub struct Asked<'a> {
 /// The server cannot be reached, refuses, or breaks off before anything was counted. After a later
 /// fault the result has the counts so far and the fault ([`Measured::fault`]).
 pub fn measure(
-    requested: Asked<'_>,
+    requested: ThroughputRequest<'_>,
     stop: &Stop,
     on_second: &mut dyn FnMut(&Second),
 ) -> Result<Measured, ThroughputError> {
-    let Asked {
+    let ThroughputRequest {
         server,
         ask,
         permit,

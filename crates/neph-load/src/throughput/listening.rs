@@ -55,9 +55,9 @@ impl Listening {
     }
 
     /// Lends it until the result is dropped.
-    pub(super) fn lend(&self) -> Lent<'_> {
+    pub(super) fn lend(&self) -> LentSocket<'_> {
         self.is_lent.store(true, Ordering::Release);
-        Lent(self)
+        LentSocket(self)
     }
 
     /// Hands a connection back to the server.
@@ -76,9 +76,9 @@ impl Listening {
 
 /// Returns the socket to the server when it is dropped.
 #[derive(Debug)]
-pub(super) struct Lent<'a>(&'a Listening);
+pub(super) struct LentSocket<'a>(&'a Listening);
 
-impl Drop for Lent<'_> {
+impl Drop for LentSocket<'_> {
     fn drop(&mut self) {
         self.0.is_lent.store(false, Ordering::Release);
     }

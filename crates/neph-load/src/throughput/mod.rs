@@ -43,7 +43,7 @@ mod udp_sender;
 mod usage;
 pub(crate) mod variation;
 
-pub use client::{Asked, measure};
+pub use client::{ThroughputRequest, measure};
 pub use error::ThroughputError;
 pub use job::Job;
 pub use limit::{Limit, LimitKind};

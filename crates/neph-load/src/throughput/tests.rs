@@ -39,8 +39,8 @@ fn spec(read_pause: Span) -> ServerSpec {
     }
 }
 
-const fn asked(server: SocketAddr, ask: &Ask) -> Asked<'_> {
-    Asked {
+const fn asked(server: SocketAddr, ask: &Ask) -> ThroughputRequest<'_> {
+    ThroughputRequest {
         server,
         ask,
         permit: &Permit::ANYTHING,
@@ -235,7 +235,7 @@ fn a_permit_is_kept_to_by_what_is_sent_with_each_protocol() {
             ..ask(protocol, Direction::Up)
         };
         let measured = with_server(&spec(Span::ZERO), |server| {
-            let within = Asked {
+            let within = ThroughputRequest {
                 permit: &permit,
                 ..asked(server.address(), &ask)
             };

@@ -58,7 +58,7 @@ pub(crate) trait Traffic {
 
 /// The failed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum During {
+pub(crate) enum FailedOperation {
     Reading,
     Writing,
     /// The protocol, or a system call that moves no bytes.
@@ -68,12 +68,12 @@ pub(crate) enum During {
 /// Why a transfer ended early.
 #[derive(Debug)]
 pub(crate) struct Broken {
-    pub(crate) during: During,
+    pub(crate) during: FailedOperation,
     pub(crate) source: io::Error,
 }
 
 impl Broken {
-    fn during(during: During) -> impl Fn(io::Error) -> Self {
+    fn during(during: FailedOperation) -> impl Fn(io::Error) -> Self {
         move |source| Self { during, source }
     }
 }
@@ -111,7 +111,7 @@ impl Driver {
         began: Instant<Own>,
         stop: &Stop,
     ) -> Result<(), Broken> {
-        let other = Broken::during(During::Other);
+        let other = Broken::during(FailedOperation::Other);
         let elapsed = || now() - began;
         let mut is_open = true;
         loop {
@@ -135,7 +135,7 @@ impl Driver {
                     }
                     Ok(_) => (true, until),
                     Err(error) if is_later(&error) => (true, until),
-                    Err(error) => return Err(Broken::during(During::Writing)(error)),
+                    Err(error) => return Err(Broken::during(FailedOperation::Writing)(error)),
                 },
             };
             let max = (until - elapsed()).clamp(Span::ZERO, Stop::PATIENCE);
@@ -169,7 +169,7 @@ impl Driver {
         traffic: &mut impl Traffic,
         began: Instant<Own>,
     ) -> Result<bool, Broken> {
-        let other = Broken::during(During::Other);
+        let other = Broken::during(FailedOperation::Other);
         while traffic.is_listening() {
             match stream.read(&mut self.buffer) {
                 Ok(0) => {
@@ -183,7 +183,7 @@ impl Driver {
                         .map_err(&other)?;
                 }
                 Err(error) if is_later(&error) => return Ok(true),
-                Err(error) => return Err(Broken::during(During::Reading)(error)),
+                Err(error) => return Err(Broken::during(FailedOperation::Reading)(error)),
             }
         }
         Ok(false)
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn a_peer_that_closes_breaks_it() {
         let broken = drive(&mut echoed(1 << 10), 100, &Stop::new()).expect_err("cut short");
-        assert!(broken.during != During::Writing, "{broken:?}");
+        assert!(broken.during != FailedOperation::Writing, "{broken:?}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod meter;
 mod result;
 
 pub(crate) use connection::{Unanswered, bound, connect, connect_bound, greet};
-pub(crate) use driver::{Broken, Driver, During, Next, Traffic, now};
+pub(crate) use driver::{Broken, Driver, FailedOperation, Next, Traffic, now};
 pub use error::TransferError;
 pub(crate) use meter::Meter;
 pub use meter::rate_of;

@@ -22,7 +22,7 @@ use super::transport::{Request, Transport, wait_for};
 use super::watched::Watched;
 use crate::ProbeError;
 use crate::codec::{Codec, new_token};
-use crate::discover::{Asking, discover};
+use crate::discover::{DiscoveryOptions, discover};
 use crate::kinds;
 use crate::spec::{FlowSpec, Trust};
 use crate::stamp_clock::{StampClock, now};
@@ -38,7 +38,7 @@ pub(crate) struct Established {
     flows: Vec<FlowSpec>,
     ports: Ports,
     links: Watched<Link>,
-    slots: Vec<Option<Place>>,
+    slots: Vec<Option<SlotConnection>>,
     /// Connections of ended flows, each with the time until which it takes late replies.
     leaving: VecDeque<(Instant<Own>, usize, u16)>,
     linger: Span,
@@ -51,7 +51,7 @@ pub(crate) struct Established {
 
 /// A slot's flow.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct SlotConnection {
     port: u16,
     link: usize,
     /// When it was last dialled.
@@ -113,11 +113,11 @@ impl Established {
             return Err(place.broke.unwrap_or(Over::Closed).into());
         }
         let port = place.port;
-        self.slots[at] = Some(Place { dialled, ..place });
+        self.slots[at] = Some(SlotConnection { dialled, ..place });
         let flow = &self.flows[at % self.flows.len()];
         let link = Link::dial(flow.address, port, codec_for(flow)?)?;
         let link = self.links.add(link, Interest::ReadWrite)?;
-        self.slots[at] = Some(Place {
+        self.slots[at] = Some(SlotConnection {
             link,
             dialled,
             ..place
@@ -127,7 +127,7 @@ impl Established {
 }
 
 /// Remembers why the connection at this place broke, if a flow uses it.
-fn remember(slots: &mut [Option<Place>], links: &Watched<Link>, index: usize, why: Over) {
+fn remember(slots: &mut [Option<SlotConnection>], links: &Watched<Link>, index: usize, why: Over) {
     let Some(port) = links.get(index).map(Link::port) else {
         return;
     };
@@ -167,7 +167,7 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
     let cannot = |why: String| ProbeError::Fleet(why);
     let target = Target::tcp(&address.ip().to_string(), address.port())
         .map_err(|error| cannot(error.to_string()))?;
-    let asking = Asking {
+    let asking = DiscoveryOptions {
         tls_version: None,
         trust: Trust::Public,
         patience: PATIENCE.min(spec.timeout),
@@ -226,7 +226,7 @@ impl Transport for Established {
         let link = added
             .inspect_err(|_| self.ports.give_back(port))
             .map_err(refusal)?;
-        let place = Place {
+        let place = SlotConnection {
             port,
             link,
             dialled: now,

@@ -9,13 +9,13 @@ use socket2::Socket;
 /// Sockets that hold ports. Half of the process's files are left to others, however many fleets it has.
 /// Beyond that a port is only checked when it is taken.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct PortHolders {
     holders: BTreeMap<u16, Socket>,
     /// No file with this number or a higher one is kept: the kernel gives out the lowest free number.
     limit: u64,
 }
 
-impl Held {
+impl PortHolders {
     pub(crate) fn new() -> Self {
         Self {
             holders: BTreeMap::new(),
@@ -48,7 +48,7 @@ mod tests {
         };
         let (first, second) = (hold(), hold());
         let limit = first.as_raw_fd().max(second.as_raw_fd());
-        let empty = || Held {
+        let empty = || PortHolders {
             holders: BTreeMap::new(),
             limit: u64::try_from(limit).expect("a file's number"),
         };

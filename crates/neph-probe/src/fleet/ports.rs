@@ -23,12 +23,12 @@ pub(crate) struct Ports {
     order: Vec<u16>,
     next: usize,
     taken: Vec<bool>,
-    apart: Apart,
+    apart: PortSeparation,
 }
 
 /// How fleets avoid each other's ports.
 #[derive(Debug)]
-enum Apart {
+enum PortSeparation {
     /// Bound ports of `udp` or `tcp`: the kernel protects them. Ports in a block of another process are
     /// excluded, as these are used without being bound.
     Bound(&'static str),
@@ -40,16 +40,16 @@ impl Ports {
     /// Ports of `udp` or `tcp` that are bound while they are used, from `first` upward. Without it, ports
     /// outside of the kernel's ephemeral range come first: no program connects from these at random.
     pub(crate) fn bound(first: Option<u16>, transport: &'static str) -> Self {
-        Self::in_order(first, &kernels_own(), Apart::Bound(transport))
+        Self::in_order(first, &kernels_own(), PortSeparation::Bound(transport))
     }
 
     /// The same for ports that are not bound while they are used: only from blocks that are not claimed.
     pub(crate) fn unbound(first: Option<u16>, transport: &'static str) -> Self {
-        let blocks = Apart::Blocks(Blocks::new(transport));
+        let blocks = PortSeparation::Blocks(Blocks::new(transport));
         Self::in_order(first, &kernels_own(), blocks)
     }
 
-    fn in_order(first: Option<u16>, kernels: &RangeInclusive<u16>, apart: Apart) -> Self {
+    fn in_order(first: Option<u16>, kernels: &RangeInclusive<u16>, apart: PortSeparation) -> Self {
         let order = if let Some(first) = first {
             (first.max(1)..=u16::MAX).collect()
         } else {
@@ -119,13 +119,13 @@ impl Ports {
     /// The port is not used any more.
     pub(crate) fn give_back(&mut self, port: u16) {
         self.taken[usize::from(port)] = false;
-        if let Apart::Blocks(blocks) = &mut self.apart {
+        if let PortSeparation::Blocks(blocks) = &mut self.apart {
             blocks.give_back(port);
         }
     }
 }
 
-impl Apart {
+impl PortSeparation {
     fn take<T>(&mut self, port: u16, take: impl Fn(u16) -> io::Result<T>) -> io::Result<T> {
         match self {
             Self::Bound(transport) => take_bound(transport, port, take),
@@ -163,7 +163,7 @@ mod tests {
     /// A flow from such a port would lose every message.
     #[test]
     fn ports_from_which_a_reflector_answers_nobody_are_left_out() {
-        let ports = Ports::in_order(Some(850), &KERNELS, Apart::Bound("test"));
+        let ports = Ports::in_order(Some(850), &KERNELS, PortSeparation::Bound("test"));
         let endpoint = |port: u16| FleetEndpoint {
             name: String::new(),
             address: ([127, 0, 0, 1], port).into(),
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_kernels_own_ports_come_last_and_all_are_there() {
-        let mut ports = Ports::in_order(None, &KERNELS, Apart::Bound("test"));
+        let mut ports = Ports::in_order(None, &KERNELS, PortSeparation::Bound("test"));
         let mut all = Vec::new();
         while let Ok(Some((port, ()))) = ports.take(|_| Ok(())) {
             all.push(port);
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_port_that_somebody_else_has_is_skipped_and_one_that_is_back_waits_for_its_turn() {
-        let mut ports = Ports::in_order(Some(65_532), &KERNELS, Apart::Bound("test"));
+        let mut ports = Ports::in_order(Some(65_532), &KERNELS, PortSeparation::Bound("test"));
         let take = |ports: &mut Ports| {
             let taken = ports.take(|port| match port {
                 65_533 => Err(io::ErrorKind::AddrInUse.into()),
@@ -213,8 +213,8 @@ mod tests {
     #[test]
     fn ports_that_are_bound_are_none_of_a_block_that_somebody_has() {
         let of = |apart| Ports::in_order(Some(65_534), &KERNELS, apart);
-        let mut claiming = of(Apart::Blocks(Blocks::new("test-b")));
-        let mut bound = of(Apart::Bound("test-b"));
+        let mut claiming = of(PortSeparation::Blocks(Blocks::new("test-b")));
+        let mut bound = of(PortSeparation::Bound("test-b"));
         let none = |_| Ok::<(), io::Error>(());
         let refused = claiming.take(|_| Err::<(), _>(io::ErrorKind::AddrInUse.into()));
         assert!(refused.expect("no fault").is_none());
@@ -232,7 +232,7 @@ mod tests {
     fn no_port_of_a_block_that_somebody_has_is_tried() {
         let mut claimed = Blocks::new("test-d");
         claimed.take(63_488).expect("nobody has it");
-        let mut ports = Ports::in_order(Some(64_000), &KERNELS, Apart::Bound("test-d"));
+        let mut ports = Ports::in_order(Some(64_000), &KERNELS, PortSeparation::Bound("test-d"));
         let tried = Cell::new(0);
         let taken = ports.take(|_| {
             tried.set(tried.get() + 1);
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_block_that_is_claimed_while_a_port_of_it_is_taken_is_left() {
-        let mut ports = Ports::in_order(Some(65_535), &KERNELS, Apart::Bound("test-e"));
+        let mut ports = Ports::in_order(Some(65_535), &KERNELS, PortSeparation::Bound("test-e"));
         let claimed = RefCell::new(Blocks::new("test-e"));
         let taken = ports.take(|port| claimed.borrow_mut().take(port));
         assert_eq!(taken.expect("no fault"), None);
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn a_port_that_reaches_the_same_peer_already_is_skipped_and_a_host_without_address_says_so() {
         let remote = || io::Error::from(io::ErrorKind::AddrNotAvailable);
-        let mut ports = Ports::in_order(Some(65_534), &KERNELS, Apart::Bound("test"));
+        let mut ports = Ports::in_order(Some(65_534), &KERNELS, PortSeparation::Bound("test"));
         let taken = ports.take(|port| match port {
             65_534 => Err(remote()),
             _ => Ok(()),
@@ -265,7 +265,7 @@ mod tests {
         );
         let left = ports.take(|_| Err::<(), _>(remote()));
         assert!(left.expect("one is ours").is_none());
-        let none = Ports::in_order(Some(65_534), &KERNELS, Apart::Bound("test"))
+        let none = Ports::in_order(Some(65_534), &KERNELS, PortSeparation::Bound("test"))
             .take(|_| Err::<(), _>(remote()));
         assert_eq!(
             none.expect_err("none at all").kind(),

@@ -3,7 +3,7 @@
 use neph_model::{
     Anchor, Authenticated, ByteSize, Fleet, FleetMessage, Own, Permit, Span, sent_size,
 };
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 
 use crate::ProbeError;
 use crate::secret::Secret;
@@ -37,7 +37,7 @@ pub struct FleetSpec {
     /// How to be scheduled.
     pub priority: Priority,
     /// The place (a lab's site) to send from; `None` is the current one.
-    pub site: Option<Place>,
+    pub site: Option<Placement>,
     /// How UDP flows share files; `None`: by the files available for this fleet alone.
     pub sharing: Option<Sharing>,
 }

@@ -2,7 +2,7 @@
 //! for each flow, so there can be as many flows as ports.
 //!
 //! A SYN opens no connection: the local kernel refuses the SYN-ACK with a RST, as the port is unused. That is
-//! checked when a flow begins, and ensured as far as there are files ([`Held`]).
+//! checked when a flow begins, and ensured as far as there are files ([`PortHolders`]).
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,7 +19,7 @@ use neph_sys::stamp::{self, Family, Received};
 use neph_wire::syn::{self, Numbers, Verdict};
 use socket2::Socket;
 
-use super::held::Held;
+use super::held::PortHolders;
 use super::ports::Ports;
 use super::session::{Event, Known, Replied, low};
 use super::speaker::Speaker;
@@ -47,7 +47,7 @@ pub(crate) struct Syns {
     /// Ports that the receiver's filter passes.
     incoming: Option<RangeInclusive<u16>>,
     ports: Ports,
-    held: Held,
+    held: PortHolders,
     /// By port.
     flows: Vec<Option<Flow>>,
     /// The port of each slot.
@@ -110,7 +110,7 @@ impl Syns {
             receiver,
             incoming: None,
             ports: Ports::unbound(spec.first_port, "tcp"),
-            held: Held::new(),
+            held: PortHolders::new(),
             flows: vec![None; 1 << 16],
             slots: vec![None; fleet.slots as usize],
             leaving: VecDeque::new(),

@@ -10,7 +10,7 @@ use neph_model::{FlowRoute, Instant, MplsLabel, Own, ReadBy, Span, TraceKind};
 use super::steps::Steps;
 use crate::trace::flow::{Answer, AnswerKind};
 use crate::trace::spec::{FlowSet, TraceSpec};
-use crate::trace::tracer::{Apart, Ask, ReceivedAnswer, Tracer, Turn};
+use crate::trace::tracer::{Ask, ProbeMatching, ReceivedAnswer, Tracer, Turn};
 
 /// Most probes of a flow to one hop.
 const MAX_ASKED: usize = 12;
@@ -25,9 +25,9 @@ pub fn trace(bytes: &[u8]) -> Vec<FlowRoute> {
     let mut steps = Steps(bytes);
     let [settings, needed] = [0; 2].map(|_: u8| steps.next().unwrap_or(0));
     let apart = if settings & 1 == 0 {
-        Apart::ByNumber
+        ProbeMatching::ByNumber
     } else {
-        Apart::OneAtATime
+        ProbeMatching::OneAtATime
     };
     let flows = FlowSet::Enough {
         needed: vec![u32::from(needed % 4) + 1, u32::from(needed / 4 % 16) + 1],
@@ -55,7 +55,7 @@ pub fn trace(bytes: &[u8]) -> Vec<FlowRoute> {
 struct World {
     tracer: Tracer,
     spec: TraceSpec,
-    apart: Apart,
+    apart: ProbeMatching,
     now: Instant<Own>,
     /// By arrival time, then by the number of the probe.
     coming: BTreeMap<(Instant<Own>, usize), ReceivedAnswer>,
@@ -127,7 +127,7 @@ impl World {
             };
             let received = ReceivedAnswer {
                 port,
-                number: (self.apart == Apart::ByNumber).then_some(number),
+                number: (self.apart == ProbeMatching::ByNumber).then_some(number),
                 answer: Answer {
                     from: self.router(step, ask.ttl, steps),
                     printed,

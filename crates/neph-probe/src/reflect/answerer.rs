@@ -21,7 +21,7 @@ pub(crate) use line::Shares;
 
 use super::counters::Counted;
 use super::marks::{Arrived, marks};
-use super::room::{Held, OWN};
+use super::room::{MemoryGuard, OWN};
 use crate::channel::Channel;
 use crate::outbox::Outbox;
 use crate::tls;
@@ -68,7 +68,7 @@ pub(crate) struct Answerer {
     /// Requests wait in the inbox until replies have been written.
     backlogged: bool,
     /// Memory for incomplete requests.
-    held: Held,
+    held: MemoryGuard,
     unfinished: Option<Unfinished>,
 }
 
@@ -246,7 +246,7 @@ impl Answerer {
 
     fn reply(
         &mut self,
-        requested: &Asked,
+        requested: &StreamRequest,
         mut arrived: Arrived,
         last: bool,
         times: &mut dyn Times,
@@ -320,12 +320,12 @@ enum Step {
     /// The connection uses WebSocket from here on.
     Upgraded(usize),
     /// A request.
-    Asked(Asked),
+    Asked(StreamRequest),
 }
 
 /// A request.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct StreamRequest {
     taken: usize,
     seq: u64,
     reply_size: usize,

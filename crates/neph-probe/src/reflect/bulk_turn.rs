@@ -37,7 +37,7 @@ pub(crate) struct BulkGate(Mutex<Queue>);
 struct Queue {
     holder: Option<Holder>,
     /// In the order in which they asked.
-    waiting: VecDeque<Place>,
+    waiting: VecDeque<BulkConnection>,
     /// Addresses that had a turn, the latest last.
     served: VecDeque<IpAddr>,
     next: u64,
@@ -45,7 +45,7 @@ struct Queue {
 
 /// A connection that has asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct BulkConnection {
     number: u64,
     source: IpAddr,
 }
@@ -53,7 +53,7 @@ struct Place {
 /// What the holder has done so far.
 #[derive(Clone, Copy, Debug)]
 struct Holder {
-    place: Place,
+    place: BulkConnection,
     since: Instant<Own>,
     /// When bytes came last, and how many had come by then.
     received: Instant<Own>,
@@ -66,7 +66,7 @@ struct Holder {
 #[derive(Debug)]
 pub(crate) struct BulkTurn {
     gate: Arc<BulkGate>,
-    place: Place,
+    place: BulkConnection,
 }
 
 /// A peer gets no place in the queue: too many wait already, or another transfer of the same address, or
@@ -91,7 +91,7 @@ impl BulkGate {
         if has_one || neighbours.count() >= MAX_OF_A_SITE || queue.waiting.len() >= MAX_WAITING {
             return Err(NoPlace);
         }
-        let place = Place {
+        let place = BulkConnection {
             number: queue.next,
             source,
         };
@@ -111,7 +111,7 @@ impl BulkGate {
 }
 
 impl Queue {
-    fn all(&self) -> impl Iterator<Item = Place> {
+    fn all(&self) -> impl Iterator<Item = BulkConnection> {
         let holder = self.holder.map(|holder| holder.place);
         holder.into_iter().chain(self.waiting.iter().copied())
     }
@@ -122,7 +122,8 @@ impl Queue {
         if self.holder.is_some() {
             return;
         }
-        let turn_ago = |place: &Place| self.served.iter().position(|one| *one == place.source);
+        let turn_ago =
+            |place: &BulkConnection| self.served.iter().position(|one| *one == place.source);
         let next = self
             .waiting
             .iter()

@@ -75,7 +75,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::reflect::room::Held;
+    use crate::reflect::room::MemoryGuard;
 
     #[test]
     fn the_default_memory_allows_the_other_defaults() {
@@ -108,7 +108,8 @@ mod tests {
             grown(caps.request_size.bytes()),
             both_copies(caps.reply_size.bytes()),
         ] {
-            let mut held = Held::new(Arc::new(caps.room_of_all()), Arc::new(caps.room_of_peer()));
+            let mut held =
+                MemoryGuard::new(Arc::new(caps.room_of_all()), Arc::new(caps.room_of_peer()));
             assert!(held.hold(largest), "{largest} of {}", caps.room());
         }
     }

@@ -29,7 +29,7 @@ pub(crate) struct ConnectionSlots {
 
 #[derive(Debug, Default)]
 struct State {
-    seated: HashMap<u64, Seat>,
+    seated: HashMap<u64, ConnectionSlot>,
     /// Connections of each network, for each prefix length.
     counts: [HashMap<IpAddr, u32>; 3],
     /// Ended to make room; their threads still run.
@@ -38,7 +38,7 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Seat {
+struct ConnectionSlot {
     networks: Networks,
     received: Arc<AtomicI64>,
     stream: Arc<TcpStream>,
@@ -46,7 +46,7 @@ struct Seat {
 
 /// One connection's place, given back when dropped.
 #[derive(Debug)]
-pub(super) struct Seated {
+pub(super) struct SlotGuard {
     seats: Arc<ConnectionSlots>,
     number: u64,
     received: Arc<AtomicI64>,
@@ -56,9 +56,9 @@ pub(super) struct Seated {
 #[derive(Debug)]
 pub(super) enum Reception {
     /// There was a place.
-    Seated(Seated),
+    Seated(SlotGuard),
     /// There was none, and another connection was ended for it.
-    Replaced(Seated),
+    Replaced(SlotGuard),
     /// There is none for this peer.
     Refused,
 }
@@ -101,7 +101,7 @@ impl ConnectionSlots {
             return Reception::Refused;
         }
         let received = Arc::new(AtomicI64::new(now.nanos()));
-        let seat = Seat {
+        let seat = ConnectionSlot {
             networks,
             received: Arc::clone(&received),
             stream: Arc::clone(stream),
@@ -109,7 +109,7 @@ impl ConnectionSlots {
         let number = state.seat(seat);
         self.taken.store(state.places(), Ordering::Relaxed);
         let seats = Arc::clone(self);
-        let seated = Seated {
+        let seated = SlotGuard {
             seats,
             number,
             received,
@@ -152,7 +152,7 @@ impl ConnectionSlots {
     }
 }
 
-impl Seated {
+impl SlotGuard {
     /// The peer sent something.
     pub(super) fn hear(&self, now: Instant<Own>) {
         self.received.store(now.nanos(), Ordering::Relaxed);
@@ -164,7 +164,7 @@ impl Seated {
     }
 }
 
-impl Drop for Seated {
+impl Drop for SlotGuard {
     fn drop(&mut self) {
         self.seats.leave(self.number);
     }
@@ -184,7 +184,7 @@ impl State {
         self.counts[width].get(network).copied().unwrap_or(0)
     }
 
-    fn seat(&mut self, seat: Seat) -> u64 {
+    fn seat(&mut self, seat: ConnectionSlot) -> u64 {
         for (counts, network) in self.counts.iter_mut().zip(seat.networks.0) {
             *counts.entry(network).or_insert(0) += 1;
         }
@@ -194,7 +194,7 @@ impl State {
         number
     }
 
-    fn unseat(&mut self, number: u64) -> Option<Seat> {
+    fn unseat(&mut self, number: u64) -> Option<ConnectionSlot> {
         let seat = self.seated.remove(&number)?;
         for (counts, network) in self.counts.iter_mut().zip(seat.networks.0) {
             if let Some(count) = counts.get_mut(&network) {
@@ -224,7 +224,7 @@ impl State {
     /// From the widest networks to addresses: the one with the most connections, unless the newcomer's
     /// network would have as many with one more.
     fn longest_idle_of_greediest(&self, newcomer: &Networks) -> Option<u64> {
-        let mut within: Vec<(&u64, &Seat)> = self.seated.iter().collect();
+        let mut within: Vec<(&u64, &ConnectionSlot)> = self.seated.iter().collect();
         let mut is_own = true;
         for width in 0..3 {
             let own = newcomer.0[width];
@@ -240,7 +240,7 @@ impl State {
         if is_own {
             return None;
         }
-        let longest = |(_, seat): &&(&u64, &Seat)| seat.received.load(Ordering::Relaxed);
+        let longest = |(_, seat): &&(&u64, &ConnectionSlot)| seat.received.load(Ordering::Relaxed);
         within
             .iter()
             .min_by_key(longest)

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use neph_model::{Fingerprint, ReflectorCaps, ReflectorIdentity, ReflectorSpec, Span, Stop};
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 use neph_sys::pulse::Pulse;
 use neph_sys::stamp::KeepAwake;
 use rustls::ServerConfig;
@@ -104,7 +104,7 @@ impl Reflector {
     ///
     /// # Errors
     /// As there, and when the place cannot be entered.
-    pub fn start_in(spec: &ReflectorSpec, place: &Place) -> Result<Self, ProbeError> {
+    pub fn start_in(spec: &ReflectorSpec, place: &Placement) -> Result<Self, ProbeError> {
         // All its threads inherit the namespace of this one.
         place.run(|| Self::start(spec))?
     }

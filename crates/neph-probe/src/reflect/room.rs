@@ -68,7 +68,7 @@ pub(super) const fn largest_reply(room: u64) -> u64 {
 
 /// Memory of one kind that one connection holds; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct MemoryGuard {
     all: Arc<Room>,
     peer: Arc<Room>,
     bytes: u64,
@@ -81,7 +81,7 @@ enum RoomLimit {
     Half,
 }
 
-impl Held {
+impl MemoryGuard {
     /// Empty.
     pub(crate) const fn new(all: Arc<Room>, peer: Arc<Room>) -> Self {
         let bytes = 0;
@@ -133,7 +133,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for MemoryGuard {
     fn drop(&mut self) {
         self.give_back();
     }
@@ -158,7 +158,7 @@ mod tests {
     fn a_peer_that_fills_its_part_leaves_the_rest_to_others() {
         let (all, peer) = rooms(100, 60);
         let other = Arc::new(Room::new(60));
-        let held = |peer: &Arc<Room>| Held::new(Arc::clone(&all), Arc::clone(peer));
+        let held = |peer: &Arc<Room>| MemoryGuard::new(Arc::clone(&all), Arc::clone(peer));
         let (mut first, mut second, mut neighbour) = (held(&peer), held(&peer), held(&other));
         assert!(first.hold(OF_ITS_OWN + 50));
         assert!(!second.hold(OF_ITS_OWN + 11), "its address has 60");
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn small_messages_need_no_room() {
         let (all, peer) = rooms(0, 0);
-        let mut held = Held::new(all, peer);
+        let mut held = MemoryGuard::new(all, peer);
         assert!(held.hold(OF_ITS_OWN));
         assert!(!held.hold(OF_ITS_OWN + 1));
         assert_eq!(held.bytes, OF_ITS_OWN);
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn what_is_only_kept_leaves_half_of_the_room() {
         let (all, peer) = rooms(100, 100);
-        let held = || Held::new(Arc::clone(&all), Arc::clone(&peer));
+        let held = || MemoryGuard::new(Arc::clone(&all), Arc::clone(&peer));
         let (mut idle, mut also_idle, mut busy) = (held(), held(), held());
         assert!(idle.keep(OF_ITS_OWN + 50));
         assert!(!also_idle.keep(OF_ITS_OWN + 1));

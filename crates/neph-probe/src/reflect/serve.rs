@@ -17,7 +17,7 @@ use neph_sys::stamp::{self, Carrier, Notice, Point};
 use super::Shared;
 use super::answerer::{Answerer, End, Shares, Times};
 use super::budget::Budget;
-use super::connection_slots::Seated;
+use super::connection_slots::SlotGuard;
 use super::counters::Counted;
 use super::marks::Arrived;
 use super::progress::{Progress, WINDOW};
@@ -38,7 +38,7 @@ const MAX_SCARCE: u32 = 5;
 /// A connection with its place and its peer's budget.
 pub(super) struct Admitted {
     pub(super) peer: IpAddr,
-    pub(super) seated: Seated,
+    pub(super) seated: SlotGuard,
     pub(super) budget: Arc<Budget>,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
 struct Server<'a> {
     stream: &'a TcpStream,
     shared: &'a Shared,
-    seated: &'a Seated,
+    seated: &'a SlotGuard,
     answerer: Answerer,
     clock: StampClock,
     since: Instant<Own>,

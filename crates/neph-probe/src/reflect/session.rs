@@ -22,7 +22,7 @@ pub(crate) struct Session {
 }
 
 /// A datagram that arrived.
-pub(crate) struct Asked<'a> {
+pub(crate) struct ReceivedDatagram<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) ttl: u8,
     pub(crate) from: SocketAddr,
@@ -65,7 +65,7 @@ impl Session {
 
     pub(crate) fn answer(
         &mut self,
-        requested: &Asked<'_>,
+        requested: &ReceivedDatagram<'_>,
         app_tx: Instant<Own>,
         wall: Anchor<Own>,
         error: ErrorEstimate,

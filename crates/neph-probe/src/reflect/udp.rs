@@ -21,7 +21,7 @@ use super::caps::Division;
 use super::counters::Counted;
 use super::marks::Arrived;
 use super::ports::Ports;
-use super::session::Asked;
+use super::session::ReceivedDatagram;
 use super::sessions::Sessions;
 use crate::ProbeError;
 use crate::numbered::Numbered;
@@ -123,7 +123,7 @@ impl Answerer {
                     continue;
                 };
                 let rx = received.stamp.and_then(|stamp| self.clock.own(stamp));
-                let requested = Asked {
+                let requested = ReceivedDatagram {
                     bytes,
                     ttl: received.ttl.unwrap_or(u8::MAX),
                     from,
@@ -155,7 +155,11 @@ impl Answerer {
     }
 
     /// Replaces `reply` by the answer. Returns the number of the request.
-    fn answer(&mut self, requested: &Asked<'_>, reply: &mut Vec<u8>) -> Result<u64, Counted> {
+    fn answer(
+        &mut self,
+        requested: &ReceivedDatagram<'_>,
+        reply: &mut Vec<u8>,
+    ) -> Result<u64, Counted> {
         let arrived = requested.arrived;
         let auth = self.key.as_ref().map_or(Auth::Open, Auth::Keyed);
         if self.ports.may_answer(requested.from.port()) {

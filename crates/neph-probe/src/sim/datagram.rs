@@ -11,7 +11,7 @@ use crate::datagram::session::Session;
 use crate::datagram::{Codec, udp};
 use crate::exchange::SendPoint;
 use crate::reflect::marks::Arrived;
-use crate::reflect::session::{Asked, Session as PeerSession};
+use crate::reflect::session::{ReceivedDatagram, Session as PeerSession};
 use crate::secret::Secret;
 use crate::spec::FlowSpec;
 
@@ -168,7 +168,7 @@ impl World {
         let seq = u64::from(request.packet.seq);
         let app_rx = self.now + self.random.up_to(self.net.kernel);
         let app_tx = app_rx + self.net.think;
-        let requested = Asked {
+        let requested = ReceivedDatagram {
             bytes,
             ttl: 64,
             from: ([192, 0, 2, 9], 9).into(),

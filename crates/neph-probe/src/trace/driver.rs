@@ -9,14 +9,14 @@ use neph_model::{
     FlowRoute, FlowTrace, Instant, Own, PathHash, Span, Stop, TraceEnd, TraceKind, TracedFlow, Wall,
 };
 use neph_sys::files;
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 
 use super::carrier::Carrier;
 use super::plain::Plain;
 use super::raw::Raw;
 use super::spec::{FlowSet, PortUse, Sockets, TraceSpec};
 use super::spread::Spread;
-use super::tracer::{Apart, Tracer, Turn};
+use super::tracer::{ProbeMatching, Tracer, Turn};
 use crate::ProbeError;
 use crate::stamp_clock::{StampClock, now};
 
@@ -48,7 +48,11 @@ pub struct Traced {
 /// # Errors
 /// No socket can be opened, all given ports are in use, there is no route, or the site cannot be entered. TCP
 /// SYN or shared ports are requested without `CAP_NET_RAW`.
-pub fn trace(spec: &TraceSpec, site: Option<&Place>, stop: &Stop) -> Result<Traced, ProbeError> {
+pub fn trace(
+    spec: &TraceSpec,
+    site: Option<&Placement>,
+    stop: &Stop,
+) -> Result<Traced, ProbeError> {
     driven(spec, site, stop, |driven| Traced {
         trace: FlowTrace {
             destination: spec.destination,
@@ -74,7 +78,7 @@ pub(super) struct Driven {
 /// Traces, and passes the result to `result`.
 pub(super) fn driven<R: Send>(
     spec: &TraceSpec,
-    site: Option<&Place>,
+    site: Option<&Placement>,
     stop: &Stop,
     result: impl Fn(Driven) -> R + Sync,
 ) -> Result<R, ProbeError> {
@@ -113,7 +117,7 @@ pub fn trace_flow(
     destination: SocketAddr,
     kind: TraceKind,
     source_port: u16,
-    site: Option<&Place>,
+    site: Option<&Placement>,
 ) -> Result<Tracing, ProbeError> {
     let spec = TraceSpec {
         ports: PortUse::Shared,
@@ -173,17 +177,17 @@ fn fault(spec: &TraceSpec) -> impl Fn(io::Error) -> ProbeError {
 }
 
 /// Raw sockets where they are permitted, else sockets without privilege.
-fn open(spec: &TraceSpec) -> Result<(Box<dyn Carrier>, Apart), ProbeError> {
+fn open(spec: &TraceSpec) -> Result<(Box<dyn Carrier>, ProbeMatching), ProbeError> {
     if spec.sockets == Sockets::BestPermitted {
         match Raw::open(spec.destination, spec.kind, spec.ports) {
-            Ok(raw) => return Ok((Box::new(raw), Apart::ByNumber)),
+            Ok(raw) => return Ok((Box::new(raw), ProbeMatching::ByNumber)),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             Err(error) => return Err(fault(spec)(error)),
         }
     }
     if spec.flows == FlowSet::EachProbe {
         let spread = Spread::open(spec.destination).map_err(fault(spec))?;
-        return Ok((Box::new(spread), Apart::ByNumber));
+        return Ok((Box::new(spread), ProbeMatching::ByNumber));
     }
     match (spec.ports, spec.kind) {
         (PortUse::Shared, _) => Err(ProbeError::RawForbidden {
@@ -196,7 +200,7 @@ fn open(spec: &TraceSpec) -> Result<(Box<dyn Carrier>, Apart), ProbeError> {
         }),
         (PortUse::Ours, TraceKind::Udp | TraceKind::Icmp) => {
             let plain = Plain::open(spec.destination, spec.kind).map_err(fault(spec))?;
-            Ok((Box::new(plain), Apart::OneAtATime))
+            Ok((Box::new(plain), ProbeMatching::OneAtATime))
         }
     }
 }
@@ -241,7 +245,7 @@ impl Ports {
 }
 
 impl<'a> Driver<'a> {
-    fn new(spec: &'a TraceSpec, carrier: Box<dyn Carrier>, apart: Apart) -> Self {
+    fn new(spec: &'a TraceSpec, carrier: Box<dyn Carrier>, apart: ProbeMatching) -> Self {
         Self {
             tracer: Tracer::new(spec, apart, now()),
             ports: match &spec.flows {

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use neph_model::{Span, TraceEnd};
 
 use super::spec::FlowSet;
-use super::tracer::Apart;
+use super::tracer::ProbeMatching;
 use net::{Net, Run, Stage, addr, hash, run, spec};
 
 /// For 99 %: 8, 15, 21, 28, 36 ... (neph-stats derives them).
@@ -49,7 +49,7 @@ fn addresses(run: &Run) -> Vec<Vec<Option<IpAddr>>> {
 
 #[test]
 fn a_single_path_is_told_hop_by_hop_with_its_round_trips() {
-    for apart in [Apart::ByNumber, Apart::OneAtATime] {
+    for apart in [ProbeMatching::ByNumber, ProbeMatching::OneAtATime] {
         let mut net = Net::new(vec![one(1), one(2), one(3)]);
         let run = run(&spec(these(2)), apart, &mut net);
         let expected = vec![
@@ -77,7 +77,7 @@ fn each_flow_keeps_to_its_own_path() {
         balanced(9, &[20, 21]),
         one(30),
     ]);
-    let run = run(&spec(these(64)), Apart::ByNumber, &mut net);
+    let run = run(&spec(these(64)), ProbeMatching::ByNumber, &mut net);
     for route in &run.routes {
         let truth = net.path(route.source_port);
         let reported: Vec<IpAddr> = route.addresses().into_iter().flatten().collect();
@@ -91,10 +91,10 @@ fn each_flow_keeps_to_its_own_path() {
 #[test]
 fn multipath_detection_stops_where_the_theory_says() {
     let mut single = Net::new(vec![one(1), one(2)]);
-    let reported = run(&spec(enough(500)), Apart::ByNumber, &mut single);
+    let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut single);
     assert_eq!((reported.routes.len(), reported.enough), (8, Some(true)));
     let mut diamond = Net::new(vec![one(1), balanced(3, &[10, 11, 12, 13]), one(30)]);
-    let reported = run(&spec(enough(500)), Apart::ByNumber, &mut diamond);
+    let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut diamond);
     let met: BTreeSet<_> = reported
         .routes
         .iter()
@@ -127,7 +127,7 @@ fn a_diamond_within_a_diamond_is_found() {
         Stage::Flows(Box::new(inner)),
         one(30),
     ]);
-    let reported = run(&spec(enough(500)), Apart::ByNumber, &mut net);
+    let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
     let met: BTreeSet<_> = reported
         .routes
         .iter()
@@ -153,7 +153,7 @@ fn at_most_one_in_a_hundred_diamonds_is_missed() {
         let mut net = Net::new(vec![two]);
         let mut quick = spec(enough(500));
         quick.queries = 1;
-        let reported = run(&quick, Apart::ByNumber, &mut net);
+        let reported = run(&quick, ProbeMatching::ByNumber, &mut net);
         let met: BTreeSet<_> = reported
             .routes
             .iter()
@@ -168,7 +168,7 @@ fn at_most_one_in_a_hundred_diamonds_is_missed() {
 #[test]
 fn what_cannot_be_had_is_said() {
     let mut net = Net::new(vec![balanced(3, &[10, 11, 12, 13])]);
-    let reported = run(&spec(enough(10)), Apart::ByNumber, &mut net);
+    let reported = run(&spec(enough(10)), ProbeMatching::ByNumber, &mut net);
     assert_eq!((reported.routes.len(), reported.enough), (10, Some(false)));
 }
 
@@ -177,7 +177,7 @@ fn packets_balanced_one_by_one_are_told_from_flows() {
     let mut net = Net::new(vec![one(1), Stage::Packets(vec![10, 11]), one(30)]);
     let mut often = spec(these(8));
     often.queries = 10;
-    let run = run(&often, Apart::ByNumber, &mut net);
+    let run = run(&often, ProbeMatching::ByNumber, &mut net);
     assert!(
         run.routes
             .iter()
@@ -201,14 +201,14 @@ fn packets_balanced_one_by_one_are_told_from_flows() {
 fn balancing_by_destination_is_one_path() {
     let chosen = 10 + u8::try_from(hash(5, 7) % 4).expect("small");
     let mut net = Net::new(vec![one(1), one(chosen), one(30)]);
-    let reported = run(&spec(enough(500)), Apart::ByNumber, &mut net);
+    let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
     let hashes: BTreeSet<_> = reported.routes.iter().map(|route| route.hash).collect();
     assert_eq!((hashes.len(), reported.routes.len()), (1, 8));
 }
 
 #[test]
 fn silent_hops_are_holes_and_cost_little() {
-    for apart in [Apart::ByNumber, Apart::OneAtATime] {
+    for apart in [ProbeMatching::ByNumber, ProbeMatching::OneAtATime] {
         let mut net = Net::new(vec![one(1), Stage::Silent, Stage::Silent, one(4)]);
         let run = run(&spec(these(32)), apart, &mut net);
         let expected = vec![
@@ -231,7 +231,7 @@ fn silent_hops_are_holes_and_cost_little() {
 fn a_destination_that_is_silent_ends_after_a_few_hops() {
     let mut net = Net::new(vec![one(1), one(2)]);
     net.mute = true;
-    let run = run(&spec(these(4)), Apart::ByNumber, &mut net);
+    let run = run(&spec(these(4)), ProbeMatching::ByNumber, &mut net);
     assert!(run.routes.iter().all(|route| route.end == TraceEnd::Silent));
     assert!(run.routes.iter().all(|route| route.hops.len() == 2));
     assert!(net.farthest <= 8, "asked up to {}", net.farthest);
@@ -246,7 +246,7 @@ fn a_router_that_answers_seldom_is_asked_seldom_until_it_answers_every_flow() {
         Stage::Limited(2, Span::from_millis(100)),
         one(3),
     ]);
-    let run = run(&spec(these(24)), Apart::ByNumber, &mut net);
+    let run = run(&spec(these(24)), ProbeMatching::ByNumber, &mut net);
     let holes = run
         .routes
         .iter()
@@ -259,7 +259,7 @@ fn a_router_that_answers_seldom_is_asked_seldom_until_it_answers_every_flow() {
 fn lost_probes_are_asked_again() {
     let mut net = Net::new(vec![one(1), one(2), one(3)]);
     net.loss_percent = 10;
-    let run = run(&spec(these(32)), Apart::ByNumber, &mut net);
+    let run = run(&spec(these(32)), ProbeMatching::ByNumber, &mut net);
     for route in &run.routes {
         assert!(route.reached(), "{route:?}");
         assert_eq!(
@@ -286,7 +286,7 @@ fn lost_probes_are_asked_again() {
 fn a_loop_is_told_and_left() {
     let stages = (0..30).map(|at| one(10 + at % 2)).collect();
     let mut net = Net::new(stages);
-    let run = run(&spec(these(2)), Apart::ByNumber, &mut net);
+    let run = run(&spec(these(2)), ProbeMatching::ByNumber, &mut net);
     for route in &run.routes {
         assert_eq!(route.end, TraceEnd::Loop { at: addr(10) });
         assert_eq!(route.hops.len(), 5, "10, 11, 10, 11, 10");
@@ -296,7 +296,7 @@ fn a_loop_is_told_and_left() {
 #[test]
 fn a_router_that_refuses_ends_the_route() {
     let mut net = Net::new(vec![one(1), Stage::Refuses(2, 13), one(3)]);
-    let run = run(&spec(these(2)), Apart::ByNumber, &mut net);
+    let run = run(&spec(these(2)), ProbeMatching::ByNumber, &mut net);
     for route in &run.routes {
         let (from, code) = (addr(2), 13);
         assert_eq!(route.end, TraceEnd::Unreachable { from, code });
@@ -309,7 +309,7 @@ fn the_farthest_hop_is_kept_to() {
     let mut net = Net::new(vec![one(1), one(2), one(3), one(4), one(5)]);
     let mut near = spec(these(1));
     near.max_hops = 3;
-    let run = run(&near, Apart::ByNumber, &mut net);
+    let run = run(&near, ProbeMatching::ByNumber, &mut net);
     assert_eq!((run.routes[0].end, net.farthest), (TraceEnd::TooFar, 3));
 }
 
@@ -318,7 +318,7 @@ fn neither_rate_is_exceeded() {
     let mut net = Net::new(vec![one(1), one(2), one(3), one(4), one(5), one(6)]);
     let mut spec = spec(these(40));
     (spec.hop_rate, spec.rate) = (40, 100);
-    run(&spec, Apart::ByNumber, &mut net);
+    run(&spec, ProbeMatching::ByNumber, &mut net);
     let per_second = |ttl: Option<u8>| {
         let sent = net
             .sends
@@ -339,7 +339,7 @@ fn neither_rate_is_exceeded() {
 fn stopped_early_it_tells_what_it_knows() {
     let mut net = Net::new(vec![one(1), one(2), one(3)]);
     net.until = Some(Span::from_millis(15));
-    let run = run(&spec(these(1)), Apart::ByNumber, &mut net);
+    let run = run(&spec(these(1)), ProbeMatching::ByNumber, &mut net);
     assert_eq!(run.routes[0].end, TraceEnd::Stopped);
     assert_eq!(run.routes[0].addresses(), vec![Some(addr(1))]);
 }
@@ -348,7 +348,7 @@ fn stopped_early_it_tells_what_it_knows() {
 fn a_destination_that_answers_seldom_is_at_one_distance() {
     let mut net = Net::new(vec![one(1), balanced(3, &[10, 11, 12, 13]), one(30)]);
     net.reluctant = Some(Span::from_secs(1));
-    let reported = run(&spec(these(16)), Apart::ByNumber, &mut net);
+    let reported = run(&spec(these(16)), ProbeMatching::ByNumber, &mut net);
     for route in &reported.routes {
         assert!(route.reached(), "{route:?}");
         assert_eq!(route.hops.len(), 4, "{route:?}");
@@ -361,7 +361,7 @@ fn linux_routers_are_traced_in_their_own_time() {
     let seldom = |last| Stage::Limited(last, Span::from_secs(1));
     let mut net = Net::new(vec![seldom(1), seldom(2), seldom(3)]);
     net.reluctant = Some(Span::from_secs(1));
-    let reported = run(&spec(enough(500)), Apart::ByNumber, &mut net);
+    let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
     assert_eq!((reported.routes.len(), reported.enough), (8, Some(true)));
     for route in &reported.routes {
         assert_eq!(

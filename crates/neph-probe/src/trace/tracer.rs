@@ -16,7 +16,7 @@ const NUMBERS: usize = 0xfffe;
 
 /// Whether an answer identifies the probe of its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Apart {
+pub(crate) enum ProbeMatching {
     /// It does, by a number.
     ByNumber,
     /// It may not: a flow asks one hop at a time.
@@ -87,15 +87,15 @@ pub(crate) struct Tracer {
 
 impl Tracer {
     /// Without flows yet: the first turn requests them.
-    pub(crate) fn new(spec: &TraceSpec, apart: Apart, now: Instant<Own>) -> Self {
+    pub(crate) fn new(spec: &TraceSpec, apart: ProbeMatching, now: Instant<Own>) -> Self {
         let min = interval(spec.hop_rate);
         let hops = (0..spec.max_hops).map(|_| HopState::new(min, now));
         let manner = spec.manner();
         Self {
             manner,
             at_once: match apart {
-                Apart::ByNumber => manner.at_once,
-                Apart::OneAtATime => 1,
+                ProbeMatching::ByNumber => manner.at_once,
+                ProbeMatching::OneAtATime => 1,
             },
             flows: Vec::new(),
             by_port: BTreeMap::new(),

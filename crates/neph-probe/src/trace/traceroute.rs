@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use neph_model::{Hop, Permit, Stop, TraceLimits, Traceroute, Wall};
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 
 use super::driver::driven;
 use super::flow::AnswerKind;
@@ -49,7 +49,7 @@ pub fn traceroute(
     destination: IpAddr,
     limits: TraceLimits,
     permit: &Permit,
-    site: Option<&Place>,
+    site: Option<&Placement>,
     stop: &Stop,
 ) -> Result<Route, ProbeError> {
     let spec = TraceSpec::traceroute(destination, limits, permit.clone());

@@ -6,7 +6,7 @@
 use super::*;
 use crate::support::{Net, is_root, skip};
 
-use neph_probe::Place;
+use neph_probe::Placement;
 use neph_wire::ip::{Datagram, encode_udp};
 use socket2::Protocol;
 
@@ -31,7 +31,7 @@ impl Stage {
         Some(Self { net })
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> Placement {
         self.net.place("here")
     }
 

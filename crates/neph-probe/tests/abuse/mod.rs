@@ -17,7 +17,7 @@ use neph_model::{
     BitRate, ByteSize, ReflectorCaps, ReflectorIdentity, ReflectorSpec, SecretSource, Span, Stop,
     Tally,
 };
-use neph_probe::{Counted, Flow, Place, Reflector, Report};
+use neph_probe::{Counted, Flow, Placement, Reflector, Report};
 use neph_sys::deadline::poll;
 use neph_wire::echo::Request;
 use neph_wire::frame::{Mode, frame_prefix};
@@ -56,7 +56,7 @@ fn start(spec: &ReflectorSpec) -> Reflector {
     Reflector::start(spec).expect("loopback has a free port")
 }
 
-fn start_in(spec: &ReflectorSpec, place: &Place) -> Reflector {
+fn start_in(spec: &ReflectorSpec, place: &Placement) -> Reflector {
     Reflector::start_in(spec, place).expect("the port is free")
 }
 

@@ -5,8 +5,8 @@ use neph_model::{
     Tally, Target,
 };
 use neph_probe::{
-    Asking, ConnectionUse, Flow, FlowSpec, Priority, Reflector, Report, Resolve, Schedule, Trust,
-    discover,
+    ConnectionUse, DiscoveryOptions, Flow, FlowSpec, Priority, Reflector, Report, Resolve,
+    Schedule, Trust, discover,
 };
 
 fn spec(think: Span) -> ReflectorSpec {
@@ -24,7 +24,7 @@ pub(crate) fn reflector(think: Span) -> Reflector {
 pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
     let target = Target::parse(url).expect("a good target");
     let address = target.addresses(None).expect("an address")[0];
-    let asking = Asking {
+    let asking = DiscoveryOptions {
         tls_version: None,
         trust: Trust::Anything,
         patience: Span::from_secs(2),

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use neph_probe::Place;
+use neph_probe::Placement;
 use neph_sys::netns::{self, NetNs};
 use neph_sys::process;
 
@@ -47,8 +47,8 @@ impl Net {
         format!("{}-{place}", self.prefix)
     }
 
-    pub(crate) fn place(&self, place: &str) -> Place {
-        Place::named(self.name(place))
+    pub(crate) fn place(&self, place: &str) -> Placement {
+        Placement::named(self.name(place))
     }
 
     pub(crate) fn join(&self, left: &End<'_>, right: &End<'_>) {

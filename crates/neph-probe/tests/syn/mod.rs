@@ -35,7 +35,7 @@ fn syn(pair: &Pair, host: &str, (interval, count): (Span, u64)) -> FlowSpec {
 }
 
 /// What a run did to its target.
-struct Left {
+struct TargetState {
     messages: Vec<Message>,
     tally: Tally,
     /// The most half-open connections that were ever seen at once.
@@ -45,7 +45,7 @@ struct Left {
 }
 
 /// Runs against a listener that never accepts, and watches what its kernel holds meanwhile.
-fn run_watched(pair: &Pair, spec: FlowSpec) -> Left {
+fn run_watched(pair: &Pair, spec: FlowSpec) -> TargetState {
     let count = spec.schedule.count;
     let _listener = pair.listen(PORT);
     let before = pair.attempts_failed(Side::Theirs);
@@ -65,7 +65,7 @@ fn run_watched(pair: &Pair, spec: FlowSpec) -> Left {
         pair.connections(PORT) == (0, 0)
     });
     assert_eq!(Some(tally.messages), count);
-    Left {
+    TargetState {
         messages,
         tally,
         most_half_open: most.into_inner(),

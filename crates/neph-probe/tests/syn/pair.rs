@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use neph_probe::Place;
+use neph_probe::Placement;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::support::{End, Net, is_root, skip};
@@ -46,7 +46,7 @@ impl Pair {
         Some(Self(net))
     }
 
-    pub(crate) fn place(&self, side: Side) -> Place {
+    pub(crate) fn place(&self, side: Side) -> Placement {
         self.0.place(side.name())
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::IpAddr;
 
-use neph_probe::Place;
+use neph_probe::Placement;
 
 use crate::support::{End, Net};
 
@@ -92,7 +92,7 @@ impl Diamond {
         self.net.name(place)
     }
 
-    pub(super) fn place(&self, place: &str) -> Place {
+    pub(super) fn place(&self, place: &str) -> Placement {
         self.net.place(place)
     }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 
 use neph_load::{TRANSFER_SIZE, TransferSpec};
 use neph_model::{PinnedOutcome, PinnedTransfer, Span, Stop, Target};
-use neph_probe::{Asking, ProbeError, Resolve, SmallTransfer, Trust};
+use neph_probe::{DiscoveryOptions, ProbeError, Resolve, SmallTransfer, Trust};
 
 use crate::loopback::reflector;
 
@@ -30,7 +30,7 @@ fn spec(url: &str, source_ports: Vec<u16>) -> Task {
 }
 
 fn transfers(task: &Task, stop: &Stop) -> Result<Vec<PinnedTransfer>, ProbeError> {
-    let asking = Asking {
+    let asking = DiscoveryOptions {
         tls_version: None,
         trust: Trust::Public,
         patience: task.spec.timeout,

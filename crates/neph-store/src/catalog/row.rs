@@ -13,14 +13,14 @@ use serde::de::DeserializeOwned;
 /// A stored value that the model does not have.
 #[derive(Debug, thiserror::Error)]
 #[error("'{value}' is no {noun}")]
-struct Strange {
+struct InvalidValue {
     noun: &'static str,
     value: String,
 }
 
 fn strange(column: &str, noun: &'static str, value: impl Display) -> Error {
     let value = format!("{value} (column {column})");
-    Error::FromSqlConversionFailure(0, Type::Text, Box::new(Strange { noun, value }))
+    Error::FromSqlConversionFailure(0, Type::Text, Box::new(InvalidValue { noun, value }))
 }
 
 /// An unsigned 64-bit value, stored bit for bit. No count reaches the sign bit.

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use neph_model::{CampaignStatus, Outcome, PingBetween, Span, Wall};
 
 use super::values::{campaign, route, scenario, throughput};
-use super::{Place, prepared};
+use super::{StoreLocation, prepared};
 use crate::{Access, StoreError};
 
-pub(super) fn campaigns_and_their_matrix_read_back_oldest_first(place: &Place) {
+pub(super) fn campaigns_and_their_matrix_read_back_oldest_first(place: &StoreLocation) {
     let mut store = place.open(Access::Write);
     let mut young = campaign();
     young.started = Wall::from_unix_nanos(2_000);
@@ -32,7 +32,7 @@ pub(super) fn campaigns_and_their_matrix_read_back_oldest_first(place: &Place) {
         .expect_err("it is there already");
 }
 
-pub(super) fn a_campaigns_status_is_kept_and_an_unknown_campaign_refused(place: &Place) {
+pub(super) fn a_campaigns_status_is_kept_and_an_unknown_campaign_refused(place: &StoreLocation) {
     let (mut store, experiment) = prepared(place);
     let ended = Some(Wall::from_unix_nanos(9));
     let status = CampaignStatus::Interrupted;
@@ -46,7 +46,7 @@ pub(super) fn a_campaigns_status_is_kept_and_an_unknown_campaign_refused(place: 
         .expect_err("there is no such campaign");
 }
 
-pub(super) fn checks_come_by_time(place: &Place) {
+pub(super) fn checks_come_by_time(place: &StoreLocation) {
     let (mut store, experiment) = prepared(place);
     let campaign = experiment.campaign;
     for at in [20, 10] {
@@ -62,7 +62,7 @@ pub(super) fn checks_come_by_time(place: &Place) {
     assert_eq!(routes, [route(10), route(20)]);
 }
 
-pub(super) fn pings_between_experiments_come_by_time(place: &Place) {
+pub(super) fn pings_between_experiments_come_by_time(place: &StoreLocation) {
     let (mut store, experiment) = prepared(place);
     let campaign = experiment.campaign;
     let ping = |at: i64, round_trip: Option<i64>| PingBetween {
@@ -82,7 +82,7 @@ pub(super) fn pings_between_experiments_come_by_time(place: &Place) {
     assert_eq!(pings, [early, late]);
 }
 
-pub(super) fn writing_is_for_one_and_reading_for_all(place: &Place) {
+pub(super) fn writing_is_for_one_and_reading_for_all(place: &StoreLocation) {
     let (store, experiment) = prepared(place);
     let error = place.try_open(Access::Write).expect_err("taken");
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");

@@ -5,10 +5,10 @@ use neph_model::{
 };
 
 use super::values::{campaign, event, flow_trace, message, provenance};
-use super::{Place, complete, prepared};
+use super::{StoreLocation, complete, prepared};
 use crate::{Access, StoreError};
 
-pub(super) fn a_finished_experiment_reads_back_in_order(place: &Place) {
+pub(super) fn a_finished_experiment_reads_back_in_order(place: &StoreLocation) {
     let (mut store, experiment) = prepared(place);
     let mut recorder = store.begin(&experiment).expect("begun");
     assert_eq!(recorder.experiment(), experiment.id);
@@ -66,7 +66,7 @@ pub(super) fn a_finished_experiment_reads_back_in_order(place: &Place) {
     );
 }
 
-pub(super) fn a_running_experiment_can_be_watched(place: &Place) {
+pub(super) fn a_running_experiment_can_be_watched(place: &StoreLocation) {
     let (mut store, experiment) = prepared(place);
     let mut recorder = store.begin(&experiment).expect("begun");
     let reader = place.open(Access::Read);
@@ -85,7 +85,7 @@ pub(super) fn a_running_experiment_can_be_watched(place: &Place) {
     assert_eq!(found.status, ExperimentStatus::Running);
 }
 
-pub(super) fn an_experiment_without_its_writer_becomes_an_interrupted_one(place: &Place) {
+pub(super) fn an_experiment_without_its_writer_becomes_an_interrupted_one(place: &StoreLocation) {
     let (mut store, experiment) = prepared(place);
     let mut recorder = store.begin(&experiment).expect("begun");
     let mut lost = message(0, 1);
@@ -128,7 +128,7 @@ pub(super) fn an_experiment_without_its_writer_becomes_an_interrupted_one(place:
     assert_eq!(store.recover().expect("nothing left"), []);
 }
 
-pub(super) fn experiments_come_by_block_position_and_attempt(place: &Place) {
+pub(super) fn experiments_come_by_block_position_and_attempt(place: &StoreLocation) {
     let (mut store, first) = prepared(place);
     let mut expected = Vec::new();
     for (block, position, attempt) in [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)] {
@@ -149,7 +149,9 @@ pub(super) fn experiments_come_by_block_position_and_attempt(place: &Place) {
     assert_eq!(store.messages(expected[0].id).expect("an empty one"), []);
 }
 
-pub(super) fn traces_of_flows_come_by_time_while_an_experiment_runs_and_afterwards(place: &Place) {
+pub(super) fn traces_of_flows_come_by_time_while_an_experiment_runs_and_afterwards(
+    place: &StoreLocation,
+) {
     let (mut store, experiment) = prepared(place);
     let id = experiment.id;
     let recorder = store.begin(&experiment).expect("begun");
@@ -174,7 +176,7 @@ pub(super) fn traces_of_flows_come_by_time_while_an_experiment_runs_and_afterwar
     assert_eq!(store.flow_traces(ExperimentId::new()).expect("none"), []);
 }
 
-pub(super) fn what_does_not_belong_together_is_refused(place: &Place) {
+pub(super) fn what_does_not_belong_together_is_refused(place: &StoreLocation) {
     let (mut store, experiment) = prepared(place);
     let recorder = store.begin(&experiment).expect("begun");
     store.begin(&experiment).expect_err("it has begun already");

@@ -4,7 +4,7 @@ use crate::{Access, SentWithin, Store};
 use neph_model::{ExperimentId, FleetMessage, Instant};
 
 use super::values::{fleet, fleet_messages, message, provenance};
-use super::{Place, complete, prepared};
+use super::{StoreLocation, complete, prepared};
 
 /// The messages of an experiment's fleet that were sent within a time.
 fn fleet_of(store: &dyn Store, id: ExperimentId, within: SentWithin) -> Vec<FleetMessage> {
@@ -17,7 +17,9 @@ fn fleet_of(store: &dyn Store, id: ExperimentId, within: SentWithin) -> Vec<Flee
     all
 }
 
-pub(super) fn a_fleets_messages_read_back_as_recorded_while_it_runs_and_after(place: &Place) {
+pub(super) fn a_fleets_messages_read_back_as_recorded_while_it_runs_and_after(
+    place: &StoreLocation,
+) {
     let (mut store, mut experiment) = prepared(place);
     experiment.fleet = Some(fleet());
     let mut recorder = store.begin(&experiment).expect("begun");
@@ -51,7 +53,9 @@ pub(super) fn a_fleets_messages_read_back_as_recorded_while_it_runs_and_after(pl
     unknown_id.expect_err("unknown");
 }
 
-pub(super) fn a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted(place: &Place) {
+pub(super) fn a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted(
+    place: &StoreLocation,
+) {
     let (mut store, mut experiment) = prepared(place);
     experiment.fleet = Some(fleet());
     let mut recorder = store.begin(&experiment).expect("begun");

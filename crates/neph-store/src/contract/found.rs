@@ -4,7 +4,7 @@ use crate::{Access, Store, StoreError};
 use neph_model::{ClassTransfer, ExperimentId, TracedRoute};
 
 use super::values::{class_transfer, traced_route};
-use super::{Place, prepared};
+use super::{StoreLocation, prepared};
 
 /// All traced routes, in the order of the batches.
 fn routes_of(store: &dyn Store, experiment: ExperimentId) -> Vec<TracedRoute> {
@@ -18,7 +18,9 @@ fn routes_of(store: &dyn Store, experiment: ExperimentId) -> Vec<TracedRoute> {
     all
 }
 
-pub(super) fn what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_moment(place: &Place) {
+pub(super) fn what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_moment(
+    place: &StoreLocation,
+) {
     let (mut store, experiment) = prepared(place);
     let id = experiment.id;
     let recorder = store.begin(&experiment).expect("begun");
@@ -52,7 +54,7 @@ pub(super) fn what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_mome
     store.add_transfers(id, &made).expect_err("reading only");
 }
 
-pub(super) fn a_visitor_of_routes_that_refuses_ends_the_visit(place: &Place) {
+pub(super) fn a_visitor_of_routes_that_refuses_ends_the_visit(place: &StoreLocation) {
     let (mut store, experiment) = prepared(place);
     let _recorder = store.begin(&experiment).expect("begun");
     let routes: Vec<TracedRoute> = (0..600).map(traced_route).collect();

@@ -10,7 +10,7 @@ use neph_model::{
 };
 
 use super::values::{campaign, experiment, fleet_message, message, provenance, scenario};
-use super::{Place, Subject};
+use super::{StoreLocation, Subject};
 use crate::{Access, SentWithin, Store, open};
 
 /// Number of kills of a process with this many writers. Each kill comes later in its work.
@@ -129,7 +129,7 @@ fn parse(line: &str) -> Option<(ExperimentId, Acknowledged)> {
 
 #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
 fn record_and_kill(
-    place: &Place,
+    place: &StoreLocation,
     child: &str,
     writers: u32,
     after_lines: usize,

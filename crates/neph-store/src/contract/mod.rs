@@ -26,14 +26,14 @@ use values::{campaign, experiment, scenario};
 
 /// A place where a store can be opened repeatedly, also by another process, until this is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct StoreLocation {
     /// The argument of [`open`].
     pub url: String,
     /// Removes the store when it is dropped.
     pub keeper: Box<dyn Any>,
 }
 
-impl Place {
+impl StoreLocation {
     pub(crate) fn open(&self, access: Access) -> Box<dyn Store> {
         self.try_open(access).expect("a store that opens")
     }
@@ -47,13 +47,13 @@ impl Place {
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
     /// Returns a place without a store.
-    pub fresh: fn() -> Place,
+    pub fresh: fn() -> StoreLocation,
     /// Full name of an ignored test of the running binary that only calls [`child`]: the process
     /// that is killed runs it.
     pub child: &'static str,
 }
 
-type Claim = fn(&Place);
+type Claim = fn(&StoreLocation);
 
 /// Claims with their names.
 macro_rules! claims {
@@ -128,7 +128,7 @@ pub fn child() {
 }
 
 /// A store with a campaign, and a running experiment of it that `begin` has not seen yet.
-pub(crate) fn prepared(place: &Place) -> (Box<dyn Store>, Experiment) {
+pub(crate) fn prepared(place: &StoreLocation) -> (Box<dyn Store>, Experiment) {
     let mut store = place.open(Access::Write);
     let campaign = campaign();
     store

@@ -8,7 +8,7 @@ use neph_model::{
 };
 
 use super::values::{message, provenance};
-use super::{Place, complete, prepared};
+use super::{StoreLocation, complete, prepared};
 use crate::{Access, Store, StoreError};
 
 /// A recorder of no store.
@@ -49,7 +49,7 @@ fn is_refused(begun: Result<Box<dyn Recorder>, StoreError>, as_it_is: &str) {
     assert!(error.to_string().contains(as_it_is), "{error}");
 }
 
-pub(super) fn an_experiment_is_begun_once(place: &Place) {
+pub(super) fn an_experiment_is_begun_once(place: &StoreLocation) {
     let (mut store, experiment) = prepared(place);
     let mut recorder = store.begin(&experiment).expect("begun");
     recorder.messages(&[message(0, 0)]).expect("recorded");
@@ -79,7 +79,7 @@ pub(super) fn an_experiment_is_begun_once(place: &Place) {
     is_refused(store.begin(&cut_off), "interrupted");
 }
 
-pub(super) fn one_of_four_writers_begins_an_experiment(place: &Place) {
+pub(super) fn one_of_four_writers_begins_an_experiment(place: &StoreLocation) {
     let (store, experiment) = prepared(place);
     let together = Barrier::new(4);
     let begun: Vec<Result<Box<dyn Recorder>, StoreError>> = thread::scope(|scope| {
@@ -105,7 +105,7 @@ pub(super) fn one_of_four_writers_begins_an_experiment(place: &Place) {
     is_there_once(store.as_ref(), &experiment, &[message(0, 0)]);
 }
 
-pub(super) fn an_experiment_ends_once(place: &Place) {
+pub(super) fn an_experiment_ends_once(place: &StoreLocation) {
     let (mut store, experiment) = prepared(place);
     let mut recorder = store.begin(&experiment).expect("begun");
     recorder.messages(&[message(0, 0)]).expect("recorded");

@@ -3,7 +3,7 @@
 use neph_model::{FleetMessage, FlowIndex, Minute, Tally, Wall};
 
 use super::values::{fleet_message, message, provenance};
-use super::{Place, complete, prepared};
+use super::{StoreLocation, complete, prepared};
 use crate::{Access, Reduction, SentWithin, StoreError};
 
 fn minute(number: u32) -> Minute {
@@ -29,7 +29,7 @@ fn is_reduced(result: Result<(), StoreError>) {
     assert!(matches!(error, StoreError::Reduced { .. }), "{error}");
 }
 
-pub(super) fn messages_are_replaced_by_minutes_and_these_removed(place: &Place) {
+pub(super) fn messages_are_replaced_by_minutes_and_these_removed(place: &StoreLocation) {
     let (mut store, experiment) = prepared(place);
     let mut recorder = store.begin(&experiment).expect("begun");
     recorder.messages(&[message(0, 0)]).expect("recorded");

@@ -16,8 +16,8 @@ use neph_model::{
 use super::values::{
     campaign, event, experiment, fleet_message, flow_trace, message, provenance, scenario,
 };
-use super::{Place, Subject, prepared};
-use crate::{Access, Journalled, SentWithin, Store, StoreError, TakenIn, open};
+use super::{StoreLocation, Subject, prepared};
+use crate::{Access, IntakeResult, Journalled, SentWithin, Store, StoreError, open};
 
 /// Messages of the main flow.
 const MESSAGES: u64 = 12;
@@ -78,7 +78,7 @@ fn take_in(
     store: &mut dyn Store,
     folder: &Path,
     experiment: &Experiment,
-) -> Result<TakenIn, StoreError> {
+) -> Result<IntakeResult, StoreError> {
     store.take_in(&Journalled {
         folder,
         experiment,
@@ -120,13 +120,13 @@ fn is_there_whole(store: &dyn Store, expected: &Experiment) {
     assert_eq!(facts, Some(provenance(expected.id)));
 }
 
-pub(super) fn a_finished_journal_is_taken_in_once(place: &Place) {
+pub(super) fn a_finished_journal_is_taken_in_once(place: &StoreLocation) {
     let folder = Folder::new();
     let (mut store, experiment) = prepared(place);
     let ended = journalled(folder.path(), &experiment);
-    let before = TakenIn::Before(ExperimentStatus::Complete);
+    let before = IntakeResult::Before(ExperimentStatus::Complete);
     let taken = take_in(store.as_mut(), folder.path(), &ended);
-    assert_eq!(taken.expect("taken in"), TakenIn::Now);
+    assert_eq!(taken.expect("taken in"), IntakeResult::Now);
     is_there_whole(store.as_ref(), &ended);
     let mut other = ended.clone();
     other.tally.replies += 1;
@@ -146,7 +146,7 @@ pub(super) fn a_finished_journal_is_taken_in_once(place: &Place) {
     is_there_whole(store.as_ref(), &ended);
 }
 
-pub(super) fn one_of_four_writers_takes_a_journal_in(place: &Place) {
+pub(super) fn one_of_four_writers_takes_a_journal_in(place: &StoreLocation) {
     let folder = Folder::new();
     let (store, experiment) = prepared(place);
     let ended = journalled(folder.path(), &experiment);
@@ -164,12 +164,12 @@ pub(super) fn one_of_four_writers_takes_a_journal_in(place: &Place) {
         let each = threads.into_iter().map(thread::ScopedJoinHandle::join);
         each.map(|taken| taken.expect("no panic")).collect()
     });
-    let now = |taken: &&Result<TakenIn, StoreError>| matches!(taken, Ok(TakenIn::Now));
+    let now = |taken: &&Result<IntakeResult, StoreError>| matches!(taken, Ok(IntakeResult::Now));
     assert_eq!(taken.iter().filter(now).count(), 1, "{taken:?}");
     is_there_whole(store.as_ref(), &ended);
 }
 
-pub(super) fn a_journal_that_was_cut_off_is_taken_in_when_it_is_whole(place: &Place) {
+pub(super) fn a_journal_that_was_cut_off_is_taken_in_when_it_is_whole(place: &StoreLocation) {
     let folder = Folder::new();
     let (mut store, experiment) = prepared(place);
     let ended = journalled(folder.path(), &experiment);
@@ -193,11 +193,13 @@ pub(super) fn a_journal_that_was_cut_off_is_taken_in_when_it_is_whole(place: &Pl
     none_of_it(store.as_ref());
     fs::write(&journal, &whole).expect("writable");
     let taken = take_in(store.as_mut(), folder.path(), &ended);
-    assert_eq!(taken.expect("whole now"), TakenIn::Now);
+    assert_eq!(taken.expect("whole now"), IntakeResult::Now);
     is_there_whole(store.as_ref(), &ended);
 }
 
-pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(place: &Place) {
+pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(
+    place: &StoreLocation,
+) {
     let folder = Folder::new();
     let (mut store, running) = prepared(place);
     journalled(folder.path(), &running);
@@ -212,7 +214,7 @@ pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(pla
         events: &[],
         flow_trace: None,
     });
-    assert_eq!(taken.expect("taken in"), TakenIn::Now);
+    assert_eq!(taken.expect("taken in"), IntakeResult::Now);
     let found = store.experiments(running.campaign).expect("readable");
     let [found] = &found[..] else {
         panic!("{found:?}")
@@ -228,10 +230,10 @@ pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(pla
     is_there(store.as_ref(), found, &recorded(), of_fleet().len());
     assert_eq!(store.events(running.id).expect("readable"), []);
     let anew = take_in(store.as_mut(), folder.path(), &running).expect("it is there");
-    assert_eq!(anew, TakenIn::Before(ExperimentStatus::Interrupted));
+    assert_eq!(anew, IntakeResult::Before(ExperimentStatus::Interrupted));
 }
 
-pub(super) fn what_is_recorded_here_is_not_taken_in(place: &Place) {
+pub(super) fn what_is_recorded_here_is_not_taken_in(place: &StoreLocation) {
     let folder = Folder::new();
     let (mut store, experiment) = prepared(place);
     let ended = journalled(folder.path(), &experiment);
@@ -274,7 +276,7 @@ pub(super) fn take_in_until_killed() {
         let text = serde_json::to_string(&ended).expect("plain data");
         print(&format!("\njournalled {text}\n"));
         let taken = take_in(store.as_mut(), folder.as_ref(), &ended);
-        assert_eq!(taken.expect("taken in"), TakenIn::Now);
+        assert_eq!(taken.expect("taken in"), IntakeResult::Now);
         print(&format!("\ntaken {}\n", ended.id));
     }
 }
@@ -288,7 +290,12 @@ fn print(line: &str) {
 /// Runs the child until it has printed enough lines, then kills it. Returns the experiments that it
 /// journalled.
 #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
-fn take_in_and_kill(place: &Place, folder: &Path, child: &str, kill: usize) -> Vec<Experiment> {
+fn take_in_and_kill(
+    place: &StoreLocation,
+    folder: &Path,
+    child: &str,
+    kill: usize,
+) -> Vec<Experiment> {
     let mut child = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", child, "--ignored", "--nocapture"])
         .env(STORE, &place.url)
@@ -328,7 +335,7 @@ pub(super) fn a_kill_in_the_middle_leaves_all_or_nothing(subject: Subject) {
         assert_eq!(store.recover().expect("nothing runs here"), []);
         for ended in all {
             let taken = take_in(store.as_mut(), folder.path(), &ended);
-            cut_off += usize::from(taken.expect("now or before") == TakenIn::Now);
+            cut_off += usize::from(taken.expect("now or before") == IntakeResult::Now);
             is_there_whole(store.as_ref(), &ended);
         }
     }

@@ -8,7 +8,7 @@ use neph_model::{
 };
 
 use super::values::{campaign, event, experiment, message, provenance, traced_route};
-use super::{Place, complete, prepared};
+use super::{StoreLocation, complete, prepared};
 use crate::{Access, Store, StoreError};
 
 const WRITERS: u32 = 4;
@@ -46,7 +46,7 @@ fn record(
         .expect("finished");
 }
 
-pub(super) fn four_writers_record_one_campaign_at_the_same_time(place: &Place) {
+pub(super) fn four_writers_record_one_campaign_at_the_same_time(place: &StoreLocation) {
     let (store, first) = prepared(place);
     let together = Barrier::new(4);
     let work = |mut handle: Box<dyn Store>, writer: u32| {
@@ -93,7 +93,7 @@ pub(super) fn four_writers_record_one_campaign_at_the_same_time(place: &Place) {
     }
 }
 
-pub(super) fn recovery_leaves_what_another_handle_records(place: &Place) {
+pub(super) fn recovery_leaves_what_another_handle_records(place: &StoreLocation) {
     let (mut store, cut_off) = prepared(place);
     drop(store.begin(&cut_off).expect("begun"));
     drop(store);
@@ -120,7 +120,7 @@ pub(super) fn recovery_leaves_what_another_handle_records(place: &Place) {
     assert_eq!(status(store.as_ref()), CampaignStatus::Interrupted);
 }
 
-pub(super) fn a_store_is_open_until_its_last_handle_is_dropped(place: &Place) {
+pub(super) fn a_store_is_open_until_its_last_handle_is_dropped(place: &StoreLocation) {
     let (store, _) = prepared(place);
     let mut other = store.handle().expect("a further handle");
     drop(store);

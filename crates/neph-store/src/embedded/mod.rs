@@ -31,7 +31,7 @@ use neph_model::{
 use crate::catalog::Catalog;
 use crate::fleet;
 use crate::store::{
-    FleetVisitor, Journalled, MessageVisitor, Reduction, RouteVisitor, Store, TakenIn,
+    FleetVisitor, IntakeResult, Journalled, MessageVisitor, Reduction, RouteVisitor, Store,
 };
 use crate::workspace::{Workspace, WriteLock};
 use crate::{Access, SentWithin, StoreError};
@@ -170,7 +170,7 @@ impl Store for Embedded {
         ended
     }
 
-    fn take_in(&mut self, journalled: &Journalled<'_>) -> Result<TakenIn, StoreError> {
+    fn take_in(&mut self, journalled: &Journalled<'_>) -> Result<IntakeResult, StoreError> {
         self.writing("take in an experiment")?;
         take_in::check(journalled)?;
         let id = journalled.experiment.id;

@@ -10,7 +10,7 @@ use neph_journal::Contents;
 use neph_model::{Experiment, ExperimentId, ExperimentStatus};
 
 use super::Embedded;
-use super::seen::Seen;
+use super::seen::RecordSummary;
 use crate::StoreError;
 use crate::catalog::Ended;
 use crate::columns::{ColumnsReader, FileFacts};
@@ -42,7 +42,7 @@ impl Embedded {
         experiment.status = ExperimentStatus::Interrupted;
         let fleet = fleet::counts(&self.workspace.fleet_of(id))?;
         if let Some(contents) = Contents::of(&self.workspace.journal_of(id), id)? {
-            Seen::in_journal(&contents)?
+            RecordSummary::in_journal(&contents)?
                 .and(fleet)
                 .reported_in(&mut experiment);
             self.settle_contents(&experiment, None, &contents)?;
@@ -50,7 +50,7 @@ impl Embedded {
         }
         // Without a journal (power failure, or deleted by a user) the columns may still exist.
         if let Some(columns) = ColumnsReader::open(&self.workspace.messages_of(id))? {
-            Seen::in_columns(&columns)?
+            RecordSummary::in_columns(&columns)?
                 .and(fleet)
                 .reported_in(&mut experiment);
             let place = self.workspace.fleet_of(id);
@@ -65,7 +65,9 @@ impl Embedded {
             })?;
             return Ok(experiment);
         }
-        Seen::default().and(fleet).reported_in(&mut experiment);
+        RecordSummary::default()
+            .and(fleet)
+            .reported_in(&mut experiment);
         self.settle_contents(&experiment, None, &Contents::default())?;
         Ok(experiment)
     }

@@ -10,14 +10,14 @@ use crate::fleet::Counts;
 
 /// Summary of an experiment's records.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct RecordSummary {
     tally: Tally,
     messages: u64,
     /// Time of the last known event, nanoseconds since the start.
     last: i64,
 }
 
-impl Seen {
+impl RecordSummary {
     pub(super) fn in_journal(contents: &Contents) -> Result<Self, StoreError> {
         let mut observed = Self::default();
         contents.each_message(|message| {

@@ -9,13 +9,13 @@ use neph_journal::{Contents, fleet_folder, journal_path};
 use neph_model::{Experiment, ExperimentStatus, Provenance};
 
 use super::finish::{name_columns, write_columns};
-use super::seen::Seen;
+use super::seen::RecordSummary;
 use super::{Embedded, Step};
 use crate::StoreError;
 use crate::catalog::Ended;
 use crate::columns::FileFacts;
 use crate::fleet::{self, FleetPlace};
-use crate::store::{Journalled, TakenIn};
+use crate::store::{IntakeResult, Journalled};
 
 /// Refuses a provenance of another experiment.
 pub(super) fn check(journalled: &Journalled<'_>) -> Result<(), StoreError> {
@@ -35,15 +35,15 @@ impl Embedded {
     pub(super) fn take_in_once(
         &mut self,
         journalled: &Journalled<'_>,
-    ) -> Result<TakenIn, StoreError> {
+    ) -> Result<IntakeResult, StoreError> {
         let id = journalled.experiment.id;
         match self.catalog.status_of(id)? {
-            None => self.take_in_new(journalled).map(|()| TakenIn::Now),
+            None => self.take_in_new(journalled).map(|()| IntakeResult::Now),
             Some(status @ ExperimentStatus::Running) => Err(StoreError::ExperimentExists {
                 experiment: id,
                 status,
             }),
-            Some(status) => Ok(TakenIn::Before(status)),
+            Some(status) => Ok(IntakeResult::Before(status)),
         }
     }
 
@@ -63,7 +63,7 @@ impl Embedded {
             journals: fleet_folder(journalled.folder, id),
         };
         let counts = fleet::copy_all(&place, &facts, &mut |step| self.gate.passed(step.into()))?;
-        let seen = Seen::in_journal(&contents)?.and(counts);
+        let seen = RecordSummary::in_journal(&contents)?.and(counts);
         let experiment = ended(journalled.experiment, &seen)?;
 
         let partial = self.workspace.partial_messages_of(id);
@@ -86,7 +86,7 @@ impl Embedded {
 
 /// The experiment as it is stored. Ended and with all messages: unchanged. Without its writer:
 /// interrupted, with the messages that arrived.
-fn ended(experiment: &Experiment, seen: &Seen) -> Result<Experiment, StoreError> {
+fn ended(experiment: &Experiment, seen: &RecordSummary) -> Result<Experiment, StoreError> {
     let mut experiment = experiment.clone();
     let (found, expected) = (seen.messages_of_main(), experiment.tally.messages);
     if experiment.status == ExperimentStatus::Running {

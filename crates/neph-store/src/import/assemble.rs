@@ -58,7 +58,7 @@ pub(super) fn store_all(
     let (mut pings, between) = attribute(&files, &pings);
     report.pings_outside = between.len() as u64;
     store.add_pings_between(campaign.id, &between)?;
-    let mut places = Places::default();
+    let mut places = PositionAllocator::default();
     for (file, flows) in files.iter().zip(&mut pings) {
         let scenario = scenario_of(file, &known).id;
         let mut experiment = experiment(file, &known, campaign.id, scenario);
@@ -136,12 +136,12 @@ fn ping_between(file: &PingFile, ping: &Ping, block: u32) -> PingBetween {
 
 /// Assigns positions within blocks and attempts of a scenario, in order of time.
 #[derive(Default)]
-struct Places {
+struct PositionAllocator {
     positions: BTreeMap<u32, u32>,
     attempts: BTreeMap<(u32, ScenarioId), u32>,
 }
 
-impl Places {
+impl PositionAllocator {
     fn place(&mut self, experiment: &mut Experiment) {
         let position = self.positions.entry(experiment.block).or_default();
         experiment.position = *position;

@@ -8,7 +8,7 @@ use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
-use super::{BLOCK_BYTES, SLOT_BYTES, Seat};
+use super::{BLOCK_BYTES, RingMode, SLOT_BYTES};
 
 pub(crate) fn interface_index(interface: &str) -> Option<libc::c_int> {
     let name = std::ffi::CString::new(interface).ok()?;
@@ -35,15 +35,15 @@ fn open(kind: libc::c_int) -> Option<OwnedFd> {
     (raw >= 0).then(|| unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-pub(super) fn prepare(socket: &OwnedFd, seat: Seat) -> Result<(), ()> {
+pub(super) fn prepare(socket: &OwnedFd, seat: RingMode) -> Result<(), ()> {
     let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
     option(socket, libc::PACKET_VERSION, &version)?;
     match seat {
-        Seat::Wire => {
+        RingMode::Wire => {
             option(socket, libc::PACKET_IGNORE_OUTGOING, &1)?;
             option(socket, libc::PACKET_QDISC_BYPASS, &1)
         }
-        Seat::Tap => Ok(()),
+        RingMode::Tap => Ok(()),
     }
 }
 

@@ -25,7 +25,7 @@ fn frames_come_in_order_with_stamps_and_slots_are_given_back() {
     with_loopback(
         "frames_come_in_order_with_stamps_and_slots_are_given_back",
         || {
-            let mut ring = PacketRing::open("lo", 1, Seat::Wire).expect("ring");
+            let mut ring = PacketRing::open("lo", 1, RingMode::Wire).expect("ring");
             let socket = UdpSocket::bind("127.0.0.1:0").expect("socket");
             let target = socket.local_addr().expect("address");
             // More than the 512 slots of the ring, so that each is used again.
@@ -54,6 +54,6 @@ fn frames_come_in_order_with_stamps_and_slots_are_given_back() {
 
 #[test]
 fn an_interface_that_is_not_there_is_named() {
-    let error = PacketRing::open("no-such-if0", 1, Seat::Tap).expect_err("it does not exist");
+    let error = PacketRing::open("no-such-if0", 1, RingMode::Tap).expect_err("it does not exist");
     assert!(error.to_string().contains("no-such-if0"), "{error}");
 }

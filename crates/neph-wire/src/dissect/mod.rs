@@ -63,14 +63,14 @@ pub enum Transport<'a> {
 
 /// Why a packet has no dissected IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nothing {
+pub enum NoPacket {
     /// The captured bytes end within a header before the innermost payload.
     Cut,
     /// No IP packet, or an inconsistent one.
     NotIp,
 }
 
-impl From<IpError> for Nothing {
+impl From<IpError> for NoPacket {
     fn from(error: IpError) -> Self {
         match error {
             IpError::Short(_) => Self::Cut,
@@ -88,16 +88,16 @@ pub fn dissect(link: Link, bytes: &[u8], length: u32) -> Option<Dissected<'_>> {
 
 /// Why [`dissect`] returns `None` for a packet.
 #[cold]
-pub fn why_not(link: Link, bytes: &[u8], length: u32) -> Nothing {
+pub fn why_not(link: Link, bytes: &[u8], length: u32) -> NoPacket {
     let is_whole = bytes.len() >= length as usize;
     match look(link, bytes, length) {
-        Err(Nothing::Cut) if !is_whole => Nothing::Cut,
-        _ => Nothing::NotIp,
+        Err(NoPacket::Cut) if !is_whole => NoPacket::Cut,
+        _ => NoPacket::NotIp,
     }
 }
 
 #[inline]
-fn look(link: Link, bytes: &[u8], length: u32) -> Result<Dissected<'_>, Nothing> {
+fn look(link: Link, bytes: &[u8], length: u32) -> Result<Dissected<'_>, NoPacket> {
     let framed = link.strip(bytes)?;
     let wire = length as usize;
     let mut vlan = framed.vlan;
@@ -112,7 +112,7 @@ fn look(link: Link, bytes: &[u8], length: u32) -> Result<Dissected<'_>, Nothing>
             Ok(inside) => inside,
             // The tunnel's payload is unknown, and attributing the packet to the tunnel would be
             // wrong.
-            Err(Nothing::Cut) if bytes.len() < wire => return Err(Nothing::Cut),
+            Err(NoPacket::Cut) if bytes.len() < wire => return Err(NoPacket::Cut),
             Err(_) => {
                 return Ok(Dissected {
                     vlan,
@@ -126,7 +126,7 @@ fn look(link: Link, bytes: &[u8], length: u32) -> Result<Dissected<'_>, Nothing>
         tunnel = Some(inside.tunnel);
         packet = inside.packet;
     }
-    Err(Nothing::NotIp)
+    Err(NoPacket::NotIp)
 }
 
 impl<'a> Dissected<'a> {

@@ -262,7 +262,7 @@ fn what_is_cut_within_a_header_that_leads_to_ip_is_not_taken_for_something_else(
                 .is_some_and(|observed| matches!(observed.transport, Transport::Tcp { .. }));
             let is_cut_off = match observed {
                 Some(observed) => observed.is_cut(),
-                None => why_not(link, part, length(&bytes)) == Nothing::Cut,
+                None => why_not(link, part, length(&bytes)) == NoPacket::Cut,
             };
             let is_enough = kept >= headers + 20;
             assert_eq!(
@@ -271,13 +271,13 @@ fn what_is_cut_within_a_header_that_leads_to_ip_is_not_taken_for_something_else(
                 "{kept} of {headers}"
             );
             // The packet was not longer on the wire.
-            assert_eq!(why_not(link, part, length(part)), Nothing::NotIp, "{kept}");
+            assert_eq!(why_not(link, part, length(part)), NoPacket::NotIp, "{kept}");
         }
     }
     let arp = ethernet(0x0806, &[0; 28]);
     assert_eq!(
         why_not(Link::Ethernet, &arp[..20], length(&arp)),
-        Nothing::NotIp
+        NoPacket::NotIp
     );
 }
 
@@ -340,14 +340,14 @@ proptest! {
             (Link::numbered(link), packet),
         ] {
             let wire = length(&packet);
-            prop_assert_eq!(why_not(link, &packet, wire), Nothing::NotIp);
+            prop_assert_eq!(why_not(link, &packet, wire), NoPacket::NotIp);
             if dissect(link, &packet, wire).is_none() {
                 continue;
             }
             for kept in 0..packet.len() {
                 let part = &packet[..kept];
                 let is_reported = dissect(link, part, wire).is_some();
-                prop_assert!(is_reported || why_not(link, part, wire) == Nothing::Cut, "{} of {:?}", kept, packet);
+                prop_assert!(is_reported || why_not(link, part, wire) == NoPacket::Cut, "{} of {:?}", kept, packet);
             }
         }
     }

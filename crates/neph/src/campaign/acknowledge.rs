@@ -9,7 +9,7 @@ use std::path::Path;
 
 use neph_campaign::{CampaignEvent, Observer};
 use neph_model::{ExperimentId, Records};
-use neph_text::Kept;
+use neph_text::NotWritten;
 use neph_text::Outside;
 
 use crate::exit::Failure;
@@ -28,7 +28,7 @@ impl<'a, O> Acknowledging<'a, O> {
         };
         // Appends, so that an existing file is kept. Symbolic links are not followed.
         if path.is_symlink() && (path.is_file() || !path.exists()) {
-            return Err(refused(Kept::Link.into()));
+            return Err(refused(NotWritten::Link.into()));
         }
         let file = OpenOptions::new()
             .create(true)

@@ -5,7 +5,7 @@ use std::path::Path;
 use neph_capture::{CaptureMatcher, MatchedCaptures};
 use neph_model::Span;
 use neph_stats::{ClockFit, StatsError};
-use neph_wire::dissect::Nothing;
+use neph_wire::dissect::NoPacket;
 
 use super::{Args, Method, figure};
 use crate::exit::{Failure, Outcome};
@@ -35,13 +35,13 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
     let mut meeting = CaptureMatcher::default();
     packets(here, reader, |at, _, packet| match packet {
         Ok(packet) => meeting.here(at, packet),
-        Err(Nothing::Cut) => meeting.here_cut(at),
-        Err(Nothing::NotIp) => {}
+        Err(NoPacket::Cut) => meeting.here_cut(at),
+        Err(NoPacket::NotIp) => {}
     })?;
     packets(there, reader, |at, _, packet| match packet {
         Ok(packet) => meeting.there(at, packet),
-        Err(Nothing::Cut) => meeting.there_cut(at),
-        Err(Nothing::NotIp) => {}
+        Err(NoPacket::Cut) => meeting.there_cut(at),
+        Err(NoPacket::NotIp) => {}
     })?;
     if stop.is_set() {
         return Err(Failure::Interrupted("interrupted while reading".to_owned()));

@@ -5,7 +5,7 @@ use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
 
 use neph_model::{EventKind, Span, Stop, Tally, Target};
-use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, anchor};
+use neph_probe::{Flow, FlowSpec, Placement, Report, Schedule, anchor};
 use neph_report::clocks_on_a_connection;
 use neph_sys::clock;
 
@@ -80,7 +80,7 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
         // The default port of neph reflect; that of STAMP is 862.
         Target::with_port("udp", peer, PORT).map_err(Failure::usage)?
     };
-    let site = args.site.as_ref().map(Place::named);
+    let site = args.site.as_ref().map(Placement::named);
     let address = resolving::find(&target, args.ip.version(), site)?.address;
     let mut spec = FlowSpec {
         schedule: Schedule {
@@ -89,7 +89,7 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
             duration: args.duration,
         },
         key: args.stamp_key.clone(),
-        site: args.site.as_ref().map(Place::named),
+        site: args.site.as_ref().map(Placement::named),
         ..FlowSpec::plain(target, address)
     };
     spec.request_size = spec.stamp_bytes();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use neph_campaign::estimate::{estimate, to_text};
 use neph_campaign::expand::scenarios;
-use neph_campaign::interference::{Asked, Design, Reading, design, evaluate_pairs};
+use neph_campaign::interference::{Design, DesignRequest, Reading, design, evaluate_pairs};
 use neph_documents::Format;
 use neph_documents::interference::InterferenceDocument;
 use neph_model::{
@@ -97,7 +97,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 /// Carries out the design; `None` if it is only printed.
 fn measure(args: &Args, path: &Path) -> Result<Option<Outcome>, Failure> {
     let read = campaign::read(path)?;
-    let requested = Asked {
+    let requested = DesignRequest {
         blocks: args.blocks,
         duration: args.duration,
         rate: args.rate,

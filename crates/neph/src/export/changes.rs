@@ -18,7 +18,7 @@ use crate::{output, when};
 
 /// The detector of path changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum By {
+pub(super) enum ChangeDetector {
     /// The detector of neph flows and reports: it checks each flow's RTTs against those of all other flows
     Guard,
     /// The published rule of Chiesa et al. (docs/sources.md, source 3) for each flow alone
@@ -28,7 +28,7 @@ pub(super) enum By {
     ChangePoints,
 }
 
-impl By {
+impl ChangeDetector {
     /// The name on the command line.
     const fn name(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ pub(super) fn write(
     store: &dyn Store,
     experiments: &[Experiment],
     format: FileFormat,
-    by: By,
+    by: ChangeDetector,
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
     let unwritten = |source: io::Error| StoreError::Output {
@@ -123,7 +123,7 @@ fn found(
     store: &dyn Store,
     experiment: &Experiment,
     fleet: &Fleet,
-    by: By,
+    by: ChangeDetector,
 ) -> Result<DetectedChanges, StoreError> {
     let detecting = DetectorRun::new(fleet, Settings::of(fleet), by.detector());
     let mut detecting = detecting.map_err(|error| StoreError::Output {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use neph_model::{
     Fleet, FleetEndpoint, Permit, ProbeKind, Scheme, Target, bracketed, of_many_hosts,
 };
-use neph_probe::{FleetSpec, Place, SynSchedule};
+use neph_probe::{FleetSpec, Placement, SynSchedule};
 use neph_text::did_you_mean;
 
 use super::Args;
@@ -156,7 +156,7 @@ fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failu
             target.host()
         )));
     }
-    let site = args.site.as_ref().map(Place::named);
+    let site = args.site.as_ref().map(Placement::named);
     let address = resolving::find(&target, args.ip.version(), site)?.address;
     if let Some(what) = of_many_hosts(address.ip()) {
         return Err(Failure::Usage(format!(

@@ -225,7 +225,7 @@ impl Keep {
     pub(super) fn end(
         self,
         by_caps: &[(FleetEndpoint, Refusals)],
-    ) -> Result<Option<Kept>, Failure> {
+    ) -> Result<Option<WaitingFleet>, Failure> {
         let ending = if self.has_end && self.stop.is_set() {
             Ending::Interrupted
         } else {
@@ -237,7 +237,7 @@ impl Keep {
                     going.intake.refused(one);
                 }
                 let kept = going.finish(ending);
-                Ok(Some(Kept(kept.map_err(|error| refused(&error))?)))
+                Ok(Some(WaitingFleet(kept.map_err(|error| refused(&error))?)))
             }
             State::Waiting { .. } | State::Broken => Ok(None),
         }
@@ -263,9 +263,9 @@ impl Keep {
 
 /// A fleet with stored messages that waits for its transfers.
 #[derive(Debug)]
-pub(super) struct Kept(StoredFleet);
+pub(super) struct WaitingFleet(StoredFleet);
 
-impl Kept {
+impl WaitingFleet {
     /// Stores transfers on the source ports of its flows.
     pub(super) fn transfers(&mut self, made: &[ClassTransfer]) -> Result<(), Failure> {
         self.0.transfers(made).map_err(|error| refused(&error))
@@ -304,7 +304,7 @@ pub(super) fn reported(campaign: &Campaign, workspace: &Workspace) -> String {
 }
 
 /// Ends the stored fleet after another failure before its transfers.
-pub(super) fn not_made(kept: Option<Kept>) {
+pub(super) fn not_made(kept: Option<WaitingFleet>) {
     // The first reason is already reported.
     drop(kept.map(|kept| kept.end(&without_transfers())));
 }

@@ -15,7 +15,7 @@ use clap::Args as ClapArgs;
 use neph_documents::Format;
 use neph_documents::flows::FlowsWriter;
 use neph_model::{Criteria, Span};
-use neph_probe::{Place, Priority, Secret, check_files};
+use neph_probe::{Placement, Priority, Secret, check_files};
 
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
@@ -145,8 +145,8 @@ impl Args {
     }
 
     /// The site; `None` for this host.
-    fn place(&self) -> Option<Place> {
-        self.site.as_ref().map(Place::named)
+    fn place(&self) -> Option<Placement> {
+        self.site.as_ref().map(Placement::named)
     }
 
     /// The number of messages of each slot; `None` until interrupted.

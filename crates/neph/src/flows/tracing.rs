@@ -2,18 +2,18 @@
 
 use neph_flows::follow::{RouteTracker, TraceId, Traced, Uncompared};
 use neph_model::Fleet;
-use neph_probe::{Place, ProbeError, Tracing, now, trace_flow};
+use neph_probe::{Placement, ProbeError, Tracing, now, trace_flow};
 
 /// Requested and running traces.
 #[derive(Debug)]
 pub(super) struct Tracers {
     follow: RouteTracker,
-    site: Option<Place>,
+    site: Option<Placement>,
     running: Vec<(TraceId, Tracing)>,
 }
 
 impl Tracers {
-    pub(super) fn new(fleet: &Fleet, site: Option<Place>) -> Self {
+    pub(super) fn new(fleet: &Fleet, site: Option<Placement>) -> Self {
         Self {
             follow: RouteTracker::new(fleet),
             site,

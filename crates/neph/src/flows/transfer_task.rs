@@ -2,7 +2,7 @@
 
 use neph_load::TransferSpec;
 use neph_model::{Span, Target};
-use neph_probe::{Asking, FleetSpec, ProbeError, SmallTransfer, Trust};
+use neph_probe::{DiscoveryOptions, FleetSpec, ProbeError, SmallTransfer, Trust};
 
 use super::Args;
 use crate::exit::Failure;
@@ -42,7 +42,7 @@ pub(super) fn small(
     target: &Target,
     endpoint: usize,
 ) -> Result<SmallTransfer, ProbeError> {
-    let asking = Asking {
+    let asking = DiscoveryOptions {
         tls_version: None,
         trust: Trust::Public,
         patience: args.timeout,

@@ -12,7 +12,7 @@ use neph_model::{
 use neph_probe::{FleetSpec, ProbeError, SmallTransfer, now};
 
 use super::Args;
-use super::keep::{Kept, without_transfers};
+use super::keep::{WaitingFleet, without_transfers};
 use super::transfer_task::{small, target, task};
 use super::watched::Watched;
 use crate::exit::Failure;
@@ -80,7 +80,7 @@ pub(super) fn make(
         return Ok(());
     };
     let mut kept = watched.kept.take();
-    let requested = Asked {
+    let requested = TransferRequest {
         args,
         of_each,
         spec,
@@ -101,7 +101,7 @@ pub(super) fn make(
 }
 
 /// The requested transfers.
-struct Asked<'a> {
+struct TransferRequest<'a> {
     args: &'a Args,
     /// The number of transfers per class.
     of_each: u32,
@@ -110,12 +110,12 @@ struct Asked<'a> {
 
 /// For each endpoint; ends early when `stop` is set.
 fn all(
-    requested: &Asked<'_>,
+    requested: &TransferRequest<'_>,
     watched: &mut Watched,
-    kept: &mut Option<Kept>,
+    kept: &mut Option<WaitingFleet>,
     stop: &Stop,
 ) -> Result<(), Failure> {
-    let Asked {
+    let TransferRequest {
         args,
         of_each,
         spec,
@@ -141,7 +141,7 @@ fn all(
         let view = &watched.result.view;
         let taken = |known, transfer: &PinnedTransfer| view.class_taken(endpoint, known, transfer);
         let size = args.transfer_size as usize;
-        let made = Made::new(endpoint, &classes, &taken, size);
+        let made = EndpointTransfers::new(endpoint, &classes, &taken, size);
         let small = small(args, spec, &target, endpoint)?;
         let made = made.take(&whole, &small, kept.as_mut(), stop)?;
         watched.result.transfers.push(TransfersFound {
@@ -154,13 +154,13 @@ fn all(
 }
 
 /// The class whose path a transfer took, from that of its flow.
-type Taken<'a> = dyn Fn(usize, &PinnedTransfer) -> usize + Sync + 'a;
+type ClassOfTransfer<'a> = dyn Fn(usize, &PinnedTransfer) -> usize + Sync + 'a;
 
 /// The transfers to one endpoint.
-struct Made<'a> {
+struct EndpointTransfers<'a> {
     endpoint: usize,
     /// The class whose path a transfer took, from that of its flow.
-    taken: &'a Taken<'a>,
+    taken: &'a ClassOfTransfer<'a>,
     class_of: BTreeMap<u16, usize>,
     /// The number of transfers per port.
     passes: BTreeMap<u16, u32>,
@@ -169,8 +169,13 @@ struct Made<'a> {
     all: Vec<ClassTransfer>,
 }
 
-impl<'a> Made<'a> {
-    fn new(endpoint: usize, classes: &[Vec<u16>], taken: &'a Taken<'a>, size: usize) -> Self {
+impl<'a> EndpointTransfers<'a> {
+    fn new(
+        endpoint: usize,
+        classes: &[Vec<u16>],
+        taken: &'a ClassOfTransfer<'a>,
+        size: usize,
+    ) -> Self {
         let ports = classes.iter().enumerate();
         let class_of =
             ports.flat_map(|(class, ports)| ports.iter().map(move |port| (*port, class)));
@@ -190,7 +195,7 @@ impl<'a> Made<'a> {
         mut self,
         spec: &TransferSpec,
         small: &SmallTransfer,
-        mut kept: Option<&mut Kept>,
+        mut kept: Option<&mut WaitingFleet>,
         stop: &Stop,
     ) -> Result<Self, Failure> {
         let (mut is_kept, mut recorded, mut refused) = (0, now(), Ok(()));
@@ -243,7 +248,7 @@ mod tests {
     fn each_further_transfer_from_a_port_is_of_a_further_pass() {
         let classes = [vec![1, 2, 3], vec![4]];
         let stayed = |known, _: &PinnedTransfer| known;
-        let mut made = Made::new(0, &classes, &stayed, 1024);
+        let mut made = EndpointTransfers::new(0, &classes, &stayed, 1024);
         for source_port in turns(&classes, 4) {
             made.push(PinnedTransfer {
                 source_port,
@@ -271,7 +276,7 @@ mod tests {
     fn a_transfer_that_took_another_path_counts_for_that_class() {
         let classes = [vec![1, 2], vec![4]];
         let taken = |known, one: &PinnedTransfer| if one.source_port == 4 { 0 } else { known };
-        let mut made = Made::new(0, &classes, &taken, 1024);
+        let mut made = EndpointTransfers::new(0, &classes, &taken, 1024);
         for source_port in turns(&classes, 3) {
             made.push(PinnedTransfer {
                 source_port,

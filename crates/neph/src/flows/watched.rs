@@ -3,7 +3,7 @@
 use neph_documents::flows::{FlowsResult, FlowsWriter};
 use neph_model::Campaign;
 
-use super::keep::{Keep, Kept};
+use super::keep::{Keep, WaitingFleet};
 use crate::metrics::flows::FlowsMetrics;
 
 /// The result.
@@ -15,7 +15,7 @@ pub(super) struct Watched {
     /// Why the fleet ended early.
     pub(super) given_up: Option<String>,
     /// The stored fleet that waits for its transfers.
-    pub(super) kept: Option<Kept>,
+    pub(super) kept: Option<WaitingFleet>,
     /// The stored campaign, after it is complete.
     pub(super) campaign: Option<Campaign>,
 }

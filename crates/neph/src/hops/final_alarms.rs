@@ -9,7 +9,7 @@ use neph_model::Wall;
 
 use super::reporting::{AlarmReporter, printed, reporting};
 use crate::output;
-use neph_capture::path::alarms::{Found, Judged};
+use neph_capture::path::alarms::{AlarmResult, Found};
 
 /// Maximum difference of the two times of one alarm: the complete captures and their windows may
 /// contain slightly different packets.
@@ -28,7 +28,7 @@ pub(super) struct Alarms {
 
 impl Alarms {
     /// Merges the alarms of the complete captures with those that `before` reported.
-    pub(super) fn of(judged: Judged, before: &AlarmReporter) -> Self {
+    pub(super) fn of(judged: AlarmResult, before: &AlarmReporter) -> Self {
         let mut found: Vec<(Found, bool)> =
             (judged.found.into_iter().map(|found| (found, false))).collect();
         let mut only_live = Vec::new();
@@ -105,10 +105,10 @@ mod tests {
 
     use super::*;
 
-    type Place = (&'static str, Direction);
+    type SegmentDirection = (&'static str, Direction);
 
     /// Raised (positive) or ended (negative) at this second.
-    fn found((segment, direction): Place, second: i64) -> Found {
+    fn found((segment, direction): SegmentDirection, second: i64) -> Found {
         let at = second.abs();
         Found {
             at: Wall::from_unix_nanos(at * 1_000_000_000),
@@ -127,10 +127,15 @@ mod tests {
     }
 
     /// Seconds of new alarms at the end, and of withdrawn ones.
-    fn new(live: &[(Place, i64)], whole: &[(Place, i64)]) -> (Vec<i64>, Vec<i64>) {
-        let all = |of: &[(Place, i64)]| of.iter().map(|(place, at)| found(*place, *at)).collect();
+    fn new(
+        live: &[(SegmentDirection, i64)],
+        whole: &[(SegmentDirection, i64)],
+    ) -> (Vec<i64>, Vec<i64>) {
+        let all = |of: &[(SegmentDirection, i64)]| {
+            of.iter().map(|(place, at)| found(*place, *at)).collect()
+        };
         let before = AlarmReporter::of(all(live));
-        let judged = Judged {
+        let judged = AlarmResult {
             found: all(whole),
             unjudged: Vec::new(),
         };

@@ -12,7 +12,7 @@ use crate::metrics::Ready;
 use crate::metrics::hops::HopsMetrics;
 use crate::{at_agents, output};
 use neph_capture::path::point::Point;
-use neph_listen::recording::{self, Judging, JudgingSpec, Received};
+use neph_listen::recording::{self, JudgingSpec, LiveEvaluation, Received};
 
 /// The live points; `None` if all points are files.
 ///
@@ -74,7 +74,7 @@ fn run_until(
     let rules = args.alarms.rules(&names)?;
     refuse_longer(rules.rules(), options.duration)?;
     let agents = at_agents::agents(points, args.live.control(), options.duration)?;
-    let judging = Judging::begin(JudgingSpec {
+    let judging = LiveEvaluation::begin(JudgingSpec {
         points,
         rules: &rules,
         mappings: &mappings(args, &names)?,

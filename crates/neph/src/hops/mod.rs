@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::{DuplicateFilter, Followed, Hops, Mapping};
 use neph_model::{Stop, Wall};
-use neph_wire::dissect::Nothing;
+use neph_wire::dissect::NoPacket;
 
 use crate::clock::parts_per_million;
 use crate::exit::{self, Failure, Outcome};
@@ -26,7 +26,7 @@ use crate::sink::Force;
 use crate::{format, interrupt, output};
 use final_alarms::Alarms;
 use neph_capture::clocks::nature;
-use neph_capture::path::clocks::{Asked, clocks};
+use neph_capture::path::clocks::{KnownClocks, clocks};
 use neph_capture::path::passages::Passages;
 use neph_capture::path::point::Point;
 use neph_capture::reading::packets::packets;
@@ -207,7 +207,7 @@ fn analyse(
     report_idle_rules(&hops, &args.nat);
     let followed = hops.end(one_clock);
     let order = order(&names[..points.len()], &followed, one_clock);
-    let requested = Asked {
+    let requested = KnownClocks {
         nature: nature(args.wander),
         one_clock,
     };
@@ -286,7 +286,7 @@ fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure
                 Ok(packet) if !duplicates.is_copy(time, interface, packet) => {
                     hops.see(place, at, packet);
                 }
-                Err(Nothing::Cut) => hops.see_cut(place, at),
+                Err(NoPacket::Cut) => hops.see_cut(place, at),
                 _ => hops.lasts(place, at),
             }
         })?;

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use clap::Args as ClapArgs;
 use neph_lab::{Console, Lab, LabListing, LabListings};
-use neph_sys::place::Place;
+use neph_sys::place::Placement;
 use neph_sys::process::{self, Birth};
 use neph_text::did_you_mean;
 
@@ -102,7 +102,7 @@ pub(super) fn shell(args: &ShellArgs) -> Result<Outcome, Failure> {
     become_it(command, &place)
 }
 
-fn become_it(mut command: Command, place: &Place) -> Result<Outcome, Failure> {
+fn become_it(mut command: Command, place: &Placement) -> Result<Outcome, Failure> {
     place
         .arrange(Birth::default(), &mut command)
         .and_then(|()| place.enter_namespace())
@@ -158,7 +158,7 @@ fn not_among(name: &str, labs: &[String]) -> Failure {
     Failure::refused(format!("there is no lab '{name}'; {remedy}"))
 }
 
-fn place(lab: &LabListing, site: &str) -> Result<Place, Failure> {
+fn place(lab: &LabListing, site: &str) -> Result<Placement, Failure> {
     let prefix = format!("neph-{}-", lab.name);
     let sites = lab.namespaces.iter();
     let sites: Vec<&str> = sites

@@ -25,7 +25,7 @@ const TICK: Duration = Duration::from_millis(50);
 const CHUNK: usize = 64 * 1024;
 
 /// The lab to start in the background.
-pub(super) struct Kept<'a> {
+pub(super) struct BackgroundLab<'a> {
     /// The topology file.
     pub(super) file: &'a Path,
     pub(super) name: &'a str,
@@ -37,7 +37,7 @@ pub(super) struct Kept<'a> {
 }
 
 /// Starts the background process, and waits until the lab is up.
-pub(super) fn detach(kept: &Kept<'_>) -> Result<Outcome, Failure> {
+pub(super) fn detach(kept: &BackgroundLab<'_>) -> Result<Outcome, Failure> {
     let refused = |error: io::Error| Failure::refused(format!("start the keeper: {error}"));
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut keeper = start(kept).map_err(refused)?;
@@ -81,7 +81,7 @@ pub(super) fn detach(kept: &Kept<'_>) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn start(kept: &Kept<'_>) -> io::Result<Child> {
+fn start(kept: &BackgroundLab<'_>) -> io::Result<Child> {
     let mut command = process::command(std::env::current_exe()?);
     command.args(["lab", "up", "--keeper", "--name", kept.name]);
     if let Some((folder, every)) = kept.record {

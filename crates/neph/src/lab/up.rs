@@ -12,7 +12,7 @@ use neph_documents::rows;
 use neph_lab::{HasKeeper, Kernel, Lab, Recording, ServiceState, Site, Topology, UpOptions};
 use neph_sys::clock;
 
-use super::keeper::Kept;
+use super::keeper::BackgroundLab;
 use super::{failure, keeper, name_of, note_unused, report_fallbacks};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         .map(|to| recording(to, &topology, args.every))
         .transpose()?;
     let outcome = if args.detach {
-        keeper::detach(&Kept {
+        keeper::detach(&BackgroundLab {
             file: &args.file,
             name: &name,
             approved: &approval::digest(&topology),

@@ -103,7 +103,7 @@ fn medians(known: &[Option<Span>; 2], mut unread: u64) -> (Vec<Option<Span>>, u6
     let folder = tempfile::tempdir().expect("a folder");
     let (store, experiments) = of_two_fleets(&folder.path().display().to_string(), known);
     let reported = experiments.iter().map(|one| {
-        let observed = Seen::of(store.as_ref(), one, &mut unread).expect("readable");
+        let observed = FlowNumbers::of(store.as_ref(), one, &mut unread).expect("readable");
         assert_eq!(observed.messages, u64::from(MESSAGES));
         observed.p50.time()
     });

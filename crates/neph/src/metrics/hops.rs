@@ -11,7 +11,7 @@ use neph_export::{Exported, Histogram, Metric, Value};
 use super::definitions::live::{HOPS_ALARM, HOPS_ALARMS, HOPS_DELAY};
 
 /// A segment and a direction.
-type Place = (String, &'static str);
+type SegmentDirection = (String, &'static str);
 
 /// The state of an alarm.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,8 +22,8 @@ struct Raised {
 
 #[derive(Clone, Debug, Default)]
 struct Counts {
-    delays: BTreeMap<Place, Histogram>,
-    alarms: BTreeMap<(Place, String), Raised>,
+    delays: BTreeMap<SegmentDirection, Histogram>,
+    alarms: BTreeMap<(SegmentDirection, String), Raised>,
 }
 
 /// The metrics of live points; clones share the same values.

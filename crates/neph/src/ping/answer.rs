@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 
 use neph_model::{IpVersion, Span, Target, bracketed};
-use neph_probe::{Asking, Discovery, ProbeError, Resolve, TargetError, now};
+use neph_probe::{Discovery, DiscoveryOptions, ProbeError, Resolve, TargetError, now};
 
 use super::Args;
 use crate::exit::Failure;
@@ -34,7 +34,7 @@ pub(super) struct Answers {
 
 /// An address and its answer.
 #[derive(Debug)]
-struct Place {
+struct AnsweredAddress {
     target: Target,
     address: SocketAddr,
     printed: Option<Discovery>,
@@ -52,12 +52,15 @@ enum Rank {
 
 /// Tries the reflector's port, https and http; for a given port, with and without TLS. Waits for
 /// each at most as long as `asking` allows.
-pub(super) fn first_that_answers(args: &Args, asking: &Asking) -> Result<Answers, Failure> {
+pub(super) fn first_that_answers(
+    args: &Args,
+    asking: &DiscoveryOptions,
+) -> Result<Answers, Failure> {
     let typed = Typed::parse(&args.target, args.needs_certificate())?;
     let mut places = Vec::new();
     for address in addresses(&typed.plain, args.ip.version())? {
         for target in typed.targets()? {
-            places.push(Place {
+            places.push(AnsweredAddress {
                 address: with_port(address, target.port()),
                 target,
                 printed: None,
@@ -136,7 +139,7 @@ impl Typed {
     }
 
     /// One flow per protocol in which a reflector answers; one flow for any other server.
-    fn answer(&self, rank: Rank, place: &Place) -> Result<Answer, Failure> {
+    fn answer(&self, rank: Rank, place: &AnsweredAddress) -> Result<Answer, Failure> {
         let port = place.target.port();
         let schemes: &[&str] = match rank {
             Rank::Reflector if !place.target.is_secure() => &["ws", "tcp", "udp"],
@@ -156,7 +159,7 @@ impl Typed {
     }
 }
 
-impl Place {
+impl AnsweredAddress {
     /// Whether https at this address would have been preferred to `best`. If the same port has
     /// plain text, https is not needed.
     fn is_missed_by(&self, best: &Self) -> bool {
@@ -179,7 +182,7 @@ impl Place {
 }
 
 /// The answer with the best rank; of several, the first.
-fn best(places: &[Place]) -> Option<(Rank, &Place)> {
+fn best(places: &[AnsweredAddress]) -> Option<(Rank, &AnsweredAddress)> {
     let ranked = places
         .iter()
         .filter_map(|place| Some((place.rank()?, place)));
@@ -187,7 +190,7 @@ fn best(places: &[Place]) -> Option<(Rank, &Place)> {
 }
 
 /// Tries all addresses at the same time.
-fn ask_all(places: &mut [Place], asking: &Asking) -> Result<(), ProbeError> {
+fn ask_all(places: &mut [AnsweredAddress], asking: &DiscoveryOptions) -> Result<(), ProbeError> {
     let (sender, receiver) = channel();
     let began = now();
     for (number, place) in places.iter().enumerate() {
@@ -215,8 +218,8 @@ type Reported = (usize, Result<Discovery, ProbeError>);
 /// On a detached thread: a late result is discarded.
 fn ask(
     number: usize,
-    place: &Place,
-    asking: &Asking,
+    place: &AnsweredAddress,
+    asking: &DiscoveryOptions,
     sender: Sender<Reported>,
 ) -> Result<(), ProbeError> {
     let (target, address, asking) = (place.target.clone(), place.address, asking.clone());
@@ -230,7 +233,7 @@ fn ask(
 }
 
 /// The target, with the address if there are several.
-fn named(target: &Target, place: &Place, places: &[Place]) -> String {
+fn named(target: &Target, place: &AnsweredAddress, places: &[AnsweredAddress]) -> String {
     let ip = place.address.ip();
     if places.iter().any(|other| other.address.ip() != ip) {
         format!("{target} ({ip})")
@@ -241,7 +244,7 @@ fn named(target: &Target, place: &Place, places: &[Place]) -> String {
 
 /// `https://h:443 answers; http://h:80 too`, and why a better target was not used although it
 /// answers: usually an untrusted certificate.
-fn sentence(places: &[Place], best: &Place, answer: &Answer) -> String {
+fn sentence(places: &[AnsweredAddress], best: &AnsweredAddress, answer: &Answer) -> String {
     let chosen = answer.targets.first().unwrap_or(&best.target);
     let mut text = format!("{} answers", named(chosen, best, places));
     for place in places.iter().filter(|place| !std::ptr::eq(*place, best)) {
@@ -261,7 +264,7 @@ fn sentence(places: &[Place], best: &Place, answer: &Answer) -> String {
 }
 
 /// `no answer: https://h:443: connection refused; ...`
-fn no_answer(places: &[Place]) -> String {
+fn no_answer(places: &[AnsweredAddress]) -> String {
     let each = places.iter().map(|place| {
         let printed = place
             .printed
@@ -277,9 +280,9 @@ fn no_answer(places: &[Place]) -> String {
 mod tests {
     use super::*;
 
-    fn place(target: &str, printed: Discovery) -> Place {
+    fn place(target: &str, printed: Discovery) -> AnsweredAddress {
         let target = Target::parse(target).expect("a target");
-        Place {
+        AnsweredAddress {
             address: SocketAddr::from(([192, 0, 2, 1], target.port())),
             target,
             printed: Some(printed),
@@ -320,7 +323,7 @@ mod tests {
         let typed = Typed::parse("h", false).expect("a host");
         let targets = typed.targets().expect("targets");
         let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
-        let places: Vec<Place> = names
+        let places: Vec<AnsweredAddress> = names
             .iter()
             .zip(printed)
             .map(|(name, printed)| place(name, printed))

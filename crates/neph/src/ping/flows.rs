@@ -8,8 +8,8 @@ use neph_model::{
     reply_size, sent_size, why_raised,
 };
 use neph_probe::{
-    Asking, Discovery, FlowSpec, Followed, Overdue, Place, Resolving, Schedule, SynSchedule,
-    can_build_syns, discover, follow, stamp_suspicion,
+    Discovery, DiscoveryOptions, FlowSpec, Followed, Overdue, Placement, Resolving, Schedule,
+    SynSchedule, can_build_syns, discover, follow, stamp_suspicion,
 };
 
 use super::answer::first_that_answers;
@@ -172,12 +172,12 @@ fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
 
 impl Args {
     /// The site; `None` for this host.
-    pub(super) fn place(&self) -> Option<Place> {
-        self.site.as_ref().map(Place::named)
+    pub(super) fn place(&self) -> Option<Placement> {
+        self.site.as_ref().map(Placement::named)
     }
 
-    fn asking(&self) -> Asking {
-        Asking {
+    fn asking(&self) -> DiscoveryOptions {
+        DiscoveryOptions {
             tls_version: super::TlsChoice::version(self.tls_version),
             trust: self.trust(),
             patience: PATIENCE.min(self.timeout),

@@ -30,20 +30,20 @@ pub(super) struct Show<'a> {
     icmp: Option<Echo>,
     /// Data for the JSON document at the end: messages are stored as measured, about 500 bytes
     /// each, and become JSON only while the document is written.
-    kept: Vec<Kept>,
+    kept: Vec<DocumentEntry>,
     second: Second,
 }
 
 /// Content of the JSON document besides its summary.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "almost all are messages")]
-enum Kept {
+enum DocumentEntry {
     /// With both clocks at that time.
     Message(Message, Option<Anchor<Own>>),
     Event(EventDocument),
 }
 
-impl Kept {
+impl DocumentEntry {
     fn line(&self, found: &PlannedFlows) -> PingLine {
         match self {
             Self::Event(event) => PingLine::Event(event.clone()),
@@ -152,7 +152,8 @@ impl<'a> Show<'a> {
             Format::Text if self.args.interval >= PATIENCE && message.ledger().is_some() => Ok(()),
             Format::Text => self.text(planned, message),
             Format::Json => {
-                self.kept.push(Kept::Message(*message, self.anchor));
+                self.kept
+                    .push(DocumentEntry::Message(*message, self.anchor));
                 Ok(())
             }
             Format::Ndjson => {
@@ -227,7 +228,7 @@ impl<'a> Show<'a> {
                 line(&PingLine::Event(document()), &mut self.out)?;
             }
             Format::Json if !self.args.quiet => {
-                let event = Kept::Event(document());
+                let event = DocumentEntry::Event(document());
                 self.kept.push(event);
             }
             _ if kind == EventKind::Connected => {}

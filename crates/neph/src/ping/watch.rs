@@ -48,7 +48,7 @@ pub(super) fn run(
         // In reverse order: the ICMP echo is last, and its result is a column in the lines of the
         // main flow.
         for (index, slot) in running.iter_mut().enumerate().rev() {
-            let mut taken = Taken {
+            let mut taken = WatchedFlow {
                 planned: &found.flows[index],
                 measured: &mut everything.flows[index],
                 first_reply: &mut first_replies[index],
@@ -89,7 +89,7 @@ pub(super) fn run(
 }
 
 /// A flow whose reports are read.
-struct Taken<'t> {
+struct WatchedFlow<'t> {
     planned: &'t Planned,
     measured: &'t mut FlowMeasured,
     first_reply: &'t mut FirstReply,
@@ -97,7 +97,7 @@ struct Taken<'t> {
     metrics: (&'t PingMetrics, usize),
 }
 
-impl Taken<'_> {
+impl WatchedFlow<'_> {
     /// Reads the reports of the flow. Returns whether more may follow.
     fn take(&mut self, slot: Option<&Flow>, show: &mut Show<'_>) -> Result<bool, Failure> {
         let Self {

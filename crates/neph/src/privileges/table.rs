@@ -31,14 +31,14 @@ pub(crate) struct Row {
         expect(dead_code, reason = "the documentation's table has it")
     )]
     name: &'static str,
-    kept: &'static [Kept],
+    kept: &'static [KeptCapability],
     /// Folders from which it may read what its user may read.
     pub(super) reads: &'static [&'static str],
 }
 
 /// A capability that is kept.
 #[derive(Debug)]
-struct Kept {
+struct KeptCapability {
     capability: Capability,
     /// The option that needs it; empty for always.
     with: &'static str,
@@ -50,33 +50,33 @@ struct Kept {
     why: &'static str,
 }
 
-const fn kept(capability: Capability, with: &'static str, why: &'static str) -> Kept {
-    Kept {
+const fn kept(capability: Capability, with: &'static str, why: &'static str) -> KeptCapability {
+    KeptCapability {
         capability,
         with,
         why,
     }
 }
 
-const FIFO: Kept = kept(CAP_SYS_NICE, "", "real-time priority of the sending thread");
-const IDLE: Kept = kept(
+const FIFO: KeptCapability = kept(CAP_SYS_NICE, "", "real-time priority of the sending thread");
+const IDLE: KeptCapability = kept(
     CAP_SYS_NICE,
     "",
     "return from idle priority when packets wait",
 );
-const LOCKED: Kept = kept(CAP_IPC_LOCK, "", "receive ring in locked memory");
-const ICMP: Kept = kept(CAP_NET_RAW, "", "ICMP echo, SYN probes, traceroute");
-const BUFFERS: Kept = kept(
+const LOCKED: KeptCapability = kept(CAP_IPC_LOCK, "", "receive ring in locked memory");
+const ICMP: KeptCapability = kept(CAP_NET_RAW, "", "ICMP echo, SYN probes, traceroute");
+const BUFFERS: KeptCapability = kept(
     CAP_NET_ADMIN,
     "",
     "socket buffers above net.core.rmem_max and wmem_max, any congestion control",
 );
-const OTHER_BUFFERS: Kept = kept(
+const OTHER_BUFFERS: KeptCapability = kept(
     CAP_NET_ADMIN,
     "--throughput",
     "socket buffers above net.core.rmem_max and wmem_max",
 );
-const FAST: Kept = kept(
+const FAST: KeptCapability = kept(
     CAP_NET_ADMIN,
     "an interval below 1 ms",
     "receive buffer above net.core.rmem_max",
@@ -217,13 +217,17 @@ impl Row {
     pub(crate) const MEDIA_SERVE: Self = row("media serve", &[], OWN);
 }
 
-const SITE: Kept = kept(
+const SITE: KeptCapability = kept(
     CAP_SYS_ADMIN,
     "--site",
     "open the packet socket in the namespace of a site",
 );
 
-const fn row(name: &'static str, kept: &'static [Kept], reads: &'static [&'static str]) -> Row {
+const fn row(
+    name: &'static str,
+    kept: &'static [KeptCapability],
+    reads: &'static [&'static str],
+) -> Row {
     Row { name, kept, reads }
 }
 

@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::{Ending, Limits, Method};
 use neph_model::{Stop, Wall};
-use neph_wire::dissect::{Link, Nothing, dissect, plain, why_not};
+use neph_wire::dissect::{Link, NoPacket, dissect, plain, why_not};
 
 use crate::exit::{Failure, Outcome};
 use crate::{format, interrupt, output, value};
 use neph_capture::reading::conversations::Conversations;
 use neph_capture::reading::file::{File, Times};
-use neph_capture::reading::source::{self, Taken};
+use neph_capture::reading::source::{self, ReadCapture};
 use neph_capture::reading::{ReadError, Reader, ending, order};
 use neph_documents::Format;
 use neph_documents::captures::Sort;
@@ -58,7 +58,7 @@ pub(crate) type Forwarder = CaptureWriter<BufWriter<output::Data>>;
 
 /// The method that matches segments and acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
+pub(crate) enum MatchMethod {
     /// The RTT of a segment ends at the ACK whose number acknowledges its last byte
     Acknowledgement,
     /// The RTT of a segment ends at the first packet that echoes its TCP timestamp (RFC 7323)
@@ -83,7 +83,7 @@ pub(crate) struct Args {
     top: usize,
     /// Method that measures TCP RTTs for the tables and sentences; JSON output has both methods
     #[arg(long, value_enum, default_value = "acknowledgement")]
-    by: By,
+    by: MatchMethod,
     /// Also write one line for each RTT and each event, such as a retransmission (needs --format ndjson)
     #[arg(long)]
     samples: bool,
@@ -95,7 +95,7 @@ pub(crate) struct Args {
     quic_port: Vec<u16>,
 }
 
-impl By {
+impl MatchMethod {
     pub(crate) const fn method(self) -> Method {
         match self {
             Self::Acknowledgement => Method::Acknowledgement,
@@ -215,7 +215,7 @@ fn read(
     let (mut not_ip, mut without_time) = (0, 0);
     let (mut unread, mut times) = (None, None::<Times>);
     let is_over = |reporting: &Forwarder| stop.is_set() || reporting.is_refused();
-    let Taken { mut account, wrong } = source.read(reader, |record| {
+    let ReadCapture { mut account, wrong } = source.read(reader, |record| {
         if observed.takes_plain()
             && let Some(at) = record.at
             && let Some(read) = plain(record.link, record.bytes)
@@ -234,7 +234,7 @@ fn read(
                 observed.see(Wall::from_unix_nanos(at), interface, packet, reporting);
             }
             (None, _) => without_time += 1,
-            (_, None) if why_not(record.link, record.bytes, record.length) == Nothing::Cut => {
+            (_, None) if why_not(record.link, record.bytes, record.length) == NoPacket::Cut => {
                 observed.see_cut();
             }
             (_, None) => {

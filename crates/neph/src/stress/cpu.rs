@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use clap::Args as ClapArgs;
 use neph_agent::CpuDone;
 use neph_documents::generated::CpuRow;
-use neph_load::{CpuThreadResult, HELD, LoadError, Overcommit, Place, Room, Work};
+use neph_load::{CpuPlacement, CpuThreadResult, HELD, LoadError, Overcommit, Room, Work};
 use neph_model::{CpuShare, CpuThreads, LoadOrder, LoadWork, Span};
 
 use super::reporting::{LoadReporting, write};
@@ -86,8 +86,8 @@ pub(super) fn overcommit(order: &LoadOrder, count: usize) -> Option<Overcommit> 
         return None;
     };
     let place = match threads {
-        CpuThreads::Pinned(_) => Place::Pinned,
-        CpuThreads::EachCore | CpuThreads::Anywhere(_) => Place::Anywhere,
+        CpuThreads::Pinned(_) => CpuPlacement::Pinned,
+        CpuThreads::EachCore | CpuThreads::Anywhere(_) => CpuPlacement::Anywhere,
     };
     let work = Work::of(count, share.in_percent() / 100.0, place);
     let overcommit = Overcommit::of(work, Room::here())?;

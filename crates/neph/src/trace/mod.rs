@@ -13,7 +13,7 @@ use neph_documents::rows::{line, pretty};
 use neph_documents::trace::{self as documents, TraceConditions, TraceDocument};
 use neph_flows::diamond;
 use neph_model::{FlowTrace, Span, TraceKind};
-use neph_probe::{FlowSet, Place, ProbeError, Sockets, TraceSpec, trace};
+use neph_probe::{FlowSet, Placement, ProbeError, Sockets, TraceSpec, trace};
 use neph_stats::flows_to_rule_out;
 
 use crate::exit::{Failure, Outcome};
@@ -120,7 +120,7 @@ impl Args {
 
     fn spec(&self) -> Result<TraceSpec, Failure> {
         let (kind, target) = target::parse(&self.target)?;
-        let site = self.site.as_ref().map(Place::named);
+        let site = self.site.as_ref().map(Placement::named);
         let destination = resolving::find(&target, self.ip.version(), site)?.address;
         target::one_host(destination.ip())?;
         target::with_link(destination)?;
@@ -158,7 +158,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let spec = args.spec()?;
     let mut out = sink::open(args.output.as_deref(), args.force)?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let site = args.site.as_ref().map(Place::named);
+    let site = args.site.as_ref().map(Placement::named);
     let waiting = Waiting::begin();
     let traced = trace(&spec, site.as_ref(), &stop);
     drop(waiting);

@@ -10,11 +10,11 @@ use neph_agent::policy::LARGEST_CAPTURE;
 use neph_capture::reading::conversations::Conversations;
 use neph_capture::reading::packets::packets;
 use neph_listen::recording::{self, Point, Received, Recorded, RecordingOptions};
-use neph_listen::{ANY, CaptureMethod, OUT, Seen};
+use neph_listen::{ANY, CaptureCounters, CaptureMethod, OUT};
 use neph_model::{Stop, Wall};
 use neph_sys::clock::{Pair, RawNanos, WallNanos};
 use neph_text::create_output;
-use neph_wire::dissect::{Dissected, Nothing};
+use neph_wire::dissect::{Dissected, NoPacket};
 
 use super::watching::Watching;
 use super::{Args, intake, outcome};
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
     let mut replay = Replay {
         conversations: intake::conversations(args),
         watching,
-        seen: Seen::default(),
+        seen: CaptureCounters::default(),
         every: args.every.nanos(),
         due: None,
         is_any: args.interface.ends_with(&format!("/{ANY}")),
@@ -99,9 +99,9 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
     let (was_alarmed, reported) = replay.finish(recorded);
     let reported = reported.map_err(Failure::from);
     let ended = fault.and(read).and(reported);
-    let seen = Seen {
+    let seen = CaptureCounters {
         packets: recorded.packets,
-        ..Seen::default()
+        ..CaptureCounters::default()
     };
     outcome(was_alarmed, ended, &stop, seen)
 }
@@ -125,7 +125,7 @@ fn keep(args: &Args, recorded: &Recorded) -> Result<(), Failure> {
 struct Replay {
     conversations: Conversations,
     watching: Watching,
-    seen: Seen,
+    seen: CaptureCounters,
     /// Length of a period.
     every: i64,
     /// The end of the period.
@@ -170,7 +170,7 @@ impl Replay {
         self.due = Some(at.saturating_add(self.every));
     }
 
-    fn packet(&mut self, at: i64, interface: u32, packet: Result<&Dissected<'_>, Nothing>) {
+    fn packet(&mut self, at: i64, interface: u32, packet: Result<&Dissected<'_>, NoPacket>) {
         if self.due.is_none() {
             self.begin(at);
         }
@@ -188,8 +188,8 @@ impl Replay {
                 self.conversations
                     .see(at, interface, packet, &mut self.watching);
             }
-            Err(Nothing::Cut) => self.conversations.see_cut(),
-            Err(Nothing::NotIp) => self.seen.not_ip += 1,
+            Err(NoPacket::Cut) => self.conversations.see_cut(),
+            Err(NoPacket::NotIp) => self.seen.not_ip += 1,
         }
     }
 

@@ -5,7 +5,7 @@ use neph_model::Wall;
 use neph_sys::clock;
 use neph_sys::links::Change;
 use neph_sys::ring::Packet;
-use neph_wire::dissect::{Dissected, Nothing};
+use neph_wire::dissect::{Dissected, NoPacket};
 
 use super::Args;
 use super::watching::Watching;
@@ -14,7 +14,7 @@ use crate::output;
 use neph_capture::reading::conversations::Conversations;
 use neph_listen::CaptureMethod;
 use neph_listen::Writing;
-use neph_listen::{CaptureInterface, Seen};
+use neph_listen::{CaptureCounters, CaptureInterface};
 
 pub(super) struct Intake {
     conversations: Conversations,
@@ -59,7 +59,7 @@ impl Intake {
     pub(super) fn packet(
         &mut self,
         packet: &Packet<'_>,
-        dissected: Result<&Dissected<'_>, Nothing>,
+        dissected: Result<&Dissected<'_>, NoPacket>,
     ) {
         if let Some(writing) = &mut self.writing {
             writing.packet(packet);
@@ -71,13 +71,13 @@ impl Intake {
                 self.conversations
                     .see(at, interface, dissected, &mut self.watching);
             }
-            Err(Nothing::Cut) => self.conversations.see_cut(),
-            Err(Nothing::NotIp) => {}
+            Err(NoPacket::Cut) => self.conversations.see_cut(),
+            Err(NoPacket::NotIp) => {}
         }
     }
 
     /// Ends a period; `observed` counts from the start.
-    pub(super) fn period(&mut self, observed: Seen) {
+    pub(super) fn period(&mut self, observed: CaptureCounters) {
         let now = clock::pair();
         let wall = Wall::from_unix_nanos(now.wall.0);
         self.conversations.silence(wall, &mut self.watching);
@@ -94,7 +94,7 @@ impl Intake {
     }
 
     /// Answers a request of Prometheus, if there is one.
-    pub(super) fn answer(&mut self, observed: Seen) {
+    pub(super) fn answer(&mut self, observed: CaptureCounters) {
         self.watching.answer(&self.conversations, observed);
     }
 
@@ -105,7 +105,7 @@ impl Intake {
 
     /// Ends the watch: reports the last period, all flows, and the written packets. Returns whether
     /// an alarm was raised, and any output error.
-    pub(super) fn finish(mut self, observed: Seen) -> (bool, Result<(), Failure>) {
+    pub(super) fn finish(mut self, observed: CaptureCounters) -> (bool, Result<(), Failure>) {
         self.period(observed);
         let written = self.writing.take().map(Writing::finish);
         let (was_alarmed, reported) = self.watching.finish(self.conversations, observed);

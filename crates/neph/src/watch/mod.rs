@@ -27,7 +27,7 @@ use neph_sys::ring::{BLOCK_BYTES, BlockRing};
 use crate::exit::{Failure, Outcome};
 use crate::packet_choice::PacketArgs;
 use crate::privileges::{Needs, Row, UserChoice};
-use crate::read::{By, SortChoice};
+use crate::read::{MatchMethod, SortChoice};
 use crate::sink::{self, Force};
 use crate::{exit, format, interrupt, output, value};
 use intake::Intake;
@@ -35,7 +35,9 @@ use neph_capture::reading::enough::ENOUGH;
 use neph_documents::captures::Shown;
 use neph_export::Url;
 use neph_listen::OUT;
-use neph_listen::{CaptureInterface, CaptureMethod, IdlePriority, Listening, Seen, Writing};
+use neph_listen::{
+    CaptureCounters, CaptureInterface, CaptureMethod, IdlePriority, Listening, Writing,
+};
 use neph_wire::filter::Wanted;
 use watching::Watching;
 
@@ -67,7 +69,7 @@ pub(crate) struct Args {
     top: usize,
     /// Method that measures TCP RTTs for the tables and sentences; JSON output has both methods
     #[arg(long, value_enum, default_value = "acknowledgement")]
-    by: By,
+    by: MatchMethod,
     /// Also write one line for each RTT and each event, such as a retransmission (needs --format ndjson)
     #[arg(long)]
     samples: bool,
@@ -241,7 +243,7 @@ fn outcome(
     was_alarmed: bool,
     ended: Result<(), Failure>,
     stop: &Stop,
-    seen: Seen,
+    seen: CaptureCounters,
 ) -> Result<Outcome, Failure> {
     if was_alarmed {
         if let Err(failure) = ended {

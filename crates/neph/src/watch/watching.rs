@@ -29,7 +29,7 @@ use neph_documents::rows::json_line;
 use neph_export::MetricsServer;
 use neph_export::Webhook;
 use neph_listen::CaptureMethod;
-use neph_listen::{ANY, Seen};
+use neph_listen::{ANY, CaptureCounters};
 
 pub(super) struct Watching {
     interface: String,
@@ -42,7 +42,7 @@ pub(super) struct Watching {
     first: RawNanos,
     /// The start of the period.
     began: Pair,
-    seen: Seen,
+    seen: CaptureCounters,
     others: Others,
     counts: Counts,
     /// The totals now, and at the start of the period.
@@ -71,7 +71,7 @@ impl Watching {
                 .map(|metrics_server| (Metrics::new(args.by.method()), metrics_server)),
             first: began.raw,
             began,
-            seen: Seen::default(),
+            seen: CaptureCounters::default(),
             others: Others::default(),
             counts: Counts::default(),
             repairs: Default::default(),
@@ -94,7 +94,7 @@ impl Watching {
         &mut self,
         all: &mut Conversations,
         way: CaptureMethod,
-        seen: Seen,
+        seen: CaptureCounters,
         now: Pair,
     ) {
         let stretch = Stretch {
@@ -140,7 +140,7 @@ impl Watching {
     }
 
     /// Answers a request of Prometheus, if there is one.
-    pub(super) fn answer(&mut self, all: &Conversations, seen: Seen) {
+    pub(super) fn answer(&mut self, all: &Conversations, seen: CaptureCounters) {
         let Some((metrics, metrics_server)) = &mut self.metrics else {
             return;
         };
@@ -209,7 +209,11 @@ impl Watching {
     }
 
     /// Ends after all periods are reported. Returns whether an alarm was raised, and any output error.
-    pub(super) fn finish(mut self, mut all: Conversations, seen: Seen) -> (bool, io::Result<()>) {
+    pub(super) fn finish(
+        mut self,
+        mut all: Conversations,
+        seen: CaptureCounters,
+    ) -> (bool, io::Result<()>) {
         all.end(&mut self);
         if let Some(screen) = &mut self.screen {
             let left = screen.leave(self.reporting.out());

@@ -7,7 +7,7 @@ use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE};
 use serde_json::Value;
 
 use crate::distant::{BLOCKS, MESSAGES, Program, SITES, Sites, has_no_orders, is_empty};
-use crate::neph::{Place, SOON, eventually};
+use crate::neph::{SOON, TestFolder, eventually};
 use crate::servers::free_port;
 
 #[test]
@@ -267,7 +267,7 @@ const ONE: &str = "[[site]]\nname = \"s\"\nagent = \"a\"\n";
 
 #[test]
 fn a_plan_whose_sites_cannot_be_is_refused_with_the_place() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let two = format!("{ONE}[[site]]\nname = \"t\"\nagent = \"b\"\n");
     let lab = format!("{ONE}[lab]\ntopology = \"t.toml\"\nprober = \"p\"\n");
     for (text, part) in [
@@ -299,7 +299,7 @@ fn a_plan_whose_sites_cannot_be_is_refused_with_the_place() {
 
 #[test]
 fn what_cannot_be_with_agents_is_one_sentence_before_anything_is_measured() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("p.toml"), plan(ONE, "")).expect("writable");
     let invite = ["control", "invite", "b", "--control", "c"];
     assert_eq!(place.neph(invite).status, 0);

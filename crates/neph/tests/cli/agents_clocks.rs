@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::distant::{Program, of_this_host};
 use crate::guests::has_machines;
-use crate::labs::Kept;
+use crate::labs::LabGuard;
 use crate::neph::eventually;
 
 /// One-way delays of the link between `client` and `host`: the middle of the round trip is 3 ms away from both.
@@ -35,15 +35,15 @@ const PLAN: &str = "version = 1\nname = \"clocks\"\ninterval = \"10ms\"\nmessage
     [[endpoint]]\nname = \"to vm\"\nurl = \"udp://vm:8600\"\nfrom = [\"client\"]\n";
 
 /// A lab with a controller and a reflector at `host`, an agent at `client`, and one in the guest.
-struct World {
-    kept: Kept,
+struct ClockSetup {
+    kept: LabGuard,
     /// They run until the test ends.
     programs: Vec<Program>,
 }
 
-impl World {
+impl ClockSetup {
     fn up() -> Self {
-        let kept = Kept::up(TOPOLOGY, 'c');
+        let kept = LabGuard::up(TOPOLOGY, 'c');
         let mut world = Self {
             kept,
             programs: Vec::new(),
@@ -184,7 +184,7 @@ fn agents_with_other_clocks_begin_together_and_their_times_and_delays_are_true_w
     if !has_machines(test) {
         return;
     }
-    let world = World::up();
+    let world = ClockSetup::up();
     the_offset_is_right_within_its_bound(&world);
     let started = now();
     fs::write(world.kept.place.path("p.toml"), PLAN).expect("a file");
@@ -194,7 +194,7 @@ fn agents_with_other_clocks_begin_together_and_their_times_and_delays_are_true_w
     delays_are_right_within_their_bound(&world);
 }
 
-fn the_offset_is_right_within_its_bound(world: &World) {
+fn the_offset_is_right_within_its_bound(world: &ClockSetup) {
     eventually("both clocks are known", Duration::from_mins(1), || {
         let bounds = ["near", "far"].map(|agent| world.clock(agent));
         bounds
@@ -213,7 +213,7 @@ fn the_offset_is_right_within_its_bound(world: &World) {
 }
 
 /// Those in the store, between the moments before and after the campaign.
-fn times_are_the_controllers(world: &World, [started, ended]: [f64; 2]) {
+fn times_are_the_controllers(world: &ClockSetup, [started, ended]: [f64; 2]) {
     let listed = world.neph(&["list", "last", "--format", "json"]);
     let listed: Value = serde_json::from_str(&listed).expect("JSON");
     let all = listed.as_array().expect("experiments");
@@ -225,7 +225,7 @@ fn times_are_the_controllers(world: &World, [started, ended]: [f64; 2]) {
     }
 }
 
-fn starts_are_at_the_agreed_moment(world: &World) {
+fn starts_are_at_the_agreed_moment(world: &ClockSetup) {
     let messages = world.messages();
     let arrivals: Vec<f64> = first_arrivals(&messages, "to host").into_values().collect();
     assert_eq!(arrivals.len(), 4, "{arrivals:?}");
@@ -237,7 +237,7 @@ fn starts_are_at_the_agreed_moment(world: &World) {
     }
 }
 
-fn delays_are_right_within_their_bound(world: &World) {
+fn delays_are_right_within_their_bound(world: &ClockSetup) {
     world.neph(&["report", "last", "--output", "report"]);
     let table = world.kept.place.path("report/tables/directions.json");
     let table = fs::read_to_string(table).expect("a table");

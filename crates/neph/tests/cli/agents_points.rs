@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fs;
 
 use crate::distant::{Program, is_empty, names, of_this_host};
-use crate::labs::{Kept, privileged};
+use crate::labs::{LabGuard, privileged};
 use crate::neph::{Ran, SOON, begin, eventually};
 
 /// One-way delays of the link between `client` and `host`: the middle of the round trip is 3 ms away from both.
@@ -23,17 +23,17 @@ const TOPOLOGY: &str = "version = 1\nrouting = \"direct\"\n\
     [[link]]\na = \"office\"\nb = \"host\"\n";
 
 /// A controller at `office`, agents `near` at `client` and `far` at `host`, and a reflector at `host`.
-struct World {
-    kept: Kept,
+struct PointSetup {
+    kept: LabGuard,
     controller: Option<Program>,
     programs: Vec<Program>,
 }
 
-impl World {
+impl PointSetup {
     /// The agent at `host` takes `far` for its kernel's number, if there is one.
     fn up(letter: char, kinds: &str, far: Option<&str>) -> Self {
         let mut world = Self {
-            kept: Kept::up(TOPOLOGY, letter),
+            kept: LabGuard::up(TOPOLOGY, letter),
             controller: None,
             programs: Vec::new(),
         };
@@ -192,7 +192,7 @@ fn a_segment_between_two_agents_has_the_delay_of_its_link() {
     if !privileged("a_segment_between_two_agents_has_the_delay_of_its_link") {
         return;
     }
-    let world = World::up('p', "capture", None);
+    let world = PointSetup::up('p', "capture", None);
     let reported = world.hops(&["-w", "4s"]);
     assert_eq!(reported.status, 0, "{}", reported.err);
     let (there, back) = (segment(&reported, "forward"), segment(&reported, "reverse"));
@@ -253,7 +253,7 @@ fn summary(lines: &[Value]) -> &Value {
 }
 
 /// The interface of `near`, without a name.
-fn points_of_agent(world: &World) -> String {
+fn points_of_agent(world: &PointSetup) -> String {
     let [near, _] = world.points();
     near.replace("client=", "")
 }
@@ -264,7 +264,7 @@ fn clocks_of_two_agents_are_known_better_than_their_packets_tell() {
     if !privileged("clocks_of_two_agents_are_known_better_than_their_packets_tell") {
         return;
     }
-    let world = World::up('q', "capture", Some("another-kernel"));
+    let world = PointSetup::up('q', "capture", Some("another-kernel"));
     let reported = world.hops(&["-w", "20s"]);
     assert_eq!(reported.status, 0, "{}", reported.err);
     let (there, back) = (segment(&reported, "forward"), segment(&reported, "reverse"));
@@ -283,7 +283,7 @@ fn alarms_between_agents_are_raised_while_they_record() {
     if !privileged("alarms_between_agents_are_raised_while_they_record") {
         return;
     }
-    let world = World::up('s', "capture", Some("another-kernel"));
+    let world = PointSetup::up('s', "capture", Some("another-kernel"));
     let points = world.points();
     let words = [
         "hops",
@@ -322,7 +322,7 @@ fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
     if !privileged("a_policy_without_capture_refuses_with_its_reason_and_counts_it") {
         return;
     }
-    let mut world = World::up('r', "capture", None);
+    let mut world = PointSetup::up('r', "capture", None);
     world.start_agent("host", "shut", ("reflector", None));
     let [near, far] = world.points();
     let shut = far.replace("agent:far", "agent:shut");
@@ -362,7 +362,7 @@ fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_lea
     if !privileged("a_killed_controller_loses_no_capture") {
         return;
     }
-    let mut world = World::up('s', "capture", None);
+    let mut world = PointSetup::up('s', "capture", None);
     let [near, far] = world.points();
     // The one that captures when a command is killed is asked to forget it by the next command.
     let mut command = world

@@ -12,7 +12,7 @@ use neph_sys::clock::wall;
 use serde_json::Value;
 
 use crate::labs::privileged;
-use crate::neph::{Place, Ran, begin, send};
+use crate::neph::{Ran, TestFolder, begin, send};
 
 fn plan(target: &str, more: &str) -> String {
     format!(
@@ -22,8 +22,8 @@ fn plan(target: &str, more: &str) -> String {
 }
 
 /// A place with this plan, and the arguments that carry it out.
-fn with(plan: &str) -> (Place, [&'static str; 3]) {
-    let place = Place::empty();
+fn with(plan: &str) -> (TestFolder, [&'static str; 3]) {
+    let place = TestFolder::empty();
     fs::write(place.path("plan.toml"), plan).expect("a file");
     (place, ["run", "plan.toml", "--no-report"])
 }
@@ -53,7 +53,7 @@ fn hear(posts: usize) -> (SocketAddr, JoinHandle<Vec<Value>>) {
 }
 
 /// The alarm events of the only experiment: kinds, and milliseconds since its start.
-fn events(place: &Place) -> Vec<(String, i64)> {
+fn events(place: &TestFolder) -> Vec<(String, i64)> {
     let ran = place.neph(["list", "last", "--format", "json"]);
     let listed: Value = serde_json::from_str(&ran.out).expect("JSON");
     let id = listed[0]["id"].as_str().expect("an id").to_owned();
@@ -213,7 +213,7 @@ fn of<'a>(lines: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> 
 }
 
 /// A lab that is up as long as this is there.
-struct Up<'a>(&'a Place, String);
+struct Up<'a>(&'a TestFolder, String);
 
 impl Drop for Up<'_> {
     fn drop(&mut self) {
@@ -223,7 +223,7 @@ impl Drop for Up<'_> {
 
 /// What hops says of both ends of the link, of pings for 18 s, each a line; and to people, each line with
 /// the nanoseconds since 1970 when it came.
-fn recorded(place: &Place, lab: &str, rule: &[&str]) -> (Vec<Value>, Vec<(i64, String)>) {
+fn recorded(place: &TestFolder, lab: &str, rule: &[&str]) -> (Vec<Value>, Vec<(i64, String)>) {
     let [near, far] = ["a", "b"].map(|site| format!("neph-{lab}-{site}"));
     let ping = format!("ping icmp://10.82.0.2 --site {near} -i 20ms -w 24s -q");
     let mut ping = place.command(ping.split(' '));
@@ -254,7 +254,7 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_e
     ) {
         return;
     }
-    let place = Place::empty();
+    let place = TestFolder::empty();
     // For 3 s of each 8 s, whenever the recording begins.
     let lab = LAB.replace("direction", "every = \"8s\"\ndirection");
     fs::write(place.path("lab.toml"), lab).expect("a file");

@@ -5,10 +5,10 @@ use std::fs;
 use neph_sys::process;
 
 use crate::labs::{TWO, privileged};
-use crate::neph::{Place, Ran};
+use crate::neph::{Ran, TestFolder};
 
 /// A service that leaves a trace when it runs.
-fn service(place: &Place) -> String {
+fn service(place: &TestFolder) -> String {
     let trace = place.text("trace");
     format!(
         "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"sh\", \"-c\", \"touch {trace}; exec sleep 60\"]\n\
@@ -17,8 +17,8 @@ fn service(place: &Place) -> String {
 }
 
 /// A folder with a topology that runs a command, and a plan that uses it.
-fn place() -> Place {
-    let place = Place::empty();
+fn place() -> TestFolder {
+    let place = TestFolder::empty();
     fs::write(place.path("lab.toml"), format!("{TWO}{}", service(&place))).expect("a file");
     let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\n\n\
                 [[endpoint]]\nname = \"b\"\nurl = \"ws://10.80.0.2:8080/\"\n\n\
@@ -28,7 +28,7 @@ fn place() -> Place {
 }
 
 /// Runs neph with a state folder of its own.
-fn neph(place: &Place, words: &[&str]) -> Ran {
+fn neph(place: &TestFolder, words: &[&str]) -> Ran {
     let mut command = place.command(words.iter().copied());
     command.env("XDG_STATE_HOME", place.path("state"));
     command.output().expect("neph runs").into()

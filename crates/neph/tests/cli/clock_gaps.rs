@@ -1,10 +1,10 @@
 //! Captures of two short times that lie far apart: what is told of a drift over both.
 
 use crate::clocks::{Capture, SECOND, START, document, number};
-use crate::neph::{Place, neph};
+use crate::neph::{TestFolder, neph};
 
 /// Four seconds of exchanges, and four a day later; the second clock is 5 ms ahead and 1 ppm fast.
-fn files(place: &Place) -> [String; 2] {
+fn files(place: &TestFolder) -> [String; 2] {
     let (mut here, mut there) = (Capture(Vec::new()), Capture(Vec::new()));
     let shows = |at: i64| at + 5_000_000 + (at - START) / 1_000_000;
     for nth in 0..400_u16 {
@@ -25,7 +25,7 @@ fn files(place: &Place) -> [String; 2] {
 
 #[test]
 fn a_wander_that_gaps_hide_is_not_said_to_be_too_short() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let [here, there] = files(&place);
     let ran = neph(["clock", "--captures", &here, &there]);
     assert_eq!(ran.status, 0, "{}", ran.err);
@@ -36,7 +36,7 @@ fn a_wander_that_gaps_hide_is_not_said_to_be_too_short() {
 
 #[test]
 fn clock_and_hops_tell_the_same_drift_of_long_captures() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let [here, there] = files(&place);
     let clock = neph(["clock", "--captures", &here, &there, "--format", "json"]);
     let hops = neph(["hops", &here, &there, "--format", "json"]);

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, command, neph, send};
+use crate::neph::{Ran, TestFolder, command, neph, send};
 use crate::pings::reflector;
 
 pub(crate) const SECOND: i64 = 1_000_000_000;
@@ -149,7 +149,7 @@ fn a_peer_that_takes_another_key_may_be_silent_for_that() {
 
 #[test]
 fn a_figure_that_never_came_leaves_its_place_as_it_was() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     for before in [None, Some("mine")] {
         let figure = place.path("offset.svg");
         if let Some(text) = before {
@@ -201,7 +201,7 @@ impl Capture {
 
 /// An exchange each 50 ms for a minute, 5 ms there and 1 ms back and a little more each time, seen at
 /// both ends; the second clock shows what `shows` makes of the time.
-pub(crate) fn exchanges(place: &Place, shows: impl Fn(i64) -> i64) -> [String; 2] {
+pub(crate) fn exchanges(place: &TestFolder, shows: impl Fn(i64) -> i64) -> [String; 2] {
     let (mut here, mut there) = (Capture(Vec::new()), Capture(Vec::new()));
     for number in 0..1_200_u16 {
         let sent = START + i64::from(number) * SECOND / 20;
@@ -228,7 +228,7 @@ pub(crate) fn compared(files: &[String; 2], more: &[&str]) -> Ran {
 
 #[test]
 fn captures_of_clocks_three_seconds_and_forty_ppm_apart_say_so_within_their_bound() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let shows = |at: i64| at + 3 * SECOND + (at - START) / 1_000_000 * 40;
     let files = exchanges(&place, shows);
     let figure = place.path("offset.svg").display().to_string();
@@ -271,7 +271,7 @@ fn captures_of_clocks_three_seconds_and_forty_ppm_apart_say_so_within_their_boun
 
 #[test]
 fn what_no_clock_can_drift_is_told_as_none_and_what_is_not_known_as_not_known() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     // Replayed at a speed of 1.005.
     let files = exchanges(&place, |at| at + (at - START) / 200);
     let ran = compared(&files, &[]);
@@ -311,7 +311,7 @@ fn what_no_clock_can_drift_is_told_as_none_and_what_is_not_known_as_not_known() 
 
 #[test]
 fn captures_that_cannot_be_compared_are_refused_with_the_reason() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let files = exchanges(&place, |at| at);
     let none = place.path("none.pcap").display().to_string();
     let mut other = Capture(Vec::new());
@@ -335,7 +335,7 @@ fn captures_that_cannot_be_compared_are_refused_with_the_reason() {
 
 #[test]
 fn captures_of_other_hosts_share_nothing_however_much_each_of_them_repeats_itself() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let files = [("one", (1, 2)), ("other", (3, 4))].map(|(name, hosts)| {
         let mut capture = Capture(Vec::new());
         (0..20).for_each(|second| capture.see(START + second * SECOND, 7, hosts));

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::labs::privileged;
-use crate::neph::Place;
+use crate::neph::TestFolder;
 
 /// The way there becomes 30 ms longer half a second after the cue.
 const LAB: &str = "version = 1\n\
@@ -24,7 +24,7 @@ fn a_schedule_begins_anew_with_each_experiment() {
     if !privileged("a_schedule_begins_anew_with_each_experiment") {
         return;
     }
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("lab.toml"), LAB).expect("a file");
     fs::write(place.path("plan.toml"), PLAN).expect("a file");
     let ran = place.neph(["run", "plan.toml", "--no-report", "--quiet"]);

@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::read::GzEncoder;
 use serde_json::Value;
 
-use crate::neph::Place;
+use crate::neph::TestFolder;
 use crate::reads::{ACK, Capture, SYN};
 
 /// These bytes in a frame of zstd that has not ended yet: its window is 8 MiB, its blocks lie as they are.
@@ -28,7 +28,7 @@ fn summary(text: &str) -> Value {
 
 #[test]
 fn a_packed_capture_that_was_cut_off_is_read_up_to_there_as_a_plain_one_is() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let whole = Capture::thinking().0;
     for (kept, packets) in [(whole.len(), 5), (whole.len() - 1, 4)] {
         fs::write(place.path("a.pcap.zst"), unfinished_zstd(&whole[..kept])).expect("a file");
@@ -68,7 +68,7 @@ fn broken_gzip(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_of_it() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::thinking();
     for segment in 0..200 {
         capture.segment((100, true), ACK, (110 + 1_000 * segment, 510), 1_000);
@@ -113,7 +113,7 @@ fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_o
 /// A line behind a copy, or the padding of a tape.
 #[test]
 fn what_stands_behind_what_gzip_packed_is_left_out_and_a_capture_that_was_cut_before_is_told_so() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let whole = Capture::thinking().0;
     for (kept, behind, ending, reported) in [
         (whole.len(), &[0; 512][..], "whole", ""),
@@ -146,7 +146,7 @@ fn what_stands_behind_what_gzip_packed_is_left_out_and_a_capture_that_was_cut_be
 
 #[test]
 fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors_is_not() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     for (later_ms, is_reported) in [(9_000, true), (900, false)] {
         let mut joined = Capture::new();
         // Through the reader's short way and its long one.
@@ -166,7 +166,7 @@ fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors
 
 #[test]
 fn a_clock_that_is_set_forward_within_a_capture_is_told() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     for (later_ms, is_reported) in [(90_000_000, true), (80_000_000, false)] {
         let mut capture = Capture::new();
         capture.segment((0, true), SYN, (1, 0), 0);
@@ -184,7 +184,7 @@ fn a_clock_that_is_set_forward_within_a_capture_is_told() {
 
 #[test]
 fn packets_that_stand_behind_later_ones_are_told_where_segments_count_as_sent_again() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     // Two segments of a tenth of a second, in the order of time and out of it.
     for (times, late) in [([100, 101], 0), ([101, 100], 1)] {
         let mut capture = Capture::new();
@@ -205,7 +205,7 @@ fn packets_that_stand_behind_later_ones_are_told_where_segments_count_as_sent_ag
 
 #[test]
 fn flows_that_the_table_leaves_out_are_counted() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::thinking();
     for anew in [1_000, 2_000] {
         // The port is used again: another flow.

@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 
 use serde_json::Value;
 
-use crate::neph::Place;
+use crate::neph::TestFolder;
 use crate::reads::Capture;
 use crate::watches::{Watch, lines, with_loopback};
 
@@ -49,7 +49,7 @@ fn add_tunnelled(capture: &mut Capture, many: u8, kept: usize) {
     }
 }
 
-fn written(place: &Place, name: &str, capture: &Capture) {
+fn written(place: &TestFolder, name: &str, capture: &Capture) {
     fs::write(place.path(name), &capture.0).expect("a file");
 }
 
@@ -59,7 +59,7 @@ fn json(text: &str) -> Value {
 
 #[test]
 fn what_was_cut_within_a_tunnel_is_cut_off_and_not_something_else_than_ip() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     // Within the outer header, VXLAN's, the inner one's, and that of TCP.
     for kept in [30, 52, 80, TO_INNER - 1, TO_INNER + 12] {
         let mut capture = Capture::new();
@@ -91,7 +91,7 @@ fn what_was_cut_within_a_tunnel_is_cut_off_and_not_something_else_than_ip() {
 
 #[test]
 fn packets_that_were_cut_within_a_tunnel_are_named_with_what_is_enough() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     // Nothing but those.
     for name in ["a.pcap", "b.pcap"] {
         let mut capture = Capture::new();
@@ -132,7 +132,7 @@ fn packets_that_were_cut_within_a_tunnel_are_named_with_what_is_enough() {
 
 #[test]
 fn where_nothing_is_ip_no_longer_capture_is_advised() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::new();
     for _ in 0..3 {
         let fields = [1_700_000_000_u32, 0, 28, 60];
@@ -154,7 +154,7 @@ fn where_nothing_is_ip_no_longer_capture_is_advised() {
 #[test]
 fn a_watch_that_keeps_too_little_says_so() {
     with_loopback("cut", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let short = ["--snaplen", "96", "--format", "ndjson"];
         let short = Watch::begin(&place, &short);
         let text = Watch::begin(&place, &["--snaplen", "96"]);

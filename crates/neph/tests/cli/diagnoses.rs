@@ -7,7 +7,7 @@ use neph_model::{ReflectorSpec, Span};
 use neph_probe::Reflector;
 use serde_json::Value;
 
-use crate::neph::{Place, neph};
+use crate::neph::{TestFolder, neph};
 
 #[test]
 fn a_ping_ends_with_the_causes_that_its_messages_show() {
@@ -41,7 +41,7 @@ fn a_ping_that_nobody_answered_has_no_cause_and_does_not_say_so() {
 
 #[test]
 fn a_campaign_without_a_visible_cause_says_that_no_rule_speaks() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let ran = place.neph(["diagnose"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     assert!(
@@ -60,7 +60,7 @@ fn a_campaign_without_a_visible_cause_says_that_no_rule_speaks() {
 
 #[test]
 fn blocks_without_an_experiment_are_nothing_to_look_at() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let ran = place.neph(["diagnose", "--blocks", "9"]);
     assert_eq!(ran.status, 1, "{}", ran.out);
     assert!(ran.err.contains("no complete experiment"), "{}", ran.err);

@@ -11,7 +11,7 @@ use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE};
 use neph_probe::Reflector;
 use serde_json::Value;
 
-use crate::neph::{Place, SOON, begin, eventually};
+use crate::neph::{SOON, TestFolder, begin, eventually};
 use crate::pings::reflector;
 
 pub(crate) const MESSAGES: usize = 60;
@@ -23,7 +23,7 @@ pub(crate) struct Program(pub(crate) Child);
 
 impl Program {
     /// Starts neph, and waits until its messages have this; gives the line.
-    pub(crate) fn start(place: &Place, arguments: &[&str], awaited: &str) -> (Self, String) {
+    pub(crate) fn start(place: &TestFolder, arguments: &[&str], awaited: &str) -> (Self, String) {
         let mut command = place.command(arguments.iter().copied());
         let (child, messages, mut line) = begin(&mut command);
         let mut lines = std::io::BufRead::lines(messages);
@@ -62,7 +62,7 @@ pub(crate) fn of_this_host() -> String {
 
 /// A controller and two agents, in a folder.
 pub(crate) struct Sites {
-    pub(crate) place: Place,
+    pub(crate) place: TestFolder,
     pub(crate) port: u16,
     pub(crate) controller: Option<Program>,
     pub(crate) agents: BTreeMap<&'static str, Program>,
@@ -72,7 +72,7 @@ pub(crate) struct Sites {
 impl Sites {
     /// Both measure a reflector, by these names of its host.
     pub(crate) fn new(hosts: &[&str]) -> Self {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let reflector = reflector();
         let froms = SITES.map(|site| format!("\"at {site}\"")).join(", ");
         let sites =
@@ -164,7 +164,7 @@ impl Sites {
 }
 
 /// Whether no order of a campaign is out.
-pub(crate) fn has_no_orders(place: &Place) -> bool {
+pub(crate) fn has_no_orders(place: &TestFolder) -> bool {
     let of_controllers = fs::read_dir(place.workspace().join("orders"));
     let mut folders = of_controllers.expect("a campaign ran").flatten();
     folders.all(|folder| is_empty(&folder.path()))

@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::neph::Place;
+use crate::neph::TestFolder;
 use crate::pings::few;
 
 /// Responds NXDOMAIN to every query; its port.
@@ -58,7 +58,7 @@ fn a_mistake_in_the_question_is_a_sentence_and_no_measurement() {
 
 #[test]
 fn a_plan_measures_it_and_the_store_has_the_response_code_of_each_message() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let plan = format!(
         "version = 1\nname = \"dns\"\nblocks = 1\ninterval = \"20ms\"\nmessages = 5\n\
          [[endpoint]]\nname = \"resolver\"\nurl = \"dns://127.0.0.1:{}/example.org\"\n",

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use neph_sys::process;
 
-use crate::neph::{Place, command, neph};
+use crate::neph::{TestFolder, command, neph};
 
 /// Every command, in the order of `--help`.
 pub(crate) const COMMANDS: [&str; 33] = [
@@ -46,7 +46,7 @@ pub(crate) const COMMANDS: [&str; 33] = [
 
 #[test]
 fn a_reader_that_goes_away_ends_neph_quietly() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     for arguments in [
         vec!["list"],
         vec!["show"],
@@ -76,7 +76,7 @@ fn a_reader_that_goes_away_ends_neph_quietly() {
 
 #[test]
 fn an_output_that_cannot_be_written_is_said() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     for arguments in [
         vec!["list"],
         vec!["show"],
@@ -98,7 +98,7 @@ fn an_output_that_cannot_be_written_is_said() {
 
 #[test]
 fn an_output_that_is_closed_is_one_that_cannot_be_written() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let fleet = "flows udp://127.0.0.1:9 -n 2 -c 2 -i 50ms --timeout 100ms --format json";
     let ping = "ping udp://127.0.0.1:9 --no-icmp -c 1 --format json";
     for words in ["list", "show", "completions bash", "man", fleet, ping] {
@@ -172,7 +172,7 @@ fn completions_know_every_command() {
 
 #[test]
 fn there_is_a_man_page_for_every_command() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let ran = command()
         .args(["man", "--output", &place.text("man")])
         .output()

@@ -16,10 +16,10 @@ use neph_model::{
     OrderResult, Span, Ticket, Update, Wall,
 };
 use neph_probe::Reflector;
-use neph_store::{Access, Journalled, TakenIn};
+use neph_store::{Access, IntakeResult, Journalled};
 use neph_text::Source;
 
-use crate::neph::{Place, command, send};
+use crate::neph::{TestFolder, command, send};
 use crate::pings::reflector;
 
 /// Carries each order out in a neph of its own.
@@ -112,7 +112,7 @@ fn order(url: &str, messages: u64) -> ExperimentOrder {
 /// A host that measures journals; the journals are taken in where the store is.
 #[test]
 fn what_a_process_journalled_is_taken_in_by_a_store_once() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let text = format!(
         "version = 1\nname = \"p\"\ninterval = \"5ms\"\nmessages = 40\n\
          [[endpoint]]\nname = \"e\"\nurl = \"ws://{}\"\n",
@@ -166,8 +166,8 @@ fn what_a_process_journalled_is_taken_in_by_a_store_once() {
     };
     let taken = [store.take_in(&journalled), store.take_in(&journalled)];
     let [now, before] = taken.map(|taken| taken.expect("taken in"));
-    assert_eq!(now, TakenIn::Now);
-    assert_eq!(before, TakenIn::Before(ExperimentStatus::Complete));
+    assert_eq!(now, IntakeResult::Now);
+    assert_eq!(before, IntakeResult::Before(ExperimentStatus::Complete));
     reported.sort_by_key(|message| (message.flow, message.seq));
     assert_eq!(store.messages(ended.id).expect("readable"), reported);
     assert_eq!(store.experiments(campaign.id).expect("readable"), [ended]);

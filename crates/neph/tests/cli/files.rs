@@ -7,10 +7,10 @@ use neph_probe::Reflector;
 use neph_sys::process;
 
 use crate::labs::is_root;
-use crate::neph::{Place, Ran};
+use crate::neph::{Ran, TestFolder};
 
 /// neph where it may open 150 files: enough for 60 flows, but not for twice as many.
-fn limited(place: &Place, words: &str) -> Ran {
+fn limited(place: &TestFolder, words: &str) -> Ran {
     let output = process::command("bash")
         .args(["-c", &format!("ulimit -n 150; exec \"$NEPH\" {words}")])
         .current_dir(place.path(""))
@@ -21,7 +21,7 @@ fn limited(place: &Place, words: &str) -> Ran {
 }
 
 /// Two fleets of 60 flows that run at the same time.
-fn plan(place: &Place, url: &str) {
+fn plan(place: &TestFolder, url: &str) {
     let text = format!(
         "version = 1\nname = \"two\"\ninterval = \"100ms\"\nmessages = 3\nflows = 60\nblocks = 1\n\
          [companion]\nenabled = false\n\
@@ -36,7 +36,7 @@ fn reflector() -> Reflector {
     Reflector::start(&ReflectorSpec::at(here)).expect("a reflector")
 }
 
-fn refused(place: &Place, ran: &Ran, reported: &str) {
+fn refused(place: &TestFolder, ran: &Ran, reported: &str) {
     assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);
     assert!(ran.err.contains(reported), "{}", ran.err);
     assert!(ran.err.contains("('ulimit -n')"), "{}", ran.err);
@@ -48,7 +48,7 @@ fn refused(place: &Place, ran: &Ran, reported: &str) {
 fn too_many_flows_for_their_files_are_refused_before_anything_is_sent_or_written() {
     let ours = reflector();
     let target = format!("tcp://{}", ours.address());
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let ran = limited(&place, &format!("flows {target} -n 500 -c 1 --save night"));
     refused(&place, &ran, "500 flows need 564 files");
     plan(&place, &target);
@@ -60,7 +60,7 @@ fn too_many_flows_for_their_files_are_refused_before_anything_is_sent_or_written
 #[test]
 fn fleets_that_can_do_without_files_share_where_there_are_too_few() {
     let ours = reflector();
-    let place = Place::empty();
+    let place = TestFolder::empty();
     plan(&place, &format!("udp://{}", ours.address()));
     let ran = limited(&place, "run p.toml --no-report");
     if is_root() {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::moved::{experiments, json};
-use crate::neph::{Place, neph};
+use crate::neph::{TestFolder, neph};
 use crate::servers::{Server, nginx};
 
 fn redirecting(test: &str, folder: &tempfile::TempDir) -> Option<Server> {
@@ -53,7 +53,7 @@ fn a_plan_that_follows_redirects_keeps_them_as_events() {
     let Some(server) = redirecting(test, &folder) else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let plan = format!(
         "version = 1\nname = \"moved\"\nblocks = 1\ninterval = \"20ms\"\nmessages = 5\n\
          follow = true\n[[endpoint]]\nname = \"moved\"\nurl = \"http://127.0.0.1:{}/moved\"\n",

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::labs::{Kept, place, privileged};
-use crate::neph::{Place, Ran};
+use crate::labs::{LabGuard, place, privileged};
+use crate::neph::{Ran, TestFolder};
 
 pub(crate) const GUEST: &str = "version = 1\n\
     [[site]]\nname = \"client\"\naddress = \"10.86.0.1\"\n\
@@ -51,7 +51,7 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
     if !possible(test) {
         return;
     }
-    let kept = Kept::up(GUEST, 'g');
+    let kept = LabGuard::up(GUEST, 'g');
     let run = |site: &str, command: &[&str]| {
         let words = ["lab", "run", site, "--lab", &kept.name, "--"];
         kept.place.neph(words.iter().chain(command).copied())
@@ -106,7 +106,7 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
 }
 
 /// A folder of programs that has what labs need, and no User-Mode Linux.
-fn without_uml(place: &Place) -> PathBuf {
+fn without_uml(place: &TestFolder) -> PathBuf {
     let programs = place.path("bin");
     fs::create_dir(&programs).expect("a folder");
     for program in ["ip", "bridge", "tc", "sh", "nsenter", "mkfifo", "busybox"] {
@@ -172,7 +172,7 @@ fn a_machine_of_qemu_runs_an_installed_kernel_and_answers_with_its_marks() {
     if !has_machines(test) {
         return;
     }
-    let kept = Kept::up(&GUEST.replace("\"uml\"", "\"qemu\"\nvcpus = 2"), 'q');
+    let kept = LabGuard::up(&GUEST.replace("\"uml\"", "\"qemu\"\nvcpus = 2"), 'q');
     let run = |site: &str, command: &[&str]| {
         let words = ["lab", "run", site, "--lab", &kept.name, "--"];
         kept.place.neph(words.iter().chain(command).copied())

@@ -7,8 +7,8 @@ use neph_agent::policy::POLICY_FILE;
 use serde_json::Value;
 
 use crate::distant::{Program, of_this_host};
-use crate::labs::{Kept, privileged};
-use crate::neph::Place;
+use crate::labs::{LabGuard, privileged};
+use crate::neph::TestFolder;
 
 /// Each circuit: from, address, to, address.
 const CIRCUITS: [[&str; 4]; 3] = [
@@ -58,7 +58,7 @@ fn plan() -> String {
 }
 
 /// Starts neph at a site, and waits for its word.
-fn start(kept: &Kept, site: &str, arguments: &[&str], awaited: &str) -> Program {
+fn start(kept: &LabGuard, site: &str, arguments: &[&str], awaited: &str) -> Program {
     let mut words = vec!["lab", "run", site, "--lab", &kept.name, "--"];
     words.push(env!("CARGO_BIN_EXE_neph"));
     words.extend(arguments);
@@ -66,7 +66,7 @@ fn start(kept: &Kept, site: &str, arguments: &[&str], awaited: &str) -> Program 
 }
 
 /// A controller at the first router, and an agent at each site.
-fn start_all(kept: &Kept) -> Vec<Program> {
+fn start_all(kept: &LabGuard) -> Vec<Program> {
     let place = &kept.place;
     let mut serve = vec!["control", "serve", "--control", "control"];
     serve.extend(["--listen", "10.87.0.21:7443"]);
@@ -89,7 +89,7 @@ fn circuits_over_one_link_are_found_and_others_are_not() {
     if !privileged("circuits_over_one_link_are_found_and_others_are_not") {
         return;
     }
-    let kept = Kept::up(&topology(), 'i');
+    let kept = LabGuard::up(&topology(), 'i');
     let place = &kept.place;
     let _programs = start_all(&kept);
     fs::write(place.path("p.toml"), plan()).expect("a file");
@@ -113,7 +113,7 @@ fn circuits_over_one_link_are_found_and_others_are_not() {
 }
 
 /// The same results once more, with a margin that half of the goodput is within.
-fn a_wider_margin_has_another_answer(place: &Place) {
+fn a_wider_margin_has_another_answer(place: &TestFolder) {
     let mut words = vec!["control", "interference", "--campaign", "last"];
     words.extend(["--margin", "60%", "--format", "json"]);
     let anew = place.neph(words).out;
@@ -129,7 +129,7 @@ fn a_wider_margin_has_another_answer(place: &Place) {
 }
 
 /// The lines that were printed keep both circuits apart; with another pair declared, one pair is left.
-fn what_is_declared_is_not_measured(place: &Place, printed: &str) {
+fn what_is_declared_is_not_measured(place: &TestFolder, printed: &str) {
     let lines = printed.split("Add to the plan:").nth(1).expect("lines");
     let declared = plan().replace("[\"to b2\", \"to b3\"]", "[\"to b1\", \"to b3\"]");
     fs::write(place.path("p.toml"), declared + lines).expect("a file");
@@ -142,7 +142,7 @@ fn what_is_declared_is_not_measured(place: &Place, printed: &str) {
 
 #[test]
 fn what_cannot_be_found_out_is_one_sentence() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("p.toml"), plan()).expect("a file");
     let lab = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\
                [[endpoint]]\nname = \"b\"\nurl = \"udp://10.80.0.2:8080\"\n";

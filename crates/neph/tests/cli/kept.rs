@@ -9,7 +9,7 @@ use neph_model::{
 use neph_store::{Access, open};
 use serde_json::Value;
 
-use crate::neph::{Place, raw};
+use crate::neph::{TestFolder, raw};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
@@ -17,7 +17,7 @@ fn json(text: &str) -> Value {
 
 #[test]
 fn campaigns_and_their_experiments_are_listed() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let ran = place.neph(["list"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(ran.out.contains("imported"), "{}", ran.out);
@@ -37,7 +37,7 @@ fn campaigns_and_their_experiments_are_listed() {
 
 #[test]
 fn a_table_for_programs_has_raw_values() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let csv = place.neph(["list", "last", "--format", "csv"]).out;
     let mut lines = csv.lines();
     let heading =
@@ -48,7 +48,7 @@ fn a_table_for_programs_has_raw_values() {
 
 #[test]
 fn a_campaign_and_an_experiment_are_shown() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let text = place.neph(["show"]).out;
     for part in [
         "Campaign\n",
@@ -80,7 +80,7 @@ fn a_campaign_and_an_experiment_are_shown() {
 
 #[test]
 fn each_id_of_a_list_opens_what_it_is_listed_for() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let campaign = json(&place.neph(["list", "--format", "json"]).out)[0]["id"].clone();
     let listed = json(&place.neph(["list", "last", "--format", "json"]).out);
     for text in [["list", "last"], ["show", "last"]] {
@@ -103,7 +103,7 @@ fn each_id_of_a_list_opens_what_it_is_listed_for() {
 
 #[test]
 fn every_export_has_every_message() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     for (format, lines) in [("csv", 81), ("jsonl", 80)] {
         let ran = place.neph(["export", "--format", format, "--output", format]);
         assert_eq!(ran.status, 0, "{}", ran.err);
@@ -120,7 +120,7 @@ fn every_export_has_every_message() {
 }
 
 /// Adds a second try of the second experiment that was cut off.
-fn add_one_cut_off(place: &Place) {
+fn add_one_cut_off(place: &TestFolder) {
     let workspace = place.workspace().display().to_string();
     let mut store = open(&workspace, Access::Write).expect("free");
     let campaign = store.campaigns().expect("readable")[0].id;
@@ -147,7 +147,7 @@ fn add_one_cut_off(place: &Place) {
 
 /// What a kill -9 leaves of a campaign: it and its second try of an experiment are said to be
 /// running.
-fn leave_one_running(place: &Place) -> Campaign {
+fn leave_one_running(place: &TestFolder) -> Campaign {
     let workspace = place.workspace().display().to_string();
     let mut store = open(&workspace, Access::Write).expect("free");
     let earlier = store.campaigns().expect("readable").remove(0);
@@ -177,7 +177,7 @@ fn leave_one_running(place: &Place) -> Campaign {
 
 #[test]
 fn what_was_killed_is_listed_as_interrupted_with_the_way_on_and_what_it_measured() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let killed = leave_one_running(&place);
     let list = place.neph(["list"]).out;
     let reported = format!("interrupted (neph resume {})", killed.id);
@@ -210,7 +210,7 @@ fn what_was_killed_is_listed_as_interrupted_with_the_way_on_and_what_it_measured
 
 #[test]
 fn a_file_that_cannot_be_written_is_named() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let ran = place.neph(["export", "--format", "jsonl", "--output", "/dev/full"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
@@ -223,7 +223,7 @@ fn a_file_that_cannot_be_written_is_named() {
 
 #[test]
 fn an_export_is_of_complete_experiments_unless_everything_is_asked_for() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     add_one_cut_off(&place);
     let export = ["export", "--format", "csv", "--output", "-"];
     let ran = place.neph(export);
@@ -247,7 +247,7 @@ fn an_export_is_of_complete_experiments_unless_everything_is_asked_for() {
 
 #[test]
 fn an_export_of_nothing_destroys_no_file() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     std::fs::write(place.path("earlier.csv"), "kept").expect("written");
     for what in ["--flows", "--transfers"] {
         let export = ["export", "--format", "csv", "--output", "earlier.csv", what];
@@ -265,7 +265,7 @@ fn an_export_of_nothing_destroys_no_file() {
 
 #[test]
 fn a_latency_testers_folder_is_exported_and_imported_again() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let export = ["export", "--format", "latency-tester", "--output"];
     let ran = place.neph(export.into_iter().chain(["out"]));
     assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
@@ -286,7 +286,7 @@ fn a_latency_testers_folder_is_exported_and_imported_again() {
 
 #[test]
 fn an_import_names_the_campaign_that_it_became_however_old_it_is() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     fs::create_dir(place.path("older")).expect("a folder");
     let text = raw(1_500_000_000_000_000_000);
     fs::write(place.path("older/1-metro.i100.x64.csv"), text).expect("a file");
@@ -313,7 +313,7 @@ fn an_import_names_the_campaign_that_it_became_however_old_it_is() {
 
 #[test]
 fn one_experiment_can_be_exported_alone_and_imported_again() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let experiments = json(&place.neph(["list", "last", "--format", "json"]).out);
     let id = experiments[0]["id"].as_str().expect("a text");
     fs::create_dir(place.path("out")).expect("a folder");
@@ -333,7 +333,7 @@ fn one_experiment_can_be_exported_alone_and_imported_again() {
 
 #[test]
 fn what_failed_every_try_is_told_and_tried_again_by_resume() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     // Nobody listens on port 1.
     let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\ntries = 1\n\n\
                 [[endpoint]]\nname = \"a\"\nurl = \"ws://127.0.0.1:1/\"\n";

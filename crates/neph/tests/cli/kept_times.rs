@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::neph::Place;
+use crate::neph::TestFolder;
 
 #[test]
 fn times_of_lists_and_documents_are_at_the_offset_that_is_asked_for() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let listed =
         serde_json::from_str::<Value>(&place.neph(["list", "last", "--format", "json"]).out)
             .expect("JSON");

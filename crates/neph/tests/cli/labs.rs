@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, begin, eventually, send};
+use crate::neph::{Ran, TestFolder, begin, eventually, send};
 
 pub(crate) const TWO: &str = "version = 1\n\
     [[site]]\nname = \"a\"\naddress = \"10.80.0.1/24\"\n\
@@ -34,8 +34,8 @@ pub(crate) fn privileged(test: &str) -> bool {
     root
 }
 
-pub(crate) fn place(topology: &str) -> Place {
-    let place = Place::empty();
+pub(crate) fn place(topology: &str) -> TestFolder {
+    let place = TestFolder::empty();
     fs::write(place.path("two.toml"), topology).expect("a file");
     place
 }
@@ -78,7 +78,11 @@ fn a_lab_that_is_not_there_and_a_name_that_cannot_be() {
 }
 
 /// Runs neph as nobody, who may do so much with the folder.
-pub(crate) fn without_root<const N: usize>(place: &Place, mode: u32, arguments: [&str; N]) -> Ran {
+pub(crate) fn without_root<const N: usize>(
+    place: &TestFolder,
+    mode: u32,
+    arguments: [&str; N],
+) -> Ran {
     let mut command = place.command(arguments);
     if is_root() {
         let open = fs::Permissions::from_mode(mode);
@@ -104,7 +108,7 @@ fn a_site_that_may_not_be_entered_is_said_with_what_to_do() {
     if !privileged(test) {
         return;
     }
-    let kept = Kept::up(TWO, 'e');
+    let kept = LabGuard::up(TWO, 'e');
     let site = format!("neph-{}-a", kept.name);
     let ping = ["ping", "udp://10.80.0.2", "-c", "1", "--site", &site];
     let ran = without_root(&kept.place, 0o777, ping);
@@ -188,12 +192,12 @@ fn a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files() {
 }
 
 /// A lab in the background, and a way to speak to it; it goes down with this.
-pub(crate) struct Kept {
-    pub(crate) place: Place,
+pub(crate) struct LabGuard {
+    pub(crate) place: TestFolder,
     pub(crate) name: String,
 }
 
-impl Kept {
+impl LabGuard {
     pub(crate) fn up(topology: &str, letter: char) -> Self {
         Self::up_with(topology, letter, &[])
     }
@@ -241,7 +245,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for LabGuard {
     fn drop(&mut self) {
         self.place.neph(["lab", "down", &self.name]);
     }
@@ -254,7 +258,7 @@ fn a_lab_in_the_background_is_used_looked_at_and_taken_down() {
         return;
     }
     let service = "[[service]]\nname = \"sleeper\"\nsite = \"b\"\ncommand = [\"sleep\", \"60\"]\n";
-    let kept = Kept::up(&format!("{TWO}{service}"), 'k');
+    let kept = LabGuard::up(&format!("{TWO}{service}"), 'k');
     let anew = kept.anew();
     assert_eq!(anew.status, 0, "{}", anew.err);
     assert!(anew.err.contains("is up already"), "{}", anew.err);
@@ -295,7 +299,7 @@ fn a_shell_at_a_site_says_where_it_is() {
     if !privileged("a_shell_at_a_site_says_where_it_is") {
         return;
     }
-    let kept = Kept::up(TWO, 'l');
+    let kept = LabGuard::up(TWO, 'l');
     let mut child = kept
         .place
         .command(["lab", "shell", "a", "--lab", &kept.name])
@@ -327,7 +331,7 @@ fn what_a_crash_left_is_replaced_and_a_failure_in_the_background_is_told() {
     if !privileged(test) {
         return;
     }
-    let kept = Kept::up(TWO, 'm');
+    let kept = LabGuard::up(TWO, 'm');
     let keeper = kept.status()["process"].as_u64().expect("a number");
     send("KILL", u32::try_from(keeper).expect("a process"));
     let gone = || !std::path::Path::new(&format!("/proc/{keeper}")).exists();

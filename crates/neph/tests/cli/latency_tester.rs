@@ -6,7 +6,7 @@ use std::fs;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::neph::Place;
+use crate::neph::TestFolder;
 use crate::servers::{Server, certificate, free_port, serve};
 use crate::undisturbed::undisturbed;
 
@@ -35,7 +35,7 @@ fn settings_with_tls_run_against_a_self_signed_server_with_a_warning() {
     let Some((server, _folder)) = self_signed(test) else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("s.yaml"), settings(server.port, "")).expect("a file");
     for arguments in [&["run", "s.yaml"][..], &["run", "s.yaml", "--quiet"]] {
         let ran = place.neph(arguments.iter().copied());
@@ -56,7 +56,7 @@ fn the_command_line_decides_which_certificates_a_plan_trusts() {
     let Some((server, folder)) = self_signed(test) else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let port = server.port;
     let plan = format!(
         "version = 1\nname = \"tls\"\ninterval = \"50ms\"\nmessages = 4\ntries = 1\n[[endpoint]]\n\
@@ -101,7 +101,7 @@ const LONGER: [i64; 6] = [1, 2, 5, 7, 8, 11];
 
 /// A folder of results: an endpoint whose round trips are 20 ms in some runs and 32 ms in others, with
 /// 3 ms in the server, and the capture of its acknowledgements beside.
-fn results(place: &Place) {
+fn results(place: &TestFolder) {
     let raw = place.path("lt/raw-data");
     fs::create_dir_all(&raw).expect("a folder");
     for run in 1..=RUNS {
@@ -139,7 +139,7 @@ fn results(place: &Place) {
 
 #[test]
 fn imported_acknowledgements_are_shown_and_the_path_of_each_connection_is_judged() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     results(&place);
     let ran = place.neph(["import", "lt"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
@@ -175,7 +175,7 @@ fn imported_acknowledgements_are_shown_and_the_path_of_each_connection_is_judged
 
 #[test]
 fn a_congestion_control_that_a_site_locks_is_reported_by_check() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let topology = "version = 1\nsite = [{name = \"a\", congestion_control = \"cubic\"}, {name = \"b\"}]\n\
         link = [{a = \"a\", b = \"b\", delay = \"1ms\"}]\n";
     fs::write(place.path("t.toml"), topology).expect("a file");
@@ -203,7 +203,7 @@ fn a_congestion_control_that_a_site_locks_is_reported_by_check() {
 /// A block of half a second every four seconds, and a ping each 200 ms: 15 of them fit between two blocks.
 #[test]
 fn pings_go_on_between_blocks() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let reflector = crate::pings::reflector();
     let plan = format!(
         "version = 1\nname = \"p\"\nblocks = 2\nblock_interval = \"4s\"\ninterval = \"50ms\"\n\
@@ -258,7 +258,7 @@ fn pings_go_on_between_blocks() {
 /// The kernel counts what the peer acknowledged: 20 messages of 1000 bytes and their headers.
 #[test]
 fn tcp_statistics_are_read_with_each_message_or_at_an_interval_and_exported() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let reflector = crate::pings::reflector();
     for (when, least) in [("message", 10), ("100ms", 5)] {
         let plan = format!(

@@ -10,7 +10,7 @@ use std::time::Duration;
 use neph_sys::process;
 
 use crate::labs::privileged;
-use crate::neph::{Place, Ran, command, eventually};
+use crate::neph::{Ran, TestFolder, command, eventually};
 
 const LAB: &str = "version = 1\n\
     [[site]]\nname = \"a\"\naddress = \"10.83.0.1/24\"\ncpus = [0]\ncpu_share = \"60%\"\n\
@@ -121,7 +121,7 @@ fn prober_and_reflector_have_their_sites_share_of_the_machine() {
         );
         return;
     }
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("lab.toml"), LAB).expect("a file");
     fs::write(place.path("plan.toml"), PLAN).expect("a file");
     let mut child = place

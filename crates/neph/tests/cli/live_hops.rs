@@ -19,10 +19,10 @@ use serde_json::Value;
 
 pub(crate) use wire::Wire;
 
-use crate::neph::{Place, Ran, SOON, begin, eventually, ip, send};
+use crate::neph::{Ran, SOON, TestFolder, begin, eventually, ip, send};
 
 /// `neph hops` with these points and options, where ssh is this script.
-fn hops(place: &Place, ssh: &str, arguments: &[&str]) -> Command {
+fn hops(place: &TestFolder, ssh: &str, arguments: &[&str]) -> Command {
     let bin = place.path("bin");
     fs::create_dir_all(&bin).expect("a folder");
     let program = bin.join("ssh");
@@ -68,7 +68,7 @@ fn ended(child: Child, mut printed: BufReader<ChildStderr>, signal: &str) -> Ran
 }
 
 /// How many datagrams each capture holds, as neph reads it.
-fn datagrams(place: &Place, folder: &str, point: &str) -> u64 {
+fn datagrams(place: &TestFolder, folder: &str, point: &str) -> u64 {
     let ran = place.neph([
         "read",
         &format!("{folder}/{point}.pcap"),
@@ -86,7 +86,7 @@ fn a_point_elsewhere_is_recorded_beside_one_here() {
     let Some(wire) = Wire::up("ssh") else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let [here, there] = wire.points();
     let arguments = [
         &here, &there, "--save", "kept", "--proto", "udp", "--port", "4002",
@@ -129,7 +129,7 @@ fn tcpdump_records_where_there_is_no_neph() {
     let Some(wire) = Wire::up("tcpdump") else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let [here, there] = wire.points();
     let arguments = [here.as_str(), &there, "--save", "kept", "--proto", "udp"];
     let (child, printed) = begun(hops(&place, ENTER, &arguments));
@@ -155,7 +155,7 @@ fn enough_packets_bytes_or_time_end_all_points() {
         (["--limit", "300"], "has reached 300 B"),
         (["-w", "10ms"], "0 lost"),
     ] {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let arguments = [&points[0], &points[1], end[0], end[1], "--proto", "udp"];
         let command = hops(&place, "exit 1", &arguments.map(|text: &str| text));
         let (child, mut err) = begun(command);
@@ -177,7 +177,7 @@ fn an_ssh_that_fails_is_told_in_its_words() {
     let Some(wire) = Wire::up("refused") else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let [here, there] = wire.points();
     for (ssh, printed) in [
         (
@@ -204,7 +204,7 @@ fn of_two_elsewhere_the_one_that_fails_is_told_and_no_capture_is_left() {
     let Some(wire) = Wire::up("denied") else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let [a, b] = &wire.names;
     let ssh = format!(
         "case \"$*\" in *root@{b}*) echo 'Permission denied (publickey).' >&2; exit 255 ;; esac\n{ENTER}"
@@ -229,7 +229,7 @@ fn one_that_ends_early_ends_the_others_with_what_they_have() {
     let Some(wire) = Wire::up("early") else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let [here, there] = wire.points();
     let arguments = [here.as_str(), &there, "--save", "kept", "--proto", "udp"];
     let command = hops(&place, ENTER, &arguments);
@@ -253,7 +253,7 @@ fn a_second_ctrl_c_says_which_command_tells_the_captures_that_it_leaves() {
     let Some(wire) = Wire::up("twice") else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let [here, there] = wire.points();
     // The other end is not told that it is over, and holds the recording up for its ten seconds.
     let ssh = "while [ \"$1\" != -- ]; do shift; done
@@ -283,7 +283,7 @@ sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
 
 #[test]
 fn points_that_are_none_are_refused_in_one_sentence() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     for (points, printed) in [
         (["iface:", "iface:lo"], "write iface:eth0"),
         (["iface:lo", "iface:lo"], "write NAME= before one"),

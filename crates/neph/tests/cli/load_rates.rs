@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::guests::{GUEST, has_machines};
 use crate::labs::{TWO, place, privileged};
-use crate::neph::Place;
+use crate::neph::TestFolder;
 
 /// What the link carries.
 const LINK_MBIT_S: f64 = 20.0;
@@ -83,7 +83,7 @@ fn a_load_has_the_rate_of_its_link_each_second_at_both_ends() {
 }
 
 /// All samples as CSV.
-fn exported(place: &Place) -> String {
+fn exported(place: &TestFolder) -> String {
     let samples = place.path("samples.csv");
     let words = ["export", "--samples", "--format", "csv", "-o"];
     let written = place.neph(words.into_iter().chain([samples.to_str().expect("text")]));

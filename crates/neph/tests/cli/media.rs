@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, begin, command, eventually, neph, send};
+use crate::neph::{Ran, TestFolder, begin, command, eventually, neph, send};
 
 /// A media server in the background on a port of its own; ended with this.
 pub(crate) struct Serving {
@@ -125,7 +125,7 @@ fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
 
 #[test]
 fn a_trace_of_one_s_own_is_sent_and_a_bad_one_is_one_sentence_with_its_line() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("mine.trace"), "# mine\nfps 50\n2500\n").expect("written");
     let path = place.path("mine.trace");
     let there = Serving::start(&["--trace", &path.to_string_lossy()]);

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use neph_sys::process;
 
 use crate::media::{Serving, document, number};
-use crate::neph::{Place, neph};
+use crate::neph::{TestFolder, neph};
 
 /// A test video of 25 frames in a second in H.264, at the port that it prints.
 const SERVER: &str = r#"
@@ -34,7 +34,7 @@ GLib.MainLoop().run()
 
 #[test]
 fn a_server_of_gstreamer_is_measured() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("server.py"), SERVER).expect("written");
     let mut server = process::command("/usr/bin/python3");
     server

@@ -7,7 +7,7 @@ use std::thread;
 use neph_sys::{clock, process};
 use serde_json::Value;
 
-use crate::labs::{Kept, TWO, privileged};
+use crate::labs::{LabGuard, TWO, privileged};
 use crate::media::{document, number};
 use crate::neph::{Ran, begin, send};
 use crate::star::Star;
@@ -110,7 +110,7 @@ fn streams_share_an_uplink_as_their_number_has_it() {
 
 /// What tshark counts of the RTP streams of a capture, in the order of their ports.
 #[derive(Debug)]
-struct Theirs {
+struct TsharkCounts {
     packets: f64,
     lost: f64,
     jitter_max_ms: f64,
@@ -133,7 +133,7 @@ fn with_static_payload_type(path: &str) {
     fs::write(path, bytes).expect("written");
 }
 
-fn by_tshark(path: &str) -> Vec<Theirs> {
+fn by_tshark(path: &str) -> Vec<TsharkCounts> {
     with_static_payload_type(path);
     let ran = process::command("tshark")
         .args(["-n", "-q", "-z", "rtp,streams", "-r", path])
@@ -158,7 +158,7 @@ fn by_tshark(path: &str) -> Vec<Theirs> {
                 .parse::<f64>()
                 .unwrap_or_else(|_| panic!("{line}"))
         };
-        Theirs {
+        TsharkCounts {
             packets: value(lost - 2),
             lost: value(lost - 1),
             jitter_max_ms: value(lost + 6),
@@ -226,7 +226,7 @@ fn loss_and_jitter_are_those_of_the_link_and_those_that_tshark_counts() {
 fn agrees_with_tshark(streams: &[Value], path: &str) {
     let theirs = by_tshark(path);
     assert_eq!(theirs.len(), streams.len(), "{theirs:?}");
-    let their = |of: fn(&Theirs) -> f64| theirs.iter().map(of).sum::<f64>();
+    let their = |of: fn(&TsharkCounts) -> f64| theirs.iter().map(of).sum::<f64>();
     let (their_packets, their_lost) = (their(|one| one.packets), their(|one| one.lost));
     let (packets, lost) = (sum(streams, "packets"), sum(streams, "lost"));
     // They also count what came in the moment until the streams were ended: a fifth of a second.
@@ -263,7 +263,7 @@ fn delay_variation_that_a_link_makes_is_network_jitter() {
         "delay = \"2ms\"",
         "delay = \"20ms\"\njitter = \"uniform 2ms\"",
     );
-    let kept = Kept::up(&topology, 'm');
+    let kept = LabGuard::up(&topology, 'm');
     let program = kept.place.command([]);
     let program = program.get_program().to_string_lossy().into_owned();
     fs::write(kept.place.path("even.trace"), "fps 100\n1000\n").expect("written");

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::distant::{Program, of_this_host};
 use crate::labs::privileged;
-use crate::neph::{Place, SOON, begin, eventually, send};
+use crate::neph::{SOON, TestFolder, begin, eventually, send};
 use crate::pings::reflector;
 use crate::privileges::{NICE, RAW, have};
 use crate::servers::free_port;
@@ -62,7 +62,7 @@ const METRICS: &str = "metrics at http://";
 
 /// A controller and two agents with `--prometheus`, and what their plan measures.
 pub(crate) struct Watched {
-    pub(crate) place: Place,
+    pub(crate) place: TestFolder,
     /// Where metrics are, by who has them.
     pub(crate) ports: BTreeMap<&'static str, u16>,
     control: Option<Program>,
@@ -72,7 +72,7 @@ pub(crate) struct Watched {
 
 impl Watched {
     pub(crate) fn new() -> Self {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let reflector = reflector();
         fs::write(place.path("p.toml"), plan(reflector.address().port())).expect("writable");
         let serve = [
@@ -250,7 +250,7 @@ fn an_agent_with_metrics_keeps_no_privilege_for_them() {
 
 #[test]
 fn what_cannot_be_exported_is_refused_in_one_sentence() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = taken.local_addr().expect("an address").to_string();
     let serve = [
@@ -307,7 +307,7 @@ fn receive(listener: &TcpListener) -> (String, String, Value) {
 fn a_receiver_of_otlp_gets_the_metrics_at_the_end_too() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let arguments = [
         "control",
         "serve",
@@ -350,7 +350,7 @@ fn a_receiver_of_otlp_gets_the_metrics_at_the_end_too() {
 
 #[test]
 fn a_receiver_of_otlp_that_is_away_is_reported_and_changes_nothing() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let url = format!("http://127.0.0.1:{}", free_port());
     let mut command = place.command([
         "control",

@@ -17,13 +17,13 @@ use crate::dashboard::asked;
 use crate::distant::Program;
 use crate::live_hops::Wire;
 use crate::metrics::{get, port_after, started};
-use crate::neph::{Place, SOON, eventually};
+use crate::neph::{SOON, TestFolder, eventually};
 use crate::pings::reflector;
 use crate::servers::{free_port, serve};
 
 /// Programs that measure, each with metrics.
 pub(crate) struct Live {
-    pub(crate) place: Place,
+    pub(crate) place: TestFolder,
     /// Where metrics are, by command.
     pub(crate) ports: BTreeMap<&'static str, u16>,
     programs: Vec<Program>,
@@ -34,7 +34,7 @@ pub(crate) struct Live {
 impl Live {
     pub(crate) fn new() -> Self {
         Self {
-            place: Place::empty(),
+            place: TestFolder::empty(),
             ports: BTreeMap::new(),
             programs: Vec::new(),
             traffic: None,

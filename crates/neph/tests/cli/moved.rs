@@ -8,11 +8,11 @@ use std::process::Stdio;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::neph::{Place, SOON, eventually};
+use crate::neph::{SOON, TestFolder, eventually};
 use crate::pings::reflector;
 use crate::servers::{Server, free_port, haproxy, reflector_ahead, serve, skip};
 
-pub(crate) fn json(place: &Place, arguments: &[&str]) -> Value {
+pub(crate) fn json(place: &TestFolder, arguments: &[&str]) -> Value {
     let all = arguments.iter().copied().chain(["--format", "json"]);
     let ran = place.neph(all);
     assert_eq!(ran.status, 0, "{arguments:?}: {}", ran.err);
@@ -20,7 +20,7 @@ pub(crate) fn json(place: &Place, arguments: &[&str]) -> Value {
 }
 
 /// The ids of the last campaign's experiments.
-pub(crate) fn experiments(place: &Place) -> Vec<String> {
+pub(crate) fn experiments(place: &TestFolder) -> Vec<String> {
     let listed = json(place, &["list", "last"]);
     let rows = listed["experiments"].as_array().or(listed.as_array());
     let rows = rows.map(Vec::as_slice).unwrap_or_default();
@@ -31,7 +31,7 @@ pub(crate) fn experiments(place: &Place) -> Vec<String> {
 #[test]
 fn machines_behind_one_address_are_stored_and_shown_by_each_command() {
     let test = "machines_behind_one_address_are_stored_and_shown_by_each_command";
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let ours = reflector();
     let Some(ahead) = reflector_ahead(test) else {
@@ -89,7 +89,7 @@ fn a_name_whose_address_changes_between_blocks_is_flagged_and_its_blocks_are_nam
     let Some(server) = reflector_at(test, "0.0.0.0") else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let hosts = place.path("hosts");
     let name_at = |address: &str| {
         // In place: the mount shows this very file.

@@ -69,11 +69,11 @@ pub(crate) fn eventually(what: &str, within: Duration, is_so: impl FnMut() -> bo
 }
 
 /// A folder that goes away, with a workspace in it.
-pub(crate) struct Place {
+pub(crate) struct TestFolder {
     folder: TempDir,
 }
 
-impl Place {
+impl TestFolder {
     /// With nothing in it.
     pub(crate) fn empty() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");

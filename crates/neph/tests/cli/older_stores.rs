@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::neph::{Place, Ran};
+use crate::neph::{Ran, TestFolder};
 
 /// Campaigns of the store, and the names of the files that say what the older program said of them.
 const CAMPAIGNS: [(&str, &str); 4] = [
@@ -26,8 +26,8 @@ fn fixtures() -> PathBuf {
 }
 
 /// The store of that month, in a place of its own.
-fn unpacked(month: &str) -> Place {
-    let place = Place::empty();
+fn unpacked(month: &str) -> TestFolder {
+    let place = TestFolder::empty();
     let archive = fixtures().join(format!("{month}.tar.gz"));
     let unpacked = process::command("tar")
         .arg("-xzf")

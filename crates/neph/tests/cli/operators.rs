@@ -9,20 +9,20 @@ use neph_agent::policy::POLICY_FILE;
 use serde_json::Value;
 
 use crate::distant::{BLOCKS, MESSAGES, Program, SITES, Sites, has_no_orders, of_this_host};
-use crate::neph::{Place, Ran, SOON, eventually};
+use crate::neph::{Ran, SOON, TestFolder, eventually};
 
 /// A controller with agents, and an operator in another folder.
-struct World {
+struct OperatorSetup {
     sites: Sites,
-    place: Place,
+    place: TestFolder,
     url: String,
 }
 
-impl World {
+impl OperatorSetup {
     fn new() -> Self {
         let sites = Sites::new(&["127.0.0.1"]);
         let url = format!("wss://127.0.0.1:{}", sites.port);
-        let place = Place::empty();
+        let place = TestFolder::empty();
         fs::copy(sites.place.path("p.toml"), place.path("p.toml")).expect("writable");
         let world = Self { sites, place, url };
         world.invite();
@@ -125,7 +125,7 @@ fn is_refused(ran: &Ran, part: &str) {
 
 #[test]
 fn an_operator_runs_a_plan_from_another_host_and_has_its_results() {
-    let world = World::new();
+    let world = OperatorSetup::new();
     let ran = world.neph(&["run", "p.toml", "-q", "--no-report"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(ran.err.contains("as operator anna"), "{}", ran.err);
@@ -166,7 +166,7 @@ fn an_operator_runs_a_plan_from_another_host_and_has_its_results() {
 
 #[test]
 fn an_agent_is_no_operator_and_an_operator_no_agent() {
-    let world = World::new();
+    let world = OperatorSetup::new();
     assert_eq!(world.neph(&["agents"]).status, 0);
     let agent = world.sites.place.text("agent-ams");
     let run = ["run", "p.toml", "--controller", &world.url];
@@ -227,7 +227,7 @@ fn an_agent_is_no_operator_and_an_operator_no_agent() {
 
 #[test]
 fn a_campaign_of_an_operator_survives_a_kill_of_the_controller_and_a_revocation_ends_it() {
-    let mut world = World::new();
+    let mut world = OperatorSetup::new();
     let mut run = world.start(&["run", "p.toml"]);
     world.sites.measures("ams");
     world.sites.controller.take().expect("it runs").kill();

@@ -10,7 +10,7 @@ use neph_probe::Reflector;
 use neph_sys::deadline::Stopwatch;
 use neph_sys::process;
 
-use crate::neph::{Place, Ran};
+use crate::neph::{Ran, TestFolder};
 
 /// Longer than any refusal takes on a busy machine, far shorter than reading without end.
 const AT_ONCE: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ fn is_refused(ran: &Ran, part: &str) {
 
 #[test]
 fn what_a_file_holds_cannot_control_the_terminal() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let texts = [
         format!("version = 1\nname = '{HOSTILE}'\n\"{HOSTILE}\" = 1\n"),
         format!("version = 1 {HOSTILE}\n"),
@@ -51,7 +51,7 @@ fn what_a_file_holds_cannot_control_the_terminal() {
 
 #[test]
 fn a_name_on_the_command_line_makes_one_line() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let name = format!("{HOSTILE}\nneph: all is well");
     for words in [
         &["check", &name][..],
@@ -72,7 +72,7 @@ fn a_name_on_the_command_line_makes_one_line() {
 
 #[test]
 fn of_a_line_of_megabytes_little_is_shown() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let text = format!("version = 1\nbogus = \"{}\"\n", "x".repeat(10_000_000));
     fs::write(place.path("long.toml"), text).expect("written");
     let ran = place.neph(["check", "long.toml"]);
@@ -81,16 +81,16 @@ fn of_a_line_of_megabytes_little_is_shown() {
 }
 
 /// The words of a command that reads a file.
-type Words = &'static dyn Fn(&str) -> Vec<String>;
+type CommandArgs = &'static dyn Fn(&str) -> Vec<String>;
 
 #[test]
 fn what_never_ends_is_refused_at_once() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let made = process::command("mkfifo").arg(place.path("pipe")).status();
     assert!(made.expect("mkfifo runs").success());
     let large = fs::File::create(place.path("large")).expect("a file");
     large.set_len(1 << 36).expect("it is sparse");
-    let commands: [Words; 6] = [
+    let commands: [CommandArgs; 6] = [
         &|file| vec!["check".into(), file.into()],
         &|file| vec!["run".into(), file.into()],
         &|file| vec!["lab".into(), "check".into(), file.into()],
@@ -130,7 +130,7 @@ fn what_never_ends_is_refused_at_once() {
 
 #[test]
 fn a_plan_may_come_through_a_pipe_of_the_shell() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let ran = process::command("bash")
         .args(["-c", "\"$NEPH\" check <(echo 'version = 1')"])
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
@@ -142,7 +142,7 @@ fn a_plan_may_come_through_a_pipe_of_the_shell() {
 
 #[test]
 fn two_hundred_thousand_of_anything_take_no_square() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let head = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 1\n";
     let many = |line: &dyn Fn(usize) -> String| (0..200_000).map(line).collect::<String>();
     let endpoint = |at: usize, name: usize| {
@@ -204,7 +204,7 @@ const fn ping_into(target: &str) -> [&str; 8] {
 fn a_file_that_exists_is_kept_and_a_link_is_not_followed() {
     let ours = reflector();
     let target = format!("udp://{}", ours.address());
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("there"), "precious").expect("written");
     symlink("there", place.path("link")).expect("a link");
     symlink("nothing", place.path("loose")).expect("a link");
@@ -242,7 +242,7 @@ fn a_file_that_exists_is_kept_and_a_link_is_not_followed() {
 fn devices_and_what_the_shell_opened_stay_usable() {
     let ours = reflector();
     let target = format!("udp://{}", ours.address());
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let ping = ping_into(&target);
     let ran = place.neph(ping.iter().copied().chain(["/dev/null"]));
     assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
@@ -262,7 +262,7 @@ fn devices_and_what_the_shell_opened_stay_usable() {
 
 #[test]
 fn man_pages_and_figures_replace_nothing_unasked() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::create_dir(place.path("man")).expect("a folder");
     fs::write(place.path("man/neph-ping.1"), "mine").expect("written");
     let ran = place.neph(["man", "--output", "man"]);

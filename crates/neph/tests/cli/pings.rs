@@ -142,7 +142,7 @@ fn a_message_without_a_reply_has_its_line_however_slow_the_flow() {
 }
 
 /// What happens at a server that answers when it is told to.
-struct Held {
+struct HeldServer {
     target: String,
     /// A request is there.
     asked: Receiver<()>,
@@ -150,7 +150,7 @@ struct Held {
 }
 
 /// An HTTP server that holds its answers to GET back.
-fn held_http() -> Held {
+fn held_http() -> HeldServer {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let address = listener.local_addr().expect("an address");
     let ((ask, asked), (answer, reported)) = (channel(), channel());
@@ -167,7 +167,7 @@ fn held_http() -> Held {
             }
         }
     });
-    Held {
+    HeldServer {
         target: format!("http://{address}"),
         asked,
         answer,
@@ -175,7 +175,7 @@ fn held_http() -> Held {
 }
 
 /// A relay to a STAMP reflector that holds the requests back.
-fn held_udp(reflector: &Reflector) -> Held {
+fn held_udp(reflector: &Reflector) -> HeldServer {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
     let beyond = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
     beyond.connect(reflector.address()).expect("an address");
@@ -190,7 +190,7 @@ fn held_udp(reflector: &Reflector) -> Held {
         let count = beyond.recv(&mut buffer).expect("a reply");
         socket.send_to(&buffer[..count], from).expect("sent back");
     });
-    Held {
+    HeldServer {
         target,
         asked,
         answer,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use neph_sys::process;
 
-use crate::neph::{Place, Ran, begin, command, neph, send};
+use crate::neph::{Ran, TestFolder, begin, command, neph, send};
 
 /// A reflector with TLS that prints where it listens and its certificate.
 struct Tls {
@@ -112,7 +112,7 @@ fn a_pin_that_is_none_is_one_sentence_before_anything_is_sent() {
 #[test]
 fn a_plan_pins_and_a_resumed_campaign_keeps_the_pin_of_the_command_line() {
     let tls = Tls::start(&[]);
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let plan = |more: &str| {
         let text = format!(
             "version = 1\nname = \"p\"\ninterval = \"20ms\"\nmessages = 3\ntries = 1\n[[endpoint]]\n\
@@ -149,7 +149,7 @@ fn a_made_certificate_is_for_the_names_that_clients_use() {
         assert!(tls.certificate.contains(name), "{}", tls.certificate);
     }
     assert!(!tls.certificate.contains("0.0.0.0,"), "{}", tls.certificate);
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let script = format!(
         "openssl s_client -connect 127.0.0.1:{} </dev/null 2>/dev/null | openssl x509",
         tls.port

@@ -8,7 +8,7 @@ use std::thread;
 use neph_sys::process;
 
 use crate::labs::{TWO, privileged, without_root};
-use crate::neph::Place;
+use crate::neph::TestFolder;
 
 /// A pipe of this test's own: nobody's device is put at risk.
 fn pipe(path: &Path) {
@@ -18,7 +18,7 @@ fn pipe(path: &Path) {
 
 #[test]
 fn an_export_writes_through_a_pipe_and_never_replaces_it() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let path = place.path("pipe");
     pipe(&path);
     for (format, begin) in [("csv", "experiment"), ("parquet", "PAR1")] {
@@ -39,7 +39,7 @@ fn an_export_writes_through_a_pipe_and_never_replaces_it() {
 
 #[test]
 fn an_export_keeps_what_is_there_and_follows_no_link() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     fs::create_dir_all(place.path("elsewhere/empty")).expect("a folder");
     fs::write(place.path("elsewhere/x.csv"), "precious").expect("a file");
     symlink("elsewhere/x.csv", place.path("link")).expect("a link");
@@ -69,7 +69,7 @@ fn an_export_keeps_what_is_there_and_follows_no_link() {
 
 #[test]
 fn an_earlier_record_of_a_lab_is_refused_before_anything_is_built() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("two.toml"), TWO).expect("a file");
     fs::create_dir(place.path("truth")).expect("a folder");
     let name = format!("p{}", std::process::id());
@@ -98,7 +98,7 @@ fn what_a_machine_lacks_for_a_lab_is_said_with_what_to_do_and_leaves_no_folder()
     if !privileged(test) {
         return;
     }
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let name = format!("lacks{}", std::process::id());
     for (asked, reported) in [
         (
@@ -138,7 +138,7 @@ fn what_a_machine_lacks_for_a_lab_is_said_with_what_to_do_and_leaves_no_folder()
 
 #[test]
 fn a_report_goes_into_its_own_folder_again_and_into_nobody_elses() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     for (words, status) in [
         (&["report", "-o", "own"][..], 0),
         (&["report", "-o", "own"], 2),
@@ -162,7 +162,7 @@ fn a_report_goes_into_its_own_folder_again_and_into_nobody_elses() {
 
 #[test]
 fn a_place_that_takes_nothing_is_said_with_what_to_do() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     fs::create_dir(place.path("folder")).expect("a folder");
     fs::write(place.path("file"), "").expect("a file");
     let export = ["export", "--format", "csv", "-o"];
@@ -198,7 +198,7 @@ fn a_report_where_nobody_may_write_is_said_with_what_to_do() {
     if !privileged(test) {
         return;
     }
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let workspace = place.text("ws");
     let opened = process::command("chmod")
         .args(["-R", "a+rwX", &workspace])

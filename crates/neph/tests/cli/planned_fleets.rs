@@ -6,7 +6,7 @@ use neph_model::{ReflectorCaps, ReflectorSpec};
 use neph_probe::Reflector;
 use serde_json::Value;
 
-use crate::neph::Place;
+use crate::neph::TestFolder;
 
 fn plan(address: std::net::SocketAddr) -> String {
     format!(
@@ -23,7 +23,7 @@ fn plan(address: std::net::SocketAddr) -> String {
 fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
     let here = ([127, 0, 0, 1], 0).into();
     let reflector = Reflector::start(&ReflectorSpec::at(here)).expect("a reflector");
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("p.toml"), plan(reflector.address())).expect("written");
 
     let ran = place.neph(["plan", "p.toml"]);
@@ -66,7 +66,7 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
 fn the_median_of_fleets_that_ended_is_told_without_their_messages() {
     let here = ([127, 0, 0, 1], 0).into();
     let reflector = Reflector::start(&ReflectorSpec::at(here)).expect("a reflector");
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("p.toml"), plan(reflector.address())).expect("written");
     let ran = place.neph(["run", "p.toml", "--no-report"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
@@ -93,7 +93,7 @@ fn the_median_of_fleets_that_ended_is_told_without_their_messages() {
 }
 
 /// Of a block's network round trips, lost messages slower than all others.
-fn median(place: &Place, block: Option<u64>) -> f64 {
+fn median(place: &TestFolder, block: Option<u64>) -> f64 {
     let out = ["export", "--flows", "--format", "jsonl", "--output", "-"];
     let rows = place.neph(out).out;
     let rows = rows.lines().map(serde_json::from_str);
@@ -108,7 +108,7 @@ fn median(place: &Place, block: Option<u64>) -> f64 {
 
 #[test]
 fn a_plan_with_too_few_blocks_for_its_comparison_says_so() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let seasons = plan(([127, 0, 0, 1], 862).into()) + "[[season]]\nname = \"other\"\n";
     let text = |blocks: u32| seasons.replace("blocks = 2", &format!("blocks = {blocks}"));
     let reported = "blocks cannot decide the ";
@@ -127,7 +127,7 @@ fn a_plan_with_too_few_blocks_for_its_comparison_says_so() {
     }
 }
 
-fn exports(place: &Place) {
+fn exports(place: &TestFolder) {
     let out = ["export", "--flows", "--format", "jsonl", "--output", "-"];
     let ran = place.neph(out);
     let rows: Vec<Value> = ran
@@ -188,7 +188,7 @@ fn what_a_reflectors_caps_refused_is_told_by_the_run_the_experiment_and_the_repo
     };
     let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
     let reflector = Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a reflector");
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let plan = plan(reflector.address()).replace("[trace]", "[trace]\nenabled = false");
     fs::write(place.path("p.toml"), plan).expect("written");
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::neph::{Place, Ran};
+use crate::neph::{Ran, TestFolder};
 
 /// A link of 20 ms each way, and 3 Mbit/s on the way there.
 const TWO: &str = "version = 1\n\
@@ -11,7 +11,7 @@ const TWO: &str = "version = 1\n\
     [[link]]\na = \"a\"\nb = \"b\"\ndelay = \"20ms\"\na_to_b = { rate = \"3Mbit/s\" }\n";
 
 fn predict(arguments: &[&str]) -> Ran {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     std::fs::write(place.path("two.toml"), TWO).expect("a file");
     place.neph([&["lab", "predict", "two.toml"], arguments].concat())
 }

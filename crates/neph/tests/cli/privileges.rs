@@ -10,7 +10,7 @@ use neph_sys::clock;
 use neph_sys::process;
 
 use crate::labs::privileged;
-use crate::neph::{Place, Ran, SOON, begin, command, eventually, ip, send};
+use crate::neph::{Ran, SOON, TestFolder, begin, command, eventually, ip, send};
 use crate::watches::with_loopback;
 
 /// Bits of linux/capability.h.
@@ -152,14 +152,14 @@ fn a_reflector_of_root_keeps_no_privilege_in_any_thread() {
 }
 
 /// Begins a command as root, and fails unless it keeps these capabilities.
-fn keeps(arguments: &[&str], capabilities: u64, place: &Place) {
+fn keeps(arguments: &[&str], capabilities: u64, place: &TestFolder) {
     checked(arguments, place, |pid| {
         have(pid, capabilities, arguments[0]);
     });
 }
 
 /// Begins a command as root, has its threads checked when it is restricted, and ends it.
-pub(crate) fn checked(arguments: &[&str], place: &Place, check: impl Fn(u32)) {
+pub(crate) fn checked(arguments: &[&str], place: &TestFolder, check: impl Fn(u32)) {
     let mut neph = place.command(arguments.iter().copied());
     neph.stdout(Stdio::null()).stderr(Stdio::null());
     // One that the user may write to.
@@ -186,7 +186,7 @@ fn each_command_of_root_keeps_what_the_table_has() {
     }
     with_loopback("table", || {
         let reflector = Reflector::begin(command(), &[]);
-        let (at, place) = (reflector.address.as_str(), Place::empty());
+        let (at, place) = (reflector.address.as_str(), TestFolder::empty());
         let (tcp, udp) = (format!("tcp://{at}"), format!("udp://{at}"));
         let csv = place.text("out.csv");
         keeps(&["ping", &tcp, "-o", &csv], RAW | NICE, &place);

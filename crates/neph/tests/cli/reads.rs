@@ -7,7 +7,7 @@ use std::process::Stdio;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::neph::{Place, command};
+use crate::neph::{TestFolder, command};
 
 /// Kinds of packets of a connection: flags, and who sends.
 pub(crate) const SYN: u8 = 2;
@@ -127,7 +127,7 @@ fn document(text: &str) -> Value {
 
 #[test]
 fn the_path_and_the_servers_thinking_are_columns_of_their_own() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("a.pcap"), Capture::thinking().0).expect("a file");
     let ran = place.neph(["read", "a.pcap"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
@@ -150,7 +150,7 @@ fn the_path_and_the_servers_thinking_are_columns_of_their_own() {
 
 #[test]
 fn json_tells_each_kind_of_answer() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("a.pcap"), Capture::thinking().0).expect("a file");
     let ran = place.neph(["read", "a.pcap", "--format", "json"]);
     let document = document(&ran.out);
@@ -181,7 +181,7 @@ fn json_tells_each_kind_of_answer() {
 
 #[test]
 fn answers_that_all_came_with_data_are_not_measurable() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::new();
     capture.segment((0, true), ACK, (100, 500), 10);
     capture.segment((50, false), ACK, (500, 110), 10);
@@ -193,7 +193,7 @@ fn answers_that_all_came_with_data_are_not_measurable() {
 
 #[test]
 fn a_path_of_which_only_what_was_sent_twice_was_answered_says_so() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::new();
     capture.segment((0, true), SYN, (99, 0), 0);
     capture.segment((1_000, true), SYN, (99, 0), 0);
@@ -207,7 +207,7 @@ fn a_path_of_which_only_what_was_sent_twice_was_answered_says_so() {
 
 #[test]
 fn what_asks_whether_the_other_side_is_there_stands_beside_what_else_is_odd() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::thinking();
     // A byte before the next, and an acknowledgement of ten that did not pass.
     capture.segment((5_000, true), ACK, (109, 510), 0);
@@ -224,7 +224,7 @@ fn what_asks_whether_the_other_side_is_there_stands_beside_what_else_is_odd() {
 
 #[test]
 fn a_capture_that_was_cut_off_is_read_up_to_there_and_said() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let whole = Capture::thinking().0;
     fs::write(place.path("a.pcap"), &whole[..whole.len() - 1]).expect("a file");
     let ran = place.neph(["read", "a.pcap", "--format", "json"]);
@@ -236,7 +236,7 @@ fn a_capture_that_was_cut_off_is_read_up_to_there_and_said() {
 
 #[test]
 fn what_is_no_capture_is_refused_in_one_sentence() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("picture.gif"), b"GIF89a").expect("a file");
     fs::write(place.path("empty.pcap"), b"").expect("a file");
     fs::write(place.path("packed.pcap.xz"), b"\xfd7zXZ\0").expect("a file");
@@ -260,7 +260,7 @@ fn what_is_no_capture_is_refused_in_one_sentence() {
 
 #[test]
 fn a_capture_that_breaks_in_the_middle_tells_the_place_after_what_was_read() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut broken = Capture::thinking().0;
     let at = broken.len();
     broken.extend([0xff; 16]);
@@ -273,7 +273,7 @@ fn a_capture_that_breaks_in_the_middle_tells_the_place_after_what_was_read() {
 
 #[test]
 fn a_packed_capture_and_a_pipe_are_read_alike() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("a.pcap"), Capture::thinking().0).expect("a file");
     let plain = document(&place.neph(["read", "a.pcap", "--format", "json"]).out);
     for (program, name) in [("gzip", "a.pcap.gz"), ("zstd", "a.pcap.zst")] {
@@ -307,7 +307,7 @@ fn a_packed_capture_and_a_pipe_are_read_alike() {
 
 #[test]
 fn pings_in_a_capture_are_told_as_ping_tells_them() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::new();
     for (sequence, trip) in [(1, 10), (2, 20), (3, 30)] {
         let at = u32::from(sequence) * 1_000;
@@ -349,7 +349,7 @@ fn pings_in_a_capture_are_told_as_ping_tells_them() {
 
 #[test]
 fn a_packet_that_passed_two_interfaces_counts_once() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let capture = Capture::thinking();
     fs::write(place.path("once.pcap"), &capture.0).expect("a file");
     let read = |file| document(&place.neph(["read", file, "--format", "json"]).out);
@@ -366,7 +366,7 @@ fn a_packet_that_passed_two_interfaces_counts_once() {
 
 #[test]
 fn what_cannot_be_read_is_told_before_anything_is_read() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let capture = Capture::thinking().0;
     fs::write(place.path("a.pcap"), &capture).expect("a file");
     fs::create_dir(place.path("folder")).expect("a folder");
@@ -382,7 +382,7 @@ fn what_cannot_be_read_is_told_before_anything_is_read() {
 
 #[test]
 fn a_link_type_that_is_not_read_is_named() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::thinking().0;
     capture[20] = 147;
     for kept in [capture.len(), capture.len() - 1] {

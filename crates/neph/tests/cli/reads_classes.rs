@@ -4,12 +4,12 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::neph::Place;
+use crate::neph::TestFolder;
 use crate::reads::{ACK, Capture};
 
 #[test]
 fn a_spreadsheet_has_a_line_for_each_flow_and_pair_with_all_columns() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::thinking();
     capture.echo((1_000, true), 1);
     capture.echo((1_010, false), 1);
@@ -43,7 +43,7 @@ fn a_spreadsheet_has_a_line_for_each_flow_and_pair_with_all_columns() {
 
 #[test]
 fn a_path_has_mean_and_deviation_and_what_a_timer_held_back_stands_beside_it() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::new();
     // 10, 30, 50 ms and a queue of 100; twice the server holds an acknowledgement back for 40 ms.
     let trips = [10, 30, 10, 50, 10, 51, 110];

@@ -4,12 +4,12 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::neph::Place;
+use crate::neph::TestFolder;
 use crate::reads::{ACK, Capture, SYN};
 
 #[test]
 fn no_round_trip_is_below_zero_and_those_that_would_be_are_counted() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::new();
     // The clock is set back by 5 ms under way: of a handshake, a segment, an echo.
     capture.segment((100, true), SYN, (99, 0), 0);
@@ -42,7 +42,7 @@ fn no_round_trip_is_below_zero_and_those_that_would_be_are_counted() {
 
 #[test]
 fn an_answer_within_a_stamp_counts_once_however_many_round_trips_tell_it() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::new();
     // Acknowledged and answered with data: a round trip of each.
     capture.segment((10, true), ACK, (100, 500), 10);
@@ -58,7 +58,7 @@ fn an_answer_within_a_stamp_counts_once_however_many_round_trips_tell_it() {
 
 #[test]
 fn who_is_pinged_has_no_port() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::new();
     capture.echo((0, true), 1);
     capture.echo((9, false), 1);

@@ -4,12 +4,12 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::neph::Place;
+use crate::neph::TestFolder;
 use crate::reads::{ACK, Capture, SYN};
 
 /// What is written as text, and the summary as JSON.
 fn read(capture: &Capture, more: &[&str]) -> (String, Value) {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("a.pcap"), &capture.0).expect("a file");
     let ran = place.neph([&["read", "a.pcap"], more].concat());
     assert_eq!(ran.status, 0, "{}", ran.err);
@@ -147,7 +147,7 @@ fn a_port_of_quic_can_be_named_where_the_handshake_did_not_pass() {
         quic_at(4_433, &mut capture, number, true);
         quic_at(4_433, &mut capture, number, false);
     }
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("a.pcap"), &capture.0).expect("a file");
     let json = |more: &[&str]| -> Value {
         let ran = place.neph([&["read", "a.pcap", "--format", "json"], more].concat());

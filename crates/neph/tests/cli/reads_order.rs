@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::neph::{Place, Ran};
+use crate::neph::{Ran, TestFolder};
 use crate::reads::{ACK, Capture, SYN};
 
 /// Bytes of a pcap file's header, and of a segment of `Capture` without payload.
@@ -14,8 +14,8 @@ const HEADER: usize = 24;
 const SEGMENT: usize = 16 + 40;
 
 /// A connection in two captures: its handshake in `a.pcap`, what it asks in `b.pcap`. And both in one.
-fn halves() -> Place {
-    let place = Place::empty();
+fn halves() -> TestFolder {
+    let place = TestFolder::empty();
     let whole = Capture::thinking().0;
     let (first, rest) = whole.split_at(HEADER + 3 * SEGMENT);
     fs::write(place.path("whole.pcap"), &whole).expect("a file");
@@ -30,7 +30,7 @@ fn flows(ran: &Ran) -> Value {
     document["flows"].clone()
 }
 
-fn read(place: &Place, files: &[&str]) -> Ran {
+fn read(place: &TestFolder, files: &[&str]) -> Ran {
     place.neph([&["read", "--format", "json"], files].concat())
 }
 

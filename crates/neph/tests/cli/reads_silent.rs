@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::neph::{Place, Ran, SOON, command, eventually, send};
+use crate::neph::{Ran, SOON, TestFolder, command, eventually, send};
 use crate::reads::Capture;
 
 /// SIGINT among the signals that a process has a handler for (`SigCgt` of proc(5)).
@@ -48,7 +48,7 @@ fn ctrl_c_ends_the_reading_of_a_silent_pipe_with_what_was_read() {
 
 #[test]
 fn ctrl_c_says_how_many_captures_are_left_out() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     std::fs::write(place.path("later.pcap"), Capture::thinking().0).expect("a file");
     let mut child = place
         .command(["read", "-", "later.pcap"])

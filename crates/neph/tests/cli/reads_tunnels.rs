@@ -5,11 +5,11 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::neph::Place;
+use crate::neph::TestFolder;
 
 /// What a direction travels in.
 #[derive(Clone, Copy)]
-enum In {
+enum Encapsulation {
     Nothing,
     Vlan(u16),
     Vxlan(u32),
@@ -43,7 +43,7 @@ fn ethernet(tag: &[u8], packet: &[u8]) -> Vec<u8> {
     [&[2; 12][..], tag, &[8, 0], packet].concat()
 }
 
-impl In {
+impl Encapsulation {
     fn frame(self, packet: &[u8]) -> Vec<u8> {
         let outer = |protocol, body: &[u8]| ethernet(&[], &ip(protocol, (101, 102), body));
         let network = |id: u32| (id << 8).to_be_bytes();
@@ -73,7 +73,7 @@ impl In {
 struct Capture(Vec<(u32, Vec<u8>)>);
 
 impl Capture {
-    fn write(mut self, place: &Place) {
+    fn write(mut self, place: &TestFolder) {
         self.0.sort_by_key(|(at, _)| *at);
         let mut file = 0xa1b2_c3d4_u32.to_le_bytes().to_vec();
         file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0]);
@@ -89,7 +89,12 @@ impl Capture {
 
     /// A connection from host 1 to host 2 with these first numbers, answered after 20 ms: a handshake and
     /// a request with its reply.
-    fn connection(&mut self, at: u32, numbers: (u32, u32), (there, back): (In, In)) {
+    fn connection(
+        &mut self,
+        at: u32,
+        numbers: (u32, u32),
+        (there, back): (Encapsulation, Encapsulation),
+    ) {
         let tcp = |is_client: bool, (seq, ack): (u32, u32), flags, payload: usize| {
             let (from, to, ports) = if is_client {
                 (1, 2, [0x9c, 0x40, 0, 80])
@@ -120,14 +125,14 @@ impl Capture {
     }
 
     /// A ping that is answered after 20 ms.
-    fn ping(&mut self, at: u32, number: u8, (there, back): (In, In)) {
+    fn ping(&mut self, at: u32, number: u8, (there, back): (Encapsulation, Encapsulation)) {
         let echo = |kind| [kind, 0, 0, 0, 0, 7, 0, number, 1, 2, 3, number];
         self.0.push((at, there.frame(&ip(1, (1, 2), &echo(8)))));
         self.0.push((at + 20, back.frame(&ip(1, (2, 1), &echo(0)))));
     }
 }
 
-fn read(place: &Place) -> Value {
+fn read(place: &TestFolder) -> Value {
     let ran = place.neph(["read", "a.pcap", "--format", "json"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     serde_json::from_str(&ran.out).expect("JSON")
@@ -151,17 +156,17 @@ fn round_trips(document: &Value) -> Vec<Option<i64>> {
 #[test]
 fn directions_in_different_networks_are_one_connection() {
     for ways in [
-        (In::Vlan(0), In::Nothing),
-        (In::Vlan(10), In::Vlan(20)),
-        (In::Vlan(10), In::Nothing),
-        (In::Geneve(7), In::Geneve(8)),
-        (In::Vxlan(7), In::Vxlan(8)),
-        (In::Gre(7), In::Gre(8)),
-        (In::IpInIp, In::Nothing),
-        (In::Vxlan(7), In::Geneve(7)),
+        (Encapsulation::Vlan(0), Encapsulation::Nothing),
+        (Encapsulation::Vlan(10), Encapsulation::Vlan(20)),
+        (Encapsulation::Vlan(10), Encapsulation::Nothing),
+        (Encapsulation::Geneve(7), Encapsulation::Geneve(8)),
+        (Encapsulation::Vxlan(7), Encapsulation::Vxlan(8)),
+        (Encapsulation::Gre(7), Encapsulation::Gre(8)),
+        (Encapsulation::IpInIp, Encapsulation::Nothing),
+        (Encapsulation::Vxlan(7), Encapsulation::Geneve(7)),
     ] {
         for (there, back) in [ways, (ways.1, ways.0)] {
-            let place = Place::empty();
+            let place = TestFolder::empty();
             let mut capture = Capture::default();
             capture.connection(0, (1_000, 9_000), (there, back));
             // The same ports again.
@@ -188,9 +193,13 @@ fn directions_in_different_networks_are_one_connection() {
 
 #[test]
 fn a_connection_that_began_before_the_capture_is_joined_too() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::default();
-    capture.connection(0, (1_000, 9_000), (In::Vlan(10), In::Vlan(20)));
+    capture.connection(
+        0,
+        (1_000, 9_000),
+        (Encapsulation::Vlan(10), Encapsulation::Vlan(20)),
+    );
     capture.0.drain(..3);
     capture.write(&place);
     let document = read(&place);
@@ -199,22 +208,22 @@ fn a_connection_that_began_before_the_capture_is_joined_too() {
 
 #[test]
 fn address_spaces_that_overlap_stay_apart() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::default();
     // The same addresses and ports at once, with numbers of their own; two of them even turn over.
     for (tenant, at) in [(1, 0), (2, 3), (3, 5)] {
-        let both = In::Vxlan(tenant);
+        let both = Encapsulation::Vxlan(tenant);
         capture.connection(at, (tenant * 1_000_000_000, tenant * 7), (both, both));
     }
     capture.connection(
         7,
         (500_000_000, 4_000_000_000),
-        (In::Vlan(10), In::Vlan(20)),
+        (Encapsulation::Vlan(10), Encapsulation::Vlan(20)),
     );
     capture.connection(
         9,
         (2_500_000_000, 1_500_000_000),
-        (In::Vlan(30), In::Vlan(40)),
+        (Encapsulation::Vlan(30), Encapsulation::Vlan(40)),
     );
     capture.write(&place);
     let document = read(&place);
@@ -224,11 +233,19 @@ fn address_spaces_that_overlap_stay_apart() {
 
 #[test]
 fn directions_that_several_could_answer_are_left_apart_and_reported() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::default();
     // To the number the same: which answer is whose cannot be known.
-    capture.connection(0, (1_000, 9_000), (In::Vlan(10), In::Vlan(20)));
-    capture.connection(2, (1_000, 9_000), (In::Vlan(30), In::Vlan(40)));
+    capture.connection(
+        0,
+        (1_000, 9_000),
+        (Encapsulation::Vlan(10), Encapsulation::Vlan(20)),
+    );
+    capture.connection(
+        2,
+        (1_000, 9_000),
+        (Encapsulation::Vlan(30), Encapsulation::Vlan(40)),
+    );
     capture.write(&place);
     let document = read(&place);
     let summary = &document["summary"];
@@ -242,9 +259,13 @@ fn directions_that_several_could_answer_are_left_apart_and_reported() {
 
 #[test]
 fn the_two_files_of_a_tap_are_read_as_one_capture() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut capture = Capture::default();
-    capture.connection(0, (1_000, 9_000), (In::Nothing, In::Nothing));
+    capture.connection(
+        0,
+        (1_000, 9_000),
+        (Encapsulation::Nothing, Encapsulation::Nothing),
+    );
     let halves = [&[10, 0, 0, 1], &[10, 0, 0, 2]].map(|from: &[u8; 4]| {
         let sent = capture
             .0

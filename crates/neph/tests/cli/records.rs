@@ -5,8 +5,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::labs::{Kept, TWO, privileged};
-use crate::neph::Place;
+use crate::labs::{LabGuard, TWO, privileged};
+use crate::neph::TestFolder;
 
 const HEADER: usize = 64;
 const RECORD: usize = 56;
@@ -89,8 +89,8 @@ fn written() -> Written {
         .packet(7, ON_A_PATH | COPY, cue + 1_500_000_000)
 }
 
-fn place(bytes: &[u8]) -> Place {
-    let place = Place::empty();
+fn place(bytes: &[u8]) -> TestFolder {
+    let place = TestFolder::empty();
     fs::write(place.path("up.truth"), bytes).expect("a file");
     place
 }
@@ -220,7 +220,7 @@ fn what_a_lab_wrote_down_is_what_its_links_counted() {
     if !privileged(test) {
         return;
     }
-    let kept = Kept::recording(TWO, 't', "1");
+    let kept = LabGuard::recording(TWO, 't', "1");
     let reached = kept.at("a", "ping -c 20 -i 0.01 -q 10.80.0.2");
     assert_eq!(reached.status, 0, "{}", reached.err);
     let status = kept.status();
@@ -262,7 +262,7 @@ fn a_sampled_record_says_so_and_holds_both_directions() {
     if !privileged(test) {
         return;
     }
-    let kept = Kept::recording(TWO, 'u', "4");
+    let kept = LabGuard::recording(TWO, 'u', "4");
     let reached = kept.at("a", "ping -c 200 -i 0.002 -q 10.80.0.2");
     assert_eq!(reached.status, 0, "{}", reached.err);
     kept.place.neph(["lab", "down", &kept.name]);

@@ -5,14 +5,14 @@ use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, UdpSocket};
 use std::process::{Child, Stdio};
 
-use crate::neph::{Place, command};
+use crate::neph::{TestFolder, command};
 use crate::pings::{ended, few, reflector, server, start};
 use neph_model::ReflectorIdentity;
 
 #[test]
 fn a_main_flow_that_cannot_begin_ends_the_command_with_its_sentence() {
     let reflector = reflector();
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let taken = UdpSocket::bind("0.0.0.0:0").expect("a free port");
     let port = taken.local_addr().expect("an address").port().to_string();
     let nowhere = place.text("authorities.pem");

@@ -7,11 +7,11 @@ use std::process::Stdio;
 
 use neph_sys::process;
 
-use crate::neph::{Place, Ran, SOON, eventually, send};
+use crate::neph::{Ran, SOON, TestFolder, eventually, send};
 use crate::pings::{ended, reflector};
 
 /// The messages that the workspace has of the last campaign, without the heading.
-fn messages(place: &Place) -> usize {
+fn messages(place: &TestFolder) -> usize {
     let ran = place.neph([
         "export",
         "last",
@@ -27,7 +27,7 @@ fn messages(place: &Place) -> usize {
 }
 
 /// How the last campaign's only experiment stands.
-fn shown(place: &Place) -> Ran {
+fn shown(place: &TestFolder) -> Ran {
     let ran = place.neph(["list", "last"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     ran
@@ -37,7 +37,7 @@ fn shown(place: &Place) -> Ran {
 const KEPT: u64 = 10_000;
 
 /// How many bytes the journals of running fleets have.
-fn kept_bytes(place: &Place) -> u64 {
+fn kept_bytes(place: &TestFolder) -> u64 {
     let files = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
     let journals = place.workspace().join("journal");
     let fleets = files(&journals).flat_map(|fleet| files(&fleet.path()));
@@ -48,7 +48,7 @@ fn kept_bytes(place: &Place) -> u64 {
 }
 
 /// Begins a measurement that is kept, and waits until some messages of it are.
-fn going(place: &Place, target: &str, more: &[&str]) -> std::process::Child {
+fn going(place: &TestFolder, target: &str, more: &[&str]) -> std::process::Child {
     let some = ["flows", target, "-n", "8", "-i", "20ms", "--save", "night"];
     let mut command = place.command(some.into_iter().chain(more.iter().copied()));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -58,7 +58,7 @@ fn going(place: &Place, target: &str, more: &[&str]) -> std::process::Child {
 }
 
 /// The path changes that each detector finds in what was kept are a table; never as Parquet.
-fn each_detector_is_asked(place: &Place) {
+fn each_detector_is_asked(place: &TestFolder) {
     for detector in ["guard", "rule", "change-points"] {
         let of = ["export", "night", "--changes", detector, "--output", "-"];
         let ran = place.neph(of.into_iter().chain(["--format", "csv"]));
@@ -75,7 +75,7 @@ fn each_detector_is_asked(place: &Place) {
     }
 }
 
-fn keeps_by_what_changes_were_told(place: &Place) {
+fn keeps_by_what_changes_were_told(place: &TestFolder) {
     let listed = place.neph(["list", "last", "--format", "json"]).out;
     let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
     let shown = place.neph(["show", listed[0]["id"].as_str().expect("an id")]);
@@ -87,7 +87,7 @@ fn keeps_by_what_changes_were_told(place: &Place) {
 fn saved_flows_are_listed_shown_exported_and_reported() {
     let (one, other) = (reflector(), reflector());
     let targets = [&one, &other].map(|reflector| format!("udp://{}", reflector.address()));
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let ran = place.neph([
         "flows",
         &targets[0],
@@ -152,7 +152,7 @@ fn ctrl_c_is_the_end_of_a_run_without_one_and_interrupts_a_run_with_one() {
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
     for (more, word) in [(&[][..], "complete"), (&["-w", "60s"][..], "interrupted")] {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let running = going(&place, &target, more);
         send("INT", running.id());
         let ran = ended(running);
@@ -172,7 +172,7 @@ fn ctrl_c_is_the_end_of_a_run_without_one_and_interrupts_a_run_with_one() {
 #[test]
 fn ctrl_c_in_the_fleet_leaves_the_transfers_out() {
     let reflector = reflector();
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let target = format!("tcp://{}", reflector.address());
     let running = going(&place, &target, &["-w", "60s", "--transfers", "8"]);
     send("INT", running.id());
@@ -187,7 +187,7 @@ fn ctrl_c_in_the_fleet_leaves_the_transfers_out() {
 #[test]
 fn transfers_that_fail_do_not_take_the_summary_away() {
     let reflector = reflector();
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let target = format!("syn://{}", reflector.address());
     let some = ["flows", &target, "-n", "8", "-i", "100ms", "-c", "8"];
     let more = ["--transfers", "8", "--save", "night"];
@@ -212,7 +212,7 @@ fn transfers_that_fail_do_not_take_the_summary_away() {
 #[test]
 fn after_a_kill_the_messages_are_there() {
     let reflector = reflector();
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let target = format!("udp://{}", reflector.address());
     let running = going(&place, &target, &[]);
     send("KILL", running.id());
@@ -232,7 +232,7 @@ fn after_a_kill_the_messages_are_there() {
 }
 
 /// There is nothing to go on with, so that nobody is sent there.
-fn what_is_kept_is_told(place: &Place) {
+fn what_is_kept_is_told(place: &TestFolder) {
     let listed = place.neph(["list"]).out;
     let way_on = listed.split_once("interrupted (neph report ");
     let (_, way_on) = way_on.unwrap_or_else(|| panic!("{listed}"));
@@ -257,7 +257,7 @@ fn what_is_kept_is_told(place: &Place) {
 #[test]
 fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
     let reflector = reflector();
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let script = format!(
         "trap '' XFSZ; ulimit -f 400; exec \"$NEPH\" flows udp://{} -n 200 -i 20ms -w 60s --save night",
         reflector.address()
@@ -282,7 +282,7 @@ fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
 
 #[test]
 fn what_cannot_begin_leaves_no_campaign_and_bad_names_are_refused() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     for (name, part) in [("last", "means the campaign"), ("", "not empty")] {
         let ran = place.neph(["flows", "127.0.0.1", "-c", "1", "--save", name]);
         assert_eq!(ran.status, 2, "{}", ran.err);
@@ -305,7 +305,7 @@ fn what_cannot_begin_leaves_no_campaign_and_bad_names_are_refused() {
 #[test]
 fn a_name_that_is_given_again_is_told_and_a_workspace_without_a_name_is_refused() {
     let reflector = reflector();
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let target = format!("udp://{}", reflector.address());
     let some = ["flows", &target, "-n", "2", "-c", "2", "-i", "50ms"];
     for reported in [

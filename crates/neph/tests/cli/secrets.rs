@@ -4,13 +4,13 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::neph::{Place, Ran, command, neph};
+use crate::neph::{Ran, TestFolder, command, neph};
 use crate::pings::keyed;
 
 const SECRET: &str = "hunter2-never-stored";
 
 /// A file with a secret, that nobody else can read.
-fn private(place: &Place, name: &str, text: &str) {
+fn private(place: &TestFolder, name: &str, text: &str) {
     fs::write(place.path(name), text).expect("a file");
     set_mode(&place.path(name), 0o600);
 }
@@ -23,7 +23,7 @@ fn set_mode(path: &Path, mode: u32) {
 fn a_secret_comes_from_a_file_or_a_variable_and_must_be_the_reflectors() {
     let reflector = keyed(Some("open sesame"));
     let target = format!("udp://{}", reflector.address());
-    let place = Place::empty();
+    let place = TestFolder::empty();
     private(&place, "key", "open sesame\n");
     let file = format!("file:{}", place.text("key"));
     for (source, variable, status) in [
@@ -62,7 +62,7 @@ fn a_bare_secret_is_refused_by_every_command_and_not_repeated() {
 
 #[test]
 fn a_key_file_that_others_can_read_is_refused_with_its_remedy() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     private(&place, "key", SECRET);
     private(&place, "empty", "\n");
     set_mode(&place.path("key"), 0o644);
@@ -98,7 +98,7 @@ fn a_key_file_that_others_can_read_is_refused_with_its_remedy() {
 /// Flags of a lab's reflector stand in the plan, which is a file without protection.
 #[test]
 fn a_bare_secret_in_a_plan_is_refused_and_not_repeated() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let topology = "version = 1\n[[site]]\nname = \"client\"\naddress = \"10.80.1.1/24\"\n\
                     [[site]]\nname = \"server\"\naddress = \"10.80.1.2/24\"\n\
                     [[link]]\nname = \"path\"\na = \"client\"\nb = \"server\"\n";
@@ -156,7 +156,7 @@ fn holds_none(what: &str, bytes: &[u8]) {
 fn no_secret_is_in_what_is_stored_exported_or_shown() {
     let reflector = keyed(Some(SECRET));
     let target = format!("udp://{}", reflector.address());
-    let place = Place::empty();
+    let place = TestFolder::empty();
     private(&place, "key", SECRET);
     let plan = format!(
         "version = 1\nname = \"k\"\ninterval = \"10ms\"\nmessages = 20\n[[endpoint]]\nname = \"a\"\n\

@@ -14,7 +14,7 @@ use neph_sys::process;
 use serde_json::Value;
 
 use crate::guests::has_machines;
-use crate::labs::{Kept, is_root};
+use crate::labs::{LabGuard, is_root};
 use crate::neph::{SOON, begin, command, eventually, neph, send};
 
 /// Every transport, with TLS where it has any, over connections that last and for one message.
@@ -289,7 +289,7 @@ fn a_guest_that_stands_still_behind_a_link_is_no_queue() {
     if !has_machines(test) {
         return;
     }
-    let kept = Kept::up(GUEST, 's');
+    let kept = LabGuard::up(GUEST, 's');
     let machines = machines(&kept.name);
     assert!(!machines.is_empty());
     let (still, awake) = (Duration::from_millis(900), Duration::from_millis(100));

@@ -9,7 +9,7 @@ use neph_sys::deadline::Stopwatch;
 use neph_sys::process;
 
 use crate::labs::{TWO, privileged};
-use crate::neph::{Place, Ran, SOON, begin, command, eventually, neph, send};
+use crate::neph::{Ran, SOON, TestFolder, begin, command, eventually, neph, send};
 
 /// Does not become ready for a long time: the lab is coming up meanwhile.
 const SLOW: &str = "[[service]]\nname = \"slow\"\nsite = \"b\"\ncommand = [\"sleep\", \"60\"]\n\
@@ -17,14 +17,14 @@ const SLOW: &str = "[[service]]\nname = \"slow\"\nsite = \"b\"\ncommand = [\"sle
 
 /// A lab that is coming up.
 struct Coming {
-    place: Place,
+    place: TestFolder,
     lab: String,
     child: Option<Child>,
 }
 
 impl Coming {
     fn begin(letter: char, words: &[&str]) -> Self {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         fs::write(place.path("slow.toml"), format!("{TWO}{SLOW}")).expect("a file");
         let lab = format!("{letter}{}", std::process::id());
         let all = ["lab", "up", "slow.toml", "--yes", "--name", &lab];
@@ -114,7 +114,7 @@ fn a_campaign_whose_lab_comes_up_is_stopped_as_well() {
     if !privileged("a_campaign_whose_lab_comes_up_is_stopped_as_well") {
         return;
     }
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("slow.toml"), format!("{TWO}{SLOW}")).expect("a file");
     let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\n\n\
                 [[endpoint]]\nname = \"b\"\nurl = \"ws://10.80.0.2:8080/\"\n\n\

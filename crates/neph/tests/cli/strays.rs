@@ -6,7 +6,7 @@ use std::fs;
 use neph_sys::process;
 
 use crate::labs::{TWO, privileged};
-use crate::neph::{Place, Ran};
+use crate::neph::{Ran, TestFolder};
 
 /// A file, a name that no lab can have, a journal that is a folder, and half a journal.
 const BAD: &str = "mkdir -p /run/neph/half /run/neph/odd/journal '/run/neph/No Lab'\n\
@@ -16,7 +16,7 @@ const BAD: &str = "mkdir -p /run/neph/half /run/neph/odd/journal '/run/neph/No L
 
 /// Runs a script that has no labs but its own; `$NEPH` is the program.
 fn alone(topology: &str, script: &str) -> Ran {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("two.toml"), topology).expect("a file");
     let script = format!("mount -t tmpfs none /run || exit 99\n{script}");
     let output = process::command("unshare")

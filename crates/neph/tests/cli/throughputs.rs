@@ -9,7 +9,7 @@ use std::time::Duration;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::labs::{Kept, TWO, privileged};
+use crate::labs::{LabGuard, TWO, privileged};
 use crate::neph::{Ran, begin, command, eventually, neph, send};
 
 /// A server in the background on a port of its own; ended with this.
@@ -173,14 +173,14 @@ fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
 
 /// A link of the lab between two sites, with a server at the second.
 pub(crate) struct Linked {
-    kept: Kept,
+    kept: LabGuard,
     server: Child,
 }
 
 impl Linked {
     pub(crate) fn up(link: &str, letter: char) -> Self {
         let topology = TWO.replace("delay = \"2ms\"", link);
-        let kept = Kept::up(&topology, letter);
+        let kept = LabGuard::up(&topology, letter);
         let mut serve = process::command("nsenter");
         serve.arg(format!("--net=/run/netns/neph-{}-b", kept.name));
         serve.arg(kept.place.command([]).get_program());
@@ -246,7 +246,7 @@ fn a_link_of_20_mbit_is_measured_and_named_as_the_limit() {
 }
 
 /// What iperf3 measures over the same link, where it is installed.
-fn by_iperf3(kept: &Kept) -> Option<f64> {
+fn by_iperf3(kept: &LabGuard) -> Option<f64> {
     if process::command("iperf3")
         .arg("--version")
         .output()

@@ -4,18 +4,18 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::neph::{Place, Ran};
+use crate::neph::{Ran, TestFolder};
 use crate::pings::reflector;
 
 const DUE: [&str; 3] = ["tidy", "--keep-messages", "1ms"];
 
-fn json(place: &Place, arguments: &[&str]) -> Value {
+fn json(place: &TestFolder, arguments: &[&str]) -> Value {
     let ran = place.neph([arguments, &["--format", "json"]].concat());
     assert_eq!(ran.status, 0, "{}", ran.err);
     serde_json::from_str(&ran.out).expect("JSON")
 }
 
-fn rows(place: &Place, arguments: &[&str]) -> Vec<Value> {
+fn rows(place: &TestFolder, arguments: &[&str]) -> Vec<Value> {
     let all = json(place, arguments);
     all.as_array().expect("rows").clone()
 }
@@ -25,8 +25,8 @@ fn reports(ran: &Ran, part: &str) {
 }
 
 /// Two experiments of 60 messages.
-fn measured() -> Place {
-    let (reflector, place) = (reflector(), Place::empty());
+fn measured() -> TestFolder {
+    let (reflector, place) = (reflector(), TestFolder::empty());
     let plan = format!(
         "version = 1\nname = \"p\"\ninterval = \"10ms\"\nmessages = 60\nblocks = 2\n\
          [[endpoint]]\nname = \"here\"\nurl = \"ws://127.0.0.1:{}\"\n[companion]\nenabled = false\n",
@@ -58,10 +58,10 @@ fn what_is_due_is_listed_and_nothing_else_is_touched() {
     );
     // What was imported is somebody's only copy.
     reports(
-        &Place::measured().neph(DUE),
+        &TestFolder::measured().neph(DUE),
         "the messages of 0 experiments",
     );
-    let none = Place::empty().neph(DUE);
+    let none = TestFolder::empty().neph(DUE);
     assert_eq!(none.status, 2, "{}", none.err);
 }
 

@@ -105,9 +105,9 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
 }
 
 /// A namespace from which a silent neighbour is all that can be seen; gone when dropped.
-struct Nobody(String);
+struct SilentNamespace(String);
 
-impl Nobody {
+impl SilentNamespace {
     fn up() -> Self {
         let nobody = Self(format!("neph-nobody-{}", std::process::id()));
         let name = nobody.0.as_str();
@@ -125,7 +125,7 @@ impl Nobody {
     }
 }
 
-impl Drop for Nobody {
+impl Drop for SilentNamespace {
     fn drop(&mut self) {
         let _ = process::command("ip")
             .args(["netns", "del", &self.0])
@@ -146,7 +146,7 @@ fn nobody_answers_is_1_and_ctrl_c_is_130() {
     if !privileged("nobody_answers_is_1_and_ctrl_c_is_130") {
         return;
     }
-    let nobody = Nobody::up();
+    let nobody = SilentNamespace::up();
     let words = ["trace", "10.94.0.2", "--site", &nobody.0, "--flows", "2"];
     let ran = neph(words.into_iter().chain(["--timeout", "50ms"]));
     assert_eq!(ran.status, 1, "{} {}", ran.out, ran.err);

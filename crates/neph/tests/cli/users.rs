@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
 
 use crate::labs::privileged;
-use crate::neph::{Place, Ran, SOON, command, eventually, ip, neph};
+use crate::neph::{Ran, SOON, TestFolder, command, eventually, ip, neph};
 use crate::privileges::{
     ADMIN, BPF, LOCK, NICE, NOBODY, RAW, Reflector, checked, have, plain, threads, with_connections,
 };
@@ -65,7 +65,7 @@ fn every_command_becomes_the_user_that_was_named() {
     }
     with_loopback("users", || {
         let reflector = Reflector::begin(command(), &[]);
-        let (at, place) = (reflector.address.as_str(), Place::empty());
+        let (at, place) = (reflector.address.as_str(), TestFolder::empty());
         let (tcp, udp) = (format!("tcp://{at}"), format!("udp://{at}"));
         // Nobody answers: the trace lasts.
         ip("route add 192.0.2.0/24 dev lo");
@@ -106,7 +106,7 @@ fn what_a_named_user_measures_is_written_and_is_its_own() {
     }
     with_loopback("owner", || {
         let reflector = Reflector::begin(command(), &[]);
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let target = format!("udp://{}", reflector.address);
         let commands = [
             ["ping", &target, "-c", "3", "-i", "50ms", "-o", "ping.txt"],
@@ -156,7 +156,7 @@ fn root_goes_on_in_a_workspace_that_another_user_began() {
     }
     with_loopback("turns", || {
         let reflector = Reflector::begin(command(), &[]);
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let nobody = NOBODY.parse().ok();
         chown(place.path(""), nobody, nobody).expect("root may");
         let target = format!("udp://{}", reflector.address);

@@ -8,7 +8,7 @@ use neph_sys::netns::{NetNs, remove, with_namespace};
 use serde_json::Value;
 
 use crate::labs::without_root;
-use crate::neph::{Place, Ran, SOON, begin, eventually, ip, send};
+use crate::neph::{Ran, SOON, TestFolder, begin, eventually, ip, send};
 use crate::watches_asked::ask_names;
 
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
@@ -40,11 +40,11 @@ pub(crate) fn with_loopback(test: &str, work: impl FnOnce() + Send) {
 pub(crate) struct Watch(Option<Child>);
 
 impl Watch {
-    pub(crate) fn begin(place: &Place, arguments: &[&str]) -> Self {
+    pub(crate) fn begin(place: &TestFolder, arguments: &[&str]) -> Self {
         Self::of(place, "lo", arguments)
     }
 
-    pub(crate) fn of(place: &Place, interface: &str, arguments: &[&str]) -> Self {
+    pub(crate) fn of(place: &TestFolder, interface: &str, arguments: &[&str]) -> Self {
         let mut command = place.command(["watch", interface].iter().chain(arguments).copied());
         let (child, printed, line) = begin(command.stdout(Stdio::piped()));
         assert!(line.contains(&format!("looking at {interface}")), "{line}");
@@ -134,7 +134,7 @@ fn sent_bytes(lines: &[Value], kind: &str) -> u64 {
 #[test]
 fn bytes_of_periods_are_those_of_their_flows_whatever_the_link_header() {
     with_loopback("bytes", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let arguments = ["--format", "ndjson", "--proto", "tcp"];
         let watches = ["lo", "any"].map(|interface| Watch::of(&place, interface, &arguments));
         exchange("127.0.0.1", 20);
@@ -156,7 +156,7 @@ fn bytes_of_periods_are_those_of_their_flows_whatever_the_link_header() {
 #[test]
 fn flows_are_told_in_periods_and_at_the_end() {
     with_loopback("told", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let watch = Watch::begin(&place, &["--format", "ndjson", "--samples"]);
         let port = exchange("127.0.0.1", 20);
         let ran = watch.interrupt();
@@ -201,7 +201,7 @@ fn flows_are_told_in_periods_and_at_the_end() {
 #[test]
 fn people_get_a_line_a_flow_and_what_was_lost() {
     with_loopback("text", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let watch = Watch::begin(&place, &["--every", "100ms"]);
         let port = exchange("127.0.0.1", 20);
         let ran = watch.interrupt();
@@ -221,7 +221,7 @@ fn people_get_a_line_a_flow_and_what_was_lost() {
 #[test]
 fn enough_packets_or_time_end_it() {
     with_loopback("enough", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let watch = Watch::begin(&place, &["--count", "10", "--format", "ndjson"]);
         exchange("127.0.0.1", 20);
         let ran = watch.end();
@@ -236,7 +236,7 @@ fn enough_packets_or_time_end_it() {
 #[test]
 fn the_kernel_hands_over_what_was_asked_for() {
     with_loopback("filter", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let arguments = ["--host", "::1", "--port", "9", "--proto", "tcp"];
         let none = Watch::begin(&place, &[&arguments[..], &["--format", "ndjson"]].concat());
         let six = Watch::begin(&place, &["--host", "::1", "--format", "ndjson"]);
@@ -266,7 +266,7 @@ fn the_kernel_hands_over_what_was_asked_for() {
 #[test]
 fn a_path_that_is_too_slow_raises_an_alarm() {
     with_loopback("alarm", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let rule = "with-data > 1ns p50";
         let other = "with-data > 100s p50";
         let arguments = ["--every", "50ms", "--format", "ndjson"];
@@ -300,7 +300,7 @@ fn metrics(address: &str) -> std::io::Result<String> {
 #[test]
 fn prometheus_is_told_of_pairs_of_hosts() {
     with_loopback("metrics", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let arguments = [
             "watch",
             "lo",
@@ -346,7 +346,7 @@ fn prometheus_is_told_of_pairs_of_hosts() {
 #[test]
 fn what_cannot_be_watched_is_said_in_one_sentence() {
     with_loopback("refused", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         for (arguments, printed) in [
             (&["watch", "no-such-if0"][..], "no interface no-such-if0"),
             (&["watch", "lo", "--samples"], "--format ndjson"),
@@ -367,7 +367,7 @@ fn what_cannot_be_watched_is_said_in_one_sentence() {
 
 #[test]
 fn without_rights_the_first_sentence_names_all_that_the_way_needs() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     for (way, needed) in [
         ("ring", "setcap cap_net_raw+ep"),
         ("bpf", "setcap cap_net_raw,cap_bpf,cap_net_admin+ep"),

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use neph_sys::netns::{NetNs, remove, with_namespace};
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, ip};
+use crate::neph::{Ran, TestFolder, ip};
 use crate::watches::{Watch, exchange_with, lines, of_kind, with_loopback};
 
 /// A namespace behind an interface of this thread's, which is its way to everywhere.
@@ -67,7 +67,7 @@ fn a_packet_that_a_router_passes_on_counts_once() {
     with_loopback("any", || {
         std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("a router");
         let (client, server) = (Host::behind("any", 1), Host::behind("any", 2));
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let arguments = ["--format", "ndjson", "--proto", "tcp"];
         let alongside = ["--write", "any.pcap"];
         let any = Watch::of(&place, "any", &[&arguments[..], &alongside].concat());
@@ -100,7 +100,7 @@ fn a_packet_that_a_router_passes_on_counts_once() {
 #[test]
 fn what_loopback_shows_as_sent_and_as_received_counts_once() {
     with_loopback("anylo", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let arguments = ["--format", "ndjson", "--host", "127.0.0.1"];
         let any = Watch::of(&place, "any", &arguments);
         let one = Watch::of(&place, "lo", &arguments);

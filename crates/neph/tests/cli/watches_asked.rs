@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 
 use serde_json::Value;
 
-use crate::neph::Place;
+use crate::neph::TestFolder;
 use crate::watches::{Watch, lines, of_kind, with_loopback};
 
 /// Three questions to a name server of ours, each answered.
@@ -28,7 +28,7 @@ fn bound(address: &str) -> UdpSocket {
 #[test]
 fn questions_outside_of_tcp_are_told_in_periods() {
     with_loopback("asked", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let watch = Watch::begin(&place, &["--format", "ndjson", "--every", "50ms"]);
         let text = Watch::begin(&place, &["--every", "50ms"]);
         ask_names();

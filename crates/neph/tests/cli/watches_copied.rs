@@ -10,14 +10,14 @@ use neph_sys::offload::switch_off;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, SOON, ip};
+use crate::neph::{Ran, SOON, TestFolder, ip};
 use crate::watches::{Watch, exchange, exchange_with, lines, of_kind, skip, with_loopback};
 use crate::watches_any::Host;
 
 const ROUND_TRIPS: [&str; 4] = ["--samples", "--format", "ndjson", "--proto=tcp"];
 
 /// Whether the kernel here has such programs; says where not.
-fn has_programs(test: &str, place: &Place) -> bool {
+fn has_programs(test: &str, place: &TestFolder) -> bool {
     let ran = place.neph(["watch", "lo", "--listen", "bpf", "--duration", "1ms"]);
     let has = ran.status < 2;
     if !has {
@@ -27,7 +27,7 @@ fn has_programs(test: &str, place: &Place) -> bool {
 }
 
 /// A watch that listens in one way.
-fn by(way: &str, place: &Place, interface: &str, arguments: &[&str]) -> Watch {
+fn by(way: &str, place: &TestFolder, interface: &str, arguments: &[&str]) -> Watch {
     Watch::of(place, interface, &[&["--listen", way], arguments].concat())
 }
 
@@ -49,7 +49,7 @@ fn round_trips(ran: &Ran) -> (Vec<[Value; 3]>, Vec<i64>) {
 #[test]
 fn copies_tell_the_round_trips_of_the_ring_and_are_taken_where_nothing_waits_in_a_queue() {
     with_loopback("copied", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         if !has_programs("copies_tell_the_round_trips_of_the_ring", &place) {
             return;
         }
@@ -97,7 +97,7 @@ fn copies_tell_the_round_trips_of_the_ring_and_are_taken_where_nothing_waits_in_
 fn where_the_kernel_cuts_segments_for_the_interface_the_ring_is_taken_and_tells_those_of_the_wire()
 {
     with_loopback("cut", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         if !has_programs("where_the_kernel_cuts_segments", &place) {
             return;
         }
@@ -110,7 +110,7 @@ fn where_the_kernel_cuts_segments_for_the_interface_the_ring_is_taken_and_tells_
 
 /// How a watch listens that nobody told how, and whether a packet that it saw of a megabyte was longer
 /// than an Ethernet frame.
-fn longest(place: &Place, server: &Host) -> (Value, bool) {
+fn longest(place: &TestFolder, server: &Host) -> (Value, bool) {
     let watch = Watch::of(place, "to7", &["--format", "ndjson"]);
     let listener = with_namespace(&server.ns, || TcpListener::bind("10.9.7.2:0"));
     let listener = listener.expect("enter").expect("listen");
@@ -136,7 +136,7 @@ fn longest(place: &Place, server: &Host) -> (Value, bool) {
 #[test]
 fn copies_are_of_the_packets_that_were_asked_for() {
     with_loopback("asked", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         if !has_programs("copies_are_of_the_packets_that_were_asked_for", &place) {
             return;
         }
@@ -180,7 +180,7 @@ fn copies_are_of_the_packets_that_were_asked_for() {
 #[test]
 fn traffic_that_never_pauses_does_not_keep_it_from_ending() {
     with_loopback("flood", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         if !has_programs("traffic_that_never_pauses", &place) {
             return;
         }
@@ -205,7 +205,7 @@ fn traffic_that_never_pauses_does_not_keep_it_from_ending() {
 #[test]
 fn what_cannot_be_copied_is_said_in_one_sentence() {
     with_loopback("uncopied", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         for (arguments, printed) in [
             (&["any"][..], "one interface"),
             (&["lo", "--snaplen", "4096"], "at most 2048 bytes"),

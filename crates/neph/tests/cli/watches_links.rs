@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, begin, ip, send};
+use crate::neph::{Ran, TestFolder, begin, ip, send};
 use crate::watches::{exchange, lines, of_kind, with_loopback};
 
 /// The next line that is said: its time as in `2026-11-23 16:58:54 UTC  `, and what follows.
@@ -35,7 +35,7 @@ fn turns(lines: &[Value]) -> Vec<(&str, &str)> {
 fn an_interface_that_goes_down_is_watched_on_when_it_is_up_again() {
     with_loopback("down", || {
         for way in [&["--listen", "ring"][..], &[]] {
-            let place = Place::empty();
+            let place = TestFolder::empty();
             let arguments = [&["watch", "lo", "--format", "ndjson"], way].concat();
             let mut command = place.command(arguments);
             let (child, mut printed, _) = begin(command.stdout(Stdio::piped()));
@@ -64,7 +64,7 @@ fn an_interface_that_goes_down_is_watched_on_when_it_is_up_again() {
 fn an_interface_that_goes_away_ends_it_with_what_was_measured_and_so_does_one_that_is_down() {
     with_loopback("away", || {
         ip("link add one type veth peer name one-peer");
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let ran = place.neph(["watch", "one"]);
         assert_eq!(ran.status, 1);
         assert!(
@@ -102,7 +102,7 @@ fn an_interface_that_goes_away_ends_it_with_what_was_measured_and_so_does_one_th
 #[test]
 fn one_of_all_interfaces_that_goes_down_or_away_is_told_and_the_others_are_watched_on() {
     with_loopback("anydown", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         for name in ["one", "two"] {
             ip(&format!("link add {name} type veth peer name {name}-peer"));
             ip(&format!("link set {name} up"));

@@ -2,16 +2,16 @@
 
 use std::process::Stdio;
 
-use neph_sys::ring::{PacketRing, Seat};
+use neph_sys::ring::{PacketRing, RingMode};
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, begin, ip};
+use crate::neph::{Ran, TestFolder, begin, ip};
 use crate::watches::{Watch, exchange, lines, of_kind, with_loopback};
 
 #[test]
 fn what_is_written_beside_reads_as_what_was_told() {
     with_loopback("written", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let watch = Watch::begin(&place, &["--write", "beside.pcap", "--format", "ndjson"]);
         exchange("127.0.0.1", 20);
         exchange("::1", 20);
@@ -35,7 +35,7 @@ fn what_is_written_beside_reads_as_what_was_told() {
 #[test]
 fn standard_output_can_be_the_capture() {
     with_loopback("out", || {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let watch = Watch::begin(&place, &["--write", "-", "--port", "9", "--count", "3"]);
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
         for bytes in [10, 400, 20, 30] {
@@ -73,14 +73,14 @@ fn a_vlan_tag_that_the_kernel_takes_out_is_told_and_written() {
         ] {
             ip(line);
         }
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let arguments = ["watch", "far", "--port", "443", "--write", "vlan.pcap"];
         let arguments = arguments
             .iter()
             .chain(&["--count", "1", "--format", "ndjson"]);
         let mut command = place.command(arguments.copied());
         let (child, _said, _) = begin(command.stdout(Stdio::piped()));
-        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         sender.send(&tagged_syn()).expect("send");
         let ran = Ran::from(child.wait_with_output().expect("it ends"));
         let reported = lines(&ran.out);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 
-use crate::neph::{Place, neph};
+use crate::neph::{TestFolder, neph};
 
 #[test]
 fn a_wrong_option_is_a_usage_error_with_a_hint() {
@@ -15,7 +15,7 @@ fn a_wrong_option_is_a_usage_error_with_a_hint() {
 
 #[test]
 fn a_workspace_that_is_not_there_is_said_and_not_made() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     for command in ["list", "show", "report", "resume"] {
         let ran = place.neph([command]);
         assert_eq!(ran.status, 2, "{command}: {}", ran.err);
@@ -28,7 +28,7 @@ fn a_workspace_that_is_not_there_is_said_and_not_made() {
 
 #[test]
 fn a_campaign_that_is_not_there_is_said_with_the_way_to_find_one() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let export = ["export", "nonesuch", "--format", "csv", "--output", "x.csv"];
     for arguments in [&["list", "nonesuch"][..], &["show", "nonesuch"], &export] {
         let ran = place.neph(arguments.iter().copied());
@@ -41,7 +41,7 @@ fn a_campaign_that_is_not_there_is_said_with_the_way_to_find_one() {
 
 #[test]
 fn an_export_that_fails_leaves_no_file() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let into = |path: &str| place.neph(["export", "--format", "csv", "--output", path]);
     let ran = into("missing/x.csv");
     assert_eq!(ran.status, 2);
@@ -58,7 +58,7 @@ fn an_export_that_fails_leaves_no_file() {
 
 #[test]
 fn a_plan_with_mistakes_is_told_line_by_line_and_nothing_runs() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let plan = "version = 1\nname = \"x\"\nintervall = \"25ms\"\ninterval = 0\n\n[[endpoint]]\n\
                 name = \"a\"\nurl = \"ws://127.0.0.1:1/\"\n";
     fs::write(place.path("plan.toml"), plan).expect("a file");
@@ -74,7 +74,7 @@ fn a_plan_with_mistakes_is_told_line_by_line_and_nothing_runs() {
 
 #[test]
 fn a_plan_that_is_not_there_is_said() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     for command in ["check", "plan", "run"] {
         let ran = place.neph([command, "nonesuch.toml"]);
         assert_eq!(ran.status, 2, "{command}: {}", ran.err);
@@ -84,7 +84,7 @@ fn a_plan_that_is_not_there_is_said() {
 
 #[test]
 fn a_folder_without_measurements_is_not_imported() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let ran = place.neph(["import", "nonesuch"]);
     assert_eq!(ran.status, 2);
     assert!(ran.err.contains("is no folder"), "{}", ran.err);
@@ -122,7 +122,7 @@ fn a_ping_that_cannot_be_is_refused_before_it_starts() {
 
 #[test]
 fn limits_with_nothing_between_them_make_no_report() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     for (limits, printed) in [
         (
             ["--rtt-min", "5s", "--rtt-max", "1s"],
@@ -142,7 +142,7 @@ fn limits_with_nothing_between_them_make_no_report() {
 
 #[test]
 fn blocks_that_were_not_measured_make_no_empty_report() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     let ran = place.neph(["report", "--blocks", "9"]);
     assert_eq!((ran.status, ran.out.as_str()), (2, ""));
     let printed = "neph: nothing to show of block 9: the campaign has measured block 1\n";
@@ -155,7 +155,7 @@ fn blocks_that_were_not_measured_make_no_empty_report() {
 
 #[test]
 fn a_plan_that_asks_for_an_unknown_figure_is_refused_with_those_there_are() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let plan = "version = 1\nname = \"x\"\ninterval = \"25ms\"\nduration = \"1s\"\n\
         request_size = 64\n\n[[endpoint]]\nname = \"a\"\nurl = \"ws://127.0.0.1:9/\"\n\n\
         [plot]\nfigures = [\"timeline\", \"box\"]\n";
@@ -179,7 +179,7 @@ fn a_plan_that_asks_for_an_unknown_figure_is_refused_with_those_there_are() {
 
 #[test]
 fn what_a_plan_names_outside_itself_is_checked_where_it_is_written() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let topology = "version = 1\n[[site]]\nname = \"client\"\naddress = \"10.80.1.1/24\"\n\
                     [[site]]\nname = \"server\"\naddress = \"10.80.1.2/24\"\n\
                     [[link]]\nname = \"path\"\na = \"client\"\nb = \"server\"\n";
@@ -236,7 +236,7 @@ url = "udp://server:8080"
 
 #[test]
 fn a_reflector_that_cannot_be_is_refused_before_it_listens() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     fs::write(place.path("empty.pem"), "").expect("a file");
     let (missing, empty) = (place.text("missing.pem"), place.text("empty.pem"));
     for (arguments, part) in [
@@ -262,7 +262,7 @@ fn a_reflector_that_cannot_be_is_refused_before_it_listens() {
 
 #[test]
 fn what_is_not_here_is_told_with_every_other_mistake() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let plan = "version = 1\nname = \"x\"\ninterval = \"25ms\"\nduration = \"1s\"\n\
         congestion = [\"reno\", \"nosuch\"]\n[[endpoint]]\nname = \"a\"\nurl = \"ws://127.0.0.1:9/\"\n\
         [[skip]]\nendpoint = \"b\"\n[plot]\nfigures = [\"timelin\"]\n";
@@ -330,7 +330,7 @@ fn what_cannot_be_meant_is_a_mistake_of_the_command_line_with_what_to_write_inst
 
 #[test]
 fn a_workspace_that_cannot_be_made_is_named_with_the_option() {
-    let place = Place::measured();
+    let place = TestFolder::measured();
     fs::write(place.path("file"), "mine").expect("a file");
     for folder in ["file", "/proc"] {
         let ran = place.neph(["import", "raw-data", "--workspace", folder]);

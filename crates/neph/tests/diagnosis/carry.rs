@@ -8,7 +8,7 @@ use std::process::Output;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::lab::{At, Lab};
+use crate::lab::{CauseAt, Lab};
 
 /// Rules about this host and this hour, which no lab decides.
 const DISTURBANCES: [&str; 3] = ["starved-client", "stalled-client", "clock-step"];
@@ -25,7 +25,7 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    pub(crate) fn has(&self, (rule, endpoint): At) -> bool {
+    pub(crate) fn has(&self, (rule, endpoint): CauseAt) -> bool {
         self.causes
             .contains_key(&(rule.to_owned(), endpoint.to_owned()))
     }

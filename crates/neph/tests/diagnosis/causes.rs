@@ -8,7 +8,7 @@
 use neph_stats::Random;
 
 use crate::draw::{between, one_of};
-use crate::endpoint::{Bulk, Endpoint, Middle, Stops, Uplink, Way};
+use crate::endpoint::{Bulk, Endpoint, ExtraPath, Middle, Stops, Uplink};
 
 /// A cause by its rule's name.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +75,8 @@ fn ecmp(at: &mut Endpoint, random: &mut Random) {
     (at.interval_ms, at.seconds) = (20, 0.4);
 }
 
-pub(crate) fn way(delay_ms: f64) -> Way {
-    Way {
+pub(crate) fn way(delay_ms: f64) -> ExtraPath {
+    ExtraPath {
         delay_ms,
         only: None,
         loss_percent: 0.0,
@@ -236,7 +236,7 @@ fn icmp(at: &mut Endpoint, random: &mut Random) {
         at.ways.push(way(at.delay_ms));
     }
     let shift = (at.round_trip_ms() * between(random, 0.2, 0.8)).max(1.5);
-    let mut echoes = Way {
+    let mut echoes = ExtraPath {
         only: Some("icmp"),
         ..way(at.delay_ms)
     };

@@ -4,7 +4,7 @@ use neph_stats::Random;
 
 use crate::causes::{bulk_on_an_uplink, frequent_and_large, ports, rare_and_large, requests, way};
 use crate::draw::{between, one_of};
-use crate::endpoint::{Endpoint, Middle, Uplink, Way};
+use crate::endpoint::{Endpoint, ExtraPath, Middle, Uplink};
 
 /// All of them.
 pub(crate) const DECOYS: [fn(&mut Endpoint, &mut Random); 10] = [
@@ -55,7 +55,7 @@ pub(crate) const DECOYS: [fn(&mut Endpoint, &mut Random); 10] = [
     |at, random| at.think_ms = one_of(random, &[0.03, 0.06, 0.1]),
     |at, _| {
         // A path for echoes that is as long as the messages'.
-        let echoes = Way {
+        let echoes = ExtraPath {
             only: Some("icmp"),
             ..way(at.delay_ms)
         };

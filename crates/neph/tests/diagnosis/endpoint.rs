@@ -13,7 +13,7 @@ pub(crate) struct Middle {
 
 /// A path beside the others.
 #[derive(Clone, Debug)]
-pub(crate) struct Way {
+pub(crate) struct ExtraPath {
     pub(crate) delay_ms: f64,
     /// The protocol that it is reserved for.
     pub(crate) only: Option<&'static str>,
@@ -62,7 +62,7 @@ pub(crate) struct Endpoint {
     pub(crate) corrupt_percent: f64,
     pub(crate) reorder_percent: f64,
     pub(crate) uplink: Option<Uplink>,
-    pub(crate) ways: Vec<Way>,
+    pub(crate) ways: Vec<ExtraPath>,
     pub(crate) bulk: Option<Bulk>,
     pub(crate) middle: Option<Middle>,
     pub(crate) think_ms: f64,

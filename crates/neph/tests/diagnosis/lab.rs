@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::endpoint::{Endpoint, site};
 
 /// A cause at a place: the rule's name and the endpoint's.
-pub(crate) type At = (&'static str, &'static str);
+pub(crate) type CauseAt = (&'static str, &'static str);
 
 /// After which a message is lost. An echo is only known to be lost where an experiment and the second
 /// that it waits for last replies take longer than that.
@@ -23,7 +23,7 @@ pub(crate) struct Lab {
     pub(crate) echo_ms: u64,
     pub(crate) blocks: u32,
     /// What was put in.
-    pub(crate) causes: BTreeSet<At>,
+    pub(crate) causes: BTreeSet<CauseAt>,
 }
 
 impl Lab {

@@ -63,7 +63,7 @@ fn by_port(flows: &BTreeMap<FlowKey, FlowTruth>) -> BTreeMap<u16, &FlowTruth> {
 
 /// A change that the link made: port, moment, from and to which path.
 #[derive(Debug)]
-struct Made {
+struct LinkChange {
     port: u16,
     at: i64,
     paths: (u8, u8),
@@ -71,12 +71,12 @@ struct Made {
     lasts: bool,
 }
 
-fn made(truth: &BTreeMap<u16, &FlowTruth>) -> Vec<Made> {
+fn made(truth: &BTreeMap<u16, &FlowTruth>) -> Vec<LinkChange> {
     let of_flow = |(port, flow): (&u16, &&FlowTruth)| {
-        let changes: Vec<Made> = flow
+        let changes: Vec<LinkChange> = flow
             .segments
             .windows(2)
-            .map(|pair| Made {
+            .map(|pair| LinkChange {
                 port: *port,
                 at: pair[1].from,
                 paths: (pair[0].path, pair[1].path),
@@ -96,7 +96,7 @@ fn near(nanos: &Value, path: u8) -> bool {
 }
 
 /// Whether it is this change, dated at most `late` nanoseconds after it and [`DATED`] before.
-fn is_found(change: &Value, made: &Made, late: i64) -> bool {
+fn is_found(change: &Value, made: &LinkChange, late: i64) -> bool {
     let at = change["at_unix_ns"].as_i64().expect("a moment");
     change["source_port"] == made.port
         && (made.at - DATED..=made.at + late).contains(&at)
@@ -105,20 +105,20 @@ fn is_found(change: &Value, made: &Made, late: i64) -> bool {
 }
 
 /// How many of those that can be asked for were found, dated at most `late` nanoseconds after them.
-fn count_found(changes: &[Value], asked: &[&Made], late: i64) -> usize {
-    let found = |made: &&&Made| changes.iter().any(|change| is_found(change, made, late));
+fn count_found(changes: &[Value], asked: &[&LinkChange], late: i64) -> usize {
+    let found = |made: &&&LinkChange| changes.iter().any(|change| is_found(change, made, late));
     asked.iter().filter(found).count()
 }
 
 /// Whether the link made it at all: this flow was on that path by then, and on the one that is said to
 /// be the one before at some time before. What the machine itself adds may hide a change for longer than
 /// [`DATED`], or until the next one: few are, since nearly all must be told exactly.
-fn is_of_the_link(change: &Value, made: &[Made]) -> bool {
+fn is_of_the_link(change: &Value, made: &[LinkChange]) -> bool {
     let at = change["at_unix_ns"].as_i64().expect("a moment");
     let of_flow = made
         .iter()
         .filter(|made| change["source_port"] == made.port);
-    let past: Vec<&Made> = of_flow.filter(|made| made.at <= at + DATED).collect();
+    let past: Vec<&LinkChange> = of_flow.filter(|made| made.at <= at + DATED).collect();
     past.iter()
         .rposition(|made| near(&change["after_ns"], made.paths.1))
         .is_some_and(|last| {
@@ -201,7 +201,7 @@ fn changes_classes_and_unfairness_are_those_that_the_link_wrote_down() {
 }
 
 /// Precision 1; at least 99 of 100 found before the link's next change, 95 of 100 dated exactly.
-fn changes_are_the_links(reported: &Value, made: &[Made]) {
+fn changes_are_the_links(reported: &Value, made: &[LinkChange]) {
     let changes = reported["changes"].as_array().expect("changes");
     let mut forward = 0;
     let mut wrong = Vec::new();
@@ -226,7 +226,7 @@ fn changes_are_the_links(reported: &Value, made: &[Made]) {
     // A moment at which everything is late is one at which the direction is not to be told.
     let all = changes.len() as u64;
     assert!(forward * 100 >= all * 95, "{forward} of {all} there");
-    let asked: Vec<&Made> = made.iter().filter(|made| made.lasts).collect();
+    let asked: Vec<&LinkChange> = made.iter().filter(|made| made.lasts).collect();
     let found = count_found(changes, &asked, RESHUFFLED);
     let dated = count_found(changes, &asked, DATED);
     let all = asked.len();
@@ -240,7 +240,7 @@ fn changes_are_the_links(reported: &Value, made: &[Made]) {
 }
 
 /// The guard finds in the kept messages what it told live; the others find most of it.
-fn kept_messages_say_the_same(reported: &Value, workspace: &Path, made: &[Made]) {
+fn kept_messages_say_the_same(reported: &Value, workspace: &Path, made: &[LinkChange]) {
     let sorted = |changes: &[Value]| {
         let keys = ["source_port", "before_ns", "after_ns"];
         let of = |change: &Value| keys.map(|key| change[key].as_i64().expect("a number"));
@@ -249,7 +249,7 @@ fn kept_messages_say_the_same(reported: &Value, workspace: &Path, made: &[Made])
         all
     };
     let asked = made.iter().filter(|made| made.lasts);
-    let asked: Vec<&Made> = asked.collect();
+    let asked: Vec<&LinkChange> = asked.collect();
     for detector in ["guard", "rule", "change-points"] {
         let found = detected(workspace, detector);
         if detector == "guard" {

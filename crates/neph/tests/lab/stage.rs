@@ -16,7 +16,7 @@ use neph_lab::{
     FlowKey, FlowTruth, Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict, flows_of,
 };
 use neph_model::{IpVersion, Message, ReflectorIdentity, ReflectorSpec, Span, Stop, Target};
-use neph_probe::{Flow, FlowSpec, Place, Reflector, Report, Resolve, Schedule, Trust};
+use neph_probe::{Flow, FlowSpec, Placement, Reflector, Report, Resolve, Schedule, Trust};
 use neph_sys::process;
 use neph_text::Source;
 use tempfile::TempDir;
@@ -96,7 +96,7 @@ impl TwoSites {
         Self { lab, folder }
     }
 
-    fn place(&self, site: &str) -> Place {
+    fn place(&self, site: &str) -> Placement {
         self.lab.place(site).expect("the site is there")
     }
 

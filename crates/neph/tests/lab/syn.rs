@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use neph_load::{TRANSFER_SIZE, TransferSpec, transfers};
 use neph_model::{Fleet, FleetEndpoint, FleetMessage, Permit, ProbeKind, Span, Stop, Target};
 use neph_probe::{
-    Asking, FleetReport, FleetRun, FleetSpec, FlowSpec, Priority, SmallTransfer, Trust,
+    DiscoveryOptions, FleetReport, FleetRun, FleetSpec, FlowSpec, Priority, SmallTransfer, Trust,
 };
 
 use crate::stage::{TwoSites, measure, median, privileged};
@@ -131,7 +131,7 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
             timeout: Span::from_secs(2),
             site: flow.site.clone(),
         };
-        let asking = Asking {
+        let asking = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: spec.timeout,

@@ -12,7 +12,7 @@ use std::thread;
 
 use neph_lab::{Console, Lab, LabError};
 use neph_model::{Instant, Order, Own, SiteLoad, Span};
-use neph_sys::place::{Place, PlaceError};
+use neph_sys::place::{PlaceError, Placement};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::process::{self, Birth, Request};
 
@@ -25,13 +25,13 @@ pub(super) struct Running {
     pub(super) asked: SiteLoad,
     /// It did not work in the time that it had for that.
     pub(super) is_late: bool,
-    what: What,
+    what: LoadProcess,
 }
 
 #[derive(Debug)]
-enum What {
+enum LoadProcess {
     Guest(Remote),
-    Here(Here),
+    Here(LocalLoad),
 }
 
 /// A process of a guest.
@@ -45,7 +45,7 @@ struct Remote {
 
 /// A process of this machine.
 #[derive(Debug)]
-struct Here {
+struct LocalLoad {
     child: Child,
     /// Its messages, until the time to wait for them is over.
     wording: Option<ChildStderr>,
@@ -75,8 +75,8 @@ impl Running {
         order: &Order,
     ) -> Result<Self, StressError> {
         let what = match Lab::console(lab.name(), &asked.site)? {
-            Some(console) => What::Guest(Remote::start(console, number, order)?),
-            None => What::Here(Here::start(lab.place(&asked.site)?, order)?),
+            Some(console) => LoadProcess::Guest(Remote::start(console, number, order)?),
+            None => LoadProcess::Here(LocalLoad::start(lab.place(&asked.site)?, order)?),
         };
         let asked = asked.clone();
         Ok(Self {
@@ -89,22 +89,22 @@ impl Running {
     /// Waits until it works, at most until then; whether it does.
     pub(super) fn works_by(&mut self, until: Instant<Own>, lab: &Lab) -> Result<bool, StressError> {
         match &mut self.what {
-            What::Guest(remote) => {
+            LoadProcess::Guest(remote) => {
                 let console = Lab::console(lab.name(), &self.asked.site)?;
                 console.map_or(Ok(false), |console| remote.works_by(until, console))
             }
-            What::Here(here) => Ok(here.works_by(until)?),
+            LoadProcess::Here(here) => Ok(here.works_by(until)?),
         }
     }
 
     /// Ends it; returns its report.
     pub(super) fn end(mut self, lab: &Lab) -> Result<Vec<u8>, StressError> {
         match &mut self.what {
-            What::Guest(remote) => {
+            LoadProcess::Guest(remote) => {
                 let console = Lab::console(lab.name(), &self.asked.site)?;
                 console.map_or_else(|| Ok(Vec::new()), |console| remote.end(console))
             }
-            What::Here(here) => Ok(here.end()?),
+            LoadProcess::Here(here) => Ok(here.end()?),
         }
     }
 }
@@ -155,9 +155,9 @@ fn quoted(order: &Order) -> io::Result<String> {
     Ok(text.replace('\'', "\\u0027"))
 }
 
-impl Here {
+impl LocalLoad {
     /// On a thread that lives as long as this: a signal of the kernel reaches the process at its end.
-    fn start(place: Place, order: &Order) -> Result<Self, StressError> {
+    fn start(place: Placement, order: &Order) -> Result<Self, StressError> {
         let mut command = process::command(std::env::current_exe()?);
         command
             .args(["execute", "-"])
@@ -226,7 +226,7 @@ impl Here {
     }
 }
 
-impl Drop for Here {
+impl Drop for LocalLoad {
     /// Without asking, if it still runs.
     fn drop(&mut self) {
         let _ = self.child.kill();

@@ -118,9 +118,9 @@ fn traceroute(host: &str) -> Order {
 
 /// Carries nothing out, and must not be asked to.
 #[derive(Debug)]
-pub(super) struct Never;
+pub(super) struct UnusedExecutor;
 
-impl Executor for Never {
+impl Executor for UnusedExecutor {
     fn submit(&mut self, order: Order) -> Ticket {
         panic!("it is begun: {order:?}")
     }
@@ -225,9 +225,9 @@ fn signed_and_not_allowed() -> Vec<(&'static str, Order)> {
 #[test]
 fn an_order_that_the_policy_does_not_allow_is_refused_and_reported_with_its_reason() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     let guard = guard(folder.path(), &hand, POLICY);
-    let mut worker = Worker::new(folder.path(), Never, "1", guard).expect("writable");
+    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", guard).expect("writable");
     let cases = signed_and_not_allowed();
     assert!(cases.len() >= 31);
     for (reason, order) in cases {
@@ -247,7 +247,7 @@ fn an_order_that_the_policy_does_not_allow_is_refused_and_reported_with_its_reas
 }
 
 /// What is not of the controller, or not for this agent, or not for now.
-fn not_from_the_controller(hand: &Hand) -> Vec<(&'static str, ToAgent)> {
+fn not_from_the_controller(hand: &SigningKey) -> Vec<(&'static str, ToAgent)> {
     let one = granted(harmless(), HOUR);
     let other = granted(harmless(), HOUR);
     let of = |id: OrderId, grant: &Grant| ToAgent::Begin {
@@ -281,7 +281,7 @@ fn not_from_the_controller(hand: &Hand) -> Vec<(&'static str, ToAgent)> {
             "signature",
             signature(other_signature["signature"].as_str().expect("text")),
         ),
-        ("signature", begin(&Hand::new(), &one)),
+        ("signature", begin(&SigningKey::new(), &one)),
         ("signature", changed("127.0.0.1", "127.0.0.9")),
         ("signature", changed("\"ams\"", "\"lju\"")),
         ("signature", changed("\"messages\":10", "\"messages\":99")),
@@ -299,9 +299,9 @@ fn not_from_the_controller(hand: &Hand) -> Vec<(&'static str, ToAgent)> {
 #[test]
 fn an_order_that_is_not_the_controllers_is_as_if_it_had_not_come() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     let guard = guard(folder.path(), &hand, POLICY);
-    let mut worker = Worker::new(folder.path(), Never, "1", guard).expect("writable");
+    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", guard).expect("writable");
     for (reason, message) in not_from_the_controller(&hand) {
         let before = worker.refusals().get(reason).copied().unwrap_or(0);
         let answer = worker.take(message).expect("writable");
@@ -315,9 +315,9 @@ fn an_order_that_is_not_the_controllers_is_as_if_it_had_not_come() {
 #[test]
 fn an_order_that_was_carried_out_is_not_begun_by_a_replay() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     let guard = guard(folder.path(), &hand, POLICY);
-    let mut worker = Worker::new(folder.path(), Never, "1", guard).expect("writable");
+    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", guard).expect("writable");
     let one = granted(throughput(ThroughputTool::Iperf3), HOUR);
     let message = begin(&hand, &one);
     worker.take(message.clone()).expect("writable");
@@ -337,7 +337,7 @@ fn nothing_is_sent_to_an_address_that_is_not_allowed_whatever_its_name() {
     trap.set_nonblocking(true).expect("a socket");
     let port = trap.local_addr().expect("bound").port();
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     // "localhost" stands for a name that the attacker's DNS answers.
     let policy = POLICY.replace("\"127.0.0.1\"", "\"10.0.0.0/8\"");
     let guard = guard(folder.path(), &hand, &policy);

@@ -43,7 +43,7 @@ fn reflector(seconds: i64) -> Order {
 const NOON: i64 = 12 * 3600;
 
 /// Admits an order at noon whose lease is so long by the controller's clock, which is at `controller`.
-fn admitted(guard: &mut Guard, hand: &Hand, controller: Wall, lease: Span) -> OrderId {
+fn admitted(guard: &mut Guard, hand: &SigningKey, controller: Wall, lease: Span) -> OrderId {
     let one = Granted {
         agent: name("ams"),
         id: OrderId::new(),
@@ -57,7 +57,7 @@ fn admitted(guard: &mut Guard, hand: &Hand, controller: Wall, lease: Span) -> Or
 
 #[test]
 fn a_lease_ends_by_the_controllers_clock_wherever_ours_stands() {
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     for seconds in [0, 7 * 3600, -7 * 3600] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut guard = guard(folder.path(), &hand, POLICY);
@@ -76,7 +76,7 @@ fn a_lease_ends_by_the_controllers_clock_wherever_ours_stands() {
 #[test]
 fn no_order_begins_before_the_clocks_are_compared() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     let policy = Policy::parse(&Source::new("agent.toml", POLICY)).expect("a policy");
     let guard = Guard::open(folder.path(), name("ams"), &hand.certificate, policy, now());
     let mut guard = guard.expect("a guard");
@@ -89,7 +89,7 @@ fn no_order_begins_before_the_clocks_are_compared() {
 #[test]
 fn a_lease_is_no_longer_than_the_order() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     let mut guard = guard(folder.path(), &hand, POLICY);
     let id = admitted(&mut guard, &hand, at(NOON).wall, Span::from_secs(100 * DAY));
     assert_eq!(guard.lapsed(at(NOON + 600)), []);
@@ -107,7 +107,7 @@ fn capture() -> Order {
 #[test]
 fn a_clock_that_is_set_shows_in_the_next_reading_and_one_that_is_slewed_does_not() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     let mut guard = guard(folder.path(), &hand, POLICY);
     let (offset, bound) = (Span::from_millis(7), Span::from_millis(1));
     guard.set_clock(AgentClockOffset { offset, bound }, at(NOON));
@@ -132,7 +132,7 @@ fn a_clock_that_is_set_shows_in_the_next_reading_and_one_that_is_slewed_does_not
 #[test]
 fn a_ninth_capture_at_a_time_has_to_wait_and_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     let mut guard = guard(folder.path(), &hand, POLICY);
     let admit = |guard: &mut Guard| {
         let one = Granted {
@@ -159,7 +159,7 @@ fn a_ninth_capture_at_a_time_has_to_wait_and_is_counted() {
 #[test]
 fn the_hours_and_the_budget_end_what_runs() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     let mut guard = guard(folder.path(), &hand, POLICY);
     let id = admitted(&mut guard, &hand, at(NOON).wall, Span::from_secs(600));
     let evening = at(18 * 3600);
@@ -181,7 +181,7 @@ fn the_hours_and_the_budget_end_what_runs() {
 #[test]
 fn what_was_spent_outlives_a_kill_and_ends_with_the_day() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     let open = |moment: Moment| {
         let policy = Policy::parse(&Source::new("agent.toml", POLICY)).expect("a policy");
         let certificate = &hand.certificate;
@@ -205,7 +205,7 @@ fn what_was_spent_outlives_a_kill_and_ends_with_the_day() {
 #[test]
 fn an_order_ends_within_ten_seconds_of_losing_its_lease() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     let policy = POLICY.replace("hours = [\"08:00-18:00\"]\n", "");
     let guard = guard(folder.path(), &hand, &policy);
     let executor = LocalExecutor::new().with_permit(guard.permit().clone());
@@ -237,7 +237,7 @@ fn an_order_ends_within_ten_seconds_of_losing_its_lease() {
 #[test]
 fn a_revoked_agent_ends_what_runs() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     let policy = POLICY.replace("hours = [\"08:00-18:00\"]\n", "");
     let policy = policy.replace("bytes_per_day = 1000\n", "");
     let guard = guard(folder.path(), &hand, &policy);

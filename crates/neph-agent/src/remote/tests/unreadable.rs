@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use neph_model::Stop;
 
-use super::hostile::{Never, POLICY};
+use super::hostile::{POLICY, UnusedExecutor};
 use super::*;
 use crate::remote::{FromAgent, Link, LinkLost, Worker, serve};
 
@@ -26,9 +26,9 @@ impl Link for Script {
 #[test]
 fn what_is_no_message_ends_the_connection_and_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = Hand::new();
+    let hand = SigningKey::new();
     let guard = guard(folder.path(), &hand, POLICY);
-    let mut worker = Worker::new(folder.path(), Never, "1", guard).expect("writable");
+    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", guard).expect("writable");
     for times in 1..=3 {
         let mut link = Script([Err(LinkLost::unreadable("too long"))].into());
         serve(&mut worker, &mut link, &Stop::new()).expect_err("it is over");

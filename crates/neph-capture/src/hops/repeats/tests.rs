@@ -5,12 +5,12 @@ use crate::directions::Direction;
 use crate::packets::datagram;
 
 /// What a point shows, by its time.
-type Seen = Vec<(i64, Vec<u8>)>;
+type PointPackets = Vec<(i64, Vec<u8>)>;
 
 /// Ten packets that pass three points, one each us, 100 ns from point to point, in alternating directions.
-fn once() -> [Seen; 3] {
+fn once() -> [PointPackets; 3] {
     [0, 1, 2].map(|point: i64| {
-        let mut observed: Seen = (0..10_u16)
+        let mut observed: PointPackets = (0..10_u16)
             .map(|number| {
                 let is_there = number.is_multiple_of(2);
                 let along = if is_there { point } else { 2 - point };
@@ -25,15 +25,15 @@ fn once() -> [Seen; 3] {
 }
 
 /// One of so many stands there again, 30 ns later.
-fn mirrored(of: &Seen, every: usize) -> Seen {
+fn mirrored(of: &PointPackets, every: usize) -> PointPackets {
     let repeats = of.iter().step_by(every);
     let repeats = repeats.map(|(at, bytes)| (at + 30, bytes.clone()));
-    let mut all: Seen = of.iter().cloned().chain(repeats).collect();
+    let mut all: PointPackets = of.iter().cloned().chain(repeats).collect();
     all.sort();
     all
 }
 
-fn follow(points: &[Seen; 3]) -> Followed {
+fn follow(points: &[PointPackets; 3]) -> Followed {
     let mut hops = Hops::at(3);
     for (point, packets) in points.iter().enumerate() {
         for (at, bytes) in packets {
@@ -109,7 +109,7 @@ fn what_the_network_doubled_is_not_a_mirrors() {
     let mut points = once();
     for point in [1, 2] {
         let there = points[point].iter().filter(|(_, bytes)| bytes[15] == 1);
-        let there: Seen = there.cloned().collect();
+        let there: PointPackets = there.cloned().collect();
         let mut all = points[point].clone();
         all.extend(there.into_iter().map(|(at, bytes)| (at + 30, bytes)));
         all.sort();

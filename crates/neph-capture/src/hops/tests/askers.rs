@@ -59,7 +59,7 @@ fn round_trips(asks: Direction, ports: (u16, u16), first: usize, began: bool) ->
     there.sort();
     let followed = follow(&[&here, &there]);
     let trips = followed.trips();
-    let trip = |trip: &super::Trip| {
+    let trip = |trip: &super::RoundTripPair| {
         let [sent, came] = [trip.there, trip.back].map(|one| followed.passage(one).mark(0));
         (came.unwrap() - sent.unwrap()) / MICRO
     };

@@ -9,7 +9,7 @@ fn ended_by(flags: u8) -> Scene {
         ..data(100, 0, 500)
     };
     scene.see(50, Client, end);
-    scene.reported = Seen::default();
+    scene.reported = RecordedConnection::default();
     scene
 }
 

@@ -35,9 +35,9 @@ fn plan() -> Plan {
 
 /// The time of this host.
 #[derive(Debug)]
-struct Here;
+struct HostClock;
 
-impl Clock for Here {
+impl Clock for HostClock {
     fn now(&self) -> Wall {
         Wall::from_unix_nanos(clock::wall().0)
     }
@@ -48,12 +48,12 @@ impl Clock for Here {
 
 /// Ends after a number of polls, like a process that is killed.
 #[derive(Debug)]
-struct Dying<E> {
+struct KilledExecutor<E> {
     inner: E,
     polls: u32,
 }
 
-impl<E: Executor> Executor for Dying<E> {
+impl<E: Executor> Executor for KilledExecutor<E> {
     fn submit(&mut self, order: Order) -> Ticket {
         self.inner.submit(order)
     }
@@ -106,7 +106,7 @@ fn run_plan(
         store: store.as_mut(),
         executor,
         observer: &mut Nobody,
-        clock: &Here,
+        clock: &HostClock,
         stop: &Stop::new(),
     };
     let ended = match before {
@@ -185,7 +185,7 @@ fn experiments_at_several_sites_at_the_same_time_are_adopted_with_each_other() {
     // The last number of polls suffices, unless it waits forever.
     for polls in [3, 6, 2_000] {
         let inner = OneAgent::executor_of(&agents, &folder.path().join("inbox"));
-        let mut executor = Dying { inner, polls };
+        let mut executor = KilledExecutor { inner, polls };
         let ended = run_plan(
             &plan_of_two(),
             folder.path(),
@@ -239,7 +239,7 @@ fn a_controller_that_ends_at_any_moment_is_followed_by_one_that_adopts_what_is_u
         // Each runs longer than the one before.
         polls += 3;
         let inner: AgentsExecutor<_> = agent.executor(&folder.path().join("inbox"));
-        let mut executor = Dying { inner, polls };
+        let mut executor = KilledExecutor { inner, polls };
         match run(folder.path(), &mut executor, campaign.as_ref()) {
             Ok(ended) => {
                 assert_eq!(ended.status, CampaignStatus::Complete);

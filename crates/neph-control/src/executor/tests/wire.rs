@@ -12,9 +12,9 @@ use crate::{Bus, FromBus, NotConnected};
 
 /// Random numbers from a seed (xorshift64*).
 #[derive(Debug)]
-pub(super) struct Dice(u64);
+pub(super) struct SeededRandom(u64);
 
-impl Dice {
+impl SeededRandom {
     pub(super) const fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }

@@ -15,7 +15,7 @@ use neph_model::{
 use super::super::Elapsed;
 use super::agent::{authority, guard, order, signer};
 use super::fake::{Fake, MESSAGES, ended, message};
-use super::wire::{Dice, Wire};
+use super::wire::{SeededRandom, Wire};
 use crate::dispatcher::Dispatcher;
 use crate::{AgentsExecutor, Sites};
 
@@ -25,7 +25,7 @@ const PART: u32 = 100;
 const ORDERS: usize = 5;
 
 #[derive(Debug)]
-pub(super) struct World {
+pub(super) struct ControllerWorld {
     folder: tempfile::TempDir,
     wire: Wire,
     time: Arc<AtomicI64>,
@@ -39,7 +39,7 @@ pub(super) struct World {
     journals: BTreeMap<ExperimentId, PathBuf>,
     /// The store: messages and endings.
     stored: BTreeMap<ExperimentId, (Vec<Message>, Ending)>,
-    dice: Dice,
+    dice: SeededRandom,
     lossy: bool,
     pub(super) happened: BTreeMap<&'static str, u64>,
 }
@@ -48,7 +48,7 @@ fn name(text: &str) -> AgentName {
     text.parse().expect("a name")
 }
 
-impl World {
+impl ControllerWorld {
     pub(super) fn new(seed: u64) -> Self {
         let campaign = CampaignId::new();
         let of = |at: usize| {
@@ -73,7 +73,7 @@ impl World {
             open: BTreeMap::new(),
             journals: BTreeMap::new(),
             stored: BTreeMap::new(),
-            dice: Dice::new(seed),
+            dice: SeededRandom::new(seed),
             lossy: true,
             happened: BTreeMap::new(),
         }

@@ -26,7 +26,7 @@ impl CampaignFinder for Store {
     }
 }
 
-struct Place {
+struct RunnerFixture {
     folder: tempfile::TempDir,
     store: Shared,
 }
@@ -39,7 +39,7 @@ fn name() -> AgentName {
     "s".parse().expect("a name")
 }
 
-impl Place {
+impl RunnerFixture {
     /// A controller whose runs execute this script.
     fn new(script: &str) -> Self {
         let place = Self {
@@ -113,7 +113,7 @@ impl Place {
 }
 
 /// Calls `turn` at this moment until `count` runs have ended.
-fn ends(place: &Place, runner: &mut Runner, now: i64, count: usize) {
+fn ends(place: &RunnerFixture, runner: &mut Runner, now: i64, count: usize) {
     let ended = wait_until(LIMIT, || {
         runner.turn(at(now)).expect("writable");
         place.outcomes().len() >= count
@@ -125,7 +125,7 @@ const UNTIL_RELEASED: &str = "while [ ! -e go ]; do sleep 0.02; done";
 
 #[test]
 fn a_run_begins_at_each_interval_as_a_process_and_its_end_is_kept() {
-    let place = Place::new(
+    let place = RunnerFixture::new(
         "case $(wc -l < calls) in 1) exit 0;; 2) exit 3;; *) echo; echo no plan >&2; exit 2;; esac",
     );
     let mut runner = place.runner(990);
@@ -149,7 +149,7 @@ fn a_run_begins_at_each_interval_as_a_process_and_its_end_is_kept() {
 
 #[test]
 fn what_is_due_while_a_run_is_not_over_is_left_out() {
-    let place = Place::new(UNTIL_RELEASED);
+    let place = RunnerFixture::new(UNTIL_RELEASED);
     let mut runner = place.runner(990);
     for now in [1000, 1100, 1200] {
         runner.turn(at(now)).expect("writable");
@@ -167,7 +167,7 @@ fn what_is_due_while_a_run_is_not_over_is_left_out() {
 
 #[test]
 fn what_was_due_while_no_controller_ran_is_missed() {
-    let place = Place::new("exit 0");
+    let place = RunnerFixture::new("exit 0");
     let mut runner = place.runner(990);
     ends(&place, &mut runner, 1000, 1);
     drop(runner);
@@ -193,7 +193,7 @@ fn what_was_due_while_no_controller_ran_is_missed() {
 
 #[test]
 fn a_run_outlives_its_controller_and_the_next_one_follows_it() {
-    let place = Place::new(UNTIL_RELEASED);
+    let place = RunnerFixture::new(UNTIL_RELEASED);
     let mut runner = place.runner(990);
     runner.turn(at(1000)).expect("writable");
     assert!(wait_until(LIMIT, || place.called().len() == 1));
@@ -217,7 +217,7 @@ fn a_run_outlives_its_controller_and_the_next_one_follows_it() {
 #[test]
 fn a_run_that_was_cut_off_goes_on_until_the_next_is_due() {
     for (now, goes_on) in [(1050, true), (1150, false)] {
-        let place = Place::new("case $1 in run) kill -9 $$;; *) exit 0;; esac");
+        let place = RunnerFixture::new("case $1 in run) kill -9 $$;; *) exit 0;; esac");
         let mut runner = place.runner(990);
         runner.turn(at(1000)).expect("writable");
         assert!(wait_until(LIMIT, || place.called().len() == 1));
@@ -236,7 +236,7 @@ fn a_run_that_was_cut_off_goes_on_until_the_next_is_due() {
 
 #[test]
 fn a_controller_that_stops_ends_its_runs_and_the_next_one_goes_on() {
-    let place = Place::new(
+    let place = RunnerFixture::new(
         "case $1 in run) trap 'exit 130' TERM; while :; do sleep 0.02; done;; *) exit 0;; esac",
     );
     let mut runner = place.runner(990);
@@ -259,7 +259,7 @@ fn a_controller_that_stops_ends_its_runs_and_the_next_one_goes_on() {
 
 #[test]
 fn a_run_that_was_noted_and_not_started_does_not_begin_twice() {
-    let place = Place::new("exit 0");
+    let place = RunnerFixture::new("exit 0");
     // As after a kill in between.
     let begun = Entry::Begun {
         due: at(1000),
@@ -277,7 +277,7 @@ fn a_run_that_was_noted_and_not_started_does_not_begin_twice() {
 
 #[test]
 fn a_schedule_is_kept_once_and_ends_when_it_is_removed() {
-    let place = Place::new("exit 0");
+    let place = RunnerFixture::new("exit 0");
     let book = place.book();
     let schedule = book.all().expect("readable").pop().expect("it is there");
     let taken = book.add(&schedule).expect_err("it is there").to_string();

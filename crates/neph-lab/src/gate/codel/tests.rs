@@ -99,7 +99,7 @@ fn the_last_full_frame_of_a_queue_is_sent_however_long_it_stood() {
         assert_eq!(queue.bytes(), left * 1_514);
     }
     let none = controller.dequeue(&mut queue, Moment(2_000 * MILLI), CoDel::default());
-    assert_eq!(none, Taken::default());
+    assert_eq!(none, DequeuedPacket::default());
 }
 
 #[test]

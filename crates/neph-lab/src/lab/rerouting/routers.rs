@@ -30,7 +30,7 @@ pub(super) struct Router {
 
 /// The state of a router.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct RouterState {
     reshuffles: u64,
     weights: Weights,
 }
@@ -65,8 +65,8 @@ impl Routers {
     }
 
     /// The state of the router at the site with this index at `time` after the cue.
-    pub(super) fn held(&self, site: usize, time: Span) -> Held {
-        let mut held = Held::default();
+    pub(super) fn held(&self, site: usize, time: Span) -> RouterState {
+        let mut held = RouterState::default();
         for reroute in self.reroutes.iter().filter(|one| one.site == site) {
             let when = reroute.when();
             match reroute.what {
@@ -109,12 +109,12 @@ impl Routers {
 
 impl Router {
     /// Changes the router from state `before` to `now`.
-    pub(super) fn change(&self, before: &Held, now: &Held) -> Result<(), LabError> {
+    pub(super) fn change(&self, before: &RouterState, now: &RouterState) -> Result<(), LabError> {
         if now.reshuffles != before.reshuffles {
             let seed = routes::hash_seed(self.site, now.reshuffles).to_string();
             settings::apply(&NetNs::open(&self.namespace)?, &[(HASH_SEED, seed)])?;
         }
-        let lines = |held: &Held| -> Vec<String> {
+        let lines = |held: &RouterState| -> Vec<String> {
             let routes = self.routes.iter();
             routes
                 .map(|one| one.line("replace", &held.weights))

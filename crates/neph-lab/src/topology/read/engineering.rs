@@ -4,7 +4,7 @@ use neph_model::Span;
 use neph_text::{Fault, Fields, Node, Take, choice};
 
 use super::schedule;
-use crate::gate::{Change, Engineering, Shape, Share, What};
+use crate::gate::{Change, ChangeAction, Engineering, Shape, Share};
 use crate::topology::quantity;
 
 /// Beyond this a path would have no room at all.
@@ -58,7 +58,7 @@ pub(super) fn engineering(link: &mut Fields<'_>, shapes: &[Shape; 2]) -> Option<
         at: every,
         until: None,
         every: Some(every),
-        what: What::Engineer(Engineering {
+        what: ChangeAction::Engineer(Engineering {
             demand: demand.map_or(Share::ALL, |demand| demand.value),
             swing: swing.map_or(season.swing, |swing| swing.value),
             preference: preference.map_or(4, |preference| preference.value),
@@ -128,7 +128,7 @@ mod tests {
         let [reshuffle, controller] = &link.schedule[..] else {
             panic!("{:?}", link.schedule)
         };
-        assert_eq!(reshuffle.what, What::Reshuffle);
+        assert_eq!(reshuffle.what, ChangeAction::Reshuffle);
         assert_eq!(
             (controller.at, controller.every),
             (HIGH.every, Some(HIGH.every))
@@ -139,7 +139,7 @@ mod tests {
             preference: 4,
             period: Span::from_secs(60),
         };
-        assert_eq!(controller.what, What::Engineer(requested));
+        assert_eq!(controller.what, ChangeAction::Engineer(requested));
     }
 
     #[test]

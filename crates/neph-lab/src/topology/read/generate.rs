@@ -51,7 +51,7 @@ fn generate(mut table: Fields<'_>, written: &mut Document) {
     ];
     let form = table.required_with("shape", |node| choice(node, &forms));
     let features = |table: &mut Fields<'_>, key| table.entry(key).map(|entry| entry.node.clone());
-    let like = Like {
+    let like = CommonSettings {
         span: form
             .as_ref()
             .map_or_else(|| table.span(), |form| form.span.clone()),
@@ -69,13 +69,13 @@ fn generate(mut table: Fields<'_>, written: &mut Document) {
 }
 
 /// The common settings of all generated sites and links of a table, and its place.
-struct Like {
+struct CommonSettings {
     span: Range<usize>,
     site: Option<Node>,
     link: Option<Node>,
 }
 
-impl Like {
+impl CommonSettings {
     fn site(&self, written: &mut Document, name: &str) {
         let table = node_table(name, self.site.as_ref(), &self.span);
         written.sites.push(table);
@@ -123,7 +123,7 @@ fn names(table: &mut Fields<'_>, fewest: usize) -> Option<Vec<String>> {
 }
 
 /// Two sites and a link.
-fn pair(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
+fn pair(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
     let Some(names) = names(table, 2) else {
         return;
     };
@@ -138,7 +138,7 @@ fn pair(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
 }
 
 /// Sites around a router.
-fn star(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
+fn star(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
     let centre = table.optional::<String>("centre");
     let centre = centre.map_or_else(|| "hub".to_owned(), |centre| centre.value);
     let Some(names) = names(table, 1) else {
@@ -152,7 +152,7 @@ fn star(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
 }
 
 /// A link for each pair of sites: from a matrix of round trips, or all equal.
-fn mesh(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
+fn mesh(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
     let entry = table.entry("matrix");
     let named = entry.and_then(|entry| match &entry.node.value {
         Value::Text(_) => Some(choice(&entry.node, matrix::NAMED)),
@@ -282,7 +282,7 @@ fn in_a_tier(node: &Node) -> Result<u32, Fault> {
 
 /// Clients behind an access router, a core router, and the clouds behind it: the path from a user to a
 /// service in the first source.
-fn tiers(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
+fn tiers(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
     let mut counted = |key, one: &str| {
         let count = table.optional_with(key, in_a_tier);
         match count.map_or(1, |count| count.value) {
@@ -294,7 +294,7 @@ fn tiers(table: &mut Fields<'_>, like: &Like, written: &mut Document) {
     let mut tier = |key| {
         let own = table.entry(key).map(|entry| entry.node.clone());
         let link = own.or_else(|| like.link.clone());
-        Like {
+        CommonSettings {
             span: like.span.clone(),
             site: like.site.clone(),
             link,

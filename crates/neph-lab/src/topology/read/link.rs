@@ -8,7 +8,7 @@ use neph_text::{Fault, Fields, Node, Take, choice};
 use super::features::{DIRECTIONS, features};
 use super::trace::Traces;
 use super::{NAME_REMEDY, engineering, is_name, path, schedule};
-use crate::gate::{Change, Partial, Shape, What};
+use crate::gate::{Change, ChangeAction, Partial, Shape};
 use crate::links::{LINKS, kind_of};
 use crate::topology::{Link, Site};
 
@@ -173,7 +173,8 @@ fn direction(table: &mut Fields<'_>, key: &'static str, both: &Partial, traces: 
 
 /// Reports a queue that can never fill.
 fn useless_queues(table: &mut Fields<'_>, shapes: &[Shape; 2], schedule: &[Change]) {
-    let rate = |change: &Change| matches!(&change.what, What::Override(it) if it.rate.is_some());
+    let rate =
+        |change: &Change| matches!(&change.what, ChangeAction::Override(it) if it.rate.is_some());
     if schedule.iter().any(rate) {
         return;
     }

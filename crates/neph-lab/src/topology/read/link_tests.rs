@@ -6,7 +6,7 @@ use super::tests::{TWO, parse};
 use super::*;
 use crate::direction::Direction;
 use crate::gate::{
-    CoDel, Discipline, GilbertElliott, Jitter, Loss, QueueLimit, Reserved, Share, What,
+    ChangeAction, CoDel, Discipline, GilbertElliott, Jitter, Loss, QueueLimit, Reserved, Share,
 };
 
 /// [`TWO`], with `features` for its link instead of its delay.
@@ -220,16 +220,16 @@ fn a_schedule_is_read() {
         (first.at, first.until),
         (Span::from_secs(15), Some(Span::from_secs(40)))
     );
-    let What::Override(printed) = &first.what else {
+    let ChangeAction::Override(printed) = &first.what else {
         panic!("{first:?}");
     };
     assert_eq!(printed.rate, Some(BitRate(1_000_000)));
     assert_eq!(printed.wire.delay, Some(Span::from_millis(80)));
     assert_eq!(
         (&second.what, second.every),
-        (&What::Reshuffle, Some(Span::from_secs(10)))
+        (&ChangeAction::Reshuffle, Some(Span::from_secs(10)))
     );
-    let What::OverridePath(0, Some(0), wire) = &third.what else {
+    let ChangeAction::OverridePath(0, Some(0), wire) = &third.what else {
         panic!("{third:?}");
     };
     assert_eq!(wire.loss, Some(Loss::Random(Share::ALL)));

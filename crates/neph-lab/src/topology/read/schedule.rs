@@ -7,7 +7,7 @@ use super::features::{features, wire};
 use super::path::{PathSpec, shared, weight};
 use super::trace::Traces;
 use crate::direction::Direction;
-use crate::gate::{Change, Partial, PartialWire, What, When};
+use crate::gate::{Change, ChangeAction, Partial, PartialWire, When};
 
 /// The latest time of a change.
 const LONGEST: Span = Span::from_secs(30 * 24 * 3600);
@@ -33,7 +33,7 @@ fn change(mut table: Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<
     let direction = direction(&mut table);
     let what = what(&mut table, paths, traces);
     let lasting = match what.as_ref()? {
-        What::Reshuffle => Lasting::ForEver("a reshuffle"),
+        ChangeAction::Reshuffle => Lasting::ForEver("a reshuffle"),
         _ => Lasting::AWhile,
     };
     printed.check(&table, lasting);
@@ -117,7 +117,7 @@ impl WhenSpec {
 }
 
 /// The effect of the change.
-fn what(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<What> {
+fn what(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<ChangeAction> {
     let reshuffle = table.optional::<bool>("reshuffle");
     if let Some(named) = table.optional::<String>("path") {
         let weight = table.optional_with("weight", weight);
@@ -141,7 +141,7 @@ fn what(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<W
             );
         }
         let weight = weight.map(|weight| weight.value);
-        return Some(What::OverridePath(index, weight, printed));
+        return Some(ChangeAction::OverridePath(index, weight, printed));
     }
     let printed = features(table, traces);
     let plain = printed == Partial::default();
@@ -154,13 +154,13 @@ fn what(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<W
                 let what = "a reshuffle changes nothing else";
                 table.fault(span, what, "give the rest a [[link.schedule]] of its own");
             }
-            Some(What::Reshuffle)
+            Some(ChangeAction::Reshuffle)
         }
         _ if plain => {
             nothing(table);
             None
         }
-        _ => Some(What::Override(printed)),
+        _ => Some(ChangeAction::Override(printed)),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Owns the choice, and the messages about it.
 
-use neph_capture::path::alarms::{Rules, Standing};
+use neph_capture::path::alarms::{RuleState, Rules};
 use neph_capture::path::passages::segment_names;
 
 use super::super::{Point, Sampling};
@@ -11,7 +11,7 @@ use super::WAITED_MOST;
 /// What is evaluated during the recording.
 #[derive(Debug)]
 pub(super) struct Live {
-    pub(super) standings: Vec<Standing>,
+    pub(super) standings: Vec<RuleState>,
     /// The names of the segments by their index in the path; `None` for one that is evaluated at
     /// the end.
     pub(super) segments: Vec<Option<String>>,
@@ -19,7 +19,7 @@ pub(super) struct Live {
 
 /// What is evaluated at the end or by samples.
 #[derive(Debug, Default)]
-pub(super) struct Left {
+pub(super) struct FinalEvaluation {
     /// Segments with rules, evaluated at the end.
     pub(super) segments: Vec<String>,
     /// Rules about other segments, evaluated at the end, as typed.
@@ -29,12 +29,12 @@ pub(super) struct Left {
 }
 
 /// Divides the rules for these points.
-pub(super) fn divide(points: &[Point], rules: &Rules) -> (Live, Left) {
+pub(super) fn divide(points: &[Point], rules: &Rules) -> (Live, FinalEvaluation) {
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     // Alarms have times of the first point's clock; clocks of points over ssh are not known yet.
     let is_live = |segment: usize| !points[..=segment + 1].iter().any(Point::is_remote);
     let is_sampled = |segment: usize| points[segment..=segment + 1].iter().any(Point::is_at_agent);
-    let (mut left, mut segments) = (Left::default(), Vec::new());
+    let (mut left, mut segments) = (FinalEvaluation::default(), Vec::new());
     for (segment, name) in segment_names(&names).into_iter().enumerate() {
         let printed = match (is_live(segment), is_sampled(segment)) {
             (false, _) => Some(&mut left.segments),
@@ -62,7 +62,7 @@ pub(super) fn divide(points: &[Point], rules: &Rules) -> (Live, Left) {
     (live, left)
 }
 
-impl Left {
+impl FinalEvaluation {
     pub(super) fn print(&self, say: fn(&str)) {
         if !self.segments.is_empty() {
             say(&format!(

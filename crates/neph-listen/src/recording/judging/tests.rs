@@ -52,7 +52,7 @@ fn rules(points: &[&str], medians: &[Median]) -> Rules {
 }
 
 /// An evaluation of these points, `iface:` or `ssh:`, with names.
-fn judge(points: &[&str], rules: &Rules) -> (Judge<Received>, Left) {
+fn judge(points: &[&str], rules: &Rules) -> (LiveEvaluator<Received>, FinalEvaluation) {
     let points: Vec<Point> = points
         .iter()
         .map(|text| {
@@ -67,7 +67,7 @@ fn judge(points: &[&str], rules: &Rules) -> (Judge<Received>, Left) {
         listener: Received::default(),
         say: |_| {},
     };
-    Judge::of(spec, &Stop::new())
+    LiveEvaluator::of(spec, &Stop::new())
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn both_directions(path: &Path, ahead: i64, [there, back]: [i64; 2]) {
 
 /// The result for two points at agents with these forward and reverse delays, where the second
 /// clock offset is wrong by `wrong`. All in microseconds.
-fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, Left) {
+fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, FinalEvaluation) {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = rules(&["a", "b"], &[Median("a - b", 2)]);
     let points = ["a=agent:ams/eth0", "b=agent:lju/eth0"];

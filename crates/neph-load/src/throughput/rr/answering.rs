@@ -12,7 +12,7 @@ use super::super::board::Board;
 use super::super::carrier::Carrier;
 use super::super::engine::{Decision, Turn, run_streams};
 use super::super::error::ThroughputError;
-use super::super::listening::{Lent, Listening};
+use super::super::listening::{LentSocket, Listening};
 use super::super::served::ServerSpec;
 use super::acceptor::Acceptor;
 use super::guard::Guard;
@@ -31,7 +31,7 @@ pub(in crate::throughput) struct Answering<'a> {
 
 impl<'a> Answering<'a> {
     /// Borrows the listening socket if the transactions are connections.
-    pub(in crate::throughput) fn prepare(&self) -> Option<Lent<'a>> {
+    pub(in crate::throughput) fn prepare(&self) -> Option<LentSocket<'a>> {
         (self.ask.kind == RrKind::TcpCrr).then(|| self.listening.lend())
     }
 }
@@ -41,7 +41,7 @@ impl<'a> Answering<'a> {
 pub(in crate::throughput) fn answer(
     answering: &Answering<'_>,
     carriers: BTreeMap<u16, Carrier>,
-    lent: Option<Lent<'_>>,
+    lent: Option<LentSocket<'_>>,
     turn: &mut dyn FnMut(Turn<'_>) -> Result<Decision, ThroughputError>,
 ) -> Result<Option<String>, ThroughputError> {
     let Answering { ask, token, .. } = *answering;

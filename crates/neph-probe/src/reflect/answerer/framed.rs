@@ -8,7 +8,7 @@ use neph_wire::frame::{
 
 use crate::reflect::bulk_turn::{BulkTurn, LONGEST_WAIT};
 
-use super::{Asked, Counted, End, Line, Marks, Step};
+use super::{Counted, End, Line, Marks, Step, StreamRequest};
 
 #[derive(Debug)]
 pub(super) struct Framed(State);
@@ -115,7 +115,7 @@ impl Framed {
     }
 }
 
-pub(super) fn reply(requested: &Asked, marks: &Marks, line: &mut Line) {
+pub(super) fn reply(requested: &StreamRequest, marks: &Marks, line: &mut Line) {
     let size = u32::try_from(requested.reply_size).expect("the hello's size is 32 bits wide");
     line.plain.extend_from_slice(&frame_prefix(size));
     Reply {
@@ -131,7 +131,7 @@ fn ask(input: &[u8], reply_size: usize, line: &Line) -> Result<Step, End> {
     match next_frame(input, max) {
         Ok(None) => Ok(Step::More),
         Ok(Some((taken, payload))) => match Request::decode(payload) {
-            Ok(request) => Ok(Step::Asked(Asked {
+            Ok(request) => Ok(Step::Asked(StreamRequest {
                 taken,
                 seq: request.seq,
                 reply_size,

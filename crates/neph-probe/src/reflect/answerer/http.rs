@@ -11,7 +11,7 @@ use neph_wire::http::{
 use neph_wire::marks::HEADER;
 use neph_wire::ws::{HandshakeError, check_request, server_response};
 
-use super::{Asked, Counted, End, Line, Marks, Step};
+use super::{Counted, End, Line, Marks, Step, StreamRequest};
 use crate::discover::{CLOCK_HEADER, REFLECTOR_HEADER};
 use crate::refused::REFUSED_HEADER;
 
@@ -132,7 +132,7 @@ impl Http {
 
     pub(super) fn reply(
         &mut self,
-        asked: &Asked,
+        asked: &StreamRequest,
         marks: &Marks,
         line: &mut Line,
     ) -> Result<(), End> {
@@ -193,7 +193,7 @@ impl Reading {
             return Ok(Step::Took(taken));
         }
         let seq = Request::decode(&self.start).map_or(0, |request| request.seq);
-        Ok(Step::Asked(Asked {
+        Ok(Step::Asked(StreamRequest {
             taken,
             seq,
             reply_size,

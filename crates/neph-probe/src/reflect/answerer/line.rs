@@ -15,7 +15,7 @@ use crate::reflect::bulk_turn::BulkGate;
 use crate::reflect::caps::Division;
 use crate::reflect::counters::{Counted, Counters};
 use crate::reflect::departures::Departures;
-use crate::reflect::room::{Held, OWN, Room};
+use crate::reflect::room::{MemoryGuard, OWN, Room};
 use crate::refused::Refusals;
 
 /// Room that is always kept for the next reply. More is kept while memory is free.
@@ -55,8 +55,8 @@ impl Shares {
     }
 
     /// An empty account of this connection for one kind of memory.
-    pub(super) fn held(&self) -> Held {
-        Held::new(Arc::clone(&self.room), Arc::clone(self.budget.room()))
+    pub(super) fn held(&self) -> MemoryGuard {
+        MemoryGuard::new(Arc::clone(&self.room), Arc::clone(self.budget.room()))
     }
 }
 
@@ -98,7 +98,7 @@ pub(super) struct Line {
     /// The send timestamp of the latest reply that has one.
     previous: Option<PreviousTx>,
     /// Memory for replies.
-    held: Held,
+    held: MemoryGuard,
     /// Replies are copied into the outbox because TLS encrypts them.
     pub(super) is_sealed: bool,
 }

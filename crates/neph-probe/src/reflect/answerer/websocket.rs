@@ -7,7 +7,7 @@ use neph_wire::ws::{
     encode_frame, encode_header,
 };
 
-use super::{Asked, Counted, End, Line, Marks, Step};
+use super::{Counted, End, Line, Marks, Step, StreamRequest};
 
 #[derive(Debug)]
 pub(super) struct WebSocket {
@@ -68,7 +68,7 @@ impl WebSocket {
             Event::Message(_, payload) => match Request::decode(payload) {
                 Ok(request) => {
                     let reply_size = self.reply_size;
-                    return Ok(Step::Asked(Asked {
+                    return Ok(Step::Asked(StreamRequest {
                         taken: consumed,
                         seq: request.seq,
                         reply_size,
@@ -91,7 +91,7 @@ impl WebSocket {
     }
 }
 
-pub(super) fn reply(requested: &Asked, marks: &Marks, line: &mut Line) {
+pub(super) fn reply(requested: &StreamRequest, marks: &Marks, line: &mut Line) {
     encode_header(
         &mut line.plain,
         Opcode::Binary,

@@ -10,13 +10,13 @@ fn ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-struct House {
+struct SlotFixture {
     seats: Arc<ConnectionSlots>,
     stream: Arc<TcpStream>,
-    guests: Vec<(IpAddr, Seated)>,
+    guests: Vec<(IpAddr, SlotGuard)>,
 }
 
-impl House {
+impl SlotFixture {
     fn new(connections: u32, connections_per_peer: u32) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");
@@ -60,8 +60,9 @@ impl House {
 
 #[test]
 fn an_address_and_a_64_have_a_share_and_a_56_has_half_as_much_more() {
-    let mut house = House::new(1_000, 4);
-    let taken = |house: &mut House, text: &str| (0..20).filter(|_| house.come(text, 0)).count();
+    let mut house = SlotFixture::new(1_000, 4);
+    let taken =
+        |house: &mut SlotFixture, text: &str| (0..20).filter(|_| house.come(text, 0)).count();
     assert_eq!(taken(&mut house, "192.0.2.1"), 4);
     assert_eq!(taken(&mut house, "192.0.2.2"), 4);
     assert_eq!(taken(&mut house, "2001:db8:0:100::1"), 4);
@@ -72,7 +73,7 @@ fn an_address_and_a_64_have_a_share_and_a_56_has_half_as_much_more() {
 
 #[test]
 fn two_addresses_that_hold_every_place_lock_nobody_out() {
-    let mut house = House::new(8, 4);
+    let mut house = SlotFixture::new(8, 4);
     for (second, address) in (0..).zip(["192.0.2.1", "192.0.2.2"].repeat(4)) {
         assert!(house.come(address, second));
     }
@@ -96,7 +97,7 @@ fn two_addresses_that_hold_every_place_lock_nobody_out() {
 
 #[test]
 fn the_connection_that_was_idle_longest_goes_first() {
-    let mut house = House::new(3, 3);
+    let mut house = SlotFixture::new(3, 3);
     for second in 0..3 {
         assert!(house.come("192.0.2.1", second));
     }
@@ -110,7 +111,7 @@ fn the_connection_that_was_idle_longest_goes_first() {
 
 #[test]
 fn many_addresses_of_one_site_are_one_greedy_peer() {
-    let mut house = House::new(6, 6);
+    let mut house = SlotFixture::new(6, 6);
     for host in 0..6 {
         assert!(house.come(&format!("2001:db8:0:10{host}::1"), 0), "{host}");
     }
@@ -124,7 +125,7 @@ fn many_addresses_of_one_site_are_one_greedy_peer() {
 
 #[test]
 fn threads_that_are_about_to_end_are_counted_too() {
-    let mut house = House::new(8, 8);
+    let mut house = SlotFixture::new(8, 8);
     assert!((0..8).all(|_| house.come("192.0.2.1", 0)));
     let hosts = (2..100).filter(|host| house.come(&format!("192.0.2.{host}"), 1));
     assert_eq!(hosts.count(), 2, "a quarter of all");
@@ -134,7 +135,7 @@ fn threads_that_are_about_to_end_are_counted_too() {
 
 #[test]
 fn the_fewer_places_are_left_the_shorter_a_connection_may_be_idle() {
-    let mut house = House::new(100, 100);
+    let mut house = SlotFixture::new(100, 100);
     let mut idle = Vec::new();
     for count in 1..=100 {
         assert!(house.come("192.0.2.1", 0));

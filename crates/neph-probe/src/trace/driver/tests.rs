@@ -85,7 +85,7 @@ fn traced(flows: FlowSet, carrier: Few) -> Result<(Vec<u16>, Vec<ProbeError>), P
         rate: 10_000,
         ..TraceSpec::new(([127, 0, 0, 1], 9).into(), TraceKind::Udp, flows)
     };
-    let mut driver = Driver::new(&spec, Box::new(carrier), Apart::ByNumber);
+    let mut driver = Driver::new(&spec, Box::new(carrier), ProbeMatching::ByNumber);
     driver.run(&Stop::new())?;
     let routes = driver.tracer.routes();
     assert!(routes.iter().all(FlowRoute::reached));

@@ -8,7 +8,7 @@ use neph_model::{FlowRoute, Instant, Own, ReadBy, Span, TraceKind, Wall};
 use crate::trace::Route;
 use crate::trace::flow::{Answer, AnswerKind};
 use crate::trace::spec::{FlowSet, TraceSpec};
-use crate::trace::tracer::{Apart, Ask, ReceivedAnswer, Tracer, Turn};
+use crate::trace::tracer::{Ask, ProbeMatching, ReceivedAnswer, Tracer, Turn};
 
 pub(super) const DESTINATION: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 
@@ -143,7 +143,7 @@ impl Net {
 }
 
 /// Traces until it is over.
-pub(super) fn run(spec: &TraceSpec, apart: Apart, net: &mut Net) -> Run {
+pub(super) fn run(spec: &TraceSpec, apart: ProbeMatching, net: &mut Net) -> Run {
     let begun = Instant::from_nanos(0);
     let mut now = begun;
     let mut tracer = Tracer::new(spec, apart, now);
@@ -169,7 +169,7 @@ pub(super) fn run(spec: &TraceSpec, apart: Apart, net: &mut Net) -> Run {
                         at,
                         read_by: ReadBy::Kernel,
                     };
-                    let number = (apart == Apart::ByNumber).then_some(ask.number);
+                    let number = (apart == ProbeMatching::ByNumber).then_some(ask.number);
                     let received = ReceivedAnswer {
                         port: ask.port,
                         number,

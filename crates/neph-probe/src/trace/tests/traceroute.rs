@@ -5,11 +5,11 @@ use neph_model::{Permit, Span, TraceLimits};
 use super::net::{DESTINATION, Net, Run, Stage, addr, run};
 use super::one;
 use crate::trace::spec::TraceSpec;
-use crate::trace::tracer::Apart;
+use crate::trace::tracer::ProbeMatching;
 
 fn traced(net: &mut Net) -> Run {
     let spec = TraceSpec::traceroute(DESTINATION, TraceLimits::default(), Permit::ANYTHING);
-    run(&spec, Apart::ByNumber, net)
+    run(&spec, ProbeMatching::ByNumber, net)
 }
 
 #[test]

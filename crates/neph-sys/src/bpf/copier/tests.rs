@@ -8,7 +8,7 @@ use super::*;
 use crate::ppoll::{Awaited, wait};
 use crate::process;
 use crate::ring::tests::pair::with_pair;
-use crate::ring::{BlockRing, PacketRing, Seat, Tag, Taking};
+use crate::ring::{BlockRing, PacketRing, RingMode, Tag, Taking};
 
 const KEPT: u32 = 96;
 const COPYING: Copying<'_> = Copying {
@@ -19,7 +19,7 @@ const COPYING: Copying<'_> = Copying {
 
 /// The recorded properties of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Seen {
+struct RecordedPacket {
     bytes: Vec<u8>,
     wire_length: u32,
     tag: Option<Tag>,
@@ -28,9 +28,9 @@ struct Seen {
     interface: u32,
 }
 
-fn seen(packet: &Packet<'_>) -> (i64, Seen) {
+fn seen(packet: &Packet<'_>) -> (i64, RecordedPacket) {
     let kept = packet.bytes().len().min(KEPT as usize);
-    let seen = Seen {
+    let seen = RecordedPacket {
         bytes: packet.bytes()[..kept].to_vec(),
         wire_length: packet.wire_length(),
         tag: packet.tag(),
@@ -54,7 +54,7 @@ fn both(interface: &str, filter: &[FilterStep]) -> (Copier, BlockRing) {
 }
 
 /// Takes packets of a ring until there are `many`, or nothing comes for two seconds.
-fn take(ring: &mut BlockRing, many: usize) -> Vec<(i64, Seen)> {
+fn take(ring: &mut BlockRing, many: usize) -> Vec<(i64, RecordedPacket)> {
     let mut all = Vec::new();
     while all.len() < many {
         let mut awaited = [Awaited::readable(ring.as_fd())];
@@ -70,7 +70,7 @@ fn take(ring: &mut BlockRing, many: usize) -> Vec<(i64, Seen)> {
 }
 
 /// Takes all packets that were copied.
-fn copied(copier: &mut Copier) -> Vec<(i64, Seen)> {
+fn copied(copier: &mut Copier) -> Vec<(i64, RecordedPacket)> {
     let mut all = Vec::new();
     while copier
         .look(7, true, |packet| all.push(seen(packet)))
@@ -115,7 +115,7 @@ fn attached(index: u32, hook: u32) -> u32 {
 fn what_passes_comes_once_in_order_as_the_ring_tells_it_and_when() {
     with_pair("once", || {
         let (mut copier, mut ring) = both("near", &[]);
-        let far = PacketRing::open("far", 1, Seat::Wire).expect("a sender");
+        let far = PacketRing::open("far", 1, RingMode::Wire).expect("a sender");
         let near = UdpSocket::bind("10.9.0.1:0").expect("a port");
         for number in 0..200_u16 {
             let long = vec![7; usize::from(number) * 5];
@@ -130,7 +130,7 @@ fn what_passes_comes_once_in_order_as_the_ring_tells_it_and_when() {
         let ringed = take(&mut ring, 401);
         let ours = copied(&mut copier);
         assert!(ours.is_sorted_by_key(|(at, _)| *at), "in order");
-        let of = |all: &[(i64, Seen)], is_outgoing| -> Vec<(i64, Seen)> {
+        let of = |all: &[(i64, RecordedPacket)], is_outgoing| -> Vec<(i64, RecordedPacket)> {
             let fit = all.iter().filter(|(_, one)| one.is_outgoing == is_outgoing);
             fit.cloned().collect()
         };
@@ -166,7 +166,7 @@ fn on_loopback_a_packet_comes_once() {
             socket.send_to(&[number; 30], "127.0.0.1:9").expect("sent");
         }
         let ringed = take(&mut ring, 100);
-        let bytes = |all: Vec<(i64, Seen)>| -> Vec<Vec<u8>> {
+        let bytes = |all: Vec<(i64, RecordedPacket)>| -> Vec<Vec<u8>> {
             all.into_iter().map(|(_, one)| one.bytes).collect()
         };
         // The kernel answers that the port has no listener.
@@ -215,7 +215,7 @@ const EVERY_KIND_OF_STEP: [FilterStep; 27] = [
 fn a_filter_takes_what_the_ring_takes() {
     with_pair("filter", || {
         let (mut copier, mut ring) = both("near", &EVERY_KIND_OF_STEP);
-        let far = PacketRing::open("far", 1, Seat::Wire).expect("a sender");
+        let far = PacketRing::open("far", 1, RingMode::Wire).expect("a sender");
         let mut many = 0;
         for first in [0x45_u8, 0x46, 0x4f] {
             for (kind, protocol) in [(0x0800, 17_u8), (0x0800, 6), (0x86dd, 17)] {
@@ -235,8 +235,9 @@ fn a_filter_takes_what_the_ring_takes() {
             }
         }
         assert_eq!(many, 18);
-        let plain =
-            |all: Vec<(i64, Seen)>| -> Vec<Seen> { all.into_iter().map(|(_, one)| one).collect() };
+        let plain = |all: Vec<(i64, RecordedPacket)>| -> Vec<RecordedPacket> {
+            all.into_iter().map(|(_, one)| one).collect()
+        };
         let ringed = plain(take(&mut ring, many));
         let ours = plain(copied(&mut copier));
         assert_eq!(ours.len(), many);
@@ -262,7 +263,7 @@ fn what_finds_no_room_is_counted_and_the_rest_is_whole() {
             ..COPYING
         };
         let mut copier = Copier::open("far", &copying).expect("a copier");
-        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         let (mut taken, mut lost) = (0, 0);
         // Over the end of the room, and again.
         for _ in 0..3 {

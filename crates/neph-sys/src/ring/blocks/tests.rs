@@ -2,7 +2,7 @@ use std::net::UdpSocket;
 
 use crate::deadline::wait_until;
 
-use super::super::{PacketRing, Seat};
+use super::super::{PacketRing, RingMode};
 use super::*;
 use crate::ppoll::{Awaited, wait};
 use crate::process;
@@ -35,7 +35,7 @@ fn send(sender: &PacketRing, frame: &[u8]) {
 
 /// The recorded properties of a packet, without its time.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+struct RecordedPacket {
     bytes: Vec<u8>,
     wire_length: u32,
     tag: Option<Tag>,
@@ -43,7 +43,7 @@ struct Seen {
 }
 
 /// Takes packets until there are `many`, or nothing comes for two seconds; times must not go back.
-fn take(ring: &mut BlockRing, many: usize) -> Vec<Seen> {
+fn take(ring: &mut BlockRing, many: usize) -> Vec<RecordedPacket> {
     let (mut observed, mut last) = (Vec::new(), 0);
     while observed.len() < many {
         let mut awaited = [Awaited::readable(ring.as_fd())];
@@ -55,7 +55,7 @@ fn take(ring: &mut BlockRing, many: usize) -> Vec<Seen> {
             for packet in block.packets() {
                 assert!(packet.stamp() >= last, "{} then {last}", packet.stamp());
                 last = packet.stamp();
-                observed.push(Seen {
+                observed.push(RecordedPacket {
                     bytes: packet.bytes().to_vec(),
                     wire_length: packet.wire_length(),
                     tag: packet.tag(),
@@ -79,7 +79,7 @@ fn frame(number: u32, length: usize) -> Vec<u8> {
 #[test]
 fn packets_come_in_order_whole_or_cut_by_the_filter() {
     with_pair("order", || {
-        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         let mut whole = BlockRing::open("far", &AMPLE).expect("a ring");
         let keep_sixteen = [FilterStep {
             code: 0x06,
@@ -99,8 +99,8 @@ fn packets_come_in_order_whole_or_cut_by_the_filter() {
             for frame in &frames {
                 send(&sender, frame);
             }
-            let expected = |kept: usize| -> Vec<Seen> {
-                let observed = frames.iter().map(|frame| Seen {
+            let expected = |kept: usize| -> Vec<RecordedPacket> {
+                let observed = frames.iter().map(|frame| RecordedPacket {
                     bytes: frame[..kept].to_vec(),
                     wire_length: 1400,
                     tag: None,
@@ -119,7 +119,7 @@ fn packets_come_in_order_whole_or_cut_by_the_filter() {
 #[test]
 fn a_gauge_tells_what_waits_on_another_thread_and_outlives_the_ring() {
     with_pair("gauge", || {
-        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         let mut ring = BlockRing::open("far", &AMPLE).expect("a ring");
         let gauge = ring.gauge();
         let filled = || {
@@ -142,7 +142,7 @@ fn a_gauge_tells_what_waits_on_another_thread_and_outlives_the_ring() {
 #[test]
 fn a_tag_that_the_kernel_took_out_is_told_beside_the_packet() {
     with_pair("tag", || {
-        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         let mut ring = BlockRing::open("far", &TAKING).expect("a ring");
         let plain = frame(1, 100);
         for protocol in [0x8100_u16, 0x88a8] {
@@ -168,7 +168,7 @@ fn what_the_host_sends_is_told_from_what_arrives() {
         let mut ring = BlockRing::open("near", &TAKING).expect("a ring");
         let socket = UdpSocket::bind("10.9.0.1:0").expect("socket");
         socket.send_to(b"out", "10.9.0.2:9").expect("send");
-        let other = PacketRing::open("far", 1, Seat::Wire).expect("a sender");
+        let other = PacketRing::open("far", 1, RingMode::Wire).expect("a sender");
         other.send(&frame(1, 60)).expect("send");
         let observed = take(&mut ring, 2);
         let directions: Vec<bool> = observed
@@ -195,7 +195,7 @@ fn on_all_interfaces_a_packet_tells_which_it_passed_and_comes_without_its_link_h
     with_pair("any", || {
         let mut ring = BlockRing::open_any(&TAKING).expect("a ring");
         // Past the taps of its own side.
-        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         sender.send(&frame(1, 60)).expect("send");
         let socket = UdpSocket::bind("127.0.0.1:0").expect("socket");
         let target = socket.local_addr().expect("address");
@@ -237,7 +237,7 @@ fn on_all_interfaces_a_packet_tells_which_it_passed_and_comes_without_its_link_h
 #[test]
 fn a_full_ring_counts_what_it_drops_and_goes_on() {
     with_pair("drops", || {
-        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         let mut ring = BlockRing::open("far", &TAKING).expect("a ring");
         for number in 0..4000 {
             send(&sender, &frame(number, 1400));

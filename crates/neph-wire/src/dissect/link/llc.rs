@@ -2,7 +2,7 @@
 
 use super::IPV4;
 use crate::bytes::Reader;
-use crate::dissect::Nothing;
+use crate::dissect::NoPacket;
 
 /// Service access points of SNAP and IP, and the control value of unnumbered information.
 const SNAP: u8 = 0xaa;
@@ -12,16 +12,16 @@ const UNNUMBERED: u8 = 0x03;
 const ETHERTYPES: [[u8; 3]; 2] = [[0, 0, 0], [0, 0, 0xf8]];
 
 /// The ethertype of such a frame, and the bytes after its LLC header.
-pub(super) fn llc(mut reader: Reader<'_>) -> Option<Result<(u16, Reader<'_>), Nothing>> {
+pub(super) fn llc(mut reader: Reader<'_>) -> Option<Result<(u16, Reader<'_>), NoPacket>> {
     let [to, from, control] = reader.array()?;
     match (to, from, control) {
         (SNAP, SNAP, UNNUMBERED) => {
             let organisation: [u8; 3] = reader.array()?;
             let kind = reader.u16()?;
             let is_known = ETHERTYPES.contains(&organisation);
-            Some(is_known.then_some((kind, reader)).ok_or(Nothing::NotIp))
+            Some(is_known.then_some((kind, reader)).ok_or(NoPacket::NotIp))
         }
         (IP, IP, UNNUMBERED) => Some(Ok((IPV4, reader))),
-        _ => Some(Err(Nothing::NotIp)),
+        _ => Some(Err(NoPacket::NotIp)),
     }
 }

@@ -10,7 +10,7 @@ mod ppp;
 
 pub(super) use ppp::ppp;
 
-use super::Nothing;
+use super::NoPacket;
 use crate::bytes::Reader;
 
 const IPV4: u16 = 0x0800;
@@ -28,7 +28,7 @@ const COOKED_IPV6: u16 = 0x0057;
 const TAGS_MAX: usize = 8;
 
 /// Reads the bytes after an ethertype.
-type Read = for<'a> fn(Reader<'a>) -> Behind<'a>;
+type Read = for<'a> fn(Reader<'a>) -> Unwrapped<'a>;
 
 /// Ethertypes of headers between Ethernet and IP, other than VLANs, and their readers.
 const BETWEEN: [(u16, Read); 3] = [
@@ -72,7 +72,7 @@ pub(super) struct Framed<'a> {
 }
 
 /// The payload after some headers; `None` where the bytes end within a header.
-pub(super) type Behind<'a> = Option<Result<Framed<'a>, Nothing>>;
+pub(super) type Unwrapped<'a> = Option<Result<Framed<'a>, NoPacket>>;
 
 impl Link {
     /// The link layer of this link type.
@@ -123,7 +123,7 @@ impl Link {
 
     /// Removes the link header.
     #[inline]
-    pub(super) fn strip(self, bytes: &[u8]) -> Result<Framed<'_>, Nothing> {
+    pub(super) fn strip(self, bytes: &[u8]) -> Result<Framed<'_>, NoPacket> {
         // The fast path: nearly all packets.
         if self == Self::Ethernet
             && let Some((&[.., a, b], packet)) = bytes.split_first_chunk::<14>()
@@ -131,10 +131,10 @@ impl Link {
         {
             return Ok(plain(packet));
         }
-        self.strip_any(bytes).unwrap_or(Err(Nothing::Cut))
+        self.strip_any(bytes).unwrap_or(Err(NoPacket::Cut))
     }
 
-    pub(super) fn strip_any(self, bytes: &[u8]) -> Behind<'_> {
+    pub(super) fn strip_any(self, bytes: &[u8]) -> Unwrapped<'_> {
         let mut reader = Reader::new(bytes);
         match self {
             Self::Ethernet => {
@@ -169,7 +169,7 @@ impl Link {
                 behind(kind, reader)
             }
             Self::NetfilterLog => netfilter::netfilter(reader),
-            Self::Unknown(_) => Some(Err(Nothing::NotIp)),
+            Self::Unknown(_) => Some(Err(NoPacket::NotIp)),
         }
     }
 }
@@ -179,12 +179,12 @@ pub(super) fn plain(packet: &[u8]) -> Framed<'_> {
 }
 
 /// Reads an Ethernet frame, of a capture or of a tunnel.
-pub(super) fn ethernet(bytes: &[u8]) -> Behind<'_> {
+pub(super) fn ethernet(bytes: &[u8]) -> Unwrapped<'_> {
     Link::Ethernet.strip_any(bytes)
 }
 
 /// Reads the bytes after the protocol of a cooked capture.
-fn cooked(kind: u16, reader: Reader<'_>) -> Behind<'_> {
+fn cooked(kind: u16, reader: Reader<'_>) -> Unwrapped<'_> {
     if matches!(kind, COOKED_IPV4 | COOKED_IPV6) {
         return Some(Ok(plain(reader.rest())));
     }
@@ -192,7 +192,7 @@ fn cooked(kind: u16, reader: Reader<'_>) -> Behind<'_> {
 }
 
 /// Reads the bytes after an ethertype.
-pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Behind<'_> {
+pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Unwrapped<'_> {
     let mut vlan = None;
     for _ in 0..TAGS_MAX {
         let framed = match kind {
@@ -225,5 +225,5 @@ pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Behind<'_> {
             ..framed
         }));
     }
-    Some(Err(Nothing::NotIp))
+    Some(Err(NoPacket::NotIp))
 }

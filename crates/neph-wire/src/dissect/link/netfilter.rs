@@ -1,12 +1,12 @@
 //! The netfilter log of Linux: attributes of length, type and value; one of them is the payload.
 
-use super::{Behind, plain};
+use super::{Unwrapped, plain};
 use crate::bytes::Reader;
 
 /// `NFULA_PAYLOAD`.
 const PAYLOAD: u16 = 9;
 
-pub(super) fn netfilter(mut reader: Reader<'_>) -> Behind<'_> {
+pub(super) fn netfilter(mut reader: Reader<'_>) -> Unwrapped<'_> {
     reader.skip(4)?;
     loop {
         let length = usize::from(reader.u16()?.swap_bytes());

@@ -1,8 +1,8 @@
 //! PPP (RFC 1661, 1662) and PPP over Ethernet (RFC 2516).
 
-use super::{Behind, labels, plain};
+use super::{Unwrapped, labels, plain};
 use crate::bytes::Reader;
-use crate::dissect::Nothing;
+use crate::dissect::NoPacket;
 
 /// Protocol numbers of PPP.
 const IPV4: u16 = 0x0021;
@@ -10,7 +10,7 @@ const IPV6: u16 = 0x0057;
 const MPLS: u16 = 0x0281;
 
 /// A frame with or without address and control bytes, and with a protocol of one or two bytes.
-pub(in crate::dissect) fn ppp(mut reader: Reader<'_>) -> Behind<'_> {
+pub(in crate::dissect) fn ppp(mut reader: Reader<'_>) -> Unwrapped<'_> {
     let mut protocol = u16::from(reader.u8()?);
     if protocol == 0xff {
         reader.skip(1)?;
@@ -23,12 +23,12 @@ pub(in crate::dissect) fn ppp(mut reader: Reader<'_>) -> Behind<'_> {
     match protocol {
         IPV4 | IPV6 => Some(Ok(plain(reader.rest()))),
         MPLS => labels::below(reader),
-        _ => Some(Err(Nothing::NotIp)),
+        _ => Some(Err(NoPacket::NotIp)),
     }
 }
 
 /// A PPP over Ethernet session, from its version field on.
-pub(super) fn over_ethernet(mut reader: Reader<'_>) -> Behind<'_> {
+pub(super) fn over_ethernet(mut reader: Reader<'_>) -> Unwrapped<'_> {
     reader.skip(6)?;
     ppp(reader)
 }

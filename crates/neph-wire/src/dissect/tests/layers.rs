@@ -1,6 +1,6 @@
 //! Each layer, whole and cut at any byte.
 
-use super::super::{Link, Nothing, Transport, dissect, why_not};
+use super::super::{Link, NoPacket, Transport, dissect, why_not};
 
 /// A row of the table.
 struct Row {
@@ -76,7 +76,7 @@ fn what_is_cut_within_a_layer_is_cut_or_says_the_same() {
             match dissect(link, &bytes[..kept], length) {
                 None => assert_eq!(
                     why_not(link, &bytes[..kept], length),
-                    Nothing::Cut,
+                    NoPacket::Cut,
                     "{name} {kept}"
                 ),
                 Some(observed) => {

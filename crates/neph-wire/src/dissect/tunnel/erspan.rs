@@ -2,7 +2,7 @@
 
 use super::{Through, Tunnel, within};
 use crate::bytes::Reader;
-use crate::dissect::Nothing;
+use crate::dissect::NoPacket;
 use crate::dissect::link::{ethernet, plain};
 
 /// GRE protocol types of versions 1 and 2, and of version 3.
@@ -32,7 +32,7 @@ pub(super) fn third(mut reader: Reader<'_>) -> Through<'_> {
     match flags >> 10 & 0x1f {
         0 => within(tunnel, ethernet(reader.rest())),
         2 => within(tunnel, Some(Ok(plain(reader.rest())))),
-        _ => Some(Err(Nothing::NotIp)),
+        _ => Some(Err(NoPacket::NotIp)),
     }
 }
 

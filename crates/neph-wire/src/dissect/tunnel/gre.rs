@@ -2,7 +2,7 @@
 
 use super::{Carried, Row, Through, Tunnel, erspan, inner, within};
 use crate::bytes::Reader;
-use crate::dissect::Nothing;
+use crate::dissect::NoPacket;
 use crate::dissect::link::ppp;
 
 pub(super) const ROW: Row = Row {
@@ -27,7 +27,7 @@ fn read(payload: &[u8]) -> Through<'_> {
     let (is_first, is_second) = (flags & VERSION == 0, flags & VERSION == 1);
     let is_read = is_first || is_second && kind == PPP;
     if !is_read {
-        return Some(Err(Nothing::NotIp));
+        return Some(Err(NoPacket::NotIp));
     }
     if is_first && has(CHECKSUM) {
         reader.skip(4)?;

@@ -2,7 +2,7 @@
 
 use super::{Carried, Row, Through, Tunnel};
 use crate::bytes::Reader;
-use crate::dissect::Nothing;
+use crate::dissect::NoPacket;
 use crate::dissect::link::plain;
 
 pub(super) const ROW: Row = Row {
@@ -25,7 +25,7 @@ fn read(payload: &[u8]) -> Through<'_> {
     let mut reader = Reader::new(payload);
     let (flags, kind) = (reader.u8()?, reader.u8()?);
     if flags & 0xf0 != VERSION || kind != PACKET {
-        return Some(Err(Nothing::NotIp));
+        return Some(Err(NoPacket::NotIp));
     }
     reader.skip(2)?;
     let endpoint = reader.u32()?;
@@ -41,13 +41,13 @@ fn read(payload: &[u8]) -> Through<'_> {
             }
             // In units of four bytes, including the length and the next header's type.
             let Some(content) = (usize::from(reader.u8()?) * 4).checked_sub(2) else {
-                return Some(Err(Nothing::NotIp));
+                return Some(Err(NoPacket::NotIp));
             };
             reader.skip(content)?;
             next = reader.u8()?;
         }
         if next != 0 {
-            return Some(Err(Nothing::NotIp));
+            return Some(Err(NoPacket::NotIp));
         }
     }
     Some(Ok((Tunnel::Gtp(endpoint), plain(reader.rest()))))

@@ -2,7 +2,7 @@
 
 use super::{Carried, Row, Through, Tunnel, within};
 use crate::bytes::Reader;
-use crate::dissect::Nothing;
+use crate::dissect::NoPacket;
 use crate::dissect::link::ppp;
 
 pub(super) const ROW: Row = Row {
@@ -24,7 +24,7 @@ fn read(payload: &[u8]) -> Through<'_> {
     let mut reader = Reader::new(payload);
     let flags = reader.u16()?;
     if flags & (CONTROL | RESERVED) != 0 || flags & VERSION != 2 {
-        return Some(Err(Nothing::NotIp));
+        return Some(Err(NoPacket::NotIp));
     }
     if flags & LENGTH != 0 {
         reader.skip(2)?;

@@ -13,8 +13,8 @@ mod vxlan_gpe;
 
 use std::fmt;
 
-use super::link::{Behind, Framed, behind, ethernet};
-use super::{Nothing, Transport};
+use super::link::{Framed, Unwrapped, behind, ethernet};
+use super::{NoPacket, Transport};
 use crate::bytes::Reader;
 use crate::ip::IpPacket;
 
@@ -93,7 +93,7 @@ pub(super) struct Inside<'a> {
 }
 
 /// A tunnel and its payload; `None` where the bytes end within a header.
-type Through<'a> = Option<Result<(Tunnel, Framed<'a>), Nothing>>;
+type Through<'a> = Option<Result<(Tunnel, Framed<'a>), NoPacket>>;
 
 /// Reads the payload of a tunnel. An error if the packet is no tunnel packet, or its payload cannot
 /// be read: the caller then keeps the outer packet.
@@ -101,18 +101,18 @@ type Through<'a> = Option<Result<(Tunnel, Framed<'a>), Nothing>>;
 pub(super) fn look_through<'a>(
     ip: &IpPacket<'a>,
     transport: &Transport<'a>,
-) -> Result<Inside<'a>, Nothing> {
+) -> Result<Inside<'a>, NoPacket> {
     match transport {
         // The fast path: nearly all packets.
-        Transport::Tcp { .. } => Err(Nothing::NotIp),
-        _ => look_into(ip, transport).unwrap_or(Err(Nothing::Cut)),
+        Transport::Tcp { .. } => Err(NoPacket::NotIp),
+        _ => look_into(ip, transport).unwrap_or(Err(NoPacket::Cut)),
     }
 }
 
 fn look_into<'a>(
     ip: &IpPacket<'a>,
     transport: &Transport<'a>,
-) -> Option<Result<Inside<'a>, Nothing>> {
+) -> Option<Result<Inside<'a>, NoPacket>> {
     let found = TUNNELS
         .iter()
         .find_map(|row| match (&row.carried, transport) {
@@ -129,7 +129,7 @@ fn look_into<'a>(
             _ => None,
         });
     let Some((row, bytes)) = found else {
-        return Some(Err(Nothing::NotIp));
+        return Some(Err(NoPacket::NotIp));
     };
     let (tunnel, framed) = match (row.read)(bytes)? {
         Ok(through) => through,
@@ -141,15 +141,15 @@ fn look_into<'a>(
         vlan: framed.vlan,
         packet: framed.packet,
     });
-    Some(inside.ok_or(Nothing::NotIp))
+    Some(inside.ok_or(NoPacket::NotIp))
 }
 
-fn within(tunnel: Tunnel, behind: Behind<'_>) -> Through<'_> {
+fn within(tunnel: Tunnel, behind: Unwrapped<'_>) -> Through<'_> {
     Some(behind?.map(|framed| (tunnel, framed)))
 }
 
 /// Reads a payload of this protocol type, which is an ethertype.
-fn inner(kind: u16, reader: Reader<'_>) -> Behind<'_> {
+fn inner(kind: u16, reader: Reader<'_>) -> Unwrapped<'_> {
     if kind == BRIDGED {
         return ethernet(reader.rest());
     }

@@ -2,7 +2,7 @@
 
 use super::{Carried, Row, Through, Tunnel, within};
 use crate::bytes::Reader;
-use crate::dissect::Nothing;
+use crate::dissect::NoPacket;
 use crate::dissect::link::ethernet;
 
 /// The assigned port, and the default port of Linux.
@@ -15,7 +15,7 @@ fn read(payload: &[u8]) -> Through<'_> {
     let mut reader = Reader::new(payload);
     // The I flag: the VNI is valid. Other flags may be set.
     if reader.u32()? & 0x0800_0000 == 0 {
-        return Some(Err(Nothing::NotIp));
+        return Some(Err(NoPacket::NotIp));
     }
     let vni = reader.u32()? >> 8;
     within(Tunnel::Vxlan(vni), ethernet(reader.rest()))

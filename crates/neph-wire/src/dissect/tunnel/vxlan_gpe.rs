@@ -2,7 +2,7 @@
 
 use super::{Carried, Row, Through, Tunnel, within};
 use crate::bytes::Reader;
-use crate::dissect::Nothing;
+use crate::dissect::NoPacket;
 use crate::dissect::link::{ethernet, plain};
 
 pub(super) const ROW: Row = Row {
@@ -28,11 +28,11 @@ fn read(payload: &[u8]) -> Through<'_> {
     let next = match first.checked_sub(SAYS) {
         Some(next) if reserved == 0 => next,
         None if first == SAYS_NOTHING => ETHERNET,
-        _ => return Some(Err(Nothing::NotIp)),
+        _ => return Some(Err(NoPacket::NotIp)),
     };
     match next {
         IPV4 | IPV6 => Some(Ok((tunnel, plain(reader.rest())))),
         ETHERNET => within(tunnel, ethernet(reader.rest())),
-        _ => Some(Err(Nothing::NotIp)),
+        _ => Some(Err(NoPacket::NotIp)),
     }
 }

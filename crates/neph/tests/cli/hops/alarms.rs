@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::simulated::{Path, SECOND, START, Simulated};
 use super::{lines, run};
-use crate::neph::{Place, Ran, command};
+use crate::neph::{Ran, TestFolder, command};
 
 /// Packets there each 2 ms for so many rounds of 6 ms; from 3 s to 6 s all there take 8 ms more.
-fn captures(place: &Place, rounds: u32) -> Vec<String> {
+fn captures(place: &TestFolder, rounds: u32) -> Vec<String> {
     let slow = START + 3 * SECOND..START + 6 * SECOND;
     let shows = |point: usize, at: i64| {
         let is_slow = point == 1 && slow.contains(&at);
@@ -20,7 +20,7 @@ fn captures(place: &Place, rounds: u32) -> Vec<String> {
 
 #[test]
 fn a_segment_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let files = captures(&place, 2_000);
     let other = "p0 - p1 reverse > 6ms p99";
     for rule in [
@@ -53,7 +53,7 @@ fn a_segment_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
 
 #[test]
 fn alarms_are_told_where_the_rest_cannot_be_written() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let files = captures(&place, 2_000);
     let rule = "segment > 6ms p99 for 1s";
     let full = File::options().write(true).open("/dev/full");
@@ -69,7 +69,7 @@ fn alarms_are_told_where_the_rest_cannot_be_written() {
 
 #[test]
 fn what_is_well_or_too_little_raises_none_and_what_is_no_segment_is_refused() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let files = captures(&place, 20);
     let alarm = |rule: &str| run(&files, &["--clock", "same", "--alarm", rule]);
     let well = alarm("segment > 1s p50");

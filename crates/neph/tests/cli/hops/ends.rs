@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::simulated::{Path, Simulated};
 use super::{lines, run};
 use crate::cut::unfinished_zstd;
-use crate::neph::{Place, neph};
+use crate::neph::{TestFolder, neph};
 
 /// Bytes before the first packet of a capture.
 pub(super) const HEADER: usize = 24;
@@ -38,7 +38,7 @@ fn of_others(capture: &[u8], is_theirs: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 
 #[test]
 fn a_packed_capture_that_was_cut_off_is_used_up_to_there() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&place, |_, at| at);
     let whole = run(&files, &["--clock", "same", "--format", "ndjson"]);
     let paths = files.iter().map(|file| file.rsplit('=').next());
@@ -67,7 +67,7 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
         points: 3,
         ..Path::PLAIN
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut simulated = Simulated::of(path, 100, 21);
     let (files, _) = simulated.write(&place, |_, at| at);
     // Host 9 is at the first two points alone.
@@ -121,7 +121,7 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
 
 #[test]
 fn a_file_that_cannot_be_used_is_refused_with_what_to_do() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let (files, _) = Simulated::of(Path::PLAIN, 3, 5).write(&place, |_, at| at);
     let mut broken = fs::read(place.path("p0.pcap")).expect("a capture");
     let whole = broken.len();
@@ -174,7 +174,7 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
         lost: 100,
         ..Path::PLAIN
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut simulated = Simulated::of(path, 300, 33);
     let (files, _) = simulated.write(&place, |_, at| at);
     let ndjson = ["--format", "ndjson", "--clock", "same"];
@@ -216,7 +216,7 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
 
 #[test]
 fn what_a_capture_did_not_last_for_is_not_called_filtered() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 300, 35);
     let (files, _) = simulated.write(&place, |_, at| at);
     let file = place.path("p1.pcap");
@@ -240,7 +240,7 @@ fn what_a_capture_did_not_last_for_is_not_called_filtered() {
 
 #[test]
 fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 20, 5);
     let (files, _) = simulated.write(&place, |_, at| at);
     let capture = fs::read(place.path("p0.pcap")).expect("a capture");
@@ -284,7 +284,7 @@ fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
 
 #[test]
 fn one_capture_twice_is_named_as_that_and_captures_of_one_way_are_not() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 20, 5);
     let (files, _) = simulated.write(&place, |_, at| at);
     let capture = fs::read(place.path("p0.pcap")).expect("a capture");
@@ -326,7 +326,7 @@ fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
         points: 3,
         ..Path::PLAIN
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let (files, _) = Simulated::of(path, 100, 43).write(&place, |_, at| at);
     let is_ping_of_one = |packet: &[u8]| packet[9] == 1 && (packet[15] == 1 || packet[19] == 1);
     for point in ["p0", "p1", "p2"] {
@@ -363,7 +363,7 @@ fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
 
 #[test]
 fn hosts_of_which_one_direction_was_captured_are_told_what_helps() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&place, |_, at| at);
     let is_datagram = |packet: &[u8]| packet[9] == 17;
     for point in ["p0", "p1"] {

@@ -4,11 +4,11 @@ use std::fs;
 
 use super::simulated::{Path, Simulated};
 use super::{run, shows};
-use crate::neph::Place;
+use crate::neph::TestFolder;
 
 #[test]
 fn figures_name_the_points_and_count_what_was_lost() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let path = Path {
         points: 3,
         lost: 20,
@@ -38,7 +38,7 @@ fn figures_name_the_points_and_count_what_was_lost() {
 
 #[test]
 fn a_place_where_no_figures_can_be_is_refused_before_anything_is_told() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 5, 3);
     let (files, _) = simulated.write(&place, shows(2));
     fs::write(place.path("taken"), "").expect("a file");

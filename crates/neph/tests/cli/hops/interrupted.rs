@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::shows;
 use super::simulated::{Path, Simulated};
-use crate::neph::{Place, Ran, command, send};
+use crate::neph::{Ran, TestFolder, command, send};
 
 /// Captures of three points, of which one comes out of a pipe and stops in the middle; then ctrl-C.
 fn interrupted_at(point: usize) -> Ran {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let path = Path {
         points: 3,
         ..Path::PLAIN

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::run;
 use super::simulated::{Path, SECOND, Simulated};
-use crate::neph::{Place, neph};
+use crate::neph::{TestFolder, neph};
 
 /// Between a record's capture and its copy.
 const LATER: u32 = 10_000;
@@ -67,7 +67,7 @@ fn a_point_that_shows_each_packet_twice_tells_the_same() {
     let ahead = |point, at| if point == 2 { at + 3 * SECOND } else { at };
     for write_twice in [mirror, append] {
         for point in 0..3 {
-            let place = Place::empty();
+            let place = TestFolder::empty();
             let (files, _) = Simulated::of(path, 100, 9).write(&place, ahead);
             let reported = |files: &[String]| {
                 let ran = run(files, &["--format", "json"]);
@@ -94,7 +94,7 @@ fn a_point_that_shows_each_packet_twice_tells_the_same() {
 
 #[test]
 fn clocks_of_captures_of_which_one_is_doubled_are_told_the_same() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     for write_twice in [mirror, append] {
         for point in 0..2 {
             let ahead = |point, at| if point == 1 { at + 3 * SECOND } else { at };
@@ -137,7 +137,7 @@ fn helps(printed: &str) -> bool {
 #[test]
 fn a_capture_that_shows_each_packet_twice_is_read_as_if_it_showed_it_once() {
     for is_numbered in [true, false] {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let (files, _) = Simulated::of(Path::PLAIN, 1_000, 9).write(&place, |_, at| at);
         let path = path_of(&files[0]);
         if !is_numbered {
@@ -174,7 +174,7 @@ fn a_capture_that_shows_each_packet_twice_is_read_as_if_it_showed_it_once() {
 
 #[test]
 fn copies_that_nobody_can_tell_apart_are_named_as_the_reason() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let (files, _) = Simulated::of(Path::PLAIN, 100, 9).write(&place, |_, at| at);
     for file in &files {
         // Datagrams alone, as of a sender that numbers none.

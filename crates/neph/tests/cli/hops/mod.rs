@@ -16,7 +16,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, neph};
+use crate::neph::{Ran, TestFolder, neph};
 use simulated::{Path, SECOND, START, Simulated, Truth};
 
 fn lines(ran: &Ran) -> Vec<Value> {
@@ -38,7 +38,7 @@ fn run(files: &[String], more: &[&str]) -> Ran {
 
 /// How far what was told is off the truth.
 #[derive(Debug, Default)]
-struct Off {
+struct Deviation {
     /// Delays of packets in segments that were told.
     n: usize,
     /// Of these, off by more than 5 us.
@@ -48,7 +48,7 @@ struct Off {
     bound: i64,
 }
 
-impl Off {
+impl Deviation {
     /// What is told of a packet's delays.
     fn look(&mut self, line: &Value, truth: &Truth) {
         let reported = line["segments"].as_array().expect("segments");
@@ -105,8 +105,8 @@ fn shows(points: usize) -> impl Fn(usize, i64) -> i64 + Copy {
 }
 
 /// Runs neph over a simulated path and holds every packet against it.
-fn hold(path: Path, rounds: u32, more: &[&str]) -> Off {
-    let place = Place::empty();
+fn hold(path: Path, rounds: u32, more: &[&str]) -> Deviation {
+    let place = TestFolder::empty();
     let mut simulated = Simulated::of(path, rounds, 0x5eed_0000 + u64::from(rounds));
     let clocks = shows(path.points);
     let (files, stamps) = simulated.write(&place, clocks);
@@ -116,7 +116,7 @@ fn hold(path: Path, rounds: u32, more: &[&str]) -> Off {
         .collect();
     let ran = run(&files, &all);
     assert_eq!(ran.status, 0, "{path:?}: {}", ran.err);
-    let mut off = Off::default();
+    let mut off = Deviation::default();
     let mut seen = HashSet::new();
     let lines = lines(&ran);
     for line in lines.iter().filter(|line| line["kind"] == "packet") {
@@ -193,7 +193,7 @@ fn copies_that_the_network_makes_are_counted_and_the_first_that_comes_is_the_pac
 
 #[test]
 fn points_of_one_host_have_one_clock_and_no_doubt() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 20, 3);
     let (files, _) = simulated.write(&place, |_, at| at);
     let named: Vec<String> = files
@@ -213,7 +213,7 @@ fn points_of_one_host_have_one_clock_and_no_doubt() {
 
 #[test]
 fn what_round_trips_are_made_of_adds_up_whatever_the_clocks_are() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let path = Path {
         points: 3,
         ..Path::PLAIN
@@ -308,10 +308,10 @@ fn shares(document: &Value) {
 
 #[test]
 fn what_cannot_be_compared_is_refused_in_one_sentence() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 3, 1);
     let (files, _) = simulated.write(&place, |_, at| at);
-    let other = Place::empty();
+    let other = TestFolder::empty();
     let translated = Path {
         nat: true,
         ..Path::PLAIN

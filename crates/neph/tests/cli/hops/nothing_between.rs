@@ -5,7 +5,7 @@ use std::fs;
 use super::ends::{HEADER, next};
 use super::run;
 use super::simulated::{Path, Simulated};
-use crate::neph::{Place, neph};
+use crate::neph::{TestFolder, neph};
 
 /// As editcap -t 3 makes it.
 fn three_seconds_later(capture: &[u8]) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn three_seconds_later(capture: &[u8]) -> Vec<u8> {
 
 #[test]
 fn of_both_directions_with_nothing_between_the_clocks_are_told_and_no_way() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&place, |_, at| at);
     let capture = fs::read(files[0].rsplit('=').next().expect("a path")).expect("a capture");
     let names = ["a.pcap", "later.pcap"].map(|name| place.path(name).display().to_string());

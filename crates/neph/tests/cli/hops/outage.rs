@@ -5,7 +5,7 @@ use std::fs;
 use super::ends::{HEADER, next};
 use super::simulated::{Path, SECOND, START, Simulated};
 use super::{lines, run};
-use crate::neph::Place;
+use crate::neph::TestFolder;
 
 /// A record of a frame that is not IP, a minute after the beginning.
 fn no_ip() -> Vec<u8> {
@@ -16,7 +16,7 @@ fn no_ip() -> Vec<u8> {
 
 #[test]
 fn what_is_lost_until_the_end_is_lost_where_something_else_shows_that_the_capture_lasted() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 200, 41);
     let (files, _) = simulated.write(&place, |_, at| at);
     let mut passed: Vec<i64> = simulated.truths.iter().filter_map(|of| of.at[1]).collect();

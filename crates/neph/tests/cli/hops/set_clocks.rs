@@ -4,12 +4,12 @@ use neph_sys::deadline::Stopwatch;
 
 use super::simulated::{Path, SECOND, START, Simulated};
 use super::{lines, run};
-use crate::neph::Place;
+use crate::neph::TestFolder;
 
 #[test]
 fn a_clock_that_is_set_on_the_way_spoils_only_what_passes_meanwhile() {
     for jump in [2 * SECOND, -2 * SECOND] {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
         // While a packet is behind the point.
         let mut there = simulated.truths.iter().filter(|truth| !truth.is_back);
@@ -77,7 +77,7 @@ fn clocks_that_are_set_as_far_and_as_often_as_one_likes_spoil_only_what_passes_m
         (&[(1, 40 * DAY), (4, -7_200)], &[(2, -3_600), (5, DAY)]),
     ];
     for sets in worlds {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
         let shows = |point: usize, at: i64| {
             let of = [sets.0, sets.1].into_iter().nth(point).unwrap_or_default();
@@ -119,7 +119,7 @@ fn clocks_that_are_set_as_far_and_as_often_as_one_likes_spoil_only_what_passes_m
 
 #[test]
 fn one_clock_that_is_set_back_is_one_clock() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
     let set = START + 3 * SECOND;
     let shows = |_: usize, at: i64| if at >= set { at - 7_200 * SECOND } else { at };
@@ -144,7 +144,7 @@ fn one_clock_that_is_set_back_is_one_clock() {
 
 #[test]
 fn captures_one_behind_the_other_are_no_clock_that_was_set() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
     let (files, _) = simulated.write(&place, |_, at| at);
     // Both of the first point's halves, the later one first.
@@ -173,7 +173,7 @@ fn captures_one_behind_the_other_are_no_clock_that_was_set() {
 #[test]
 fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
     for jump in [10 * SECOND, -10 * SECOND] {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let mut simulated = Simulated::of(Path::PLAIN, 1_000, 12);
         let set = START + 3 * SECOND;
         let shows = |point: usize, at: i64| {
@@ -211,7 +211,7 @@ fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
 
 #[test]
 fn one_clock_that_cannot_have_been_is_doubted() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 200, 13);
     let ahead = |point: usize, at: i64| if point == 1 { at + SECOND } else { at };
     let (files, _) = simulated.write(&place, ahead);
@@ -231,7 +231,7 @@ fn one_clock_that_cannot_have_been_is_doubted() {
 
 #[test]
 fn a_drift_of_which_nothing_is_known_is_no_number() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let (files, _) = Simulated::of(Path::PLAIN, 3, 5).write(&place, |_, at| at);
     let text = run(&files, &[]).out;
     assert!(text.contains(", drift not known.\n"), "{text}");

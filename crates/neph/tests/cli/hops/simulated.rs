@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 
-use crate::neph::Place;
+use crate::neph::TestFolder;
 
 pub(super) const SECOND: i64 = 1_000_000_000;
 pub(super) const START: i64 = 1_795_000_000 * SECOND;
@@ -55,9 +55,9 @@ pub(super) struct Truth {
 type Capture = Vec<(i64, Vec<u8>)>;
 
 /// Numbers as they come, seeded.
-pub(super) struct Dice(u64);
+pub(super) struct SeededRandom(u64);
 
-impl Dice {
+impl SeededRandom {
     pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -79,7 +79,7 @@ pub(super) struct Simulated {
     pub(super) path: Path,
     pub(super) truths: Vec<Truth>,
     captures: Vec<Capture>,
-    dice: Dice,
+    dice: SeededRandom,
     /// The protocol of each, and whether it went back.
     copies: Vec<(&'static str, bool)>,
 }
@@ -91,7 +91,7 @@ impl Simulated {
             path,
             truths: Vec::new(),
             captures: vec![Vec::new(); path.points],
-            dice: Dice(seed | 1),
+            dice: SeededRandom(seed | 1),
             copies: Vec::new(),
         };
         let mut at = START;
@@ -226,7 +226,7 @@ impl Simulated {
     /// showed.
     pub(super) fn write(
         &mut self,
-        place: &Place,
+        place: &TestFolder,
         shows: impl Fn(usize, i64) -> i64,
     ) -> (Vec<String>, HashMap<(usize, i64), usize>) {
         let mut stamps = HashMap::new();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::mirrored::{path_of, records};
 use super::run;
 use super::simulated::{Path, Simulated};
-use crate::neph::Place;
+use crate::neph::TestFolder;
 
 /// Hosts 1 and 2 of a record are 11 and 12.
 fn of_others(mut record: Vec<u8>) -> Vec<u8> {
@@ -18,12 +18,12 @@ fn of_others(mut record: Vec<u8>) -> Vec<u8> {
 }
 
 /// Captures of a path whose first point calls the server 192.0.2.77, and of hosts that have one name.
-fn captures(place: &Place, points: usize) -> Vec<String> {
+fn captures(place: &TestFolder, points: usize) -> Vec<String> {
     let path = Path {
         points,
         ..Path::PLAIN
     };
-    let other = Place::empty();
+    let other = TestFolder::empty();
     let (plain, _) = Simulated::of(path, 1, 3).write(&other, |_, at| at);
     let path = Path { nat: true, ..path };
     let (files, _) = Simulated::of(path, 100, 5).write(place, |_, at| at);
@@ -77,7 +77,7 @@ fn lost_and_renamed(out: &str) -> (u64, u64) {
 #[test]
 fn flows_to_a_port_that_is_translated_are_not_lost_where_the_same_hosts_talk_directly() {
     for points in [2, 3] {
-        let (place, other) = (Place::empty(), Place::empty());
+        let (place, other) = (TestFolder::empty(), TestFolder::empty());
         let path = Path {
             points,
             ..Path::PLAIN
@@ -124,7 +124,7 @@ fn flows_to_a_port_that_is_translated_are_not_lost_where_the_same_hosts_talk_dir
 fn hosts_that_are_not_translated_do_not_hide_those_that_are() {
     let rule = "p0:192.0.2.77=192.0.2.2";
     for points in [2, 4] {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         let files = captures(&place, points);
         let ran = run(&files, &["--clock", "same"]);
         let reported = format!(
@@ -147,7 +147,7 @@ fn hosts_that_are_not_translated_do_not_hide_those_that_are() {
 
 #[test]
 fn of_two_points_that_show_other_hosts_mostly_it_is_said() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let files = captures(&place, 2);
     // Numbers that the translator writes too are known nowhere.
     let (header, all) = records(path_of(&files[1]));

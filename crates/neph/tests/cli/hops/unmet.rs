@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::simulated::{Path, SECOND, Simulated};
 use super::{run, shows};
-use crate::neph::Place;
+use crate::neph::TestFolder;
 
 /// Whom the first point calls otherwise, as no rule says.
 const TRANSLATED: Path = Path {
@@ -15,7 +15,7 @@ const TRANSLATED: Path = Path {
 
 #[test]
 fn a_segment_that_no_packet_passed_leaves_the_others_told() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let mut files = Vec::new();
     for (clock, ahead) in [(&["--clock", "same"][..], 0), (&[], 3 * SECOND)] {
         let shows = |point, at| if point == 2 { at + ahead } else { at };
@@ -58,7 +58,7 @@ fn a_segment_that_no_packet_passed_leaves_the_others_told() {
 
 #[test]
 fn a_translator_before_the_last_point_is_told_by_a_rule_of_that_point() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let (mut files, _) = Simulated::of(TRANSLATED, 100, 5).write(&place, |_, at| at);
     files.reverse();
     let clock = ["--clock", "same"];
@@ -74,7 +74,7 @@ fn a_translator_before_the_last_point_is_told_by_a_rule_of_that_point() {
 
 #[test]
 fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let path = Path {
         points: 4,
         ..Path::PLAIN
@@ -117,7 +117,7 @@ fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
 
 #[test]
 fn points_that_were_given_from_the_end_that_answers_are_told_from_the_other() {
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let path = Path {
         points: 3,
         ..Path::PLAIN

@@ -5,10 +5,10 @@ use std::net::UdpSocket;
 use neph_sys::netns::with_namespace;
 
 use super::{Wire, begun, ended, hops, interrupted};
-use crate::neph::{Place, Ran, ip};
+use crate::neph::{Ran, TestFolder, ip};
 
 /// What the command says that tells the captures that stay.
-fn told_again(place: &Place, text: &str) -> Ran {
+fn told_again(place: &TestFolder, text: &str) -> Ran {
     let (_, command) = text.split_once("the captures stay: neph ").expect(text);
     let command = command.lines().next().expect("a command");
     place.neph(command.split(' '))
@@ -19,7 +19,7 @@ fn captures_that_nothing_could_be_told_of_stay() {
     let Some(wire) = Wire::up("strangers") else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let [a, b] = &wire.names;
     ip(&format!("-n {b} link set lo up"));
     let points = [
@@ -45,7 +45,7 @@ fn a_point_that_no_packet_passed_leaves_the_others_told_and_all_captures() {
     let Some(wire) = Wire::up("silent") else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let b = &wire.names[1];
     let [near, far] = &wire.ends();
     let silent = &format!("silent=iface:lo@{b}");

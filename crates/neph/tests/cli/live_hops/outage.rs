@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use neph_sys::netns::{NetNs, remove, with_namespace};
 
 use super::{Wire, begun, ended, hops};
-use crate::neph::{Place, ip};
+use crate::neph::{TestFolder, ip};
 
 /// Two namespaces as those of a [`Wire`], and a bridge between them in one of its own.
 struct Bridged {
@@ -52,7 +52,7 @@ fn what_is_lost_until_a_recording_ends_is_lost() {
     let Some(bridged) = Bridged::up("outage") else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let points = bridged.wire.ends();
     let options = ["--proto", "udp", "--port", "4002", "--format", "json"];
     let arguments = [&points.each_ref().map(String::as_str)[..], &options].concat();

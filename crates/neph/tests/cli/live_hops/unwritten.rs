@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use neph_sys::process;
 
 use super::{HEADER, Wire, begun, datagrams, hops};
-use crate::neph::{Place, SOON, begin, eventually};
+use crate::neph::{SOON, TestFolder, begin, eventually};
 
 /// What `neph hops` says whose first alarm cannot be written to `out`, and its status.
-fn cut_off(place: &Place, wire: &Wire, out: impl Into<Stdio>) -> (String, i32) {
+fn cut_off(place: &TestFolder, wire: &Wire, out: impl Into<Stdio>) -> (String, i32) {
     let points = wire.ends();
     let rule = "segment > 1ns p50 for 1s";
     let options = ["-w", "60s", "--format", "ndjson", "--alarm", rule];
@@ -35,7 +35,7 @@ fn a_full_disk_ends_the_recording_with_a_sentence_and_its_captures_stay() {
     let Some(wire) = Wire::up("full") else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let full = File::options().write(true).open("/dev/full");
     let (text, status) = cut_off(&place, &wire, full.expect("a full disk"));
     assert_eq!(status, 3, "{text}");
@@ -56,7 +56,7 @@ fn a_reader_that_went_away_ends_the_recording_without_a_word_about_it() {
     };
     let (reader, writer) = pipe().expect("a pipe");
     drop(reader);
-    let (text, status) = cut_off(&Place::empty(), &wire, writer);
+    let (text, status) = cut_off(&TestFolder::empty(), &wire, writer);
     assert_eq!(status, 3, "{text}");
     assert!(text.contains("ALARM: segment > 1ns p50 for 1s"), "{text}");
     assert!(!text.contains("write the output"), "{text}");
@@ -84,7 +84,7 @@ fn a_capture_for_which_there_is_no_room_is_told_with_the_packets_it_has_and_the_
     let Some(wire) = Wire::up("room") else {
         return;
     };
-    let place = Place::empty();
+    let place = TestFolder::empty();
     let points = wire.ends();
     let points = points.each_ref().map(String::as_str);
     let proto = ["--proto", "udp"];
