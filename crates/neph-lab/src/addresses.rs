@@ -18,24 +18,24 @@ pub fn no_site_has(ip: IpAddr, topology: &Topology) -> Option<Fault> {
     }
     let known = |is_like: &dyn Fn(&IpAddr) -> bool| -> Vec<String> {
         let sites = topology.sites.iter().filter(|site| site.role == Role::Site);
-        let own = sites.filter_map(|site| {
+        let sites_with_address = sites.filter_map(|site| {
             Some(format!(
                 "{} ({})",
                 site.addresses().find(is_like)?,
                 site.name
             ))
         });
-        own.take(NAMED).collect()
+        sites_with_address.take(NAMED).collect()
     };
-    let identical = known(&|own| own.is_ipv4() == ip.is_ipv4());
+    let identical = known(&|address| address.is_ipv4() == ip.is_ipv4());
     let known = if identical.is_empty() {
         known(&|_| true)
     } else {
         identical
     };
-    let what = format!("no site of the lab has the address {ip}");
+    let message = format!("no site of the lab has the address {ip}");
     Some(Fault::new(
-        what,
+        message,
         format!("write for example {}", known.join(" or ")),
     ))
 }
@@ -44,7 +44,7 @@ pub fn no_site_has(ip: IpAddr, topology: &Topology) -> Option<Fault> {
 #[must_use]
 pub fn site_at(topology: &Topology, address: IpAddr) -> Option<(usize, &Site)> {
     let mut sites = topology.sites.iter().enumerate();
-    sites.find(|(_, site)| site.addresses().any(|own| own == address))
+    sites.find(|(_, site)| site.addresses().any(|site_address| site_address == address))
 }
 
 /// Whether a socket that listens at `at` gets what is sent to `to`; `[::]` gets IPv4 too.

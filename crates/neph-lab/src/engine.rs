@@ -225,8 +225,8 @@ impl Engine {
     fn spun(&mut self) -> bool {
         let before = Moment(clock::raw().0);
         let lead = self.lead.now();
-        let near = |due: Moment| due - before <= lead;
-        if lead <= Span::ZERO || !self.carriage.next_due().is_some_and(near) {
+        let is_close = |due: Moment| due - before <= lead;
+        if lead <= Span::ZERO || !self.carriage.next_due().is_some_and(is_close) {
             return false;
         }
         std::hint::spin_loop();

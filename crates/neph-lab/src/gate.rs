@@ -64,7 +64,7 @@ pub struct Gate {
     /// Seeds of the choice of paths: initially, and since the last reshuffle.
     hash: [u64; 2],
     transmitter: Transmitter,
-    ways: Vec<PathState>,
+    paths: Vec<PathState>,
     /// Outcomes of packets that were in the queue, in the order of arrival.
     decided: VecDeque<PacketOutcome>,
     steps: VecDeque<Step>,
@@ -78,10 +78,10 @@ impl Gate {
 
     /// A gate with scheduled changes, each with its number.
     pub fn scheduled(shape: Shape, changes: Vec<(u16, Change)>, seed: u64) -> Self {
-        let ways = (0..).zip(shape.wires());
-        let ways = ways.map(|(number, wire)| PathState::new(number, wire.clone()));
+        let numbered = (0..).zip(shape.wires());
+        let paths = numbered.map(|(number, wire)| PathState::new(number, wire.clone()));
         Self {
-            ways: ways.collect(),
+            paths: paths.collect(),
             base: shape.clone(),
             shape,
             timetable: Timetable::new(changes, seed),
@@ -117,7 +117,7 @@ impl Gate {
 
     /// The index of the path that a flow takes now.
     pub(crate) fn path_of(&self, flow: Option<Flow>) -> usize {
-        if self.ways.len() == 1 {
+        if self.paths.len() == 1 {
             return 0;
         }
         let Shape {
@@ -133,20 +133,20 @@ impl Gate {
 
     /// The delay of the path with this index, without jitter.
     pub(crate) fn delay(&self, path: u8) -> Span {
-        let way = self.ways.get(usize::from(path));
-        way.map_or(Span::ZERO, |way| way.wire.delay)
+        let way = self.paths.get(usize::from(path));
+        way.map_or(Span::ZERO, |path| path.wire.delay)
     }
 
     /// Whether it needs the flow of a packet.
     pub(crate) const fn has_paths(&self) -> bool {
-        self.ways.len() > 1
+        self.paths.len() > 1
     }
 
     /// Restarts the schedule and the traces at `at`, with the initial choice of paths.
     pub fn cue(&mut self, at: Moment) {
         self.advance(at);
         self.timetable.restart(at);
-        self.ways.iter_mut().for_each(PathState::rewind);
+        self.paths.iter_mut().for_each(PathState::rewind);
         self.hash[1] = self.hash[0];
         self.take_shape(self.base.clone());
     }
@@ -199,7 +199,7 @@ impl Gate {
     /// When it must be advanced at the latest, so that no packet departs late.
     pub fn next_turn(&self) -> Option<Moment> {
         let least = || {
-            self.ways
+            self.paths
                 .iter()
                 .map(PathState::least)
                 .min()
@@ -223,8 +223,8 @@ impl Gate {
     }
 
     fn take_shape(&mut self, shape: Shape) {
-        for (way, wire) in self.ways.iter_mut().zip(shape.wires()) {
-            way.wire = wire.clone();
+        for (path, wire) in self.paths.iter_mut().zip(shape.wires()) {
+            path.wire = wire.clone();
         }
         self.shape = shape;
     }
@@ -248,7 +248,7 @@ impl Gate {
             Some(rate) => self.transmitter.send(start, packet.length, rate),
         };
         let chosen = self.path_of(packet.flow);
-        self.ways[chosen].pass(sent, &mut self.random)
+        self.paths[chosen].pass(sent, &mut self.random)
     }
 }
 

@@ -82,8 +82,8 @@ impl CgroupMounts {
     fn of(mounts: &str, unified: impl Fn(&Path) -> String) -> Self {
         let mut homes = Self::default();
         for line in mounts.lines() {
-            let words: Vec<&str> = line.split(' ').collect();
-            let [_, mount, kind, options, ..] = words[..] else {
+            let fields: Vec<&str> = line.split(' ').collect();
+            let [_, mount, kind, options, ..] = fields[..] else {
                 continue;
             };
             let mount = PathBuf::from(mount);
@@ -136,7 +136,7 @@ impl CgroupMounts {
             add(
                 &self.cpuset,
                 "cpus",
-                Box::new(move |home| place(&cpus.join(","), home)),
+                Box::new(move |home| cgroup_settings(&cpus.join(","), home)),
             )?;
         }
         Ok(groups)
@@ -176,7 +176,7 @@ fn time(share: Share, home: &CgroupMount) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn place(cpus: &str, home: &CgroupMount) -> Vec<(&'static str, String)> {
+fn cgroup_settings(cpus: &str, home: &CgroupMount) -> Vec<(&'static str, String)> {
     let cpus = ("cpuset.cpus", cpus.to_owned());
     if home.is_unified {
         return vec![cpus];
@@ -206,8 +206,8 @@ impl Group {
         fs::create_dir_all(&self.folder).map_err(|error| refused("cpu_share", "", &error))?;
         for (file, text) in &self.settings {
             if *file == "cpuset.cpus" {
-                let own = self.folder.parent().map_or_else(String::new, cpus_of);
-                has_cpus(site, text, own.trim())?;
+                let parent_cpus = self.folder.parent().map_or_else(String::new, cpus_of);
+                has_cpus(site, text, parent_cpus.trim())?;
             }
             let key = if file.starts_with("cpuset") {
                 "cpus"
@@ -223,14 +223,14 @@ impl Group {
 /// The CPUs of a group or its children in the kernel's format: `0-1,4`.
 fn cpus_of(folder: &Path) -> String {
     let read = |file: &str| fs::read_to_string(folder.join(file)).ok();
-    let own = read("cpuset.cpus.effective").or_else(|| read("cpuset.cpus"));
-    own.unwrap_or_default()
+    let effective = read("cpuset.cpus.effective").or_else(|| read("cpuset.cpus"));
+    effective.unwrap_or_default()
 }
 
 /// Checks that `own` contains all CPUs of `wanted`; if `own` is unknown, the kernel decides later.
-fn has_cpus(site: &str, wanted: &str, own: &str) -> Result<(), GroupError> {
+fn has_cpus(site: &str, wanted: &str, parent_cpus: &str) -> Result<(), GroupError> {
     let number = |text: &str| text.parse::<u32>().ok();
-    let ranges: Vec<(u32, u32)> = own
+    let ranges: Vec<(u32, u32)> = parent_cpus
         .split(',')
         .filter_map(|range| {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -251,7 +251,7 @@ fn has_cpus(site: &str, wanted: &str, own: &str) -> Result<(), GroupError> {
             key: "cpus",
             site: site.to_owned(),
             why: format!("there is no CPU {cpu} here"),
-            remedy: format!("write CPUs of {own}, or leave cpus out"),
+            remedy: format!("write CPUs of {parent_cpus}, or leave cpus out"),
         }),
         _ => Ok(()),
     }
@@ -261,8 +261,8 @@ fn has_cpus(site: &str, wanted: &str, own: &str) -> Result<(), GroupError> {
 pub(crate) fn folders(name: &str) -> Vec<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let groups = mounts.lines().filter_map(|line| {
-        let mut words = line.split(' ').skip(1);
-        let (mount, kind) = (words.next()?, words.next()?);
+        let mut fields = line.split(' ').skip(1);
+        let (mount, kind) = (fields.next()?, fields.next()?);
         matches!(kind, "cgroup" | "cgroup2").then(|| Path::new(mount).join(name))
     });
     groups.collect()

@@ -46,5 +46,5 @@ pub enum Kernel {
 /// The two pipes of a guest's console in the folder of its lab: input, output. No service's file has such a
 /// name: names have no dot.
 pub(crate) fn pipes(folder: &Path, site: &str) -> [PathBuf; 2] {
-    ["in", "out"].map(|way| folder.join(format!("{site}.guest.{way}")))
+    ["in", "out"].map(|direction| folder.join(format!("{site}.guest.{direction}")))
 }

@@ -115,8 +115,8 @@ impl Journal {
             .open(unborn.0.join(FILE))?;
         file.lock()?;
         let journal = Self { file };
-        let own = std::process::id();
-        journal.line(&format!("owner {own} {}", began(own).unwrap_or(0)))?;
+        let pid = std::process::id();
+        journal.line(&format!("owner {pid} {}", began(pid).unwrap_or(0)))?;
         unborn.become_lab(lab)?;
         Ok(journal)
     }
@@ -143,7 +143,7 @@ impl Journal {
     }
 
     /// Records that the lab is up.
-    pub(crate) fn whole(&self) -> io::Result<()> {
+    pub(crate) fn complete(&self) -> io::Result<()> {
         self.line("whole")
     }
 
@@ -184,8 +184,8 @@ fn parse(text: &str) -> JournalContent {
     let mut story = JournalContent::default();
     // A line is written before its object is acquired: an incomplete line has no object.
     for line in text.split_inclusive('\n').filter_map(whole_line) {
-        let words: Vec<&str> = line.split(' ').collect();
-        match words[..] {
+        let fields: Vec<&str> = line.split(' ').collect();
+        match fields[..] {
             ["owner", pid, since] => story.owner = pid.parse().ok().zip(since.parse().ok()),
             ["namespace", name] if is_ours(name) => {
                 story.acquired.push(Acquired::Namespace(name.into()));
@@ -220,9 +220,12 @@ fn is_ours(name: &str) -> bool {
 
 /// Whether `file` is still the journal of `lab`.
 fn is_current(file: &File, lab: &str) -> bool {
-    let named = fs::metadata(folder(lab).join(FILE)).map(|named| (named.dev(), named.ino()));
-    let own = file.metadata().map(|own| (own.dev(), own.ino()));
-    matches!((named, own), (Ok(named), Ok(own)) if named == own)
+    let named_inode =
+        fs::metadata(folder(lab).join(FILE)).map(|metadata| (metadata.dev(), metadata.ino()));
+    let own_inode = file
+        .metadata()
+        .map(|metadata| (metadata.dev(), metadata.ino()));
+    matches!((named_inode, own_inode), (Ok(named), Ok(own)) if named == own)
 }
 
 impl Witness {
@@ -243,11 +246,11 @@ pub(crate) fn began(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // proc(5): the command's name, field 2, may contain anything; field 3 is the state, field 22 the start
     // time.
-    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
-    if matches!(words.next()?, "Z" | "X") {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    if matches!(fields.next()?, "Z" | "X") {
         return None;
     }
-    words.nth(18)?.parse().ok()
+    fields.nth(18)?.parse().ok()
 }
 
 /// Waits, up to `patience`, until the process with this number and start time has ended. Returns at once for

@@ -74,7 +74,7 @@ pub struct UpOptions {
 
 impl UpOptions {
     /// A lab called `name` without a record, with seed 1.
-    pub fn named(name: impl Into<String>) -> Self {
+    pub fn with_name(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             truth: None,
@@ -118,7 +118,7 @@ impl Lab {
     pub fn up(topology: &Topology, options: &UpOptions) -> Result<Self, LabError> {
         check_name(&options.name)?;
         let recording = options.truth.as_ref();
-        recording.map_or(Ok(()), |one| one.check(topology))?;
+        recording.map_or(Ok(()), |recording| recording.check(topology))?;
         up::up(topology, options)
     }
 
@@ -296,7 +296,7 @@ impl Lab {
     /// # Errors
     /// The folder of their journals cannot be read.
     pub fn list() -> Result<LabListings, LabError> {
-        list::all()
+        list::list_all()
     }
 
     /// The lab called `name`, if there is one; ignores other entries.
@@ -305,7 +305,7 @@ impl Lab {
     /// The name is invalid, or its journal cannot be read.
     pub fn find(name: &str) -> Result<Option<LabListing>, LabError> {
         check_name(name)?;
-        list::one(name)
+        list::list_one(name)
     }
 
     fn site(&self, site: &str) -> Result<usize, LabError> {

@@ -25,15 +25,15 @@ pub fn namespace(text: &str) -> Result<String, String> {
     let is_all = !listed.others.iter().any(is_hidden);
     let labs = listed.labs.into_iter();
     let labs: Vec<_> = labs.map(|lab| (lab.name, lab.namespaces)).collect();
-    let there = KnownLabs {
+    let known_labs = KnownLabs {
         labs: &labs,
         is_all,
     };
-    among(text, there, &named())
+    among(text, known_labs, &named_namespaces())
 }
 
 /// The namespaces that have a name; none where they cannot be listed.
-fn named() -> BTreeSet<String> {
+fn named_namespaces() -> BTreeSet<String> {
     let entries = std::fs::read_dir(FOLDER).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().into_string());
     names.filter_map(Result::ok).collect()
@@ -48,20 +48,27 @@ struct KnownLabs<'l> {
 }
 
 /// The same among labs and all namespaces that have a name.
-fn among(text: &str, there: KnownLabs<'_>, named: &BTreeSet<String>) -> Result<String, String> {
-    let KnownLabs { labs, is_all } = there;
+fn among(
+    text: &str,
+    known_labs: KnownLabs<'_>,
+    named_namespaces: &BTreeSet<String>,
+) -> Result<String, String> {
+    let KnownLabs { labs, is_all } = known_labs;
     let all = labs.iter().flat_map(|(lab, namespaces)| {
         let prefix = format!("neph-{lab}-");
-        namespaces
-            .iter()
-            .filter_map(move |one| Some((one.as_str(), one.strip_prefix(&prefix)?.to_owned())))
+        namespaces.iter().filter_map(move |namespace| {
+            Some((
+                namespace.as_str(),
+                namespace.strip_prefix(&prefix)?.to_owned(),
+            ))
+        })
     });
-    let all: Vec<(&str, String)> = all.collect();
-    let meant = all.iter().filter(|(_, site)| site == text);
+    let candidates: Vec<(&str, String)> = all.collect();
+    let meant = candidates.iter().filter(|(_, site)| site == text);
     let meant: Vec<&str> = meant.map(|(namespace, _)| *namespace).collect();
     if let Some((lab, site)) = text.split_once('/') {
         let whole = format!("neph-{lab}-{site}");
-        if let Some((namespace, _)) = all.iter().find(|(namespace, _)| *namespace == whole) {
+        if let Some((namespace, _)) = candidates.iter().find(|(namespace, _)| *namespace == whole) {
             return Err(format!("write it as {namespace}"));
         }
     }
@@ -71,25 +78,30 @@ fn among(text: &str, there: KnownLabs<'_>, named: &BTreeSet<String>) -> Result<S
             "several labs have this site: write {} or {last}",
             others.join(", ")
         )),
-        _ => Err(unknown(text, &all, is_all, named)),
+        _ => Err(unknown(text, &candidates, is_all, named_namespaces)),
     }
 }
 
 /// That there is none, and which there are: a lab's by its sites' names, which stand first.
-fn unknown(text: &str, sites: &[(&str, String)], is_all: bool, named: &BTreeSet<String>) -> String {
+fn unknown(
+    text: &str,
+    sites: &[(&str, String)],
+    is_all: bool,
+    named_namespaces: &BTreeSet<String>,
+) -> String {
     let is_a_labs = |name: &&str| sites.iter().any(|(namespace, _)| namespace == name);
-    let others = named.iter().map(String::as_str);
+    let others = named_namespaces.iter().map(String::as_str);
     let others = others.filter(|name| !is_a_labs(name));
     // Labs have sites of the same names.
     let known: BTreeSet<&str> = sites.iter().map(|(_, site)| site.as_str()).collect();
     let known: Vec<&str> = known.into_iter().chain(others).collect();
-    let there = match (sites, is_all) {
+    let hint = match (sites, is_all) {
         (_, false) => "only root can see all labs that are up (use sudo)",
         ([], true) => "no lab is up (neph lab up FILE --detach)",
         _ => "no lab has this site",
     };
     if known.is_empty() {
-        return format!("this network namespace does not exist, and {there}");
+        return format!("this network namespace does not exist, and {hint}");
     }
     let remedy = did_you_mean(text, &known);
     let several = if sites.is_empty() {
@@ -97,7 +109,7 @@ fn unknown(text: &str, sites: &[(&str, String)], is_all: bool, named: &BTreeSet<
     } else {
         "; where several labs have it, neph-LAB-SITE"
     };
-    format!("this network namespace does not exist, and {there}; {remedy}{several}")
+    format!("this network namespace does not exist, and {hint}; {remedy}{several}")
 }
 
 #[cfg(test)]
@@ -110,7 +122,7 @@ mod tests {
     }
 
     /// All labs that are up.
-    const fn all(labs: &[(String, Vec<String>)]) -> KnownLabs<'_> {
+    const fn all_labs(labs: &[(String, Vec<String>)]) -> KnownLabs<'_> {
         KnownLabs { labs, is_all: true }
     }
 
@@ -131,25 +143,25 @@ mod tests {
         ];
         let none = BTreeSet::new();
         assert_eq!(
-            among("client", all(&labs), &none),
+            among("client", all_labs(&labs), &none),
             Ok("neph-one-client".to_owned())
         );
-        let reported = among("server", all(&labs), &none).expect_err("two have it");
+        let reported = among("server", all_labs(&labs), &none).expect_err("two have it");
         assert!(
             reported.contains("neph-one-server, neph-two-server or neph-three-server"),
             "{reported}"
         );
-        let reported = among("clint", all(&labs), &none).expect_err("none has it");
+        let reported = among("clint", all_labs(&labs), &none).expect_err("none has it");
         assert!(reported.contains("did you mean 'client'?"), "{reported}");
-        let reported = among("nosuch", all(&labs), &none).expect_err("none has it");
+        let reported = among("nosuch", all_labs(&labs), &none).expect_err("none has it");
         assert!(
             reported.contains("known here: client, server"),
             "{reported}"
         );
         assert_eq!(reported.matches("server").count(), 1, "{reported}");
-        let reported = among("two/server", all(&labs), &none).expect_err("not so");
+        let reported = among("two/server", all_labs(&labs), &none).expect_err("not so");
         assert_eq!(reported, "write it as neph-two-server");
-        let reported = among("client", all(&[]), &none).expect_err("there is none");
+        let reported = among("client", all_labs(&[]), &none).expect_err("there is none");
         assert!(reported.contains("no lab is up"), "{reported}");
         let reported = among("client", some(&[]), &none).expect_err("none may be looked at");
         assert!(reported.ends_with("only root can see all labs that are up (use sudo)"));
@@ -158,19 +170,24 @@ mod tests {
     #[test]
     fn network_namespaces_that_are_no_labs_are_offered_too() {
         let labs = [lab("one", &["client"])];
-        let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let reported = among("x", all(&labs), &named(&["neph-one-client", "red", "blue"]));
+        let names_of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let reported = among(
+            "x",
+            all_labs(&labs),
+            &names_of(&["neph-one-client", "red", "blue"]),
+        );
         let reported = reported.expect_err("none has it");
         assert!(
             reported.contains("known here: client, blue, red; where"),
             "{reported}"
         );
-        let reported = among("bleu", all(&[]), &named(&["blue"])).expect_err("none has it");
-        let whole = "this network namespace does not exist, and no lab is up (neph lab up FILE \
+        let reported = among("bleu", all_labs(&[]), &names_of(&["blue"])).expect_err("none has it");
+        let expected = "this network namespace does not exist, and no lab is up (neph lab up FILE \
                      --detach); did you mean 'blue'?";
-        assert_eq!(reported, whole);
+        assert_eq!(reported, expected);
         let many: Vec<String> = (0..100).map(|number| format!("pod-{number:02}")).collect();
-        let reported = among("x", all(&[]), &many.into_iter().collect()).expect_err("none has it");
+        let reported =
+            among("x", all_labs(&[]), &many.into_iter().collect()).expect_err("none has it");
         assert!(
             reported.contains("pod-00, pod-01") && reported.contains(" more"),
             "{reported}"

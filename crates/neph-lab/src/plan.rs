@@ -131,9 +131,9 @@ impl<'t> Plan<'t> {
         let ends = ends.filter_map(|(number, kind)| kind.engine_ends(number));
         let wire = (self.wire.as_str(), ends.flatten().collect());
         let sites = self.sites.iter().enumerate().map(|(index, namespace)| {
-            let own = segment::links_of(self.topology, index);
-            let own = own.map(|link| self.topology.links[link].name.clone());
-            (namespace.as_str(), own.collect())
+            let own_links = segment::links_of(self.topology, index);
+            let own_links = own_links.map(|link| self.topology.links[link].name.clone());
+            (namespace.as_str(), own_links.collect())
         });
         std::iter::once(wire).chain(sites).collect()
     }
@@ -234,10 +234,10 @@ pub(crate) fn settings(topology: &Topology, index: usize) -> Vec<(&str, String)>
         ("net.ipv6.conf.default.addr_gen_mode", "1"),
         ("net.ipv6.conf.default.accept_ra", "0"),
     ];
-    let own = |(name, value): (&'static str, &str)| (name, value.to_owned());
-    let mut settings: Vec<(&str, String)> = fixed.into_iter().map(own).collect();
+    let to_owned_pair = |(name, value): (&'static str, &str)| (name, value.to_owned());
+    let mut settings: Vec<(&str, String)> = fixed.into_iter().map(to_owned_pair).collect();
     if topology.routing == Routing::Ecmp && forwards {
-        settings.extend(HASHING.map(own));
+        settings.extend(HASHING.map(to_owned_pair));
         settings.push((HASH_SEED, routes::hash_seed(index, 0).to_string()));
     }
     let sysctls = site.sysctls.iter();

@@ -66,7 +66,7 @@ impl Protocol {
 /// The path between two sites, both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {
-    there: PathDirection,
+    forward: PathDirection,
     back: PathDirection,
 }
 
@@ -84,7 +84,7 @@ impl PathDirection {
     }
 
     /// The delay of a frame on an idle path.
-    fn alone(&self, bytes: u32) -> Span {
+    fn unloaded_delay(&self, bytes: u32) -> Span {
         let transmitted = self
             .rates
             .iter()
@@ -106,27 +106,29 @@ impl Forecast {
     /// The path of packets between two sites of `topology`, by index; `None` for a site and itself.
     pub fn between(topology: &Topology, from: usize, to: usize) -> Option<Self> {
         Some(Self {
-            there: way(topology, from, to)?,
-            back: way(topology, to, from)?,
+            forward: path_direction(topology, from, to)?,
+            back: path_direction(topology, to, from)?,
         })
     }
 
     /// The round trip of the smallest packets.
     pub fn echo(&self) -> Span {
-        self.there.alone(64) + self.back.alone(64)
+        self.forward.unloaded_delay(64) + self.back.unloaded_delay(64)
     }
 
     /// Time from the first packet of `protocol` to a small reply to a request of `size`.
     pub fn predict(&self, protocol: &Protocol, size: ByteSize) -> Span {
         let opening = protocol.opening.iter();
-        let opened = opening.map(|[there, back]| self.there.alone(*there) + self.back.alone(*back));
-        let opened = opened.fold(Span::ZERO, |sum, trip| sum + trip);
+        let opened = opening.map(|[forward, back]| {
+            self.forward.unloaded_delay(*forward) + self.back.unloaded_delay(*back)
+        });
+        let opened = opened.fold(Span::ZERO, |sum, span| sum + span);
         let window = if protocol.is_new {
             count(INITIAL_WINDOW.segments())
         } else {
             usize::MAX
         };
-        opened + self.carry(size, window) + self.back.alone(HEADERS + 1)
+        opened + self.carry(size, window) + self.back.unloaded_delay(HEADERS + 1)
     }
 
     /// Time until the last byte of a message arrives. The window limits the segments in flight, and each
@@ -146,10 +148,11 @@ impl Forecast {
                 .saturating_sub(number as u64 * SEGMENT.bytes())
                 .min(SEGMENT.bytes());
             let bytes = HEADERS + u32::try_from(left).expect("at most a segment");
-            let behind = last.map(|last| last + self.there.apart(bytes));
-            let arrived = (sent + self.there.alone(bytes)).max(behind.unwrap_or_default());
+            let behind = last.map(|last| last + self.forward.apart(bytes));
+            let arrived =
+                (sent + self.forward.unloaded_delay(bytes)).max(behind.unwrap_or_default());
             last = Some(arrived);
-            acknowledged.push(arrived + self.back.alone(HEADERS));
+            acknowledged.push(arrived + self.back.unloaded_delay(HEADERS));
         }
         last.unwrap_or_default()
     }
@@ -169,12 +172,12 @@ fn count(segments: u64) -> usize {
     usize::try_from(segments).unwrap_or(usize::MAX)
 }
 
-fn way(topology: &Topology, from: usize, to: usize) -> Option<PathDirection> {
-    let mut way = PathDirection::default();
-    for shape in route::way(topology, from, to)? {
-        way.add(shape);
+fn path_direction(topology: &Topology, from: usize, to: usize) -> Option<PathDirection> {
+    let mut direction = PathDirection::default();
+    for shape in route::path_shapes(topology, from, to)? {
+        direction.add(shape);
     }
-    Some(way)
+    Some(direction)
 }
 
 #[cfg(test)]
@@ -201,8 +204,8 @@ mod tests {
         for (protocol, millis) in PROTOCOLS.iter().zip([40, 80, 120, 160]) {
             let small = path.predict(protocol, ByteSize(64));
             assert_eq!(small, Span::from_millis(millis), "{}", protocol.name);
-            let trips = i64::try_from(protocol.round_trips()).expect("at most four");
-            assert_eq!(path.echo().times(trips), small);
+            let round_trips = i64::try_from(protocol.round_trips()).expect("at most four");
+            assert_eq!(path.echo().times(round_trips), small);
         }
     }
 
@@ -211,10 +214,13 @@ mod tests {
     #[test]
     fn a_large_message_over_a_new_connection_waits_for_its_window() {
         let path = path("delay = \"20ms\"");
-        let [kept, new, ..] = PROTOCOLS else {
+        let [reused, new, ..] = PROTOCOLS else {
             panic!("four protocols")
         };
-        assert_eq!(path.predict(kept, ByteSize(100_000)), Span::from_millis(40));
+        assert_eq!(
+            path.predict(reused, ByteSize(100_000)),
+            Span::from_millis(40)
+        );
         assert_eq!(path.predict(new, ByteSize(100_000)), Span::from_millis(160));
         assert_eq!(path.predict(new, ByteSize(14_480)), Span::from_millis(80));
         assert_eq!(path.predict(new, ByteSize(14_481)), Span::from_millis(120));
@@ -237,8 +243,8 @@ mod tests {
     #[test]
     fn a_slow_link_adds_every_byte_in_its_direction_only() {
         let path = path("delay = \"6ms\"\na_to_b = { rate = \"3Mbit/s\" }");
-        let kept = &PROTOCOLS[0];
-        let took = path.predict(kept, ByteSize(10_000));
+        let reused = &PROTOCOLS[0];
+        let took = path.predict(reused, ByteSize(10_000));
         // Seven times rounded to the nanosecond.
         let off = took - Span::from_millis(12) - Span::from_nanos(27_898_667);
         assert!(off.abs() < Span::from_nanos(10), "{off}");

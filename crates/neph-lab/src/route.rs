@@ -38,21 +38,22 @@ pub(crate) fn first_hops(topology: &Topology, start: usize) -> Vec<Option<Hop>> 
         }
         hops[site] = first;
         for (index, link) in topology.links.iter().enumerate() {
-            let Some((far, delay)) = step(link, site) else {
+            let Some((neighbour, delay)) = step(link, site) else {
                 continue;
             };
             let first = match first {
                 None => Hop {
                     link: index,
-                    via: far,
+                    via: neighbour,
                 },
                 // A switch forwards packets for the neighbour behind it.
-                Some(Hop { link, via }) if topology.sites[via].is_switch() => {
-                    Hop { link, via: far }
-                }
+                Some(Hop { link, via }) if topology.sites[via].is_switch() => Hop {
+                    link,
+                    via: neighbour,
+                },
                 Some(hop) => hop,
             };
-            open.push(Reverse((cost + delay + HOP, Some(first), far)));
+            open.push(Reverse((cost + delay + HOP, Some(first), neighbour)));
         }
     }
     match topology.routing {
@@ -86,26 +87,27 @@ fn equal_hops(topology: &Topology, start: usize) -> Vec<BTreeSet<Hop>> {
         let mut next = BTreeSet::new();
         for site in front {
             for (index, link) in topology.links.iter().enumerate() {
-                let Some((far, _)) = Topology::far_end(link, site).filter(|(far, _)| !done[*far])
+                let Some((neighbour, _)) =
+                    Topology::far_end(link, site).filter(|(neighbour, _)| !done[*neighbour])
                 else {
                     continue;
                 };
-                next.insert(far);
+                next.insert(neighbour);
                 let first = |hop: Hop| {
                     let via = hop.via;
                     let via = if topology.sites[via].is_switch() {
-                        far
+                        neighbour
                     } else {
                         via
                     };
                     Hop { via, ..hop }
                 };
-                let own = (site == start).then_some(Hop {
+                let own_hop = (site == start).then_some(Hop {
                     link: index,
-                    via: far,
+                    via: neighbour,
                 });
                 let found: Vec<Hop> = hops[site].iter().copied().map(first).collect();
-                hops[far].extend(found.into_iter().chain(own));
+                hops[neighbour].extend(found.into_iter().chain(own_hop));
             }
         }
         front = next.into_iter().collect();
@@ -118,14 +120,14 @@ fn equal_hops(topology: &Topology, start: usize) -> Vec<BTreeSet<Hop>> {
 
 /// The shapes of the links from one site to another, in order; `None` for a site and itself, and for
 /// unreachable sites.
-pub(crate) fn way(topology: &Topology, from: usize, to: usize) -> Option<Vec<&Shape>> {
-    let mut way = Vec::new();
+pub(crate) fn path_shapes(topology: &Topology, from: usize, to: usize) -> Option<Vec<&Shape>> {
+    let mut shapes = Vec::new();
     let mut site = from;
     while site != to {
         let hop = first_hops(topology, site)[to]?;
         for (link, entered) in segment::links_to(topology, (site, hop.link), hop.via)? {
             let link = &topology.links[link];
-            way.push(if link.a == entered {
+            shapes.push(if link.a == entered {
                 &link.a_to_b
             } else {
                 &link.b_to_a
@@ -133,7 +135,7 @@ pub(crate) fn way(topology: &Topology, from: usize, to: usize) -> Option<Vec<&Sh
         }
         site = hop.via;
     }
-    (from != to).then_some(way)
+    (from != to).then_some(shapes)
 }
 
 impl Topology {
@@ -157,20 +159,20 @@ impl Topology {
 
 /// The other end of `link` from `site`, and its delay.
 fn step(link: &Link, site: usize) -> Option<(usize, Span)> {
-    let (far, end) = Topology::far_end(link, site)?;
+    let (neighbour, end) = Topology::far_end(link, site)?;
     let delay = match end {
         0 => link.b_to_a.least_delay(),
         _ => link.a_to_b.least_delay(),
     };
-    Some((far, delay))
+    Some((neighbour, delay))
 }
 
 /// Reaches each neighbour over the link to it: the fastest, then the first of several.
 fn prefer_direct(topology: &Topology, start: usize, hops: &mut [Option<Hop>]) {
     let mut direct: Vec<(Span, usize, usize)> = Vec::new();
     for (index, link) in topology.links.iter().enumerate() {
-        if let Some((far, delay)) = step(link, start) {
-            direct.push((delay, index, far));
+        if let Some((neighbour, delay)) = step(link, start) {
+            direct.push((delay, index, neighbour));
         }
     }
     // The best comes last and overrides the others.

@@ -46,16 +46,16 @@ pub(crate) fn links_to(
     (from, link): (usize, usize),
     to: usize,
 ) -> Option<Vec<(usize, usize)>> {
-    let (far, _) = Topology::far_end(&topology.links[link], from)?;
-    if far == to {
+    let (neighbour, _) = Topology::far_end(&topology.links[link], from)?;
+    if neighbour == to {
         return Some(vec![(link, from)]);
     }
-    if !topology.sites[far].is_switch() {
+    if !topology.sites[neighbour].is_switch() {
         return None;
     }
     // Switches form no ring, so this ends.
-    let mut onwards = links_of(topology, far).filter(|other| *other != link);
-    let rest = onwards.find_map(|other| links_to(topology, (far, other), to))?;
+    let mut onwards = links_of(topology, neighbour).filter(|other| *other != link);
+    let rest = onwards.find_map(|other| links_to(topology, (neighbour, other), to))?;
     Some(std::iter::once((link, from)).chain(rest).collect())
 }
 

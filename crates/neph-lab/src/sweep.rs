@@ -121,8 +121,8 @@ mod tests {
         let nowhere = BTreeSet::from([(0, 0)]);
         ask(child.id(), &nowhere, Request::Kill).expect("nothing to do");
         assert_eq!(child.try_wait().expect("ours"), None, "it was left alone");
-        let own = identity(Path::new("/proc/self/ns/net")).expect("we have one");
-        ask(child.id(), &BTreeSet::from([own]), Request::Kill).expect("our own child");
+        let identity_here = identity(Path::new("/proc/self/ns/net")).expect("we have one");
+        ask(child.id(), &BTreeSet::from([identity_here]), Request::Kill).expect("our own child");
         assert!(!child.wait().expect("it ended").success());
     }
 }

@@ -132,16 +132,16 @@ impl Prefix<Ipv4Addr> {
 
     /// The bits of the network part.
     pub(crate) fn mask(self) -> u32 {
-        let own = u32::from(self.bits.min(32));
-        u32::MAX.checked_shl(32 - own).unwrap_or(0)
+        let prefix_bits = u32::from(self.bits.min(32));
+        u32::MAX.checked_shl(32 - prefix_bits).unwrap_or(0)
     }
 }
 
 impl Prefix<Ipv6Addr> {
     /// The bits of the network part.
     pub(crate) fn mask(self) -> u128 {
-        let own = u32::from(self.bits.min(128));
-        u128::MAX.checked_shl(128 - own).unwrap_or(0)
+        let prefix_bits = u32::from(self.bits.min(128));
+        u128::MAX.checked_shl(128 - prefix_bits).unwrap_or(0)
     }
 }
 

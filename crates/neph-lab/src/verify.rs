@@ -123,7 +123,7 @@ fn measure_link(
 ) -> Result<Verified, LabError> {
     let shapes = [requested.a_to_b.clone(), requested.b_to_a.clone()];
     let gates = both_ways(&shapes, &requested.schedule, lab.link_seed(number));
-    let mut ends = End::both(lab, number)?;
+    let mut ends = End::both_ends(lab, number)?;
     let ports = [0, 1].map(|side| ports::of_paths(&mut ends[side], &gates[side]));
     let turns = ports.iter().map(BTreeMap::len).max();
     let mut verified = Verified {
@@ -157,8 +157,8 @@ fn measure_link(
             break;
         };
         let theirs = ports.iter().map(|ports| turn < ports.len());
-        let both = measured.into_iter().zip(theirs);
-        let theirs = both.filter_map(|(check, has)| has.then_some(check));
+        let link_checks = measured.into_iter().zip(theirs);
+        let theirs = link_checks.filter_map(|(check, has)| has.then_some(check));
         verified.checks.extend(theirs);
     }
     let link = &lab.topology().links[number];

@@ -57,7 +57,7 @@ impl Stage {
         }
         let options = UpOptions {
             stop: stop.flag(),
-            ..UpOptions::named(own_lab_name(PURPOSE))
+            ..UpOptions::with_name(own_lab_name(PURPOSE))
         };
         let lab = Lab::up(topology, &options)?;
         for stand_in in lab.stand_ins() {

@@ -145,13 +145,13 @@ impl From<&LinkCheck> for VerifiedRow {
             path: check.path.clone(),
         };
         Self {
-            delay_configured_ns: Some(delay.asked.median),
+            delay_configured_ns: Some(delay.expected.median),
             delay_median_ns: delay.measured.map(|is| is.median),
-            delay_p99_configured_ns: Some(delay.asked.p99),
+            delay_p99_configured_ns: Some(delay.expected.p99),
             delay_p99_ns: delay.measured.map(|is| is.p99),
             jitter_distance: delay.jitter.map(|jitter| jitter.distance),
             jitter_allowed: delay.jitter.map(|jitter| jitter.allowed),
-            loss_configured: Some(loss.asked),
+            loss_configured: Some(loss.expected),
             loss_measured: Some(f64::from(loss.lost) / f64::from(loss.sent.max(1))),
             rate_configured_bits_per_s: configured(check.rate),
             rate_measured_bits_per_s: measured(check.rate),
@@ -165,7 +165,7 @@ impl From<&LinkCheck> for VerifiedRow {
 }
 
 fn configured<T: Copy>(check: Option<Check<T>>) -> Option<T> {
-    check.map(|check| check.asked)
+    check.map(|check| check.expected)
 }
 
 fn measured<T: Copy>(check: Option<Check<T>>) -> Option<T> {

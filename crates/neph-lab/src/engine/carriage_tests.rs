@@ -21,9 +21,16 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
         arrival: 5,
         identity: Identity::default(),
     });
-    let way = Direction::BToA;
-    let first = carriage.waiting.keep(&[7; 60], way, passing).expect("room");
-    while carriage.waiting.keep(&[0; 60], way, passing).is_some() {}
+    let direction = Direction::BToA;
+    let first = carriage
+        .waiting
+        .keep(&[7; 60], direction, passing)
+        .expect("room");
+    while carriage
+        .waiting
+        .keep(&[0; 60], direction, passing)
+        .is_some()
+    {}
     carriage.leave(
         first,
         Departure {

@@ -83,13 +83,13 @@ impl LinkPackets {
             return;
         }
         let length = frame.wire_length();
-        let gate = &mut self.gates[direction.index()];
-        let flow = if gate.has_paths() {
+        let gates = &mut self.gates[direction.index()];
+        let flow = if gates.has_paths() {
             flow(frame.bytes())
         } else {
             None
         };
-        let outcome = gate.admit(Arrival { at, length, flow });
+        let outcome = gates.admit(Arrival { at, length, flow });
         self.settle(direction);
         if let Some(PacketOutcome::Dropped(cause, path)) = outcome {
             self.drop_packet(direction, passing, cause.into(), on(path));
@@ -108,9 +108,9 @@ impl LinkPackets {
 
     /// Advances a direction's gate to `now`: no earlier packet may arrive after this.
     pub(super) fn advance(&mut self, direction: Direction, now: Moment) {
-        let gate = &mut self.gates[direction.index()];
-        if gate.next_turn().is_some_and(|turn| turn <= now) {
-            gate.advance(now);
+        let gates = &mut self.gates[direction.index()];
+        if gates.next_turn().is_some_and(|turn| turn <= now) {
+            gates.advance(now);
             self.settle(direction);
         }
     }
@@ -126,9 +126,11 @@ impl LinkPackets {
             });
         }
         while let Some(outcome) = self.gates[direction.index()].next_decided() {
-            let kept = self.queued[direction.index()].pop_front();
+            let packet = self.queued[direction.index()].pop_front();
             // A packet without memory was counted on its arrival.
-            let Some(slot) = kept.flatten() else { continue };
+            let Some(slot) = packet.flatten() else {
+                continue;
+            };
             match outcome {
                 PacketOutcome::Leaves(departure) => self.leave(slot, departure),
                 PacketOutcome::Dropped(cause, path) => {

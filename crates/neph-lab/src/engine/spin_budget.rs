@@ -32,7 +32,7 @@ pub(super) struct SpinBudget {
     /// A quantile of the lateness of wake-ups: nanoseconds.
     late: i64,
     /// Number of wake-ups in the estimate.
-    seen: i64,
+    observed: i64,
     savings: i64,
 }
 
@@ -42,7 +42,7 @@ impl SpinBudget {
         Self {
             longest,
             late: FIRST.nanos(),
-            seen: 0,
+            observed: 0,
             savings: SAVINGS,
         }
     }
@@ -59,8 +59,8 @@ impl SpinBudget {
     pub(super) fn woke(&mut self, late: Span) {
         // A later wake-up adds nine parts and an earlier one subtracts one part, so that nine of ten are
         // earlier in the long run. A single large delay moves it no more than any other.
-        let step = STEP.max(FIRST_STEP * HALVED_AFTER / (HALVED_AFTER + self.seen));
-        self.seen += 1;
+        let step = STEP.max(FIRST_STEP * HALVED_AFTER / (HALVED_AFTER + self.observed));
+        self.observed += 1;
         let step = if late.nanos() > self.late {
             step * IN_TIME / OF
         } else {

@@ -20,7 +20,7 @@ pub struct Change {
     /// After how long it begins again; longer than it lasts.
     pub every: Option<Span>,
     /// What it does.
-    pub what: ChangeAction,
+    pub action: ChangeAction,
 }
 
 /// What a change does.
@@ -77,7 +77,7 @@ impl Change {
         let Some(begun) = when.last_begun(time).filter(|_| when.holds(time)) else {
             return;
         };
-        match &self.what {
+        match &self.action {
             ChangeAction::Reshuffle => {}
             ChangeAction::Override(partial) => {
                 partial.apply(shape);

@@ -68,9 +68,9 @@ impl Engineering {
 fn busy(seed: u64, time: Span, period: Span) -> f64 {
     let (time, period) = (time.nanos().max(0), period.nanos().max(1));
     let draw = |turn: i64| drawn(mixed(seed ^ mixed(turn.unsigned_abs())));
-    let (turn, way) = (time / period, (time % period) as f64 / period as f64);
+    let (turn, phase) = (time / period, (time % period) as f64 / period as f64);
     let (from, to) = (draw(turn), draw(turn + 1));
-    from + (to - from) * way * way * (3.0 - 2.0 * way)
+    from + (to - from) * phase * phase * (3.0 - 2.0 * phase)
 }
 
 /// Uniform in [0, 1), with the 53 bits of a float.
@@ -161,12 +161,19 @@ mod tests {
             }
         }
         for (min, delay) in min.iter().zip([30.0, 40.0, 55.0, 80.0_f64]) {
-            let asked = 1.0 - 0.7 * (30.0 / delay).powi(2);
-            assert!((asked..asked + 0.01).contains(min), "{min} {asked}");
+            let expected = 1.0 - 0.7 * (30.0 / delay).powi(2);
+            assert!(
+                (expected..expected + 0.01).contains(min),
+                "{min} {expected}"
+            );
         }
-        let anew = weights(&engineering, 3, 777, [1; 4]);
-        assert_eq!(anew, weights(&engineering, 3, 777, [1; 4]));
-        assert_ne!(anew, weights(&engineering, 4, 777, [1; 4]), "another seed");
+        let later_weights = weights(&engineering, 3, 777, [1; 4]);
+        assert_eq!(later_weights, weights(&engineering, 3, 777, [1; 4]));
+        assert_ne!(
+            later_weights,
+            weights(&engineering, 4, 777, [1; 4]),
+            "another seed"
+        );
     }
 
     #[test]
@@ -180,7 +187,7 @@ mod tests {
 
     /// The share of its flows that each path sheds in a round, over 2,000 rounds of 10 s.
     fn shed(engineering: &Engineering) -> [f64; 4] {
-        let (mut shed, mut held) = ([0_u32; 4], [0_u32; 4]);
+        let (mut shed, mut kept_counts) = ([0_u32; 4], [0_u32; 4]);
         let mut before: Option<Vec<usize>> = None;
         for round in 0..2_000 {
             let mut shape = shape([1; 4]);
@@ -193,13 +200,13 @@ mod tests {
             });
             let taken: Vec<usize> = taken.collect();
             for (from, to) in before.iter().flatten().zip(&taken) {
-                held[*from] += 1;
+                kept_counts[*from] += 1;
                 shed[*from] += u32::from(from != to);
             }
             before = Some(taken);
         }
         let each = [0, 1, 2, 3];
-        each.map(|path| f64::from(shed[path]) / f64::from(held[path]))
+        each.map(|path| f64::from(shed[path]) / f64::from(kept_counts[path]))
     }
 
     #[test]

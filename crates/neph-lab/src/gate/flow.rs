@@ -48,7 +48,7 @@ pub(crate) fn flow(frame: &[u8]) -> Option<Flow> {
 
 fn of(addresses: &[u8], protocol: u8, behind: Option<&[u8]>) -> Flow {
     let behind = behind.unwrap_or_default();
-    let named = match (protocol, behind.first()) {
+    let ports = match (protocol, behind.first()) {
         (TCP | UDP, _) => behind.get(..4),
         (ICMP, Some(0 | 8)) | (ICMP_V6, Some(128 | 129)) => behind.get(4..6),
         _ => None,
@@ -56,7 +56,7 @@ fn of(addresses: &[u8], protocol: u8, behind: Option<&[u8]>) -> Flow {
     let bytes = addresses.iter().chain([&protocol]);
     // FNV-1a; the choice of a path adds the seed.
     let number = bytes
-        .chain(named.unwrap_or_default())
+        .chain(ports.unwrap_or_default())
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
@@ -91,42 +91,42 @@ pub(super) mod tests {
 
     #[test]
     fn a_flow_is_known_by_what_stays_the_same_in_all_its_packets() {
-        let one = udp([8, 0], 7);
+        let datagram = udp([8, 0], 7);
         let with = |at: usize, value: u8| {
-            let mut other = one.clone();
+            let mut other = datagram.clone();
             other[at] = value;
             flow(&other)
         };
-        let same = flow(&one);
-        for (at, what) in [
+        let same = flow(&datagram);
+        for (at, field) in [
             (18, "identification"),
             (22, "time to live"),
             (60, "payload"),
         ] {
-            assert_eq!(with(at, 9), same, "{what}");
+            assert_eq!(with(at, 9), same, "{field}");
         }
-        for (at, what) in [
+        for (at, field) in [
             (26, "source"),
             (33, "destination"),
             (34, "port"),
             (23, "protocol"),
         ] {
-            assert_ne!(with(at, 9), same, "{what}");
+            assert_ne!(with(at, 9), same, "{field}");
         }
-        let mut ping = one.clone();
+        let mut ping = datagram.clone();
         (ping[23], ping[34]) = (ICMP, 8);
         let first = flow(&ping);
         ping[41] = 3;
         assert_eq!(flow(&ping), first, "sequence number");
         ping[39] = 3;
         assert_ne!(flow(&ping), first, "identifier");
-        let mut fragment = one.clone();
+        let mut fragment = datagram.clone();
         fragment[20] = 0x20;
         let first = flow(&fragment);
         (fragment[20], fragment[21], fragment[34]) = (0, 9, 77);
         assert_eq!(flow(&fragment), first, "fragments have no ports");
-        for length in 0..one.len() {
-            flow(&one[..length]);
+        for length in 0..datagram.len() {
+            flow(&datagram[..length]);
         }
     }
 }

@@ -88,11 +88,11 @@ impl LossState {
     pub(super) fn next(&mut self, loss: &Loss, random: &mut Random) -> Option<Cause> {
         match loss {
             Loss::Random(share) => random.hits(*share).then_some(Cause::Random),
-            Loss::GilbertElliott(model) => self.judge(model, random),
+            Loss::GilbertElliott(model) => self.decide(model, random),
         }
     }
 
-    fn judge(&mut self, model: &GilbertElliott, random: &mut Random) -> Option<Cause> {
+    fn decide(&mut self, model: &GilbertElliott, random: &mut Random) -> Option<Cause> {
         if *self == Self::Unknown {
             // The first state is random with the long-run shares, so that a short test sees the same link.
             let bad = random.below_one() < model.bad_share();
@@ -170,9 +170,9 @@ mod tests {
         assert!(model([0, 10, 0, 100]).mean_burst() <= 0.0);
         assert!(long_run(model([0, 10, 0, 100]), 1_000).0 <= 0.0);
         assert!(model([10, 10, 100, 100]).mean_burst().is_infinite());
-        let alone = model([0, 0, 10, 100]);
+        let unused = model([0, 0, 10, 100]);
         // Without states a burst ends with probability 0.9.
-        assert!((alone.mean_burst() - 1.0 / 0.9).abs() < 1e-9);
+        assert!((unused.mean_burst() - 1.0 / 0.9).abs() < 1e-9);
         let (loss, _) = long_run(model([100, 100, 0, 100]), 1_001);
         assert!(
             (loss - 0.5).abs() < 0.001,

@@ -43,13 +43,13 @@ fn delay(millis: i64) -> Partial {
     }
 }
 
-fn change(at_ms: i64, what: ChangeAction) -> Change {
+fn change(at_ms: i64, action: ChangeAction) -> Change {
     Change {
         direction: None,
         at: Span::from_millis(at_ms),
         until: None,
         every: None,
-        what,
+        action,
     }
 }
 
@@ -98,8 +98,8 @@ fn a_reshuffle_at_its_moment_moves_flows_and_the_cue_brings_them_back() {
     };
     let [first, still, second, third] = [0, 9, 10, 25].map(|ms| taken(&mut gate, ms));
     assert_eq!(first, still);
-    for (one, other) in [(&first, &second), (&second, &third), (&first, &third)] {
-        let moved = one.iter().zip(other).filter(|(a, b)| a != b).count();
+    for (first_run, other) in [(&first, &second), (&second, &third), (&first, &third)] {
+        let moved = first_run.iter().zip(other).filter(|(a, b)| a != b).count();
         assert!((150..250).contains(&moved), "half of them: {moved}");
     }
     gate.cue(at(1_000));

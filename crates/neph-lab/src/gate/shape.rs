@@ -49,8 +49,8 @@ impl Shape {
     pub(crate) fn least_delay(&self) -> Span {
         let used = self.paths.iter().filter(|path| path.weight > 0);
         let used = used.map(|path| path.wire.delay).min();
-        let all = self.wires().map(|wire| wire.delay).min();
-        used.or(all).unwrap_or_default()
+        let span = self.wires().map(|wire| wire.delay).min();
+        used.or(span).unwrap_or_default()
     }
 }
 

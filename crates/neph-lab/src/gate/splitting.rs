@@ -50,11 +50,11 @@ impl Splitting {
 fn rendezvous(number: u64, paths: impl Iterator<Item = (usize, u32)>) -> Option<usize> {
     let weighty = paths.filter(|(_, weight)| *weight > 0);
     let drawn = weighty.map(|(index, weight)| {
-        let own = u64::try_from(index).unwrap_or(u64::MAX).wrapping_add(1);
-        let draw = mixed(number ^ mixed(own.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let salt = u64::try_from(index).unwrap_or(u64::MAX).wrapping_add(1);
+        let draw = mixed(number ^ mixed(salt.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         (index, -above_zero(draw).ln() / f64::from(weight))
     });
-    let best = drawn.min_by(|(_, one), (_, other)| one.total_cmp(other));
+    let best = drawn.min_by(|(_, drawn), (_, other)| drawn.total_cmp(other));
     best.map(|(index, _)| index)
 }
 
@@ -102,11 +102,11 @@ mod tests {
                 let total: u32 = weights.iter().sum();
                 let shares = moves(splitting, weights, weights);
                 for (path, weight) in weights.iter().enumerate() {
-                    let asked = f64::from(*weight) / f64::from(total);
+                    let expected = f64::from(*weight) / f64::from(total);
                     let share = shares[path][path];
                     // Five standard deviations of the binomial.
                     assert!(
-                        (share - asked).abs() <= 0.0098,
+                        (share - expected).abs() <= 0.0098,
                         "{splitting:?} {weights:?}: {share}"
                     );
                 }
@@ -120,24 +120,24 @@ mod tests {
     #[test]
     fn which_flows_move_when_a_path_loses_weight_is_as_the_literature_has_it() {
         let (before, after) = ([2, 2, 2, 2], [1, 2, 2, 2]);
-        let near = |is: f64, asked: f64| (is - asked).abs() < 0.01;
+        let is_close = |is: f64, expected: f64| (is - expected).abs() < 0.01;
         // Borders move from 1/4, 2/4, 3/4 to 1/7, 3/7, 5/7: flows between them move.
         let ranges = moves(Splitting::Ranges, &before, &after);
-        assert!(near(ranges[0][1], 1.0 / 4.0 - 1.0 / 7.0), "{ranges:?}");
-        assert!(near(ranges[1][2], 2.0 / 4.0 - 3.0 / 7.0), "{ranges:?}");
-        assert!(near(ranges[2][3], 3.0 / 4.0 - 5.0 / 7.0), "{ranges:?}");
-        assert!(near(moved(&ranges), 3.0 / 14.0), "{ranges:?}");
+        assert!(is_close(ranges[0][1], 1.0 / 4.0 - 1.0 / 7.0), "{ranges:?}");
+        assert!(is_close(ranges[1][2], 2.0 / 4.0 - 3.0 / 7.0), "{ranges:?}");
+        assert!(is_close(ranges[2][3], 3.0 / 4.0 - 5.0 / 7.0), "{ranges:?}");
+        assert!(is_close(moved(&ranges), 3.0 / 14.0), "{ranges:?}");
         // Of 56 numbers modulo 8 and modulo 7, a quarter keep their path.
         let modulo = moves(Splitting::Modulo, &before, &after);
-        let kept = (0..56).filter(|n| (n % 8) / 2 == (n % 7 + 1) / 2).count();
-        assert_eq!(kept, 14);
-        assert!(near(moved(&modulo), 0.75), "{modulo:?}");
+        let unmoved = (0..56).filter(|n| (n % 8) / 2 == (n % 7 + 1) / 2).count();
+        assert_eq!(unmoved, 14);
+        assert!(is_close(moved(&modulo), 0.75), "{modulo:?}");
         // Only what the first loses moves, and to all others equally.
         let min = moves(Splitting::Rendezvous, &before, &after);
-        assert!(near(moved(&min), 1.0 / 4.0 - 1.0 / 7.0), "{min:?}");
+        assert!(is_close(moved(&min), 1.0 / 4.0 - 1.0 / 7.0), "{min:?}");
         for to in 1..4 {
-            assert!(near(min[0][to], 1.0 / 28.0), "{min:?}");
-            assert!(near(min[to][to], 0.25), "{min:?}");
+            assert!(is_close(min[0][to], 1.0 / 28.0), "{min:?}");
+            assert!(is_close(min[to][to], 0.25), "{min:?}");
         }
     }
 }

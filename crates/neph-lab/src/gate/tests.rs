@@ -43,8 +43,9 @@ fn outcomes(gate: &mut Gate, packets: &[(Span, u32)]) -> Vec<(Moment, PacketOutc
     gate.advance(Moment::NEVER);
     decided.extend(std::iter::from_fn(|| gate.next_decided()));
     let mut decided = decided.into_iter();
-    let all = outcomes.into_iter();
-    all.map(|(at, outcome)| (at, outcome.or_else(|| decided.next()).expect("decided")))
+    let pairs = outcomes.into_iter();
+    pairs
+        .map(|(at, outcome)| (at, outcome.or_else(|| decided.next()).expect("decided")))
         .collect()
 }
 
@@ -193,17 +194,20 @@ fn each_share_of_packets_is_treated_as_asked_and_no_other() {
         corrupt += i32::from(treatment.corrupt.is_some());
         duplicate += i32::from(treatment.duplicate);
         early += i32::from(treatment.early);
-        let all = treatment.early && treatment.duplicate && treatment.corrupt.is_some();
-        all_three += i32::from(all);
+        let is_treated = treatment.early && treatment.duplicate && treatment.corrupt.is_some();
+        all_three += i32::from(is_treated);
     }
     // Within five standard deviations of the binomial.
-    for (count, asked, slack) in [
+    for (count, expected, slack) in [
         (corrupt, 10_000, 474),
         (duplicate, 20_000, 632),
         (early, 30_000, 725),
         (all_three, 600, 122),
     ] {
-        assert!((count - asked).abs() <= slack, "{count} and not {asked}");
+        assert!(
+            (count - expected).abs() <= slack,
+            "{count} and not {expected}"
+        );
     }
 }
 
@@ -250,7 +254,7 @@ fn a_gate_wants_to_be_told_the_time_before_anything_of_its_queue_is_due() {
 fn codel_keeps_a_standing_queue_short_that_drop_tail_lets_stand() {
     // 12 Mbit/s of a sender that halves its rate at each drop and adds to it after each 100 ms
     // without, into 10 Mbit/s: what stands, at the median of the last ten seconds.
-    let standing = |discipline| {
+    let standing_delay = |discipline| {
         let shape = Shape {
             rate: Some(BitRate(10_000_000)),
             queue: bytes(1_000_000),
@@ -259,14 +263,14 @@ fn codel_keeps_a_standing_queue_short_that_drop_tail_lets_stand() {
         };
         let mut gate = Gate::new(shape, 1);
         let (mut at, mut rate, mut grown) = (Moment(0), 12_000_000_u64, Moment(0));
-        let (mut standing, mut waits) = (VecDeque::new(), Vec::new());
+        let (mut queue, mut waits) = (VecDeque::new(), Vec::new());
         while at < Moment(30_000_000_000) {
             at = at + transmission_time(1_514, BitRate(rate));
             let outcome = gate.admit(arrival(at, 1_514));
-            standing.extend(outcome.is_none().then_some(at));
+            queue.extend(outcome.is_none().then_some(at));
             let mut outcomes: Vec<(Moment, PacketOutcome)> =
                 std::iter::from_fn(|| gate.next_decided())
-                    .filter_map(|outcome| standing.pop_front().map(|came| (came, outcome)))
+                    .filter_map(|outcome| queue.pop_front().map(|came| (came, outcome)))
                     .collect();
             outcomes.extend(outcome.map(|outcome| (at, outcome)));
             for (came, outcome) in outcomes {
@@ -283,8 +287,8 @@ fn codel_keeps_a_standing_queue_short_that_drop_tail_lets_stand() {
         last.sort_unstable();
         last[last.len() / 2]
     };
-    let tail = standing(Discipline::DropTail);
-    let codel = standing(Discipline::CoDel(CoDel::default()));
+    let tail = standing_delay(Discipline::DropTail);
+    let codel = standing_delay(Discipline::CoDel(CoDel::default()));
     assert!(tail > Span::from_millis(100), "{tail:?}");
     assert!(codel < Span::from_millis(15), "{codel:?}");
 }

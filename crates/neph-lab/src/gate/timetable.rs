@@ -61,7 +61,7 @@ impl Timetable {
         let (now, before) = (at - self.cue, at - self.cue - Span::from_nanos(1));
         let mut steps = Vec::new();
         for (number, change) in &self.changes {
-            let turn = match change.what {
+            let turn = match change.action {
                 ChangeAction::Reshuffle => Turn::Reshuffles,
                 ChangeAction::Engineer(_) => Turn::Rebalances,
                 _ => Turn::Begins,
@@ -92,7 +92,7 @@ impl Timetable {
         let shuffles = self
             .changes
             .iter()
-            .filter(|(_, change)| change.what == ChangeAction::Reshuffle);
+            .filter(|(_, change)| change.action == ChangeAction::Reshuffle);
         let count: i64 = shuffles
             .map(|(_, change)| change.when().begun(at - self.cue))
             .sum();
@@ -129,7 +129,7 @@ mod tests {
             at: secs(at),
             until: until.map(secs),
             every: every.map(secs),
-            what: match delay {
+            action: match delay {
                 0 => ChangeAction::Reshuffle,
                 _ => ChangeAction::Override(Partial {
                     wire,

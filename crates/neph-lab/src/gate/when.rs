@@ -43,8 +43,11 @@ impl When {
 
     /// When it began last, by `time` after the cue; none before its first time.
     pub(crate) fn last_begun(&self, time: Span) -> Option<Span> {
-        let anew = self.begun(time).checked_sub(1).filter(|anew| *anew >= 0)?;
-        Some(self.at + self.every.unwrap_or_default().times(anew))
+        let latest = self
+            .begun(time)
+            .checked_sub(1)
+            .filter(|latest| *latest >= 0)?;
+        Some(self.at + self.every.unwrap_or_default().times(latest))
     }
 
     /// How often what is first at `first` has been by `time`.

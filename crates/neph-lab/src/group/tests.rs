@@ -74,6 +74,7 @@ fn a_cpu_that_is_not_here_is_told_with_those_that_are() {
     assert!(has_cpus("s", "4,6", "0-1,4,6-7").is_ok());
     assert!(has_cpus("s", "99", "").is_ok(), "the kernel tells");
     let reported = has_cpus("s", "1,99", "0-1").expect_err("99").to_string();
-    let words = "cpus of site 's': there is no CPU 99 here; write CPUs of 0-1, or leave cpus out";
-    assert_eq!(reported, words);
+    let expected =
+        "cpus of site 's': there is no CPU 99 here; write CPUs of 0-1, or leave cpus out";
+    assert_eq!(reported, expected);
 }

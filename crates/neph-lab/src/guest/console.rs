@@ -134,17 +134,17 @@ impl Console {
     ) -> io::Result<()> {
         let sign = sign.as_bytes();
         loop {
-            let place = received.windows(sign.len()).position(|part| part == sign);
+            let index = received.windows(sign.len()).position(|part| part == sign);
             // Keeps bytes that may be the start of the sign.
-            let sure = place.unwrap_or_else(|| (received.len() + 1).saturating_sub(sign.len()));
+            let sure = index.unwrap_or_else(|| (received.len() + 1).saturating_sub(sign.len()));
             if let Some(reported) = &mut reported
                 && sure > 0
             {
                 reported.write_all(&received[..sure])?;
                 reported.flush()?;
             }
-            received.drain(..sure + place.map_or(0, |_| sign.len()));
-            if place.is_some() {
+            received.drain(..sure + index.map_or(0, |_| sign.len()));
+            if index.is_some() {
                 return Ok(());
             }
             self.more(received, patience)?;

@@ -58,16 +58,16 @@ fn segments(program: &[u8]) -> Vec<(u64, usize, usize)> {
         wide[..size].copy_from_slice(bytes);
         Some(u64::from_le_bytes(wide))
     };
-    let place = |at: usize, size: usize| usize::try_from(number(at, size)?).ok();
-    let table = (place(32, 8), place(54, 2), place(56, 2));
+    let read_number = |at: usize, size: usize| usize::try_from(number(at, size)?).ok();
+    let table = (read_number(32, 8), read_number(54, 2), read_number(56, 2));
     let (Some(first), Some(size), Some(count)) = table else {
         return Vec::new();
     };
     let of = |header: usize| {
         Some((
             number(header, 4)?,
-            place(header.checked_add(8)?, 8)?,
-            place(header.checked_add(32)?, 8)?,
+            read_number(header.checked_add(8)?, 8)?,
+            read_number(header.checked_add(32)?, 8)?,
         ))
     };
     let headers = (0..count).map(|index| first.saturating_add(index * size));
@@ -150,7 +150,7 @@ impl<W: Write> Archive<W> {
             u32::try_from(bytes).map_err(|_| io::Error::other("a file is too long for an image"))
         };
         self.entries += 1;
-        let (size, named) = (length(content.len())?, length(name.len() + 1)?);
+        let (size, name_length) = (length(content.len())?, length(name.len() + 1)?);
         let fields = [
             self.entries,
             mode,
@@ -163,7 +163,7 @@ impl<W: Write> Archive<W> {
             0,
             major,
             minor,
-            named,
+            name_length,
             0,
         ];
         let mut header = "070701".to_owned();
@@ -234,10 +234,10 @@ mod tests {
 
     #[test]
     fn this_program_is_still_itself_without_what_is_not_loaded() {
-        let own = fs::read("/proc/self/exe").expect("this test");
-        let short = loaded(&own);
-        assert!(short.len() < own.len() && short.len() > own.len() / 100);
+        let program = fs::read("/proc/self/exe").expect("this test");
+        let short = loaded(&program);
+        assert!(short.len() < program.len() && short.len() > program.len() / 100);
         assert_eq!(loaded(b"#!/bin/sh\n"), b"#!/bin/sh\n");
-        assert!(interpreter(&own).is_none_or(|path| Path::new(path).exists()));
+        assert!(interpreter(&program).is_none_or(|path| Path::new(path).exists()));
     }
 }

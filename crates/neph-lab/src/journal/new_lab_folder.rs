@@ -13,8 +13,8 @@ pub(super) struct NewLabFolder(pub(super) PathBuf);
 impl NewLabFolder {
     pub(super) fn make() -> io::Result<Self> {
         static MADE: AtomicU64 = AtomicU64::new(0);
-        let (own, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        let path = Path::new(ROOT).join(format!(".{own}.{number}"));
+        let (pid, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let path = Path::new(ROOT).join(format!(".{pid}.{number}"));
         fs::create_dir(&path)?;
         Ok(Self(path))
     }

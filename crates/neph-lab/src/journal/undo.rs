@@ -94,7 +94,7 @@ fn remove(acquired: &Acquired) -> Result<(), UndoError> {
 
 /// Removes a folder without a journal: a crash between the last two files of a lab.
 fn forget_remains(lab: &str) -> io::Result<()> {
-    remove_folder(&folder(lab), |held| !held.join(FILE).exists())
+    remove_folder(&folder(lab), |path| !path.join(FILE).exists())
 }
 
 /// Removes the folder of a lab, if `is_meant` accepts it. Another lab may take the name once the folder is
@@ -108,11 +108,11 @@ fn remove_folder(name: &Path, is_meant: impl Fn(&Path) -> bool) -> io::Result<()
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,
     };
-    let held = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
-    if !is_meant(&held) {
+    let opened_path = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
+    if !is_meant(&opened_path) {
         return Ok(());
     }
-    for entry in fs::read_dir(&held)? {
+    for entry in fs::read_dir(&opened_path)? {
         let entry = entry?;
         let path = entry.path();
         unless_gone(if entry.file_type()?.is_dir() {
@@ -123,9 +123,11 @@ fn remove_folder(name: &Path, is_meant: impl Fn(&Path) -> bool) -> io::Result<()
     }
     match fs::remove_dir(name) {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            let own = opened.metadata().map(|own| (own.dev(), own.ino()))?;
+            let opened_inode = opened
+                .metadata()
+                .map(|metadata| (metadata.dev(), metadata.ino()))?;
             let now = fs::metadata(name).map(|now| (now.dev(), now.ino()));
-            if now.is_ok_and(|now| now == own) {
+            if now.is_ok_and(|now| now == opened_inode) {
                 Err(error)
             } else {
                 Ok(())
@@ -136,7 +138,7 @@ fn remove_folder(name: &Path, is_meant: impl Fn(&Path) -> bool) -> io::Result<()
 }
 
 fn end_processes(lab: &str, acquired: &[Acquired]) -> Result<(), UndoError> {
-    let namespaces = acquired.iter().filter_map(|one| match one {
+    let namespaces = acquired.iter().filter_map(|acquired| match acquired {
         Acquired::Namespace(name) => Some(name.as_str()),
         _ => None,
     });
@@ -158,7 +160,7 @@ fn remove_links(acquired: &[Acquired]) -> Result<(), UndoError> {
     let mut left: Vec<(&str, &str)> = acquired
         .iter()
         .rev()
-        .filter_map(|one| match one {
+        .filter_map(|acquired| match acquired {
             Acquired::Link {
                 namespace,
                 interface,
@@ -239,7 +241,7 @@ mod tests {
                 }
             });
             while !coming.is_finished() {
-                remove_folder(&name, |held| !held.join(FILE).exists()).expect("removed or not");
+                remove_folder(&name, |path| !path.join(FILE).exists()).expect("removed or not");
             }
         });
         assert!(!name.exists());

@@ -66,9 +66,9 @@ mod tests {
     #[test]
     fn the_rings_of_up_to_64_links_stay_within_their_budget() {
         for links in 1..=64 {
-            let all = 2 * links * ring_blocks(links) * BLOCK_BYTES;
-            assert!(all <= RING_BUDGET, "{links} links: {all} bytes");
-            assert!(all > RING_BUDGET / 2, "{links} links: {all} bytes");
+            let total = 2 * links * ring_blocks(links) * BLOCK_BYTES;
+            assert!(total <= RING_BUDGET, "{links} links: {total} bytes");
+            assert!(total > RING_BUDGET / 2, "{links} links: {total} bytes");
         }
         assert_eq!(ring_blocks(1_000) * BLOCK_BYTES, MIN_RING);
     }

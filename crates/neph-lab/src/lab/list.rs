@@ -41,29 +41,29 @@ pub struct LabListings {
 }
 
 /// Every entry: a faulty one hides no lab.
-pub(super) fn all() -> Result<LabListings, LabError> {
+pub(super) fn list_all() -> Result<LabListings, LabError> {
     let entries = journal::entries().map_err(|source| UndoError::Journal {
         lab: "(all)".to_owned(),
         source,
     })?;
-    let mut all = LabListings::default();
+    let mut listings = LabListings::default();
     for entry in entries {
         match entry.to_str().filter(|name| check_name(name).is_ok()) {
-            None => all.others.push(LabError::NotOurs {
+            None => listings.others.push(LabError::NotOurs {
                 path: journal::folder(&entry.to_string_lossy()),
             }),
-            Some(name) => match one(name) {
-                Ok(Some(lab)) => all.labs.push(lab),
+            Some(name) => match list_one(name) {
+                Ok(Some(lab)) => listings.labs.push(lab),
                 Ok(None) => {}
-                Err(error) => all.others.push(error),
+                Err(error) => listings.others.push(error),
             },
         }
     }
-    Ok(all)
+    Ok(listings)
 }
 
 /// The lab called `name`; ignores other entries.
-pub(super) fn one(name: &str) -> Result<Option<LabListing>, LabError> {
+pub(super) fn list_one(name: &str) -> Result<Option<LabListing>, LabError> {
     let folder = journal::folder(name);
     let Ok(about) = folder.symlink_metadata() else {
         // It may have been removed just now: anyone may read an existing one.

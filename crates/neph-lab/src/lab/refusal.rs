@@ -23,7 +23,8 @@ pub(super) fn explained(error: ProgramError) -> LabError {
     };
     let after = |word: &str| {
         let mut text = command.split_whitespace();
-        text.find(|one| *one == word).and_then(|_| text.next())
+        text.find(|word_found| *word_found == word)
+            .and_then(|_| text.next())
     };
     if complaint.contains("Unknown tcp congestion algorithm") {
         // `congctl lock NAME`

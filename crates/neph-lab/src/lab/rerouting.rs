@@ -134,7 +134,7 @@ impl Rerouting {
         });
         let watched: Vec<WatchedReroute> = watched.collect();
         let changing = Changing {
-            held: BTreeMap::new(),
+            states: BTreeMap::new(),
             routers,
             watched: watched.clone(),
             recorder,
@@ -172,7 +172,7 @@ struct Changing {
     watched: Vec<WatchedReroute>,
     recorder: Option<Recorder>,
     /// What is active, by site.
-    held: BTreeMap<usize, RouterState>,
+    states: BTreeMap<usize, RouterState>,
     /// The last cue that was applied.
     cue: Option<Moment>,
     /// The time after the cue up to which everything is done.
@@ -222,8 +222,8 @@ impl Changing {
     fn make_hold(&mut self, time: Span) -> Vec<usize> {
         let mut refused = Vec::new();
         for router in &self.routers.each {
-            let wanted = self.routers.held(router.site, time);
-            let before = self.held.entry(router.site).or_default();
+            let wanted = self.routers.state_at(router.site, time);
+            let before = self.states.entry(router.site).or_default();
             if let Err(error) = router.change(before, &wanted) {
                 tracing::warn!("routes stay as they are: {error}");
                 refused.push(router.site);

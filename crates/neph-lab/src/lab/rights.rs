@@ -35,11 +35,11 @@ mod tests {
     #[test]
     fn a_lab_needs_three_capabilities_and_each_of_them() {
         let reported = |bits: u64| may(&format!("Name:\tneph\nCapEff:\t{bits:016x}\n"));
-        let all = NEEDED.iter().fold(0, |bits, bit| bits | 1 << bit);
-        assert_eq!(reported(all), Some(true));
+        let mask = NEEDED.iter().fold(0, |bits, bit| bits | 1 << bit);
+        assert_eq!(reported(mask), Some(true));
         assert_eq!(reported(u64::MAX), Some(true));
         for bit in NEEDED {
-            assert_eq!(reported(all & !(1 << bit)), Some(false), "without {bit}");
+            assert_eq!(reported(mask & !(1 << bit)), Some(false), "without {bit}");
         }
         assert_eq!(reported(0), Some(false));
         assert_eq!(may("Name:\tneph\n"), None);

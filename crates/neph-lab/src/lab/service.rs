@@ -77,7 +77,7 @@ impl Running {
     /// lab. Stops waiting when `unwanted` is set.
     pub(super) fn start(
         service: &Service,
-        place: Placement,
+        placement: Placement,
         site: &Site,
         folder: &Path,
         unwanted: &AtomicBool,
@@ -87,15 +87,15 @@ impl Running {
         let (stopped, stop) = io::pipe().map_err(failed)?;
         let state = Arc::new(Mutex::new(ServiceState::Up));
         let (report, reported) = std::sync::mpsc::channel();
-        let (own, observed) = (service.clone(), Arc::clone(&state));
+        let (spawned_service, observed) = (service.clone(), Arc::clone(&state));
         let work = move || {
-            let spawned = spawn(&own, &place, writer);
+            let spawned = spawn(&spawned_service, &placement, writer);
             match spawned {
                 Err(error) => drop(report.send(Err(error))),
                 Ok(child) => {
                     // There is no receiver only if the starter has ended, and its pipe with it.
-                    let _ = report.send(Ok(place));
-                    watch::watch(child, &stopped, own.grace, output, &observed);
+                    let _ = report.send(Ok(placement));
+                    watch::watch(child, &stopped, spawned_service.grace, output, &observed);
                 }
             }
         };
@@ -104,7 +104,7 @@ impl Running {
             .spawn(work)
             .map_err(failed)?;
         let gone = |_| failed(io::Error::other("its thread ended"));
-        let place = reported.recv().map_err(gone)??;
+        let placement = reported.recv().map_err(gone)??;
         let running = Self {
             name: service.name.clone(),
             site: site.name.clone(),
@@ -116,7 +116,7 @@ impl Running {
         let addresses: Vec<IpAddr> = site.addresses().collect();
         let ready = service.ready.as_ref();
         let patience = ready.map(|ready| (ready, Patience::of(ready, unwanted)));
-        running.await_ready(patience, &place, &addresses)?;
+        running.await_ready(patience, &placement, &addresses)?;
         Ok(running)
     }
 
@@ -151,7 +151,7 @@ impl Running {
     fn await_ready(
         &self,
         ready: Option<(&Ready, Patience<'_>)>,
-        place: &Placement,
+        placement: &Placement,
         addresses: &[IpAddr],
     ) -> Result<(), LabError> {
         let Some((ready, patience)) = ready else {
@@ -159,7 +159,7 @@ impl Running {
             return Ok(());
         };
         let is_up = || self.state() == ServiceState::Up;
-        let answered = place.run(|| ready::ask(&ready.check, addresses, patience, is_up))?;
+        let answered = placement.run(|| ready::ask(&ready.check, addresses, patience, is_up))?;
         match self.state() {
             ServiceState::Ended(Some(0)) => Err(self.not_up("ended before it was ready".into())),
             ServiceState::Ended(_) => Err(self
@@ -180,10 +180,10 @@ impl Running {
         }
     }
 
-    fn not_up(&self, what: String) -> LabError {
+    fn not_up(&self, message: String) -> LabError {
         LabError::Service {
             service: self.name.clone(),
-            what,
+            what: message,
             log: log::last_lines(&self.log),
         }
     }
@@ -239,8 +239,8 @@ fn replaced(log: &Path) -> io::Result<File> {
         .open(log)
 }
 
-fn spawn(service: &Service, place: &Placement, output: OwnedFd) -> Result<Child, LabError> {
-    place.enter_namespace()?;
+fn spawn(service: &Service, placement: &Placement, output: OwnedFd) -> Result<Child, LabError> {
+    placement.enter_namespace()?;
     let failed = |source| not_run(service, source);
     let mut command = process::command(&service.command[0]);
     command
@@ -250,7 +250,7 @@ fn spawn(service: &Service, place: &Placement, output: OwnedFd) -> Result<Child,
         .stdout(output.try_clone().map_err(failed)?)
         .stderr(output)
         .process_group(0);
-    place.arrange(Birth::default().dies_with_thread(), &mut command)?;
+    placement.arrange(Birth::default().dies_with_thread(), &mut command)?;
     command.spawn().map_err(failed)
 }
 

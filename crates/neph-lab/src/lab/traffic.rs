@@ -133,8 +133,10 @@ impl Flowing {
             stop: Some(stop),
             threads: Vec::new(),
         };
-        let (own, observed) = (Arc::clone(&window), stopped.try_clone().map_err(failed)?);
-        flowing.thread(to, move || receive(&listener, &own, &received, &observed))?;
+        let (thread_window, observed) = (Arc::clone(&window), stopped.try_clone().map_err(failed)?);
+        flowing.thread(to, move || {
+            receive(&listener, &thread_window, &received, &observed)
+        })?;
         let traffic = traffic.clone();
         flowing.thread(from, move || send(&traffic, target, &window, &stopped))?;
         Ok(flowing)
@@ -142,14 +144,14 @@ impl Flowing {
 
     fn thread(
         &mut self,
-        place: Placement,
+        placement: Placement,
         work: impl FnOnce() + Send + 'static,
     ) -> Result<(), LabError> {
         let (report, reported) = mpsc::channel();
         let thread = thread::Builder::new()
             .name(format!("traffic-{}", self.watched.name))
             .spawn(move || {
-                let entered = place.enter().map_err(LabError::from);
+                let entered = placement.enter().map_err(LabError::from);
                 let is_there = entered.is_ok();
                 let _ = report.send(entered);
                 if is_there {
@@ -316,9 +318,9 @@ mod tests {
         assert_eq!(before, Phase::Before(Span::from_secs(1)));
         assert_eq!(phase_at(second(115), cue, window), Phase::On(second(115)));
         assert_eq!(phase_at(second(140), cue, window), Phase::Off);
-        let anew = phase_at(second(140), Some(second(120)), window);
+        let repeated = phase_at(second(140), Some(second(120)), window);
         assert_eq!(
-            anew,
+            repeated,
             Phase::On(second(135)),
             "another cue, another transfer"
         );

@@ -151,16 +151,21 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     lab.waker = Some(Waker::start(lab, options.keeper)?);
     lab.cue();
     lab.status_server = Some(StatusServer::start(lab)?);
-    journal.whole().map_err(|source| LabError::Journal {
+    journal.complete().map_err(|source| LabError::Journal {
         lab: lab.name.clone(),
         source,
     })
 }
 
 fn plan_of<'t>(topology: &'t Topology, lab: &str) -> Plan<'t> {
-    let named = |site: &str| namespace_name(lab, site);
-    let sites = topology.sites.iter().map(|site| named(&site.name));
-    Plan::new(topology, named(WIRE), sites.collect(), journal::folder(lab))
+    let namespace_of = |site: &str| namespace_name(lab, site);
+    let sites = topology.sites.iter().map(|site| namespace_of(&site.name));
+    Plan::new(
+        topology,
+        namespace_of(WIRE),
+        sites.collect(),
+        journal::folder(lab),
+    )
 }
 
 /// Every step of [`up`], in order.
@@ -224,8 +229,8 @@ fn start_services(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result
     for service in plan.services() {
         wanted(options)?;
         let site = &plan.topology.sites[service.site];
-        let place = lab.place(&site.name)?;
-        let running = Running::start(service, place, site, &plan.folder, &options.stop)?;
+        let placement = lab.place(&site.name)?;
+        let running = Running::start(service, placement, site, &plan.folder, &options.stop)?;
         lab.services.push(running);
     }
     match lab.services.iter().find_map(Running::ended_early) {
@@ -302,7 +307,12 @@ fn carry_out(operations: &[Operation], folder: &Path, options: &UpOptions) -> Re
         wanted(options)?;
         let first = &batch[0];
         let (namespace, line) = (&first.namespace, &first.line);
-        let lines = || -> Vec<String> { batch.iter().map(|one| one.line.clone()).collect() };
+        let lines = || -> Vec<String> {
+            batch
+                .iter()
+                .map(|operation| operation.line.clone())
+                .collect()
+        };
         match &first.program {
             Program::Ip => program::ip_batch(namespace, &lines()).map_err(explained)?,
             Program::Bridge => program::bridge_batch(namespace, &lines())?,

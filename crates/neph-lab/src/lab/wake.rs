@@ -107,11 +107,11 @@ fn look(links: &[Arc<LinkCounters>], mut wakefulness: Wakefulness, stop: &PipeRe
 /// Packets that the links received so far and delivered, or lost as configured.
 fn carried(links: &[Arc<LinkCounters>]) -> u64 {
     let of = |link: &Arc<LinkCounters>| -> u64 {
-        let both = Direction::BOTH.map(|direction| {
+        let counts = Direction::BOTH.map(|direction| {
             let count = link.read(direction);
             count.delivered + count.lost + count.lost_in_burst + count.queue_full
         });
-        both.iter().sum()
+        counts.iter().sum()
     };
     links.iter().map(of).sum()
 }

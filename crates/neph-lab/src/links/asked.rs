@@ -32,8 +32,8 @@ fn memory(node: &Node) -> Result<u64, Fault> {
     match Bytes::take(node)? {
         Bytes(bytes) if MEMORIES.contains(&bytes) => Ok(bytes),
         _ => {
-            let what = "this is no memory for a guest";
-            Err(Fault::new(what, "write from \"64MiB\" to \"64GiB\""))
+            let message = "this is no memory for a guest";
+            Err(Fault::new(message, "write from \"64MiB\" to \"64GiB\""))
         }
     }
 }
@@ -42,9 +42,9 @@ fn memory(node: &Node) -> Result<u64, Fault> {
 fn line(node: &Node) -> Result<String, Fault> {
     let line = String::take(node)?;
     if line.trim().is_empty() || line.contains('\n') {
-        let what = "this is no command";
+        let message = "this is no command";
         return Err(Fault::new(
-            what,
+            message,
             "write one line, such as \"sysctl -w net.ipv4.tcp_sack=0\"",
         ));
     }
@@ -95,15 +95,15 @@ impl GuestSettings {
         join: impl Fn(Pod) -> String,
     ) -> Vec<Operation> {
         let (bridge, namespace) = (pods.interface("vm"), pods.namespace(host));
-        let (mac, mtu) = (host_mac(pods.ground.number, host), pods.underlay_mtu());
+        let (mac, mtu) = (host_mac(pods.context.number, host), pods.underlay_mtu());
         let make = format!("link add name {bridge} type bridge stp_state 0 mcast_snooping 0");
-        let whole = one_by_one(mtu);
+        let commands = one_by_one(mtu);
         let mut operations = vec![
             Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"),
             Operation::ip(namespace, make),
             Operation::ip(
                 namespace,
-                format!("link set dev {bridge} address {mac} mtu {mtu} {whole} up"),
+                format!("link set dev {bridge} address {mac} mtu {mtu} {commands} up"),
             ),
         ];
         for guest in pods.of(host) {
@@ -144,7 +144,7 @@ pub(super) fn tap(guest: Pod) -> String {
 
 /// Routes from all sites outside the host to a guest, through the host.
 pub(super) fn lead(pods: Pods<'_>, guest: Pod) -> Vec<Operation> {
-    let topology = pods.ground.topology;
+    let topology = pods.context.topology;
     let address = pods.address(guest.site);
     let others = topology.sites.iter().enumerate();
     let others = others

@@ -49,8 +49,8 @@ fn publish(mut table: Fields<'_>, nodes: Nodes<'_>, pods: &[Pod]) -> Option<Publ
     let (port, to) = (port?, to?);
     let meant = |pod: &&Pod| nodes.sites[pod.site].v4.address == *to.value.ip();
     let Some(pod) = pods.iter().find(meant) else {
-        let what = "this is no pod of the overlay";
-        problems.add(to.span, Fault::new(what, "name one that 'pods' lists"));
+        let message = "this is no pod of the overlay";
+        problems.add(to.span, Fault::new(message, "name one that 'pods' lists"));
         return None;
     };
     Some(Published {
@@ -73,12 +73,16 @@ impl PodNetwork for Engine {
 impl Engine {
     /// The chains that lead from the host's ports to its pods.
     fn ways_in(&self, pods: Pods<'_>, host: usize) -> String {
-        let own = pods.address(host);
+        let address = pods.address(host);
         let mut rules = String::new();
-        for published in self.published.iter().filter(|one| one.host == host) {
+        for published in self
+            .published
+            .iter()
+            .filter(|published| published.host == host)
+        {
             for protocol in ["tcp", "udp"] {
                 rules.push_str(&format!(
-                    "    ip daddr {own} {protocol} dport {} dnat to {}\n",
+                    "    ip daddr {address} {protocol} dport {} dnat to {}\n",
                     published.port, published.to
                 ));
             }

@@ -50,13 +50,13 @@ impl FixtureKind for Docker {
 
 impl PodNetwork for Swarm {
     fn weave(&self, pods: Pods<'_>) -> Built {
-        let ground = &pods.ground;
+        let context = &pods.context;
         let hosts = pods.hosts();
-        let script = ground.own_file("swarm.sh");
+        let script = context.own_file("swarm.sh");
         let first = pods.namespace(hosts[0]);
         let services = hosts.iter().map(|host| {
             let check = if hosts.last() == Some(host) {
-                vec!["sh".to_owned(), path(ground.folder, &script)]
+                vec!["sh".to_owned(), path(context.folder, &script)]
             } else {
                 let socket = format!("unix://{}", engine(pods, *host, "sock"));
                 ["docker", "-H", &socket, "info"]
@@ -71,28 +71,28 @@ impl PodNetwork for Swarm {
             programs: vec!["dockerd", "docker", "unshare", "nsenter"],
             // The only content of its container.
             lone: vec!["busybox"],
-            groups: vec![group(ground)],
+            groups: vec![group(context)],
             ..Built::default()
         }
     }
 }
 
 /// The name of the engines' control groups, below every mount.
-fn group(ground: &FixtureContext<'_>) -> String {
+fn group(context: &FixtureContext<'_>) -> String {
     // No site's group has this name: site names have no underscore.
-    let lab = ground.folder.file_name().unwrap_or_default();
-    format!("neph-{}-{}_engines", lab.to_string_lossy(), ground.name)
+    let lab = context.folder.file_name().unwrap_or_default();
+    format!("neph-{}-{}_engines", lab.to_string_lossy(), context.name)
 }
 
 /// A file of the engine at `host`.
-fn engine(pods: Pods<'_>, host: usize, what: &str) -> String {
-    let name = format!("{}.{what}", pods.ground.name_at(host));
-    path(pods.ground.folder, &name)
+fn engine(pods: Pods<'_>, host: usize, message: &str) -> String {
+    let name = format!("{}.{message}", pods.context.name_at(host));
+    path(pods.context.folder, &name)
 }
 
 /// An engine whose processes all end with the first one, whose number it writes to a file.
 fn service(pods: Pods<'_>, host: usize, check: Vec<String>) -> Service {
-    let file = |what| engine(pods, host, what);
+    let file = |message| engine(pods, host, message);
     // Docker's other folders are on file systems of their own, which vanish with it. So it does not see the
     // host's Docker.
     let hide = "for folder in /run/containerd /run/docker /var/lib/docker /etc/docker; do \
@@ -106,10 +106,10 @@ fn service(pods: Pods<'_>, host: usize, check: Vec<String>) -> Service {
         file("exec"),
         file("pid"),
         file("sock"),
-        group(&pods.ground),
+        group(&pods.context),
     );
     Service {
-        name: pods.ground.name_at(host),
+        name: pods.context.name_at(host),
         site: host,
         command: vec!["sh".to_owned(), "-c".to_owned(), run],
         environment: std::collections::BTreeMap::new(),
@@ -127,19 +127,19 @@ impl Swarm {
     /// repeatedly until it succeeds; finished pods stay.
     fn script(&self, pods: Pods<'_>, hosts: &[usize]) -> String {
         let docker = |host: usize| format!("docker -H unix://{}", engine(pods, host, "sock"));
-        let (first, own) = (docker(hosts[0]), pods.address(hosts[0]));
-        let log = path(pods.ground.folder, &pods.ground.own_file("swarm.log"));
+        let (first, own_address) = (docker(hosts[0]), pods.address(hosts[0]));
+        let log = path(pods.context.folder, &pods.context.own_file("swarm.log"));
         let mut script = format!(
             "exec 2>>{log}\nset -ex\n\
              swarm() {{ $1 info --format '{{{{.Swarm.LocalNodeState}}}}' | grep -qx active; }}\n\
-             {first} info >&2\nswarm '{first}' || {first} swarm init --advertise-addr {own} >&2\n\
+             {first} info >&2\nswarm '{first}' || {first} swarm init --advertise-addr {own_address} >&2\n\
              token=$({first} swarm join-token -q worker)\n"
         );
         for host in &hosts[1..] {
             let (docker, address) = (docker(*host), pods.address(*host));
             script.push_str(&format!(
                 "swarm '{docker}' || {docker} swarm join --token $token \
-                 --advertise-addr {address} {own}:2377 >&2\n"
+                 --advertise-addr {address} {own_address}:2377 >&2\n"
             ));
         }
         let Prefix { address, bits } = self.network;
@@ -149,7 +149,7 @@ impl Swarm {
         ));
         script.push_str(&format!(
             "still={}\nmkdir -p $still\ncp -L \"$(command -v busybox)\" $still/busybox\n",
-            path(pods.ground.folder, &pods.ground.own_file("still")),
+            path(pods.context.folder, &pods.context.own_file("still")),
         ));
         for host in hosts {
             let docker = docker(*host);
@@ -189,7 +189,7 @@ fn settle(pods: Pods<'_>, pod: Pod, docker: &str) -> String {
 
 /// Neighbour entries of a pod for the others: Docker derives MAC addresses from IP addresses.
 fn meet(pods: Pods<'_>, pod: Pod) -> String {
-    let (namespace, own) = (pods.namespace(pod.site), pods.address(pod.site));
+    let (namespace, own_address) = (pods.namespace(pod.site), pods.address(pod.site));
     let congestion = pods.congestion(pod);
     let others = pods.pods.iter().filter(|other| other.site != pod.site);
     let lines = others.map(|other| {
@@ -198,7 +198,7 @@ fn meet(pods: Pods<'_>, pod: Pod) -> String {
         format!(
             "ip -n {namespace} neighbour replace {address} \
              lladdr 02:42:{a:02x}:{b:02x}:{c:02x}:{d:02x} dev eth0 nud permanent\n\
-             ip -n {namespace} route replace {address}/32 dev eth0 src {own}{congestion}\n"
+             ip -n {namespace} route replace {address}/32 dev eth0 src {own_address}{congestion}\n"
         )
     });
     lines.collect()

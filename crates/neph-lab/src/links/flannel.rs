@@ -93,9 +93,9 @@ impl FixtureKind for Flannel {
 
 fn too_long(network: Prefix<Ipv4Addr>) -> Option<Fault> {
     (network.bits > LONGEST_NETWORK).then(|| {
-        let what = format!("a /{} has no room for subnets of /{SUBNET}", network.bits);
+        let message = format!("a /{} has no room for subnets of /{SUBNET}", network.bits);
         Fault::new(
-            what,
+            message,
             format!("write a network of /{LONGEST_NETWORK} or shorter"),
         )
     })
@@ -112,18 +112,18 @@ fn mixed(pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
     let subnet_of = |pod: &Pod| subnet(nodes.sites[pod.site].v4.address);
     let name = |pod: &Pod| &nodes.sites[pod.site].name;
     let pairs = pods.iter().enumerate();
-    let mut all =
-        pairs.flat_map(|(index, one)| pods[..index].iter().map(move |other| (other, one)));
-    let (one, other) =
-        all.find(|(one, other)| (one.host == other.host) != (subnet_of(one) == subnet_of(other)))?;
-    let what = if one.host == other.host {
+    let mut candidates =
+        pairs.flat_map(|(index, pod)| pods[..index].iter().map(move |other| (other, pod)));
+    let (first_pod, other) = candidates
+        .find(|(pod, other)| (pod.host == other.host) != (subnet_of(pod) == subnet_of(other)))?;
+    let message = if first_pod.host == other.host {
         "are in one host, but not in one subnet of /24"
     } else {
         "are in two hosts, but in one subnet of /24"
     };
-    let what = format!("'{}' and '{}' {what}", name(one), name(other));
+    let message = format!("'{}' and '{}' {message}", name(first_pod), name(other));
     Some(Fault::new(
-        what,
+        message,
         "give the pods of each host addresses in a /24 of their own",
     ))
 }
@@ -138,17 +138,17 @@ fn many_links(backend: Backend, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault>
         return None;
     }
     let links = |host: usize| {
-        let all = nodes.links.iter();
-        all.filter(|link| is_at(link, host)).count()
+        let links = nodes.links.iter();
+        links.filter(|link| is_at(link, host)).count()
     };
     let pod = pods.iter().find(|pod| links(pod.host) != 1)?;
     let host = &nodes.sites[pod.host].name;
-    let what = format!(
+    let message = format!(
         "'{host}' has {} links, and Flannel's VXLAN uses one",
         links(pod.host)
     );
     let remedy = "give it one link, to a router or a switch, or write backend = \"udp\"";
-    Some(Fault::new(what, remedy))
+    Some(Fault::new(message, remedy))
 }
 
 impl PodNetwork for Leases {
@@ -163,7 +163,7 @@ impl PodNetwork for Leases {
                 let line = format!("address add {}/32 dev {link}", pods.address(*host));
                 operations.push(Operation::ip(namespace, line));
             }
-            let lease = format!("{}.lease", pods.ground.name_at(*host));
+            let lease = format!("{}.lease", pods.context.name_at(*host));
             operations.push(Operation::file(namespace, &lease, self.lease(pods, *host)));
             operations.push(pods.masquerade(*host, ""));
         }
@@ -181,7 +181,7 @@ impl PodNetwork for Leases {
 impl Leases {
     /// The interface for a host's packets; `None` if any is suitable.
     fn outside(&self, pods: Pods<'_>, host: usize) -> Option<String> {
-        let mut links = pods.ground.topology.links.iter();
+        let mut links = pods.context.topology.links.iter();
         let link = links.find(|link| is_at(link, host))?;
         (self.backend == Backend::Vxlan).then(|| link.name.clone())
     }
@@ -195,39 +195,39 @@ impl Leases {
     }
 
     fn store(&self, pods: Pods<'_>, host: usize) -> Service {
-        let own = pods.address(host);
+        let own_address = pods.address(host);
         let (client, peer) = (
-            clients(pods, own),
-            format!("http://{own}:{}", 2380 + 2 * pods.ground.number),
+            clients(pods, own_address),
+            format!("http://{own_address}:{}", 2380 + 2 * pods.context.number),
         );
-        let folder = path(pods.ground.folder, &pods.ground.own_file("etcd"));
+        let folder = path(pods.context.folder, &pods.context.own_file("etcd"));
         let run = format!(
             "exec etcd --data-dir {folder} --listen-client-urls {client} --advertise-client-urls {client} \
              --listen-peer-urls {peer} --initial-advertise-peer-urls {peer} --initial-cluster default={peer}"
         );
         let Prefix { address, bits } = self.network;
-        let backend = self.backend.config(pods.ground.number);
+        let backend = self.backend.config(pods.context.number);
         let config = format!(
             r#"{{"Network":"{address}/{bits}","SubnetLen":{SUBNET},"SubnetMin":"{address}","Backend":{backend}}}"#
         );
         let check = format!("etcdctl --endpoints {client} put {KEY} '{config}'");
-        service(pods.ground.own_file("etcd"), host, run, check)
+        service(pods.context.own_file("etcd"), host, run, check)
     }
 
     fn daemon(&self, pods: Pods<'_>, host: usize) -> Service {
-        let (own, first) = (pods.address(host), pods.address(pods.hosts()[0]));
+        let (address, first) = (pods.address(host), pods.address(pods.hosts()[0]));
         let lease = path(
-            pods.ground.folder,
-            &format!("{}.lease", pods.ground.name_at(host)),
+            pods.context.folder,
+            &format!("{}.lease", pods.context.name_at(host)),
         );
         let run = format!(
-            "exec flanneld -etcd-endpoints {} -iface {} -public-ip {own} -subnet-file {lease} -ip-masq=false \
+            "exec flanneld -etcd-endpoints {} -iface {} -public-ip {address} -subnet-file {lease} -ip-masq=false \
              -iptables-forward-rules=false",
             clients(pods, first),
             self.outside(pods, host).unwrap_or_else(|| "lo".to_owned()),
         );
         service(
-            pods.ground.name_at(host),
+            pods.context.name_at(host),
             host,
             run,
             is_there(pods, host, &lease),
@@ -256,8 +256,8 @@ fn is_there(pods: Pods<'_>, host: usize, lease: &str) -> String {
 }
 
 /// The client address of this overlay's etcd.
-fn clients(pods: Pods<'_>, own: Ipv4Addr) -> String {
-    format!("http://{own}:{}", 2379 + 2 * pods.ground.number)
+fn clients(pods: Pods<'_>, address: Ipv4Addr) -> String {
+    format!("http://{address}:{}", 2379 + 2 * pods.context.number)
 }
 
 fn service(name: String, site: usize, run: String, check: String) -> Service {

@@ -67,13 +67,13 @@ pub(super) struct Start<'s> {
     /// Its console's pipes, without the suffixes `.in` and `.out`.
     pub(super) console: &'s str,
     /// Added to its kernel's command line.
-    pub(super) words: &'s str,
+    pub(super) parameters: &'s str,
 }
 
 /// Guests of one kind.
 #[derive(Debug)]
 struct Guests<M> {
-    asked: GuestSettings,
+    settings: GuestSettings,
     /// Whether namespaces may replace them.
     fallback: bool,
     machine: M,
@@ -85,10 +85,10 @@ pub(super) fn read(
     nodes: Nodes<'_>,
     machine: impl Machine,
 ) -> Option<Box<dyn Build>> {
-    let asked = GuestSettings::read(table, nodes);
+    let settings = GuestSettings::read(table, nodes);
     let fallback = table.optional::<bool>("fallback");
     Some(Box::new(Guests {
-        asked: asked?,
+        settings: settings?,
         fallback: fallback.is_none_or(|fallback| fallback.value),
         machine,
     }))
@@ -96,31 +96,31 @@ pub(super) fn read(
 
 impl<M: Machine> Build for Guests<M> {
     fn pods(&self) -> Vec<usize> {
-        self.asked.sites.iter().map(|guest| guest.site).collect()
+        self.settings.sites.iter().map(|guest| guest.site).collect()
     }
 
     fn guests(&self) -> Vec<Guest> {
-        self.asked.guests(Kernel::Own)
+        self.settings.guests(Kernel::Own)
     }
 
     fn lines(&self) -> &[String] {
-        &self.asked.run
+        &self.settings.run
     }
 
-    fn build(&self, ground: &FixtureContext<'_>) -> Built {
+    fn build(&self, context: &FixtureContext<'_>) -> Built {
         let pods = Pods {
-            pods: &self.asked.sites,
-            ground: *ground,
+            pods: &self.settings.sites,
+            context: *context,
         };
-        let first = pods.namespace(self.asked.sites[0].site);
+        let first = pods.namespace(self.settings.sites[0].site);
         let mut operations = vec![Operation::image(
             first,
-            &ground.own_file("image"),
+            &context.own_file("image"),
             self.script(),
         )];
         for host in pods.hosts() {
             let join = |guest| format!("tuntap add dev {} mode tap", tap(guest));
-            operations.extend(self.asked.switch(pods, host, join));
+            operations.extend(self.settings.switch(pods, host, join));
         }
         for guest in pods.pods {
             operations.extend(lead(pods, *guest));
@@ -136,9 +136,9 @@ impl<M: Machine> Build for Guests<M> {
     }
 
     fn trial(&self) -> Option<Trial> {
-        let instead: Result<Arc<dyn Build>, &str> = match (self.fallback, &self.asked.run) {
+        let instead: Result<Arc<dyn Build>, &str> = match (self.fallback, &self.settings.run) {
             (false, _) => Err("leave out fallback = false to have namespaces instead"),
-            (true, run) if run.is_empty() => Ok(Arc::new(Namespaces::of(self.asked.clone()))),
+            (true, run) if run.is_empty() => Ok(Arc::new(Namespaces::of(self.settings.clone()))),
             // Without permission, settings for another kernel are not applied to this one.
             _ => Err(
                 "namespaces do not take their place by themselves, for 'run' would be run on this \
@@ -160,23 +160,23 @@ impl<M: Machine> Guests<M> {
     }
 
     fn all_mebibytes(&self) -> u64 {
-        let each = self.asked.memory >> 20;
-        each.saturating_mul(self.asked.sites.len() as u64)
+        let each = self.settings.memory >> 20;
+        each.saturating_mul(self.settings.sites.len() as u64)
     }
 
     fn service(&self, pods: Pods<'_>, guest: Pod) -> Service {
-        let (ground, site) = (&pods.ground, &pods.site(guest.site).name);
-        let (own, host) = (pods.address(guest.site), pods.address(guest.host));
+        let (context, site) = (&pods.context, &pods.site(guest.site).name);
+        let (address, host) = (pods.address(guest.site), pods.address(guest.host));
         let (mac, tap) = (pod_mac(guest.site), tap(guest));
-        let name = ground.name_at(guest.site);
-        let words = format!(
-            "neph.name={site} neph.own={own} neph.host={host} neph.mac={} neph.mtu={}",
-            host_mac(ground.number, guest.host),
+        let name = context.name_at(guest.site);
+        let parameters = format!(
+            "neph.name={site} neph.own={address} neph.host={host} neph.mac={} neph.mtu={}",
+            host_mac(context.number, guest.host),
             pods.underlay_mtu(),
         );
-        let (image, mebibytes) = (ground.own_file("image"), self.asked.memory >> 20);
-        let folder = path(ground.folder, "");
-        let pipes = guest::pipes(ground.folder, site);
+        let (image, mebibytes) = (context.own_file("image"), self.settings.memory >> 20);
+        let folder = path(context.folder, "");
+        let pipes = guest::pipes(context.folder, site);
         let console = pipes[0].with_extension("").display().to_string();
         let start = Start {
             name: &name,
@@ -186,7 +186,7 @@ impl<M: Machine> Guests<M> {
             tap: &tap,
             mac: &mac,
             console: &console,
-            words: &words,
+            parameters: &parameters,
         };
         let (prepare, command) = (self.machine.prepare(&start), self.machine.command(&start));
         let inside = format!(
@@ -202,11 +202,11 @@ impl<M: Machine> Guests<M> {
              echo \"write memory = \\\"${{need}}MiB\\\" or more at [[guest]] {}\"; exit 1; fi && \
              mkfifo -m 600 {into} {out} && {prepare}\
              exec {inside} {command} 5<>{into} 6<>{out}",
-            ground.name,
+            context.name,
         );
         let asking = format!(
-            "{inside} busybox nc -w 1 {own} {} </dev/null",
-            self.asked.port
+            "{inside} busybox nc -w 1 {address} {} </dev/null",
+            self.settings.port
         );
         Service {
             name,
@@ -225,7 +225,7 @@ impl<M: Machine> Guests<M> {
     /// The first process of a guest: it reads its name from the kernel's command line. Its shell never ends
     /// and runs one command of the console after the other.
     fn script(&self) -> String {
-        let (run, port) = (self.asked.lines(), self.asked.port);
+        let (run, port) = (self.settings.lines(), self.settings.port);
         format!(
             "#!/bin/busybox sh\n/bin/busybox --install -s /bin\nexport PATH=/bin HOME=/tmp\n\
              mount -t proc proc /proc\nmount -t sysfs sys /sys\nmount -t devtmpfs dev /dev\n\

@@ -38,13 +38,13 @@ impl Program for Mode {
         command.map(str::to_owned).to_vec()
     }
 
-    fn configuration(&self, proxy: &Proxy, ground: &FixtureContext<'_>) -> String {
+    fn configuration(&self, proxy: &Proxy, context: &FixtureContext<'_>) -> String {
         let mode = match self {
             Mode::Http => "http",
             Mode::Tcp => "tcp",
         };
         let secure = if proxy.tls {
-            format!(" ssl crt {}", certificate(ground))
+            format!(" ssl crt {}", certificate(context))
         } else {
             String::new()
         };
@@ -59,7 +59,7 @@ impl Program for Mode {
              timeout client 1h\n  timeout server 1h\n  timeout tunnel 1h\n\
              frontend in\n  bind {}{secure}\n  default_backend out\n\
              backend out\n  balance roundrobin\n{}",
-            proxy.front.address(ground),
+            proxy.front.address(context),
             servers.concat()
         )
     }

@@ -60,20 +60,20 @@ impl FixtureKind for L4 {
 }
 
 impl Build for Balancer {
-    fn build(&self, ground: &FixtureContext<'_>) -> Built {
-        let namespace = &ground.namespaces[self.front.site];
-        let own = self.front.address(ground);
+    fn build(&self, context: &FixtureContext<'_>) -> Built {
+        let namespace = &context.namespaces[self.front.site];
+        let front = self.front.address(context);
         Built::of(vec![
             // With a single link it would not forward otherwise.
             Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"),
-            Operation::nft(namespace, self.rules(ground.name, own)),
+            Operation::nft(namespace, self.rules(context.name, front)),
         ])
     }
 }
 
 impl Balancer {
-    fn rules(&self, name: &str, own: SocketAddrV4) -> String {
-        let (address, port) = (own.ip(), own.port());
+    fn rules(&self, name: &str, front: SocketAddrV4) -> String {
+        let (address, port) = (front.ip(), front.port());
         let count = self.front.to.len();
         let choice = match self.spread {
             Spread::Random => format!("numgen random mod {count}"),
@@ -132,7 +132,7 @@ mod tests {
         let text = "kind = \"l4\"\nsite = \"a\"\nlisten = 80\nto = [\"b:8080\", \"10.1.1.1:81\"]\n\
                     spread = \"source\"";
         let topology = parse(text).expect("fine");
-        let steps = crate::Lab::plan(&topology, &crate::UpOptions::named("x")).expect("a plan");
+        let steps = crate::Lab::plan(&topology, &crate::UpOptions::with_name("x")).expect("a plan");
         let rules = steps.iter().find(|step| step.line.starts_with("nft -f -"));
         let rules = &rules.expect("there").line;
         let spread = "dnat ip addr . port to jhash ip saddr mod 2 \
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn mistakes_point_at_the_token() {
-        for (text, place, part) in [
+        for (text, position, part) in [
             ("kind = \"l5\"", "6:8", "did you mean 'l4'?"),
             (
                 "kind = \"l4\"\nsite = \"a\"\nlisten = 80\nto = [\"bb:1\"]",
@@ -162,7 +162,7 @@ mod tests {
             ),
         ] {
             let mistakes = parse(text).expect_err(text);
-            assert_eq!(mistakes[0].place.to_string(), place, "{mistakes:?}");
+            assert_eq!(mistakes[0].place.to_string(), position, "{mistakes:?}");
             assert!(mistakes[0].remedy.contains(part), "{mistakes:?}");
         }
     }

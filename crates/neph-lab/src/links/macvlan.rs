@@ -35,14 +35,14 @@ impl FixtureKind for Macvlan {
                     continue;
                 }
                 let host = &nodes.sites[pod.host].name;
-                let what = format!(
+                let message = format!(
                     "'{host}' has no link '{}' and none to such a switch",
                     on.value
                 );
                 let remedy = "name the link or the switch that the hosts share";
                 table
                     .problems()
-                    .add(on.span.clone(), Fault::new(what, remedy));
+                    .add(on.span.clone(), Fault::new(message, remedy));
                 return None;
             }
         }
@@ -52,10 +52,10 @@ impl FixtureKind for Macvlan {
 
 /// Whether `link` is at the site `host`, and is called `on` or leads to a switch of that name.
 fn is_on(sites: &[crate::topology::Site], link: &Link, host: usize, on: &str) -> bool {
-    let Some((far, _)) = Topology::far_end(link, host) else {
+    let Some((other_end, _)) = Topology::far_end(link, host) else {
         return false;
     };
-    link.name == on || (sites[far].is_switch() && sites[far].name == on)
+    link.name == on || (sites[other_end].is_switch() && sites[other_end].name == on)
 }
 
 impl PodNetwork for Shared {
@@ -73,7 +73,7 @@ impl PodNetwork for Shared {
 
 impl Shared {
     fn attach(&self, pods: Pods<'_>, pod: Pod) -> Option<Operation> {
-        let topology = pods.ground.topology;
+        let topology = pods.context.topology;
         let mut links = topology.links.iter();
         let link = links.find(|link| is_on(&topology.sites, link, pod.host, &self.on))?;
         let attach = format!(
@@ -88,14 +88,14 @@ impl Shared {
 
 /// Neighbour entries of a pod for the others.
 fn meet(pods: Pods<'_>, pod: Pod) -> Vec<Operation> {
-    let (namespace, own) = (pods.namespace(pod.site), pods.address(pod.site));
+    let (namespace, own_address) = (pods.namespace(pod.site), pods.address(pod.site));
     let congestion = pods.congestion(pod);
     let mut operations = vec![Operation::ip(namespace, "link set dev eth0 up")];
     for other in pods.pods.iter().filter(|other| other.site != pod.site) {
         let (address, mac) = (pods.address(other.site), pod_mac(other.site));
         let lines = [
             format!("neighbour add {address} lladdr {mac} dev eth0 nud permanent"),
-            format!("route add {address}/32 dev eth0 src {own}{congestion}"),
+            format!("route add {address}/32 dev eth0 src {own_address}{congestion}"),
         ];
         operations.extend(lines.map(|line| Operation::ip(namespace, line)));
     }

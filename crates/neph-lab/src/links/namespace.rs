@@ -40,8 +40,8 @@ impl FixtureKind for Namespace {
 
 impl Namespaces {
     /// Replaces guests with these settings.
-    pub(super) const fn of(asked: GuestSettings) -> Self {
-        Self(asked)
+    pub(super) const fn of(settings: GuestSettings) -> Self {
+        Self(settings)
     }
 }
 
@@ -58,21 +58,21 @@ impl Build for Namespaces {
         &self.0.run
     }
 
-    fn build(&self, ground: &FixtureContext<'_>) -> Built {
+    fn build(&self, context: &FixtureContext<'_>) -> Built {
         let pods = Pods {
             pods: &self.0.sites,
-            ground: *ground,
+            context: *context,
         };
         let mut operations = Vec::new();
         for host in pods.hosts() {
             operations.extend(self.0.switch(pods, host, |guest| join(pods, guest)));
-            let mac = host_mac(ground.number, host);
+            let mac = host_mac(context.number, host);
             for guest in pods.of(host) {
-                let whole = one_by_one(pods.underlay_mtu());
+                let commands = one_by_one(pods.underlay_mtu());
                 let namespace = pods.namespace(guest.site);
                 operations.push(Operation::ip(
                     namespace,
-                    format!("link set dev {INTERFACE} {whole}"),
+                    format!("link set dev {INTERFACE} {commands}"),
                 ));
                 operations.extend(pods.settle(guest, &mac, INTERFACE));
             }
@@ -80,7 +80,7 @@ impl Build for Namespaces {
         for guest in pods.pods {
             operations.extend(lead(pods, *guest));
         }
-        let services = pods.pods.iter().map(|guest| self.service(ground, *guest));
+        let services = pods.pods.iter().map(|guest| self.service(context, *guest));
         Built {
             services: services.collect(),
             ..Built::of(operations)
@@ -90,13 +90,13 @@ impl Build for Namespaces {
 
 impl Namespaces {
     /// The services of a guest's first process.
-    fn service(&self, ground: &FixtureContext<'_>, guest: Pod) -> Service {
+    fn service(&self, context: &FixtureContext<'_>, guest: Pod) -> Service {
         let (run, port) = (self.0.lines(), self.0.port);
         let line = format!("{run}exec \"$0\" reflect --listen 0.0.0.0:{port}");
         let neph = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("neph"));
         let neph = neph.to_string_lossy().into_owned();
         Service {
-            name: ground.name_at(guest.site),
+            name: context.name_at(guest.site),
             site: guest.site,
             command: vec!["sh".to_owned(), "-c".to_owned(), line, neph],
             environment: BTreeMap::new(),

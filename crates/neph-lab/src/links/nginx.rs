@@ -22,16 +22,16 @@ impl FixtureKind for Nginx {
 impl Program for Nginx {
     const ENDING: &'static str = "conf";
 
-    fn command(&self, ground: &FixtureContext<'_>, file: &str) -> Vec<String> {
-        let folder = format!("{}/", ground.folder.display());
+    fn command(&self, context: &FixtureContext<'_>, file: &str) -> Vec<String> {
+        let folder = format!("{}/", context.folder.display());
         let command = ["nginx", "-p", &folder, "-c", file, "-e", "stderr"];
         command.map(str::to_owned).to_vec()
     }
 
-    fn configuration(&self, proxy: &Proxy, ground: &FixtureContext<'_>) -> String {
-        let file = |what: &str| path(ground.folder, &ground.own_file(what));
+    fn configuration(&self, proxy: &Proxy, context: &FixtureContext<'_>) -> String {
+        let file = |suffix: &str| path(context.folder, &context.own_file(suffix));
         let (secure, certificate) = if proxy.tls {
-            let file = certificate(ground);
+            let file = certificate(context);
             let lines = format!("    ssl_certificate {file};\n    ssl_certificate_key {file};\n");
             (" ssl", lines)
         } else {
@@ -45,7 +45,7 @@ impl Program for Nginx {
             .map(|to| format!("server {to};"))
             .collect();
         let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-            .map(|what| format!("  {what}_temp_path {};\n", file(what)))
+            .map(|suffix| format!("  {suffix}_temp_path {};\n", file(suffix)))
             .concat();
         format!(
             "daemon off;\nmaster_process off;\npid {};\nerror_log stderr warn;\n\
@@ -59,7 +59,7 @@ impl Program for Nginx {
              proxy_send_timeout 1h;\n    }}\n  }}\n}}\n",
             file("pid"),
             servers.join(" "),
-            proxy.front.address(ground),
+            proxy.front.address(context),
         )
     }
 }

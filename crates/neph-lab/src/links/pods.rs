@@ -43,10 +43,10 @@ impl<K: PodNetwork> Build for Overlay<K> {
         self.pods.iter().map(|pod| pod.site).collect()
     }
 
-    fn build(&self, ground: &FixtureContext<'_>) -> Built {
+    fn build(&self, context: &FixtureContext<'_>) -> Built {
         self.kind.weave(Pods {
             pods: &self.pods,
-            ground: *ground,
+            context: *context,
         })
     }
 }
@@ -80,9 +80,9 @@ pub(super) fn listed<'f>(
     for name in names {
         let site = nodes.placed(&name, table)?;
         let Some(host) = nodes.sites[site].inside else {
-            let what = format!("'{}' is not inside another site", name.value);
+            let message = format!("'{}' is not inside another site", name.value);
             let remedy = "write inside = \"HOST\" at its [[site]]";
-            table.problems().add(name.span, Fault::new(what, remedy));
+            table.problems().add(name.span, Fault::new(message, remedy));
             return None;
         };
         pods.push(Pod { site, host });
@@ -98,16 +98,16 @@ pub(super) fn strayed(network: Prefix<Ipv4Addr>, pods: &[Pod], nodes: Nodes<'_>)
         !site.is_switch() && is_pod(*index) != network.contains(site.v4.address)
     })?;
     let which = if is_pod(index) { "outside" } else { "inside" };
-    let what = format!("'{}' has an address {which} this network", site.name);
+    let message = format!("'{}' has an address {which} this network", site.name);
     let remedy = "give the overlay a network of its own, and its pods an address in it";
-    Some(Fault::new(what, remedy))
+    Some(Fault::new(message, remedy))
 }
 
 /// The pods of an overlay, and their names and addresses in a lab.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pods<'t> {
     pub(super) pods: &'t [Pod],
-    pub(super) ground: FixtureContext<'t>,
+    pub(super) context: FixtureContext<'t>,
 }
 
 impl<'t> Pods<'t> {
@@ -136,7 +136,7 @@ impl<'t> Pods<'t> {
     }
 
     pub(super) fn site(self, index: usize) -> &'t Site {
-        &self.ground.topology.sites[index]
+        &self.context.topology.sites[index]
     }
 
     pub(super) fn address(self, index: usize) -> Ipv4Addr {
@@ -144,26 +144,26 @@ impl<'t> Pods<'t> {
     }
 
     pub(super) fn namespace(self, index: usize) -> &'t str {
-        &self.ground.namespaces[index]
+        &self.context.namespaces[index]
     }
 
     /// The smallest MTU of the links of these hosts, and of all links between them.
     pub(super) fn underlay_mtu(self) -> u32 {
-        let (hosts, topology) = (self.hosts(), self.ground.topology);
+        let (hosts, topology) = (self.hosts(), self.context.topology);
         let links = topology.links.iter();
         let theirs = links.filter(|link| hosts.contains(&link.a) || hosts.contains(&link.b));
-        let own = theirs.flat_map(|link| [&link.a_to_b, &link.b_to_a]);
+        let link_shapes = theirs.flat_map(|link| [&link.a_to_b, &link.b_to_a]);
         let pairs = hosts
             .iter()
             .flat_map(|from| hosts.iter().map(move |to| (*from, *to)));
-        let between = pairs.filter_map(|(from, to)| route::way(topology, from, to));
-        let all = own.chain(between.flatten());
-        all.filter_map(|shape| shape.mtu).min().unwrap_or(MTU)
+        let between = pairs.filter_map(|(from, to)| route::path_shapes(topology, from, to));
+        let shapes = link_shapes.chain(between.flatten());
+        shapes.filter_map(|shape| shape.mtu).min().unwrap_or(MTU)
     }
 
     /// The name of a host's interface of this overlay. A link's name has no underscore.
     pub(super) fn interface(self, kind: &str) -> String {
-        format!("{kind}_{}", self.ground.number)
+        format!("{kind}_{}", self.context.number)
     }
 
     /// Connects the pods of each host by a bridge, as container engines do.
@@ -172,7 +172,7 @@ impl<'t> Pods<'t> {
         let mut operations = Vec::new();
         for host in self.hosts() {
             let namespace = self.namespace(host);
-            let mac = host_mac(self.ground.number, host);
+            let mac = host_mac(self.context.number, host);
             operations.push(Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"));
             let make = format!("link add name {bridge} type bridge stp_state 0 mcast_snooping 0");
             operations.push(Operation::ip(namespace, make));
@@ -196,7 +196,7 @@ impl<'t> Pods<'t> {
                 ];
                 operations.extend(lines.map(|line| Operation::ip(namespace, line)));
             }
-            let mac = host_mac(self.ground.number, host);
+            let mac = host_mac(self.context.number, host);
             operations.extend(self.of(host).flat_map(|pod| self.settle(pod, &mac, "eth0")));
         }
         operations
@@ -204,13 +204,13 @@ impl<'t> Pods<'t> {
 
     /// Gives a pod its default route over its interface `dev`; the host's end has this MAC address.
     pub(super) fn settle(self, pod: Pod, mac: &str, dev: &str) -> Vec<Operation> {
-        let (own, gateway) = (self.address(pod.site), self.address(pod.host));
+        let (own_address, gateway) = (self.address(pod.site), self.address(pod.host));
         let congestion = self.congestion(pod);
         [
             format!("link set dev {dev} up"),
             format!("neighbour add {gateway} lladdr {mac} dev {dev} nud permanent"),
-            format!("route add {gateway}/32 dev {dev} src {own}{congestion}"),
-            format!("route add default via {gateway} dev {dev} src {own}{congestion}"),
+            format!("route add {gateway}/32 dev {dev} src {own_address}{congestion}"),
+            format!("route add default via {gateway} dev {dev} src {own_address}{congestion}"),
         ]
         .map(|line| Operation::ip(self.namespace(pod.site), line))
         .to_vec()
@@ -229,16 +229,16 @@ impl<'t> Pods<'t> {
                 pods.map(|pod| self.address(pod.site).to_string()).collect();
             addresses.join(", ")
         };
-        let (own, all) = (
+        let (own_sources, all_sources) = (
             list(&mut self.of(host)),
             list(&mut self.pods.iter().copied()),
         );
         let rules = format!(
             "table ip overlay-{} {{\n  chain leave {{\n    \
              type nat hook postrouting priority srcnat;\n    \
-             ip saddr {{ {own} }} ip daddr != {{ {all} }} oifname != \"{}\" snat to {}\n  }}\n\
+             ip saddr {{ {own_sources} }} ip daddr != {{ {all_sources} }} oifname != \"{}\" snat to {}\n  }}\n\
              {more}}}\n",
-            self.ground.name,
+            self.context.name,
             self.interface("br"),
             self.address(host),
         );

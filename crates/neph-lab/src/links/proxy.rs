@@ -39,8 +39,8 @@ impl Front {
         })
     }
 
-    pub(super) fn address(&self, ground: &FixtureContext<'_>) -> SocketAddrV4 {
-        SocketAddrV4::new(ground.topology.sites[self.site].v4.address, self.listen)
+    pub(super) fn address(&self, context: &FixtureContext<'_>) -> SocketAddrV4 {
+        SocketAddrV4::new(context.topology.sites[self.site].v4.address, self.listen)
     }
 }
 
@@ -59,9 +59,9 @@ pub(super) trait Program: Debug + Send + Sync + 'static {
     /// The suffix of its configuration file.
     const ENDING: &'static str;
     /// The content of that file.
-    fn configuration(&self, proxy: &Proxy, ground: &FixtureContext<'_>) -> String;
+    fn configuration(&self, proxy: &Proxy, context: &FixtureContext<'_>) -> String;
     /// The program and its arguments, with the configuration in `file`.
-    fn command(&self, ground: &FixtureContext<'_>, file: &str) -> Vec<String>;
+    fn command(&self, context: &FixtureContext<'_>, file: &str) -> Vec<String>;
 }
 
 #[derive(Debug)]
@@ -77,16 +77,16 @@ pub(super) fn balancer(proxy: Option<Proxy>, program: impl Program) -> Option<Bo
 }
 
 impl<P: Program> Build for Balancer<P> {
-    fn build(&self, ground: &FixtureContext<'_>) -> Built {
+    fn build(&self, context: &FixtureContext<'_>) -> Built {
         let Self { proxy, program } = self;
-        let name = ground.own_file(P::ENDING);
-        let namespace = &ground.namespaces[proxy.front.site];
-        let text = program.configuration(proxy, ground);
+        let name = context.own_file(P::ENDING);
+        let namespace = &context.namespaces[proxy.front.site];
+        let text = program.configuration(proxy, context);
         let configuration = Operation::file(namespace, &name, text);
-        let command = program.command(ground, &path(ground.folder, &name));
-        let operations = proxy.certify(ground).into_iter().chain([configuration]);
+        let command = program.command(context, &path(context.folder, &name));
+        let operations = proxy.certify(context).into_iter().chain([configuration]);
         Built {
-            services: vec![proxy.service(ground, command)],
+            services: vec![proxy.service(context, command)],
             ..Built::of(operations.collect())
         }
     }
@@ -106,11 +106,11 @@ impl Proxy {
     }
 
     /// Creates a certificate for the proxy, if it needs one: key and certificate in the file [`certificate`].
-    fn certify(&self, ground: &FixtureContext<'_>) -> Option<Operation> {
-        let namespace = &ground.namespaces[self.front.site];
-        let address = ground.topology.sites[self.front.site].v4.address;
+    fn certify(&self, context: &FixtureContext<'_>) -> Option<Operation> {
+        let namespace = &context.namespaces[self.front.site];
+        let address = context.topology.sites[self.front.site].v4.address;
         self.tls.then(|| {
-            let file = certificate(ground);
+            let file = certificate(context);
             let line = format!(
                 "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 \
                  -subj /CN={address} -addext subjectAltName=IP:{address} -keyout {file} -out {file}"
@@ -120,9 +120,9 @@ impl Proxy {
     }
 
     /// The service of the program, ready when it accepts connections.
-    fn service(&self, ground: &FixtureContext<'_>, command: Vec<String>) -> Service {
+    fn service(&self, context: &FixtureContext<'_>, command: Vec<String>) -> Service {
         Service {
-            name: ground.name.to_owned(),
+            name: context.name.to_owned(),
             site: self.front.site,
             command,
             environment: BTreeMap::new(),
@@ -137,8 +137,8 @@ impl Proxy {
 }
 
 /// The file with a proxy's key and certificate.
-pub(super) fn certificate(ground: &FixtureContext<'_>) -> String {
-    path(ground.folder, &ground.own_file("pem"))
+pub(super) fn certificate(context: &FixtureContext<'_>) -> String {
+    path(context.folder, &context.own_file("pem"))
 }
 
 /// A file in the lab's folder.

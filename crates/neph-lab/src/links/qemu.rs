@@ -63,8 +63,8 @@ fn vcpus(node: &Node) -> Result<u32, Fault> {
     if (1..=MAX_VCPUS).contains(&number) {
         return Ok(number);
     }
-    let what = format!("a guest has 1 to {MAX_VCPUS} virtual processors, not {number}");
-    Err(Fault::new(what, "write for example vcpus = 2"))
+    let message = format!("a guest has 1 to {MAX_VCPUS} virtual processors, not {number}");
+    Err(Fault::new(message, "write for example vcpus = 2"))
 }
 
 /// A path without characters that are special in a shell.
@@ -72,8 +72,11 @@ fn file(node: &Node) -> Result<String, Fault> {
     let path = String::take(node)?;
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
     if !path.starts_with('/') || !path.chars().all(is_plain) {
-        let what = "this is no kernel's file";
-        return Err(Fault::new(what, "write \"/boot/vmlinuz-6.1.0-50-amd64\""));
+        let message = "this is no kernel's file";
+        return Err(Fault::new(
+            message,
+            "write \"/boot/vmlinuz-6.1.0-50-amd64\"",
+        ));
     }
     Ok(path)
 }
@@ -107,7 +110,7 @@ impl Machine for Emulated {
             tap,
             mac,
             console,
-            words,
+            parameters,
             ..
         } = start;
         let vcpus = self.vcpus;
@@ -120,7 +123,7 @@ impl Machine for Emulated {
              -chardev stdio,id=log,signal=off -serial chardev:log \
              -chardev pipe,id=console,path={console} -serial chardev:console \
              -append \"console=ttyS0 quiet panic=-1 rootfstype=ramfs net.ifnames=0 \
-             neph.dev=eth0 neph.console=ttyS1 {words}\""
+             neph.dev=eth0 neph.console=ttyS1 {parameters}\""
         )
     }
 

@@ -36,26 +36,26 @@ impl FixtureKind for Routed {
 
 impl PodNetwork for Routed {
     fn weave(&self, pods: Pods<'_>) -> Built {
-        let ground = &pods.ground;
+        let context = &pods.context;
         let mut operations = pods.by_bridge(pods.underlay_mtu());
-        let speakers: Vec<usize> = speakers(ground).collect();
+        let speakers: Vec<usize> = speakers(context).collect();
         for speaker in &speakers {
             let namespace = pods.namespace(*speaker);
             operations.push(Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"));
-            let name = format!("{}.conf", ground.name_at(*speaker));
+            let name = format!("{}.conf", context.name_at(*speaker));
             operations.push(Operation::file(
                 namespace,
                 &name,
                 configuration(pods, *speaker),
             ));
         }
-        let check = ground.own_file("ready.sh");
+        let check = context.own_file("ready.sh");
         let script = ready_script(pods, &speakers);
         operations.push(Operation::file(pods.namespace(speakers[0]), &check, script));
         let services = speakers.iter().map(|speaker| {
             let last = speakers.last() == Some(speaker);
-            let check = last.then(|| ground.folder.join(&check).display().to_string());
-            service(ground, *speaker, check)
+            let check = last.then(|| context.folder.join(&check).display().to_string());
+            service(context, *speaker, check)
         });
         let services = services.collect();
         Built {
@@ -67,23 +67,23 @@ impl PodNetwork for Routed {
 }
 
 /// All nodes that forward: all but switches and pods.
-fn speakers(ground: &FixtureContext<'_>) -> impl Iterator<Item = usize> {
-    let sites = ground.topology.sites.iter().enumerate();
+fn speakers(context: &FixtureContext<'_>) -> impl Iterator<Item = usize> {
+    let sites = context.topology.sites.iter().enumerate();
     sites.filter_map(|(index, site)| {
         let speaks = site.role != Role::Switch && site.inside.is_none();
         speaks.then_some(index)
     })
 }
 
-fn control(ground: &FixtureContext<'_>, speaker: usize) -> String {
-    let file = format!("{}.ctl", ground.name_at(speaker));
-    ground.folder.join(file).display().to_string()
+fn control(context: &FixtureContext<'_>, speaker: usize) -> String {
+    let file = format!("{}.ctl", context.name_at(speaker));
+    context.folder.join(file).display().to_string()
 }
 
 fn configuration(pods: Pods<'_>, speaker: usize) -> String {
-    let own = pods.address(speaker);
+    let own_address = pods.address(speaker);
     let mut text = format!(
-        "log stderr all;\nrouter id {own};\nprotocol device {{ scan time 10; }}\n\
+        "log stderr all;\nrouter id {own_address};\nprotocol device {{ scan time 10; }}\n\
          protocol kernel {{\n  learn;\n  \
          ipv4 {{ import all; export where source = RTS_BGP; }};\n}}\n\
          protocol static {{\n  ipv4;\n"
@@ -100,7 +100,7 @@ fn configuration(pods: Pods<'_>, speaker: usize) -> String {
     for (number, address) in neighbours(pods, speaker) {
         // The addresses are those of the nodes, not the links': no hop is counted between them.
         line(format_args!(
-            "protocol bgp {{\n  local {own} as {};\n  neighbor {address} as {};\n  multihop;\n  \
+            "protocol bgp {{\n  local {own_address} as {};\n  neighbor {address} as {};\n  multihop;\n  \
              connect delay time 1;\n  connect retry time 1;\n  error wait time 1, 2;\n  \
              ipv4 {{\n    import all;\n    \
              export where source = RTS_BGP || source = RTS_STATIC;\n    next hop self;\n  }};\n}}\n",
@@ -113,7 +113,7 @@ fn configuration(pods: Pods<'_>, speaker: usize) -> String {
 
 /// The speakers at the other end of each link, each once.
 fn neighbours(pods: Pods<'_>, speaker: usize) -> Vec<(usize, Ipv4Addr)> {
-    let topology = pods.ground.topology;
+    let topology = pods.context.topology;
     let links = segment::links_of(topology, speaker);
     let behind = links.flat_map(|link| segment::behind(topology, speaker, link));
     let mut found: Vec<usize> = behind.map(|neighbour| neighbour.site).collect();
@@ -130,7 +130,9 @@ fn neighbours(pods: Pods<'_>, speaker: usize) -> Vec<(usize, Ipv4Addr)> {
 fn ready_script(pods: Pods<'_>, speakers: &[usize]) -> String {
     let addresses = pods.pods.iter().map(|pod| pods.address(pod.site));
     let wanted: Vec<String> = addresses.map(|address| format!("{address}/32")).collect();
-    let controls = speakers.iter().map(|one| control(&pods.ground, *one));
+    let controls = speakers
+        .iter()
+        .map(|speaker| control(&pods.context, *speaker));
     let controls: Vec<String> = controls.collect();
     format!(
         "for control in {}; do\n  routes=$(birdc -s $control show route) || exit 1\n  \
@@ -141,10 +143,10 @@ fn ready_script(pods: Pods<'_>, speakers: &[usize]) -> String {
 }
 
 /// BIRD at one node; ready at once, or when the script at `check` succeeds.
-fn service(ground: &FixtureContext<'_>, speaker: usize, check: Option<String>) -> Service {
+fn service(context: &FixtureContext<'_>, speaker: usize, check: Option<String>) -> Service {
     let file = |ending: &str| {
-        let name = format!("{}.{ending}", ground.name_at(speaker));
-        ground.folder.join(name).display().to_string()
+        let name = format!("{}.{ending}", context.name_at(speaker));
+        context.folder.join(name).display().to_string()
     };
     let command = [
         "bird",
@@ -157,7 +159,7 @@ fn service(ground: &FixtureContext<'_>, speaker: usize, check: Option<String>) -
         &file("pid"),
     ];
     Service {
-        name: ground.name_at(speaker),
+        name: context.name_at(speaker),
         site: speaker,
         command: command.map(str::to_owned).to_vec(),
         environment: std::collections::BTreeMap::new(),

@@ -17,7 +17,7 @@ fn plan(rest: &str) -> Vec<String> {
          [[link]]\na = \"a-b\"\nb = \"r\"\n[[link]]\na = \"s\"\nb = \"b\"\n{rest}"
     );
     let topology = Topology::parse(&Source::new("row", text)).expect("fine");
-    let steps = Lab::plan(&topology, &UpOptions::named("x")).expect("a plan");
+    let steps = Lab::plan(&topology, &UpOptions::with_name("x")).expect("a plan");
     steps.into_iter().map(|step| step.line).collect()
 }
 
@@ -45,12 +45,16 @@ fn no_two_overlays_write_the_same_file_or_run_a_service_of_the_same_name() {
         [[overlay]]\nname = \"x\"\nkind = \"routed\"\npods = [\"p\", \"q\"]\n\
         [[overlay]]\nname = \"x-a\"\nkind = \"routed\"\npods = [\"t\"]\n";
     let steps = plan(&format!("{MIDDLE}{overlays}"));
-    for (what, count) in [("cat > ", 2 * 4 + 2), ("bird -f ", 2 * 4)] {
-        let reported = steps.iter().filter(|line| line.starts_with(what));
-        let named = reported.map(|line| line.split(" <<").next().unwrap_or_default());
-        let named: Vec<&str> = named.collect();
-        let different: BTreeSet<&&str> = named.iter().collect();
-        assert_eq!((named.len(), different.len()), (count, count), "{named:#?}");
+    for (message, count) in [("cat > ", 2 * 4 + 2), ("bird -f ", 2 * 4)] {
+        let reported = steps.iter().filter(|line| line.starts_with(message));
+        let headings = reported.map(|line| line.split(" <<").next().unwrap_or_default());
+        let headings: Vec<&str> = headings.collect();
+        let different: BTreeSet<&&str> = headings.iter().collect();
+        assert_eq!(
+            (headings.len(), different.len()),
+            (count, count),
+            "{headings:#?}"
+        );
     }
 }
 
@@ -92,7 +96,7 @@ fn flannel_is_told_the_subnet_of_each_host() {
         ["10.30.1.2", "10.30.1.3", "10.30.2.2"],
         "network = \"10.30.0.0/16\"",
     );
-    let steps = Lab::plan(&found.expect("fine"), &UpOptions::named("x")).expect("a plan");
+    let steps = Lab::plan(&found.expect("fine"), &UpOptions::with_name("x")).expect("a plan");
     let has = |part: &str| steps.iter().filter(|step| step.line.contains(part)).count();
     assert_eq!(has("FLANNEL_SUBNET=10.30.1.1/24"), 1);
     assert_eq!(has("FLANNEL_SUBNET=10.30.2.1/24"), 1);
@@ -228,15 +232,19 @@ fn guests_that_are_namespaces_have_a_veth_where_a_guest_has_its_tap_and_all_else
     assert!(has("route add default via "), "its own way out");
     assert!(!has("tuntap") && !has("initramfs") && !has("unless this ends"));
     // Where guests of their own kernels can be or not: those with 'run' are not replaced unasked.
-    let own = guests("uml");
-    assert!(own.iter().any(|line| line.contains("unless this ends")));
+    let known_guests = guests("uml");
+    assert!(
+        known_guests
+            .iter()
+            .any(|line| line.contains("unless this ends"))
+    );
     // The host's side, and that of everybody beyond.
     let identical = |line: &&String| {
         let parts = ["vm_0", "tbf rate 8000000bit", "10.30.0.11"];
-        let one = parts.iter().any(|part| line.contains(part));
-        one && (line.starts_with("ip -n") || line.starts_with("tc ")) && !line.contains("x-p ")
+        let has_part = parts.iter().any(|part| line.contains(part));
+        has_part && (line.starts_with("ip -n") || line.starts_with("tc ")) && !line.contains("x-p ")
     };
-    let theirs: Vec<&String> = own.iter().filter(identical).collect();
+    let theirs: Vec<&String> = known_guests.iter().filter(identical).collect();
     let ours: Vec<&String> = steps.iter().filter(identical).collect();
     assert!(ours.len() > 4, "{ours:#?}");
     assert_eq!(theirs, ours);

@@ -64,12 +64,12 @@ impl Mesh {
             },
             at: at(pod.host),
         });
-        let (namespace, own) = (pods.namespace(host), pods.address(host));
+        let (namespace, own_address) = (pods.namespace(host), pods.address(host));
         let up = format!("link set dev {device} mtu {mtu} up");
         let mut afterwards = vec![Operation::ip(namespace, up)];
         afterwards.extend(pods.beyond(host).map(|pod| {
             let line = format!(
-                "route add {}/32 dev {device} src {own}",
+                "route add {}/32 dev {device} src {own_address}",
                 pods.address(pod.site)
             );
             Operation::ip(namespace, line)

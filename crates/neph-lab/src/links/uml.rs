@@ -35,7 +35,7 @@ impl Machine for UserMode {
             image,
             tap,
             mac,
-            words,
+            parameters,
             ..
         } = start;
         let memory = memory_folder(*all_mebibytes);
@@ -43,7 +43,7 @@ impl Machine for UserMode {
         format!(
             "env TMPDIR=\"$({memory})\" linux.uml uml_dir=. umid={name}.uml mem={mebibytes}M initrd={image} \
              init=/init panic=-1 quiet rootfstype=ramfs vec0:transport=tap,ifname={tap},depth=128,gro=0,mac={mac} \
-             con=null con0=null,fd:1 con1=fd:5,fd:6 neph.dev=vec0 neph.console=tty1 {words}"
+             con=null con0=null,fd:1 con1=fd:5,fd:6 neph.dev=vec0 neph.console=tty1 {parameters}"
         )
     }
 

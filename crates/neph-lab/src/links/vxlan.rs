@@ -47,10 +47,10 @@ impl PodNetwork for Mesh {
 
 impl Mesh {
     fn tunnel(&self, pods: Pods<'_>, host: usize, mtu: u32) -> Vec<Operation> {
-        let (namespace, own) = (pods.namespace(host), pods.address(host));
-        let (device, number) = (pods.interface("vx"), pods.ground.number);
+        let (namespace, own_address) = (pods.namespace(host), pods.address(host));
+        let (device, number) = (pods.interface("vx"), pods.context.number);
         let make = format!(
-            "link add name {device} mtu {mtu} address {} type vxlan id {} local {own} dstport {} \
+            "link add name {device} mtu {mtu} address {} type vxlan id {} local {own_address} dstport {} \
              nolearning",
             host_mac(number, host),
             number + 1,
@@ -60,15 +60,15 @@ impl Mesh {
             Operation::ip(namespace, make),
             Operation::ip(namespace, format!("link set dev {device} up")),
         ];
-        for far in pods.hosts().into_iter().filter(|far| *far != host) {
-            let (mac, address) = (host_mac(number, far), pods.address(far));
+        for remote in pods.hosts().into_iter().filter(|remote| *remote != host) {
+            let (mac, address) = (host_mac(number, remote), pods.address(remote));
             let fdb = format!("fdb add {mac} dev {device} dst {address} self permanent");
             operations.push(Operation::bridge(namespace, fdb));
             let known = format!("neighbour add {address} lladdr {mac} dev {device} nud permanent");
             operations.push(Operation::ip(namespace, known));
-            for pod in pods.of(far) {
+            for pod in pods.of(remote) {
                 let line = format!(
-                    "route add {}/32 via {address} dev {device} onlink src {own}",
+                    "route add {}/32 via {address} dev {device} onlink src {own_address}",
                     pods.address(pod.site)
                 );
                 operations.push(Operation::ip(namespace, line));

@@ -171,15 +171,15 @@ mod tests {
              nexthop via 10.0.0.2 onlink dev r0-m1 weight 1 \
              nexthop via 10.0.0.3 onlink dev r0-m2 weight 5"
         );
-        let alone = "route replace 10.0.0.6/32 via 10.0.0.3 onlink dev r0-m2 src 10.0.0.1";
-        assert_eq!(of(&[(0, 0)]), alone);
+        let single_route = "route replace 10.0.0.6/32 via 10.0.0.3 onlink dev r0-m2 src 10.0.0.1";
+        assert_eq!(of(&[(0, 0)]), single_route);
         assert!(of(&[(0, 0), (3, 0)]).contains("dev r0-m1 src"), "the first");
     }
 
     #[test]
     fn seeds_differ_by_site_and_reshuffle_and_are_never_nothing() {
-        let all = (0..50).flat_map(|site| (0..50).map(move |times| hash_seed(site, times)));
-        let all: std::collections::BTreeSet<u32> = all.collect();
-        assert!(all.len() == 2_500 && !all.contains(&0));
+        let seeds = (0..50).flat_map(|site| (0..50).map(move |times| hash_seed(site, times)));
+        let seeds: std::collections::BTreeSet<u32> = seeds.collect();
+        assert!(seeds.len() == 2_500 && !seeds.contains(&0));
     }
 }

@@ -134,7 +134,7 @@ fn set(namespace: &str, (setting, value): (&str, &str)) -> Step {
 }
 
 fn rerouted(topology: &Topology, number: usize, reroute: &Reroute) -> String {
-    let what = match reroute.what {
+    let message = match reroute.action {
         Rerouted::Reshuffle => format!("give {HASH_SEED} another value"),
         Rerouted::Weight { link, weight } => {
             let link = &topology.links[link].name;
@@ -142,7 +142,7 @@ fn rerouted(topology: &Topology, number: usize, reroute: &Reroute) -> String {
         }
     };
     let mut line = format!(
-        "neph: reroute {number}: {what} at {} after the cue",
+        "neph: reroute {number}: {message} at {} after the cue",
         reroute.at
     );
     if let Some(until) = reroute.until {
@@ -157,9 +157,9 @@ fn rerouted(topology: &Topology, number: usize, reroute: &Reroute) -> String {
 fn awaited(ready: &Ready) -> String {
     let requested = match &ready.check {
         ReadyCheck::Tcp(port) => format!("port {port} takes a connection"),
-        ReadyCheck::Command(words) => {
-            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-            format!("this ends with status 0: {}", words.join(" "))
+        ReadyCheck::Command(args) => {
+            let args: Vec<String> = args.iter().map(|word| quoted(word)).collect();
+            format!("this ends with status 0: {}", args.join(" "))
         }
     };
     format!("neph: wait, at most {}, until {requested}", ready.timeout)
@@ -169,8 +169,8 @@ fn started(service: &Service) -> String {
     let variables = service.environment.iter();
     let variables = variables.map(|(name, value)| quoted(&format!("{name}={value}")));
     let env = (!service.environment.is_empty()).then(|| "env".to_owned());
-    let words = service.command.iter().map(|word| quoted(word));
-    let all: Vec<String> = env.into_iter().chain(variables).chain(words).collect();
+    let arguments = service.command.iter().map(|word| quoted(word));
+    let all: Vec<String> = env.into_iter().chain(variables).chain(arguments).collect();
     all.join(" ")
 }
 

@@ -29,7 +29,7 @@ until = "5s"
 #[test]
 fn a_plan_tells_all_that_up_does_in_its_order() {
     let topology = Topology::parse(&Source::new("all", EVERYTHING)).expect("fine");
-    let mut options = UpOptions::named("x");
+    let mut options = UpOptions::with_name("x");
     options.truth = Some(Recording {
         folder: "/rec".into(),
         every: std::num::NonZeroU32::MIN,

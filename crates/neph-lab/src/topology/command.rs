@@ -29,19 +29,19 @@ impl Topology {
             );
             let set = service.environment.iter();
             let set = set.map(|(name, value)| format!("{name}={}", quoted(value)));
-            let words = set.chain(service.command.iter().map(|word| quoted(word)));
+            let arguments = set.chain(service.command.iter().map(|word| quoted(word)));
             let log = service.log.iter();
             let log = log.map(|log| format!("> {}", quoted(&log.to_string_lossy())));
             commands.push(Command {
-                line: words.chain(log).collect::<Vec<_>>().join(" "),
+                line: arguments.chain(log).collect::<Vec<_>>().join(" "),
                 runs_for: runs_for.clone(),
             });
             let ready = service.ready.as_ref().map(|ready| &ready.check);
-            if let Some(ReadyCheck::Command(words)) = ready {
-                let words = words.iter().map(|word| quoted(word));
+            if let Some(ReadyCheck::Command(arguments)) = ready {
+                let arguments = arguments.iter().map(|word| quoted(word));
                 commands.push(Command {
                     runs_for: format!("{runs_for}, to see whether it is ready"),
-                    line: words.collect::<Vec<_>>().join(" "),
+                    line: arguments.collect::<Vec<_>>().join(" "),
                 });
             }
         }

@@ -29,7 +29,7 @@ pub(crate) trait FixtureKind: Sync + Debug {
 pub(crate) trait Build: Debug + Send + Sync {
     /// How to build it. Links, addresses and routes of all sites exist by then. Services start after all
     /// operations of all fixtures, before those of the topology.
-    fn build(&self, ground: &FixtureContext<'_>) -> Built;
+    fn build(&self, context: &FixtureContext<'_>) -> Built;
     /// The indices of the pods that it gives an interface.
     fn pods(&self) -> Vec<usize> {
         Vec::new()
@@ -124,8 +124,8 @@ impl FixtureContext<'_> {
     }
 
     /// A file of the fixture itself: names have no dot, so no service has such a file.
-    pub(crate) fn own_file(&self, what: &str) -> String {
-        format!("{}.{what}", self.name)
+    pub(crate) fn own_file(&self, suffix: &str) -> String {
+        format!("{}.{suffix}", self.name)
     }
 }
 
@@ -160,16 +160,16 @@ pub(crate) struct Nodes<'s> {
 impl Nodes<'_> {
     /// The index of the site or router that `key` names.
     pub(crate) fn site<'f>(self, table: &mut Fields<'f>, key: &'f str) -> Option<usize> {
-        let named = table.required::<String>(key)?;
-        self.placed(&named, table)
+        let site_name = table.required::<String>(key)?;
+        self.placed(&site_name, table)
     }
 
     /// The index of the site or router with that name.
-    pub(crate) fn placed(self, named: &Placed<String>, table: &Fields<'_>) -> Option<usize> {
-        match self.index(&named.value) {
+    pub(crate) fn placed(self, name: &Placed<String>, table: &Fields<'_>) -> Option<usize> {
+        match self.index(&name.value) {
             Ok(found) => found,
             Err(fault) => {
-                table.problems().add(named.span.clone(), fault);
+                table.problems().add(name.span.clone(), fault);
                 None
             }
         }
@@ -180,13 +180,13 @@ impl Nodes<'_> {
         let found = self.sites.iter().position(|site| site.name == name);
         match found {
             Some(index) if self.sites[index].is_switch() => {
-                let what = format!("'{name}' is a switch");
-                Err(Fault::new(what, "name a site or a router"))
+                let message = format!("'{name}' is a switch");
+                Err(Fault::new(message, "name a site or a router"))
             }
             None if self.complete => {
                 let known: Vec<&str> = self.sites.iter().map(|site| site.name.as_str()).collect();
-                let what = format!("there is no site '{name}'");
-                Err(Fault::new(what, did_you_mean(name, &known)))
+                let message = format!("there is no site '{name}'");
+                Err(Fault::new(message, did_you_mean(name, &known)))
             }
             found => Ok(found),
         }
@@ -196,8 +196,8 @@ impl Nodes<'_> {
     pub(crate) fn endpoint(self, node: &Node) -> Result<SocketAddrV4, Fault> {
         let text = String::take(node)?;
         let wrong = || {
-            let what = format!("\"{text}\" is no endpoint");
-            Fault::new(what, "write a site and a port, such as \"server:8080\"")
+            let message = format!("\"{text}\" is no endpoint");
+            Fault::new(message, "write a site and a port, such as \"server:8080\"")
         };
         let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
         let port = port

@@ -51,8 +51,8 @@ fn version(fields: &mut Fields<'_>) {
         return;
     };
     if entry.node.value != Value::Integer(1) {
-        let what = "this version of the topology format is not known";
-        fields.fault(entry.node.span.clone(), what, "write version = 1");
+        let message = "this version of the topology format is not known";
+        fields.fault(entry.node.span.clone(), message, "write version = 1");
     }
 }
 
@@ -79,7 +79,7 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
     let traffic = traffic::traffic(&mut fields, ends);
     let routing = routing.map(|routing| routing.value).unwrap_or_default();
     let reroutes = reroute::reroutes(&mut fields, ends, &links, routing);
-    let whole = fields.span();
+    let span = fields.span();
     fields.finish();
     if !problems.is_empty() {
         return None;
@@ -93,23 +93,23 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
         traffic,
         reroutes,
     };
-    pod::check(&topology, &whole, problems);
-    guest::check(&topology, &whole, problems);
-    without_rings(&topology, &whole, problems);
-    connected(&topology, &whole, problems);
-    reroute::check(&topology, &whole, problems);
+    pod::check(&topology, &span, problems);
+    guest::check(&topology, &span, problems);
+    without_rings(&topology, &span, problems);
+    connected(&topology, &span, problems);
+    reroute::check(&topology, &span, problems);
     Some(topology)
 }
 
 /// Bridges have no spanning tree here: a ring would send a broadcast round for ever.
 fn without_rings(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
     if let Some(link) = segment::ring(topology) {
-        let what = format!(
+        let message = format!(
             "link '{}' closes a ring of switches",
             topology.links[link].name
         );
         let remedy = "leave it out, or put a [[router]] into the ring";
-        problems.add(span.clone(), Fault::new(what, remedy));
+        problems.add(span.clone(), Fault::new(message, remedy));
     }
 }
 
@@ -123,9 +123,9 @@ fn connected(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) 
     let first_hops = route::first_hops(topology, start);
     for (index, site) in outer {
         if first_hops[index].is_none() {
-            let what = format!("'{}' cannot reach '{}'", first.name, site.name);
+            let message = format!("'{}' cannot reach '{}'", first.name, site.name);
             let remedy = "add a [[link]] that joins the two parts of the topology";
-            problems.add(span.clone(), Fault::new(what, remedy));
+            problems.add(span.clone(), Fault::new(message, remedy));
         }
     }
 }

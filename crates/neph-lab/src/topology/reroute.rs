@@ -16,7 +16,7 @@ pub struct Reroute {
     /// After how long it begins again; longer than it lasts.
     pub every: Option<Span>,
     /// What it does.
-    pub what: Rerouted,
+    pub action: Rerouted,
 }
 
 /// What an entry does at its router.

@@ -185,32 +185,32 @@ impl Flows {
             reordered,
         }));
         let stay = self.longest_stay.max(MIN_STAY);
-        self.place(self.now.saturating_sub(stay).saturating_sub(1));
+        self.assign_up_to(self.now.saturating_sub(stay).saturating_sub(1));
     }
 
     /// Ends the input and returns the flows.
     pub fn finish(mut self) -> BTreeMap<FlowKey, FlowTruth> {
-        self.place(i64::MAX);
+        self.assign_up_to(i64::MAX);
         let flows = self.known.into_iter();
         flows.map(|(key, known)| (key, known.truth)).collect()
     }
 
     /// Assigns all packets that arrived by `until` to segments.
-    fn place(&mut self, until: i64) {
+    fn assign_up_to(&mut self, until: i64) {
         while let Some(Reverse(packet)) = self.waiting.peek().copied() {
             if packet.arrival > until {
                 return;
             }
             self.waiting.pop();
             if let Some(known) = self.known.get_mut(&packet.flow) {
-                known.place(packet);
+                known.assign(packet);
             }
         }
     }
 }
 
 impl Known {
-    fn place(&mut self, packet: Waiting) {
+    fn assign(&mut self, packet: Waiting) {
         if self.placed.is_some_and(|placed| packet.arrival < placed) {
             self.truth.unplaced += 1;
             return;

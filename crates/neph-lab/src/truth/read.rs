@@ -84,9 +84,9 @@ impl<R: Read> TruthFile<R> {
     /// # Errors
     /// As [`TruthFile::open`].
     pub fn of(mut file: R, path: &Path) -> Result<Self, TruthError> {
-        let strange = |what| TruthError::Strange {
+        let strange = |message| TruthError::Strange {
             path: path.into(),
-            what,
+            what: message,
         };
         let mut header = [0; HEADER_BYTES];
         let read = fill(&mut file, &mut header).map_err(|source| TruthError::Unreadable {

@@ -70,11 +70,11 @@ fn what_was_written_is_read_and_a_cut_record_ends_it() {
         .write(true)
         .open(&path)
         .expect("open");
-    let whole = file.metadata().expect("metadata").len();
+    let size = file.metadata().expect("metadata").len();
     assert_eq!(read(&path), written);
     let opened = TruthFile::open(&path).expect("open");
     assert_eq!((opened.link(), opened.every()), ("uplink", 3));
-    file.set_len(whole - 1).expect("cut");
+    file.set_len(size - 1).expect("cut");
     assert_eq!(read(&path), written[..6]);
     let mut cut = TruthFile::open(&path).expect("open");
     assert!(cut.by_ref().all(|record| record.is_ok()));

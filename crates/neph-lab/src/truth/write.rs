@@ -32,7 +32,7 @@ const KEPT_BACK: usize = 1 << 16;
 /// The writer of all truth files of a lab: a thread that ends when all its users have ended.
 #[derive(Clone, Debug)]
 pub struct TruthThread {
-    words: SyncSender<WriterMessage>,
+    sender: SyncSender<WriterMessage>,
     opened: Arc<AtomicU32>,
 }
 
@@ -47,7 +47,7 @@ enum WriterMessage {
 /// The engine's side.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    words: SyncSender<WriterMessage>,
+    sender: SyncSender<WriterMessage>,
     file: u32,
     every: NonZeroU32,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Recorder {
 /// Waits until a file is complete.
 #[derive(Debug)]
 pub(crate) struct TruthWriter {
-    words: SyncSender<WriterMessage>,
+    sender: SyncSender<WriterMessage>,
     file: u32,
 }
 
@@ -65,12 +65,12 @@ impl TruthThread {
     /// # Errors
     /// No thread could be created.
     pub fn start() -> io::Result<Self> {
-        let (words, reported) = sync_channel(QUEUE);
+        let (sender, reported) = sync_channel(QUEUE);
         thread::Builder::new()
             .name("truth".to_owned())
             .spawn(move || Files::default().serve(&reported))?;
         Ok(Self {
-            words,
+            sender,
             opened: Arc::default(),
         })
     }
@@ -93,15 +93,15 @@ impl TruthThread {
         // An immediate reader finds a file without records, not an invalid one.
         writer.flush()?;
         let file = self.opened.fetch_add(1, Ordering::Relaxed);
-        let words = self.words.clone();
+        let sender = self.sender.clone();
         let opens = WriterMessage::Opens(file, link.to_owned(), writer);
-        words.send(opens).map_err(|_| gone())?;
+        sender.send(opens).map_err(|_| gone())?;
         let recorder = Recorder {
-            words: words.clone(),
+            sender: sender.clone(),
             file,
             every,
         };
-        Ok((recorder, TruthWriter { words, file }))
+        Ok((recorder, TruthWriter { sender, file }))
     }
 }
 
@@ -114,7 +114,7 @@ impl Recorder {
 
     /// Adds a record; false if it was missed.
     pub(crate) fn record(&self, record: Record) -> bool {
-        self.words
+        self.sender
             .try_send(WriterMessage::Record(self.file, record))
             .is_ok()
     }
@@ -128,7 +128,7 @@ impl TruthWriter {
     pub(crate) fn finish(self) -> io::Result<()> {
         let (report, reported) = channel();
         let closes = WriterMessage::Closes(self.file, report);
-        self.words.send(closes).map_err(|_| gone())?;
+        self.sender.send(closes).map_err(|_| gone())?;
         reported.recv().map_err(|_| gone())?
     }
 }
@@ -150,10 +150,10 @@ struct Written {
 }
 
 impl Files {
-    fn serve(mut self, words: &Receiver<WriterMessage>) {
+    fn serve(mut self, receiver: &Receiver<WriterMessage>) {
         let mut pause = PAUSE;
         loop {
-            match words.try_recv() {
+            match receiver.try_recv() {
                 Ok(word) => {
                     self.heed(word);
                     pause = PAUSE;

@@ -79,7 +79,7 @@ impl LinkCheck {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check<T> {
     /// The value in the topology.
-    pub asked: T,
+    pub expected: T,
     /// The measured value.
     pub measured: T,
     /// Whether they agree within the tolerance.

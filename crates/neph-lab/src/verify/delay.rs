@@ -18,7 +18,7 @@ const BEYOND_DRAWS: f64 = 1.25;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayCheck {
     /// The requested delays, including transmission and waits for each other.
-    pub asked: Quantiles,
+    pub expected: Quantiles,
     /// The measured delays; `None` if nothing arrived.
     pub measured: Option<Quantiles>,
     /// The comparison of distributions; `None` without jitter.
@@ -55,33 +55,36 @@ impl JitterCheck {
 
 /// Checks the delays of the observed packets.
 pub(super) fn check(small: &[PacketTimes], course: &RequestedLink<'_>) -> DelayCheck {
-    let left: Vec<i64> = small.iter().filter_map(|one| one.left).collect();
+    let left: Vec<i64> = small
+        .iter()
+        .filter_map(|packet_times| packet_times.left)
+        .collect();
     let draws = course.delays(&left, PROBE_BYTES);
-    let mut asked = draws.concat();
-    asked.sort_unstable();
+    let mut expected = draws.concat();
+    expected.sort_unstable();
     let mut measured: Vec<i64> = small
         .iter()
         .filter_map(PacketTimes::delay)
         .map(Span::nanos)
         .collect();
     measured.sort_unstable();
-    let (Some(wanted), Some(is)) = (quantiles(&asked), quantiles(&measured)) else {
+    let (Some(wanted), Some(is)) = (quantiles(&expected), quantiles(&measured)) else {
         let none = Quantiles {
             median: course.wire().delay,
             p99: course.wire().delay,
         };
         // Nothing arrived: correct only if everything was to be lost.
         return DelayCheck {
-            asked: quantiles(&asked).unwrap_or(none),
+            expected: quantiles(&expected).unwrap_or(none),
             measured: quantiles(&measured),
             jitter: None,
-            ok: !left.is_empty() && asked.is_empty() && measured.is_empty(),
+            ok: !left.is_empty() && expected.is_empty() && measured.is_empty(),
         };
     };
-    let jitter = (!course.is_certain()).then(|| compare(&measured, &asked, &draws));
+    let jitter = (!course.is_certain()).then(|| compare(&measured, &expected, &draws));
     let off = (is.median - wanted.median).abs();
     DelayCheck {
-        asked: wanted,
+        expected: wanted,
         measured: Some(is),
         jitter,
         ok: jitter.map_or(off <= DELAY_TOLERANCE, JitterCheck::is_ok),
@@ -105,25 +108,25 @@ fn quantiles(sorted: &[i64]) -> Option<Quantiles> {
 /// distribution may be shifted within the tolerance. Packets that wait for each other are not independent, so
 /// the limit is at least the distance of the draws themselves.
 #[expect(clippy::cast_precision_loss, reason = "counts of packets")]
-fn compare(measured: &[i64], asked: &[i64], draws: &[Vec<i64>]) -> JitterCheck {
-    let (n, m) = (measured.len() as f64, asked.len() as f64);
-    let own = draws.iter().map(|draw| distance(draw, asked, 0));
-    let own = own.fold(0.0, f64::max);
+fn compare(measured: &[i64], expected: &[i64], draws: &[Vec<i64>]) -> JitterCheck {
+    let (n, m) = (measured.len() as f64, expected.len() as f64);
+    let own_distances = draws.iter().map(|draw| distance(draw, expected, 0));
+    let own_distance = own_distances.fold(0.0, f64::max);
     let independent = KOLMOGOROV_99 * ((n + m) / (n * m)).sqrt();
     JitterCheck {
-        distance: distance(measured, asked, DELAY_TOLERANCE.nanos()),
-        allowed: independent.max(BEYOND_DRAWS * own),
+        distance: distance(measured, expected, DELAY_TOLERANCE.nanos()),
+        allowed: independent.max(BEYOND_DRAWS * own_distance),
     }
 }
 
 /// The greatest distance of two distribution functions, one of which may be shifted.
 #[expect(clippy::cast_precision_loss, reason = "counts of packets")]
-fn distance(one: &[i64], other: &[i64], shift: i64) -> f64 {
-    let (n, m) = (one.len() as f64, other.len() as f64);
+fn distance(sample: &[i64], other: &[i64], shift: i64) -> f64 {
+    let (n, m) = (sample.len() as f64, other.len() as f64);
     let mut distance: f64 = 0.0;
-    for (rank, value) in one.iter().enumerate() {
-        let below = other.partition_point(|one| *one < value - shift) as f64 / m;
-        let up_to = other.partition_point(|one| *one <= value + shift) as f64 / m;
+    for (rank, value) in sample.iter().enumerate() {
+        let below = other.partition_point(|value_below| *value_below < value - shift) as f64 / m;
+        let up_to = other.partition_point(|value_below| *value_below <= value + shift) as f64 / m;
         let here = (rank + 1) as f64 / n;
         let before = rank as f64 / n;
         distance = distance.max(here - up_to).max(below - before);
@@ -133,12 +136,12 @@ fn distance(one: &[i64], other: &[i64], shift: i64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::replay::asked;
+    use super::super::replay::requested;
     use super::*;
     use crate::gate::{Jitter, Shape};
 
     /// Packets every 10 ms that took `took`.
-    fn seen(took: impl IntoIterator<Item = i64>) -> Vec<PacketTimes> {
+    fn observe(took: impl IntoIterator<Item = i64>) -> Vec<PacketTimes> {
         let sighting = |(number, took): (i64, i64)| PacketTimes {
             left: Some(number * 10_000_000),
             came: Some(number * 10_000_000 + took),
@@ -156,17 +159,26 @@ mod tests {
     #[test]
     fn a_median_may_be_off_by_what_a_machine_adds_and_no_more() {
         let shape = five_millis(Jitter::None);
-        let fine = check(&seen([5_010_000, 5_010_000, 9_000_000]), &asked(&shape));
+        let fine = check(
+            &observe([5_010_000, 5_010_000, 9_000_000]),
+            &requested(&shape),
+        );
         assert!(fine.ok && fine.jitter.is_none(), "{fine:?}");
-        assert_eq!(fine.asked.p99, Span::from_millis(5));
+        assert_eq!(fine.expected.p99, Span::from_millis(5));
         assert_eq!(
             fine.measured.map(|is| is.p99),
             Some(Span::from_millis(9)),
             "told, not judged"
         );
-        assert!(!check(&seen([5_060_000, 5_060_000, 5_000_000]), &asked(&shape)).ok);
         assert!(
-            !check(&[PacketTimes::default()], &asked(&shape)).ok,
+            !check(
+                &observe([5_060_000, 5_060_000, 5_000_000]),
+                &requested(&shape)
+            )
+            .ok
+        );
+        assert!(
+            !check(&[PacketTimes::default()], &requested(&shape)).ok,
             "nothing came"
         );
     }
@@ -184,13 +196,13 @@ mod tests {
             let shape = five_millis(jitter);
             let left: Vec<i64> = (0..200).map(|number| number * 10_000_000).collect();
             for draw in 100..300 {
-                let came = asked(&shape).replay(&left, PROBE_BYTES, draw);
-                let seen = left.iter().zip(came).map(|(left, came)| PacketTimes {
+                let came = requested(&shape).replay(&left, PROBE_BYTES, draw);
+                let observations = left.iter().zip(came).map(|(left, came)| PacketTimes {
                     left: Some(*left),
                     came,
                 });
-                let seen: Vec<PacketTimes> = seen.collect();
-                *refused += u32::from(!check(&seen, &asked(&shape)).ok);
+                let packet_times: Vec<PacketTimes> = observations.collect();
+                *refused += u32::from(!check(&packet_times, &requested(&shape)).ok);
             }
         }
         // Of 200; twice 1 % is not significant.
@@ -202,19 +214,19 @@ mod tests {
         let even = |half: i64| (0..500).map(move |step| 5_000_000 + half * (step - 250) / 250);
         let shape = five_millis(Jitter::Uniform(Span::from_millis(2)));
         // Drawn in an order without reordering: 10 ms apart.
-        let right = check(&seen(even(2_000_000)), &asked(&shape));
+        let right = check(&observe(even(2_000_000)), &requested(&shape));
         assert!(right.ok, "{right:?}");
         let shifted = check(
-            &seen(even(2_000_000).map(|took| took + 40_000)),
-            &asked(&shape),
+            &observe(even(2_000_000).map(|took| took + 40_000)),
+            &requested(&shape),
         );
         assert!(shifted.ok, "within the tolerance: {shifted:?}");
         for wrong in [1_500_000, 2_600_000, 0] {
-            let check = check(&seen(even(wrong)), &asked(&shape));
+            let check = check(&observe(even(wrong)), &requested(&shape));
             assert!(!check.ok, "{wrong}: {check:?}");
         }
         let normal = five_millis(Jitter::Normal(Span::from_micros(1_155)));
-        let other = check(&seen(even(2_000_000)), &asked(&normal));
+        let other = check(&observe(even(2_000_000)), &requested(&normal));
         let jitter = other.jitter.expect("there is jitter");
         assert!(jitter.distance > 0.04, "{jitter:?}");
     }

@@ -29,7 +29,7 @@ const MARKED: usize = MARK.len() + 3 * COPY;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ObservedPacket {
     /// Whether this end sent it.
-    pub(super) own: bool,
+    pub(super) is_own: bool,
     /// Its number.
     pub(super) number: u32,
     /// Kernel timestamp: wall-clock nanoseconds.
@@ -60,7 +60,7 @@ pub(super) struct End {
 
 impl End {
     /// Opens both ends of the link with this index.
-    pub(super) fn both(lab: &Lab, number: usize) -> Result<[Self; 2], LabError> {
+    pub(super) fn both_ends(lab: &Lab, number: usize) -> Result<[Self; 2], LabError> {
         let link = &lab.topology().links[number];
         let [a, b] = [link.a, link.b].map(|index| &lab.topology().sites[index]);
         let open = |side: u8, site: &str, address: Ipv4Addr| -> Result<Self, LabError> {
@@ -148,7 +148,7 @@ impl End {
                 continue;
             }
             return Some(ObservedPacket {
-                own: side == self.side,
+                is_own: side == self.side,
                 number,
                 stamp: frame.stamp(),
             });

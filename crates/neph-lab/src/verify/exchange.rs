@@ -304,16 +304,16 @@ fn watch(ends: &mut [End; 2], observed: &mut [Vec<PacketTimes>; 2]) -> bool {
     for (side, end) in ends.iter_mut().enumerate() {
         while let Some(packet) = end.next_seen() {
             any = true;
-            let from = if packet.own { side } else { 1 - side };
+            let from = if packet.is_own { side } else { 1 - side };
             let Some(sighting) = observed[from].get_mut(packet.number as usize) else {
                 continue;
             };
-            let place = if packet.own {
+            let time = if packet.is_own {
                 &mut sighting.left
             } else {
                 &mut sighting.came
             };
-            *place = Some(packet.stamp);
+            *time = Some(packet.stamp);
         }
     }
     any

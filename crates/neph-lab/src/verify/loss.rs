@@ -9,7 +9,7 @@ use crate::gate::Loss;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossCheck {
     /// The requested share, 0 to 1.
-    pub asked: f64,
+    pub expected: f64,
     /// Packets sent.
     pub sent: u32,
     /// Packets that did not arrive.
@@ -28,16 +28,19 @@ pub(super) fn check(small: &[PacketTimes], course: &RequestedLink<'_>) -> LossCh
     let sent = count(|sighting| sighting.left.is_some());
     let lost = count(|sighting| sighting.left.is_some() && sighting.came.is_none());
     let share = f64::from(lost) / f64::from(sent.max(1));
-    let left: Vec<i64> = small.iter().filter_map(|one| one.left).collect();
-    let asked = course.loss(&left, PROBE_BYTES);
+    let left: Vec<i64> = small
+        .iter()
+        .filter_map(|packet_times| packet_times.left)
+        .collect();
+    let expected = course.loss(&left, PROBE_BYTES);
     let interval = wilson(share, f64::from(sent) / excess(&course.wire().loss));
-    let ok = if asked > 0.0 {
-        (interval.0..=interval.1).contains(&asked)
+    let ok = if expected > 0.0 {
+        (interval.0..=interval.1).contains(&expected)
     } else {
         lost == 0
     };
     LossCheck {
-        asked,
+        expected,
         sent,
         lost,
         interval,
@@ -79,7 +82,7 @@ fn wilson(share: f64, of: f64) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::replay::asked;
+    use super::super::replay::requested;
     use super::*;
     use crate::gate::{GilbertElliott, Shape, Share};
 
@@ -134,13 +137,13 @@ mod tests {
             came: None,
         };
         let none = Shape::default();
-        assert!(check(&[fine, fine], &asked(&none)).ok);
-        assert!(!check(&[fine, gone], &asked(&none)).ok);
-        assert!(!check(&[], &asked(&none)).ok, "nothing was sent");
+        assert!(check(&[fine, fine], &requested(&none)).ok);
+        assert!(!check(&[fine, gone], &requested(&none)).ok);
+        assert!(!check(&[], &requested(&none)).ok, "nothing was sent");
         let mut half = Shape::default();
         half.wire.loss = Loss::Random(Share::from_billionths(500_000_000));
         let mixed: Vec<PacketTimes> = [fine, gone].into_iter().cycle().take(200).collect();
-        assert!(check(&mixed, &asked(&half)).ok);
-        assert!(!check(&[fine; 200], &asked(&half)).ok);
+        assert!(check(&mixed, &requested(&half)).ok);
+        assert!(!check(&[fine; 200], &requested(&half)).ok);
     }
 }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::gate::{Flow, Path, Reserved, Wire};
 
-    fn gate(paths: &[(u32, Option<Reserved>)]) -> Gate {
+    fn gate_of(paths: &[(u32, Option<Reserved>)]) -> Gate {
         let paths = paths.iter().map(|(weight, only)| Path {
             name: "x".to_owned(),
             weight: *weight,
@@ -91,14 +91,14 @@ mod tests {
 
     #[test]
     fn no_port_is_tried_after_the_last_path_is_found() {
-        assert_eq!(looked(&gate(&[])), (vec![0], 1));
-        assert_eq!(looked(&gate(&[(1, None)])), (vec![0], 1));
-        let (paths, requested) = looked(&gate(&[(1, None), (0, None), (1, None)]));
+        assert_eq!(looked(&gate_of(&[])), (vec![0], 1));
+        assert_eq!(looked(&gate_of(&[(1, None)])), (vec![0], 1));
+        let (paths, requested) = looked(&gate_of(&[(1, None), (0, None), (1, None)]));
         assert!(paths == [0, 2] && requested < 40, "{paths:?} {requested}");
         let for_ping = [(1, Some(Reserved::Icmp)), (1, None)];
-        assert_eq!(looked(&gate(&for_ping)), (vec![1], 1));
+        assert_eq!(looked(&gate_of(&for_ping)), (vec![1], 1));
         let for_udp = [(1, None), (1, Some(Reserved::Udp))];
-        assert_eq!(looked(&gate(&for_udp)), (vec![1], 1));
-        assert_eq!(looked(&gate(&[(0, None), (0, None)])), (vec![0], 1));
+        assert_eq!(looked(&gate_of(&for_udp)), (vec![1], 1));
+        assert_eq!(looked(&gate_of(&[(0, None), (0, None)])), (vec![0], 1));
     }
 }

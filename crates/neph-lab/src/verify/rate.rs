@@ -49,7 +49,11 @@ fn check(
     let asked = course.shape.rate?;
     let wire = course.wire();
     let wanted: Vec<i64> = expected.iter().filter_map(|(_, at)| *at).collect();
-    let came: Vec<i64> = stream.sightings.iter().filter_map(|one| one.came).collect();
+    let came: Vec<i64> = stream
+        .sightings
+        .iter()
+        .filter_map(|packet_times| packet_times.came)
+        .collect();
     let wanted = rate_of(&wanted, stream.bytes)?;
     let lost = wire.loss.fraction();
     // With a schedule the rate at that moment may differ: the output of the gate counts.
@@ -68,7 +72,7 @@ fn check(
         + 2.0 * wire.jitter.reach().nanos() as f64 / span
         + Z99 * (lost * loss::excess(&wire.loss) / frames).sqrt();
     Some(Check {
-        asked,
+        expected: asked,
         measured: BitRate(measured.round() as u64),
         ok: (measured / asked.0 as f64 - 1.0).abs() <= slack,
     })
@@ -98,9 +102,9 @@ fn check_queue(
     if !filled || !stream.drained || shape.discipline != Discipline::DropTail {
         return None;
     }
-    let waits = expected.iter().filter_map(|(one, at)| {
-        let should = (*at)? - one.left?;
-        Some((should, one.delay()?))
+    let waits = expected.iter().filter_map(|(packet_times, at)| {
+        let should = (*at)? - packet_times.left?;
+        Some((should, packet_times.delay()?))
     });
     let waits: Vec<(i64, Span)> = waits.collect();
     let longest = waits.iter().map(|(should, _)| *should).max()?;
@@ -119,7 +123,7 @@ fn check_queue(
         + asked.0 / 50
         + bytes_in(DELAY_TOLERANCE.times(2) + wire.jitter.reach());
     Some(Check {
-        asked,
+        expected: asked,
         measured,
         ok: measured.0.abs_diff(asked.0) <= slack,
     })
@@ -127,16 +131,22 @@ fn check_queue(
 
 /// The frames that were sent, in order, with their expected arrivals.
 fn expected(stream: &Stream, course: &RequestedLink<'_>) -> Vec<Expected> {
-    let sent = stream.sightings.iter().filter(|one| one.left.is_some());
+    let sent = stream
+        .sightings
+        .iter()
+        .filter(|packet_times| packet_times.left.is_some());
     let sent: Vec<PacketTimes> = sent.copied().collect();
-    let left: Vec<i64> = sent.iter().filter_map(|one| one.left).collect();
+    let left: Vec<i64> = sent
+        .iter()
+        .filter_map(|packet_times| packet_times.left)
+        .collect();
     let came = course.replay_certain(&left, stream.bytes);
     sent.into_iter().zip(came).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::replay::asked;
+    use super::super::replay::requested;
     use super::*;
     use crate::gate::{QueueLimit, Shape};
 
@@ -153,7 +163,7 @@ mod tests {
     /// 200 frames of 1000 bytes, 600 us apart, through a link of `rate`.
     fn through(rate: u64) -> Stream {
         let left: Vec<i64> = (0..200).map(|number| number * 600_000).collect();
-        let came = asked(&shape(rate)).replay(&left, 1_000, 0);
+        let came = requested(&shape(rate)).replay(&left, 1_000, 0);
         let sightings = left.iter().zip(came).map(|(left, came)| PacketTimes {
             left: Some(*left),
             came,
@@ -168,15 +178,15 @@ mod tests {
     #[test]
     fn a_rate_is_told_to_one_percent_and_another_one_is_refused() {
         let stream = through(8_000_000);
-        let rate = checks(&stream, &asked(&shape(8_000_000)))
+        let rate = checks(&stream, &requested(&shape(8_000_000)))
             .0
             .expect("a rate");
         assert!(rate.ok && rate.measured == BitRate(8_000_000), "{rate:?}");
-        let slower = checks(&stream, &asked(&shape(8_200_000)))
+        let slower = checks(&stream, &requested(&shape(8_200_000)))
             .0
             .expect("a rate");
         assert!(!slower.ok, "{slower:?}");
-        let faster = checks(&through(8_200_000), &asked(&shape(8_000_000)))
+        let faster = checks(&through(8_200_000), &requested(&shape(8_000_000)))
             .0
             .expect("a rate");
         assert!(!faster.ok, "{faster:?}");
@@ -185,8 +195,11 @@ mod tests {
     #[test]
     fn a_link_that_lets_no_full_frame_through_has_no_rate_and_is_not_ok() {
         let mut stream = through(8_000_000);
-        stream.sightings.iter_mut().for_each(|one| one.came = None);
-        let rate = checks(&stream, &asked(&shape(8_000_000)))
+        stream
+            .sightings
+            .iter_mut()
+            .for_each(|packet_times| packet_times.came = None);
+        let rate = checks(&stream, &requested(&shape(8_000_000)))
             .0
             .expect("a verdict");
         assert!(!rate.ok && rate.measured == BitRate(0), "{rate:?}");
@@ -195,11 +208,11 @@ mod tests {
     #[test]
     fn a_link_that_its_sender_cannot_fill_tells_no_rate() {
         assert_eq!(
-            checks(&through(20_000_000), &asked(&shape(20_000_000))).0,
+            checks(&through(20_000_000), &requested(&shape(20_000_000))).0,
             None
         );
         assert_eq!(
-            checks(&through(20_000_000), &asked(&shape(20_000_000))).1,
+            checks(&through(20_000_000), &requested(&shape(20_000_000))).1,
             None
         );
     }
@@ -207,7 +220,7 @@ mod tests {
     #[test]
     fn a_queue_is_told_by_its_longest_wait() {
         let stream = through(8_000_000);
-        let queue = checks(&stream, &asked(&shape(8_000_000)))
+        let queue = checks(&stream, &requested(&shape(8_000_000)))
             .1
             .expect("it was full");
         assert!(
@@ -216,12 +229,12 @@ mod tests {
         );
         let mut larger = shape(8_000_000);
         larger.queue = QueueLimit::Bytes(ByteSize(28_000));
-        let filled = checks(&stream, &asked(&larger)).1;
+        let filled = checks(&stream, &requested(&larger)).1;
         assert!(filled.is_none_or(|queue| !queue.ok), "{filled:?}");
         let undrained = Stream {
             drained: false,
             ..through(8_000_000)
         };
-        assert_eq!(checks(&undrained, &asked(&shape(8_000_000))).1, None);
+        assert_eq!(checks(&undrained, &requested(&shape(8_000_000))).1, None);
     }
 }

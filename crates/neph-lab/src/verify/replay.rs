@@ -132,7 +132,7 @@ fn arrival(outcome: PacketOutcome) -> Option<i64> {
 
 /// For a direction with this shape, no schedule and one path.
 #[cfg(test)]
-pub(super) fn asked(shape: &Shape) -> RequestedLink<'_> {
+pub(super) fn requested(shape: &Shape) -> RequestedLink<'_> {
     RequestedLink {
         shape,
         gate: Gate::new(shape.clone(), 1),
@@ -158,10 +158,10 @@ mod tests {
         };
         shape.wire.delay = Span::from_millis(5);
         // 1000 bytes take 1 ms; three fit.
-        let came = asked(&shape).replay(&[0, 0, 0, 0, 500_000], 1_000, 1);
+        let came = requested(&shape).replay(&[0, 0, 0, 0, 500_000], 1_000, 1);
         let millis = |at: i64| Some(at * 1_000_000);
         assert_eq!(came, [millis(6), millis(7), millis(8), None, None]);
-        let two = asked(&shape).delays(&[0, 0], 1_000);
+        let two = requested(&shape).delays(&[0, 0], 1_000);
         assert_eq!(two, [[6_000_000, 7_000_000]]);
     }
 
@@ -172,12 +172,12 @@ mod tests {
         shape.wire.jitter = Jitter::Uniform(Span::from_millis(1));
         shape.wire.loss = crate::gate::Loss::Random(Share::from_billionths(500_000_000));
         let left: Vec<i64> = (0..100).map(|number| number * 10_000_000).collect();
-        let mut drawn = asked(&shape).delays(&left, 64).concat();
+        let mut drawn = requested(&shape).delays(&left, 64).concat();
         drawn.sort_unstable();
         assert!((800..1200).contains(&drawn.len()), "{}", drawn.len());
         assert!(drawn[0] >= 4_000_000 && drawn[drawn.len() - 1] <= 6_000_000);
-        assert!(!asked(&shape).is_certain());
-        let came = asked(&shape).replay_certain(&left, 64);
+        assert!(!requested(&shape).is_certain());
+        let came = requested(&shape).replay_certain(&left, 64);
         let late: Vec<i64> = left.iter().map(|left| left + 5_000_000).collect();
         assert_eq!(came.into_iter().flatten().collect::<Vec<i64>>(), late);
     }

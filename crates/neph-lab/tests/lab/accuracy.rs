@@ -35,9 +35,12 @@ struct Compared {
 }
 
 /// Links with these delays, measured and recorded at once.
-fn compared(asked: &[&str]) -> Vec<Compared> {
+fn compared(requested: &[&str]) -> Vec<Compared> {
     let folder = tempfile::tempdir().expect("a folder");
-    let features: Vec<String> = asked.iter().map(|it| format!("delay = \"{it}\"")).collect();
+    let features: Vec<String> = requested
+        .iter()
+        .map(|it| format!("delay = \"{it}\""))
+        .collect();
     let features: Vec<&str> = features.iter().map(String::as_str).collect();
     let truth = Some(Recording {
         folder: folder.path().into(),
@@ -45,16 +48,16 @@ fn compared(asked: &[&str]) -> Vec<Compared> {
     });
     let options = UpOptions {
         truth,
-        ..UpOptions::named(name('k'))
+        ..UpOptions::with_name(name('k'))
     };
     let lab = Lab::up(&chain(&features), &options).expect("up");
     let mut checks = verify(&lab).expect("verify").into_iter();
     lab.down().expect("down");
-    let mut all = Vec::new();
-    for number in 0..asked.len() {
+    let mut compared_links = Vec::new();
+    for number in 0..requested.len() {
         let path = folder.path().join(format!("path{number}.truth"));
         let mut errors = Vec::new();
-        let mut own: [Vec<i64>; 2] = Default::default();
+        let mut own_delays: [Vec<i64>; 2] = Default::default();
         for record in TruthFile::open(&path).expect("open") {
             if let Record::Packet {
                 passing,
@@ -66,36 +69,38 @@ fn compared(asked: &[&str]) -> Vec<Compared> {
             {
                 assert_eq!(verdict, Verdict::Delivered);
                 errors.push(left - due);
-                own[usize::from(passing.direction)].push(left - passing.arrival);
+                own_delays[usize::from(passing.direction)].push(left - passing.arrival);
             }
         }
         let late = quantiles(errors);
-        all.extend(checks.by_ref().zip(own).map(|(check, own)| Compared {
-            check,
-            recorded: quantiles(own).0,
-            late,
+        compared_links.extend(checks.by_ref().zip(own_delays).map(|(check, own_delays)| {
+            Compared {
+                check,
+                recorded: quantiles(own_delays).0,
+                late,
+            }
         }));
     }
-    all
+    compared_links
 }
 
 #[test]
 fn delays_are_as_asked_and_the_record_agrees_with_the_measurement() {
     let test = "delays_are_as_asked_and_the_record_agrees_with_the_measurement";
     let Some(_turn) = turn(test) else { return };
-    let asked = ["0.1ms", "1ms", "5ms", "20ms", "100ms"];
-    let all = undisturbed(|| compared(&asked));
-    assert_eq!(all.len(), 2 * asked.len());
+    let requested = ["0.1ms", "1ms", "5ms", "20ms", "100ms"];
+    let compared_links = undisturbed(|| compared(&requested));
+    assert_eq!(compared_links.len(), 2 * requested.len());
     for Compared {
         check,
         recorded,
         late,
-    } in all
+    } in compared_links
     {
         assert!(check.loss.sent >= 500, "{check:?}");
-        let (asked, is) = (check.delay.asked, check.delay.measured.expect("it came"));
-        let error = (is.median - asked.median).nanos();
-        let p99 = (is.p99 - asked.p99).nanos();
+        let (expected, is) = (check.delay.expected, check.delay.measured.expect("it came"));
+        let error = (is.median - expected.median).nanos();
+        let p99 = (is.p99 - expected.p99).nanos();
         #[expect(clippy::cast_precision_loss, reason = "microseconds")]
         let apart = is.median.nanos() as f64 / 1e3 - recorded;
         println!(
@@ -103,7 +108,7 @@ fn delays_are_as_asked_and_the_record_agrees_with_the_measurement() {
              measured - recorded {apart:.1} us",
             check.from,
             check.to,
-            asked.median,
+            expected.median,
             quantiles(vec![error]).0,
             quantiles(vec![p99]).0,
             late.0,
@@ -252,16 +257,17 @@ fn a_link_carries_both_directions_at_once() {
                 back.join().expect("sent"),
             ]
         });
-        let counts = || Direction::BOTH.map(|way| lab.counters(0).expect("emulated").read(way));
-        let all = |counts: &[DirectionCount; 2]| {
+        let counts =
+            || Direction::BOTH.map(|direction| lab.counters(0).expect("emulated").read(direction));
+        let is_complete = |counts: &[DirectionCount; 2]| {
             let done = counts.iter().map(|count| count.delivered + count.broken());
             done.eq(sent.iter().map(|(sent, _)| *sent))
         };
-        wait_until(Duration::from_secs(5), || all(&counts()));
-        let [there, back] = counts();
-        println!("{per_ms},000/s each way of {features:?}: {sent:?}\n{there:?}\n{back:?}");
+        wait_until(Duration::from_secs(5), || is_complete(&counts()));
+        let [forward, back] = counts();
+        println!("{per_ms},000/s each way of {features:?}: {sent:?}\n{forward:?}\n{back:?}");
         lab.down().expect("down");
-        assert!(all(&[there, back]), "each packet is counted");
+        assert!(is_complete(&[forward, back]), "each packet is counted");
     }
 }
 

@@ -25,7 +25,7 @@ fn lab(name: &str, balancer: &str) -> Option<Lab> {
          to = [\"one:8080\", \"two:8080\"]\n{balancer}\n"
     );
     let topology = Topology::parse(&Source::new("l4", text)).expect("fine");
-    match Lab::up(&topology, &UpOptions::named(name)) {
+    match Lab::up(&topology, &UpOptions::with_name(name)) {
         Ok(lab) => Some(lab),
         // Where nft is not installed the sentence names the package; CI has it.
         Err(LabError::Program(error)) if std::env::var("CI").as_deref() != Ok("true") => {

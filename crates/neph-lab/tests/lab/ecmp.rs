@@ -44,10 +44,10 @@ fn exchange(flows: &[UdpSocket], server: &UdpSocket) {
 
 /// Which of the four ways each flow went in each of `rounds` exchanges, in one direction of the links
 /// from r0 to the routers in the middle.
-fn ways(folder: &std::path::Path, direction: u8) -> BTreeMap<u16, Vec<usize>> {
+fn paths_by_port(folder: &std::path::Path, direction: u8) -> BTreeMap<u16, Vec<usize>> {
     let mut came: BTreeMap<u16, Vec<(i64, usize)>> = BTreeMap::new();
-    for way in 1..=4 {
-        let file = folder.join(format!("r0-m{way}.truth"));
+    for path in 1..=4 {
+        let file = folder.join(format!("r0-m{path}.truth"));
         for record in TruthFile::open(&file).expect("open") {
             let Record::Packet {
                 passing, verdict, ..
@@ -64,13 +64,13 @@ fn ways(folder: &std::path::Path, direction: u8) -> BTreeMap<u16, Vec<usize>> {
                 } else {
                     identity.destination_port
                 };
-                came.entry(port).or_default().push((passing.arrival, way));
+                came.entry(port).or_default().push((passing.arrival, path));
             }
         }
     }
     let in_order = came.into_iter().map(|(port, mut came)| {
         came.sort_unstable();
-        (port, came.into_iter().map(|(_, way)| way).collect())
+        (port, came.into_iter().map(|(_, path)| path).collect())
     });
     in_order.collect()
 }
@@ -99,7 +99,7 @@ fn carried_out(test: &str, letter: char, family: fn(&IpAddr) -> bool) {
             folder: folder.path().into(),
             every: NonZeroU32::MIN,
         }),
-        ..UpOptions::named(&name)
+        ..UpOptions::with_name(&name)
     };
     let lab = Lab::up(&shipped(&topology), &options).expect("up");
     let server = socket(&lab, "server", family);
@@ -127,37 +127,37 @@ fn carried_out(test: &str, letter: char, family: fn(&IpAddr) -> bool) {
 }
 
 fn held_to_the_record(folder: &std::path::Path) {
-    let (there, back) = (ways(folder, 0), ways(folder, 1));
-    assert_eq!((there.len(), back.len()), (FLOWS, FLOWS));
+    let (forward, back) = (paths_by_port(folder, 0), paths_by_port(folder, 1));
+    assert_eq!((forward.len(), back.len()), (FLOWS, FLOWS));
     assert!(
-        there
+        forward
             .values()
             .chain(back.values())
             .all(|ways| ways.len() == 4)
     );
     let used =
-        |round: usize| -> BTreeSet<usize> { there.values().map(|ways| ways[round]).collect() };
-    let all = BTreeSet::from([1, 2, 3, 4]);
+        |round: usize| -> BTreeSet<usize> { forward.values().map(|paths| paths[round]).collect() };
+    let all_paths = BTreeSet::from([1, 2, 3, 4]);
     // 64 flows over four ways: one is missed once in 25 million times.
-    assert_eq!(used(0), all);
+    assert_eq!(used(0), all_paths);
     assert_eq!(
         used(2),
         BTreeSet::from([1, 2, 3]),
         "the fourth has no weight"
     );
-    assert_eq!(used(3), all, "and has it back");
-    let moved = |one: usize, other: usize| {
-        there
+    assert_eq!(used(3), all_paths, "and has it back");
+    let moved = |first: usize, other: usize| {
+        forward
             .values()
-            .filter(|ways| ways[one] != ways[other])
+            .filter(|paths| paths[first] != paths[other])
             .count()
     };
     // Of 64 flows 48 move, within five deviations of the binomial.
     assert!((31..=63).contains(&moved(0, 1)), "{}", moved(0, 1));
     assert_eq!(moved(1, 3), 0, "the same seed and weights: the same ways");
-    for ways in back.values() {
+    for paths in back.values() {
         assert!(
-            ways.iter().all(|way| *way == ways[0]),
+            paths.iter().all(|way| *way == paths[0]),
             "nothing changed at r5"
         );
     }
@@ -168,8 +168,8 @@ fn held_to_the_record(folder: &std::path::Path) {
             _ => None,
         })
         .collect();
-    let asked = [(0, Turn::Reshuffles), (1, Turn::Begins), (1, Turn::Ends)];
-    assert!(steps.ends_with(&asked), "{steps:?}");
+    let expected = [(0, Turn::Reshuffles), (1, Turn::Begins), (1, Turn::Ends)];
+    assert!(steps.ends_with(&expected), "{steps:?}");
 }
 
 #[test]

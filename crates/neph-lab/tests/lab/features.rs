@@ -33,9 +33,9 @@ fn kernel_count(lab: &Lab, site: &str, (protocol, name): (&str, &str)) -> u64 {
         .lines()
         .filter_map(|line| line.strip_prefix(&format!("{protocol}: ")));
     let [names, values] = [lines.next(), lines.next()].map(|line| line.expect("two lines"));
-    let mut both = names.split(' ').zip(values.split(' '));
-    let (_, value) = both
-        .find(|(own, _)| *own == name)
+    let mut counters = names.split(' ').zip(values.split(' '));
+    let (_, value) = counters
+        .find(|(counter, _)| *counter == name)
         .expect("the kernel counts it");
     value.parse().expect("a number")
 }
@@ -76,7 +76,7 @@ fn a_flipped_bit_makes_a_datagram_vanish_and_tcp_send_again() {
             folder: folder.path().into(),
             every: std::num::NonZeroU32::MIN,
         }),
-        ..UpOptions::named(name('t'))
+        ..UpOptions::with_name(name('t'))
     };
     let lab = Lab::up(
         &pair("delay = \"1ms\"\na_to_b = { corrupt = \"20%\" }"),
@@ -93,9 +93,12 @@ fn a_flipped_bit_makes_a_datagram_vanish_and_tcp_send_again() {
     let in_header = kernel_count(&lab, "s1", ("Ip", "InHdrErrors"));
     assert!(found > 0 && found + in_header <= counted.corrupted);
     transfer(&lab, 300_000);
-    let anew = kernel_count(&lab, "s0", ("Tcp", "RetransSegs"));
+    let retransmitted = kernel_count(&lab, "s0", ("Tcp", "RetransSegs"));
     let found = kernel_count(&lab, "s1", ("Tcp", "InCsumErrors"));
-    assert!(anew > 0 && found > 0, "{anew} sent again, {found} found");
+    assert!(
+        retransmitted > 0 && found > 0,
+        "{retransmitted} sent again, {found} found"
+    );
     let corrupted = count(&lab).corrupted;
     lab.down().expect("down");
     let mut flipped = 0;
@@ -164,7 +167,7 @@ fn a_duplicate_arrives_right_behind_and_a_reordered_packet_before_its_turn() {
 /// How long the link kept the packets of an upload from `s0` to `s1`, by its record: the median of the
 /// last three tenths.
 fn kept_at_the_end(record: &Path) -> Duration {
-    let mut kept = Vec::new();
+    let mut delays = Vec::new();
     for record in TruthFile::open(record).expect("open") {
         if let Record::Packet {
             passing,
@@ -174,11 +177,14 @@ fn kept_at_the_end(record: &Path) -> Duration {
         } = record.expect("fine")
             && passing.direction == 0
         {
-            kept.push((passing.arrival, due - passing.arrival));
+            delays.push((passing.arrival, due - passing.arrival));
         }
     }
-    kept.sort_unstable();
-    let mut last: Vec<i64> = kept[kept.len() * 7 / 10..].iter().map(|it| it.1).collect();
+    delays.sort_unstable();
+    let mut last: Vec<i64> = delays[delays.len() * 7 / 10..]
+        .iter()
+        .map(|it| it.1)
+        .collect();
     last.sort_unstable();
     let median = last[last.len() / 2].try_into().expect("it was kept");
     Duration::from_nanos(median)
@@ -201,7 +207,7 @@ fn an_upload_fills_a_drop_tail_queue_and_codel_keeps_it_short() {
                 folder: folder.path().into(),
                 every: std::num::NonZeroU32::MIN,
             }),
-            ..UpOptions::named(name('s'))
+            ..UpOptions::with_name(name('s'))
         };
         let lab = Lab::up(&topology, &options).expect("up");
         // 2.4 seconds at the link's rate.
@@ -240,15 +246,15 @@ fn a_narrow_way_there_leaves_the_way_back_as_wide_as_asked() {
     let Some(_turn) = turn(test) else { return };
     let features = "delay = \"1ms\"\na_to_b = { mtu = 1300 }";
     let lab = up(&pair(features), &name('e'));
-    let (here, there) = (udp(&lab, "s0"), udp(&lab, "s1"));
-    let ends = [&here, &there].map(|end| end.local_addr().expect("address"));
+    let (here, receiver) = (udp(&lab, "s0"), udp(&lab, "s1"));
+    let ends = [&here, &receiver].map(|end| end.local_addr().expect("address"));
     let mut buffer = [0; 2000];
     // 1472 bytes and headers of 28 fill an Ethernet frame.
-    there.send_to(&[1; 1472], ends[0]).expect("send");
+    receiver.send_to(&[1; 1472], ends[0]).expect("send");
     assert_eq!(here.recv(&mut buffer).expect("it comes"), 1472);
     // The narrow way gets it in fragments, and drops none of them.
     here.send_to(&[1; 1472], ends[1]).expect("send");
-    assert_eq!(there.recv(&mut buffer).expect("it comes"), 1472);
+    assert_eq!(receiver.recv(&mut buffer).expect("it comes"), 1472);
     let counter = lab.counters(0).expect("emulated");
     let [out, back] = Direction::BOTH.map(|direction| counter.read(direction));
     assert_eq!((out.over_mtu, out.delivered), (0, 2), "two fragments");

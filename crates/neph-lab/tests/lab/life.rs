@@ -20,13 +20,16 @@ fn up_and_down_leave_nothing() {
     let name = name('a');
     let lab = up(&pair("delay = \"1ms\""), &name);
     assert_eq!(leftovers(&name).len(), 7, "{:?}", leftovers(&name));
-    let own = Lab::find(&name).expect("readable").expect("listed");
-    assert_eq!(own.owner, Some(std::process::id()));
-    assert!(own.owner_alive && own.namespaces.len() == 2, "{own:?}");
-    let anew = Lab::up(lab.topology(), &UpOptions::named(&name)).expect_err("taken");
+    let lab_listing = Lab::find(&name).expect("readable").expect("listed");
+    assert_eq!(lab_listing.owner, Some(std::process::id()));
     assert!(
-        matches!(anew, LabError::Taken { state: "up", .. }),
-        "{anew}"
+        lab_listing.owner_alive && lab_listing.namespaces.len() == 2,
+        "{lab_listing:?}"
+    );
+    let refusal = Lab::up(lab.topology(), &UpOptions::with_name(&name)).expect_err("taken");
+    assert!(
+        matches!(refusal, LabError::Taken { state: "up", .. }),
+        "{refusal}"
     );
     lab.down().expect("down");
     assert_eq!(leftovers(&name), [].into());
@@ -139,7 +142,7 @@ fn an_up_that_fails_half_way_leaves_nothing_and_says_why() {
     topology.sites[1]
         .sysctls
         .insert("net.ipv4.no_such_thing".into(), "1".into());
-    let error = Lab::up(&topology, &UpOptions::named(&name)).expect_err("no such setting");
+    let error = Lab::up(&topology, &UpOptions::with_name(&name)).expect_err("no such setting");
     assert!(
         error.to_string().contains("net.ipv4.no_such_thing"),
         "{error}"
@@ -147,7 +150,7 @@ fn an_up_that_fails_half_way_leaves_nothing_and_says_why() {
     assert_eq!(leftovers(&name), [].into());
     topology = pair("delay = \"1ms\"");
     topology.sites[0].congestion_control = Some("nonesuch".into());
-    let error = Lab::up(&topology, &UpOptions::named(&name)).expect_err("no such algorithm");
+    let error = Lab::up(&topology, &UpOptions::with_name(&name)).expect_err("no such algorithm");
     assert!(
         error
             .to_string()
@@ -163,9 +166,9 @@ fn a_process_killed_at_any_moment_of_up_leaves_what_down_removes() {
         return;
     };
     let name = name('e');
-    let own = std::env::current_exe().expect("this test binary");
+    let program = std::env::current_exe().expect("this test binary");
     for delay in [0, 2, 5, 8, 12, 16, 20, 25, 30, 40, 60, 100] {
-        let mut victim = process::command(&own)
+        let mut victim = process::command(&program)
             .args(["--exact", "life::victim", "--ignored", "--nocapture"])
             .env("NEPH_LAB_VICTIM", &name)
             .stdin(std::process::Stdio::piped())
@@ -210,11 +213,11 @@ fn two_labs_with_the_same_topology_do_not_meet() {
         return;
     };
     let topology = pair("delay = \"1ms\"");
-    let (one, two) = (up(&topology, &name('f')), up(&topology, &name('g')));
-    for lab in [&one, &two] {
+    let (first, two) = (up(&topology, &name('f')), up(&topology, &name('g')));
+    for lab in [&first, &two] {
         assert_eq!(echo_round_trips(lab, "s0", "s1", IpAddr::is_ipv4), 5);
     }
-    one.down().expect("down");
+    first.down().expect("down");
     assert_eq!(
         echo_round_trips(&two, "s0", "s1", IpAddr::is_ipv4),
         5,
@@ -242,8 +245,8 @@ fn sites_reach_each_other_over_routers_in_both_families() {
 
 /// Whether this machine's kernel and tc have netem, whatever neph says of them.
 fn has_netem(namespace: &str) -> bool {
-    let ip = |words: &str| {
-        let reported = process::command("ip").args(words.split(' ')).output();
+    let ip = |args: &str| {
+        let reported = process::command("ip").args(args.split(' ')).output();
         reported.expect("the ip program").status.success()
     };
     assert!(ip(&format!("netns add {namespace}")), "netns add");
@@ -261,7 +264,7 @@ fn netem_carries_a_link_or_is_named_as_missing() {
     };
     let name = name('j');
     let topology = pair("kind = \"netem\"\ndelay = \"10ms\"");
-    let up = Lab::up(&topology, &UpOptions::named(&name));
+    let up = Lab::up(&topology, &UpOptions::with_name(&name));
     if has_netem(&format!("neph-{name}-try")) {
         let lab = up.expect("the kernel has netem");
         assert!(lab.counters(0).is_none(), "no engine of ours");

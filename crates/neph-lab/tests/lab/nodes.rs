@@ -14,11 +14,11 @@ fn topology(text: &str) -> Topology {
 }
 
 /// What `program` writes inside a site.
-fn reported(lab: &Lab, site: &str, words: &[&str]) -> String {
+fn reported(lab: &Lab, site: &str, args: &[&str]) -> String {
     let namespace = lab.namespace(site).expect("there");
     let output = with_namespace(&namespace, || {
-        process::command(words[0])
-            .args(&words[1..])
+        process::command(args[0])
+            .args(&args[1..])
             .output()
             .expect("the program is there")
     });
@@ -49,13 +49,13 @@ fn sites_at_two_switches_are_neighbours_and_need_no_address_resolution() {
     let neighbours = reported(&lab, "a", &["ip", "-4", "neighbour"]);
     assert_eq!(neighbours.matches("PERMANENT").count(), 2, "{neighbours}");
     let counts = lab.counters(1).expect("emulated");
-    let there = counts.read(neph_lab::Direction::BToA).delivered;
+    let reverse = counts.read(neph_lab::Direction::BToA).delivered;
     let back = counts.read(neph_lab::Direction::AToB).delivered;
     // A router behind the switch may report to all that it listens for routers (MLD).
-    let fine = (10..13).contains(&there) && (10..13).contains(&back);
+    let fine = (10..13).contains(&reverse) && (10..13).contains(&back);
     assert!(
         fine,
-        "only what is meant for b is on its link: {there}, {back}"
+        "only what is meant for b is on its link: {reverse}, {back}"
     );
     lab.down().expect("down");
     assert_eq!(leftovers(&name), [].into());

@@ -46,7 +46,7 @@ fn lab(name: &str, overlay: &str) -> Option<Lab> {
         ));
     }
     let topology = Topology::parse(&Source::new("overlay", text)).expect("fine");
-    match Lab::up(&topology, &UpOptions::named(name)) {
+    match Lab::up(&topology, &UpOptions::with_name(name)) {
         Ok(lab) => Some(lab),
         // Where a program is not installed the sentence names the package; CI has them.
         Err(LabError::Program(error)) if std::env::var("CI").as_deref() != Ok("true") => {
@@ -101,19 +101,22 @@ fn pods_reach_each_other(test: &str, (letter, overlay): (char, &str)) {
     };
     let before = lab.counters(0).expect("emulated").read(Direction::AToB);
     let begun = Stopwatch::start();
-    let far = round_trip(&lab, "pod-a", "pod-b", 1_300).expect("pods reach each other");
+    let far_rtt = round_trip(&lab, "pod-a", "pod-b", 1_300).expect("pods reach each other");
     let after = lab.counters(0).expect("emulated").read(Direction::AToB);
-    println!("{overlay}: pods {far:?} apart");
+    println!("{overlay}: pods {far_rtt:?} apart");
     assert!(
-        far >= Duration::from_millis(10) && far < Duration::from_millis(13),
-        "{far:?}"
+        far_rtt >= Duration::from_millis(10) && far_rtt < Duration::from_millis(13),
+        "{far_rtt:?}"
     );
     let passed = after.delivered - before.delivered;
-    let (own, seconds) = (u64::from(MESSAGES), begun.elapsed().as_secs());
-    let most = own + TALK * (seconds + 1);
-    assert!((own..most).contains(&passed), "{passed} in {seconds} s");
-    let near = round_trip(&lab, "pod-a", "pod-c", 1_300).expect("neighbours");
-    assert!(near < Duration::from_millis(2), "{near:?}");
+    let (expected_count, seconds) = (u64::from(MESSAGES), begun.elapsed().as_secs());
+    let most = expected_count + TALK * (seconds + 1);
+    assert!(
+        (expected_count..most).contains(&passed),
+        "{passed} in {seconds} s"
+    );
+    let near_rtt = round_trip(&lab, "pod-a", "pod-c", 1_300).expect("neighbours");
+    assert!(near_rtt < Duration::from_millis(2), "{near_rtt:?}");
     lab.down().expect("down");
     assert!(leftovers(&name).is_empty());
 }

@@ -32,7 +32,7 @@ fn recorded(letter: char, folder: &Path) -> UpOptions {
             folder: folder.into(),
             every: NonZeroU32::MIN,
         }),
-        ..UpOptions::named(name(letter))
+        ..UpOptions::with_name(name(letter))
     }
 }
 
@@ -144,15 +144,16 @@ fn a_controller_moves_flows_in_its_rounds_and_at_no_other_time() {
         .filter(|(key, _)| key.direction == 0 && key.protocol == 17);
     let mut changes = 0;
     for (key, flow) in reported {
-        for both in flow.segments.windows(2) {
+        for segments in flow.segments.windows(2) {
             changes += 1;
             // Two clocks are read for it, some microseconds apart.
             let mut between = rounds.iter().map(|at| (at + 50_000, at - 50_000));
             assert!(
-                between.any(|(after, before)| both[0].until < after && before < both[1].from),
+                between
+                    .any(|(after, before)| segments[0].until < after && before < segments[1].from),
                 "{key:?} moved from {} to {} in no round",
-                both[0].until,
-                both[1].from
+                segments[0].until,
+                segments[1].from
             );
         }
     }

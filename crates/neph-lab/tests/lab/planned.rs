@@ -39,7 +39,7 @@ fn what_up_acquires_and_sets_is_what_the_plan_tells() {
     };
     let text = TOPOLOGY.replace("GROUPS", groups);
     let topology = neph_lab::Topology::parse(&Source::new("all", text)).expect("fine");
-    let steps = Lab::plan(&topology, &UpOptions::named(&name)).expect("a plan");
+    let steps = Lab::plan(&topology, &UpOptions::with_name(&name)).expect("a plan");
     let lab = up(&topology, &name);
     let journal = fs::read_to_string(format!("/run/neph/{name}/journal")).expect("it is up");
     let reported = || steps.iter().map(|step| step.line.as_str());

@@ -22,7 +22,7 @@ fn lab(name: &str, balancers: &str) -> Option<Lab> {
          [[generate]]\nshape = \"star\"\nnames = [\"client\", \"edge\", \"side\", \"end\"]\n{balancers}"
     );
     let topology = Topology::parse(&Source::new("proxies", text)).expect("fine");
-    match Lab::up(&topology, &UpOptions::named(name)) {
+    match Lab::up(&topology, &UpOptions::with_name(name)) {
         Ok(lab) => Some(lab),
         // Where a program is not installed the sentence names the package; CI has them.
         Err(LabError::Program(error)) if std::env::var("CI").as_deref() != Ok("true") => {

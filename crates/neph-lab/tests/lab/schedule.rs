@@ -48,7 +48,7 @@ fn flows_take_one_of_two_paths_and_stay_there() {
             folder: folder.path().into(),
             every: NonZeroU32::MIN,
         }),
-        ..UpOptions::named(name('x'))
+        ..UpOptions::with_name(name('x'))
     };
     let lab = Lab::up(&pair(text), &options).expect("up");
     let to = udp(&lab, "s1");
@@ -72,22 +72,22 @@ fn flows_take_one_of_two_paths_and_stay_there() {
             && taken.contains_key(&passing.identity.source_port)
         {
             let path = handling.path.expect("nothing is dropped");
-            let asked = if path == 0 { 8_000 } else { 40_000 };
-            let kept = (due - passing.arrival) / 1_000;
-            assert!((kept - asked).abs() < 50, "{kept} us on path {path}");
+            let expected = if path == 0 { 8_000 } else { 40_000 };
+            let actual = (due - passing.arrival) / 1_000;
+            assert!((actual - expected).abs() < 50, "{actual} us on path {path}");
             let of_port = paths.entry(passing.identity.source_port);
             of_port.or_default().insert(path);
         }
     }
     assert!(paths.len() == 20 && paths.values().all(|paths| paths.len() == 1));
-    for (path, asked) in [(0, 8.0), (1, 40.0)] {
+    for (path, expected) in [(0, 8.0), (1, 40.0)] {
         let ports = taken.iter().filter(|(port, _)| paths[port].contains(&path));
         let mut delays: Vec<f64> = ports.flat_map(|(_, delays)| delays.clone()).collect();
         delays.sort_by(f64::total_cmp);
         assert!((9..=51).contains(&delays.len()), "{path}: {delays:?}");
         // The machine may stop for a while; not each time.
         assert!(
-            (asked..asked + 10.0).contains(&delays[0]),
+            (expected..expected + 10.0).contains(&delays[0]),
             "{path}: {delays:?}"
         );
     }
@@ -106,7 +106,7 @@ fn a_schedule_keeps_time_from_each_cue() {
             folder: folder.path().into(),
             every: NonZeroU32::MIN,
         }),
-        ..UpOptions::named(name('y'))
+        ..UpOptions::with_name(name('y'))
     };
     let lab = Lab::up(&pair(text), &options).expect("up");
     let (from, to) = (udp(&lab, "s0"), udp(&lab, "s1"));
@@ -124,10 +124,10 @@ fn a_schedule_keeps_time_from_each_cue() {
             }
             takes(&to, &from);
         }
-        for (waits, asked) in waits.iter_mut().zip([1.0, 50.0]) {
+        for (waits, expected) in waits.iter_mut().zip([1.0, 50.0]) {
             waits.sort_by(f64::total_cmp);
             // The machine may stop for a while; not each time. The record has the rest.
-            assert!((asked..asked + 10.0).contains(&waits[0]), "{waits:?}");
+            assert!((expected..expected + 10.0).contains(&waits[0]), "{waits:?}");
         }
     }
     lab.down().expect("down");
@@ -159,12 +159,12 @@ fn held_to_the_cue(records: impl Iterator<Item = Record>) {
             } => {
                 let came = (passing.arrival - cue) / 1_000_000;
                 let slow = passing.direction == 0 && (300..600).contains(&came);
-                let asked = if slow { 50_000 } else { 1_000 };
-                let kept = (due - passing.arrival) / 1_000;
+                let expected = if slow { 50_000 } else { 1_000 };
+                let actual = (due - passing.arrival) / 1_000;
                 let turning = [299, 300, 599, 600].contains(&came);
                 assert!(
-                    turning || (kept - asked).abs() < 50,
-                    "{kept} us at {came} ms"
+                    turning || (actual - expected).abs() < 50,
+                    "{actual} us at {came} ms"
                 );
                 slowed += u32::from(slow);
             }
@@ -186,7 +186,7 @@ fn a_link_that_nobody_uses_writes_its_changes_down_all_the_same() {
             folder: folder.path().into(),
             every: NonZeroU32::MIN,
         }),
-        ..UpOptions::named(name('z'))
+        ..UpOptions::with_name(name('z'))
     };
     let changing = "[[link.schedule]]\nat = \"50ms\"\ndelay = \"5ms\"";
     let lab = Lab::up(&pair(changing), &options).expect("up");

@@ -12,7 +12,7 @@ use neph_text::Source;
 use crate::support::{can_have_groups, leftovers, name, turn, up};
 
 /// One site, and what else there is to say.
-fn one(rest: &str) -> Topology {
+fn one_site(rest: &str) -> Topology {
     let text = format!("version = 1\n[[site]]\nname = \"a\"\n{rest}");
     let source = Source::new("one", text);
     Topology::parse(&source).unwrap_or_else(|mistakes| panic!("{mistakes:?}"))
@@ -45,7 +45,7 @@ fn a_service_is_ready_before_the_next_is_started_and_its_output_is_kept() {
                   command = [\"sh\", \"-c\", \"echo $WHO asks; exec sleep 60\"]\n\
                   environment = { WHO = \"she\" }\n\
                   ready = { command = [\"sh\", \"-c\", \"ss -Htln | grep -q :8080\"] }\n";
-    let lab = up(&one(&format!("{WEB}{second}")), &name);
+    let lab = up(&one_site(&format!("{WEB}{second}")), &name);
     let states: Vec<_> = lab.services().collect();
     assert_eq!(
         states,
@@ -70,10 +70,10 @@ fn a_service_that_writes_and_writes_fills_no_memory() {
          command = [\"sh\", \"-c\", \"head -c 20000000 /dev/zero; echo end; exec sleep 60\"]\n\
          ready = {{ command = [\"grep\", \"-qa\", \"end\", \"{folder}/flood.log\"] }}\n"
     );
-    let lab = up(&one(&flood), &name);
+    let lab = up(&one_site(&flood), &name);
     let length = |file: &str| fs::metadata(format!("{folder}/{file}")).map_or(0, |f| f.len());
-    let kept = length("flood.log") + length("flood.log.1");
-    assert!((1 << 20..=8 << 20).contains(&kept), "{kept}");
+    let kept_bytes = length("flood.log") + length("flood.log.1");
+    assert!((1 << 20..=8 << 20).contains(&kept_bytes), "{kept_bytes}");
     lab.down().expect("down");
     assert_eq!(leftovers(&name), [].into());
 }
@@ -84,26 +84,29 @@ fn a_service_that_ends_early_is_told_with_its_last_words() {
         return;
     };
     let name = name('u');
-    let fails = one("[[service]]\nname = \"web\"\nsite = \"a\"\n\
+    let fails = one_site(
+        "[[service]]\nname = \"web\"\nsite = \"a\"\n\
                      command = [\"sh\", \"-c\", \"echo no such key; exit 3\"]\n\
-                     ready = { tcp = 8080 }\n");
-    let error = Lab::up(&fails, &UpOptions::named(&name)).expect_err("it ended");
+                     ready = { tcp = 8080 }\n",
+    );
+    let error = Lab::up(&fails, &UpOptions::with_name(&name)).expect_err("it ended");
     let reported = error.to_string();
     assert!(
         reported.contains("'web' ended with status 3: no such key"),
         "{reported}"
     );
-    let never = one(
+    let never = one_site(
         "[[service]]\nname = \"web\"\nsite = \"a\"\ncommand = [\"sleep\", \"60\"]\n\
                      ready = { tcp = 8080, timeout = \"100ms\" }\n",
     );
-    let error = Lab::up(&never, &UpOptions::named(&name)).expect_err("never ready");
+    let error = Lab::up(&never, &UpOptions::with_name(&name)).expect_err("never ready");
     assert!(
         error.to_string().contains("was not ready after 100"),
         "{error}"
     );
-    let missing = one("[[service]]\nname = \"web\"\nsite = \"a\"\ncommand = [\"no-such-x\"]\n");
-    let error = Lab::up(&missing, &UpOptions::named(&name)).expect_err("no such program");
+    let missing =
+        one_site("[[service]]\nname = \"web\"\nsite = \"a\"\ncommand = [\"no-such-x\"]\n");
+    let error = Lab::up(&missing, &UpOptions::with_name(&name)).expect_err("no such program");
     assert!(
         error.to_string().contains("'no-such-x' is missing"),
         "{error}"
@@ -122,7 +125,7 @@ fn down_ends_whatever_runs_in_the_lab_even_what_will_not_and_nobody_waits_for() 
     let stubborn = "[[service]]\nname = \"stubborn\"\nsite = \"a\"\ngrace = \"100ms\"\n\
                     command = [\"sh\", \"-c\", \"trap '' TERM; \
                     setsid sh -c 'trap \\\"\\\" TERM; sleep 60' & sleep 60\"]\n";
-    let lab = up(&one(stubborn), &name);
+    let lab = up(&one_site(stubborn), &name);
     let deadline = Deadline::after(Duration::from_secs(10));
     while inside(&name).len() < 3 {
         assert!(!deadline.has_passed(), "{:?}", inside(&name));
@@ -180,7 +183,7 @@ fn everything_at_a_site_has_its_cpus_and_its_share_of_them() {
     let name = name('w');
     let busy = "cpus = [0]\ncpu_share = \"10%\"\n[[service]]\nname = \"busy\"\nsite = \"a\"\n\
                 command = [\"sh\", \"-c\", \"while :; do :; done\"]\n";
-    let lab = match Lab::up(&one(busy), &UpOptions::named(&name)) {
+    let lab = match Lab::up(&one_site(busy), &UpOptions::with_name(&name)) {
         Ok(lab) => lab,
         Err(error) => {
             // A machine whose control groups are somebody else's: one sentence says so.
@@ -196,8 +199,8 @@ fn everything_at_a_site_has_its_cpus_and_its_share_of_them() {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     assert!(status.contains("Cpus_allowed_list:\t0\n"), "{status}");
     a_tenth_was_allowed_and_wanted(&name, pid);
-    let place = lab.place("a").expect("there");
-    let own = place.run(|| fs::read_to_string("/proc/thread-self/status").expect("our own"));
+    let placement = lab.place("a").expect("there");
+    let own = placement.run(|| fs::read_to_string("/proc/thread-self/status").expect("our own"));
     let own = own.expect("threads can be placed where processes can");
     assert!(own.contains("Cpus_allowed_list:\t0\n"), "{own}");
     lab.abandon();

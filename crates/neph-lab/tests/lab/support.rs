@@ -123,7 +123,7 @@ pub(crate) fn shipped(text: &str) -> Topology {
 
 /// Brings a lab up that must come up.
 pub(crate) fn up(topology: &Topology, name: &str) -> Lab {
-    Lab::up(topology, &UpOptions::named(name)).expect("the lab comes up")
+    Lab::up(topology, &UpOptions::with_name(name)).expect("the lab comes up")
 }
 
 /// Of five datagrams from `from` to `to`, how many came back, within a second each.

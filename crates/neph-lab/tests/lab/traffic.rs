@@ -48,7 +48,7 @@ fn a_transfer_fills_its_link_in_its_time_and_again_after_the_next_cue() {
             folder: folder.path().into(),
             every: NonZeroU32::MIN,
         }),
-        ..UpOptions::named(&name)
+        ..UpOptions::with_name(&name)
     };
     let lab = Lab::up(&topology(bulk), &options).expect("up");
     lab.cue();
@@ -109,7 +109,7 @@ fn a_congestion_control_that_the_kernel_does_not_have_is_told_at_once() {
     };
     let name = name('y');
     let topology = topology("until = \"1s\"\ncongestion = \"nonesuch\"");
-    let error = Lab::up(&topology, &UpOptions::named(&name)).expect_err("there is none");
+    let error = Lab::up(&topology, &UpOptions::with_name(&name)).expect_err("there is none");
     assert!(
         error.to_string().contains("traffic 'bulk': use nonesuch"),
         "{error}"

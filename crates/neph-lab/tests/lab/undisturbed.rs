@@ -36,14 +36,14 @@ pub(crate) fn undisturbed<T>(mut measure: impl FnMut() -> T) -> T {
         let (found, disturbance) = watched(&mut measure);
         match disturbance {
             None => return found,
-            Some(what) => println!("measured once more: {what}"),
+            Some(message) => println!("measured once more: {message}"),
         }
         let mut before = CpuTime::now();
         poll(Duration::from_secs(1), CALM, || {
             let now = CpuTime::now();
             let lately = now.since(before);
             before = now;
-            lately.all > 0 && lately.share(lately.idle) > 0.5
+            lately.total > 0 && lately.share(lately.idle) > 0.5
         });
     }
     measure()
@@ -64,10 +64,10 @@ fn watched<T>(measure: impl FnOnce() -> T) -> (T, Option<String>) {
     let spent = CpuTime::now().since(before);
     let (stolen, idle) = (spent.share(spent.stolen), spent.share(spent.idle));
     let is_late = late * 100 > woke * LATE_PERCENT;
-    let what = (stolen > STOLEN || idle < IDLE || is_late).then(|| {
+    let reason = (stolen > STOLEN || idle < IDLE || is_late).then(|| {
         format!("CPUs {stolen:.3} stolen, {idle:.3} idle, {late} of {woke} wakes were late")
     });
-    (found, what)
+    (found, reason)
 }
 
 struct SetAtEnd<'a>(&'a AtomicBool);
@@ -93,7 +93,7 @@ fn wakes(is_over: &AtomicBool) -> (u64, u64) {
 /// CPU time of this machine, in ticks (`/proc/stat`, fields 1 to 8).
 #[derive(Clone, Copy)]
 struct CpuTime {
-    all: u64,
+    total: u64,
     idle: u64,
     stolen: u64,
 }
@@ -106,7 +106,7 @@ impl CpuTime {
         let ticks: Vec<u64> = fields.filter_map(|field| field.parse().ok()).collect();
         let of = |field: usize| ticks.get(field).copied().unwrap_or(0);
         Self {
-            all: ticks.iter().sum(),
+            total: ticks.iter().sum(),
             idle: of(3),
             stolen: of(7),
         }
@@ -114,7 +114,7 @@ impl CpuTime {
 
     fn since(self, before: Self) -> Self {
         Self {
-            all: self.all.saturating_sub(before.all),
+            total: self.total.saturating_sub(before.total),
             idle: self.idle.saturating_sub(before.idle),
             stolen: self.stolen.saturating_sub(before.stolen),
         }
@@ -122,6 +122,6 @@ impl CpuTime {
 
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     fn share(self, part: u64) -> f64 {
-        part as f64 / self.all.max(1) as f64
+        part as f64 / self.total.max(1) as f64
     }
 }

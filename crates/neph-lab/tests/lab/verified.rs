@@ -25,12 +25,12 @@ fn each_path_is_verified_by_itself_in_each_direction() {
     let Some(_turn) = turn(test) else { return };
     let lab = up(&pair(PATHS), &name('p'));
     let checks = verify_link(&lab, 0).expect("verify");
-    let both = [("short", 4), ("long", 8), ("short", 4), ("long", 8)];
-    assert_eq!(medians(&checks), both);
+    let expected_delays = [("short", 4), ("long", 8), ("short", 4), ("long", 8)];
+    assert_eq!(medians(&checks), expected_delays);
     for check in &checks {
         assert!(check.loss.ok, "{check:?}");
         assert_eq!(
-            check.loss.asked > 0.0,
+            check.loss.expected > 0.0,
             check.path.as_deref() == Some("long")
         );
     }
@@ -39,7 +39,7 @@ fn each_path_is_verified_by_itself_in_each_direction() {
     let checks = verify_against(&lab, &other.links[0], 0).expect("verify");
     for check in &checks {
         // A machine that is busy with other tests may add more than the 50 us of a verdict.
-        let off = check.delay.measured.expect("packets came").median - check.delay.asked.median;
+        let off = check.delay.measured.expect("packets came").median - check.delay.expected.median;
         let is_short = check.path.as_deref() == Some("short");
         assert_eq!(off.abs().nanos() < 500_000, is_short, "{check:?}");
         assert!(is_short || !check.delay.ok, "{check:?}");
@@ -54,17 +54,17 @@ fn the_first_seconds_of_a_schedule_are_what_is_asked() {
     let steps = "delay = \"2ms\"\n[[link.schedule]]\nat = \"400ms\"\ndelay = \"6ms\"\n";
     let lab = up(&pair(steps), &name('r'));
     for check in verify_link(&lab, 0).expect("verify") {
-        let (asked, is) = (
-            check.delay.asked,
+        let (expected, is) = (
+            check.delay.expected,
             check.delay.measured.expect("packets came"),
         );
         // Two thirds of the packets before the step, one behind it.
-        assert_eq!(asked.p99.nanos() / 1_000_000, 6, "{check:?}");
+        assert_eq!(expected.p99.nanos() / 1_000_000, 6, "{check:?}");
         // On a busy machine packets leave the link late by a millisecond or two; before the step they take 2 ms.
         let measured_p99 = is.p99.nanos() / 1_000_000;
         assert!((6..10).contains(&measured_p99), "{check:?}");
         assert_eq!(
-            asked.median.nanos() / 1_000_000,
+            expected.median.nanos() / 1_000_000,
             is.median.nanos() / 1_000_000
         );
     }
@@ -74,7 +74,7 @@ fn the_first_seconds_of_a_schedule_are_what_is_asked() {
             check
                 .delay
                 .measured
-                .is_some_and(|is| is.p99 > check.delay.asked.p99)
+                .is_some_and(|is| is.p99 > check.delay.expected.p99)
         );
     }
     lab.down().expect("down");
@@ -91,8 +91,8 @@ fn a_slow_deep_link_is_verified_path_by_path_and_one_without_flows_is_told() {
     let lab = up(&pair(&slow), &name('w'));
     let verified = verify_until(&lab, 0, &AtomicBool::new(false)).expect("verify");
     // A small packet is sent for 5.1 ms.
-    let both = [("short", 9), ("long", 13), ("short", 9), ("long", 13)];
-    assert_eq!(medians(&verified.checks), both);
+    let expected_delays = [("short", 9), ("long", 13), ("short", 9), ("long", 13)];
+    assert_eq!(medians(&verified.checks), expected_delays);
     let unmet = verified
         .not_met
         .iter()

@@ -33,7 +33,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let topology = topology::read(&args.file)?;
     let name = name_of(args.name.as_deref(), &args.file);
-    let mut options = UpOptions::named(name);
+    let mut options = UpOptions::with_name(name);
     options.truth = args.record.clone().map(|folder| Recording {
         folder,
         every: NonZeroU32::MIN,

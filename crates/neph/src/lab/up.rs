@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             record: record.map(|folder| (folder.as_path(), args.every)),
         })
     } else {
-        let mut options = UpOptions::named(name);
+        let mut options = UpOptions::with_name(name);
         options.truth = truth;
         here(args, &topology, options)
     };

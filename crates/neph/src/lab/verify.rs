@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let options = UpOptions {
         stop: stop.flag(),
-        ..UpOptions::named(own_lab_name(PURPOSE))
+        ..UpOptions::with_name(own_lab_name(PURPOSE))
     };
     let lab = Lab::up(&topology, &options).map_err(failure)?;
     report_fallbacks(&lab);

@@ -155,7 +155,7 @@ fn measured_on_record(folder: &Path) {
     let name = format!("fp{}", std::process::id());
     let options = UpOptions {
         truth: Some(truth),
-        ..UpOptions::named(&name)
+        ..UpOptions::with_name(&name)
     };
     let lab = stage::lab(&topology, &options);
     let server = lab.place("server").expect("the site is there");

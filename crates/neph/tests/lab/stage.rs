@@ -90,7 +90,7 @@ impl TwoSites {
                 folder: folder.path().to_owned(),
                 every,
             }),
-            ..UpOptions::named(name)
+            ..UpOptions::with_name(name)
         };
         let lab = lab(&topology, &options);
         Self { lab, folder }

@@ -38,7 +38,7 @@ impl Diamond {
     fn up(name: &str, schedule: &str) -> Self {
         let text = format!("{}{schedule}", fixed_diamond());
         let topology = Topology::parse(&Source::new("diamond", text)).expect("a good topology");
-        let lab = stage::lab(&topology, &UpOptions::named(name));
+        let lab = stage::lab(&topology, &UpOptions::with_name(name));
         let spec = ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)));
         let server = lab.place("server").expect("the site is there");
         let reflector = Reflector::start_in(&spec, &server).expect("the reflector starts");

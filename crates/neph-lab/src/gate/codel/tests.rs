@@ -7,7 +7,7 @@ const MILLI: i64 = 1_000_000;
 fn drops(
     controller: &mut Controller,
     millis: std::ops::Range<i64>,
-    standing: i64,
+    queued_ms: i64,
 ) -> Vec<(i64, u32)> {
     let mut drops = Vec::new();
     for milli in millis {
@@ -15,7 +15,7 @@ fn drops(
         let mut queue = Fifo::default();
         for _ in 0..11 {
             queue.push(Arrival {
-                at: Moment(now.0 - standing * MILLI),
+                at: Moment(now.0 - queued_ms * MILLI),
                 length: 1_514,
                 flow: None,
             });

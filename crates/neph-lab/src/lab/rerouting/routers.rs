@@ -38,7 +38,11 @@ pub(super) struct RouterState {
 impl Routers {
     /// Of a topology whose sites have these namespaces.
     pub(in crate::lab) fn of(topology: &Topology, namespaces: &[String]) -> Self {
-        let mut sites: Vec<usize> = topology.reroutes.iter().map(|one| one.site).collect();
+        let mut sites: Vec<usize> = topology
+            .reroutes
+            .iter()
+            .map(|reroute| reroute.site)
+            .collect();
         sites.sort_unstable();
         sites.dedup();
         let routers = sites.into_iter().map(|site| {
@@ -51,7 +55,7 @@ impl Routers {
             }
         });
         let names = topology.reroutes.iter().map(|reroute| {
-            let link = match reroute.what {
+            let link = match reroute.action {
                 Rerouted::Reshuffle => None,
                 Rerouted::Weight { link, .. } => Some(topology.links[link].name.clone()),
             };
@@ -65,21 +69,21 @@ impl Routers {
     }
 
     /// The state of the router at the site with this index at `time` after the cue.
-    pub(super) fn held(&self, site: usize, time: Span) -> RouterState {
-        let mut held = RouterState::default();
-        for reroute in self.reroutes.iter().filter(|one| one.site == site) {
+    pub(super) fn state_at(&self, site: usize, time: Span) -> RouterState {
+        let mut state = RouterState::default();
+        for reroute in self.reroutes.iter().filter(|reroute| reroute.site == site) {
             let when = reroute.when();
-            match reroute.what {
+            match reroute.action {
                 Rerouted::Reshuffle => {
-                    held.reshuffles += u64::try_from(when.begun(time)).unwrap_or(0);
+                    state.reshuffles += u64::try_from(when.begun(time)).unwrap_or(0);
                 }
                 Rerouted::Weight { link, weight } if when.holds(time) => {
-                    held.weights.insert(link, weight);
+                    state.weights.insert(link, weight);
                 }
                 Rerouted::Weight { .. } => {}
             }
         }
-        held
+        state
     }
 
     /// The changes after `before`, up to `until` after the cue: entries and their turns.
@@ -89,7 +93,7 @@ impl Routers {
             let when = reroute.when();
             let began = when.begun(until) - when.begun(before);
             let ended = when.ended(until) - when.ended(before);
-            let turn = match reroute.what {
+            let turn = match reroute.action {
                 Rerouted::Reshuffle => Turn::Reshuffles,
                 Rerouted::Weight { .. } => Turn::Begins,
             };
@@ -103,7 +107,9 @@ impl Routers {
     /// When the next change after `time` is due.
     pub(super) fn next_after(&self, time: Span) -> Option<Span> {
         let reroutes = self.reroutes.iter();
-        reroutes.filter_map(|one| one.when().next_after(time)).min()
+        reroutes
+            .filter_map(|reroute| reroute.when().next_after(time))
+            .min()
     }
 }
 
@@ -114,10 +120,10 @@ impl Router {
             let seed = routes::hash_seed(self.site, now.reshuffles).to_string();
             settings::apply(&NetNs::open(&self.namespace)?, &[(HASH_SEED, seed)])?;
         }
-        let lines = |held: &RouterState| -> Vec<String> {
+        let lines = |state: &RouterState| -> Vec<String> {
             let routes = self.routes.iter();
             routes
-                .map(|one| one.line("replace", &held.weights))
+                .map(|route| route.line("replace", &state.weights))
                 .collect()
         };
         let (old, mut new) = (lines(before), lines(now));
@@ -151,12 +157,12 @@ mod tests {
     fn what_holds_follows_from_the_time_after_the_cue() {
         let routers = routers();
         let secs = Span::from_secs;
-        let held = |at| {
-            let held = routers.held(0, secs(at));
-            (held.reshuffles, held.weights.get(&0).copied())
+        let state_of = |at| {
+            let state = routers.state_at(0, secs(at));
+            (state.reshuffles, state.weights.get(&0).copied())
         };
         assert_eq!(
-            [4, 5, 10, 12, 15, 25].map(held),
+            [4, 5, 10, 12, 15, 25].map(state_of),
             [
                 (0, None),
                 (1, None),

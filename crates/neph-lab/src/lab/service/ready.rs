@@ -58,8 +58,8 @@ fn answers(check: &ReadyCheck, addresses: &[IpAddr], patience: Patience<'_>) -> 
     match check {
         ReadyCheck::Tcp(port) => {
             let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-            let mut all = addresses.iter().chain(std::iter::once(&loopback));
-            all.any(|ip| {
+            let mut candidates = addresses.iter().chain(std::iter::once(&loopback));
+            candidates.any(|ip| {
                 TcpStream::connect_timeout(&SocketAddr::new(*ip, *port), ANSWERING).is_ok()
             })
         }

@@ -26,8 +26,8 @@ pub(super) fn networks(fields: &mut Fields<'_>) -> Networks {
     let v4 = fields.optional_with("network", network);
     let v6 = fields.optional_with("network_v6", |node| {
         let given = v6(node)?;
-        let own = Ipv6Addr::from_bits(given.address.to_bits() & given.mask());
-        roomy(given, own, 120)
+        let address = Ipv6Addr::from_bits(given.address.to_bits() & given.mask());
+        roomy(given, address, 120)
     });
     Networks {
         v4: v4.map_or(DEFAULT, |v4| v4.value),
@@ -38,8 +38,8 @@ pub(super) fn networks(fields: &mut Fields<'_>) -> Networks {
 /// An IPv4 network that sites get addresses in, written `"10.30.0.0/24"`.
 pub(crate) fn network(node: &Node) -> Result<Prefix<Ipv4Addr>, Fault> {
     let given = v4(node)?;
-    let own = Ipv4Addr::from_bits(given.address.to_bits() & given.mask());
-    roomy(given, own, 30)
+    let address = Ipv4Addr::from_bits(given.address.to_bits() & given.mask());
+    roomy(given, address, 30)
 }
 
 /// A network of at most this many bits, that has room for nodes, given by its own address.
@@ -50,12 +50,12 @@ fn roomy<A: Copy + PartialEq + std::fmt::Display>(
 ) -> Result<Prefix<A>, Fault> {
     let bits = given.bits;
     if bits > max {
-        let what = format!("a network of {bits} bits has no room for sites");
-        return Err(Fault::new(what, format!("write at most /{max}")));
+        let message = format!("a network of {bits} bits has no room for sites");
+        return Err(Fault::new(message, format!("write at most /{max}")));
     }
     if address != given.address {
-        let what = format!("{}/{bits} is not the network's own address", given.address);
-        return Err(Fault::new(what, format!("write \"{address}/{bits}\"")));
+        let message = format!("{}/{bits} is not the network's own address", given.address);
+        return Err(Fault::new(message, format!("write \"{address}/{bits}\"")));
     }
     Ok(Prefix { address, bits })
 }

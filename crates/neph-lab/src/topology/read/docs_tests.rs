@@ -144,9 +144,9 @@ fn every_key_of_a_link_is_on_the_page() {
 
 #[test]
 fn every_example_of_an_overlay_or_a_proxy_is_a_good_topology() {
-    let all: Vec<&str> = examples(OVERLAYS).collect();
-    let [pods, vxlan, bridge, docker, proxies] = all[..] else {
-        panic!("{} examples", all.len())
+    let found: Vec<&str> = examples(OVERLAYS).collect();
+    let [pods, vxlan, bridge, docker, proxies] = found[..] else {
+        panic!("{} examples", found.len())
     };
     let hosts = "version = 1\n[[generate]]\nshape = \"star\"\n\
                  names = [\"paris\", \"milan\", \"mesh\", \"edge\", \"server\"]\n";
@@ -162,17 +162,17 @@ fn every_overlay_and_balancer_is_on_a_page() {
     let kinds = crate::links::OVERLAYS.iter().chain(crate::links::BALANCERS);
     for kind in kinds {
         let name = kind.name();
-        let named = [format!("`{name}`"), format!("kind = \"{name}\"")];
-        let is_reported = |page: &str| named.iter().any(|named| page.contains(named));
+        let spellings = [format!("`{name}`"), format!("kind = \"{name}\"")];
+        let is_reported = |page: &str| spellings.iter().any(|spelling| page.contains(spelling));
         assert!(is_reported(OVERLAYS) || is_reported(SERVICES), "{name}");
     }
 }
 
 #[test]
 fn the_example_of_guests_is_a_good_topology_and_every_key_and_kind_is_on_the_page() {
-    let all: Vec<&str> = examples(GUESTS).collect();
-    let [guests] = all[..] else {
-        panic!("{} examples", all.len())
+    let found: Vec<&str> = examples(GUESTS).collect();
+    let [guests] = found[..] else {
+        panic!("{} examples", found.len())
     };
     let read = |text: String| Topology::parse(&Source::new("docs.toml", text));
     let topology = read(format!("version = 1\n{guests}"));

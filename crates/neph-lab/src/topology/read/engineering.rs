@@ -47,8 +47,12 @@ pub(super) fn engineering(link: &mut Fields<'_>, shapes: &[Shape; 2]) -> Option<
     let direction = schedule::direction(&mut table);
     let open = shapes[0].paths.iter().filter(|path| path.only.is_none());
     if open.count() < 2 {
-        let what = "this link has no two paths for all, so nothing can be moved";
-        table.fault(table.span(), what, "add [[link.path]] twice or drop this");
+        let message = "this link has no two paths for all, so nothing can be moved";
+        table.fault(
+            table.span(),
+            message,
+            "add [[link.path]] twice or drop this",
+        );
     }
     table.finish();
     let every = every.map_or(season.every, |every| every.value);
@@ -58,7 +62,7 @@ pub(super) fn engineering(link: &mut Fields<'_>, shapes: &[Shape; 2]) -> Option<
         at: every,
         until: None,
         every: Some(every),
-        what: ChangeAction::Engineer(Engineering {
+        action: ChangeAction::Engineer(Engineering {
             demand: demand.map_or(Share::ALL, |demand| demand.value),
             swing: swing.map_or(season.swing, |swing| swing.value),
             preference: preference.map_or(4, |preference| preference.value),
@@ -84,8 +88,8 @@ fn swing(node: &Node) -> Result<Share, Fault> {
     if share <= MAX_SWING {
         return Ok(share);
     }
-    let what = "other demand cannot take all of a path";
-    Err(Fault::new(what, "write a share of at most \"95%\""))
+    let message = "other demand cannot take all of a path";
+    Err(Fault::new(message, "write a share of at most \"95%\""))
 }
 
 fn preference(node: &Node) -> Result<u32, Fault> {
@@ -93,9 +97,9 @@ fn preference(node: &Node) -> Result<u32, Fault> {
     if preference <= MAX_PREFERENCE {
         return Ok(preference);
     }
-    let what = format!("{preference} is out of range");
+    let message = format!("{preference} is out of range");
     let remedy = format!("write a whole number from 0 to {MAX_PREFERENCE}");
-    Err(Fault::new(what, remedy))
+    Err(Fault::new(message, remedy))
 }
 
 #[cfg(test)]
@@ -128,7 +132,7 @@ mod tests {
         let [reshuffle, controller] = &link.schedule[..] else {
             panic!("{:?}", link.schedule)
         };
-        assert_eq!(reshuffle.what, ChangeAction::Reshuffle);
+        assert_eq!(reshuffle.action, ChangeAction::Reshuffle);
         assert_eq!(
             (controller.at, controller.every),
             (HIGH.every, Some(HIGH.every))
@@ -139,7 +143,7 @@ mod tests {
             preference: 4,
             period: Span::from_secs(60),
         };
-        assert_eq!(controller.what, ChangeAction::Engineer(requested));
+        assert_eq!(controller.action, ChangeAction::Engineer(requested));
     }
 
     #[test]
@@ -155,14 +159,14 @@ mod tests {
             let mistakes = link(&format!("{PATHS}[link.engineering]\n{rest}\n")).expect_err(rest);
             assert!(mistakes[0].remedy.contains(part), "{rest}: {mistakes:?}");
         }
-        for alone in [
+        for extra in [
             "[link.engineering]\nseason = \"low\"\n",
             "splitting = \"modulo\"\n",
         ] {
-            let mistakes = link(alone).expect_err(alone);
+            let mistakes = link(extra).expect_err(extra);
             assert!(
                 mistakes[0].remedy.contains("twice"),
-                "{alone}: {mistakes:?}"
+                "{extra}: {mistakes:?}"
             );
         }
     }

@@ -62,8 +62,12 @@ fn discipline(table: &mut Fields<'_>) -> Option<Discipline> {
         interval: value(interval).unwrap_or(usual.interval),
     };
     if let Some(target) = target.filter(|target| target.value >= requested.interval) {
-        let what = "the target is not below the interval";
-        inner.fault(target.span, what, "write for example \"5ms\" of \"100ms\"");
+        let message = "the target is not below the interval";
+        inner.fault(
+            target.span,
+            message,
+            "write for example \"5ms\" of \"100ms\"",
+        );
     }
     inner.finish();
     given.map(|_| Discipline::CoDel(requested))
@@ -78,13 +82,13 @@ fn loss(table: &mut Fields<'_>) -> Option<Loss> {
     }
     let mut model = Fields::of(&entry.node, table.problems())?;
     let models = [("gilbert-elliott", ())];
-    let named = model.required_with("model", |node| choice(node, &models));
+    let loss_name = model.required_with("model", |node| choice(node, &models));
     let to_bad = model.required_with("p", quantity::share);
     let to_good = model.required_with("r", quantity::share);
     let loss_good = model.optional_with("good", quantity::share);
     let loss_bad = model.optional_with("bad", quantity::share);
     model.finish();
-    named?;
+    loss_name?;
     Some(Loss::GilbertElliott(GilbertElliott {
         to_bad: to_bad?.value,
         to_good: to_good?.value,

@@ -37,16 +37,16 @@ pub(super) fn fixtures(
                 continue;
             };
             if !names.insert(fixture.name.clone()) {
-                let what = format!(
+                let message = format!(
                     "two overlays, balancers or guests are called '{}'",
                     fixture.name
                 );
-                fields.fault(span.clone(), what, "give each its own name");
+                fields.fault(span.clone(), message, "give each its own name");
             }
             // Its programs use the fixture's name in status and logs.
             if services.iter().any(|service| service.name == fixture.name) {
-                let what = format!("a service is called '{}' too", fixture.name);
-                fields.fault(span, what, "give each its own name");
+                let message = format!("a service is called '{}' too", fixture.name);
+                fields.fault(span, message, "give each its own name");
             }
             fixtures.push(fixture);
         }

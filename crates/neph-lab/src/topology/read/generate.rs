@@ -114,9 +114,9 @@ fn names(table: &mut Fields<'_>, fewest: usize) -> Option<Vec<String>> {
         }
     };
     if names.len() < fewest || names.len() > MAX_SITES {
-        let what = format!("{} sites do not make this shape", names.len());
+        let message = format!("{} sites do not make this shape", names.len());
         let remedy = format!("write {fewest} to {MAX_SITES}");
-        table.fault(table.span(), what, remedy);
+        table.fault(table.span(), message, remedy);
         return None;
     }
     Some(names)
@@ -128,8 +128,8 @@ fn pair(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
         return;
     };
     let [a, b] = &names[..] else {
-        let what = format!("a pair is two sites, not {}", names.len());
-        table.fault(table.span(), what, "write two names, or another shape");
+        let message = format!("a pair is two sites, not {}", names.len());
+        table.fault(table.span(), message, "write two names, or another shape");
         return;
     };
     like.site(written, a);
@@ -154,11 +154,11 @@ fn star(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
 /// A link for each pair of sites: from a matrix of round trips, or all equal.
 fn mesh(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
     let entry = table.entry("matrix");
-    let named = entry.and_then(|entry| match &entry.node.value {
+    let matrix_name = entry.and_then(|entry| match &entry.node.value {
         Value::Text(_) => Some(choice(&entry.node, matrix::NAMED)),
         _ => None,
     });
-    let matrix = match (entry, named) {
+    let matrix = match (entry, matrix_name) {
         (Some(entry), Some(Err(fault))) => {
             table.problems().add(entry.node.span.clone(), fault);
             return;
@@ -192,8 +192,8 @@ fn mesh(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
         let mut link = link_table([a, b], like.link.as_ref(), &like.span);
         let delay = matrix.one_way(a, b);
         if let Err(span) = tables::delay(&mut link, delay, &span) {
-            let what = "the matrix sets the length of the links";
-            table.fault(span, what, "leave delay out");
+            let message = "the matrix sets the length of the links";
+            table.fault(span, message, "leave delay out");
         }
         written.links.push(link);
     });
@@ -233,13 +233,13 @@ fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matr
         Fault::new(why, remedy)
     };
     let Value::List(rows) = &node.value else {
-        let what = format!("this is {}", node.value.noun());
-        problems.add(node.span.clone(), wanted(what));
+        let message = format!("this is {}", node.value.noun());
+        problems.add(node.span.clone(), wanted(message));
         return None;
     };
     if rows.len() + 1 != names.len() {
-        let what = format!("{} rows are not for {} sites", rows.len(), names.len());
-        problems.add(node.span.clone(), wanted(what));
+        let message = format!("{} rows are not for {} sites", rows.len(), names.len());
+        problems.add(node.span.clone(), wanted(message));
         return None;
     }
     let mut matrix = Matrix::new(names);
@@ -248,8 +248,8 @@ fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matr
         let cells = match &row.value {
             Value::List(cells) if cells.len() == rows.len() - from => cells,
             _ => {
-                let what = format!("this row is not {} round trips", rows.len() - from);
-                problems.add(row.span.clone(), wanted(what));
+                let message = format!("this row is not {} round trips", rows.len() - from);
+                problems.add(row.span.clone(), wanted(message));
                 is_whole = false;
                 continue;
             }
@@ -283,17 +283,17 @@ fn in_a_tier(node: &Node) -> Result<u32, Fault> {
 /// Clients behind an access router, a core router, and the clouds behind it: the path from a user to a
 /// service in the first source.
 fn tiers(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
-    let mut counted = |key, one: &str| {
+    let mut counted = |key, label: &str| {
         let count = table.optional_with(key, in_a_tier);
         match count.map_or(1, |count| count.value) {
-            1 => vec![one.to_owned()],
-            count => (1..=count).map(|n| format!("{one}{n}")).collect(),
+            1 => vec![label.to_owned()],
+            count => (1..=count).map(|n| format!("{label}{n}")).collect(),
         }
     };
     let (clients, clouds) = (counted("clients", "client"), counted("clouds", "cloud"));
     let mut tier = |key| {
-        let own = table.entry(key).map(|entry| entry.node.clone());
-        let link = own.or_else(|| like.link.clone());
+        let own_node = table.entry(key).map(|entry| entry.node.clone());
+        let link = own_node.or_else(|| like.link.clone());
         CommonSettings {
             span: like.span.clone(),
             site: like.site.clone(),

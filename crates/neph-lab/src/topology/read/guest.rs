@@ -10,34 +10,36 @@ use crate::topology::Topology;
 pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
     for guest in topology.guests() {
         let site = &topology.sites[guest.site];
-        let note = |what: String, remedy: &str| {
-            problems.add(span.clone(), Fault::new(what, remedy));
+        let note = |message: String, remedy: &str| {
+            problems.add(span.clone(), Fault::new(message, remedy));
         };
         let name = &site.name;
         let mut services = topology.services.iter();
         if let Some(service) = services.find(|service| service.site == guest.site) {
-            let what = format!(
+            let message = format!(
                 "service '{}' is at '{name}', which is a guest",
                 service.name
             );
-            note(what, "write its command into the 'run' of the [[guest]]");
+            note(message, "write its command into the 'run' of the [[guest]]");
         }
         let mut traffic = topology.traffic.iter();
-        if let Some(traffic) = traffic.find(|one| [one.from, one.to].contains(&guest.site)) {
-            let what = format!(
+        if let Some(traffic) =
+            traffic.find(|traffic| [traffic.from, traffic.to].contains(&guest.site))
+        {
+            let message = format!(
                 "traffic '{}' ends at '{name}', which is a guest",
                 traffic.name
             );
-            note(what, "send it to the guest's host or past it");
+            note(message, "send it to the guest's host or past it");
         }
         let settings = [
             ("sysctls", !site.sysctls.is_empty()),
             ("congestion_control", site.congestion_control.is_some()),
         ];
         for (key, _) in settings.into_iter().filter(|(_, requested)| *requested) {
-            let what = format!("'{name}' is a guest: '{key}' does not reach its kernel");
+            let message = format!("'{name}' is a guest: '{key}' does not reach its kernel");
             note(
-                what,
+                message,
                 "write a sysctl -w line into the 'run' of the [[guest]]",
             );
         }

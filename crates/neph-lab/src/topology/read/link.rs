@@ -38,8 +38,8 @@ pub(super) fn links(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Link> {
             continue;
         };
         if !names.insert(link.name.clone()) {
-            let what = format!("two links are called '{}'", link.name);
-            fields.fault(span, what, "give one of them another 'name'");
+            let message = format!("two links are called '{}'", link.name);
+            fields.fault(span, message, "give one of them another 'name'");
         }
         links.push(link);
     }
@@ -52,8 +52,8 @@ fn link(mut table: Fields<'_>, number: usize, ends: Ends<'_>, traces: &Traces) -
     let given = table.optional_with("name", link_name);
     let kinds: Vec<(&str, &'static str)> = LINKS.iter().map(|k| (k.name(), k.name())).collect();
     let kind = table.optional_with("kind", |node| choice(node, &kinds));
-    let both = features(&mut table, traces);
-    let mut shapes = DIRECTIONS.map(|key| direction(&mut table, key, &both, traces));
+    let shared = features(&mut table, traces);
+    let mut shapes = DIRECTIONS.map(|key| direction(&mut table, key, &shared, traces));
     let paths = path::paths(&mut table, traces);
     path::lay(&paths, &mut shapes);
     path::split(&mut table, &mut shapes);
@@ -81,8 +81,8 @@ fn link(mut table: Fields<'_>, number: usize, ends: Ends<'_>, traces: &Traces) -
     table.finish();
     let link = link?;
     if link.a == link.b {
-        let what = format!("this link joins '{}' with itself", ends.sites[link.a].name);
-        problems.add(span, Fault::new(what, "name two different sites"));
+        let message = format!("this link joins '{}' with itself", ends.sites[link.a].name);
+        problems.add(span, Fault::new(message, "name two different sites"));
         return None;
     }
     Some(link)
@@ -91,10 +91,10 @@ fn link(mut table: Fields<'_>, number: usize, ends: Ends<'_>, traces: &Traces) -
 /// Checks that the link's kind can do what is requested.
 fn carried(table: &mut Fields<'_>, link: &Link) {
     let kind = kind_of(link);
-    for (key, what) in kind.refuses(link) {
-        let span = place(table, key);
-        let what = format!("a link of kind \"{}\" cannot {what}", kind.name());
-        table.fault(span, what, "leave 'kind' out or drop this");
+    for (key, feature) in kind.refuses(link) {
+        let span = key_span(table, key);
+        let message = format!("a link of kind \"{}\" cannot {feature}", kind.name());
+        table.fault(span, message, "leave 'kind' out or drop this");
     }
 }
 
@@ -106,14 +106,14 @@ fn wide_enough(table: &mut Fields<'_>, link: &Link, sites: &[Site]) {
     let v6 = ends.iter().all(speaks) && ends.iter().any(|site| sites[*site].v6.is_some());
     let narrow = |shape: &Shape| shape.mtu.is_some_and(|mtu| mtu < LEAST_V6);
     if v6 && (narrow(&link.a_to_b) || narrow(&link.b_to_a)) {
-        let span = place(table, "mtu");
-        let what = format!("IPv6 needs an MTU of {LEAST_V6}, and both sites have an address");
-        table.fault(span, what, "write a larger one or drop an 'address_v6'");
+        let span = key_span(table, "mtu");
+        let message = format!("IPv6 needs an MTU of {LEAST_V6}, and both sites have an address");
+        table.fault(span, message, "write a larger one or drop an 'address_v6'");
     }
 }
 
 /// Where `key` is set for a link: for both directions, or else for one.
-fn place(table: &mut Fields<'_>, key: &'static str) -> Range<usize> {
+fn key_span(table: &mut Fields<'_>, key: &'static str) -> Range<usize> {
     let printed = |table: &mut Fields<'_>| {
         let entry = table.entry(key)?;
         Some(entry.node.span.clone())
@@ -130,9 +130,9 @@ fn link_name(node: &Node) -> Result<String, Fault> {
     if is_name(&text) && text.len() <= 15 && !RESERVED.contains(&text.as_str()) {
         return Ok(text);
     }
-    let what = format!("'{text}' cannot be a link's name");
+    let message = format!("'{text}' cannot be a link's name");
     let remedy = format!("{NAME_REMEDY}, at most 15: it names the interface at both sites");
-    Err(Fault::new(what, remedy))
+    Err(Fault::new(message, remedy))
 }
 
 fn made_up_name(a: &Site, b: &Site, number: usize) -> String {
@@ -147,26 +147,31 @@ fn made_up_name(a: &Site, b: &Site, number: usize) -> String {
 /// The index of the site that `key` names.
 fn end(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) -> Option<usize> {
     let Ends { sites, complete } = ends;
-    let named = table.required::<String>(key)?;
-    let found = sites.iter().position(|site| site.name == named.value);
+    let site_name = table.required::<String>(key)?;
+    let found = sites.iter().position(|site| site.name == site_name.value);
     if found.is_none() && complete {
-        let what = format!("there is no site '{}'", named.value);
+        let message = format!("there is no site '{}'", site_name.value);
         let known = || sites.iter().map(|site| site.name.as_str()).collect();
         table
             .problems()
-            .unknown(&named.value, named.span, what, known);
+            .unknown(&site_name.value, site_name.span, message, known);
     }
     found
 }
 
-fn direction(table: &mut Fields<'_>, key: &'static str, both: &Partial, traces: &Traces) -> Shape {
+fn direction(
+    table: &mut Fields<'_>,
+    key: &'static str,
+    shared: &Partial,
+    traces: &Traces,
+) -> Shape {
     let mut shape = Shape::default();
-    both.apply(&mut shape);
+    shared.apply(&mut shape);
     let Some(mut inner) = table.table(key) else {
         return shape;
     };
-    let own = features(&mut inner, traces);
-    own.apply(&mut shape);
+    let own_features = features(&mut inner, traces);
+    own_features.apply(&mut shape);
     inner.finish();
     shape
 }
@@ -174,7 +179,7 @@ fn direction(table: &mut Fields<'_>, key: &'static str, both: &Partial, traces: 
 /// Reports a queue that can never fill.
 fn useless_queues(table: &mut Fields<'_>, shapes: &[Shape; 2], schedule: &[Change]) {
     let rate =
-        |change: &Change| matches!(&change.what, ChangeAction::Override(it) if it.rate.is_some());
+        |change: &Change| matches!(&change.action, ChangeAction::Override(it) if it.rate.is_some());
     if schedule.iter().any(rate) {
         return;
     }
@@ -183,9 +188,9 @@ fn useless_queues(table: &mut Fields<'_>, shapes: &[Shape; 2], schedule: &[Chang
             && let Some(mut inner) = table.table(key)
             && let Some(queue) = inner.entry("queue").or_else(|| inner.entry("discipline"))
         {
-            let what = "a queue without a rate never fills";
+            let message = "a queue without a rate never fills";
             let span = queue.node.span.clone();
-            inner.fault(span, what, "add rate = \"...\" or drop it");
+            inner.fault(span, message, "add rate = \"...\" or drop it");
         }
     }
 }

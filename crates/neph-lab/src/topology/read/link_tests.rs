@@ -85,7 +85,7 @@ fn a_trace_is_found_beside_the_topology() {
 #[test]
 fn what_the_features_of_a_link_cannot_be_is_placed() {
     let burst = "loss = { model = \"gilbert\", p = \"1%\" }";
-    for (features, place, part) in [
+    for (features, position, part) in [
         (burst, "20:18", "known here: gilbert-elliott"),
         (burst, "20:8", "add it"),
         ("queue = \"0 packets\"", "20:9", "from 1 to 1000000"),
@@ -98,7 +98,7 @@ fn what_the_features_of_a_link_cannot_be_is_placed() {
         let mistakes = parse(&both_v6).expect_err(features);
         let found = mistakes
             .iter()
-            .any(|it| it.place.to_string() == place && it.remedy.contains(part));
+            .any(|it| it.place.to_string() == position && it.remedy.contains(part));
         assert!(found, "{features}: {mistakes:?}");
     }
 }
@@ -139,14 +139,14 @@ fn paths_say_what_they_do_otherwise_each_direction_by_itself() {
             .map(|path| (path.name.clone(), path.weight, path.wire.delay))
             .collect()
     };
-    let named = |name: &str, weight, ms| (name.to_owned(), weight, Span::from_millis(ms));
+    let path_of = |name: &str, weight, ms| (name.to_owned(), weight, Span::from_millis(ms));
     assert_eq!(
         of(&link.a_to_b),
-        [named("short", 3, 8), named("path2", 1, 16)]
+        [path_of("short", 3, 8), path_of("path2", 1, 16)]
     );
     assert_eq!(
         of(&link.b_to_a),
-        [named("short", 3, 8), named("path2", 1, 20)]
+        [path_of("short", 3, 8), path_of("path2", 1, 20)]
     );
     let back = &link.b_to_a.paths[1].wire;
     assert_eq!(back.loss, Loss::Random(Share::from_billionths(10_000_000)));
@@ -162,13 +162,13 @@ fn a_path_may_be_reserved_for_a_protocol_but_not_every_path() {
         Ok(paths.map(|path| path.only).collect::<Vec<_>>())
     };
     let two = TWO.to_owned() + TWO_PATHS;
-    for (name, kept) in [
+    for (name, reserved_for) in [
         ("icmp", Reserved::Icmp),
         ("tcp", Reserved::Tcp),
         ("udp", Reserved::Udp),
     ] {
         let text = reserved(&two, &format!("only = \"{name}\""));
-        assert_eq!(only(&text), Ok(vec![Some(kept), None]));
+        assert_eq!(only(&text), Ok(vec![Some(reserved_for), None]));
     }
     for (text, part) in [
         (reserved(&two, "only = \"imcp\""), "icmp"),
@@ -220,16 +220,16 @@ fn a_schedule_is_read() {
         (first.at, first.until),
         (Span::from_secs(15), Some(Span::from_secs(40)))
     );
-    let ChangeAction::Override(printed) = &first.what else {
+    let ChangeAction::Override(printed) = &first.action else {
         panic!("{first:?}");
     };
     assert_eq!(printed.rate, Some(BitRate(1_000_000)));
     assert_eq!(printed.wire.delay, Some(Span::from_millis(80)));
     assert_eq!(
-        (&second.what, second.every),
+        (&second.action, second.every),
         (&ChangeAction::Reshuffle, Some(Span::from_secs(10)))
     );
-    let ChangeAction::OverridePath(0, Some(0), wire) = &third.what else {
+    let ChangeAction::OverridePath(0, Some(0), wire) = &third.action else {
         panic!("{third:?}");
     };
     assert_eq!(wire.loss, Some(Loss::Random(Share::ALL)));
@@ -282,8 +282,8 @@ fn what_a_schedule_cannot_be_is_said_with_a_remedy() {
         let found = mistakes.iter().any(|mistake| mistake.remedy.contains(part));
         assert!(found, "{to}: {mistakes:?}");
     }
-    let alone = parse(&(TWO.to_owned() + "[[link.schedule]]\nreshuffle = true\n"));
-    let mistakes = alone.expect_err("one path only");
+    let unsplit = parse(&(TWO.to_owned() + "[[link.schedule]]\nreshuffle = true\n"));
+    let mistakes = unsplit.expect_err("one path only");
     assert!(
         mistakes[0].remedy.contains("add [[link.path]]"),
         "{mistakes:?}"

@@ -23,16 +23,16 @@ pub(super) struct PathSpec {
     pub(super) name: String,
     weight: u32,
     only: Option<Reserved>,
-    both: PartialWire,
-    own: [PartialWire; 2],
+    shared: PartialWire,
+    directions: [PartialWire; 2],
 }
 
 impl PathSpec {
     /// The path in a direction (by index); other settings of the wire are those of `shape`.
     fn of(&self, shape: &Shape, direction: usize) -> Path {
         let mut wire = shape.wire.clone();
-        self.both.apply(&mut wire);
-        self.own[direction].apply(&mut wire);
+        self.shared.apply(&mut wire);
+        self.directions[direction].apply(&mut wire);
         Path {
             name: self.name.clone(),
             weight: self.weight,
@@ -52,17 +52,21 @@ pub(super) fn lay(paths: &[PathSpec], shapes: &mut [Shape; 2]) {
 
 /// How the paths of both directions divide the flows.
 pub(super) fn split(link: &mut Fields<'_>, shapes: &mut [Shape; 2]) {
-    let ways = [
+    let splittings = [
         ("ranges", Splitting::Ranges),
         ("modulo", Splitting::Modulo),
         ("rendezvous", Splitting::Rendezvous),
     ];
-    let Some(printed) = link.optional_with("splitting", |node| choice(node, &ways)) else {
+    let Some(printed) = link.optional_with("splitting", |node| choice(node, &splittings)) else {
         return;
     };
     if shapes[0].paths.len() < 2 {
-        let what = "this link has one path only, so there is nothing to split";
-        link.fault(printed.span, what, "add [[link.path]] twice or drop this");
+        let message = "this link has one path only, so there is nothing to split";
+        link.fault(
+            printed.span,
+            message,
+            "add [[link.path]] twice or drop this",
+        );
     }
     for shape in shapes {
         shape.splitting = printed.value;
@@ -78,44 +82,44 @@ pub(super) fn paths(link: &mut Fields<'_>, traces: &Traces) -> Vec<PathSpec> {
             continue;
         };
         if paths.iter().any(|other| other.name == path.name) {
-            let what = format!("two paths of this link are called '{}'", path.name);
-            link.fault(span, what, "give one of them another 'name'");
+            let message = format!("two paths of this link are called '{}'", path.name);
+            link.fault(span, message, "give one of them another 'name'");
         } else if paths.len() == MAXIMUM {
-            let what = format!("this link has more than {MAXIMUM} paths");
-            link.fault(span, what, "drop some");
+            let message = format!("this link has more than {MAXIMUM} paths");
+            link.fault(span, message, "drop some");
         }
         paths.push(path);
     }
     if !paths.is_empty() && paths.iter().all(|path| path.only.is_some()) {
-        let what = "every path of this link is reserved, so other packets have none";
+        let message = "every path of this link is reserved, so other packets have none";
         let remedy = "add a [[link.path]] without 'only', or drop one 'only'";
-        link.fault(link.span(), what, remedy);
+        link.fault(link.span(), message, remedy);
     }
     paths
 }
 
 fn path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<PathSpec> {
     let given = table.optional_with("name", path_name);
-    let named = given.is_some() || table.entry("name").is_none();
+    let has_name = given.is_some() || table.entry("name").is_none();
     let heavy = table.optional_with("weight", weight);
     let only = table.optional_with("only", |node| choice(node, &RESERVED));
     let both = wire(&mut table, traces);
     shared(&mut table);
-    let own = DIRECTIONS.map(|direction| {
+    let own_wires = DIRECTIONS.map(|direction| {
         let Some(mut inner) = table.table(direction) else {
             return PartialWire::default();
         };
-        let own = wire(&mut inner, traces);
+        let own_wire = wire(&mut inner, traces);
         inner.finish();
-        own
+        own_wire
     });
     table.finish();
-    named.then(|| PathSpec {
+    has_name.then(|| PathSpec {
         name: given.map_or_else(|| format!("path{number}"), |name| name.value),
         weight: heavy.map_or(1, |weight| weight.value),
         only: only.map(|only| only.value),
-        both,
-        own,
+        shared: both,
+        directions: own_wires,
     })
 }
 
@@ -124,9 +128,9 @@ fn path_name(node: &Node) -> Result<String, Fault> {
     if is_name(&text) && text.len() <= 24 {
         return Ok(text);
     }
-    let what = format!("'{text}' cannot be a path's name");
+    let message = format!("'{text}' cannot be a path's name");
     Err(Fault::new(
-        what,
+        message,
         format!("{}, at most 24", super::NAME_REMEDY),
     ))
 }
@@ -135,8 +139,8 @@ fn path_name(node: &Node) -> Result<String, Fault> {
 pub(super) fn shared(table: &mut Fields<'_>) {
     for key in ["rate", "queue", "discipline", "mtu"] {
         if let Some(entry) = table.entry(key) {
-            let what = format!("a path has no '{key}' of its own: all share the link's");
-            table.fault(entry.key_span.clone(), what, "say it of the link");
+            let message = format!("a path has no '{key}' of its own: all share the link's");
+            table.fault(entry.key_span.clone(), message, "say it of the link");
         }
     }
 }

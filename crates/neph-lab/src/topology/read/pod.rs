@@ -11,14 +11,14 @@ pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problem
     for link in &topology.links {
         let ends = [link.a, link.b].map(|end| &topology.sites[end]);
         if let Some(pod) = ends.iter().find(|site| site.inside.is_some()) {
-            let what = format!(
+            let message = format!(
                 "link '{}' ends at '{}', which is inside another site",
                 link.name, pod.name
             );
             problems.add(
                 span.clone(),
                 Fault::new(
-                    what,
+                    message,
                     "link its host, and join it by an [[overlay]] or as a [[guest]]",
                 ),
             );
@@ -31,21 +31,21 @@ pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problem
         let joined: Vec<bool> = joined
             .map(|fixture| !fixture.build.guests().is_empty())
             .collect();
-        let (what, remedy) = match (site.inside, &joined[..]) {
+        let (message, remedy) = match (site.inside, &joined[..]) {
             (Some(_), []) => (
                 "no overlay and no guest",
                 "list it in the pods of an [[overlay]] or the sites of a [[guest]]",
             ),
             (None, _) | (_, [_]) => continue,
-            (_, all) if all.iter().all(|is_guest| *is_guest) => {
+            (_, memberships) if memberships.iter().all(|is_guest| *is_guest) => {
                 ("more than one [[guest]]", "leave it in one")
             }
-            (_, all) if all.contains(&true) => {
+            (_, memberships) if memberships.contains(&true) => {
                 ("an overlay and a [[guest]]", "leave it in one of them")
             }
             _ => ("more than one overlay", "leave it in one"),
         };
-        let what = format!("'{}' is inside another site and in {what}", site.name);
-        problems.add(span.clone(), Fault::new(what, remedy));
+        let message = format!("'{}' is inside another site and in {message}", site.name);
+        problems.add(span.clone(), Fault::new(message, remedy));
     }
 }

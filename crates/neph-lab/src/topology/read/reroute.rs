@@ -24,23 +24,23 @@ pub(super) fn reroutes(
 ) -> Vec<Reroute> {
     let tables = fields.tables("reroute");
     if let Some(table) = tables.first().filter(|_| routing != Routing::Ecmp) {
-        let what = "each site has only one path, so nothing can be rerouted";
-        table.fault(table.span(), what, "write routing = \"ecmp\" at the top");
+        let message = "each site has only one path, so nothing can be rerouted";
+        table.fault(table.span(), message, "write routing = \"ecmp\" at the top");
     }
     if tables.len() > MAXIMUM {
-        let what = format!("there are more than {MAXIMUM} changes of routes");
-        fields.fault(fields.span(), what, "use 'every' for what comes again");
+        let message = format!("there are more than {MAXIMUM} changes of routes");
+        fields.fault(fields.span(), message, "use 'every' for what comes again");
     }
     let tables = tables.into_iter();
-    let reroutes = tables.filter_map(|table| one(table, ends, links));
+    let reroutes = tables.filter_map(|table| read_one(table, ends, links));
     reroutes.collect()
 }
 
-fn one(mut table: Fields<'_>, ends: Ends<'_>, links: &[Link]) -> Option<Reroute> {
+fn read_one(mut table: Fields<'_>, ends: Ends<'_>, links: &[Link]) -> Option<Reroute> {
     let site = service::site(&mut table, "site", ends);
     let printed = WhenSpec::read(&mut table);
-    let what = what(&mut table, site, ends, links);
-    let lasting = match what? {
+    let action = action_of(&mut table, site, ends, links);
+    let lasting = match action? {
         Rerouted::Reshuffle => Lasting::ForEver("a reshuffle"),
         Rerouted::Weight { .. } => Lasting::AWhile,
     };
@@ -52,11 +52,11 @@ fn one(mut table: Fields<'_>, ends: Ends<'_>, links: &[Link]) -> Option<Reroute>
         at: when.at,
         until: when.until,
         every: when.every,
-        what: what?,
+        action: action?,
     })
 }
 
-fn what(
+fn action_of(
     table: &mut Fields<'_>,
     site: Option<usize>,
     ends: Ends<'_>,
@@ -79,12 +79,12 @@ fn what(
                 site.is_none_or(|site| a == site || b == site)
             });
             if theirs.is_none() && ends.complete {
-                let own = links
+                let own_links = links
                     .iter()
                     .filter(|link| site.is_none_or(|site| link.a == site || link.b == site));
-                let known: Vec<&str> = own.map(|link| link.name.as_str()).collect();
-                let what = format!("this router has no link '{}'", named.value);
-                table.fault(named.span, what, did_you_mean(&named.value, &known));
+                let known: Vec<&str> = own_links.map(|link| link.name.as_str()).collect();
+                let message = format!("this router has no link '{}'", named.value);
+                table.fault(named.span, message, did_you_mean(&named.value, &known));
             }
             Some(Rerouted::Weight {
                 link: theirs?,
@@ -92,9 +92,9 @@ fn what(
             })
         }
         _ => {
-            let what = "this does not say what changes";
+            let message = "this does not say what changes";
             let remedy = "write reshuffle = true, or a 'link' and its 'weight'";
-            table.fault(table.span(), what, remedy);
+            table.fault(table.span(), message, remedy);
             None
         }
     }
@@ -114,19 +114,19 @@ pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problem
     for (number, reroute) in topology.reroutes.iter().enumerate() {
         let routes = routes::routes(topology, reroute.site);
         let mut split = routes.iter().filter(|route| route.is_split());
-        let chooses = match reroute.what {
+        let chooses = match reroute.action {
             Rerouted::Reshuffle => split.next().is_some(),
             Rerouted::Weight { link, .. } => split.any(|route| route.may_use(link)),
         };
         if !chooses {
             let site = &topology.sites[reroute.site].name;
-            let what = format!(
+            let message = format!(
                 "[[reroute]] {} changes nothing: '{site}' has no equal-cost paths there",
                 number + 1
             );
             let remedy =
                 "paths are equal when they have as many links; name a router that they part at";
-            problems.add(span.clone(), Fault::new(what, remedy));
+            problems.add(span.clone(), Fault::new(message, remedy));
         }
     }
 }
@@ -160,14 +160,14 @@ mod tests {
                 at: secs(5),
                 until: None,
                 every: Some(secs(10)),
-                what: Rerouted::Reshuffle,
+                action: Rerouted::Reshuffle,
             },
             Reroute {
                 site: 1,
                 at: secs(0),
                 until: Some(secs(3)),
                 every: None,
-                what: Rerouted::Weight { link: 3, weight: 0 },
+                action: Rerouted::Weight { link: 3, weight: 0 },
             },
         ];
         assert_eq!(topology.reroutes, requested);
@@ -193,13 +193,13 @@ mod tests {
             let mistakes = diamond(rest).expect_err(rest);
             assert!(mistakes[0].remedy.contains(part), "{rest}: {mistakes:?}");
         }
-        let alone = "site = [{name = \"a\"}, {name = \"b\"}]\n\
+        let single_link = "site = [{name = \"a\"}, {name = \"b\"}]\n\
                      link = [{a = \"a\", b = \"b\"}]\n\
                      [[reroute]]\nsite = \"a\"\nreshuffle = true\n";
-        let text = format!("version = 1\nrouting = \"ecmp\"\n{alone}");
+        let text = format!("version = 1\nrouting = \"ecmp\"\n{single_link}");
         let mistakes = Topology::parse(&Source::new("lab.toml", text)).expect_err("one way");
         assert!(mistakes[0].remedy.contains("they part at"), "{mistakes:?}");
-        let text = format!("version = 1\n{alone}");
+        let text = format!("version = 1\n{single_link}");
         let mistakes = Topology::parse(&Source::new("lab.toml", text)).expect_err("fastest");
         assert!(mistakes[0].remedy.contains("ecmp"), "{mistakes:?}");
     }

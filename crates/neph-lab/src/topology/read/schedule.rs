@@ -20,8 +20,8 @@ const MAXIMUM: usize = 1_000;
 pub(super) fn changes(link: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Vec<Change> {
     let tables = link.tables("schedule");
     if tables.len() > MAXIMUM {
-        let what = format!("this link's schedule has more than {MAXIMUM} entries");
-        link.fault(link.span(), what, "use 'every' for what comes again");
+        let message = format!("this link's schedule has more than {MAXIMUM} entries");
+        link.fault(link.span(), message, "use 'every' for what comes again");
     }
     let tables = tables.into_iter();
     let changes = tables.filter_map(|table| change(table, paths, traces));
@@ -31,8 +31,8 @@ pub(super) fn changes(link: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces
 fn change(mut table: Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<Change> {
     let printed = WhenSpec::read(&mut table);
     let direction = direction(&mut table);
-    let what = what(&mut table, paths, traces);
-    let lasting = match what.as_ref()? {
+    let action = action_of(&mut table, paths, traces);
+    let lasting = match action.as_ref()? {
         ChangeAction::Reshuffle => Lasting::ForEver("a reshuffle"),
         _ => Lasting::AWhile,
     };
@@ -44,7 +44,7 @@ fn change(mut table: Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<
         at,
         until,
         every,
-        what: what?,
+        action: action?,
     })
 }
 
@@ -95,21 +95,21 @@ impl WhenSpec {
         let at = self.when().at;
         match (&self.until, &self.every, lasting) {
             (Some(until), _, Lasting::ForEver(it)) => {
-                let what = format!("{it} happens at a moment and lasts for ever");
-                table.fault(until.span.clone(), what, "drop 'until'");
+                let message = format!("{it} happens at a moment and lasts for ever");
+                table.fault(until.span.clone(), message, "drop 'until'");
             }
             (Some(until), _, _) if until.value <= at => {
-                let what = "this ends before it begins";
-                table.fault(until.span.clone(), what, "write a time after 'at'");
+                let message = "this ends before it begins";
+                table.fault(until.span.clone(), message, "write a time after 'at'");
             }
             (Some(until), Some(every), _) if until.value - at >= every.value => {
-                let what = "this begins again before it ends";
+                let message = "this begins again before it ends";
                 let remedy = "write an 'every' that is longer than from 'at' to 'until'";
-                table.fault(every.span.clone(), what, remedy);
+                table.fault(every.span.clone(), message, remedy);
             }
             (None, Some(every), Lasting::AWhile) => {
-                let what = "this never ends, so it cannot begin again";
-                table.fault(every.span.clone(), what, "add 'until'");
+                let message = "this never ends, so it cannot begin again";
+                table.fault(every.span.clone(), message, "add 'until'");
             }
             _ => {}
         }
@@ -117,26 +117,30 @@ impl WhenSpec {
 }
 
 /// The effect of the change.
-fn what(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<ChangeAction> {
+fn action_of(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<ChangeAction> {
     let reshuffle = table.optional::<bool>("reshuffle");
-    if let Some(named) = table.optional::<String>("path") {
+    if let Some(optional) = table.optional::<String>("path") {
         let weight = table.optional_with("weight", weight);
         let printed = wire(table, traces);
         shared(table);
-        let Some(index) = paths.iter().position(|path| path.name == named.value) else {
+        let Some(index) = paths.iter().position(|path| path.name == optional.value) else {
             let known: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
-            let what = format!("this link has no path '{}'", named.value);
-            table.fault(named.span, what, did_you_mean(&named.value, &known));
+            let message = format!("this link has no path '{}'", optional.value);
+            table.fault(
+                optional.span,
+                message,
+                did_you_mean(&optional.value, &known),
+            );
             return None;
         };
         if weight.is_none() && printed == PartialWire::default() {
             nothing(table);
         }
         if let Some(Placed { value: true, span }) = reshuffle {
-            let what = "a reshuffle moves flows between all paths";
+            let message = "a reshuffle moves flows between all paths";
             table.fault(
                 span,
-                what,
+                message,
                 "write it in an entry of its own, without 'path'",
             );
         }
@@ -148,11 +152,15 @@ fn what(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<C
     match reshuffle {
         Some(Placed { value: true, span }) => {
             if paths.len() < 2 {
-                let what = "this link has one path only, so nothing moves";
-                table.fault(span, what, "add [[link.path]] twice or drop this");
+                let message = "this link has one path only, so nothing moves";
+                table.fault(span, message, "add [[link.path]] twice or drop this");
             } else if !plain {
-                let what = "a reshuffle changes nothing else";
-                table.fault(span, what, "give the rest a [[link.schedule]] of its own");
+                let message = "a reshuffle changes nothing else";
+                table.fault(
+                    span,
+                    message,
+                    "give the rest a [[link.schedule]] of its own",
+                );
             }
             Some(ChangeAction::Reshuffle)
         }

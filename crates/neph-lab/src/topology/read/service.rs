@@ -27,8 +27,8 @@ pub(super) fn services(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Service> 
             continue;
         };
         if !names.insert(service.name.clone()) {
-            let what = format!("two services are called '{}'", service.name);
-            fields.fault(span, what, "give each its own name");
+            let message = format!("two services are called '{}'", service.name);
+            fields.fault(span, message, "give each its own name");
         }
         services.push(service);
     }
@@ -38,7 +38,7 @@ pub(super) fn services(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Service> 
 fn service(mut table: Fields<'_>, ends: Ends<'_>) -> Option<Service> {
     let name = table.required_with("name", name);
     let site = site(&mut table, "site", ends);
-    let command = table.required_with("command", words);
+    let command = table.required_with("command", command_args);
     let environment = pairs(&mut table, "environment", variable);
     let asks = table.entry("ready").is_some();
     let ready = table.table("ready").and_then(ready);
@@ -65,26 +65,29 @@ pub(super) fn name(node: &Node) -> Result<String, Fault> {
     if is_name(&text) && text.len() <= 24 && text != "journal" {
         return Ok(text);
     }
-    let what = format!("'{text}' cannot be a name here");
-    Err(Fault::new(what, format!("{NAME_REMEDY}, at most 24")))
+    let message = format!("'{text}' cannot be a name here");
+    Err(Fault::new(message, format!("{NAME_REMEDY}, at most 24")))
 }
 
 /// The index of the site that `key` names, which must be able to run programs.
 pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) -> Option<usize> {
-    let named = table.required::<String>(key)?;
-    let found = ends.sites.iter().position(|site| site.name == named.value);
+    let site_name = table.required::<String>(key)?;
+    let found = ends
+        .sites
+        .iter()
+        .position(|site| site.name == site_name.value);
     match found {
         Some(site) if ends.sites[site].is_switch() => {
-            let what = format!("'{}' is a switch", named.value);
-            table.fault(named.span, what, "name a site or a router");
+            let message = format!("'{}' is a switch", site_name.value);
+            table.fault(site_name.span, message, "name a site or a router");
             None
         }
         None if ends.complete => {
-            let what = format!("there is no site '{}'", named.value);
+            let message = format!("there is no site '{}'", site_name.value);
             let known = || ends.sites.iter().map(|site| site.name.as_str()).collect();
             table
                 .problems()
-                .unknown(&named.value, named.span, what, known);
+                .unknown(&site_name.value, site_name.span, message, known);
             None
         }
         found => found,
@@ -92,30 +95,30 @@ pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) ->
 }
 
 /// A program and its arguments.
-pub(super) fn words(node: &Node) -> Result<Vec<String>, Fault> {
+pub(super) fn command_args(node: &Node) -> Result<Vec<String>, Fault> {
     let example = "write a list such as [\"haproxy\", \"-f\", \"haproxy.cfg\"]";
     let Value::List(nodes) = &node.value else {
-        let what = format!("this is {}", node.value.noun());
-        return Err(Fault::new(what, example));
+        let message = format!("this is {}", node.value.noun());
+        return Err(Fault::new(message, example));
     };
-    let words: Vec<String> = nodes.iter().map(String::take).collect::<Result<_, _>>()?;
-    if words.first().is_none_or(String::is_empty) {
+    let args: Vec<String> = nodes.iter().map(String::take).collect::<Result<_, _>>()?;
+    if args.first().is_none_or(String::is_empty) {
         return Err(Fault::new("there is no program", example));
     }
-    Ok(words)
+    Ok(args)
 }
 
 fn variable(name: &str) -> Result<(), Fault> {
     if name.is_empty() || name.contains(['=', '\0']) {
-        let what = format!("'{name}' is no variable");
-        return Err(Fault::new(what, "write for example HOME = \"/root\""));
+        let message = format!("'{name}' is no variable");
+        return Err(Fault::new(message, "write for example HOME = \"/root\""));
     }
     Ok(())
 }
 
 fn ready(mut table: Fields<'_>) -> Option<Ready> {
     let tcp = table.optional::<Port>("tcp");
-    let command = table.optional_with("command", words);
+    let command = table.optional_with("command", command_args);
     let timeout = table.optional_with("timeout", quantity::delay);
     let printed = ["tcp", "command"].map(|key| table.entry(key).is_some());
     if printed == [false, false] || printed == [true, true] {
@@ -124,7 +127,7 @@ fn ready(mut table: Fields<'_>) -> Option<Ready> {
     }
     let check = match (tcp, command) {
         (Some(port), _) => Some(ReadyCheck::Tcp(port.value.0)),
-        (None, words) => words.map(|words| ReadyCheck::Command(words.value)),
+        (None, args) => args.map(|args| ReadyCheck::Command(args.value)),
     };
     table.finish();
     Some(Ready {

@@ -65,8 +65,8 @@ fn put_inside(drafts: &mut [Draft], fields: &Fields<'_>) {
         };
         if !hosts.contains(&host.value) {
             let known: Vec<&str> = hosts.iter().map(String::as_str).collect();
-            let what = format!("there is no site '{}' to be inside of", host.value);
-            fields.fault(host.span, what, did_you_mean(&host.value, &known));
+            let message = format!("there is no site '{}' to be inside of", host.value);
+            fields.fault(host.span, message, did_you_mean(&host.value, &known));
             continue;
         }
         draft.site.inside = names.iter().position(|name| *name == host.value);
@@ -81,13 +81,13 @@ fn hold_against(draft: &Draft, others: &[Draft], fields: &Fields<'_>) {
             return;
         }
         if other.name == site.name {
-            let what = format!("two sites are called '{}'", site.name);
-            fields.fault(span.clone(), what, "give each its own name");
+            let message = format!("two sites are called '{}'", site.name);
+            fields.fault(span.clone(), message, "give each its own name");
         }
-        let same = written(other).find(|ip| written(site).any(|own| own == *ip));
+        let same = written(other).find(|ip| written(site).any(|address| address == *ip));
         if let Some(same) = same {
-            let what = format!("'{}' and '{}' both have {same}", other.name, site.name);
-            fields.fault(span.clone(), what, "give each its own address");
+            let message = format!("'{}' and '{}' both have {same}", other.name, site.name);
+            fields.fault(span.clone(), message, "give each its own address");
         }
     }
 }
@@ -110,10 +110,10 @@ fn allot(drafts: &mut [Draft], networks: Networks, fields: &Fields<'_>) {
     {
         if *wants_v4 {
             let Some(v4) = networks.next_v4(&mut used_v4) else {
-                let what = format!("the network has no address left for '{}'", site.name);
+                let message = format!("the network has no address left for '{}'", site.name);
                 fields.fault(
                     span.clone(),
-                    what,
+                    message,
                     "write a larger network = \"10.0.0.0/8\"",
                 );
                 continue;
@@ -161,8 +161,8 @@ fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
         site.v4 = v4.map_or(site.v4, |v4| v4.value);
         let v6 = table.optional_with("address_v6", address::v6);
         if let (Some(v6), Some(_)) = (&v6, &inside) {
-            let what = "a site inside another has no IPv6: overlays and guests carry IPv4";
-            table.fault(v6.span.clone(), what, "remove address_v6");
+            let message = "a site inside another has no IPv6: overlays and guests carry IPv4";
+            table.fault(v6.span.clone(), message, "remove address_v6");
         }
         site.v6 = v6.map(|v6| v6.value);
         site.sysctls = pairs(&mut table, "sysctls", sysctl_name);
@@ -188,9 +188,9 @@ fn site_name(node: &Node) -> Result<String, Fault> {
     if is_name(&text) && text.len() <= 24 && text != "wire" {
         return Ok(text);
     }
-    let what = format!("'{text}' cannot be a site's name");
+    let message = format!("'{text}' cannot be a site's name");
     let remedy = format!("{NAME_REMEDY}, at most 24; 'wire' is the lab's own");
-    Err(Fault::new(what, remedy))
+    Err(Fault::new(message, remedy))
 }
 
 pub(super) fn congestion(node: &Node) -> Result<String, Fault> {
@@ -198,8 +198,8 @@ pub(super) fn congestion(node: &Node) -> Result<String, Fault> {
     if is_name(&text) && text.len() < 16 {
         return Ok(text);
     }
-    let what = format!("'{text}' is no congestion control");
-    Err(Fault::new(what, "write for example \"cubic\""))
+    let message = format!("'{text}' is no congestion control");
+    Err(Fault::new(message, "write for example \"cubic\""))
 }
 
 /// A CPU's number, from 0 to 1023.
@@ -217,8 +217,11 @@ fn cpu(node: &Node) -> Result<u16, Fault> {
 fn cpu_share(node: &Node) -> Result<Share, Fault> {
     let share = quantity::share(node)?;
     if share < Share::from_billionths(10_000_000) {
-        let what = "too little to run anything";
-        return Err(Fault::new(what, "write a share of one CPU from 1% to 100%"));
+        let message = "too little to run anything";
+        return Err(Fault::new(
+            message,
+            "write a share of one CPU from 1% to 100%",
+        ));
     }
     Ok(share)
 }
@@ -232,9 +235,9 @@ fn sysctl_name(name: &str) -> Result<(), Fault> {
     if fine {
         return Ok(());
     }
-    let what = format!("'{name}' is no setting of a network namespace");
+    let message = format!("'{name}' is no setting of a network namespace");
     let remedy = "write names below net., such as \"net.ipv4.tcp_timestamps\" = 1";
-    Err(Fault::new(what, remedy))
+    Err(Fault::new(message, remedy))
 }
 
 /// The entries of the table `key` as text; numbers and booleans in the format of `/proc/sys`.
@@ -248,8 +251,8 @@ pub(super) fn pairs(
         return pairs;
     };
     let Value::Table(table) = &entry.node.value else {
-        let what = format!("this is {}", entry.node.value.noun());
-        fields.fault(entry.node.span.clone(), what, "write a table here");
+        let message = format!("this is {}", entry.node.value.noun());
+        fields.fault(entry.node.span.clone(), message, "write a table here");
         return pairs;
     };
     let problems = fields.problems();
@@ -274,8 +277,8 @@ fn plain_text(value: &Value) -> Result<String, Fault> {
         Value::Real(number) => Ok(number.to_string()),
         Value::Switch(on) => Ok(u8::from(*on).to_string()),
         other => {
-            let what = format!("this is {}", other.noun());
-            Err(Fault::new(what, "write a text or a number"))
+            let message = format!("this is {}", other.noun());
+            Err(Fault::new(message, "write a text or a number"))
         }
     }
 }

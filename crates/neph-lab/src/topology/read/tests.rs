@@ -73,7 +73,7 @@ fn a_site_that_cannot_be_read_is_not_told_again_at_its_links() {
 
 #[test]
 fn mistakes_are_placed_with_a_remedy() {
-    for (from, to, place, part) in [
+    for (from, to, position, part) in [
         ("\"6ms\"", "6", "19:9", "write a text in quotes"),
         ("\"3Mbit/s\"", "\"3 Mb\"", "20:19", "Mbit/s"),
         (
@@ -109,7 +109,7 @@ fn mistakes_are_placed_with_a_remedy() {
         let text = TWO.replace(from, to);
         let mistakes = parse(&text).expect_err(to);
         let first = &mistakes[0];
-        assert_eq!(first.place.to_string(), place, "{to}: {first}");
+        assert_eq!(first.place.to_string(), position, "{to}: {first}");
         assert!(first.remedy.contains(part), "{to}: {first}");
     }
 }

@@ -24,29 +24,29 @@ pub(super) struct Traces(RefCell<BTreeMap<String, Result<Arc<Trace>, Fault>>>);
 
 impl Traces {
     /// The trace that `words` names (a file, perhaps a column), its file seen from `folder`.
-    pub(super) fn read(&self, folder: &Path, words: &str) -> Result<Arc<Trace>, Fault> {
+    pub(super) fn read(&self, folder: &Path, spec: &str) -> Result<Arc<Trace>, Fault> {
         let mut known = self.0.borrow_mut();
-        let trace = known.entry(words.to_owned());
-        trace.or_insert_with(|| read(folder, words)).clone()
+        let trace = known.entry(spec.to_owned());
+        trace.or_insert_with(|| read(folder, spec)).clone()
     }
 }
 
-fn read(folder: &Path, words: &str) -> Result<Arc<Trace>, Fault> {
-    let (file, column) = match words.split_once(char::is_whitespace) {
+fn read(folder: &Path, spec: &str) -> Result<Arc<Trace>, Fault> {
+    let (file, column) = match spec.split_once(char::is_whitespace) {
         Some((file, column)) => (file, Some(column.trim())),
-        None => (words, None),
+        None => (spec, None),
     };
     let text = read_text(FileKind::Delays, &folder.join(file)).map_err(|error| {
-        let what = format!("the trace {file} cannot be read: {error}");
-        Fault::new(what, "name a file in the folder of the topology file")
+        let message = format!("the trace {file} cannot be read: {error}");
+        Fault::new(message, "name a file in the folder of the topology file")
     })?;
-    let delays = entries(&text, column).map_err(|(line, what)| {
-        let place = if line > 0 {
+    let delays = entries(&text, column).map_err(|(line, message)| {
+        let position = if line > 0 {
             format!("{file}:{line}: ")
         } else {
             format!("{file}: ")
         };
-        Fault::new(format!("{place}{what}"), REMEDY)
+        Fault::new(format!("{position}{message}"), REMEDY)
     })?;
     let trace = Trace::new(delays);
     let none = || Fault::new(format!("the trace {file} holds no delay"), REMEDY);
@@ -110,11 +110,14 @@ mod tests {
     #[test]
     fn what_is_wrong_is_placed_in_the_trace() {
         let wrong = |text, column| entries(text, column).expect_err("wrong");
-        let (line, what) = wrong("4ms\n# x\n5\n", None);
-        assert!(line == 3 && what.contains("unit is missing"), "{what}");
+        let (line, message) = wrong("4ms\n# x\n5\n", None);
+        assert!(
+            line == 3 && message.contains("unit is missing"),
+            "{message}"
+        );
         assert_eq!(wrong("61s\n", None).0, 1);
-        let (line, what) = wrong("a,b\n1ms,2ms\n", Some("c"));
-        assert!(line == 0 && what.contains("no column 'c'"), "{what}");
+        let (line, message) = wrong("a,b\n1ms,2ms\n", Some("c"));
+        assert!(line == 0 && message.contains("no column 'c'"), "{message}");
         assert_eq!(wrong("a,b\n1ms\n", Some("b")).0, 2);
         assert_eq!(wrong("a_ms\n-1\n", Some("a_ms")).0, 2);
     }

@@ -13,23 +13,23 @@ const MAX_STREAMS: u16 = 64;
 
 /// All traffic of a topology.
 pub(super) fn traffic(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Traffic> {
-    let mut all = Vec::new();
+    let mut transfers = Vec::new();
     let mut names = BTreeSet::new();
     for (number, table) in fields.tables("traffic").into_iter().enumerate() {
         let span = table.span();
-        let Some(traffic) = one(table, number, ends) else {
+        let Some(traffic) = read_one(table, number, ends) else {
             continue;
         };
         if !names.insert(traffic.name.clone()) {
-            let what = format!("two transfers are called '{}'", traffic.name);
-            fields.fault(span, what, "give each its own name");
+            let message = format!("two transfers are called '{}'", traffic.name);
+            fields.fault(span, message, "give each its own name");
         }
-        all.push(traffic);
+        transfers.push(traffic);
     }
-    all
+    transfers
 }
 
-fn one(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Traffic> {
+fn read_one(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Traffic> {
     let name = table.optional_with("name", service::name);
     let from = service::site(&mut table, "from", ends);
     let to = service::site(&mut table, "to", ends);
@@ -40,29 +40,29 @@ fn one(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Traffic> 
     let congestion = table.optional_with("congestion", site::congestion);
     let at = at.map_or(Span::ZERO, |at| at.value);
     if let Some(until) = until.as_ref().filter(|until| until.value <= at) {
-        let what = "this ends before it begins";
-        table.fault(until.span.clone(), what, "write a time after 'at'");
+        let message = "this ends before it begins";
+        table.fault(until.span.clone(), message, "write a time after 'at'");
     }
     if let (Some(until), Some(every)) = (&until, &every)
         && until.value > at
         && until.value - at >= every.value
     {
-        let what = "this begins again before it ends";
+        let message = "this begins again before it ends";
         let remedy = "write an 'every' that is longer than from 'at' to 'until'";
-        table.fault(every.span.clone(), what, remedy);
+        table.fault(every.span.clone(), message, remedy);
     }
     if from.is_some() && from == to {
-        let what = "source and destination are the same site";
-        table.fault(table.span(), what, "name two different sites");
+        let message = "source and destination are the same site";
+        table.fault(table.span(), message, "name two different sites");
     }
     // The routes of such a site are locked to its own.
     let locked = from.and_then(|from| ends.sites[from].congestion_control.as_ref());
     if let (Some(wanted), Some(locked)) = (&congestion, locked)
         && wanted.value != *locked
     {
-        let what = format!("everything that this site sends uses {locked}");
+        let message = format!("everything that this site sends uses {locked}");
         let remedy = "drop 'congestion' here, or congestion_control there";
-        table.fault(wanted.span.clone(), what, remedy);
+        table.fault(wanted.span.clone(), message, remedy);
     }
     table.finish();
     Some(Traffic {

@@ -76,16 +76,16 @@ impl Matrix {
 
     /// Keeps the sites of these names, in this order.
     pub(super) fn keep(&mut self, names: &[String]) {
-        let mut kept = Self::new(names.to_vec());
+        let mut reduced = Self::new(names.to_vec());
         for (a, name) in names.iter().enumerate() {
             if let Some(site) = self.sites.iter().find(|site| site.name == *name) {
-                kept.sites[a] = site.clone();
+                reduced.sites[a] = site.clone();
             }
             for (b, other) in names.iter().enumerate().skip(a + 1) {
-                kept.set(a, b, self.round_trip(name, other));
+                reduced.set(a, b, self.round_trip(name, other));
             }
         }
-        *self = kept;
+        *self = reduced;
     }
 }
 

@@ -42,18 +42,18 @@ fn append(document: &mut Table, key: &str, nodes: Vec<Node>) {
     };
     let span = first.span.clone();
     let entries = &mut document.entries;
-    let Some(there) = entries.iter_mut().find(|entry| entry.key == key) else {
+    let Some(existing) = entries.iter_mut().find(|entry| entry.key == key) else {
         let value = Value::List(nodes);
         entries.push(entry(key, Node { value, span }));
         return;
     };
-    match &mut there.node.value {
+    match &mut existing.node.value {
         Value::List(list) => list.extend(nodes),
         // A single table counts as a list; other values stay a fault.
         Value::Table(_) => {
-            let one = there.node.clone();
-            let list = std::iter::once(one).chain(nodes).collect();
-            there.node.value = Value::List(list);
+            let single = existing.node.clone();
+            let list = std::iter::once(single).chain(nodes).collect();
+            existing.node.value = Value::List(list);
         }
         _ => {}
     }
@@ -74,8 +74,8 @@ fn text(text: &str, span: &Range<usize>) -> Node {
 }
 
 /// A table that begins with `own` entries and continues with those of `like`.
-fn like(own: Vec<Entry>, like: Option<&Node>, span: &Range<usize>) -> Node {
-    let mut entries = own;
+fn like(own_entries: Vec<Entry>, like: Option<&Node>, span: &Range<usize>) -> Node {
+    let mut entries = own_entries;
     match like {
         None => {}
         Some(Node {
@@ -126,19 +126,19 @@ pub(super) fn label(node: &mut Node, labels: &[(&str, &str)], span: &Range<usize
     if labels.is_empty() {
         return;
     }
-    let own = labels
+    let own_labels = labels
         .iter()
         .map(|(key, value)| entry(key, text(value, span)));
     let printed = table.entries.iter_mut().find(|entry| entry.key == "labels");
     match printed.map(|entry| &mut entry.node.value) {
         None => {
-            let entries = own.collect();
+            let entries = own_labels.collect();
             let value = Value::Table(Table { entries });
             let span = span.clone();
             table.entries.push(entry("labels", Node { value, span }));
         }
         Some(Value::Table(labels)) => {
-            let new: Vec<Entry> = own
+            let new: Vec<Entry> = own_labels
                 .filter(|entry| labels.get(&entry.key).is_none())
                 .collect();
             labels.entries.extend(new);

@@ -42,8 +42,12 @@ fn the_five_european_sites_have_the_round_trips_that_were_measured() {
 
 #[test]
 fn the_regions_of_the_third_source_are_sixteen_and_some_of_them_can_be_taken() {
-    let all = parse("[[generate]]\nshape = \"mesh\"\nmatrix = \"aws\"\n").expect("fine");
-    assert_eq!((all.sites.len(), all.links.len()), (16, 120), "120 pairs");
+    let topology = parse("[[generate]]\nshape = \"mesh\"\nmatrix = \"aws\"\n").expect("fine");
+    assert_eq!(
+        (topology.sites.len(), topology.links.len()),
+        (16, 120),
+        "120 pairs"
+    );
     let text = "[[generate]]\nshape = \"mesh\"\nmatrix = \"aws\"\n\
                 names = [\"oregon\", \"virginia\"]\nsite = { congestion_control = \"cubic\" }\n";
     let two = parse(text).expect("fine");
@@ -53,7 +57,7 @@ fn the_regions_of_the_third_source_are_sixteen_and_some_of_them_can_be_taken() {
     assert_eq!(two.sites[0].congestion_control.as_deref(), Some("cubic"));
     assert_eq!(
         delay_between(&two, "virginia", "oregon"),
-        delay_between(&all, "virginia", "oregon")
+        delay_between(&topology, "virginia", "oregon")
     );
 }
 
@@ -84,7 +88,7 @@ fn a_star_and_tiers_have_routers_and_join_what_is_written_by_hand() {
 
 #[test]
 fn mistakes_point_at_the_token_and_are_told_once() {
-    for (text, place, part) in [
+    for (text, position, part) in [
         ("shape = \"mash\"\nsites = 3", "3:9", "did you mean 'mesh'?"),
         (
             "shape = \"mesh\"\nmatrix = \"asw\"",
@@ -117,7 +121,11 @@ fn mistakes_point_at_the_token_and_are_told_once() {
         ("shape = \"tiers\"\nclouds = 0", "4:10", "1 to 32"),
     ] {
         let mistakes = parse(&format!("[[generate]]\n{text}\n")).expect_err(text);
-        assert_eq!(mistakes[0].place.to_string(), place, "{text}: {mistakes:?}");
+        assert_eq!(
+            mistakes[0].place.to_string(),
+            position,
+            "{text}: {mistakes:?}"
+        );
         assert!(mistakes[0].remedy.contains(part), "{text}: {mistakes:?}");
         let same = mistakes
             .iter()

@@ -35,7 +35,7 @@ fn a_service_is_read_with_what_is_not_said() {
 fn mistakes_of_services_and_traffic_point_at_the_token() {
     let service = "[[service]]\nname = \"web\"\nsite = \"b\"\n";
     let traffic = "[[traffic]]\nfrom = \"a\"\nto = \"b\"\n";
-    for (head, rest, place, part) in [
+    for (head, rest, position, part) in [
         (service, "command = \"nginx\"", "9:11", "write a list"),
         (service, "command = []", "9:11", "write a list"),
         (service, "comand = [\"nginx\"]", "6:1", "add it"),
@@ -73,7 +73,11 @@ fn mistakes_of_services_and_traffic_point_at_the_token() {
         ),
     ] {
         let mistakes = parse(&format!("{head}{rest}")).expect_err(rest);
-        assert_eq!(mistakes[0].place.to_string(), place, "{rest}: {mistakes:?}");
+        assert_eq!(
+            mistakes[0].place.to_string(),
+            position,
+            "{rest}: {mistakes:?}"
+        );
         assert!(mistakes[0].remedy.contains(part), "{rest}: {mistakes:?}");
     }
     let twice = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"x\"]\n";
