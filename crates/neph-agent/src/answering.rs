@@ -13,19 +13,19 @@ const TICK: Duration = Duration::from_millis(50);
 const REPORTED: u32 = 10;
 
 /// Answers until the end. The first progress is reported when it listens.
-pub(crate) fn answer(order: &ReflectorOrder, desk: &OrderContext) -> Result<(), OrderFailed> {
+pub(crate) fn answer(order: &ReflectorOrder, context: &OrderContext) -> Result<(), OrderFailed> {
     let operation = || format!("answer probes at {}", order.spec.address);
-    let reflector = Reflecting::start(&order.spec, None, desk.permit());
+    let reflector = Reflecting::start(&order.spec, None, context.permit());
     let reflector = reflector.map_err(|reason| failed(operation(), reason))?;
     let began = neph_probe::now();
     let mut ticks = 0;
     loop {
         let elapsed = neph_probe::now() - began;
-        if desk.stop().is_set() || elapsed >= order.duration {
+        if context.stop().is_set() || elapsed >= order.duration {
             break;
         }
         if ticks % REPORTED == 0 {
-            desk.report(Update::Progress(Progress { elapsed, due: 0 }));
+            context.report(Update::Progress(Progress { elapsed, due: 0 }));
         }
         ticks += 1;
         neph_probe::nap(TICK);

@@ -21,12 +21,12 @@ const KEEP_EVERY: Span = Span::from_secs(5);
 
 /// Pings until the order's end. A destination that cannot be resolved is left out: the experiments report
 /// it.
-pub(crate) fn ping(order: &PingOrder, site: Option<&Placement>, desk: &OrderContext) {
+pub(crate) fn ping(order: &PingOrder, site: Option<&Placement>, context: &OrderContext) {
     let origin = neph_probe::anchor();
     let stop = Stop::new();
     let mut running: Vec<Option<Running>> = Vec::new();
     let mut specs = Vec::new();
-    for spec in self::specs(order, site, desk.permit(), origin) {
+    for spec in self::specs(order, site, context.permit(), origin) {
         // Without the right to send ICMP nothing is measured here, as in the experiments.
         if let Ok(flow) = Running::start(spec.clone(), stop.clone()) {
             running.push(Some(flow));
@@ -34,15 +34,15 @@ pub(crate) fn ping(order: &PingOrder, site: Option<&Placement>, desk: &OrderCont
         }
     }
     let mut found: BTreeMap<usize, Vec<Message>> = BTreeMap::new();
-    let mut kept = neph_probe::now();
+    let mut last_flush = neph_probe::now();
     while running.iter().any(Option::is_some) {
         neph_probe::nap(TICK);
-        if desk.stop().is_set() || neph_probe::anchor().wall >= order.until {
+        if context.stop().is_set() || neph_probe::anchor().wall >= order.until {
             stop.set();
         }
-        for (place, slot) in running.iter_mut().enumerate() {
+        for (index, slot) in running.iter_mut().enumerate() {
             let Some(flow) = slot else { continue };
-            let messages = found.entry(place).or_default();
+            let messages = found.entry(index).or_default();
             for report in flow.reports().try_iter() {
                 match report {
                     Report::Message(message) => messages.push(message),
@@ -55,17 +55,17 @@ pub(crate) fn ping(order: &PingOrder, site: Option<&Placement>, desk: &OrderCont
             }
         }
         let is_over = running.iter().all(Option::is_none);
-        if is_over || neph_probe::now() - kept >= KEEP_EVERY {
-            kept = neph_probe::now();
-            let pings = found.iter().flat_map(|(place, messages)| {
-                let spec = &specs[*place];
+        if is_over || neph_probe::now() - last_flush >= KEEP_EVERY {
+            last_flush = neph_probe::now();
+            let pings = found.iter().flat_map(|(index, messages)| {
+                let spec = &specs[*index];
                 messages
                     .iter()
-                    .map(move |one| ping_between(order, spec, one, origin))
+                    .map(move |message| ping_between(order, spec, message, origin))
             });
             let pings: Vec<PingBetween> = pings.collect();
             found.clear();
-            desk.report(Update::Pinged(pings));
+            context.report(Update::Pinged(pings));
         }
     }
 }
@@ -104,12 +104,12 @@ fn specs(
             .unix_nanos()
             .saturating_sub(origin.wall.unix_nanos()),
     ) - LAST;
-    let flow = |(place, ping): (u32, &EchoTo)| {
+    let flow = |(index, ping): (u32, &EchoTo)| {
         let (target, address) = echo_to(&ping.host, None, site, permit).ok()?;
         debug_assert!(target.kind().is_echo());
         let count = u64::try_from(left.nanos() / ping.interval.nanos().max(1)).unwrap_or(0);
         (count > 0).then(|| FlowSpec {
-            index: FlowIndex(place),
+            index: FlowIndex(index),
             role: FlowRole::PingDestination,
             name: ping.name.clone(),
             schedule: Schedule {

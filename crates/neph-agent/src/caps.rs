@@ -30,32 +30,34 @@ impl Before {
 /// together: where many pairs lost something, one after the other would take minutes.
 pub(crate) fn refused(before: &[Option<Before>]) -> Vec<Vec<Warning>> {
     let mut sites: Vec<Option<&Placement>> = Vec::new();
-    for one in before.iter().flatten() {
-        if !sites.contains(&one.site.as_ref()) {
-            sites.push(one.site.as_ref());
+    for caps_before in before.iter().flatten() {
+        if !sites.contains(&caps_before.site.as_ref()) {
+            sites.push(caps_before.site.as_ref());
         }
     }
     let reported: Vec<Vec<(FleetEndpoint, Refusals)>> = thread::scope(|scope| {
         let asking = sites.iter().map(|site| {
-            let all = before.iter().flatten();
-            let own = all.filter(|one| one.site.as_ref() == *site);
-            let known = own.map(|one| (one.endpoint.clone(), one.refused));
+            let caps = before.iter().flatten();
+            let caps_of_site = caps.filter(|before| before.site.as_ref() == *site);
+            let known = caps_of_site.map(|before| (before.endpoint.clone(), before.refused));
             let watch = RefusalWatch::reported(known, site.cloned());
             scope.spawn(|| watch.end())
         });
         let asking: Vec<_> = asking.collect();
-        let reported = asking.into_iter().map(|one| one.join().unwrap_or_default());
+        let reported = asking
+            .into_iter()
+            .map(|scoped_join_handle| scoped_join_handle.join().unwrap_or_default());
         reported.collect()
     });
-    let of = |one: &Before| -> Option<Vec<Warning>> {
-        let site = sites.iter().position(|site| *site == one.site.as_ref())?;
+    let of = |caps: &Before| -> Option<Vec<Warning>> {
+        let site = sites.iter().position(|site| *site == caps.site.as_ref())?;
         let mut reported = reported[site].iter();
         let (_, refused) =
-            reported.find(|(reported, _)| reported.address == one.endpoint.address)?;
+            reported.find(|(reported, _)| reported.address == caps.endpoint.address)?;
         Some(refusal_warnings(refused).collect())
     };
     let each = before.iter();
-    each.map(|one| one.as_ref().and_then(of).unwrap_or_default())
+    each.map(|before| before.as_ref().and_then(of).unwrap_or_default())
         .collect()
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct CaptureTarget<'a> {
     pub(crate) folder: &'a Path,
     /// Names the file in it.
     pub(crate) name: String,
-    pub(crate) desk: &'a OrderContext,
+    pub(crate) context: &'a OrderContext,
 }
 
 impl CaptureTarget<'_> {
@@ -52,7 +52,7 @@ impl CaptureTarget<'_> {
 /// Captures until the end. The first progress is reported when packets are taken, the file at the end.
 pub(crate) fn capture(
     order: &CaptureOrder,
-    place: &CaptureTarget<'_>,
+    target: &CaptureTarget<'_>,
 ) -> Result<Captured, OrderFailed> {
     let operation = || format!("capture at {}", order.interface);
     if order.site.is_some() {
@@ -71,17 +71,17 @@ pub(crate) fn capture(
         way: Some(CaptureMethod::Ring),
     })
     .map_err(|reason| failed(operation(), reason))?;
-    let file = place.file().map_err(|reason| {
-        let path = place.path();
+    let file = target.file().map_err(|reason| {
+        let path = target.path();
         failed(operation(), format!("write {}: {reason}", path.display()))
     })?;
     let captured = thread::scope(|scope| {
         let _sampled = order
             .samples
-            .then(|| sampling::begin(scope, place.path(), place.desk));
-        record(order, &mut capture_interface, file, place.desk)
+            .then(|| sampling::begin(scope, target.path(), target.context));
+        record(order, &mut capture_interface, file, target.context)
     });
-    place.desk.report(Update::Captured(place.path()));
+    target.context.report(Update::Captured(target.path()));
     Ok(captured)
 }
 
@@ -89,31 +89,35 @@ fn record(
     order: &CaptureOrder,
     capture_interface: &mut CaptureInterface,
     file: CaptureFile,
-    desk: &OrderContext,
+    context: &OrderContext,
 ) -> Captured {
-    let (link, kept) = capture_interface.format();
-    let mut writing = Writing::with_header(file, link, kept);
+    let (link, snaplen) = capture_interface.format();
+    let mut writing = Writing::with_header(file, link, snaplen);
     let began = clock::raw();
     let length = order.duration.map_or(i64::MAX, Span::nanos);
     let limit = order.limit.map_or(u64::MAX, |ByteSize(bytes)| bytes);
     let (from, mut until, mut due) = (now(), None, Span::ZERO);
-    let recorded = record_point(capture_interface, &mut writing, |seen, bytes| {
-        let elapsed = Span::from_nanos(clock::raw().0 - began.0);
-        if elapsed >= due {
-            due = elapsed + REPORTED;
-            let packets = seen.packets;
-            desk.report(Update::Progress(Progress {
-                elapsed,
-                due: packets,
-            }));
-        }
-        let is_over = desk.stop().is_set() || elapsed.nanos() >= length || bytes >= limit;
-        // What has passed by now is still taken.
-        until = is_over.then(now);
-        is_over
-    });
+    let recorded = record_point(
+        capture_interface,
+        &mut writing,
+        |capture_counters, bytes| {
+            let elapsed = Span::from_nanos(clock::raw().0 - began.0);
+            if elapsed >= due {
+                due = elapsed + REPORTED;
+                let packets = capture_counters.packets;
+                context.report(Update::Progress(Progress {
+                    elapsed,
+                    due: packets,
+                }));
+            }
+            let is_over = context.stop().is_set() || elapsed.nanos() >= length || bytes >= limit;
+            // What has passed by now is still taken.
+            until = is_over.then(now);
+            is_over
+        },
+    );
     let until = until.filter(|_| !writing.is_refused());
-    let (seen, packets) = (capture_interface.seen(), writing.packets());
+    let (counters, packets) = (capture_interface.seen(), writing.packets());
     let written = writing.close().map_err(|reason| reason.to_string());
     let fault = recorded
         .map_err(|reason| reason.to_string())
@@ -122,7 +126,7 @@ fn record(
     Captured {
         kernel: kernel(),
         packets,
-        lost: seen.lost + seen.packets.saturating_sub(packets),
+        lost: counters.lost + counters.packets.saturating_sub(packets),
         listened: until.map(|until| [from, until]),
         fault,
         clock: Vec::new(),

@@ -12,12 +12,12 @@ use crate::order_context::OrderContext;
 
 pub(crate) fn throughput(
     order: &ThroughputOrder,
-    desk: &OrderContext,
+    context: &OrderContext,
     yard: &LabHandle,
 ) -> Throughput {
     let started = neph_probe::anchor().wall;
     let site = yard.place(order.site.as_deref());
-    match site.and_then(|site| transfer(order, site, desk)) {
+    match site.and_then(|site| transfer(order, site, context)) {
         Ok(transfer) => transfer.into_throughput(order.block, &order.server.name),
         Err(error) => Throughput {
             block: order.block,
@@ -43,14 +43,14 @@ fn without_port(address: SocketAddr) -> String {
 fn transfer(
     order: &ThroughputOrder,
     site: Option<Placement>,
-    desk: &OrderContext,
+    context: &OrderContext,
 ) -> Result<Transfer, OrderFailed> {
     let (host, port) = (order.server.host.as_str(), order.server.port);
     let operation = || format!("transfer to {host} port {port}");
     let target = Target::tcp(host, port).map_err(|error| failed(format!("find {host}"), error))?;
     let how = Resolving {
         site: site.clone(),
-        permit: desk.permit().clone(),
+        permit: context.permit().clone(),
         ..Resolving::here(None)
     };
     let found = target.find(&how);
@@ -65,9 +65,9 @@ fn transfer(
                 duration: order.duration,
                 congestion: None,
                 site,
-                permit: desk.permit().clone(),
+                permit: context.permit().clone(),
             };
-            upload(&spec, desk.stop())
+            upload(&spec, context.stop())
         }
         ThroughputTool::Iperf3 => {
             let spec = Iperf3Spec {
@@ -78,7 +78,7 @@ fn transfer(
                 congestion: None,
                 site,
             };
-            iperf3(&spec, desk.stop())
+            iperf3(&spec, context.stop())
         }
     }
     .map_err(|error| failed(operation(), error))

@@ -35,13 +35,15 @@ impl Cores {
     /// Their CPU time together, from the text of `/proc/stat`; that of all cores where none of them is
     /// in it.
     pub(crate) fn times(&self, stat: &str) -> Option<CpuTimes> {
-        let own = stat.lines().filter(|line| {
+        let cpu_lines = stat.lines().filter(|line| {
             let name = line.split_whitespace().next().unwrap_or_default();
             let number = name.strip_prefix("cpu").and_then(|text| text.parse().ok());
             number.is_some_and(|number: u32| self.0.contains(&number))
         });
-        let own = own.filter_map(CpuTimes::of_line);
-        own.reduce(CpuTimes::and).or_else(|| CpuTimes::parse(stat))
+        let cpu_times = cpu_lines.filter_map(CpuTimes::of_line);
+        cpu_times
+            .reduce(CpuTimes::and)
+            .or_else(|| CpuTimes::parse(stat))
     }
 
     /// Their load between two texts of `/proc/stat`.

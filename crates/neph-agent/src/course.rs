@@ -30,7 +30,7 @@ const PATIENCE_FOR_FIRST: Span = Span::from_secs(5);
 /// One of the experiments that run at the same time.
 pub(crate) struct Course<'a> {
     order: &'a ExperimentOrder,
-    desk: &'a OrderContext,
+    context: &'a OrderContext,
     ready: Ready,
     intake: Intake,
     host: HostFacts,
@@ -74,7 +74,7 @@ impl<'a> Course<'a> {
     pub(crate) fn begin(
         order: &'a ExperimentOrder,
         mut ready: Ready,
-        desk: &'a OrderContext,
+        context: &'a OrderContext,
     ) -> Result<Self, OrderFailed> {
         let series = neph_probe::at_site(ready.site.as_ref(), HostSeries::here)
             .map_err(|error| failed("inspect the host", error))?;
@@ -90,7 +90,7 @@ impl<'a> Course<'a> {
         }
         let mut course = Self {
             order,
-            desk,
+            context,
             host: std::mem::take(&mut ready.host),
             ready,
             intake,
@@ -131,7 +131,7 @@ impl<'a> Course<'a> {
 
     /// Takes in and reports what arrived since the last time.
     fn go_on(&mut self) {
-        if self.desk.stop().is_set() {
+        if self.context.stop().is_set() {
             self.leash.0.set();
         }
         self.take_fleet();
@@ -153,15 +153,15 @@ impl<'a> Course<'a> {
 
     fn record(&mut self) {
         let records = self.intake.records();
-        self.desk.record(self.order.experiment.id, records);
+        self.context.record(self.order.experiment.id, records);
     }
 
     fn take_fleet(&mut self) {
-        if let Some(one) = &self.fleet
-            && !self.intake.take_fleet(one.reports())
-            && let Some(one) = self.fleet.take()
+        if let Some(fleet_run) = &self.fleet
+            && !self.intake.take_fleet(fleet_run.reports())
+            && let Some(fleet_run) = self.fleet.take()
         {
-            self.fault = one.join().err().map(|error| error.to_string());
+            self.fault = fleet_run.join().err().map(|error| error.to_string());
         }
     }
 
@@ -205,10 +205,10 @@ impl<'a> Course<'a> {
     }
 
     fn take_flows(&mut self) {
-        for (place, spec) in self.running.iter_mut().zip(&self.ready.specs) {
-            if let Some(flow) = place
+        for (running, spec) in self.running.iter_mut().zip(&self.ready.specs) {
+            if let Some(flow) = running
                 && !self.intake.take(flow.reports(), spec.index)
-                && let Some(flow) = place.take()
+                && let Some(flow) = running.take()
                 && let Err(error) = flow.join()
             {
                 if spec.role == FlowRole::Main {
@@ -229,7 +229,7 @@ impl<'a> Course<'a> {
     /// interrupted.
     pub(crate) fn unanswered(&mut self) -> Option<Before> {
         let is_whole = self.intake.fleet().is_some_and(|tally| tally.is_whole());
-        if self.desk.stop().is_set() || is_whole {
+        if self.context.stop().is_set() || is_whole {
             return None;
         }
         self.ready.refusals.take()
@@ -237,7 +237,7 @@ impl<'a> Course<'a> {
 
     /// What came of it, once it is over; `refused` by the caps of its reflector.
     pub(crate) fn end(mut self, around: &SharedContext, refused: Vec<Warning>) -> ExperimentResult {
-        let stopped = self.desk.stop().is_set();
+        let stopped = self.context.stop().is_set();
         let ended = self.ended.unwrap_or_else(neph_probe::anchor);
         let of_loads = load_rates::samples(&around.loads, self.ready.origin.at, ended.at);
         self.intake.samples().extend(of_loads);
@@ -259,7 +259,7 @@ impl<'a> Course<'a> {
         self.intake.place_sources(&mut flows);
         let trace = match ending {
             Ending::Complete => {
-                let stop = self.desk.stop();
+                let stop = self.context.stop();
                 trace::routes(self.order, &self.ready, &mut self.intake, stop)
             }
             Ending::Interrupted | Ending::Failed(_) => None,
@@ -282,7 +282,7 @@ impl<'a> Course<'a> {
 
 /// Runs all to their ends: until the main flows' schedules are over, or they are stopped. One that
 /// could not begin is left alone.
-pub(crate) fn run(courses: &mut [Result<Course<'_>, OrderFailed>], desk: &OrderContext) {
+pub(crate) fn run(courses: &mut [Result<Course<'_>, OrderFailed>], context: &OrderContext) {
     loop {
         for course in courses.iter_mut().flatten() {
             if !course.is_over() {
@@ -292,7 +292,7 @@ pub(crate) fn run(courses: &mut [Result<Course<'_>, OrderFailed>], desk: &OrderC
         let Some(first) = courses.iter().flatten().next() else {
             return;
         };
-        desk.report(Update::Progress(first.ready.progress(neph_probe::now())));
+        context.report(Update::Progress(first.ready.progress(neph_probe::now())));
         if courses.iter().flatten().all(Course::is_over) {
             return;
         }

@@ -92,7 +92,7 @@ impl LocalExecutor {
     /// The order's thread has come to its end without its result.
     fn lost(&self) -> Option<ExecutorLost> {
         let mut running = self.running.iter();
-        let (ticket, _) = running.find(|(_, one)| one.thread.is_finished())?;
+        let (ticket, _) = running.find(|(_, running)| running.thread.is_finished())?;
         Some(ExecutorLost(format!("{ticket} broke off")))
     }
 
@@ -110,13 +110,13 @@ impl Executor for LocalExecutor {
     fn submit(&mut self, order: Order) -> Ticket {
         let ticket = self.next;
         self.next.0 += 1;
-        let desk = OrderContext::new(ticket, self.sender.clone()).within(self.permit.clone());
-        let (stop, yard) = (desk.stop().clone(), self.yard.clone());
+        let context = OrderContext::new(ticket, self.sender.clone()).within(self.permit.clone());
+        let (stop, yard) = (context.stop().clone(), self.yard.clone());
         let captures = self.captures.clone();
         let thread = Builder::new().name(ticket.to_string());
         let carry_out = move || match order {
-            Order::Capture(order) => capture(&order, ticket, captures.as_deref(), &desk),
-            order => carry_out(&order, &desk, &yard),
+            Order::Capture(order) => capture(&order, ticket, captures.as_deref(), &context),
+            order => carry_out(&order, &context, &yard),
         };
         match thread.spawn(carry_out) {
             Ok(thread) => drop(self.running.insert(ticket, Running { stop, thread })),
@@ -136,12 +136,12 @@ impl Executor for LocalExecutor {
                 return self.lost().map_or(Ok(Vec::new()), Err);
             }
         };
-        let mut all = vec![first];
-        all.extend(self.updates.try_iter());
-        for (ticket, update) in &all {
+        let mut received = vec![first];
+        received.extend(self.updates.try_iter());
+        for (ticket, update) in &received {
             self.note(*ticket, update);
         }
-        Ok(all)
+        Ok(received)
     }
 
     fn cancel(&mut self, ticket: Ticket) {
@@ -153,7 +153,7 @@ impl Executor for LocalExecutor {
 
 impl Drop for LocalExecutor {
     fn drop(&mut self) {
-        self.running.values().for_each(|one| one.stop.set());
+        self.running.values().for_each(|running| running.stop.set());
         while !self.running.is_empty() {
             if self.poll(PATIENCE).is_err() {
                 return;
@@ -163,7 +163,7 @@ impl Drop for LocalExecutor {
 }
 
 /// Captures into a file of this folder, to the last update.
-fn capture(order: &CaptureOrder, ticket: Ticket, folder: Option<&Path>, desk: &OrderContext) {
+fn capture(order: &CaptureOrder, ticket: Ticket, folder: Option<&Path>, context: &OrderContext) {
     let captured = match folder {
         None => Err(failed(
             "capture",
@@ -174,41 +174,43 @@ fn capture(order: &CaptureOrder, ticket: Ticket, folder: Option<&Path>, desk: &O
             &CaptureTarget {
                 folder,
                 name: ticket.0.to_string(),
-                desk,
+                context,
             },
         ),
     };
-    desk.report(Update::Done(captured.map(OrderResult::Captured)));
+    context.report(Update::Done(captured.map(OrderResult::Captured)));
 }
 
 /// Carries an order out, to its last update.
-fn carry_out(order: &Order, desk: &OrderContext, yard: &LabHandle) {
+fn carry_out(order: &Order, context: &OrderContext, yard: &LabHandle) {
     let result = match order {
         Order::Experiments(orders) => {
-            OrderResult::Experiments(experiments::carry_out(orders, desk, yard))
+            OrderResult::Experiments(experiments::carry_out(orders, context, yard))
         }
-        Order::Throughput(order) => OrderResult::Throughput(check::throughput(order, desk, yard)),
+        Order::Throughput(order) => {
+            OrderResult::Throughput(check::throughput(order, context, yard))
+        }
         Order::Traceroute(order) => {
             let site = yard.place(order.site.as_deref());
-            OrderResult::Traceroute(flows::trace(order, site, desk))
+            OrderResult::Traceroute(flows::trace(order, site, context))
         }
         Order::Pings(order) => {
             if let Ok(site) = yard.place(order.site.as_deref()) {
-                between::ping(order, site.as_ref(), desk);
+                between::ping(order, site.as_ref(), context);
             }
             OrderResult::Pings
         }
-        Order::Capture(order) => return capture(order, Ticket(0), None, desk),
-        Order::Load(order) => match load::make(order, desk) {
+        Order::Capture(order) => return capture(order, Ticket(0), None, context),
+        Order::Load(order) => match load::make(order, context) {
             Ok(()) => OrderResult::Load,
-            Err(reason) => return desk.report(Update::Done(Err(reason))),
+            Err(reason) => return context.report(Update::Done(Err(reason))),
         },
-        Order::Reflector(order) => match answering::answer(order, desk) {
+        Order::Reflector(order) => match answering::answer(order, context) {
             Ok(()) => OrderResult::Reflector,
-            Err(reason) => return desk.report(Update::Done(Err(reason))),
+            Err(reason) => return context.report(Update::Done(Err(reason))),
         },
     };
-    desk.report(Update::Done(Ok(result)));
+    context.report(Update::Done(Ok(result)));
 }
 
 #[cfg(test)]

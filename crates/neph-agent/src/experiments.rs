@@ -18,40 +18,40 @@ pub(crate) type Each<T> = Vec<Result<T, OrderFailed>>;
 /// Carries them out. Of each, in their order, what came of it.
 pub(crate) fn carry_out(
     orders: &[ExperimentOrder],
-    desk: &OrderContext,
+    context: &OrderContext,
     yard: &LabHandle,
 ) -> Each<ExperimentResult> {
     let ready = yard.enter(orders).and_then(|stay| {
-        let requested = start::reached(orders, ask_all(orders, desk, yard), desk.stop());
+        let requested = start::reached(orders, ask_all(orders, context, yard), context.stop());
         Ok((stay, allotted(requested)?))
     });
     let (stay, ready) = match ready {
         Ok(ready) => ready,
         Err(reason) => {
-            desk.report(Update::Prepared(vec![Err(reason.clone()); orders.len()]));
+            context.report(Update::Prepared(vec![Err(reason.clone()); orders.len()]));
             return vec![Err(reason); orders.len()];
         }
     };
-    let prepared = ready.iter().map(|one| match one {
+    let prepared = ready.iter().map(|result| match result {
         Ok(ready) => Ok(prepared(ready)),
         Err(reason) => Err(reason.clone()),
     });
-    desk.report(Update::Prepared(prepared.collect()));
-    run(orders, ready, desk, stay)
+    context.report(Update::Prepared(prepared.collect()));
+    run(orders, ready, context, stay)
 }
 
 /// Asks all at the same time: one that does not answer makes no other late.
-fn ask_all(orders: &[ExperimentOrder], desk: &OrderContext, yard: &LabHandle) -> Each<Ready> {
+fn ask_all(orders: &[ExperimentOrder], context: &OrderContext, yard: &LabHandle) -> Each<Ready> {
     if let [only] = orders {
-        return vec![ask(only, desk, yard)];
+        return vec![ask(only, context, yard)];
     }
     std::thread::scope(|scope| {
         let asking: Vec<_> = orders
             .iter()
-            .map(|order| scope.spawn(move || ask(order, desk, yard)))
+            .map(|order| scope.spawn(move || ask(order, context, yard)))
             .collect();
-        let requested = asking.into_iter().map(|one| {
-            let requested = one.join();
+        let requested = asking.into_iter().map(|scoped_join_handle| {
+            let requested = scoped_join_handle.join();
             requested.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         requested.collect()
@@ -61,11 +61,11 @@ fn ask_all(orders: &[ExperimentOrder], desk: &OrderContext, yard: &LabHandle) ->
 /// Which server answers, and what is to run.
 fn ask(
     order: &ExperimentOrder,
-    desk: &OrderContext,
+    context: &OrderContext,
     yard: &LabHandle,
 ) -> Result<Ready, OrderFailed> {
     let site = yard.place(order.site.as_deref())?;
-    let ready = flows::ready(order, site, desk.permit())?;
+    let ready = flows::ready(order, site, context.permit())?;
     if ready.transfer.is_some() {
         return Ok(ready);
     }
@@ -78,7 +78,7 @@ fn ask(
 /// the identification of each server.
 fn allotted(mut requested: Each<Ready>) -> Result<Each<Ready>, OrderFailed> {
     let ready = requested.iter_mut().flatten();
-    let fleets: Vec<_> = ready.filter_map(|one| one.fleet.as_mut()).collect();
+    let fleets: Vec<_> = ready.filter_map(|ready| ready.fleet.as_mut()).collect();
     allot_files(&mut { fleets }).map_err(|error| failed("begin the fleets", error))?;
     let origin = neph_probe::anchor();
     for ready in requested.iter_mut().flatten() {
@@ -98,15 +98,15 @@ fn prepared(ready: &Ready) -> Prepared {
 fn run(
     orders: &[ExperimentOrder],
     ready: Each<Ready>,
-    desk: &OrderContext,
+    context: &OrderContext,
     stay: Stay<'_>,
 ) -> Each<ExperimentResult> {
     let (before, links) = (cores::stat(), stay.begin());
     let pairs = orders.iter().zip(ready);
     let mut courses: Each<Course<'_>> = pairs
-        .map(|(order, ready)| Course::begin(order, ready?, desk))
+        .map(|(order, ready)| Course::begin(order, ready?, context))
         .collect();
-    course::run(&mut courses, desk);
+    course::run(&mut courses, context);
     let of_links = stay.warnings(&links);
     let loads = stay.end();
     let around = SharedContext {

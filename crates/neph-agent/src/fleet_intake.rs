@@ -79,7 +79,7 @@ pub fn scenario_of(spec: &FleetSpec) -> Scenario {
     let names: Vec<&str> = fleet
         .endpoints
         .iter()
-        .map(|one| one.name.as_str())
+        .map(|endpoint| endpoint.name.as_str())
         .collect();
     let flows = NonZeroU32::new(fleet.slots).map(Parameter::Flows);
     let lifetime = fleet
@@ -105,13 +105,15 @@ pub fn scenario_of(spec: &FleetSpec) -> Scenario {
 
 /// Where its endpoints are, as they were named.
 fn targets(fleet: &Fleet) -> Targets {
-    let named = |one: &FleetEndpoint| {
-        let whole = format!("{}://{}", fleet.probe, one.name);
-        Target::parse(&one.name).or_else(|_| Target::parse(&whole))
+    let target_of = |endpoint: &FleetEndpoint| {
+        let url = format!("{}://{}", fleet.probe, endpoint.name);
+        Target::parse(&endpoint.name).or_else(|_| Target::parse(&url))
     };
-    let words = fleet.endpoints.iter().map(named);
-    let words: Result<Vec<String>, _> = words.map(|one| one.map(|one| one.written())).collect();
-    let text = words.map_or_else(|error| error.text, |words| words.join(" "));
+    let targets = fleet.endpoints.iter().map(target_of);
+    let targets: Result<Vec<String>, _> = targets
+        .map(|target| target.map(|target| target.written()))
+        .collect();
+    let text = targets.map_or_else(|error| error.text, |targets| targets.join(" "));
     Targets::read(&text, fleet.probe)
 }
 

@@ -159,7 +159,7 @@ pub(crate) fn main_flow(
     site: Option<Placement>,
     permit: &Permit,
 ) -> Result<FlowSpec, OrderFailed> {
-    let (target, address) = place(order, site.as_ref(), permit)?;
+    let (target, address) = flow_context(order, site.as_ref(), permit)?;
     flow_to(target, address, order, site, permit)
 }
 
@@ -218,7 +218,7 @@ fn flow_to(
 
 /// The scenario's target and where it is: at the address that was measured before, if it still is one
 /// of the host's and answers.
-fn place(
+fn flow_context(
     order: &ExperimentOrder,
     site: Option<&Placement>,
     permit: &Permit,
@@ -305,7 +305,7 @@ impl Ready {
 pub(crate) fn trace(
     order: &TracerouteOrder,
     site: Result<Option<Placement>, OrderFailed>,
-    desk: &OrderContext,
+    context: &OrderContext,
 ) -> Traceroute {
     let started = neph_probe::anchor().wall;
     let failure = |destination: IpAddr, why: String| Traceroute {
@@ -323,17 +323,17 @@ pub(crate) fn trace(
         Ok(site) => site,
         Err(error) => return failure(nowhere, error.to_string()),
     };
-    let destination = match echo_to(&order.host, None, site.as_ref(), desk.permit()) {
+    let destination = match echo_to(&order.host, None, site.as_ref(), context.permit()) {
         Ok((_, address)) => address.ip(),
         Err(error) => return failure(nowhere, error.to_string()),
     };
-    let permit = desk.permit();
+    let permit = context.permit();
     let traced = neph_probe::traceroute(
         destination,
         order.limits,
         permit,
         site.as_ref(),
-        desk.stop(),
+        context.stop(),
     );
     match traced {
         Ok(route) => route.into_traceroute(order.block, &order.endpoint, destination),

@@ -24,7 +24,7 @@ pub(crate) struct HostSeries {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Reading {
     /// All cores together, then each by its number.
-    all: Option<CpuTimes>,
+    total: Option<CpuTimes>,
     cores: Vec<(u16, CpuTimes)>,
     net: Option<[u64; NetCount::ALL.len()]>,
 }
@@ -41,7 +41,7 @@ impl HostSeries {
     /// The values since the last call, which was `since` ago; none at the first.
     pub(crate) fn next(&mut self, since: Span) -> Vec<(SeriesName, f64)> {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-        let net = self.interfaces.as_mut().and_then(anew);
+        let net = self.interfaces.as_mut().and_then(reread);
         let now = Reading::of(&stat, net.as_deref());
         let values = self.last.as_ref().map(|last| values(last, &now, since));
         self.last = Some(now);
@@ -49,7 +49,7 @@ impl HostSeries {
     }
 }
 
-fn anew(file: &mut File) -> Option<String> {
+fn reread(file: &mut File) -> Option<String> {
     let mut text = String::new();
     file.rewind().ok()?;
     file.read_to_string(&mut text).ok()?;
@@ -63,7 +63,7 @@ impl Reading {
             Some((number.parse().ok()?, CpuTimes::of_line(line)?))
         });
         Self {
-            all: CpuTimes::parse(stat),
+            total: CpuTimes::parse(stat),
             cores: cores.collect(),
             net: net.map(interfaces),
         }
@@ -93,7 +93,7 @@ fn interfaces(text: &str) -> [u64; NetCount::ALL.len()] {
 #[expect(clippy::cast_precision_loss, reason = "rates for people")]
 fn values(last: &Reading, now: &Reading, since: Span) -> Vec<(SeriesName, f64)> {
     let mut values = Vec::new();
-    if let (Some(before), Some(after)) = (last.all, now.all) {
+    if let (Some(before), Some(after)) = (last.total, now.total) {
         let shares = before.shares_until(after);
         values.extend(shares.map(|(of, value)| (SeriesName::Cpu(of), value)));
     }

@@ -99,14 +99,14 @@ impl Intake {
     pub(crate) fn take(&mut self, reports: &Receiver<Report>, flow: FlowIndex) -> bool {
         loop {
             match reports.try_recv() {
-                Ok(report) => self.one(report, flow),
+                Ok(report) => self.record_one(report, flow),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }
         }
     }
 
-    fn one(&mut self, report: Report, flow: FlowIndex) {
+    fn record_one(&mut self, report: Report, flow: FlowIndex) {
         match report {
             Report::Message(mut message) => {
                 if flow.0 == 0 {
@@ -177,12 +177,12 @@ impl Intake {
     }
 
     /// Takes note of what was not traced of the fleet's flows, and why.
-    pub(crate) fn untraced(&mut self, what: &str, why: &ProbeError) {
+    pub(crate) fn untraced(&mut self, subject: &str, why: &ProbeError) {
         self.events.push(Event {
             flow: FlowIndex(0),
             at: (neph_probe::now() - self.origin.at).nanos(),
             kind: EventKind::FlowFailed,
-            text: format!("{what}: {why}"),
+            text: format!("{subject}: {why}"),
         });
     }
 
@@ -197,7 +197,11 @@ impl Intake {
         // One, however many did not go.
         if let Some(first) = self.missing.first() {
             warnings.push(Warning::EchoMissing {
-                names: self.missing.iter().map(|one| one.name.clone()).collect(),
+                names: self
+                    .missing
+                    .iter()
+                    .map(|missing| missing.name.clone())
+                    .collect(),
                 reason: first.why.clone(),
             });
         }

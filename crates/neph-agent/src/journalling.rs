@@ -63,7 +63,7 @@ impl<E: Executor> JournallingExecutor<E> {
     }
 
     /// An update under this executor's ticket, once its records are in a journal; `None` if that fails.
-    fn kept(&mut self, inner: Ticket, update: Update) -> Option<(Ticket, Update)> {
+    fn store_update(&mut self, inner: Ticket, update: Update) -> Option<(Ticket, Update)> {
         let running = self.running.get_mut(&inner)?;
         let ticket = running.ticket;
         if let Update::Done(result) = update {
@@ -74,7 +74,7 @@ impl<E: Executor> JournallingExecutor<E> {
         if running.refused.is_some() {
             return None;
         }
-        let kept = match &update {
+        let stored = match &update {
             Update::Prepared(prepared) => running.begin(&self.folder, prepared),
             Update::Recorded(experiment, records) => running.keep(*experiment, records),
             Update::Journalled(..)
@@ -84,7 +84,7 @@ impl<E: Executor> JournallingExecutor<E> {
             | Update::Captured(_)
             | Update::Done(_) => Ok(()),
         };
-        if let Err(reason) = kept {
+        if let Err(reason) = stored {
             running.refused = Some(reason);
             self.inner.cancel(inner);
             return None;
@@ -100,8 +100,8 @@ impl Running {
         folder: &Path,
         prepared: &[Result<Prepared, OrderFailed>],
     ) -> Result<(), OrderFailed> {
-        for (experiment, one) in self.experiments.iter().zip(prepared) {
-            if one.is_ok() {
+        for (experiment, result) in self.experiments.iter().zip(prepared) {
+            if result.is_ok() {
                 let recorder = JournalRecorder::create(folder, *experiment);
                 let recorder = recorder.map_err(|error| failed("begin a journal", error))?;
                 self.recorders.insert(*experiment, recorder);
@@ -114,8 +114,8 @@ impl Running {
         let Some(recorder) = self.recorders.get_mut(&experiment) else {
             return Ok(());
         };
-        let kept = records.keep_in(recorder);
-        kept.map_err(|error| failed("record what is measured", error))
+        let stored = records.keep_in(recorder);
+        stored.map_err(|error| failed("record what is measured", error))
     }
 }
 
@@ -124,7 +124,7 @@ impl<E: Executor> Executor for JournallingExecutor<E> {
         let ticket = self.next;
         self.next.0 += 1;
         let experiments: Vec<ExperimentId> = match &order {
-            Order::Experiments(orders) => orders.iter().map(|one| one.experiment.id).collect(),
+            Order::Experiments(orders) => orders.iter().map(|order| order.experiment.id).collect(),
             _ => Vec::new(),
         };
         if let Some(refused) = self.journalled(&experiments) {
@@ -146,15 +146,15 @@ impl<E: Executor> Executor for JournallingExecutor<E> {
             return Ok(self.waiting.drain(..).collect());
         }
         let updates = self.inner.poll(patience)?;
-        let kept = updates
+        let stored = updates
             .into_iter()
-            .filter_map(|(inner, update)| self.kept(inner, update));
-        Ok(kept.collect())
+            .filter_map(|(inner, update)| self.store_update(inner, update));
+        Ok(stored.collect())
     }
 
     fn cancel(&mut self, ticket: Ticket) {
         let mut running = self.running.iter();
-        if let Some((inner, _)) = running.find(|(_, one)| one.ticket == ticket) {
+        if let Some((inner, _)) = running.find(|(_, running)| running.ticket == ticket) {
             self.inner.cancel(*inner);
         }
     }
@@ -172,14 +172,14 @@ mod tests {
     const PATIENCE: Span = Span::from_millis(20);
 
     fn followed(executor: &mut dyn Executor, ticket: Ticket) -> Vec<Update> {
-        let mut all = Vec::new();
+        let mut followed_updates = Vec::new();
         loop {
             for (of, update) in executor.poll(PATIENCE).expect("it is there") {
                 assert_eq!(of, ticket);
                 let is_last = matches!(update, Update::Done(_));
-                all.push(update);
+                followed_updates.push(update);
                 if is_last {
-                    return all;
+                    return followed_updates;
                 }
             }
         }
@@ -199,8 +199,8 @@ mod tests {
         let requested = order(&format!("ws://{}", ours.address()));
         let (id, nowhere) = (requested.experiment.id, order("ws://127.0.0.1:1"));
         let mut executor = JournallingExecutor::new(LocalExecutor::new(), folder.path().to_owned());
-        let all = Order::Experiments(vec![nowhere.clone(), requested.clone()]);
-        let ticket = executor.submit(all);
+        let both_orders = Order::Experiments(vec![nowhere.clone(), requested.clone()]);
+        let ticket = executor.submit(both_orders);
         let mut reported = Vec::new();
         for update in followed(&mut executor, ticket) {
             if let Update::Recorded(_, records) = update {
@@ -209,15 +209,15 @@ mod tests {
         }
         let path = journal_path(folder.path(), id);
         let contents = Contents::of(&path, id).expect("readable").expect("there");
-        let mut kept = Vec::new();
+        let mut stored_messages = Vec::new();
         let each = contents.each_message(|message| {
-            kept.push(message);
+            stored_messages.push(message);
             Ok::<(), neph_journal::JournalError>(())
         });
         each.expect("readable");
         reported.sort_by_key(|message| (message.flow, message.seq));
-        assert!(!kept.is_empty());
-        assert_eq!(kept, reported);
+        assert!(!stored_messages.is_empty());
+        assert_eq!(stored_messages, reported);
         let none = journal_path(folder.path(), nowhere.experiment.id);
         assert!(!none.exists(), "it did not begin");
 

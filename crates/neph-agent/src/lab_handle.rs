@@ -20,7 +20,7 @@ pub trait LabAccess: std::fmt::Debug + Send {
     /// It could not be brought up, in a sentence.
     fn enter(&mut self, season: Option<&str>) -> Result<(), String>;
     /// Where what measures at a site runs: in its network namespace, within its limits.
-    fn place(&self, site: &str) -> Option<Placement>;
+    fn placement(&self, site: &str) -> Option<Placement>;
     /// Whether one of the lab's own reflectors listens there.
     fn reflects(&self, address: SocketAddr) -> bool;
     /// An experiment begins: what the lab does at given times counts from now.
@@ -71,9 +71,9 @@ impl LabHandle {
         Self(None)
     }
 
-    pub(crate) fn of(ground: Box<dyn LabAccess>) -> Self {
+    pub(crate) fn of(lab: Box<dyn LabAccess>) -> Self {
         let shared = Shared {
-            ground,
+            ground: lab,
             users: 0,
             state: State::default(),
         };
@@ -90,7 +90,7 @@ impl LabHandle {
         let Some(site) = site else {
             return Ok(None);
         };
-        let known = self.lock().and_then(|shared| shared.ground.place(site));
+        let known = self.lock().and_then(|shared| shared.ground.placement(site));
         known
             .map(Some)
             .ok_or_else(|| failed(format!("find site '{site}'"), "no lab has this site"))
@@ -164,9 +164,9 @@ impl<'a> Stay<'a> {
         let Some(shared) = self.yard.lock() else {
             return Vec::new();
         };
-        let own = shared.ground.warnings();
+        let lab_warnings = shared.ground.warnings();
         let of_links = links::warnings(before, &shared.ground.links());
-        own.into_iter().chain(of_links).collect()
+        lab_warnings.into_iter().chain(of_links).collect()
     }
 
     /// The stay ends; with the last one the load. What the load did.

@@ -190,11 +190,16 @@ impl ReadyLoad {
                 threads: load.run(&Beginning::of(load.cpus.len(), works), stop)?,
             }),
             Engine::Flow { subject, bulk } => {
-                let all = usize::from(bulk.flows);
+                let flow_count = usize::from(bulk.flows);
                 LoadDone::Flow(FlowDone {
                     address: subject.address,
                     rate: bulk.rate,
-                    connections: converse_all(subject, all, &Beginning::of(all, works), stop),
+                    connections: converse_all(
+                        subject,
+                        flow_count,
+                        &Beginning::of(flow_count, works),
+                        stop,
+                    ),
                 })
             }
             Engine::Stream(load) => {
@@ -210,25 +215,25 @@ impl ReadyLoad {
 }
 
 /// Makes the load as an executor does. It is over when this returns.
-pub(crate) fn make(order: &LoadOrder, desk: &OrderContext) -> Result<(), OrderFailed> {
+pub(crate) fn make(order: &LoadOrder, context: &OrderContext) -> Result<(), OrderFailed> {
     let operation = || match &order.work {
         LoadWork::Cpu { .. } => "load the CPU".to_owned(),
         LoadWork::Flow { to, .. } => format!("send to {to} over TCP"),
         LoadWork::Stream { to, .. } => format!("stream to {to}"),
     };
     let ready =
-        ReadyLoad::of(order, desk.permit()).map_err(|reason| failed(operation(), reason))?;
-    let done = ready.run(&|| {}, desk.stop());
+        ReadyLoad::of(order, context.permit()).map_err(|reason| failed(operation(), reason))?;
+    let done = ready.run(&|| {}, context.stop());
     let done = done.map_err(|reason| failed(operation(), reason))?;
-    let fault = done.fault().filter(|_| !desk.stop().is_set());
+    let fault = done.fault().filter(|_| !context.stop().is_set());
     fault.map_or(Ok(()), |reason| Err(failed(operation(), reason)))
 }
 
 fn cpus(threads: &CpuThreads) -> Result<Vec<Option<usize>>, LoadRefused> {
-    let all = match threads {
+    let cores = match threads {
         CpuThreads::EachCore => {
-            let there = thread::available_parallelism().map_or(1, usize::from);
-            return Ok(vec![None; there]);
+            let core_count = thread::available_parallelism().map_or(1, usize::from);
+            return Ok(vec![None; core_count]);
         }
         CpuThreads::Anywhere(count) => vec![None; count.get().into()],
         CpuThreads::Pinned(cpus) => {
@@ -236,8 +241,8 @@ fn cpus(threads: &CpuThreads) -> Result<Vec<Option<usize>>, LoadRefused> {
             cpus.iter().map(cpu).collect()
         }
     };
-    no_more(all.len() as u64, CpuThreads::MAXIMUM.into(), "threads")?;
-    Ok(all)
+    no_more(cores.len() as u64, CpuThreads::MAXIMUM.into(), "threads")?;
+    Ok(cores)
 }
 
 /// What each connection carries.
@@ -261,10 +266,10 @@ fn fit(size: ByteSize) -> Result<usize, LoadRefused> {
     Ok(usize::try_from(size).unwrap_or(usize::MAX))
 }
 
-fn no_more(requested: u64, most: u64, what: &'static str) -> Result<(), LoadRefused> {
+fn no_more(requested: u64, most: u64, unit: &'static str) -> Result<(), LoadRefused> {
     if requested > most {
         let most = most.to_string();
-        return Err(LoadRefused::TooMuch { what, most });
+        return Err(LoadRefused::TooMuch { what: unit, most });
     }
     Ok(())
 }

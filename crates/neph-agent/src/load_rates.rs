@@ -33,11 +33,12 @@ pub(crate) fn samples(
     ended: Instant<Own>,
 ) -> Vec<Sample> {
     let within = seconds.iter();
-    let within = within.filter(|one| one.from >= began && one.until <= ended);
-    let samples = within.map(|one| Sample {
-        series: one.series,
-        at: (one.until - began).nanos(),
-        value: one.value,
+    let within =
+        within.filter(|load_second| load_second.from >= began && load_second.until <= ended);
+    let samples = within.map(|load_second| Sample {
+        series: load_second.series,
+        at: (load_second.until - began).nanos(),
+        value: load_second.value,
     });
     samples.collect()
 }
@@ -58,14 +59,14 @@ mod tests {
             until: at(from + 1),
             value: 5.0,
         };
-        let all: Vec<_> = (0..10).map(second).collect();
+        let seconds: Vec<_> = (0..10).map(second).collect();
         let sample = |at: i64| Sample {
             series,
             at: at * 1_000_000_000,
             value: 5.0,
         };
-        assert_eq!(samples(&all, at(3), at(5)), [sample(1), sample(2)]);
+        assert_eq!(samples(&seconds, at(3), at(5)), [sample(1), sample(2)]);
         let ended = at(5) + neph_model::Span::from_millis(999);
-        assert_eq!(samples(&all, at(3), ended).len(), 2);
+        assert_eq!(samples(&seconds, at(3), ended).len(), 2);
     }
 }

@@ -19,8 +19,8 @@ pub(crate) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Resul
         _ => return Ok(()),
     };
     let (target, ip) = (&main.target, main.address.ip());
-    let named = target.host() != ip.to_string();
-    let at = if named {
+    let has_name = target.host() != ip.to_string();
+    let at = if has_name {
         format!(" ({ip})")
     } else {
         String::new()

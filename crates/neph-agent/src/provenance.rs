@@ -136,9 +136,9 @@ impl CpuTimes {
 
     /// From one of its lines, whichever processor it is about.
     pub(crate) fn of_line(line: &str) -> Option<Self> {
-        let words = line.split_whitespace().skip(1);
+        let fields = line.split_whitespace().skip(1);
         // user nice system idle iowait irq softirq steal; guest time is within user.
-        let ticks: Vec<u64> = words
+        let ticks: Vec<u64> = fields
             .take(8)
             .map(|word| word.parse().ok())
             .collect::<Option<_>>()?;

@@ -30,18 +30,18 @@ impl Drop for Sampled {
 pub(crate) fn begin<'scope>(
     scope: &'scope Scope<'scope, '_>,
     path: PathBuf,
-    desk: &'scope OrderContext,
+    context: &'scope OrderContext,
 ) -> Sampled {
     let over = Stop::new();
     let until = over.clone();
     let thread = thread::Builder::new().name("neph-samples".to_owned());
-    if let Err(reason) = thread.spawn_scoped(scope, move || report(path, desk, &until)) {
+    if let Err(reason) = thread.spawn_scoped(scope, move || report(path, context, &until)) {
         tracing::warn!("no samples of a capture: {reason}");
     }
     Sampled(over)
 }
 
-fn report(path: PathBuf, desk: &OrderContext, over: &Stop) {
+fn report(path: PathBuf, context: &OrderContext, over: &Stop) {
     let kernel = kernel();
     let mut sampling = Sampling::of(path);
     // The processes under capture have priority.
@@ -55,7 +55,7 @@ fn report(path: PathBuf, desk: &OrderContext, over: &Stop) {
         }
         match sampling.sample() {
             Ok(None) => {}
-            Ok(Some(pcap)) => desk.report(Update::Sampled(PacketSample {
+            Ok(Some(pcap)) => context.report(Update::Sampled(PacketSample {
                 kernel: kernel.clone(),
                 clock: None,
                 pcap,

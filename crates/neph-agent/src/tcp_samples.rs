@@ -42,7 +42,7 @@ mod tests {
             let changed = samples.changed(at, info);
             changed
                 .iter()
-                .map(|one| (one.series.to_string(), one.value))
+                .map(|sample| (sample.series.to_string(), sample.value))
                 .collect()
         };
         // Every field that the kernel gave: 8 of a byte, 19 of four.

@@ -105,19 +105,19 @@ fn name(at: usize) -> AgentName {
 fn enrol(folder: &Path, agents: usize) -> Vec<Identity> {
     let registry = Registry::open(folder).unwrap();
     let now = Wall::from_unix_nanos(1);
-    let one = |at| {
+    let enrol_one = |at| {
         let invitation = registry
             .invite(name(at), now, neph_sys::random::bytes().unwrap())
             .unwrap();
         let key = rcgen::KeyPair::generate().unwrap();
-        let asked = Enrolment {
+        let enrolment = Enrolment {
             secret: invitation.secret,
             public_key: BASE64_STANDARD.encode(key.public_key_raw()),
         };
-        let (_, certificate) = registry.enrol(&asked, now).unwrap();
+        let (_, certificate) = registry.enrol(&enrolment, now).unwrap();
         Identity::new(key.serialize_pem(), certificate, invitation.authority)
     };
-    (0..agents).map(one).collect()
+    (0..agents).map(enrol_one).collect()
 }
 
 /// A NATS server with a user for each agent, and its port.
@@ -150,7 +150,7 @@ fn connect_over_nats(identities: Vec<Identity>, port: u16, connected: &Arc<Atomi
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().unwrap();
         runtime.block_on(async {
-            let mut all = tokio::task::JoinSet::new();
+            let mut tasks = tokio::task::JoinSet::new();
             for identity in identities {
                 let tls = Arc::unwrap_or_clone(identity.tls().unwrap());
                 let options = async_nats::ConnectOptions::new().require_tls(true);
@@ -159,9 +159,9 @@ fn connect_over_nats(identities: Vec<Identity>, port: u16, connected: &Arc<Atomi
                     .connect(format!("nats://127.0.0.1:{port}"))
                     .await
                     .unwrap();
-                all.spawn(stub_over_nats(client, identity, Arc::clone(&connected)));
+                tasks.spawn(stub_over_nats(client, identity, Arc::clone(&connected)));
             }
-            while all.join_next().await.is_some() {}
+            while tasks.join_next().await.is_some() {}
         });
     });
 }
@@ -239,14 +239,14 @@ fn connect(identities: Vec<Identity>, port: u16, connected: &Arc<AtomicUsize>) {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().unwrap();
         runtime.block_on(async {
-            let mut all = tokio::task::JoinSet::new();
+            let mut tasks = tokio::task::JoinSet::new();
             for identity in identities {
                 let tls = identity.tls().unwrap();
                 let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
                 let connected = Arc::clone(&connected);
-                all.spawn(stub(stream, TlsConnector::from(tls), connected));
+                tasks.spawn(stub(stream, TlsConnector::from(tls), connected));
             }
-            while all.join_next().await.is_some() {}
+            while tasks.join_next().await.is_some() {}
         });
     });
 }
@@ -332,8 +332,8 @@ fn order_all(folder: &Path, agents: usize, round: usize) {
         default: None,
         reflectors: BTreeMap::new(),
     };
-    let place = ControllerPlace::Folder(folder.to_owned());
-    let bus = CampaignSocket::connect(place, (0..agents).map(name).collect()).unwrap();
+    let controller_place = ControllerPlace::Folder(folder.to_owned());
+    let bus = CampaignSocket::connect(controller_place, (0..agents).map(name).collect()).unwrap();
     let signer = Registry::open(folder).unwrap().signer().unwrap();
     let mut executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus, signer).unwrap();
     let mut out: BTreeMap<Ticket, Instant> = BTreeMap::new();
@@ -362,12 +362,12 @@ fn order_all(folder: &Path, agents: usize, round: usize) {
             }
         }
     }
-    let all = began.elapsed();
+    let elapsed = began.elapsed();
     took.sort_unstable();
     let at = |percent: usize| took[(took.len() - 1) * percent / 100].as_secs_f64() * 1e3;
     println!(
         "round {round}: {agents} orders in {:.2} s; an order p50 {:.1} ms, p99 {:.1} ms",
-        all.as_secs_f64(),
+        elapsed.as_secs_f64(),
         at(50),
         at(99)
     );

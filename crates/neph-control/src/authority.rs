@@ -112,8 +112,8 @@ impl Authority {
         params: &CertificateParams,
         key: &impl PublicKeyData,
     ) -> Result<rcgen::Certificate, AuthorityError> {
-        let own = params_of_authority();
-        let issuer = Issuer::from_params(&own, &self.key);
+        let authority_params = params_of_authority();
+        let issuer = Issuer::from_params(&authority_params, &self.key);
         params.signed_by(key, &issuer).map_err(wrong)
     }
 
@@ -167,7 +167,7 @@ impl Authority {
             .distinguished_name
             .push(DnType::CommonName, CONTROLLER_NAME);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let own = self.sign(&params, &key)?;
+        let own_certificate = self.sign(&params, &key)?;
         let mut roots = RootCertStore::empty();
         let authority =
             CertificateDer::from_pem_slice(self.certificate.as_bytes()).map_err(wrong)?;
@@ -181,7 +181,7 @@ impl Authority {
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(wrong)?
             .with_client_cert_verifier(verifier)
-            .with_single_cert(vec![own.der().clone(), authority], key)
+            .with_single_cert(vec![own_certificate.der().clone(), authority], key)
             .map_err(wrong)?;
         Ok(Arc::new(config))
     }

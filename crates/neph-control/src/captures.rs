@@ -56,20 +56,20 @@ impl<B: Bus> AgentCaptures<B> {
     }
 
     /// Processes an update; returns whether it was the capture's last.
-    fn note(one: &mut Open, update: Update, course: &mut dyn AgentsCourse) -> bool {
+    fn note(capture_run: &mut Open, update: Update, course: &mut dyn AgentsCourse) -> bool {
         match update {
             Update::Progress(progress) => {
-                one.has_begun = true;
-                course.counted(one.place, progress.due);
+                capture_run.has_begun = true;
+                course.counted(capture_run.index, progress.due);
             }
-            Update::Sampled(sample) => course.sampled(one.place, sample),
-            Update::Captured(path) => one.file = Some(path),
+            Update::Sampled(sample) => course.sampled(capture_run.index, sample),
+            Update::Captured(path) => capture_run.file = Some(path),
             Update::Done(Ok(OrderResult::Captured(captured))) => {
                 // The file is complete: it is fetched before this update.
-                let file = one.file.take();
+                let file = capture_run.file.take();
                 let captured = file.as_deref().map(|file| (captured, file));
                 course.ended(
-                    one.place,
+                    capture_run.index,
                     captured.ok_or_else(|| {
                         "the agent sent no file; neph agents show AGENT lists its orders".to_owned()
                     }),
@@ -79,7 +79,7 @@ impl<B: Bus> AgentCaptures<B> {
             Update::Done(result) => {
                 let another = || OrderFailed::another_result("capture");
                 course.ended(
-                    one.place,
+                    capture_run.index,
                     Err(reported(&result.err().unwrap_or_else(another))),
                 );
                 return true;
@@ -93,7 +93,7 @@ impl<B: Bus> AgentCaptures<B> {
 /// A capture that is not over.
 #[derive(Debug)]
 struct Open {
-    place: usize,
+    index: usize,
     has_begun: bool,
     file: Option<PathBuf>,
 }
@@ -122,14 +122,14 @@ fn bounded(capture: AgentCapture) -> Order {
 impl<B: Bus> Agents for AgentCaptures<B> {
     fn capture(&mut self, captures: Vec<AgentCapture>, course: &mut dyn AgentsCourse) {
         let mut open: BTreeMap<Ticket, Open> = BTreeMap::new();
-        for (place, capture) in captures.into_iter().enumerate() {
+        for (index, capture) in captures.into_iter().enumerate() {
             let ticket = self.executor.submit(bounded(capture));
-            let one = Open {
-                place,
+            let capture_run = Open {
+                index,
                 has_begun: false,
                 file: None,
             };
-            open.insert(ticket, one);
+            open.insert(ticket, capture_run);
         }
         let mut over: Option<RawNanos> = None;
         while !open.is_empty() {
@@ -141,15 +141,15 @@ impl<B: Bus> Agents for AgentCaptures<B> {
                 }
             }
             if over.is_some_and(|over| now.0 - over.0 > NOT_BEGUN.nanos()) {
-                open.retain(|_, one| one.has_begun);
+                open.retain(|_, open| open.has_begun);
             }
             let updates = match self.executor.poll(PATIENCE) {
                 Ok(updates) => updates,
                 Err(reason) => {
                     // A capture is never continued.
                     let reason = reason.0.strip_suffix(LATER).unwrap_or(&reason.0);
-                    for one in open.values() {
-                        course.ended(one.place, Err(reason.to_owned()));
+                    for capture_run in open.values() {
+                        course.ended(capture_run.index, Err(reason.to_owned()));
                     }
                     break;
                 }
@@ -157,7 +157,7 @@ impl<B: Bus> Agents for AgentCaptures<B> {
             for (ticket, update) in updates {
                 let is_last = open
                     .get_mut(&ticket)
-                    .is_some_and(|one| Self::note(one, update, course));
+                    .is_some_and(|open| Self::note(open, update, course));
                 if is_last {
                     open.remove(&ticket);
                 }

@@ -73,7 +73,7 @@ impl Dispatcher {
     /// Whether an agent does not know yet that its result is stored.
     pub(crate) fn has_confirmations(&self) -> bool {
         let mut out = self.out.values();
-        out.any(|one| matches!(one.stage, Stage::Stored))
+        out.any(|out| matches!(out.stage, Stage::Stored))
     }
 
     /// Simulates a power failure.
@@ -176,10 +176,14 @@ impl Dispatcher {
                 signer: &self.signer,
                 wall,
             };
-            let (asked, repeat) = out.next(&asking);
+            let (next_messages, repeat) = out.next(&asking);
             out.due = now + repeat;
             let agent = &out.agent;
-            messages.extend(asked.into_iter().map(|one| (agent.clone(), one)));
+            messages.extend(
+                next_messages
+                    .into_iter()
+                    .map(|to_agent| (agent.clone(), to_agent)),
+            );
         }
         Ok(messages)
     }
@@ -192,8 +196,8 @@ impl Dispatcher {
     ) -> Result<Vec<(OrderId, Update)>, InboxError> {
         match message {
             FromAgent::Hello(_) => {
-                let own = self.out.values_mut().filter(|out| out.agent == *agent);
-                own.for_each(|out| out.due = Span::ZERO);
+                let orders = self.out.values_mut().filter(|out| out.agent == *agent);
+                orders.for_each(|out| out.due = Span::ZERO);
                 Ok(Vec::new())
             }
             FromAgent::Progress { id, progress } => {
@@ -295,7 +299,7 @@ impl Dispatcher {
         out.stage = Stage::Fetching {
             ended,
             file: 0,
-            asked: None,
+            requested: None,
         };
         out.cancelled = None;
         updates.extend(self.next_file(id)?);
@@ -313,8 +317,8 @@ impl Dispatcher {
         let Stage::Fetching { ended, file, .. } = &out.stage else {
             return Ok(Vec::new());
         };
-        let (place, wanted) = (*file, ended.files.get(*file).copied());
-        let Some(wanted) = wanted.filter(|_| part.file as usize == place) else {
+        let (file_index, wanted) = (*file, ended.files.get(*file).copied());
+        let Some(wanted) = wanted.filter(|_| part.file as usize == file_index) else {
             return Ok(Vec::new());
         };
         let here = self.inbox.length_of(part.id, wanted.file)?;
@@ -364,24 +368,24 @@ impl Dispatcher {
         else {
             return Ok(Vec::new());
         };
-        let updates = self.whole(id, *ended);
+        let updates = self.completed_updates(id, *ended);
         Ok(updates.into_iter().map(|update| (id, update)).collect())
     }
 
     /// Updates for a completely received result.
-    fn whole(&self, id: OrderId, ended: Ended) -> Vec<Update> {
+    fn completed_updates(&self, id: OrderId, ended: Ended) -> Vec<Update> {
         let mut updates = Vec::new();
-        for one in &ended.files {
-            match one.file {
+        for file_length in &ended.files {
+            match file_length.file {
                 ResultFile::Journal(experiment) => {
                     updates.push(Update::Journalled(experiment, self.inbox.folder_of(id)));
                 }
                 ResultFile::Segment(..) => {}
                 ResultFile::Capture => {
-                    updates.push(Update::Captured(self.inbox.path_of(id, one.file)));
+                    updates.push(Update::Captured(self.inbox.path_of(id, file_length.file)));
                 }
                 ResultFile::Pings => {
-                    let path = self.inbox.path_of(id, one.file);
+                    let path = self.inbox.path_of(id, file_length.file);
                     match neph_agent::remote::read_pings(&path) {
                         Ok(pings) => updates.push(Update::Pinged(pings)),
                         Err(error) => tracing::warn!("cannot read {}: {error}", path.display()),

@@ -4,9 +4,9 @@
 //! order.
 
 mod adopt;
+mod campaign_reflectors;
 mod shares;
 mod sites;
-mod standing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,10 +22,10 @@ use neph_sys::clock;
 use crate::dispatcher::Dispatcher;
 use crate::{Bus, FromBus, InboxError};
 pub(crate) use adopt::LATER;
+pub use campaign_reflectors::AgentReflector;
+use campaign_reflectors::CampaignReflectors;
 use shares::{Running, Share};
 pub use sites::Sites;
-pub use standing::AgentReflector;
-use standing::CampaignReflectors;
 
 /// Time from sending orders to several sites to their common start: for transmission, name
 /// resolution and reaching the targets.
@@ -60,9 +60,9 @@ pub struct AgentsExecutor<B: Bus> {
     /// Reported experiments that are not stored yet, by the agent's order.
     unstored: BTreeMap<OrderId, BTreeSet<ExperimentId>>,
     waiting: Vec<(Ticket, Update)>,
-    standing: CampaignReflectors,
+    reflectors: CampaignReflectors,
     /// Orders that wait for reflectors.
-    held: Vec<(Ticket, Order)>,
+    pending_orders: Vec<(Ticket, Order)>,
 }
 
 impl<B: Bus> AgentsExecutor<B> {
@@ -85,8 +85,8 @@ impl<B: Bus> AgentsExecutor<B> {
     fn with_time(dispatcher: Dispatcher, sites: Sites, bus: B, elapsed: Elapsed) -> Self {
         Self {
             bus,
-            standing: CampaignReflectors::new(sites.reflectors.clone()),
-            held: Vec::new(),
+            reflectors: CampaignReflectors::new(sites.reflectors.clone()),
+            pending_orders: Vec::new(),
             sites,
             dispatcher,
             elapsed,
@@ -143,20 +143,20 @@ impl<B: Bus> AgentsExecutor<B> {
             targets.extend(
                 orders
                     .iter()
-                    .map(|one| one.scenario.target.first().cloned()),
+                    .map(|order| order.scenario.target.first().cloned()),
             );
-            experiments.extend(orders.iter().map(|one| one.experiment.id));
+            experiments.extend(orders.iter().map(|order| order.experiment.id));
             let mut by_site: BTreeMap<Option<String>, (Vec<usize>, Vec<_>)> = BTreeMap::new();
-            for (place, one) in orders.into_iter().enumerate() {
-                let (places, of_site) = by_site.entry(one.site.clone()).or_default();
-                places.push(place);
-                of_site.push(one);
+            for (index, order) in orders.into_iter().enumerate() {
+                let (places, of_site) = by_site.entry(order.site.clone()).or_default();
+                places.push(index);
+                of_site.push(order);
             }
             let sites = i64::try_from(by_site.len()).unwrap_or(i64::MAX);
             let start = (sites > 1).then(|| self.bus.now() + LEAD + EACH.times(sites));
             for (site, (places, mut of_site)) in by_site {
-                for one in &mut of_site {
-                    one.start = start;
+                for order in &mut of_site {
+                    order.start = start;
                 }
                 let order = Order::Experiments(of_site);
                 shares.push(self.share(site.as_deref(), order, places));
@@ -169,7 +169,7 @@ impl<B: Bus> AgentsExecutor<B> {
             shares,
             experiments,
             is_prepared: false,
-            held: Vec::new(),
+            pending_updates: Vec::new(),
             targets,
             lost: BTreeMap::new(),
         };
@@ -190,14 +190,14 @@ impl<B: Bus> AgentsExecutor<B> {
     /// Orders reflectors, and sends the orders that waited for them.
     fn send_held(&mut self) -> Result<(), InboxError> {
         let now = (self.elapsed.0)();
-        for (agent, order) in self.standing.due(now) {
+        for (agent, order) in self.reflectors.due(now) {
             let id = self
                 .dispatcher
                 .submit(agent.clone(), Order::Reflector(order))?;
-            self.standing.ordered(&agent, id);
+            self.reflectors.ordered(&agent, id);
         }
-        if !self.held.is_empty() && self.standing.is_ready(now) {
-            for (ticket, order) in std::mem::take(&mut self.held) {
+        if !self.pending_orders.is_empty() && self.reflectors.is_ready(now) {
+            for (ticket, order) in std::mem::take(&mut self.pending_orders) {
                 self.send(ticket, order);
             }
         }
@@ -206,7 +206,7 @@ impl<B: Bus> AgentsExecutor<B> {
 
     /// Processes an update of a reflector or of an order.
     fn note(&mut self, id: OrderId, update: Update) -> Result<Vec<(Ticket, Update)>, InboxError> {
-        match self.standing.note(id, &update, (self.elapsed.0)()) {
+        match self.reflectors.note(id, &update, (self.elapsed.0)()) {
             None => self.join(id, update),
             Some(noted) => {
                 if let Some(lost) = &noted.lost {
@@ -248,14 +248,19 @@ impl<B: Bus> AgentsExecutor<B> {
                 && !running.is_prepared
                 && !running.experiments.is_empty();
             running
-                .held
+                .pending_updates
                 .extend(share.note(update).filter(|_| !is_early));
         }
         if let Some(prepared) = running.all_prepared() {
             updates.push((ticket, Update::Prepared(prepared)));
         }
         if running.is_prepared || running.experiments.is_empty() {
-            updates.extend(running.held.drain(..).map(|held| (ticket, held)));
+            updates.extend(
+                running
+                    .pending_updates
+                    .drain(..)
+                    .map(|update| (ticket, update)),
+            );
         }
         if let Some(result) = running.all_done() {
             updates.push((ticket, Update::Done(result)));
@@ -274,7 +279,7 @@ impl<B: Bus> AgentsExecutor<B> {
             let of_share = share
                 .places
                 .iter()
-                .filter_map(|place| running.experiments.get(*place));
+                .filter_map(|index| running.experiments.get(*index));
             let experiments: BTreeSet<ExperimentId> = of_share.copied().collect();
             if experiments.is_empty() {
                 self.dispatcher.stored(id)?;
@@ -295,11 +300,11 @@ impl From<InboxError> for ExecutorLost {
 /// Waits until connected agents know what is stored.
 impl<B: Bus> Drop for AgentsExecutor<B> {
     fn drop(&mut self) {
-        for id in self.standing.end() {
+        for id in self.reflectors.end() {
             self.dispatcher.cancel(id);
         }
         let until = (self.elapsed.0)() + self.confirmation_wait;
-        while (self.dispatcher.has_confirmations() || self.standing.is_under_way())
+        while (self.dispatcher.has_confirmations() || self.reflectors.is_under_way())
             && (self.elapsed.0)() < until
         {
             if self.poll(Span::from_millis(20)).is_err() {
@@ -312,10 +317,10 @@ impl<B: Bus> Drop for AgentsExecutor<B> {
 impl<B: Bus> Executor for AgentsExecutor<B> {
     fn submit(&mut self, order: Order) -> Ticket {
         let ticket = self.ticket();
-        if self.standing.is_ready((self.elapsed.0)()) {
+        if self.reflectors.is_ready((self.elapsed.0)()) {
             self.send(ticket, order);
         } else {
-            self.held.push((ticket, order));
+            self.pending_orders.push((ticket, order));
         }
         // The next poll sends it, with all orders submitted until then.
         ticket
@@ -326,8 +331,8 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
         let mut updates = std::mem::take(&mut self.waiting);
         self.send_due()?;
         let patience = updates.first().map_or(patience, |_| Span::ZERO);
-        for one in self.bus.receive(patience) {
-            let (agent, message) = match one {
+        for from_bus in self.bus.receive(patience) {
+            let (agent, message) = match from_bus {
                 FromBus::Message(agent, message) => (agent, message),
                 FromBus::Gone(agent) => {
                     self.dispatcher.disconnected(&agent);
@@ -340,7 +345,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
             }
         }
         self.send_due()?;
-        if let Some(reason) = self.standing.refused() {
+        if let Some(reason) = self.reflectors.refused() {
             return Err(ExecutorLost(reason.to_owned()));
         }
         // Reports come first.
@@ -354,8 +359,12 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
     }
 
     fn cancel(&mut self, ticket: Ticket) {
-        if let Some(place) = self.held.iter().position(|(held, _)| *held == ticket) {
-            let (ticket, order) = self.held.remove(place);
+        if let Some(index) = self
+            .pending_orders
+            .iter()
+            .position(|(pending, _)| *pending == ticket)
+        {
+            let (ticket, order) = self.pending_orders.remove(index);
             self.send(ticket, order);
         }
         let Some(running) = self.running.get(&ticket) else {
@@ -373,14 +382,14 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
     }
 
     fn stored(&mut self, experiment: ExperimentId) -> Result<(), ExecutorLost> {
-        let mut whole = Vec::new();
+        let mut complete = Vec::new();
         for (id, experiments) in &mut self.unstored {
             experiments.remove(&experiment);
             if experiments.is_empty() {
-                whole.push(*id);
+                complete.push(*id);
             }
         }
-        for id in whole {
+        for id in complete {
             self.unstored.remove(&id);
             self.dispatcher.stored(id)?;
         }

@@ -13,9 +13,9 @@ use neph_model::{AgentName, Labels, Span, Wall};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use crate::agent_history::AgentHistory;
 use crate::bus::drain;
 use crate::now::now;
-use crate::seen::AgentHistory;
 use crate::{Bus, FromBus, NotConnected};
 
 /// Maximum number of messages that wait for an agent.
@@ -63,7 +63,7 @@ pub struct AgentDetails {
     /// Whether it measures for a campaign.
     pub has_campaign: bool,
     /// Its history.
-    pub seen: AgentHistory,
+    pub histories: AgentHistory,
 }
 
 #[derive(Debug)]
@@ -86,15 +86,15 @@ struct Inner {
     /// Time of the last message of disconnected agents.
     gone: BTreeMap<AgentName, Wall>,
     /// History of agents, including disconnected ones.
-    seen: BTreeMap<AgentName, AgentHistory>,
+    histories: BTreeMap<AgentName, AgentHistory>,
 }
 
 impl Inner {
     /// Queues something for the campaign of an agent. Without room it is lost, and requested later.
-    fn pass_on(&self, agent: &AgentName, what: FromBus) {
+    fn pass_on(&self, agent: &AgentName, message: FromBus) {
         let campaign = self.claims.get(agent);
         if let Some(campaign) = campaign.and_then(|number| self.campaigns.get(number)) {
-            let _ = campaign.try_send(what);
+            let _ = campaign.try_send(message);
         }
     }
 }
@@ -133,7 +133,10 @@ impl Hub {
         }
         let (sender, from) = sync_channel(TO_CAMPAIGN);
         for agent in agents {
-            let hello = inner.agents.get(agent).and_then(|one| one.hello.as_ref());
+            let hello = inner
+                .agents
+                .get(agent)
+                .and_then(|connected| connected.hello.as_ref());
             if let Some(hello) = hello {
                 let message = FromBus::Message(agent.clone(), FromAgent::Hello(hello.clone()));
                 let _ = sender.try_send(message);
@@ -184,25 +187,28 @@ impl Hub {
     /// Processes a message of an agent; `None` is a heartbeat.
     pub(crate) fn received(&self, agent: &AgentName, message: Option<FromAgent>, now: Wall) {
         let mut inner = self.lock();
-        let Inner { agents, seen, .. } = &mut *inner;
-        if let Some(one) = agents.get_mut(agent) {
-            one.presence.received = now;
+        let Inner {
+            agents, histories, ..
+        } = &mut *inner;
+        if let Some(connected) = agents.get_mut(agent) {
+            connected.presence.received = now;
             if let Some(message) = &message {
-                seen.entry(agent.clone())
+                histories
+                    .entry(agent.clone())
                     .or_default()
                     .received(message, now);
             }
             if let Some(FromAgent::Beat(beat)) = &message {
-                one.presence.running = beat.running;
-                one.presence.clock = beat.clock;
-                one.presence.refusals.clone_from(&beat.refusals);
+                connected.presence.running = beat.running;
+                connected.presence.clock = beat.clock;
+                connected.presence.refusals.clone_from(&beat.refusals);
                 return;
             }
             if let Some(FromAgent::Hello(hello)) = &message {
-                one.presence.version = Some(hello.version.clone());
-                one.presence.holds = hello.holds.len();
-                one.presence.labels = hello.labels.clone();
-                one.hello = Some(hello.clone());
+                connected.presence.version = Some(hello.version.clone());
+                connected.presence.holds = hello.holds.len();
+                connected.presence.labels = hello.labels.clone();
+                connected.hello = Some(hello.clone());
             }
         }
         if let Some(message) = message {
@@ -216,9 +222,12 @@ impl Hub {
         if inner
             .agents
             .get(agent)
-            .is_some_and(|one| one.number == number)
+            .is_some_and(|connected| connected.number == number)
         {
-            let received = inner.agents.remove(agent).map(|one| one.presence.received);
+            let received = inner
+                .agents
+                .remove(agent)
+                .map(|connected| connected.presence.received);
             if let Some(received) = received {
                 inner.gone.insert(agent.clone(), received);
             }
@@ -240,12 +249,15 @@ impl Hub {
     /// Details of an agent.
     pub(crate) fn details(&self, agent: &AgentName) -> AgentDetails {
         let inner = self.lock();
-        let seen = inner.seen.get(agent).cloned().unwrap_or_default();
+        let histories = inner.histories.get(agent).cloned().unwrap_or_default();
         AgentDetails {
-            presence: inner.agents.get(agent).map(|one| one.presence.clone()),
+            presence: inner
+                .agents
+                .get(agent)
+                .map(|connected| connected.presence.clone()),
             received: inner.gone.get(agent).copied(),
             has_campaign: inner.claims.contains_key(agent),
-            seen,
+            histories,
         }
     }
 
@@ -255,7 +267,7 @@ impl Hub {
         inner
             .agents
             .values()
-            .map(|one| one.presence.clone())
+            .map(|connected| connected.presence.clone())
             .collect()
     }
 }
@@ -272,12 +284,18 @@ impl Bus for HubBus {
     fn send(&mut self, to: &AgentName, message: ToAgent) -> Result<(), NotConnected> {
         let mut inner = self.hub.lock();
         let is_ours = inner.claims.get(to) == Some(&self.number);
-        let Inner { agents, seen, .. } = &mut *inner;
-        let Some(one) = agents.get(to).filter(|_| is_ours) else {
+        let Inner {
+            agents, histories, ..
+        } = &mut *inner;
+        let Some(connected) = agents.get(to).filter(|_| is_ours) else {
             return Err(NotConnected(to.clone()));
         };
-        seen.entry(to.clone()).or_default().sent(&message, now());
-        one.to
+        histories
+            .entry(to.clone())
+            .or_default()
+            .sent(&message, now());
+        connected
+            .to
             .try_send(message)
             .map_err(|_| NotConnected(to.clone()))
     }

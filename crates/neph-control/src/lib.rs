@@ -4,6 +4,7 @@
 //! Owns the open orders, their received results, and the executor for campaigns. Plans nothing, and
 //! stores only data that it has not passed on yet.
 
+mod agent_history;
 mod authority;
 mod bus;
 mod campaign_socket;
@@ -20,10 +21,10 @@ mod operator_port;
 mod reception;
 mod registry;
 mod schedule;
-mod seen;
 mod server;
 mod turning;
 
+pub use agent_history::{AgentHistory, ClockReading, SeenOrder, SeenState};
 pub use authority::AuthorityError;
 pub use bus::{Bus, FromBus, NotConnected};
 pub use campaign_socket::{
@@ -43,5 +44,4 @@ pub use schedule::{
     Book, BookError, CampaignFinder, Due, Entry, FoundCampaign, Missed, Outcome, Runner,
     RunnerFolder, SHORTEST_INTERVAL, Schedule,
 };
-pub use seen::{AgentHistory, ClockReading, SeenOrder, SeenState};
 pub use server::ServerError;

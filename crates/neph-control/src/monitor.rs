@@ -38,7 +38,8 @@ impl Monitor {
         let enrolled = self.registry.agents();
         let enrolled = enrolled
             .inspect_err(|error| tracing::debug!("enrolled agents are not counted: {error}"));
-        let names = |all: Vec<(AgentName, _)>| all.into_iter().map(|(name, _)| name).collect();
+        let names =
+            |agents: Vec<(AgentName, _)>| agents.into_iter().map(|(name, _)| name).collect();
         ControllerStatus {
             enrolled: enrolled.ok().map(names),
             connected: self.hub.presence(),

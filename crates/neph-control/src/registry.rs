@@ -278,7 +278,7 @@ impl Registry {
             };
             let holder = Holder { role, name };
             let enrolled: Option<EnrolledAgent> = read_json(&self.path_of(&holder))?;
-            if enrolled.is_some_and(|one| one.fingerprint == fingerprint) {
+            if enrolled.is_some_and(|agent| agent.fingerprint == fingerprint) {
                 return Ok(Some(holder));
             }
         }
@@ -296,7 +296,7 @@ impl Registry {
     /// that exists but cannot be read counts as not revoked.
     pub(crate) fn is_revoked(&self, holder: &Holder, certificate: &[u8]) -> bool {
         let read = read_json::<EnrolledAgent>(&self.path_of(holder));
-        let is_other = |one: EnrolledAgent| one.fingerprint != fingerprint(certificate);
+        let is_other = |agent: EnrolledAgent| agent.fingerprint != fingerprint(certificate);
         read.is_ok_and(|enrolled| enrolled.is_none_or(is_other))
     }
 

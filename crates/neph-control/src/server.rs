@@ -185,7 +185,7 @@ async fn accept(listener: TcpListener, tls: Arc<ServerConfig>, shared: Shared) {
     let acceptor = TlsAcceptor::from(tls);
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&places).acquire_owned().await else {
             return;
         };
         match listener.accept().await {
@@ -195,7 +195,7 @@ async fn accept(listener: TcpListener, tls: Arc<ServerConfig>, shared: Shared) {
                     if let Err(error) = connection(stream, &acceptor, shared).await {
                         tracing::debug!("connection from {from}: {error}");
                     }
-                    drop(place);
+                    drop(permit);
                 });
             }
             Err(error) => {
@@ -216,7 +216,7 @@ async fn connection(
     let chain = stream.get_ref().1.peer_certificates();
     let certificate: Option<Arc<[u8]>> = chain
         .and_then(|chain| chain.first())
-        .map(|one| Arc::from(one.as_ref()));
+        .map(|certificate_der| Arc::from(certificate_der.as_ref()));
     let proved = match certificate {
         Some(certificate) => {
             let found = shared.registry.holder_of(&certificate)?;

@@ -4,7 +4,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use super::*;
-use crate::executor::tests::{desk, fleet_order, reflector};
+use crate::executor::tests::{context, fleet_order, reflector};
 use crate::flows;
 
 #[test]
@@ -14,8 +14,8 @@ fn a_fleet_ends_with_its_course_also_where_that_never_ran() {
     // More than half an hour.
     order.scenario.messages = 100_000;
     let ready = flows::ready(&order, None, &Permit::ANYTHING).expect("a reflector is there");
-    let (desk, _updates) = desk();
-    let mut course = Course::begin(&order, ready, &desk).expect("it starts");
+    let (context, _updates) = context();
+    let mut course = Course::begin(&order, ready, &context).expect("it starts");
     let fleet = course.fleet.take().expect("a fleet");
     // As if a flow alongside it has no thread: the caller that began it gets an error.
     drop(course);
@@ -34,11 +34,11 @@ fn a_fleet_and_a_single_flow_that_nobody_answers_are_given_up_long_before_their_
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let url = format!("udp://{}", silent.local_addr().expect("bound"));
     let fleet = fleet_order(&url);
-    let mut alone = fleet.clone();
+    let mut single_flow = fleet.clone();
     for name in [ParameterName::Flows, ParameterName::FlowLifetime] {
-        alone.scenario.parameters.remove(name);
+        single_flow.scenario.parameters.remove(name);
     }
-    for order in [fleet, alone] {
+    for order in [fleet, single_flow] {
         given_up(order, "no answer");
     }
 }
@@ -64,9 +64,9 @@ fn given_up(mut order: ExperimentOrder, expected: &str) {
     let mut ready =
         flows::ready(&order, None, &Permit::ANYTHING).expect("silence is an answer for UDP");
     ready.origin.at = ready.origin.at - PATIENCE_FOR_FIRST;
-    let (desk, _updates) = desk();
-    let mut courses = [Course::begin(&order, ready, &desk)];
-    run(&mut courses, &desk);
+    let (context, _updates) = context();
+    let mut courses = [Course::begin(&order, ready, &context)];
+    run(&mut courses, &context);
     let [course] = courses;
     let ended = course
         .expect("it began")

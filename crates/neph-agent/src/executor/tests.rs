@@ -81,11 +81,11 @@ pub(crate) fn carry_out(
         for (of, update) in executor.poll(Span::from_secs(1)).expect("it goes on") {
             assert_eq!(of, ticket);
             match update {
-                Update::Prepared(all) => prepared = all,
+                Update::Prepared(results) => prepared = results,
                 Update::Recorded(experiment, more) => {
                     let is_its = |order: &ExperimentOrder| order.experiment.id == experiment;
-                    let place = orders.iter().position(is_its).expect("one of them");
-                    add(&mut records[place], more);
+                    let index = orders.iter().position(is_its).expect("one of them");
+                    add(&mut records[index], more);
                 }
                 Update::Progress(progress) if enough(progress) => executor.cancel(ticket),
                 Update::Done(Ok(OrderResult::Experiments(results))) => {
@@ -108,7 +108,7 @@ fn run(order: &ExperimentOrder) -> Run {
 }
 
 /// A desk, and what is reported to it.
-pub(crate) fn desk() -> (OrderContext, Receiver<(Ticket, Update)>) {
+pub(crate) fn context() -> (OrderContext, Receiver<(Ticket, Update)>) {
     let (sender, updates) = sync_channel(MAX_WAITING);
     (OrderContext::new(Ticket(0), sender), updates)
 }
@@ -138,15 +138,15 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
     let mut ready = flows::ready(&order, None, &Permit::ANYTHING).expect("the main flow is fine");
     // A thread that cannot begin, as where ICMP is forbidden.
     ready.specs[1].site = Some(Placement::named("no-such-namespace"));
-    let (desk, updates) = desk();
-    let mut courses = [Course::begin(&order, ready, &desk)];
-    course::run(&mut courses, &desk);
+    let (context, updates) = context();
+    let mut courses = [Course::begin(&order, ready, &context)];
+    course::run(&mut courses, &context);
     let [course] = courses;
     let around = course::SharedContext::default();
-    let whole = course
+    let outcome = course
         .expect("the main flow is fine")
         .end(&around, Vec::new());
-    assert_eq!(whole.ending, Ending::Complete);
+    assert_eq!(outcome.ending, Ending::Complete);
     let reported = recorded(&updates);
     let failed = reported
         .events
@@ -159,7 +159,7 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
         "{failed:?}"
     );
     let echo = |warning: &&Warning| matches!(warning, Warning::EchoMissing { .. });
-    let warned: Vec<&Warning> = whole.warnings.iter().filter(echo).collect();
+    let warned: Vec<&Warning> = outcome.warnings.iter().filter(echo).collect();
     assert!(
         matches!(warned[..], [Warning::EchoMissing { names, .. }] if names[..] == ["typo", "e"]),
         "{warned:?}"
@@ -194,10 +194,10 @@ fn a_fleet_runs_in_the_place_of_a_main_flow_and_its_messages_count_from_the_star
     );
     assert_eq!(fleet.lifetime, Some(Span::from_millis(100)));
     assert!(prepared.flows.is_empty(), "no companion was asked for");
-    let whole = ran.result();
-    assert_eq!(whole.ending, Ending::Complete);
-    assert_eq!(whole.late, Some(0));
-    assert!(whole.anchors.len() > 1 || whole.anchors[0].0 == 0);
+    let result = ran.result();
+    assert_eq!(result.ending, Ending::Complete);
+    assert_eq!(result.late, Some(0));
+    assert!(result.anchors.len() > 1 || result.anchors[0].0 == 0);
     let messages = ran.fleet();
     assert_eq!(messages.len(), 16 * 20);
     let replied = messages.iter().filter(|m| m.reply().is_some()).count();
@@ -304,11 +304,13 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
     let started: Vec<Wall> = ran
         .prepared
         .iter()
-        .map(|one| one.as_ref().expect("silence is not refused").started)
+        .map(|prepared| prepared.as_ref().expect("silence is not refused").started)
         .collect();
     assert_eq!(started, [started[0]; 3], "one moment for all");
-    let (all, reported) = (ran.results, ran.records);
-    let endings = all.into_iter().map(|one| one.expect("it ran").ending);
+    let (results, reported) = (ran.results, ran.records);
+    let endings = results
+        .into_iter()
+        .map(|result| result.expect("it ran").ending);
     let endings: Vec<Ending> = endings.collect();
     assert!(
         matches!(
@@ -350,20 +352,20 @@ fn what_the_caps_of_a_reflector_refused_to_a_fleet_is_a_warning() {
     for _ in 0..2 {
         let order = fleet_order(&format!("udp://{}", ours.address()));
         let ran = run(&order);
-        let whole = ran.result();
+        let result = ran.result();
         let lost = ran
             .fleet()
             .iter()
-            .filter(|one| one.reply().is_none())
+            .filter(|message| message.reply().is_none())
             .count();
-        let refused = whole.warnings.iter().find_map(|warning| match warning {
+        let refused = result.warnings.iter().find_map(|warning| match warning {
             Warning::MessagesRefused {
                 messages,
                 per_second: 100,
             } => usize::try_from(*messages).ok(),
             _ => None,
         });
-        assert_eq!(refused, Some(lost), "{:?}", whole.warnings);
+        assert_eq!(refused, Some(lost), "{:?}", result.warnings);
     }
 }
 
@@ -372,11 +374,11 @@ fn fleets_that_ask_one_reflector_at_the_same_time_are_told_once_each_what_it_ref
     let ours = miserly();
     let orders = [(); 2].map(|()| fleet_order(&format!("udp://{}", ours.address())));
     let ran = carry_out(&mut LocalExecutor::new(), &orders, &|_| false);
-    let (all, reported) = (ran.results, ran.records);
+    let (results, reported) = (ran.results, ran.records);
     let lost = reported.iter().flat_map(|reported| &reported.fleet);
-    let lost = lost.filter(|one| one.reply().is_none()).count() as u64;
-    for one in all {
-        let warnings = one.expect("it can be").warnings;
+    let lost = lost.filter(|message| message.reply().is_none()).count() as u64;
+    for result in results {
+        let warnings = result.expect("it can be").warnings;
         let refused: Vec<u64> = warnings
             .iter()
             .filter_map(|warning| match warning {

@@ -22,11 +22,17 @@ pub(super) fn reached<T>(orders: &[ExperimentOrder], ready: Each<T>, stop: &Stop
     };
     if stop.is_set() {
         let reason = |_| Err(failed("begin an experiment", "it was cancelled before"));
-        return ready.into_iter().map(|one| one.and_then(reason)).collect();
+        return ready
+            .into_iter()
+            .map(|ready| ready.and_then(reason))
+            .collect();
     }
     if let Some(late) = lateness(start, now()) {
         let missed = |_| Err(missed(late));
-        return ready.into_iter().map(|one| one.and_then(missed)).collect();
+        return ready
+            .into_iter()
+            .map(|ready| ready.and_then(missed))
+            .collect();
     }
     while !stop.is_set() {
         let left = start.unix_nanos() - now().unix_nanos();

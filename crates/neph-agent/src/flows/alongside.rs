@@ -29,16 +29,20 @@ pub(super) fn alongside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> V
     let template = main.clone();
     let mut missing = Vec::new();
     for (role, name, host, interval) in wanted {
-        let whole = (role == FlowRole::Companion).then_some(template.address);
-        let (target, address) =
-            match echo_to(&host, whole, template.site.as_ref(), &template.permit) {
-                Ok(place) => place,
-                Err(error) => {
-                    let why = error.to_string();
-                    missing.push(Missing { name, why });
-                    continue;
-                }
-            };
+        let main_address = (role == FlowRole::Companion).then_some(template.address);
+        let (target, address) = match echo_to(
+            &host,
+            main_address,
+            template.site.as_ref(),
+            &template.permit,
+        ) {
+            Ok(target) => target,
+            Err(error) => {
+                let why = error.to_string();
+                missing.push(Missing { name, why });
+                continue;
+            }
+        };
         let count = u64::try_from(length.nanos() / interval.nanos().max(1))
             .unwrap_or(0)
             .max(1);

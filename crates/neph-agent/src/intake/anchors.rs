@@ -15,34 +15,34 @@ type Reading = (i64, i64);
 /// The latest reading is always among them.
 #[derive(Debug)]
 pub(super) struct Anchors {
-    kept: Vec<Reading>,
+    readings: Vec<Reading>,
     apart: i64,
 }
 
 impl Anchors {
     pub(super) fn begun(first: Reading) -> Self {
         Self {
-            kept: vec![first],
+            readings: vec![first],
             apart: 0,
         }
     }
 
     pub(super) fn add(&mut self, reading: Reading) {
         self.keep(reading);
-        if self.kept.len() < MAXIMUM {
+        if self.readings.len() < MAXIMUM {
             return;
         }
         self.apart = (2 * self.apart).clamp(FIRST_APART, LAST_APART);
-        for reading in std::mem::take(&mut self.kept) {
+        for reading in std::mem::take(&mut self.readings) {
             self.keep(reading);
         }
         // A clock that is stepped all the time, or months.
-        if self.kept.len() > MAXIMUM / 4 * 3 {
-            let last = self.kept.len() - 1;
-            let mut place = 0..;
-            self.kept.retain(|_| {
-                let place = place.next().unwrap_or(0);
-                place % 2 == 0 || place == last
+        if self.readings.len() > MAXIMUM / 4 * 3 {
+            let last = self.readings.len() - 1;
+            let mut indexes = 0..;
+            self.readings.retain(|_| {
+                let index = indexes.next().unwrap_or(0);
+                index % 2 == 0 || index == last
             });
         }
     }
@@ -50,18 +50,18 @@ impl Anchors {
     /// The one before goes where its neighbours say as much: times between them are read along the line
     /// from one to the other (`neph-store`, `WallClock`).
     fn keep(&mut self, reading: Reading) {
-        if let [.., before, last] = self.kept[..]
+        if let [.., before, last] = self.readings[..]
             && reading.0 - before.0 <= self.apart
             && is_steady(before, last)
             && is_steady(last, reading)
         {
-            self.kept.pop();
+            self.readings.pop();
         }
-        self.kept.push(reading);
+        self.readings.push(reading);
     }
 
     pub(super) fn into_readings(self) -> Vec<Reading> {
-        self.kept
+        self.readings
     }
 }
 
@@ -92,16 +92,19 @@ mod tests {
         let mut anchors = Anchors::begun(read(0));
         for second in 1..=WEEK {
             anchors.add(read(second));
-            assert!(anchors.kept.len() < MAXIMUM);
+            assert!(anchors.readings.len() < MAXIMUM);
         }
-        let kept = anchors.into_readings();
-        assert!(kept.len() > MAXIMUM / 4, "{}", kept.len());
-        assert_eq!((kept[0], kept[kept.len() - 1]), (read(0), read(WEEK)));
+        let readings = anchors.into_readings();
+        assert!(readings.len() > MAXIMUM / 4, "{}", readings.len());
+        assert_eq!(
+            (readings[0], readings[readings.len() - 1]),
+            (read(0), read(WEEK))
+        );
         for around in [299_999, 300_000] {
-            assert!(kept.contains(&read(around)), "{around}");
+            assert!(readings.contains(&read(around)), "{around}");
         }
         // None is farther from the next than a few minutes.
-        let apart = kept.windows(2).map(|two| two[1].0 - two[0].0).max();
+        let apart = readings.windows(2).map(|two| two[1].0 - two[0].0).max();
         assert!(apart <= Some(LAST_APART), "{apart:?}");
     }
 
@@ -109,7 +112,7 @@ mod tests {
     fn an_hour_is_kept_as_it_was_read() {
         let mut anchors = Anchors::begun(read(0));
         let hour: Vec<Reading> = (0..3_600).map(read).collect();
-        hour[1..].iter().for_each(|one| anchors.add(*one));
+        hour[1..].iter().for_each(|reading| anchors.add(*reading));
         assert_eq!(anchors.into_readings(), hour);
     }
 
@@ -118,7 +121,7 @@ mod tests {
         let mut anchors = Anchors::begun((0, 0));
         for second in 1..100_000 {
             anchors.add((second * SECOND, (second + second % 2) * SECOND));
-            assert!(anchors.kept.len() < MAXIMUM);
+            assert!(anchors.readings.len() < MAXIMUM);
         }
     }
 }

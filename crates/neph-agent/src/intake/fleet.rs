@@ -53,8 +53,8 @@ impl Intake {
                 let origin = self.origin.at;
                 let traced = self.traced;
                 self.so_far.ended += messages.len() as u64;
-                self.so_far.answered |= messages.iter().any(|one| one.reply().is_some());
-                for message in messages.iter().filter(|one| one.slot.0 < traced) {
+                self.so_far.answered |= messages.iter().any(|message| message.reply().is_some());
+                for message in messages.iter().filter(|message| message.slot.0 < traced) {
                     self.ports.insert(message.slot, message.source_port);
                 }
                 self.of_fleet

@@ -1,8 +1,8 @@
 //! The lab in which experiments are measured: its topologies, reflectors and loads.
 
 mod error;
-mod ground;
+mod lab_ground;
 mod stressing;
 
 pub use error::GroundError;
-pub use ground::{LabGround, LabPlan, SiteReflector};
+pub use lab_ground::{LabGround, LabPlan, SiteReflector};

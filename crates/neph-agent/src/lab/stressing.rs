@@ -5,7 +5,7 @@
 
 mod by_second;
 mod guest_cpu;
-mod held;
+mod load_checks;
 mod running;
 
 use neph_lab::Lab;
@@ -32,14 +32,13 @@ impl Stressing {
     /// ran did.
     pub(super) fn set(&mut self, lab: &Lab, wanted: &[SiteLoad]) -> Result<LoadsDone, String> {
         let done = self.end_all(lab)?;
-        for (number, asked) in wanted.iter().enumerate() {
+        for (number, load) in wanted.iter().enumerate() {
             let order = Order::Load(LoadOrder {
-                work: asked.load.clone().into(),
+                work: load.load.clone().into(),
                 duration: LONGEST,
             });
-            let started = Running::start(asked, lab, number, &order);
-            let started =
-                started.map_err(|error| format!("load site '{}': {error}", asked.site))?;
+            let started = Running::start(load, lab, number, &order);
+            let started = started.map_err(|error| format!("load site '{}': {error}", load.site))?;
             self.running.push(started);
         }
         self.await_all(lab)?;
@@ -51,19 +50,19 @@ impl Stressing {
         let (mut refused, mut done) = (None, LoadsDone::default());
         // All of them, also after one that cannot be ended.
         while let Some(running) = self.running.pop() {
-            let (asked, is_late) = (running.asked.clone(), running.is_late);
+            let (load, is_late) = (running.asked.clone(), running.is_late);
             // They are started in the plan's order, so the last one's number is how many there are.
             let number = u16::try_from(self.running.len() + 1).unwrap_or(u16::MAX);
             let ended = neph_probe::now();
             match running.end(lab) {
                 Ok(reported) => {
-                    let late = is_late.then(|| held::late(&asked));
+                    let late = is_late.then(|| load_checks::late(&load));
                     done.warnings
-                        .extend(held::judge(&asked, &reported).or(late));
+                        .extend(load_checks::judge(&load, &reported).or(late));
                     done.seconds.extend(by_second::of(&reported, number, ended));
                 }
                 Err(error) => {
-                    let site = asked.site;
+                    let site = load.site;
                     refused.get_or_insert_with(|| format!("end the load at '{site}': {error}"));
                 }
             }

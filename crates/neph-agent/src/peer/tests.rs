@@ -93,7 +93,7 @@ fn a_stranger_in_a_reflectors_place_is_not_measured() {
 struct LocalReflectorLab(SocketAddr);
 
 impl LabAccess for LocalReflectorLab {
-    fn place(&self, _: &str) -> Option<neph_probe::Placement> {
+    fn placement(&self, _: &str) -> Option<neph_probe::Placement> {
         None
     }
     fn enter(&mut self, _: Option<&str>) -> Result<(), String> {

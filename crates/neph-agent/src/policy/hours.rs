@@ -30,7 +30,7 @@ impl Hours {
 
 fn minute(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
-    let is_plain = |text: &str| text.len() == 2 && text.bytes().all(|one| one.is_ascii_digit());
+    let is_plain = |text: &str| text.len() == 2 && text.bytes().all(|digit| digit.is_ascii_digit());
     if !is_plain(hours) || !is_plain(minutes) {
         return None;
     }
@@ -92,8 +92,8 @@ mod tests {
         ] {
             assert_eq!(night.include(moment), inside, "{moment:?}");
         }
-        let all: Hours = "00:00-24:00".parse().expect("hours");
-        assert!(all.include(at(0, 0)) && all.include(at(23, 59)));
+        let hours: Hours = "00:00-24:00".parse().expect("hours");
+        assert!(hours.include(at(0, 0)) && hours.include(at(23, 59)));
     }
 
     #[test]

@@ -54,8 +54,8 @@ impl Kind {
 
     /// Its word.
     pub fn name(self) -> &'static str {
-        let mut words = Self::words().into_iter();
-        words
+        let mut kind_names = Self::words().into_iter();
+        kind_names
             .find(|(_, kind)| *kind == self)
             .map_or("", |(name, _)| name)
     }

@@ -76,13 +76,18 @@ impl Policy {
         if let Some(kind) = kinds.iter().find(|kind| !self.kinds.contains(kind)) {
             return Err(Refusal::Kind(kind.name()));
         }
-        let (asked, most) = (order.longest(now), self.longest);
-        if asked > most {
-            return Err(Refusal::Length { asked, most });
+        let (requested, most) = (order.longest(now), self.longest);
+        if requested > most {
+            return Err(Refusal::Length {
+                asked: requested,
+                most,
+            });
         }
         self.judge_traffic(order, permit)?;
         match order {
-            Order::Experiments(orders) => orders.iter().try_for_each(|one| self.judge_files(one)),
+            Order::Experiments(orders) => {
+                orders.iter().try_for_each(|order| self.judge_files(order))
+            }
             Order::Reflector(order) => self.judge_reflector(order),
             Order::Capture(order) => judge_capture(order),
             _ => Ok(()),
@@ -100,7 +105,12 @@ impl Policy {
             bits,
             bytes,
         } = order.traffic();
-        let refused = |asked: String, most: String| Err(Refusal::Rate { asked, most });
+        let refused = |requested: String, most: String| {
+            Err(Refusal::Rate {
+                asked: requested,
+                most,
+            })
+        };
         if let Some(most) = self.budgets.messages
             && messages > f64::from(most)
         {
@@ -109,8 +119,8 @@ impl Policy {
         if let (Some(most), Order::Experiments(orders)) = (self.budgets.messages, order)
             && orders.iter().any(asks_in_turn)
         {
-            let asked = "requests as fast as replies come".to_owned();
-            return refused(asked, format!("{most} messages a second"));
+            let requested = "requests as fast as replies come".to_owned();
+            return refused(requested, format!("{most} messages a second"));
         }
         if let Some(most) = self.budgets.rate {
             #[expect(clippy::cast_precision_loss, reason = "compared with a rate of floats")]
@@ -127,11 +137,11 @@ impl Policy {
                 }
                 Order::Reflector(_) if is_unmetered(order) => return Err(Refusal::Unmetered),
                 Order::Load(order) => {
-                    let asked = rate_of(&order.work);
-                    if asked.is_none_or(|asked| asked > most.bits_per_second()) {
-                        let asked = asked
+                    let requested = rate_of(&order.work);
+                    if requested.is_none_or(|requested| requested > most.bits_per_second()) {
+                        let requested = requested
                             .map_or_else(|| UNLIMITED.to_owned(), |rate| format!("{rate} bit/s"));
-                        return refused(asked, most.to_string());
+                        return refused(requested, most.to_string());
                     }
                 }
                 _ => {}
@@ -154,13 +164,16 @@ impl Policy {
         let scenario = &order.scenario;
         let largest = scenario.request_size.max(scenario.response_size);
         if largest > LARGEST {
-            let asked = format!("messages of {largest}");
+            let requested = format!("messages of {largest}");
             let most = LARGEST.to_string();
-            return Err(Refusal::Rate { asked, most });
+            return Err(Refusal::Rate {
+                asked: requested,
+                most,
+            });
         }
         let parameters = &order.scenario.parameters;
-        let named = [parameters.key_file(), parameters.ca_file()];
-        named
+        let files = [parameters.key_file(), parameters.ca_file()];
+        files
             .into_iter()
             .flatten()
             .try_for_each(|path| self.judge_file(path))
@@ -168,11 +181,11 @@ impl Policy {
 
     /// A file that is named, or lies in a folder that is. A path that goes upwards lies nowhere.
     fn judge_file(&self, path: &str) -> Result<(), Refusal> {
-        let asked = std::path::Path::new(path);
-        let is_plain = asked
+        let requested = std::path::Path::new(path);
+        let is_plain = requested
             .components()
             .all(|part| part != std::path::Component::ParentDir);
-        if is_plain && self.files.iter().any(|one| asked.starts_with(one)) {
+        if is_plain && self.files.iter().any(|file| requested.starts_with(file)) {
             Ok(())
         } else {
             Err(Refusal::File(path.to_owned()))
@@ -180,18 +193,21 @@ impl Policy {
     }
 
     fn judge_reflector(&self, order: &neph_model::ReflectorOrder) -> Result<(), Refusal> {
-        let own = order.spec.address.port();
+        let own_port = order.spec.address.port();
         let served = [order.spec.throughput, order.spec.media];
         let served = served.into_iter().flatten().map(NonZeroU16::get);
-        let mut ports = std::iter::once(own).chain(served);
+        let mut ports = std::iter::once(own_port).chain(served);
         let is_closed = |port: &u16| !self.listen.iter().any(|ports| ports.contains(port));
         if let Some(port) = ports.find(is_closed) {
             return Err(Refusal::Port(port));
         }
         if !is_modest(&order.spec.caps) {
-            let asked = "higher caps than the defaults of neph reflect".to_owned();
+            let requested = "higher caps than the defaults of neph reflect".to_owned();
             let most = "the default caps".to_owned();
-            return Err(Refusal::Rate { asked, most });
+            return Err(Refusal::Rate {
+                asked: requested,
+                most,
+            });
         }
         if let Some(ReflectorIdentity::Files { certificate, key }) = &order.spec.identity {
             self.judge_file(&certificate.to_string_lossy())?;
@@ -207,10 +223,15 @@ impl Policy {
 
 /// Whether a capture is of headers, and ends by itself.
 fn judge_capture(order: &CaptureOrder) -> Result<(), Refusal> {
-    let refused = |asked: String, most: String| Err(Refusal::Rate { asked, most });
+    let refused = |requested: String, most: String| {
+        Err(Refusal::Rate {
+            asked: requested,
+            most,
+        })
+    };
     if order.snaplen > MAX_KEPT {
-        let asked = format!("{} bytes of each packet", order.snaplen);
-        return refused(asked, MAX_KEPT.to_string());
+        let requested = format!("{} bytes of each packet", order.snaplen);
+        return refused(requested, MAX_KEPT.to_string());
     }
     if let Some(length) = order.duration.filter(|length| *length > LONGEST_CAPTURE) {
         return refused(
@@ -265,9 +286,9 @@ fn is_without_rate(order: &ExperimentOrder) -> bool {
 }
 
 fn needs_lab(order: &Order) -> bool {
-    let of_experiment = |one: &ExperimentOrder| {
-        let scenario = &one.scenario;
-        one.site.is_some() || scenario.season().is_some() || scenario.stress().is_some()
+    let of_experiment = |experiment: &ExperimentOrder| {
+        let scenario = &experiment.scenario;
+        experiment.site.is_some() || scenario.season().is_some() || scenario.stress().is_some()
     };
     match order {
         Order::Experiments(orders) => orders.iter().any(of_experiment),

@@ -43,7 +43,7 @@ fn read(mut fields: Fields<'_>) -> Policy {
     let policy = Policy {
         controllers: list(&mut fields, "controllers", String::take),
         kinds,
-        longest: longest.map_or(LONGEST, |one| Span::from_nanos(one.value.0)),
+        longest: longest.map_or(LONGEST, |nanos| Span::from_nanos(nanos.value.0)),
         hours: list(&mut fields, "hours", |node| {
             word(node, "write times of the day, as \"08:00-18:00\"")
         }),
@@ -63,8 +63,8 @@ fn version(fields: &mut Fields<'_>) {
     if let Some(version) = fields.optional::<u32>("version")
         && version.value != 1
     {
-        let what = format!("version {} of the policy is not known", version.value);
-        fields.fault(version.span, what, "write version = 1");
+        let message = format!("version {} of the policy is not known", version.value);
+        fields.fault(version.span, message, "write version = 1");
     }
 }
 
@@ -93,11 +93,11 @@ fn budgets(fields: &mut Fields<'_>) -> Budgets {
     let budgets = Budgets {
         messages: table
             .optional::<u32>("messages_per_second")
-            .map(|one| one.value),
-        rate: rate.map(|one| BitRate(one.value.0)),
+            .map(|placed| placed.value),
+        rate: rate.map(|bits_per_second| BitRate(bits_per_second.value.0)),
         day_bytes: table
             .optional::<Bytes>("bytes_per_day")
-            .map(|one| one.value.0),
+            .map(|placed| placed.value.0),
     };
     table.finish();
     budgets
@@ -109,13 +109,13 @@ fn list<T: PartialEq>(
     take: impl Fn(&Node) -> Result<T, Fault>,
 ) -> Vec<T> {
     let values = fields.one_or_list_with(key, take).unwrap_or_default();
-    values.into_iter().map(|one| one.value).collect()
+    values.into_iter().map(|placed| placed.value).collect()
 }
 
 fn word<T: FromStr>(node: &Node, remedy: &str) -> Result<T, Fault> {
     let text = String::take(node)?;
-    let what = || Fault::new(format!("'{text}' is not understood"), remedy);
-    text.parse().map_err(|_| what())
+    let fault = || Fault::new(format!("'{text}' is not understood"), remedy);
+    text.parse().map_err(|_| fault())
 }
 
 fn network(node: &Node) -> Result<Network, Fault> {
@@ -136,9 +136,9 @@ fn ports(node: &Node) -> Result<RangeInclusive<u16>, Fault> {
     let range = range.filter(|(first, last)| first <= last);
     let range = range.map(|(first, last)| first..=last);
     range.ok_or_else(|| {
-        let what = format!("'{text}' is no port");
+        let message = format!("'{text}' is no port");
         Fault::new(
-            what,
+            message,
             "write ports from 1 to 65535, as \"8080\" or \"9000-9010\"",
         )
     })
@@ -149,7 +149,7 @@ fn absolute(node: &Node) -> Result<String, Fault> {
     if text.starts_with('/') {
         Ok(text)
     } else {
-        let what = format!("'{text}' is no absolute path");
-        Err(Fault::new(what, "begin it with /"))
+        let message = format!("'{text}' is no absolute path");
+        Err(Fault::new(message, "begin it with /"))
     }
 }

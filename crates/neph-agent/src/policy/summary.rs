@@ -10,7 +10,7 @@ impl Policy {
     /// hours and controllers mean no limit; any other empty list permits nothing.
     pub fn summary(&self) -> BTreeMap<String, String> {
         let budgets = &self.budgets;
-        let all = [
+        let entries = [
             ("kinds", joined(self.kinds.iter().map(|kind| kind.name()))),
             ("targets.allow", joined(&self.targets.allow)),
             ("targets.deny", joined(&self.targets.deny)),
@@ -24,21 +24,25 @@ impl Policy {
             ("files", joined(&self.files)),
             ("controllers", joined(&self.controllers)),
         ];
-        let all = all.into_iter().filter(|(_, text)| !text.is_empty());
-        all.map(|(key, text)| (key.to_owned(), text)).collect()
+        let entries = entries.into_iter().filter(|(_, text)| !text.is_empty());
+        entries.map(|(key, text)| (key.to_owned(), text)).collect()
     }
 }
 
-fn joined<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
-    let all: Vec<String> = all.into_iter().map(|one| one.to_string()).collect();
-    all.join(", ")
+fn joined<T: ToString>(values: impl IntoIterator<Item = T>) -> String {
+    let texts: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
+    texts.join(", ")
 }
 
-fn ports(all: &[RangeInclusive<u16>]) -> String {
-    joined(all.iter().map(|ports| match (ports.start(), ports.end()) {
-        (first, last) if first == last => first.to_string(),
-        (first, last) => format!("{first}-{last}"),
-    }))
+fn ports(ranges: &[RangeInclusive<u16>]) -> String {
+    joined(
+        ranges
+            .iter()
+            .map(|ports| match (ports.start(), ports.end()) {
+                (first, last) if first == last => first.to_string(),
+                (first, last) => format!("{first}-{last}"),
+            }),
+    )
 }
 
 #[cfg(test)]

@@ -26,23 +26,26 @@ fn the_usual_policy_allows_probes_of_other_hosts_and_no_load_or_listening() {
     assert!(policy.listen.is_empty() && policy.files.is_empty());
     let check = |text: &str| policy.targets.check(text.parse().expect("an address"));
     assert!(check("192.0.2.1:443").is_ok() && check("[2001:db8::1]:443").is_ok());
-    for own in [
+    for address in [
         "127.0.0.1:80",
         "[::1]:80",
         "0.0.0.0:80",
         "169.254.169.254:80",
         "[fe80::1]:80",
     ] {
-        assert!(check(own).is_err(), "{own}");
+        assert!(check(address).is_err(), "{address}");
     }
 }
 
 #[test]
 fn each_kind_has_one_word() {
-    let words = Kind::words();
-    for (word, kind) in &words {
+    let kind_names = Kind::words();
+    for (word, kind) in &kind_names {
         assert_eq!(kind.name(), *word);
-        assert_eq!(words.iter().filter(|(other, _)| other == word).count(), 1);
+        assert_eq!(
+            kind_names.iter().filter(|(other, _)| other == word).count(),
+            1
+        );
     }
 }
 
@@ -60,7 +63,7 @@ fn a_policy_that_is_not_understood_is_none_and_each_mistake_has_its_place() {
         ("'kind'", "6:"),
         ("the network is 10.0.0.0/8", "8:"),
     ] {
-        let found = problems.iter().find(|one| one.contains(part));
+        let found = problems.iter().find(|text| text.contains(part));
         let found = found.unwrap_or_else(|| panic!("{part}: {problems:#?}"));
         assert!(found.contains(&format!("agent.toml:{line}")), "{found}");
     }
@@ -78,7 +81,7 @@ fn a_reflector_that_serves_beside_needs_each_port_and_no_budget_for_media() {
         );
         parse(&text).expect("a good policy")
     };
-    let judged = |policy: &Policy, throughput: Option<u16>, media: Option<u16>| {
+    let check_reflector_order = |policy: &Policy, throughput: Option<u16>, media: Option<u16>| {
         let port = |port: Option<u16>| port.and_then(NonZeroU16::new);
         let spec = neph_model::ReflectorSpec {
             throughput: port(throughput),
@@ -92,13 +95,15 @@ fn a_reflector_that_serves_beside_needs_each_port_and_no_budget_for_media() {
         policy.judge(&order, &Permit::ANYTHING, Wall::from_unix_nanos(0))
     };
     let free = policy("");
-    assert!(judged(&free, None, Some(8554)).is_ok());
-    let closed = judged(&free, Some(7420), None).expect_err("a port that is not open");
+    assert!(check_reflector_order(&free, None, Some(8554)).is_ok());
+    let closed =
+        check_reflector_order(&free, Some(7420), None).expect_err("a port that is not open");
     assert!(matches!(closed, Refusal::Port(7420)), "{closed}");
     for budget in ["rate = \"5Mbit/s\"", "bytes_per_day = \"1GiB\""] {
         let bound = policy(&format!("[budget]\n{budget}\n"));
-        assert!(judged(&bound, None, None).is_ok());
-        let refused = judged(&bound, None, Some(8554)).expect_err("it cannot be held to it");
+        assert!(check_reflector_order(&bound, None, None).is_ok());
+        let refused =
+            check_reflector_order(&bound, None, Some(8554)).expect_err("it cannot be held to it");
         assert!(matches!(refused, Refusal::Unmetered), "{refused}");
     }
 }
@@ -108,7 +113,7 @@ type Change = fn(&mut CaptureOrder);
 #[test]
 fn a_capture_is_of_headers_and_ends_by_itself() {
     let policy = parse("version = 1\nkinds = [\"capture\"]\n[targets]\n").expect("a policy");
-    let judge = |change: Change| {
+    let check_capture = |change: Change| {
         let mut order = CaptureOrder {
             duration: Some(Span::from_secs(60)),
             limit: Some(LARGEST_CAPTURE),
@@ -116,10 +121,10 @@ fn a_capture_is_of_headers_and_ends_by_itself() {
         };
         change(&mut order);
         let now = Wall::from_unix_nanos(0);
-        let judged = policy.judge(&Order::Capture(order), &Permit::ANYTHING, now);
-        judged.map_err(|reason| (reason.code(), reason.to_string()))
+        let verdict = policy.judge(&Order::Capture(order), &Permit::ANYTHING, now);
+        verdict.map_err(|reason| (reason.code(), reason.to_string()))
     };
-    assert_eq!(judge(|_| {}), Ok(()));
+    assert_eq!(check_capture(|_| {}), Ok(()));
     let refused: [(Change, &str, &str); 6] = [
         (
             |order| order.snaplen = 1500,
@@ -145,7 +150,7 @@ fn a_capture_is_of_headers_and_ends_by_itself() {
         ),
     ];
     for (change, code, part) in refused {
-        let (found, reason) = judge(change).expect_err(part);
+        let (found, reason) = check_capture(change).expect_err(part);
         assert!(found == code && reason.contains(part), "{found}: {reason}");
     }
 }

@@ -73,7 +73,7 @@ impl Beats {
 
     /// The answer to the one that was sent at `sent`: the controller had it at `received`, by its own clock.
     pub(super) fn answered(&mut self, sent: Wall, received: Wall, now: RawNanos) {
-        let Some((_, began)) = self.asked.filter(|(asked, _)| *asked == sent) else {
+        let Some((_, began)) = self.asked.filter(|(wall, _)| *wall == sent) else {
             return;
         };
         self.asked = None;
@@ -111,17 +111,17 @@ mod tests {
     }
 
     /// The agent's clock is 3 s ahead of the controller's; the directions take this long.
-    fn exchanged(beats: &mut Beats, at: i64, there: i64, back: i64) {
+    fn exchanged(beats: &mut Beats, at: i64, forward: i64, back: i64) {
         let ours = wall(at + 3 * SECOND);
         let beat = beats.due(RawNanos(at), ours, 0).expect("it is due");
-        beats.answered(beat.sent, wall(at + there), RawNanos(at + there + back));
+        beats.answered(beat.sent, wall(at + forward), RawNanos(at + forward + back));
     }
 
     #[test]
     fn the_offset_is_within_its_bound_however_unequal_the_ways_are() {
-        for (there, back) in [(MS, MS), (0, 40 * MS), (40 * MS, 0), (7 * MS, 13 * MS)] {
+        for (forward, back) in [(MS, MS), (0, 40 * MS), (40 * MS, 0), (7 * MS, 13 * MS)] {
             let mut beats = Beats::default();
-            exchanged(&mut beats, 0, there, back);
+            exchanged(&mut beats, 0, forward, back);
             let clock = beats
                 .due(RawNanos(EVERY), wall(EVERY), 0)
                 .expect("due")
@@ -130,10 +130,10 @@ mod tests {
             let apart = clock.offset.nanos() - 3 * SECOND;
             assert!(
                 apart.abs() <= clock.bound.nanos(),
-                "{there} {back}: {clock:?}"
+                "{forward} {back}: {clock:?}"
             );
             assert!(
-                clock.bound.nanos() <= i64::midpoint(there, back) + EVERY / 1_000_000 * DRIFT_PPM
+                clock.bound.nanos() <= i64::midpoint(forward, back) + EVERY / 1_000_000 * DRIFT_PPM
             );
         }
     }
@@ -150,13 +150,15 @@ mod tests {
         // 100 ms further ahead, read within 5 ms.
         let ours = wall(EVERY + 3 * SECOND + 100 * MS);
         let beat = beats.due(RawNanos(EVERY), ours, 0).expect("it is due");
-        let (there, back) = (5 * MS, 5 * MS);
+        let (forward, back) = (5 * MS, 5 * MS);
         beats.answered(
             beat.sent,
-            wall(EVERY + there),
-            RawNanos(EVERY + there + back),
+            wall(EVERY + forward),
+            RawNanos(EVERY + forward + back),
         );
-        let clock = beats.clock(RawNanos(EVERY + there + back)).expect("known");
+        let clock = beats
+            .clock(RawNanos(EVERY + forward + back))
+            .expect("known");
         let off = clock.offset.nanos() - 3 * SECOND - 100 * MS;
         assert!(off.abs() <= clock.bound.nanos(), "{clock:?}");
     }

@@ -53,7 +53,7 @@ impl ResultFile {
     pub fn belongs_to(&self, order: &Order) -> bool {
         match (self, order) {
             (Self::Journal(id) | Self::Segment(id, _), Order::Experiments(orders)) => {
-                orders.iter().any(|one| one.experiment.id == *id)
+                orders.iter().any(|order| order.experiment.id == *id)
             }
             (Self::Pings, Order::Pings(_)) | (Self::Capture, Order::Capture(_)) => true,
             _ => false,
@@ -84,8 +84,8 @@ pub(super) fn files_of(
     };
     match order {
         Order::Experiments(orders) => {
-            for one in orders {
-                let id = one.experiment.id;
+            for order in orders {
+                let id = order.experiment.id;
                 add(ResultFile::Journal(id))?;
                 let segments = segment_numbers(&fleet_folder(journals, id), "journal");
                 for number in segments.map_err(io::Error::other)? {

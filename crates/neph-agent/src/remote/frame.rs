@@ -78,12 +78,12 @@ pub fn decode_from_agent(bytes: &[u8]) -> Result<FromAgent, FrameError> {
 
 fn encode(head: &impl Serialize, behind: &[u8]) -> Result<Vec<u8>, FrameError> {
     let head = serde_json::to_vec(head)?;
-    let whole = LENGTH_BYTES + head.len() + behind.len();
-    let length = u32::try_from(head.len()).map_err(|_| FrameError::TooLong(whole))?;
-    if whole > LONGEST_FRAME {
-        return Err(FrameError::TooLong(whole));
+    let total_length = LENGTH_BYTES + head.len() + behind.len();
+    let length = u32::try_from(head.len()).map_err(|_| FrameError::TooLong(total_length))?;
+    if total_length > LONGEST_FRAME {
+        return Err(FrameError::TooLong(total_length));
     }
-    let mut bytes = Vec::with_capacity(whole);
+    let mut bytes = Vec::with_capacity(total_length);
     bytes.extend_from_slice(&length.to_le_bytes());
     bytes.extend_from_slice(&head);
     bytes.extend_from_slice(behind);

@@ -69,15 +69,15 @@ impl<'de> Deserialize<'de> for Parts {
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an order")
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Parts, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Parts, A::Error> {
                 let mut parts = 0;
-                while all.next_element::<IgnoredAny>()?.is_some() {
+                while sequence.next_element::<IgnoredAny>()?.is_some() {
                     parts += 1;
                 }
                 Ok(Parts(parts))
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Parts, A::Error> {
-                while all.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Parts, A::Error> {
+                while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 Ok(Parts(1))
             }
         }
@@ -224,8 +224,8 @@ mod tests {
     #[test]
     fn an_order_without_a_signature_is_signed_for_its_agent_and_no_longer_than_it_may_take() {
         let key = KeyPair::generate().expect("a key");
-        let own = rcgen::CertificateParams::default().self_signed(&key);
-        let authority = own.expect("a certificate").pem();
+        let own_certificate = rcgen::CertificateParams::default().self_signed(&key);
+        let authority = own_certificate.expect("a certificate").pem();
         let verifier = Verifier::of(&authority).expect("a certificate");
         let signer = Signer::from_pem(&key.serialize_pem()).expect("a key");
         let latest = |_: &Order| now() + Span::from_secs(60);

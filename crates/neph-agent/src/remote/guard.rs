@@ -133,12 +133,12 @@ impl Guard {
 
     /// How often something was refused, by the reason.
     pub fn refusals(&self) -> BTreeMap<String, u64> {
-        let mut all = self.refusals.clone();
+        let mut counts = self.refusals.clone();
         let targets = self.permit.forbidden();
         if targets > 0 {
-            all.insert("target".to_owned(), targets);
+            counts.insert("target".to_owned(), targets);
         }
-        all
+        counts
     }
 
     /// Counts something that was refused before it was an order.
@@ -254,11 +254,11 @@ impl Guard {
 
     /// The controller has revoked this agent: nothing may go on.
     pub(super) fn revoked(&mut self) -> Vec<OrderId> {
-        let all: Vec<_> = std::mem::take(&mut self.leases).into_keys().collect();
-        for _ in &all {
+        let order_ids: Vec<_> = std::mem::take(&mut self.leases).into_keys().collect();
+        for _ in &order_ids {
             self.count("lapsed");
         }
-        all
+        order_ids
     }
 
     /// Writes down what was spent, and begins a new day.

@@ -117,12 +117,12 @@ impl OrderStore {
             };
             match read_json::<Order>(&entry.path().join("order.json"))? {
                 Some(order) if !self.stored.contains(&id) => {
-                    let kept = StoredOrder {
+                    let stored = StoredOrder {
                         order,
                         prepared: read_json(&entry.path().join("prepared.json"))?,
                         ended: read_json(&entry.path().join("result.json"))?,
                     };
-                    self.kept.insert(id, kept);
+                    self.kept.insert(id, stored);
                 }
                 Some(order) => self.remove(id, &order)?,
                 // Killed before the order was whole: the controller does not know of it.
@@ -139,7 +139,7 @@ impl OrderStore {
 
     /// Those that have no result yet.
     pub(super) fn open_orders(&self) -> Vec<OrderId> {
-        let open = self.kept.iter().filter(|(_, kept)| kept.ended.is_none());
+        let open = self.kept.iter().filter(|(_, order)| order.ended.is_none());
         open.map(|(id, _)| *id).collect()
     }
 
@@ -153,12 +153,12 @@ impl OrderStore {
         let folder = self.folder_of(id);
         fs::create_dir_all(&folder).map_err(DiskError::of("make the folder", &folder))?;
         write_json(&folder.join("order.json"), &order)?;
-        let kept = StoredOrder {
+        let stored = StoredOrder {
             order,
             prepared: None,
             ended: None,
         };
-        self.kept.insert(id, kept);
+        self.kept.insert(id, stored);
         Ok(())
     }
 
@@ -169,8 +169,8 @@ impl OrderStore {
         prepared: Vec<Result<Prepared, OrderFailed>>,
     ) -> Result<(), OrderStoreError> {
         write_json(&self.folder_of(id).join("prepared.json"), &prepared)?;
-        if let Some(kept) = self.kept.get_mut(&id) {
-            kept.prepared = Some(prepared);
+        if let Some(stored) = self.kept.get_mut(&id) {
+            stored.prepared = Some(prepared);
         }
         Ok(())
     }
@@ -192,8 +192,8 @@ impl OrderStore {
 
     /// Takes what a capture has, which is here when this returns.
     pub(super) fn captured(&self, id: OrderId, path: &Path) -> Result<(), OrderStoreError> {
-        let own = ResultFile::Capture.path(&self.journals(), &self.folder_of(id));
-        Ok(fs::rename(path, &own).map_err(DiskError::of("write", &own))?)
+        let captured_path = ResultFile::Capture.path(&self.journals(), &self.folder_of(id));
+        Ok(fs::rename(path, &captured_path).map_err(DiskError::of("write", &captured_path))?)
     }
 
     /// It is over: the result is safe when this returns.
@@ -203,18 +203,18 @@ impl OrderStore {
         result: Result<OrderResult, OrderFailed>,
     ) -> Result<(), OrderStoreError> {
         let (journals, folder) = (self.journals(), self.folder_of(id));
-        let Some(kept) = self.kept.get_mut(&id) else {
+        let Some(stored) = self.kept.get_mut(&id) else {
             return Ok(());
         };
         let result = result.and_then(sendable);
-        let files = files_of(&kept.order, &journals, &folder);
+        let files = files_of(&stored.order, &journals, &folder);
         let ended = Ended {
-            prepared: kept.prepared.clone(),
+            prepared: stored.prepared.clone(),
             result,
             files: files.map_err(DiskError::of("list what was recorded in", &journals))?,
         };
         write_json(&folder.join("result.json"), &ended)?;
-        kept.ended = Some(ended);
+        stored.ended = Some(ended);
         Ok(())
     }
 
@@ -224,8 +224,8 @@ impl OrderStore {
             Some(StoredOrder {
                 ended: Some(ended), ..
             }) => OrderState::Ended(Box::new(ended.clone())),
-            Some(kept) => OrderState::Running {
-                prepared: kept.prepared.clone(),
+            Some(stored) => OrderState::Running {
+                prepared: stored.prepared.clone(),
             },
             None if self.was_stored(id) => OrderState::Forgotten,
             None => OrderState::Unknown,
@@ -248,7 +248,7 @@ impl OrderStore {
         from: u64,
         max: u32,
     ) -> Result<Option<Part>, OrderStoreError> {
-        let ended = self.kept.get(&id).and_then(|kept| kept.ended.as_ref());
+        let ended = self.kept.get(&id).and_then(|order| order.ended.as_ref());
         let Some(found) = ended.and_then(|ended| ended.files.get(file as usize)) else {
             return Ok(None);
         };
@@ -273,7 +273,7 @@ impl OrderStore {
 
     /// Its result is stored. An order that still runs is kept.
     pub(super) fn forget(&mut self, id: OrderId) -> Result<(), OrderStoreError> {
-        let Some(kept) = self.kept.get(&id).filter(|kept| kept.ended.is_some()) else {
+        let Some(stored) = self.kept.get(&id).filter(|order| order.ended.is_some()) else {
             return Ok(());
         };
         let path = self.stored_path();
@@ -284,20 +284,20 @@ impl OrderStore {
         };
         note().map_err(DiskError::of("write", &path))?;
         self.stored.insert(id);
-        self.remove(id, &kept.order)?;
+        self.remove(id, &stored.order)?;
         self.kept.remove(&id);
         Ok(())
     }
 
     fn remove(&self, id: OrderId, order: &Order) -> Result<(), OrderStoreError> {
         if let Order::Experiments(orders) = order {
-            for one in orders {
-                let path = journal_path(&self.journals(), one.experiment.id);
+            for order in orders {
+                let path = journal_path(&self.journals(), order.experiment.id);
                 match fs::remove_file(&path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return Err(DiskError::of("remove", &path)(error).into());
                     }
-                    _ => remove_folder(&fleet_folder(&self.journals(), one.experiment.id))?,
+                    _ => remove_folder(&fleet_folder(&self.journals(), order.experiment.id))?,
                 }
             }
         }

@@ -54,8 +54,8 @@ impl StatusBoard {
     /// Writes it, unless it is being read at this moment; whether it was written.
     pub(super) fn write(&self, status: AgentStatus) -> bool {
         let mut kept = match self.0.try_lock() {
-            Ok(kept) => kept,
-            Err(TryLockError::Poisoned(kept)) => kept.into_inner(),
+            Ok(status) => status,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return false,
         };
         *kept = status;

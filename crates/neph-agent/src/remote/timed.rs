@@ -80,8 +80,10 @@ mod tests {
         let stream = TcpStream::connect(address).expect("it listens");
         let mut timed = Timed::within(stream, Duration::from_millis(200));
         let began = Stopwatch::start();
-        let mut all = vec![0; 1 << 20];
-        let failed = timed.read_exact(&mut all).expect_err("it would take hours");
+        let mut chunk = vec![0; 1 << 20];
+        let failed = timed
+            .read_exact(&mut chunk)
+            .expect_err("it would take hours");
         assert!(
             matches!(failed.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock),
             "{failed}"

@@ -15,12 +15,12 @@ use super::AgentClockOffset;
 pub(super) fn by_controllers_clock(update: Update, apart: AgentClockOffset) -> Update {
     let times = Times(-apart.offset);
     match update {
-        Update::Prepared(mut all) => {
-            for one in all.iter_mut().flatten() {
-                let Prepared { started, .. } = one;
+        Update::Prepared(mut results) => {
+            for prepared in results.iter_mut().flatten() {
+                let Prepared { started, .. } = prepared;
                 times.shift(started);
             }
-            Update::Prepared(all)
+            Update::Prepared(results)
         }
         Update::Pinged(mut pings) => {
             for PingBetween { sent, .. } in &mut pings {
@@ -50,10 +50,10 @@ impl Times {
 
     fn of_result(self, mut result: OrderResult, apart: AgentClockOffset) -> OrderResult {
         match &mut result {
-            OrderResult::Experiments(all) => {
-                for one in all.iter_mut().flatten() {
-                    self.of_experiment(one);
-                    one.host.clock_sync = with_offset(&one.host.clock_sync, apart);
+            OrderResult::Experiments(results) => {
+                for result in results.iter_mut().flatten() {
+                    self.of_experiment(result);
+                    result.host.clock_sync = with_offset(&result.host.clock_sync, apart);
                 }
             }
             OrderResult::Throughput(throughput) => self.shift(&mut throughput.started),
@@ -67,12 +67,12 @@ impl Times {
         result
     }
 
-    fn of_experiment(self, one: &mut ExperimentResult) {
-        self.shift(&mut one.ended);
-        if let Some(FlowTrace { started, .. }) = &mut one.trace {
+    fn of_experiment(self, result: &mut ExperimentResult) {
+        self.shift(&mut result.ended);
+        if let Some(FlowTrace { started, .. }) = &mut result.trace {
             self.shift(started);
         }
-        for (_, wall) in &mut one.anchors {
+        for (_, wall) in &mut result.anchors {
             *wall = wall.saturating_add(self.0.nanos());
         }
     }
@@ -117,10 +117,10 @@ mod tests {
             fleet: None,
         };
         let update = by_controllers_clock(Update::Prepared(vec![Ok(prepared)]), APART);
-        let Update::Prepared(all) = update else {
+        let Update::Prepared(results) = update else {
             panic!("{update:?}");
         };
-        assert_eq!(all[0].as_ref().expect("prepared").started, at(100));
+        assert_eq!(results[0].as_ref().expect("prepared").started, at(100));
 
         let mut result = ExperimentResult::of_end(Ending::Complete, at(117), Vec::new());
         result.anchors = vec![(0, at(107).unix_nanos()), (5, at(112).unix_nanos())];
@@ -130,10 +130,10 @@ mod tests {
         };
         let done = Update::Done(Ok(OrderResult::Experiments(vec![Ok(result)])));
         let update = by_controllers_clock(done, APART);
-        let Update::Done(Ok(OrderResult::Experiments(all))) = update else {
+        let Update::Done(Ok(OrderResult::Experiments(results))) = update else {
             panic!("{update:?}");
         };
-        let result = all[0].as_ref().expect("a result");
+        let result = results[0].as_ref().expect("a result");
         assert_eq!(result.ended, at(110));
         let anchors = [(0, at(100).unix_nanos()), (5, at(105).unix_nanos())];
         assert_eq!(result.anchors, anchors);

@@ -66,17 +66,17 @@ impl fmt::Debug for WebSocketLink {
     }
 }
 
-fn lost(what: &str) -> impl Fn(&dyn fmt::Display) -> LinkLost {
-    move |reason| LinkLost::new(format!("{what}: {reason}"))
+fn lost(operation: &str) -> impl Fn(&dyn fmt::Display) -> LinkLost {
+    move |reason| LinkLost::new(format!("{operation}: {reason}"))
 }
 
 /// Why a connection is over. rustls' own text for a peer that just closes ends in the address of a web page.
-fn lost_by(what: &str, error: &tungstenite::Error) -> LinkLost {
+fn lost_by(operation: &str, error: &tungstenite::Error) -> LinkLost {
     match error {
-        tungstenite::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
-            LinkLost::new(format!("{what}: the controller has closed the connection"))
-        }
-        error => LinkLost::new(format!("{what}: {error}")),
+        tungstenite::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => LinkLost::new(
+            format!("{operation}: the controller has closed the connection"),
+        ),
+        error => LinkLost::new(format!("{operation}: {error}")),
     }
 }
 
@@ -93,10 +93,10 @@ fn dial(
     let addresses = authority
         .to_socket_addrs()
         .map_err(|error| connect(&error))?;
-    for one in addresses {
-        match TcpStream::connect_timeout(&one, CONNECT) {
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, CONNECT) {
             Ok(stream) => return handshake(stream, path, tls),
-            Err(error) => last = connect(&format!("{one}: {error}")),
+            Err(error) => last = connect(&format!("{address}: {error}")),
         }
     }
     Err(last.into())

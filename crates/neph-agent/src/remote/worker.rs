@@ -76,8 +76,8 @@ impl<E: Executor> Worker<E> {
         let mut shelf = OrderStore::open(folder)?;
         let now = now();
         for id in shelf.open_orders() {
-            if let Some(kept) = shelf.kept(id) {
-                let result = cut_off(&kept.order, kept.prepared.as_deref(), now);
+            if let Some(order) = shelf.kept(id) {
+                let result = cut_off(&order.order, order.prepared.as_deref(), now);
                 shelf.end(id, result)?;
             }
         }
@@ -130,8 +130,8 @@ impl<E: Executor> Worker<E> {
     /// Whether something is measured, or made for a measurement. To answer probes is neither.
     pub fn is_busy(&self) -> bool {
         let answers = |running: &Running| {
-            let kept = self.shelf.kept(running.id);
-            kept.is_some_and(|kept| matches!(kept.order, Order::Reflector(_)))
+            let order = self.shelf.kept(running.id);
+            order.is_some_and(|order| matches!(order.order, Order::Reflector(_)))
         };
         !self.running.values().all(answers)
     }
@@ -210,8 +210,8 @@ impl<E: Executor> Worker<E> {
             Admission::Refused(order, reason) => {
                 tracing::warn!("an order is refused: {reason}");
                 let reason = failed(REFUSED, &reason).permanent_if(reason.is_permanent());
-                let kept = self.shelf.add(id, order);
-                if let Err(reason) = kept.and_then(|()| self.shelf.end(id, Err(reason))) {
+                let added = self.shelf.add(id, order);
+                if let Err(reason) = added.and_then(|()| self.shelf.end(id, Err(reason))) {
                     tracing::warn!("a refusal cannot be kept: {reason}");
                     self.guard.count("disk");
                     return false;
@@ -249,7 +249,7 @@ impl<E: Executor> Worker<E> {
 
     fn cancel(&mut self, id: OrderId) {
         let mut running = self.running.iter();
-        if let Some((ticket, _)) = running.find(|(_, one)| one.id == id) {
+        if let Some((ticket, _)) = running.find(|(_, running)| running.id == id) {
             self.executor.cancel(*ticket);
         }
     }
@@ -303,8 +303,8 @@ impl<E: Executor> Worker<E> {
                         captured.clock = clock.unwrap_or_default();
                         captured.clock.extend(self.guard.reading(Moment::now()));
                     }
-                    if let Ok(OrderResult::Experiments(all)) = &result {
-                        let refused = all.iter().filter_map(|one| one.as_ref().err());
+                    if let Ok(OrderResult::Experiments(results)) = &result {
+                        let refused = results.iter().filter_map(|result| result.as_ref().err());
                         for reason in refused.filter(|reason| reason.is_permanent) {
                             tracing::warn!("an experiment is refused: {reason}");
                         }
@@ -340,11 +340,15 @@ fn cut_off(
     let reason = "the agent was ended while it carried this out";
     match (order, prepared) {
         (Order::Experiments(_), Some(prepared)) => {
-            let each = prepared.iter().map(|one| {
-                let one = one.as_ref().map_err(Clone::clone)?;
+            let each = prepared.iter().map(|prepared| {
+                let prepared = prepared.as_ref().map_err(Clone::clone)?;
                 let ending = Ending::Failed(reason.to_owned());
-                let ended = now.max(one.started);
-                Ok(ExperimentResult::of_end(ending, ended, one.flows.clone()))
+                let ended = now.max(prepared.started);
+                Ok(ExperimentResult::of_end(
+                    ending,
+                    ended,
+                    prepared.flows.clone(),
+                ))
             });
             Ok(OrderResult::Experiments(each.collect()))
         }

@@ -51,7 +51,7 @@ enum Retry {
 /// A connection to one controller.
 #[derive(Debug)]
 struct Connection {
-    asked: AcceptedRequest,
+    request: AcceptedRequest,
     from: Mutex<Receiver<FromBus>>,
 }
 
@@ -182,8 +182,8 @@ pub fn agent_details(
     place: &ControllerPlace,
     agent: &AgentName,
 ) -> Result<AgentDetails, CampaignSocketError> {
-    let mut asked = ask(place, &SocketRequest::Details(agent.clone()))?;
-    let text = read_block(&mut asked.stream).map_err(|_| place.silent())?;
+    let mut request = ask(place, &SocketRequest::Details(agent.clone()))?;
+    let text = read_block(&mut request.stream).map_err(|_| place.silent())?;
     serde_json::from_slice(&text).map_err(|_| place.silent())
 }
 
@@ -192,8 +192,8 @@ pub fn agent_details(
 /// # Errors
 /// No controller runs there, or it does not answer.
 pub fn agents_at(place: &ControllerPlace) -> Result<ControllerAgents, CampaignSocketError> {
-    let mut asked = ask(place, &SocketRequest::Agents)?;
-    let text = read_block(&mut asked.stream).map_err(|_| place.silent())?;
+    let mut request = ask(place, &SocketRequest::Agents)?;
+    let text = read_block(&mut request.stream).map_err(|_| place.silent())?;
     serde_json::from_slice(&text).map_err(|_| place.silent())
 }
 
@@ -202,12 +202,12 @@ impl Connection {
         place: &ControllerPlace,
         agents: &BTreeSet<AgentName>,
     ) -> Result<Self, CampaignSocketError> {
-        let asked = ask(place, &SocketRequest::Campaign(agents.clone()))?;
-        let reading = asked.stream.try_clone().map_err(|_| place.silent())?;
+        let request = ask(place, &SocketRequest::Campaign(agents.clone()))?;
+        let reading = request.stream.try_clone().map_err(|_| place.silent())?;
         let (sender, from) = sync_channel(WAITING);
         std::thread::spawn(move || read_all(reading, &sender));
         Ok(Self {
-            asked,
+            request,
             from: Mutex::new(from),
         })
     }
@@ -231,20 +231,20 @@ fn read_all(mut reading: UnixStream, sender: &SyncSender<FromBus>) {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let _ = self.asked.stream.shutdown(std::net::Shutdown::Both);
+        let _ = self.request.stream.shutdown(std::net::Shutdown::Both);
     }
 }
 
 impl Bus for CampaignSocket {
     fn send(&mut self, to: &AgentName, message: ToAgent) -> Result<(), NotConnected> {
         let bytes = encode_to_agent(&message).map_err(|_| NotConnected(to.clone()))?;
-        let stream = &mut self.connection.asked.stream;
+        let stream = &mut self.connection.request.stream;
         write_frame(stream, to, &bytes).map_err(|_| NotConnected(to.clone()))
     }
 
     fn receive(&mut self, patience: Span) -> Vec<FromBus> {
         match drain(&self.connection.from, patience) {
-            Ok(all) => all,
+            Ok(messages) => messages,
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => {
                 let refused = self.reconnect();
@@ -255,7 +255,7 @@ impl Bus for CampaignSocket {
     }
 
     fn now(&self) -> Wall {
-        match &self.connection.asked.clock {
+        match &self.connection.request.clock {
             Some(clock) => clock.now(),
             None => now(),
         }

@@ -116,12 +116,12 @@ pub(crate) fn answer(
             write_block(&mut stream, &text)
         }
         SocketRequest::Agents => {
-            let there = ControllerAgents {
+            let agents = ControllerAgents {
                 enrolled: service.registry.agents().map_err(io::Error::other)?,
                 connected: hub.presence(),
                 gone: hub.gone_agents(),
             };
-            let text = serde_json::to_vec(&there)?;
+            let text = serde_json::to_vec(&agents)?;
             stream.write_all(&[READY])?;
             write_block(&mut stream, &text)
         }
@@ -178,7 +178,7 @@ fn campaign(
         let received = bus.receive(Span::from_millis(5));
         if let Err(error) = received
             .into_iter()
-            .try_for_each(|one| pass_on(&mut stream, one))
+            .try_for_each(|from_bus| pass_on(&mut stream, from_bus))
         {
             break Err(error);
         }

@@ -57,7 +57,7 @@ pub(super) enum Stage {
         /// Index of the current file.
         file: usize,
         /// The last request: index of the file, and its first byte.
-        asked: Option<(usize, u64)>,
+        requested: Option<(usize, u64)>,
     },
     /// The result is complete and was reported.
     Reported,
@@ -117,8 +117,12 @@ impl Out {
                 (vec![ToAgent::Cancel { id }, ToAgent::Ask { id }], REPEAT)
             }
             Stage::Running => (vec![ToAgent::Ask { id }], ASK),
-            Stage::Fetching { ended, file, asked } => {
-                let wanted = ended.files.get(*file).map(|one| one.file);
+            Stage::Fetching {
+                ended,
+                file,
+                requested,
+            } => {
+                let wanted = ended.files.get(*file).map(|file_length| file_length.file);
                 let here = wanted.map_or(Ok(0), |wanted| asking.inbox.length_of(id, wanted));
                 // If the file cannot be read, it cannot be appended to either, which ends the run.
                 let from = here.unwrap_or(0);
@@ -129,7 +133,7 @@ impl Out {
                     most: asking.part_bytes,
                 }];
                 // An unanswered fetch has an unknown cause: the agent may have lost the order.
-                if asked.replace((*file, from)) == Some((*file, from)) {
+                if requested.replace((*file, from)) == Some((*file, from)) {
                     messages.push(ToAgent::Ask { id });
                 }
                 (messages, REPEAT_FETCH)
@@ -231,11 +235,19 @@ fn is_bounded(order: &Order, file: &FileLength) -> bool {
 
 /// Whether a result belongs to this order: its files, each once, and its contents.
 pub(super) fn fits(order: &Order, ended: &Ended) -> bool {
-    let files: BTreeSet<ResultFile> = ended.files.iter().map(|one| one.file).collect();
-    let belong = files.len() == ended.files.len() && files.iter().all(|one| one.belongs_to(order));
+    let files: BTreeSet<ResultFile> = ended
+        .files
+        .iter()
+        .map(|file_length| file_length.file)
+        .collect();
+    let belong =
+        files.len() == ended.files.len() && files.iter().all(|file| file.belongs_to(order));
     let prepared = ended.prepared.as_ref();
     belong
-        && ended.files.iter().all(|one| is_bounded(order, one))
+        && ended
+            .files
+            .iter()
+            .all(|file_length| is_bounded(order, file_length))
         && prepared.is_none_or(|prepared| has_experiments(order, prepared.len()))
         && match (order, &ended.result) {
             (_, Err(_))

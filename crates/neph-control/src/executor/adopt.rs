@@ -35,14 +35,18 @@ impl<B: Bus> AgentsExecutor<B> {
                 self.dispatcher.stored(id)?;
                 continue;
             };
-            let experiments: Vec<_> = orders.iter().map(|one| &one.experiment).collect();
-            if experiments.iter().any(|one| one.campaign != campaign) {
+            let experiments: Vec<_> = orders.iter().map(|order| &order.experiment).collect();
+            if experiments
+                .iter()
+                .any(|experiment| experiment.campaign != campaign)
+            {
                 continue;
             }
-            let experiments: Vec<ExperimentId> = experiments.iter().map(|one| one.id).collect();
+            let experiments: Vec<ExperimentId> =
+                experiments.iter().map(|experiment| experiment.id).collect();
             let targets = orders
                 .iter()
-                .map(|one| one.scenario.target.first().cloned());
+                .map(|order| order.scenario.target.first().cloned());
             let targets = targets.collect();
             let share = Share {
                 id: Some(id),
@@ -58,7 +62,7 @@ impl<B: Bus> AgentsExecutor<B> {
                     shares: vec![share],
                     experiments,
                     is_prepared: false,
-                    held: Vec::new(),
+                    pending_updates: Vec::new(),
                     targets,
                     lost: BTreeMap::new(),
                 },

@@ -6,7 +6,7 @@ use neph_model::{
     AgentName, Ending, ExperimentId, OrderFailed, OrderId, OrderResult, Prepared, Target, Update,
 };
 
-use super::standing::Lost;
+use super::campaign_reflectors::Lost;
 
 /// The share of one agent.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Running {
     pub(super) experiments: Vec<ExperimentId>,
     pub(super) is_prepared: bool,
     /// Updates that wait until all shares are prepared.
-    pub(super) held: Vec<Update>,
+    pub(super) pending_updates: Vec<Update>,
     /// The target of each experiment.
     pub(super) targets: Vec<Option<Target>>,
     /// Experiments whose reflector ended during them, and its agent.
@@ -71,10 +71,10 @@ impl Running {
 
     /// Marks experiments whose reflector has ended: they measured a missing reflector.
     pub(super) fn note_lost(&mut self, lost: &Lost) {
-        for (place, target) in self.targets.iter().enumerate() {
+        for (index, target) in self.targets.iter().enumerate() {
             let is_its = |target: &Target| target.host() == lost.host && target.port() == lost.port;
             if target.as_ref().is_some_and(is_its) {
-                self.lost.insert(place, lost.agent.clone());
+                self.lost.insert(index, lost.agent.clone());
             }
         }
     }
@@ -83,13 +83,13 @@ impl Running {
     pub(super) fn all_done(&mut self) -> Option<Result<OrderResult, OrderFailed>> {
         let mut result = self.joined()?;
         if let Ok(OrderResult::Experiments(results)) = &mut result {
-            for (place, agent) in &self.lost {
-                if let Some(Ok(one)) = results.get_mut(*place)
-                    && one.ending == Ending::Complete
+            for (index, agent) in &self.lost {
+                if let Some(Ok(result)) = results.get_mut(*index)
+                    && result.ending == Ending::Complete
                 {
                     let reason =
                         format!("the reflector at agent {agent} ended while it was measured");
-                    one.ending = Ending::Failed(reason);
+                    result.ending = Ending::Failed(reason);
                 }
             }
         }

@@ -26,11 +26,11 @@ fn each_result_is_stored_once_whatever_is_lost_doubled_or_killed() {
         world.live(400);
         world.settle();
         world.check();
-        for (what, count) in world.happened {
-            *killed.entry(what).or_insert(0) += count;
+        for (event, count) in world.happened {
+            *killed.entry(event).or_insert(0) += count;
         }
     }
-    for what in [
+    for event in [
         "agent killed",
         "controller killed",
         "power lost",
@@ -39,8 +39,8 @@ fn each_result_is_stored_once_whatever_is_lost_doubled_or_killed() {
         "cut off",
     ] {
         assert!(
-            killed.get(what).is_some_and(|count| *count > SEEDS / 4),
-            "{what}: {killed:?}"
+            killed.get(event).is_some_and(|count| *count > SEEDS / 4),
+            "{event}: {killed:?}"
         );
     }
 }

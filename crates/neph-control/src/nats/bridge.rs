@@ -157,7 +157,7 @@ impl Carrier {
     fn is_present(&self, agent: &AgentName) -> bool {
         let present = self.present.get(agent);
         // A connection at the controller's port may have replaced it.
-        present.is_some_and(|one| !one.forwards.is_finished())
+        present.is_some_and(|agent| !agent.forwards.is_finished())
     }
 
     /// Adds the agent to the hub if needed.
@@ -186,8 +186,8 @@ impl Carrier {
 
     fn look(&mut self) {
         let now = clock::raw();
-        let is_gone = |(agent, one): &(&AgentName, &NatsAgent)| {
-            now.0 - one.received.0 > SILENT || !self.registry.is_enrolled(agent)
+        let is_gone = |(agent, nats_agent): &(&AgentName, &NatsAgent)| {
+            now.0 - nats_agent.received.0 > SILENT || !self.registry.is_enrolled(agent)
         };
         let gone: Vec<_> = self
             .present

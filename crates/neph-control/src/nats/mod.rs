@@ -77,7 +77,7 @@ pub(crate) async fn connect(
         });
     let addresses: Vec<String> = servers
         .split(',')
-        .map(|one| format!("nats://{one}"))
+        .map(|server| format!("nats://{server}"))
         .collect();
     let client = options.connect(addresses).await.map_err(|error| {
         use async_nats::ConnectErrorKind::{Authentication, AuthorizationViolation};

@@ -9,7 +9,7 @@ fn now(seconds: i64) -> Wall {
     Wall::from_unix_nanos(seconds * 1_000_000_000)
 }
 
-fn asked(invitation: &Invitation) -> Enrolment {
+fn enrolment_of(invitation: &Invitation) -> Enrolment {
     let key = rcgen::KeyPair::generate().expect("a key");
     Enrolment {
         secret: invitation.secret.clone(),
@@ -26,7 +26,7 @@ fn an_invitation_is_good_for_one_agent_and_one_hour() {
         .invite(name.clone(), now(0), [1; 32])
         .expect("invited");
     let void = registry
-        .enrol(&asked(&late), now(3601))
+        .enrol(&enrolment_of(&late), now(3601))
         .expect_err("it expired");
     assert!(matches!(void, RegistryError::Void), "{void}");
 
@@ -34,11 +34,11 @@ fn an_invitation_is_good_for_one_agent_and_one_hour() {
         .invite(name.clone(), now(0), [2; 32])
         .expect("invited");
     let (enrolled, _) = registry
-        .enrol(&asked(&invitation), now(3600))
+        .enrol(&enrolment_of(&invitation), now(3600))
         .expect("in time");
     assert_eq!(enrolled, Holder::agent(name.clone()));
     let second = registry
-        .enrol(&asked(&invitation), now(1))
+        .enrol(&enrolment_of(&invitation), now(1))
         .expect_err("it is used");
     assert!(matches!(second, RegistryError::Void), "{second}");
     let taken = registry
@@ -100,14 +100,16 @@ fn an_operator_is_no_agent_and_an_agent_no_operator() {
     let mut ders = Vec::new();
     for invitation in [&as_operator, &as_agent] {
         let (holder, pem) = registry
-            .enrol(&asked(invitation), now(1))
+            .enrol(&enrolment_of(invitation), now(1))
             .expect("enrolled");
         assert_eq!(holder.role, invitation.role);
         let der = CertificateDer::from_pem_slice(pem.as_bytes()).expect("a certificate");
         assert_eq!(registry.holder_of(&der).expect("readable"), Some(holder));
         ders.push(der);
     }
-    let names = |all: Vec<(AgentName, EnrolledAgent)>| all.into_iter().map(|one| one.0).collect();
+    let names = |agents: Vec<(AgentName, EnrolledAgent)>| {
+        agents.into_iter().map(|enrolled| enrolled.0).collect()
+    };
     let operators: Vec<AgentName> = names(registry.operators().expect("readable"));
     let agents: Vec<AgentName> = names(registry.agents().expect("readable"));
     assert_eq!(

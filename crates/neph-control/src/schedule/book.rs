@@ -193,19 +193,19 @@ impl Book {
     ///
     /// # Errors
     /// A disk operation failed, or a file has another version.
-    pub fn all(&self) -> Result<Vec<Schedule>, BookError> {
+    pub fn schedules(&self) -> Result<Vec<Schedule>, BookError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(DiskError::of("list", &self.folder)(error).into()),
         };
-        let mut all: Vec<Schedule> = Vec::new();
+        let mut schedules: Vec<Schedule> = Vec::new();
         for entry in entries {
             let entry = entry.map_err(DiskError::of("list", &self.folder))?;
-            all.extend(read_json::<Schedule>(&entry.path().join("schedule.json"))?);
+            schedules.extend(read_json::<Schedule>(&entry.path().join("schedule.json"))?);
         }
-        all.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(all)
+        schedules.sort_by(|schedule, other| schedule.name.cmp(&other.name));
+        Ok(schedules)
     }
 
     /// The history of a schedule, oldest entry first.

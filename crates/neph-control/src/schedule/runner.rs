@@ -102,10 +102,11 @@ impl Runner {
     /// A disk operation failed.
     pub fn turn(&mut self, now: Wall) -> Result<Vec<String>, BookError> {
         let mut events = Vec::new();
-        let all = self.book.all()?;
+        let schedules = self.book.schedules()?;
         // A run of a removed schedule continues unattended.
-        self.states.retain(|_, state| all.contains(&state.schedule));
-        for schedule in all {
+        self.states
+            .retain(|_, state| schedules.contains(&state.schedule));
+        for schedule in schedules {
             let name = schedule.name.clone();
             let mut state = match self.states.remove(&name) {
                 Some(state) => state,

@@ -44,7 +44,7 @@ pub(super) async fn operator(
             "your certificate is not an operator's",
         );
     }
-    let Ok(place) = Arc::clone(&shared.operators).try_acquire_owned() else {
+    let Ok(permit) = Arc::clone(&shared.operators).try_acquire_owned() else {
         let why = "as many operators as may be are connected; try again later";
         return refused(StatusCode::SERVICE_UNAVAILABLE, why);
     };
@@ -55,7 +55,7 @@ pub(super) async fn operator(
         .write_buffer_size(BUFFER)
         .on_upgrade(async move |socket| {
             serve(socket, &shared, &proved).await;
-            drop(place);
+            drop(permit);
         })
 }
 

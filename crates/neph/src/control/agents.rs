@@ -183,7 +183,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
 fn document(agent: AgentName, enrolled: EnrolledAgent, details: AgentDetails) -> AgentDocument {
     let present = details.presence.as_ref();
     let listed = row(agent, &enrolled, present, details.received);
-    let seen = details.seen;
+    let seen = details.histories;
     AgentDocument {
         schema: Version,
         agent: listed,

@@ -160,7 +160,7 @@ fn named_after(plan: &Path) -> Result<AgentName, Failure> {
 
 fn list(book: &Book, format: Format) -> Result<Outcome, Failure> {
     let mut rows = Vec::new();
-    for schedule in book.all().map_err(Failure::refused)? {
+    for schedule in book.schedules().map_err(Failure::refused)? {
         let history = book.history(&schedule.name).map_err(Failure::refused)?;
         rows.push(row(schedule, &history));
     }
@@ -211,7 +211,7 @@ const MISSED: &str = "missed: ";
 const LEFT_OUT: &str = "left out: ";
 
 fn runs(book: &Book, name: &AgentName, format: Format) -> Result<Outcome, Failure> {
-    let all = book.all().map_err(Failure::refused)?;
+    let all = book.schedules().map_err(Failure::refused)?;
     if !all.iter().any(|schedule| schedule.name == *name) {
         return Err(Failure::usage(format!(
             "there is no schedule {name}; neph control schedule lists those that there are"

@@ -53,7 +53,7 @@ impl WorkspaceTidier {
             self.running = None;
         }
         if self.waiting.is_empty() {
-            let all = Book::in_folder(&self.folder.control).all();
+            let all = Book::in_folder(&self.folder.control).schedules();
             let due = &self.due;
             let is_due =
                 |schedule: &Schedule| due.get(&schedule.name).is_none_or(|due| *due <= now);

@@ -31,14 +31,14 @@ pub(super) fn of(reported: &[u8], load: u16, ended: Instant<Own>) -> Vec<LoadSec
     };
     let began = ended - Span::from_nanos(row.lasted_ns);
     let mut from = began;
-    let mut all = Vec::new();
+    let mut seconds = Vec::new();
     for second in row.seconds {
         let until = began + Span::from_nanos(second.at_ns);
         let ends = [
             (LoadEnd::Sent, second.sent_bit_s),
             (LoadEnd::Received, second.received_bit_s),
         ];
-        all.extend(ends.map(|(end, value)| LoadSecond {
+        seconds.extend(ends.map(|(end, value)| LoadSecond {
             series: SeriesName::Load(load, end),
             from,
             until,
@@ -46,7 +46,7 @@ pub(super) fn of(reported: &[u8], load: u16, ended: Instant<Own>) -> Vec<LoadSec
         }));
         from = until;
     }
-    all
+    seconds
 }
 
 #[cfg(test)]

@@ -28,16 +28,19 @@ const FILE: &str = "/tmp/stress.cpu";
 impl GuestCpu {
     /// Begins to read the guests at the ends of these loads. Unreadable guests are reported, and left out.
     pub(super) fn begin(lab: &Lab, wanted: &[SiteLoad]) -> Vec<Self> {
-        let mut all: Vec<Self> = Vec::new();
+        let mut guest_cpus: Vec<Self> = Vec::new();
         for (site, end) in ends(lab, wanted) {
-            if let Some(known) = all.iter_mut().find(|one| one.site == site) {
+            if let Some(known) = guest_cpus
+                .iter_mut()
+                .find(|guest_cpu| guest_cpu.site == site)
+            {
                 known.ends.push(end);
                 continue;
             }
             let console = Lab::console(lab.name(), &site).map_err(StressError::from);
             match console.and_then(|console| console.map(start).transpose()) {
                 Ok(None) => {}
-                Ok(Some(process)) => all.push(Self {
+                Ok(Some(process)) => guest_cpus.push(Self {
                     site,
                     process,
                     ends: vec![end],
@@ -45,7 +48,7 @@ impl GuestCpu {
                 Err(error) => tracing::warn!("the CPU of guest '{site}' is not recorded: {error}"),
             }
         }
-        all
+        guest_cpus
     }
 
     /// Ends it; what was read.
@@ -76,21 +79,21 @@ impl GuestCpu {
 
 /// The sites at the ends of loads that are traffic.
 fn ends(lab: &Lab, wanted: &[SiteLoad]) -> Vec<(String, (u16, LoadEnd))> {
-    let mut all = Vec::new();
+    let mut ends = Vec::new();
     for (load, requested) in (1..).zip(wanted) {
         let (LoadSpec::Flow { to, .. } | LoadSpec::Stream { to, .. }) = &requested.load else {
             continue;
         };
-        all.push((requested.site.clone(), (load, LoadEnd::Sent)));
+        ends.push((requested.site.clone(), (load, LoadEnd::Sent)));
         let host = to.rsplit_once(':').map_or(to.as_str(), |(host, _)| host);
         let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
         let mut sites = lab.topology().sites.iter();
-        let receiver = address
-            .ok()
-            .and_then(|address| sites.find(|site| site.addresses().any(|own| own == address)));
-        all.extend(receiver.map(|site| (site.name.clone(), (load, LoadEnd::Received))));
+        let receiver = address.ok().and_then(|address| {
+            sites.find(|site| site.addresses().any(|site_address| site_address == address))
+        });
+        ends.extend(receiver.map(|site| (site.name.clone(), (load, LoadEnd::Received))));
     }
-    all
+    ends
 }
 
 fn start(mut console: Console) -> Result<u32, StressError> {
@@ -133,11 +136,11 @@ fn shares(text: &str, ended: Instant<Own>) -> Vec<LoadSecond> {
 
 /// The first number of a line, seconds with two decimals.
 fn uptime(line: &str) -> Option<Span> {
-    let (whole, part) = line.split(' ').next()?.split_once('.')?;
+    let (integer, part) = line.split(' ').next()?.split_once('.')?;
     // A guest is not believed that it is up for more than a century.
-    let (whole, part): (u32, u8) = (whole.parse().ok()?, part.parse().ok()?);
+    let (seconds, part): (u32, u8) = (integer.parse().ok()?, part.parse().ok()?);
     Some(Span::from_millis(
-        i64::from(whole) * 1_000 + i64::from(part) * 10,
+        i64::from(seconds) * 1_000 + i64::from(part) * 10,
     ))
 }
 
@@ -151,7 +154,10 @@ mod tests {
                     62.02 cpu  60 0 10 23";
         let at = Instant::from_nanos;
         let found = shares(text, at(100_000_000_000));
-        let ends: Vec<_> = found.iter().map(|one| (one.from, one.until)).collect();
+        let ends: Vec<_> = found
+            .iter()
+            .map(|load_second| (load_second.from, load_second.until))
+            .collect();
         assert_eq!(ends[0], (at(97_500_000_000), at(98_510_000_000)));
         assert!((found[0].value - 5_000.0 / 101.0).abs() < 1e-9, "{found:?}");
         assert_eq!(shares("", at(0)), []);

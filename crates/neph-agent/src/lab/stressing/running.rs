@@ -69,20 +69,20 @@ pub(super) enum StressError {
 impl Running {
     /// Starts it by this order; `number` distinguishes it from the others.
     pub(super) fn start(
-        asked: &SiteLoad,
+        requested: &SiteLoad,
         lab: &Lab,
         number: usize,
         order: &Order,
     ) -> Result<Self, StressError> {
-        let what = match Lab::console(lab.name(), &asked.site)? {
+        let process = match Lab::console(lab.name(), &requested.site)? {
             Some(console) => LoadProcess::Guest(Remote::start(console, number, order)?),
-            None => LoadProcess::Here(LocalLoad::start(lab.place(&asked.site)?, order)?),
+            None => LoadProcess::Here(LocalLoad::start(lab.place(&requested.site)?, order)?),
         };
-        let asked = asked.clone();
+        let requested = requested.clone();
         Ok(Self {
-            asked,
+            asked: requested,
             is_late: false,
-            what,
+            what: process,
         })
     }
 
@@ -157,7 +157,7 @@ fn quoted(order: &Order) -> io::Result<String> {
 
 impl LocalLoad {
     /// On a thread that lives as long as this: a signal of the kernel reaches the process at its end.
-    fn start(place: Placement, order: &Order) -> Result<Self, StressError> {
+    fn start(placement: Placement, order: &Order) -> Result<Self, StressError> {
         let mut command = process::command(std::env::current_exe()?);
         command
             .args(["execute", "-"])
@@ -165,11 +165,11 @@ impl LocalLoad {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let birth = Birth::default().leads_session().dies_with_thread();
-        place.arrange(birth, &mut command)?;
+        placement.arrange(birth, &mut command)?;
         let (starter, ended) = mpsc::channel::<()>();
         let (report, reported) = mpsc::channel();
         let start = move || {
-            let spawned = place.enter_namespace().map_err(StressError::from);
+            let spawned = placement.enter_namespace().map_err(StressError::from);
             let spawned = spawned.and_then(|()| Ok(command.spawn()?));
             // The caller waits for it.
             let _ = report.send(spawned);

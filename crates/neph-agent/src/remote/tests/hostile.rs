@@ -232,8 +232,8 @@ fn an_order_that_the_policy_does_not_allow_is_refused_and_reported_with_its_reas
     assert!(cases.len() >= 31);
     for (reason, order) in cases {
         let before = worker.refusals().get(reason).copied().unwrap_or(0);
-        let one = granted(order.clone(), HOUR);
-        let answer = worker.take(begin(&hand, &one)).expect("writable");
+        let grant = granted(order.clone(), HOUR);
+        let answer = worker.take(begin(&hand, &grant)).expect("writable");
         let Some(FromAgent::State { state, .. }) = answer else {
             panic!("{reason}: {answer:?}")
         };
@@ -318,15 +318,21 @@ fn an_order_that_was_carried_out_is_not_begun_by_a_replay() {
     let hand = SigningKey::new();
     let guard = guard(folder.path(), &hand, POLICY);
     let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", guard).expect("writable");
-    let one = granted(throughput(ThroughputTool::Iperf3), HOUR);
-    let message = begin(&hand, &one);
+    let grant = granted(throughput(ThroughputTool::Iperf3), HOUR);
+    let message = begin(&hand, &grant);
     worker.take(message.clone()).expect("writable");
     worker
-        .take(ToAgent::Stored { id: one.id })
+        .take(ToAgent::Stored { id: grant.id })
         .expect("writable");
     let answer = worker.take(message).expect("writable");
     let state = OrderState::Forgotten;
-    assert_eq!(answer, Some(FromAgent::State { id: one.id, state }));
+    assert_eq!(
+        answer,
+        Some(FromAgent::State {
+            id: grant.id,
+            state
+        })
+    );
     assert_eq!(worker.refusals()["replay"], 1);
 }
 
@@ -361,18 +367,20 @@ fn nothing_is_sent_to_an_address_that_is_not_allowed_whatever_its_name() {
     ];
     let count = orders.len();
     for order in orders {
-        let one = granted(order, HOUR);
-        worker.take(begin(&hand, &one)).expect("writable");
+        let grant = granted(order, HOUR);
+        worker.take(begin(&hand, &grant)).expect("writable");
         let mut state = None;
         let ended = wait_until(Duration::from_secs(20), || {
             worker.work(Span::ZERO).expect("writable");
-            state = worker.take(ToAgent::Ask { id: one.id }).expect("writable");
+            state = worker
+                .take(ToAgent::Ask { id: grant.id })
+                .expect("writable");
             let Some(FromAgent::State { state, .. }) = &state else {
                 return false;
             };
             matches!(state, OrderState::Ended(_))
         });
-        assert!(ended, "{:?}", one.order);
+        assert!(ended, "{:?}", grant.order);
         let text = format!("{state:?}");
         assert!(text.contains("may not be measured"), "{text}");
     }

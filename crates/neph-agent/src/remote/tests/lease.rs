@@ -44,15 +44,15 @@ const NOON: i64 = 12 * 3600;
 
 /// Admits an order at noon whose lease is so long by the controller's clock, which is at `controller`.
 fn admitted(guard: &mut Guard, hand: &SigningKey, controller: Wall, lease: Span) -> OrderId {
-    let one = Granted {
+    let grant = Granted {
         agent: name("ams"),
         id: OrderId::new(),
         until: controller + lease,
         order: reflector(600),
     };
-    let admission = guard.admit(one.id, &hand.grant(&one), at(NOON));
+    let admission = guard.admit(grant.id, &hand.grant(&grant), at(NOON));
     assert!(matches!(admission, Admission::Granted(..)), "{admission:?}");
-    one.id
+    grant.id
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn no_order_begins_before_the_clocks_are_compared() {
     let policy = Policy::parse(&Source::new("agent.toml", POLICY)).expect("a policy");
     let guard = Guard::open(folder.path(), name("ams"), &hand.certificate, policy, now());
     let mut guard = guard.expect("a guard");
-    let one = granted(reflector(600), Span::from_secs(300));
-    let admission = guard.admit(one.id, &hand.grant(&one), at(NOON));
+    let grant = granted(reflector(600), Span::from_secs(300));
+    let admission = guard.admit(grant.id, &hand.grant(&grant), at(NOON));
     assert!(matches!(admission, Admission::Ignored(_)), "{admission:?}");
     assert!(guard.refusals().is_empty(), "it comes a second time");
 }
@@ -135,11 +135,14 @@ fn a_ninth_capture_at_a_time_has_to_wait_and_is_counted() {
     let hand = SigningKey::new();
     let mut guard = guard(folder.path(), &hand, POLICY);
     let admit = |guard: &mut Guard| {
-        let one = Granted {
+        let first_grant = Granted {
             until: at(NOON).wall + Span::from_secs(60),
             ..granted(capture(), Span::ZERO)
         };
-        (one.id, guard.admit(one.id, &hand.grant(&one), at(NOON)))
+        (
+            first_grant.id,
+            guard.admit(first_grant.id, &hand.grant(&first_grant), at(NOON)),
+        )
     };
     let running: Vec<OrderId> = (0..8)
         .map(|_| {
@@ -152,8 +155,11 @@ fn a_ninth_capture_at_a_time_has_to_wait_and_is_counted() {
     assert!(matches!(ninth, Admission::Ignored(_)), "{ninth:?}");
     assert_eq!(guard.refusals()["captures"], 1);
     guard.ended(running[0]);
-    let (_, anew) = admit(&mut guard);
-    assert!(matches!(anew, Admission::Granted(..)), "{anew:?}");
+    let (_, second_admission) = admit(&mut guard);
+    assert!(
+        matches!(second_admission, Admission::Granted(..)),
+        "{second_admission:?}"
+    );
 }
 
 #[test]
@@ -214,8 +220,8 @@ fn an_order_ends_within_ten_seconds_of_losing_its_lease() {
     spec.address.set_port(9001);
     let duration = Span::from_secs(3_000);
     let order = Order::Reflector(ReflectorOrder { spec, duration });
-    let one = granted(order, Span::from_secs(1));
-    worker.take(begin(&hand, &one)).expect("writable");
+    let grant = granted(order, Span::from_secs(1));
+    worker.take(begin(&hand, &grant)).expect("writable");
     assert_eq!(worker.running(), 1);
     let began = Stopwatch::start();
     let ended = wait_until(Duration::from_secs(11), || {
@@ -223,7 +229,9 @@ fn an_order_ends_within_ten_seconds_of_losing_its_lease() {
         worker.running() == 0
     });
     assert!(ended, "{:?}", began.elapsed());
-    let answer = worker.take(ToAgent::Ask { id: one.id }).expect("writable");
+    let answer = worker
+        .take(ToAgent::Ask { id: grant.id })
+        .expect("writable");
     let Some(FromAgent::State {
         state: OrderState::Ended(ended),
         ..
@@ -246,8 +254,8 @@ fn a_revoked_agent_ends_what_runs() {
     let ours = crate::executor::tests::reflector();
     let mut order = crate::executor::tests::order(&format!("udp://{}", ours.address()));
     (order.scenario.messages, order.scenario.interval) = (600, Span::from_secs(1));
-    let one = granted(Order::Experiments(vec![order]), Span::from_secs(600));
-    worker.take(begin(&hand, &one)).expect("writable");
+    let grant = granted(Order::Experiments(vec![order]), Span::from_secs(600));
+    worker.take(begin(&hand, &grant)).expect("writable");
     assert!(worker.is_busy());
     worker.revoked();
     let ended = wait_until(Duration::from_secs(10), || {
@@ -255,7 +263,9 @@ fn a_revoked_agent_ends_what_runs() {
         !worker.is_busy()
     });
     assert!(ended, "it goes on");
-    let answer = worker.take(ToAgent::Ask { id: one.id }).expect("writable");
+    let answer = worker
+        .take(ToAgent::Ask { id: grant.id })
+        .expect("writable");
     let text = format!("{answer:?}");
     assert!(
         text.contains(&format!("{:?}", Ending::Interrupted)),

@@ -118,10 +118,10 @@ pub(super) fn guard(folder: &Path, agent: &AgentName, authority: &str) -> Guard 
 
 impl OneAgent {
     pub(super) fn start() -> Self {
-        Self::named(&name())
+        Self::with_name(&name())
     }
 
-    pub(super) fn named(name: &AgentName) -> Self {
+    pub(super) fn with_name(name: &AgentName) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let ((from, incoming), (to, outgoing)) = (channel(), channel());
         let stop = Stop::new();
@@ -146,14 +146,14 @@ impl OneAgent {
     }
 
     /// An executor of several agents, each at the site with its name.
-    pub(super) fn executor_of(all: &[Self], inbox: &Path) -> AgentsExecutor<ToAll> {
-        let of = |one: &Self| (one.bus.name.to_string(), one.bus.name.clone());
+    pub(super) fn executor_of(agents: &[Self], inbox: &Path) -> AgentsExecutor<ToAll> {
+        let of = |agent: &Self| (agent.bus.name.to_string(), agent.bus.name.clone());
         let sites = Sites {
-            agents: all.iter().map(of).collect(),
+            agents: agents.iter().map(of).collect(),
             default: None,
             reflectors: BTreeMap::new(),
         };
-        let bus = ToAll(all.iter().map(|one| one.bus.clone()).collect());
+        let bus = ToAll(agents.iter().map(|agent| agent.bus.clone()).collect());
         AgentsExecutor::new(inbox, sites, bus, signer()).expect("writable")
     }
 
@@ -199,8 +199,9 @@ impl Bus for ToOne {
                 let _ = self.to.send(ToAgent::Beat { sent, received });
             }
         }
-        let all = received.into_iter();
-        all.map(|message| FromBus::Message(self.name.clone(), message))
+        let messages = received.into_iter();
+        messages
+            .map(|message| FromBus::Message(self.name.clone(), message))
             .collect()
     }
 }
@@ -211,14 +212,15 @@ pub(super) struct ToAll(Vec<ToOne>);
 
 impl Bus for ToAll {
     fn send(&mut self, to: &AgentName, message: ToAgent) -> Result<(), NotConnected> {
-        let mut all = self.0.iter_mut();
-        let one = all.find(|one| one.name == *to);
-        one.ok_or_else(|| NotConnected(to.clone()))?
+        let mut agents = self.0.iter_mut();
+        let agent = agents.find(|to_one| to_one.name == *to);
+        agent
+            .ok_or_else(|| NotConnected(to.clone()))?
             .send(to, message)
     }
 
     fn receive(&mut self, patience: Span) -> Vec<FromBus> {
         let each = self.0.iter_mut();
-        each.flat_map(|one| one.receive(patience)).collect()
+        each.flat_map(|to_one| to_one.receive(patience)).collect()
     }
 }

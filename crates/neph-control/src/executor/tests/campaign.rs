@@ -129,28 +129,33 @@ fn check(folder: &Path) {
     let (store, experiments) = stored(folder);
     let places: BTreeSet<_> = experiments
         .iter()
-        .map(|one| (one.block, one.scenario))
+        .map(|experiment| (experiment.block, experiment.scenario))
         .collect();
     assert_eq!(
         (experiments.len(), places.len()),
         (EXPERIMENTS, EXPERIMENTS)
     );
-    for one in &experiments {
+    for experiment in &experiments {
         assert_eq!(
-            (one.status, one.attempt),
+            (experiment.status, experiment.attempt),
             (ExperimentStatus::Complete, 0),
-            "{one:?}"
+            "{experiment:?}"
         );
-        assert_eq!(one.tally.messages, MESSAGES as u64);
-        let messages = store.messages(one.id).expect("readable");
-        let main = messages.iter().filter(|one| one.flow == FlowIndex(0));
+        assert_eq!(experiment.tally.messages, MESSAGES as u64);
+        let messages = store.messages(experiment.id).expect("readable");
+        let main = messages
+            .iter()
+            .filter(|message| message.flow == FlowIndex(0));
         assert_eq!(main.count(), MESSAGES);
-        let events = store.events(one.id).expect("readable");
+        let events = store.events(experiment.id).expect("readable");
         let raised = events
             .iter()
             .filter(|event| event.kind == EventKind::AlarmRaised);
         assert!(raised.count() >= 1, "{events:?}");
-        let provenance = store.provenance(one.id).expect("readable").expect("there");
+        let provenance = store
+            .provenance(experiment.id)
+            .expect("readable")
+            .expect("there");
         assert!(provenance.lateness_p99.is_some());
     }
 }
@@ -180,7 +185,7 @@ fn plan_of_two() -> Plan {
 #[test]
 fn experiments_at_several_sites_at_the_same_time_are_adopted_with_each_other() {
     let folder = tempfile::tempdir().expect("a folder");
-    let agents = ["a", "b"].map(|name| OneAgent::named(&name.parse().expect("a name")));
+    let agents = ["a", "b"].map(|name| OneAgent::with_name(&name.parse().expect("a name")));
     let mut campaign = None;
     // The last number of polls suffices, unless it waits forever.
     for polls in [3, 6, 2_000] {
@@ -203,8 +208,12 @@ fn experiments_at_several_sites_at_the_same_time_are_adopted_with_each_other() {
     let (store, experiments) = stored(folder.path());
     assert_eq!(experiments.len(), EXPERIMENTS);
     for block in 0..3 {
-        let of_block = experiments.iter().filter(|one| one.block == block);
-        let begun: Vec<i64> = of_block.map(|one| one.started.unix_nanos()).collect();
+        let of_block = experiments
+            .iter()
+            .filter(|experiment| experiment.block == block);
+        let begun: Vec<i64> = of_block
+            .map(|experiment| experiment.started.unix_nanos())
+            .collect();
         let ends = begun.iter().max().zip(begun.iter().min());
         let spread = ends.map(|(last, first)| last - first);
         assert!(
@@ -212,20 +221,23 @@ fn experiments_at_several_sites_at_the_same_time_are_adopted_with_each_other() {
             "{begun:?}"
         );
     }
-    for one in &experiments {
+    for experiment in &experiments {
         assert_eq!(
-            (one.status, one.attempt),
+            (experiment.status, experiment.attempt),
             (ExperimentStatus::Complete, 0),
-            "{one:?}"
+            "{experiment:?}"
         );
         let mut count = 0;
         let mut visit = |batch: &[FleetMessage]| {
             count += batch.len() as u64;
             Ok(())
         };
-        let visited = store.visit_fleet(one.id, SentWithin::ALL, &mut visit);
+        let visited = store.visit_fleet(experiment.id, SentWithin::ALL, &mut visit);
         visited.expect("readable");
-        assert!(count > 0 && count == one.tally.messages, "{count}: {one:?}");
+        assert!(
+            count > 0 && count == experiment.tally.messages,
+            "{count}: {experiment:?}"
+        );
     }
 }
 

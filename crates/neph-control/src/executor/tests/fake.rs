@@ -46,9 +46,9 @@ impl Executor for Fake {
         };
         let ticket = self.next;
         self.next.0 += 1;
-        for one in &orders {
+        for order in &orders {
             let mut begun = self.begun.lock().expect("whole");
-            *begun.entry(one.experiment.id).or_default() += 1;
+            *begun.entry(order.experiment.id).or_default() += 1;
         }
         self.running.insert(ticket, (orders, 0));
         ticket
@@ -66,21 +66,21 @@ impl Executor for Fake {
                         fleet: None,
                     })
                 };
-                let all = orders.iter().map(prepared).collect();
-                updates.push((*ticket, Update::Prepared(all)));
+                let prepared_orders = orders.iter().map(prepared).collect();
+                updates.push((*ticket, Update::Prepared(prepared_orders)));
             } else {
-                for one in &*orders {
+                for order in &*orders {
                     let records = Records {
                         messages: vec![message(*done - 1)],
                         ..Records::default()
                     };
-                    updates.push((*ticket, Update::Recorded(one.experiment.id, records)));
+                    updates.push((*ticket, Update::Recorded(order.experiment.id, records)));
                 }
             }
             *done += 1;
             if *done > MESSAGES {
-                let all = orders.iter().map(|_| Ok(ended(Ending::Complete)));
-                let result = OrderResult::Experiments(all.collect());
+                let results = orders.iter().map(|_| Ok(ended(Ending::Complete)));
+                let result = OrderResult::Experiments(results.collect());
                 updates.push((*ticket, Update::Done(Ok(result))));
             }
             *done <= MESSAGES

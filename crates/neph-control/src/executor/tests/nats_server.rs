@@ -20,7 +20,7 @@ fn program() -> Option<PathBuf> {
     installed
         .into_iter()
         .chain(folders)
-        .find(|one| one.is_file())
+        .find(|path| path.is_file())
 }
 
 /// Whether there is a server; without one the test counts as skipped.

@@ -94,15 +94,15 @@ fn the_contract_of_executors_holds_over_nats() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let mut all = Vec::new();
+    let mut controllers = Vec::new();
     contract::hold(&mut || {
-        let enrolled = Enrolled::in_folder(&folder.path().join(all.len().to_string()));
+        let enrolled = Enrolled::in_folder(&folder.path().join(controllers.len().to_string()));
         let server = Server::start(&enrolled.control(), free_port(), "");
         let servers = format!("127.0.0.1:{}", server.port);
         let controller = enrolled.controller(&servers);
         let agent = running(&enrolled, &servers);
         let executor = enrolled.executor();
-        all.push((agent, controller, server));
+        controllers.push((agent, controller, server));
         Box::new(executor)
     });
 }
@@ -202,18 +202,18 @@ fn an_agent_whose_server_hangs_in_a_cluster_of_three_goes_to_another_and_loses_n
             Server::start(&enrolled.control(), *port, &more)
         })
         .collect();
-    let at = |place: usize| format!("127.0.0.1:{}", servers[place].port);
+    let at = |index: usize| format!("127.0.0.1:{}", servers[index].port);
     let _controller = enrolled.controller(&at(0));
     let _agent = running(&enrolled, &format!("{},{}", at(1), at(2)));
     let mut executor = enrolled.executor();
     let orders = (0..2).map(|_| order(200)).collect();
-    carry_out(&mut executor, orders, &mut |place| {
+    carry_out(&mut executor, orders, &mut |index| {
         // The agent uses one of the two; the second time the other one.
-        servers[2 - place].pause("-CONT");
-        servers[1 + place].pause("-STOP");
+        servers[2 - index].pause("-CONT");
+        servers[1 + index].pause("-STOP");
     });
-    for one in &servers {
-        one.pause("-CONT");
+    for server in &servers {
+        server.pause("-CONT");
     }
 }
 

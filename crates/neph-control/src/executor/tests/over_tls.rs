@@ -36,8 +36,8 @@ fn invite(folder: &Path, agent: &str, byte: u8) -> Invitation {
         .expect("invited")
 }
 
-fn eventually(what: &str, fact: impl FnMut() -> bool) {
-    assert!(wait_until(Duration::from_secs(30), fact), "{what}");
+fn eventually(condition: &str, fact: impl FnMut() -> bool) {
+    assert!(wait_until(Duration::from_secs(30), fact), "{condition}");
 }
 
 fn controller(folder: &Path) -> Controller {
@@ -56,9 +56,9 @@ fn running(address: ControllerAddress, identity: Identity, folder: PathBuf) -> R
 #[test]
 fn the_contract_of_executors_holds_over_tls() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut all = Vec::new();
+    let mut controllers = Vec::new();
     contract::hold(&mut || {
-        let folder = folder.path().join(all.len().to_string());
+        let folder = folder.path().join(controllers.len().to_string());
         let controller = controller(&folder.join("control"));
         let invitation = invite(&folder.join("control"), "here", 1);
         let address = address_of(&controller);
@@ -73,7 +73,7 @@ fn the_contract_of_executors_holds_over_tls() {
             default: Some(name("here")),
             ..Sites::default()
         };
-        all.push((agent, controller));
+        controllers.push((agent, controller));
         let registry = Registry::open(&folder.join("control")).expect("readable");
         let signer = registry.signer().expect("a key");
         let executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus, signer);
@@ -84,9 +84,9 @@ fn the_contract_of_executors_holds_over_tls() {
 #[test]
 fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() {
     let folder = tempfile::tempdir().expect("a folder");
-    let [ours, theirs] = ["ours", "theirs"].map(|one| folder.path().join(one));
-    let (here, there) = (controller(&ours), controller(&theirs));
-    let (address, other_address) = (address_of(&here), address_of(&there));
+    let [ours, theirs] = ["ours", "theirs"].map(|folder_name| folder.path().join(folder_name));
+    let (here, other_controller) = (controller(&ours), controller(&theirs));
+    let (address, other_address) = (address_of(&here), address_of(&other_controller));
     let invitation = invite(&ours, "ams", 1);
     let mine = enrol(&address, &invitation, &folder.path().join("ams")).expect("enrolled");
     let used = enrol(&address, &invitation, &folder.path().join("x")).expect_err("it is used");
@@ -103,15 +103,17 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
     // Neither trusts the other's authority.
     WebSocketLink::connect(&address, &other).expect_err("another controller's agent");
     WebSocketLink::connect(&other_address, &mine).expect_err("another controller");
-    drop(there);
+    drop(other_controller);
 
     let agent = running(address, mine, folder.path().join("ams"));
     let present = || {
-        let there = agents_at(&ControllerPlace::Folder(ours.clone()));
-        there.expect("it runs").connected
+        let other_agents = agents_at(&ControllerPlace::Folder(ours.clone()));
+        other_agents.expect("it runs").connected
     };
     eventually("it is connected", || {
-        present().first().is_some_and(|one| one.version.is_some())
+        present()
+            .first()
+            .is_some_and(|agent| agent.version.is_some())
     });
     assert_eq!(present()[0].agent, name("ams"));
     Registry::open(&ours)

@@ -64,8 +64,9 @@ impl Bus for Wire {
 
     fn receive(&mut self, _patience: Span) -> Vec<FromBus> {
         let mut wires = self.lock();
-        let all = wires.to_controller.drain(..);
-        all.map(|(agent, message)| FromBus::Message(agent, message))
+        let messages = wires.to_controller.drain(..);
+        messages
+            .map(|(agent, message)| FromBus::Message(agent, message))
             .collect()
     }
 }

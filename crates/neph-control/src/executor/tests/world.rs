@@ -54,9 +54,9 @@ impl ControllerWorld {
         let of = |at: usize| {
             let mut experiments: Vec<ExperimentOrder> =
                 (0..=at % 3).map(|_| order("udp://127.0.0.1:1")).collect();
-            for (place, one) in experiments.iter_mut().enumerate() {
-                one.experiment.campaign = campaign;
-                one.site = Some(["a", "b"][(place + at) % 2].to_owned());
+            for (index, order) in experiments.iter_mut().enumerate() {
+                order.experiment.campaign = campaign;
+                order.site = Some(["a", "b"][(index + at) % 2].to_owned());
             }
             Order::Experiments(experiments)
         };
@@ -105,8 +105,8 @@ impl ControllerWorld {
         self.controller.as_mut().expect("made")
     }
 
-    fn count(&mut self, what: &'static str) {
-        *self.happened.entry(what).or_default() += 1;
+    fn count(&mut self, event: &'static str) {
+        *self.happened.entry(event).or_default() += 1;
     }
 
     /// Runs this many steps.
@@ -122,12 +122,15 @@ impl ControllerWorld {
         for _ in 0..20_000 {
             self.step();
             let idle = self.agents.values().flatten().all(
-                |one| matches!(one.hello(), FromAgent::Hello(hello) if hello.holds.is_empty()),
+                |worker| matches!(worker.hello(), FromAgent::Hello(hello) if hello.holds.is_empty()),
             );
             let inbox = self.folder.path().join("controller");
             let is_empty = self.controller().dispatcher.is_empty()
-                && std::fs::read_dir(inbox)
-                    .is_ok_and(|all| all.flatten().all(|one| one.path().is_file()));
+                && std::fs::read_dir(inbox).is_ok_and(|read_dir| {
+                    read_dir
+                        .flatten()
+                        .all(|dir_entry| dir_entry.path().is_file())
+                });
             if self.orders.is_empty() && self.open.is_empty() && idle && is_empty {
                 return;
             }
@@ -188,9 +191,9 @@ impl ControllerWorld {
         result: Result<OrderResult, OrderFailed>,
     ) -> bool {
         let endings: Vec<Ending> = match result {
-            Ok(OrderResult::Experiments(all)) => {
-                let each = all.into_iter().map(|one| match one {
-                    Ok(one) => one.ending,
+            Ok(OrderResult::Experiments(results)) => {
+                let each = results.into_iter().map(|result| match result {
+                    Ok(result) => result.ending,
                     Err(reason) => Ending::Failed(reason.to_string()),
                 });
                 each.collect()
@@ -259,9 +262,9 @@ impl ControllerWorld {
                 self.count("lost");
                 continue;
             }
-            let anew = self.lossy && self.dice.percent(10);
+            let is_reset = self.lossy && self.dice.percent(10);
             let mut wires = self.wire.lock();
-            if anew && let Some(late) = wires.late.replace((which.clone(), message.clone())) {
+            if is_reset && let Some(late) = wires.late.replace((which.clone(), message.clone())) {
                 wires.to_controller.push_back(late);
             }
             wires.to_controller.push_back((which.clone(), message));
@@ -297,11 +300,13 @@ impl ControllerWorld {
             self.lossy = false;
             self.step();
         }
-        let mut one = order("udp://127.0.0.1:1");
-        one.experiment.campaign = self.campaign;
-        one.site = Some("a".to_owned());
-        let experiment = one.experiment.id;
-        let ticket = self.controller().submit(Order::Experiments(vec![one]));
+        let mut unsigned_order = order("udp://127.0.0.1:1");
+        unsigned_order.experiment.campaign = self.campaign;
+        unsigned_order.site = Some("a".to_owned());
+        let experiment = unsigned_order.experiment.id;
+        let ticket = self
+            .controller()
+            .submit(Order::Experiments(vec![unsigned_order]));
         self.open.insert(ticket, vec![experiment]);
         let id = self
             .controller()
@@ -355,7 +360,7 @@ impl ControllerWorld {
         *self.happened.entry("cut off").or_default() += cut_off as u64;
         let begun = self.begun.lock().expect("whole");
         assert!(begun.values().all(|times| *times == 1), "{begun:?}");
-        let whole: Vec<Message> = (0..MESSAGES).map(message).collect();
+        let expected: Vec<Message> = (0..MESSAGES).map(message).collect();
         let ids: BTreeSet<_> = self.stored.keys().collect();
         assert!(
             begun.keys().all(|id| ids.contains(id)),
@@ -363,9 +368,9 @@ impl ControllerWorld {
         );
         for (id, (messages, ending)) in &self.stored {
             match ending {
-                Ending::Complete => assert_eq!(*messages, whole, "{id}"),
+                Ending::Complete => assert_eq!(*messages, expected, "{id}"),
                 Ending::Failed(reason) if reason.contains("agent was ended") => {
-                    assert!(whole.starts_with(messages), "{id}");
+                    assert!(expected.starts_with(messages), "{id}");
                 }
                 other => panic!("{other:?}"),
             }
@@ -381,7 +386,7 @@ fn memory_or_disk() -> PathBuf {
 
 fn experiments_of(order: &Order) -> Vec<ExperimentId> {
     match order {
-        Order::Experiments(orders) => orders.iter().map(|one| one.experiment.id).collect(),
+        Order::Experiments(orders) => orders.iter().map(|order| order.experiment.id).collect(),
         _ => Vec::new(),
     }
 }

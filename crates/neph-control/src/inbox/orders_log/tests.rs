@@ -46,11 +46,11 @@ fn a_log_that_is_cut_at_any_byte_has_every_order_that_was_synced_before_it() {
         log.synced_bytes, synced,
         "these are no reason to wait for the disk"
     );
-    let all = fs::read(&path).expect("there");
+    let whole_log = fs::read(&path).expect("there");
     drop(log);
     let mut observed = std::collections::BTreeSet::new();
-    for cut in usize::try_from(synced).expect("short")..=all.len() {
-        fs::write(&path, &all[..cut]).expect("writable");
+    for cut in usize::try_from(synced).expect("short")..=whole_log.len() {
+        fs::write(&path, &whole_log[..cut]).expect("writable");
         let left = left(folder.path());
         assert_eq!(left.last(), Some(&(ids[2], false)));
         assert!(left.iter().any(|(id, _)| *id == ids[1]));

@@ -42,28 +42,28 @@ fn name() -> AgentName {
 impl RunnerFixture {
     /// A controller whose runs execute this script.
     fn new(script: &str) -> Self {
-        let place = Self {
+        let fixture = Self {
             folder: tempfile::tempdir().expect("a folder"),
             store: Arc::default(),
         };
-        let path = place.folder.path().join("program");
+        let path = fixture.folder.path().join("program");
         let script = format!(
             "#!/bin/sh\necho \"$@\" >> {}\n{script}\n",
-            place.calls().display()
+            fixture.calls().display()
         );
         fs::write(&path, script).expect("writable");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("ours");
         let schedule = Schedule {
             name: name(),
             plan: PathBuf::from("/plans/p.toml"),
-            folder: place.folder.path().to_owned(),
+            folder: fixture.folder.path().to_owned(),
             workspace: "/w".to_owned(),
             every: Span::from_secs(100),
             from: at(1000),
             until: None,
         };
-        place.book().add(&schedule).expect("writable");
-        place
+        fixture.book().add(&schedule).expect("writable");
+        fixture
     }
 
     fn calls(&self) -> PathBuf {
@@ -103,77 +103,78 @@ impl RunnerFixture {
     }
 
     fn outcomes(&self) -> Vec<Outcome> {
-        let all = self.history().into_iter();
-        all.filter_map(|entry| match entry {
-            Entry::Ended { outcome, .. } => Some(outcome),
-            _ => None,
-        })
-        .collect()
+        let entries = self.history().into_iter();
+        entries
+            .filter_map(|entry| match entry {
+                Entry::Ended { outcome, .. } => Some(outcome),
+                _ => None,
+            })
+            .collect()
     }
 }
 
 /// Calls `turn` at this moment until `count` runs have ended.
-fn ends(place: &RunnerFixture, runner: &mut Runner, now: i64, count: usize) {
+fn ends(fixture: &RunnerFixture, runner: &mut Runner, now: i64, count: usize) {
     let ended = wait_until(LIMIT, || {
         runner.turn(at(now)).expect("writable");
-        place.outcomes().len() >= count
+        fixture.outcomes().len() >= count
     });
-    assert!(ended, "{:?}", place.history());
+    assert!(ended, "{:?}", fixture.history());
 }
 
 const UNTIL_RELEASED: &str = "while [ ! -e go ]; do sleep 0.02; done";
 
 #[test]
 fn a_run_begins_at_each_interval_as_a_process_and_its_end_is_kept() {
-    let place = RunnerFixture::new(
+    let fixture = RunnerFixture::new(
         "case $(wc -l < calls) in 1) exit 0;; 2) exit 3;; *) echo; echo no plan >&2; exit 2;; esac",
     );
-    let mut runner = place.runner(990);
+    let mut runner = fixture.runner(990);
     runner.turn(at(999)).expect("writable");
-    assert!(place.history().is_empty());
+    assert!(fixture.history().is_empty());
     for (count, now) in [(1, 1000), (2, 1101), (3, 1200)] {
-        ends(&place, &mut runner, now, count);
+        ends(&fixture, &mut runner, now, count);
     }
     let failed = Outcome::Failed {
         reason: "no plan".to_owned(),
     };
     assert_eq!(
-        place.outcomes(),
+        fixture.outcomes(),
         [Outcome::Complete, Outcome::Alarmed, failed]
     );
-    let control = place.folder.path().display();
+    let control = fixture.folder.path().display();
     let call = format!("run /plans/p.toml --control {control} --workspace /w --quiet --no-report");
-    assert_eq!(place.called(), [call.clone(), call.clone(), call]);
-    assert_eq!(place.history().len(), 6);
+    assert_eq!(fixture.called(), [call.clone(), call.clone(), call]);
+    assert_eq!(fixture.history().len(), 6);
 }
 
 #[test]
 fn what_is_due_while_a_run_is_not_over_is_left_out() {
-    let place = RunnerFixture::new(UNTIL_RELEASED);
-    let mut runner = place.runner(990);
+    let fixture = RunnerFixture::new(UNTIL_RELEASED);
+    let mut runner = fixture.runner(990);
     for now in [1000, 1100, 1200] {
         runner.turn(at(now)).expect("writable");
     }
-    place.release();
-    ends(&place, &mut runner, 1201, 1);
+    fixture.release();
+    ends(&fixture, &mut runner, 1201, 1);
     let left_out = |due| Entry::LeftOut {
         due: at(due),
         reason: "the run before was not over".to_owned(),
     };
-    assert_eq!(place.history()[1..3], [left_out(1100), left_out(1200)]);
-    ends(&place, &mut runner, 1300, 2);
-    assert_eq!(place.called().len(), 2);
+    assert_eq!(fixture.history()[1..3], [left_out(1100), left_out(1200)]);
+    ends(&fixture, &mut runner, 1300, 2);
+    assert_eq!(fixture.called().len(), 2);
 }
 
 #[test]
 fn what_was_due_while_no_controller_ran_is_missed() {
-    let place = RunnerFixture::new("exit 0");
-    let mut runner = place.runner(990);
-    ends(&place, &mut runner, 1000, 1);
+    let fixture = RunnerFixture::new("exit 0");
+    let mut runner = fixture.runner(990);
+    ends(&fixture, &mut runner, 1000, 1);
     drop(runner);
-    let mut runner = place.runner(1350);
+    let mut runner = fixture.runner(1350);
     runner.turn(at(1350)).expect("writable");
-    let last = place.history().pop().expect("it was noted");
+    let last = fixture.history().pop().expect("it was noted");
     let missed = Missed {
         first: at(1100),
         last: at(1300),
@@ -183,119 +184,123 @@ fn what_was_due_while_no_controller_ran_is_missed() {
     assert_eq!(last, Entry::missed(missed, NOT_RUNNING));
     // A suspended host is another reason.
     runner.turn(at(1640)).expect("writable");
-    let last = place.history().pop().expect("it was noted");
+    let last = fixture.history().pop().expect("it was noted");
     assert!(
         matches!(&last, Entry::Missed { count: 3, reason, .. } if reason == STOOD_STILL),
         "{last:?}"
     );
-    assert_eq!(place.called().len(), 1);
+    assert_eq!(fixture.called().len(), 1);
 }
 
 #[test]
 fn a_run_outlives_its_controller_and_the_next_one_follows_it() {
-    let place = RunnerFixture::new(UNTIL_RELEASED);
-    let mut runner = place.runner(990);
+    let fixture = RunnerFixture::new(UNTIL_RELEASED);
+    let mut runner = fixture.runner(990);
     runner.turn(at(1000)).expect("writable");
-    assert!(wait_until(LIMIT, || place.called().len() == 1));
+    assert!(wait_until(LIMIT, || fixture.called().len() == 1));
     // As after kill -9: nothing is ended.
     drop(runner);
-    let mut runner = place.runner(1010);
+    let mut runner = fixture.runner(1010);
     runner.turn(at(1100)).expect("writable");
     assert!(matches!(
-        place.history().last(),
+        fixture.history().last(),
         Some(Entry::LeftOut { .. })
     ));
-    let campaign = place.store(CampaignStatus::Complete);
-    place.release();
-    ends(&place, &mut runner, 1101, 1);
-    let last = place.history().pop();
+    let campaign = fixture.store(CampaignStatus::Complete);
+    fixture.release();
+    ends(&fixture, &mut runner, 1101, 1);
+    let last = fixture.history().pop();
     let is_found = |entry: &Entry| matches!(entry, Entry::Ended { campaign: Some(id), outcome: Outcome::Complete, .. } if *id == campaign);
     assert!(last.as_ref().is_some_and(is_found), "{last:?}");
-    assert_eq!(place.called().len(), 1);
+    assert_eq!(fixture.called().len(), 1);
 }
 
 #[test]
 fn a_run_that_was_cut_off_goes_on_until_the_next_is_due() {
     for (now, goes_on) in [(1050, true), (1150, false)] {
-        let place = RunnerFixture::new("case $1 in run) kill -9 $$;; *) exit 0;; esac");
-        let mut runner = place.runner(990);
+        let fixture = RunnerFixture::new("case $1 in run) kill -9 $$;; *) exit 0;; esac");
+        let mut runner = fixture.runner(990);
         runner.turn(at(1000)).expect("writable");
-        assert!(wait_until(LIMIT, || place.called().len() == 1));
+        assert!(wait_until(LIMIT, || fixture.called().len() == 1));
         drop(runner);
-        let campaign = place.store(CampaignStatus::Running);
-        let mut runner = place.runner(now);
-        ends(&place, &mut runner, now, if goes_on { 2 } else { 1 });
-        let resumed = place
+        let campaign = fixture.store(CampaignStatus::Running);
+        let mut runner = fixture.runner(now);
+        ends(&fixture, &mut runner, now, if goes_on { 2 } else { 1 });
+        let resumed = fixture
             .called()
             .iter()
             .any(|call| call.starts_with(&format!("resume {campaign} --control")));
         assert_eq!(resumed, goes_on, "{now}");
-        assert_eq!(place.outcomes()[0], Outcome::Interrupted);
+        assert_eq!(fixture.outcomes()[0], Outcome::Interrupted);
     }
 }
 
 #[test]
 fn a_controller_that_stops_ends_its_runs_and_the_next_one_goes_on() {
-    let place = RunnerFixture::new(
+    let fixture = RunnerFixture::new(
         "case $1 in run) trap 'exit 130' TERM; while :; do sleep 0.02; done;; *) exit 0;; esac",
     );
-    let mut runner = place.runner(990);
+    let mut runner = fixture.runner(990);
     runner.turn(at(1000)).expect("writable");
-    assert!(wait_until(LIMIT, || place.called().len() == 1));
-    place.store(CampaignStatus::Interrupted);
+    assert!(wait_until(LIMIT, || fixture.called().len() == 1));
+    fixture.store(CampaignStatus::Interrupted);
     runner
         .stop(&|| at(1001), Duration::from_secs(20))
         .expect("writable");
-    assert_eq!(place.outcomes(), [Outcome::Interrupted]);
+    assert_eq!(fixture.outcomes(), [Outcome::Interrupted]);
     drop(runner);
-    let mut runner = place.runner(1010);
-    ends(&place, &mut runner, 1010, 2);
+    let mut runner = fixture.runner(1010);
+    ends(&fixture, &mut runner, 1010, 2);
     assert!(
-        place.called()[1].starts_with("resume "),
+        fixture.called()[1].starts_with("resume "),
         "{:?}",
-        place.called()
+        fixture.called()
     );
 }
 
 #[test]
 fn a_run_that_was_noted_and_not_started_does_not_begin_twice() {
-    let place = RunnerFixture::new("exit 0");
+    let fixture = RunnerFixture::new("exit 0");
     // As after a kill in between.
     let begun = Entry::Begun {
         due: at(1000),
         at: at(1000),
         resumes: None,
     };
-    place.book().note(&name(), &begun).expect("writable");
-    let mut runner = place.runner(1010);
+    fixture.book().note(&name(), &begun).expect("writable");
+    let mut runner = fixture.runner(1010);
     runner.turn(at(1010)).expect("writable");
-    assert!(matches!(place.outcomes()[..], [Outcome::Failed { .. }]));
-    assert!(place.called().is_empty());
-    ends(&place, &mut runner, 1100, 2);
-    assert_eq!(place.called().len(), 1);
+    assert!(matches!(fixture.outcomes()[..], [Outcome::Failed { .. }]));
+    assert!(fixture.called().is_empty());
+    ends(&fixture, &mut runner, 1100, 2);
+    assert_eq!(fixture.called().len(), 1);
 }
 
 #[test]
 fn a_schedule_is_kept_once_and_ends_when_it_is_removed() {
-    let place = RunnerFixture::new("exit 0");
-    let book = place.book();
-    let schedule = book.all().expect("readable").pop().expect("it is there");
+    let fixture = RunnerFixture::new("exit 0");
+    let book = fixture.book();
+    let schedule = book
+        .schedules()
+        .expect("readable")
+        .pop()
+        .expect("it is there");
     let taken = book.add(&schedule).expect_err("it is there").to_string();
     assert!(
         taken.starts_with("there is a schedule s already"),
         "{taken}"
     );
-    let mut runner = place.runner(990);
-    ends(&place, &mut runner, 1000, 1);
+    let mut runner = fixture.runner(990);
+    ends(&fixture, &mut runner, 1000, 1);
     book.remove(&name()).expect("it is there");
     let none = book.remove(&name()).expect_err("it is gone").to_string();
     assert!(none.starts_with("there is no schedule s"), "{none}");
     runner.turn(at(1100)).expect("readable");
-    assert_eq!(place.called().len(), 1);
+    assert_eq!(fixture.called().len(), 1);
     // A line that a kill truncated has no effect.
     book.add(&schedule).expect("there is room");
-    let path = place.folder.path().join("schedules/s/history.ndjson");
+    let path = fixture.folder.path().join("schedules/s/history.ndjson");
     fs::write(&path, "{\"what\":\"beg").expect("writable");
-    ends(&place, &mut runner, 1200, 1);
-    assert_eq!(place.history().len(), 3, "missed, begun, ended");
+    ends(&fixture, &mut runner, 1200, 1);
+    assert_eq!(fixture.history().len(), 3, "missed, begun, ended");
 }

@@ -199,7 +199,7 @@ mod tests {
         let readings: Vec<i64> = observed
             .clocks
             .iter()
-            .map(|one| one.at.unix_nanos())
+            .map(|clock_reading| clock_reading.at.unix_nanos())
             .collect();
         assert_eq!(readings.len(), CLOCKS);
         let steps = readings.windows(2).map(|pair| pair[1] - pair[0]);
@@ -225,8 +225,8 @@ mod tests {
                 let state = state.clone();
                 observed.received(&FromAgent::State { id, state }, at(second));
             }
-            let one = &observed.orders[0];
-            states.push((one.changed, one.state.clone()));
+            let order = &observed.orders[0];
+            states.push((order.changed, order.state.clone()));
         }
         let reason = "begin failed: no".to_owned();
         let failure = SeenState::Failed {

@@ -57,7 +57,7 @@ fn not_held(requested: &SiteLoad, instead: LoadShortfall) -> Warning {
 fn worked(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
     let off = |worked: &f64| (worked - requested).abs();
     let threads = column(rows, "achieved_percent");
-    let Some(worst) = threads.max_by(|one, other| off(one).total_cmp(&off(other))) else {
+    let Some(worst) = threads.max_by(|thread, other| off(thread).total_cmp(&off(other))) else {
         return Some(unreported());
     };
     (off(&worst) > HELD).then(|| LoadShortfall {
@@ -68,15 +68,15 @@ fn worked(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
 }
 
 fn carried(requested: Option<f64>, rows: &[Value]) -> Option<LoadShortfall> {
-    let all = column(rows, "received_bit_s").reduce(|one, more| one + more);
-    let Some(all) = all else {
+    let received_total = column(rows, "received_bit_s").reduce(|total, more| total + more);
+    let Some(received_total) = received_total else {
         return Some(unreported());
     };
     let why = fault(rows);
     // Over a slow link the first message may be whole only when the time is over.
-    let some = all > 0.0 || column(rows, "received_bytes").any(|bytes| bytes > 0.0);
-    let is_held = why.is_none() && some && all >= CARRIED * requested.unwrap_or(0.0);
-    (!is_held).then(|| had(all, requested, why))
+    let some = received_total > 0.0 || column(rows, "received_bytes").any(|bytes| bytes > 0.0);
+    let is_held = why.is_none() && some && received_total >= CARRIED * requested.unwrap_or(0.0);
+    (!is_held).then(|| had(received_total, requested, why))
 }
 
 fn streamed(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
@@ -93,11 +93,11 @@ fn streamed(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
 }
 
 /// So many bits a second instead of those that were asked.
-fn had(all: f64, requested: Option<f64>, why: Option<String>) -> LoadShortfall {
-    let known = requested.map(|requested| 100.0 * all / requested);
+fn had(achieved: f64, requested: Option<f64>, why: Option<String>) -> LoadShortfall {
+    let known = requested.map(|requested| 100.0 * achieved / requested);
     LoadShortfall {
-        had: format!("carried {:.2} Mbit/s", all / 1e6),
-        percent: if all > 0.0 { known } else { Some(0.0) },
+        had: format!("carried {:.2} Mbit/s", achieved / 1e6),
+        percent: if achieved > 0.0 { known } else { Some(0.0) },
         why,
     }
 }
@@ -147,8 +147,8 @@ mod tests {
         let reported = r#"[{"achieved_percent": 79.9}, {"achieved_percent": 61.5}]"#;
         let worked = not_held("a 80%", "worked 61.5 % of the time)");
         assert_eq!(judged("a 80%", reported), Some(worked));
-        let one = r#"[{"achieved_percent": 79.9}, {"achieved_percent": 77.1}]"#;
-        assert_eq!(judged("a 80%", one), None);
+        let one_thread = r#"[{"achieved_percent": 79.9}, {"achieved_percent": 77.1}]"#;
+        assert_eq!(judged("a 80%", one_thread), None);
     }
 
     #[test]

@@ -75,15 +75,15 @@ impl Stage {
         };
         for wanted in wanted {
             let reflector = stage.reflector(wanted)?;
-            let own = reflector.address();
-            if own.ip().is_unspecified() {
+            let address = reflector.address();
+            if address.ip().is_unspecified() {
                 let sites = topology.sites.iter();
                 let site = sites.filter(|site| site.name == wanted.site);
                 let addresses = site.flat_map(Site::addresses);
-                let reflecting = addresses.map(|ip| SocketAddr::new(ip, own.port()));
+                let reflecting = addresses.map(|ip| SocketAddr::new(ip, address.port()));
                 stage.reflecting.extend(reflecting);
             } else {
-                stage.reflecting.push(own);
+                stage.reflecting.push(address);
             }
             stage.reflectors.push(reflector);
         }
@@ -92,9 +92,13 @@ impl Stage {
 
     fn reflector(&self, wanted: &SiteReflector) -> Result<Reflecting, GroundError> {
         let SiteReflector { site, spec } = wanted;
-        let place = self.lab.as_ref().map(|lab| lab.place(site));
-        let place = place.transpose().map_err(GroundError::Site)?;
-        Ok(Reflecting::start(spec, place.as_ref(), &Permit::ANYTHING)?)
+        let placement = self.lab.as_ref().map(|lab| lab.place(site));
+        let placement = placement.transpose().map_err(GroundError::Site)?;
+        Ok(Reflecting::start(
+            spec,
+            placement.as_ref(),
+            &Permit::ANYTHING,
+        )?)
     }
 }
 
@@ -127,14 +131,14 @@ impl LabGround {
     /// # Errors
     /// It could not be brought up.
     pub fn up(plan: LabPlan, season: Option<&str>, stop: &Stop) -> Result<Self, GroundError> {
-        let mut ground = Self {
+        let mut lab_ground = Self {
             plan,
             stop: stop.clone(),
             up: None,
             stressing: Stressing::default(),
         };
-        ground.set(ground.topology(season))?;
-        Ok(ground)
+        lab_ground.set(lab_ground.topology(season))?;
+        Ok(lab_ground)
     }
 
     /// Which of its topologies a season has; the first, without one.
@@ -167,7 +171,7 @@ impl LabAccess for LabGround {
         self.set(topology).map_err(|error| error.to_string())
     }
 
-    fn place(&self, site: &str) -> Option<Placement> {
+    fn placement(&self, site: &str) -> Option<Placement> {
         self.lab()?.place(site).ok()
     }
 
@@ -193,7 +197,10 @@ impl LabAccess for LabGround {
     fn warnings(&self) -> Vec<Warning> {
         let stand_ins = self.lab().map_or(&[][..], Lab::stand_ins);
         let stood_in = stand_ins.first().map(|first| Warning::NamespaceFallback {
-            guests: stand_ins.iter().flat_map(|one| one.sites.clone()).collect(),
+            guests: stand_ins
+                .iter()
+                .flat_map(|fallback_guests| fallback_guests.sites.clone())
+                .collect(),
             reason: first.why.clone(),
         });
         stood_in.into_iter().collect()
@@ -205,11 +212,11 @@ impl LabAccess for LabGround {
         };
         let links = (0..lab.topology().links.len()).filter_map(|link| lab.counters(link));
         let directions = links.flat_map(|link| {
-            Direction::BOTH.map(|way| {
-                let count = link.read(way);
+            Direction::BOTH.map(|direction| {
+                let count = link.read(direction);
                 LinkCount {
                     late: count.late,
-                    worst: link.take_worst(way),
+                    worst: link.take_worst(direction),
                     carried: count.delivered,
                     broken: count.broken(),
                 }

@@ -106,7 +106,9 @@ impl CampaignReflectors {
         };
         let stands = wanted.into_iter();
         Self {
-            stands: stands.map(|(agent, one)| (agent, stand(one))).collect(),
+            stands: stands
+                .map(|(agent, reflector)| (agent, stand(reflector)))
+                .collect(),
             ..Self::default()
         }
     }
