@@ -162,7 +162,7 @@ impl From<&StreamDone> for StreamRow {
             sent_packets: streamed.packets,
             sent_bytes: ByteSize(streamed.bytes),
             refused_packets: streamed.refused,
-            received_packets: streamed.there,
+            received_packets: streamed.received_bytes,
             reverse_packets: streamed.back,
             lasted_ns: streamed.lasted,
             sent_bit_s: rate_of(streamed.bytes, streamed.lasted),

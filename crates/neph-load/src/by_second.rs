@@ -76,14 +76,16 @@ mod tests {
 
     #[test]
     fn a_second_that_was_read_late_is_longer_and_its_rate_is_not_higher() {
-        let mut all = BySecond::default();
+        let mut counters = BySecond::default();
         let bytes = |sent, received| CarriedBytes { sent, received };
-        all.mark(Span::from_millis(1_000), bytes(125_000, 100_000));
-        assert_eq!(all.due(), Span::from_secs(2));
-        all.mark(Span::from_millis(3_500), bytes(437_500, 225_000));
-        assert_eq!(all.due(), Span::from_secs(4));
-        let rates = all.into_seconds();
-        let rates = rates.iter().map(|one| (one.sent.0, one.received.0));
+        counters.mark(Span::from_millis(1_000), bytes(125_000, 100_000));
+        assert_eq!(counters.due(), Span::from_secs(2));
+        counters.mark(Span::from_millis(3_500), bytes(437_500, 225_000));
+        assert_eq!(counters.due(), Span::from_secs(4));
+        let rates = counters.into_seconds();
+        let rates = rates
+            .iter()
+            .map(|load_second| (load_second.sent.0, load_second.received.0));
         let expected = [(1_000_000, 800_000), (1_000_000, 400_000)];
         assert_eq!(rates.collect::<Vec<_>>(), expected);
     }

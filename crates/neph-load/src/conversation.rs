@@ -221,9 +221,10 @@ impl<'s> ConversationState<'s> {
     /// no fault.
     fn unanswered(&self, now: Span) -> Option<String> {
         let over = self.over.filter(|_| !self.is_all_there())?;
-        let whole = (self.carried.answered + 1) * self.message.len() as u64 + HELLO_LEN as u64;
+        let expected_bytes =
+            (self.carried.answered + 1) * self.message.len() as u64 + HELLO_LEN as u64;
         // The kernel counts the SYN as a byte.
-        let is_answerable = over.had > whole || now - over.moved >= SILENCE;
+        let is_answerable = over.had > expected_bytes || now - over.moved >= SILENCE;
         if now - self.received < SILENCE || !is_answerable {
             return None;
         }

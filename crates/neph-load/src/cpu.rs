@@ -118,8 +118,9 @@ impl CpuLoad {
             }
             let next = RawNanos(begin.0 + PERIOD.nanos()).min(end);
             begin = clock::sleep_until(next, Spin::NONE);
-            let held = |proof: &mut Proof| proof.is_held((since(start), worked()), self.share);
-            if proof.as_mut().is_some_and(held) {
+            let reaches_share =
+                |proof: &mut Proof| proof.is_held((since(start), worked()), self.share);
+            if proof.as_mut().is_some_and(reaches_share) {
                 proof = None;
                 beginning.one_works();
             }
@@ -137,8 +138,12 @@ impl CpuLoad {
 
 pub(crate) fn pin_to(cpu: usize) -> Result<(), LoadError> {
     sched::pin_to_cpus(&[cpu]).map_err(|source| {
-        let there = usable().map_or_else(String::new, |cpus| format!("; {cpus} may be used"));
-        LoadError::Cpu { cpu, source, there }
+        let hint = usable().map_or_else(String::new, |cpus| format!("; {cpus} may be used"));
+        LoadError::Cpu {
+            cpu,
+            source,
+            there: hint,
+        }
     })
 }
 

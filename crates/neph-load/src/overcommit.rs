@@ -96,9 +96,9 @@ impl Overcommit {
 
     /// A load that is possible.
     fn remedy(&self) -> String {
-        let there = self.limit.time();
-        let percent = there.0 / 10_000;
-        match (there.0 / self.work.each.0.max(1), self.work.on) {
+        let limit_time = self.limit.time();
+        let percent = limit_time.0 / 10_000;
+        match (limit_time.0 / self.work.each.0.max(1), self.work.on) {
             (0, _) if percent == 0 => "no load of 1 % has room".to_owned(),
             (0, _) if self.work.threads == 1 => format!("--target {percent}% has room"),
             (0, CpuPlacement::Anywhere) => format!("--cores 1 --target {percent}% has room"),
@@ -152,8 +152,8 @@ mod tests {
         let overcommit = Overcommit::of(work, Room { cpus: 2, quota }).expect("an overcommit");
         let limit = "the quota of a control group leaves the time of 1.5 CPUs";
         assert_eq!(overcommit.why(149.0), limit);
-        let both = format!("{limit}, and other processes used part of it");
-        assert_eq!(overcommit.why(44.0), both);
+        let expected = format!("{limit}, and other processes used part of it");
+        assert_eq!(overcommit.why(44.0), expected);
     }
 
     fn reported(

@@ -51,8 +51,8 @@ pub fn transfers(
     stop: &Stop,
 ) -> Result<Vec<PinnedTransfer>, TransferError> {
     let mut made = Vec::with_capacity(spec.source_ports.len() * spec.repetitions as usize);
-    each_transfer(spec, asking, stop, |one| {
-        made.push(one);
+    each_transfer(spec, asking, stop, |transfer| {
+        made.push(transfer);
         ControlFlow::Continue(())
     })?;
     Ok(made)
@@ -69,7 +69,7 @@ pub fn each_transfer(
     stop: &Stop,
     mut report: impl FnMut(PinnedTransfer) -> ControlFlow<()> + Send,
 ) -> Result<(), TransferError> {
-    let mut every = || all(spec, asking, stop, &mut report);
+    let mut every = || run_all(spec, asking, stop, &mut report);
     match &spec.site {
         None => every(),
         Some(site) => site.run(every)?,
@@ -77,7 +77,7 @@ pub fn each_transfer(
     Ok(())
 }
 
-fn all(
+fn run_all(
     spec: &TransferSpec,
     asking: &ExchangeFactory<'_>,
     stop: &Stop,
@@ -96,12 +96,12 @@ fn all(
             }
             let begun = now();
             due = begun + spec.interval;
-            let one = SingleTransfer {
+            let transfer = SingleTransfer {
                 spec,
                 source_port: *port,
                 begun,
             };
-            let outcome = match asking().and_then(|exchange| one.make(exchange, &mut driver)) {
+            let outcome = match asking().and_then(|exchange| transfer.make(exchange, &mut driver)) {
                 Ok((connect, total)) => PinnedOutcome::Done { connect, total },
                 Err(why) => PinnedOutcome::Failed(why),
             };
@@ -150,8 +150,8 @@ impl SingleTransfer<'_> {
         driver
             .drive(&mut stream, &mut requested, self.begun, &Stop::new())
             .map_err(|broken| why(&broken))?;
-        let whole = requested.whole.ok_or(LATE)?;
-        Ok((connect, whole))
+        let total_time = requested.total_time.ok_or(LATE)?;
+        Ok((connect, total_time))
     }
 }
 
@@ -176,7 +176,7 @@ struct RequestInProgress {
     inbox: Vec<u8>,
     deadline: Span,
     /// When the reply was complete.
-    whole: Option<Span>,
+    total_time: Option<Span>,
 }
 
 impl RequestInProgress {
@@ -189,14 +189,14 @@ impl RequestInProgress {
             written: 0,
             inbox: Vec::new(),
             deadline,
-            whole: None,
+            total_time: None,
         }
     }
 }
 
 impl Traffic for RequestInProgress {
     fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
-        if self.whole.is_some() {
+        if self.total_time.is_some() {
             return Ok(Next::End);
         }
         if now >= self.deadline {
@@ -221,7 +221,7 @@ impl Traffic for RequestInProgress {
         self.inbox.extend_from_slice(bytes);
         let taken = self.exchange.take(&mut self.inbox, &mut self.out);
         if taken.map_err(io::Error::other)? {
-            self.whole = Some(now);
+            self.total_time = Some(now);
         }
         Ok(())
     }
@@ -232,12 +232,12 @@ impl Traffic for RequestInProgress {
                 "the peer closed before its reply was whole",
             ));
         }
-        self.whole = Some(now);
+        self.total_time = Some(now);
         Ok(())
     }
 
     /// Data after the reply does not belong to it.
     fn is_listening(&self) -> bool {
-        self.whole.is_none()
+        self.total_time.is_none()
     }
 }

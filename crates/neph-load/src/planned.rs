@@ -122,7 +122,7 @@ impl PlannedTransfer {
             }
             Engine::Media(ask) => {
                 let mut each = |second: &media::MediaSecond| {
-                    let bytes = usize::try_from(second.sum(|one| one.bytes));
+                    let bytes = usize::try_from(second.sum(|stream_second| stream_second.bytes));
                     permit.spend(bytes.unwrap_or(usize::MAX), clock::raw().0);
                     on_second(second.quantities());
                 };

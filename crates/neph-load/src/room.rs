@@ -31,12 +31,12 @@ impl CpuTime {
 /// In CPUs: `1 CPU`, `1.5 CPUs`, `0.35 CPUs`.
 impl fmt::Display for CpuTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, hundredths) = (self.0 / 1_000_000, self.0 % 1_000_000 / 10_000);
+        let (units, hundredths) = (self.0 / 1_000_000, self.0 % 1_000_000 / 10_000);
         match (hundredths / 10, hundredths % 10) {
-            (0, 0) if whole == 1 => write!(f, "1 CPU"),
-            (0, 0) => write!(f, "{whole} CPUs"),
-            (tenths, 0) => write!(f, "{whole}.{tenths} CPUs"),
-            _ => write!(f, "{whole}.{hundredths:02} CPUs"),
+            (0, 0) if units == 1 => write!(f, "1 CPU"),
+            (0, 0) => write!(f, "{units} CPUs"),
+            (tenths, 0) => write!(f, "{units}.{tenths} CPUs"),
+            _ => write!(f, "{units}.{hundredths:02} CPUs"),
         }
     }
 }
@@ -71,10 +71,10 @@ impl Room {
 /// Folders of a process's control groups that may have a quota: its own and their visible
 /// ancestors. The arguments are /proc/self/cgroup and /proc/self/mountinfo.
 fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
-    let mut all = Vec::new();
+    let mut cgroup_paths = Vec::new();
     for line in groups.lines() {
-        let mut words = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(group)) = (words.next(), words.next()) else {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(group)) = (fields.next(), fields.next()) else {
             continue;
         };
         // Version 2 names no controllers.
@@ -89,16 +89,16 @@ fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
         // A container's mount shows only groups below its root.
         let below = Path::new(group).strip_prefix(mount.root);
         let below = below.unwrap_or_else(|_| Path::new(""));
-        let own = Path::new(mount.at).join(below);
-        let above = own.ancestors();
+        let own_path = Path::new(mount.at).join(below);
+        let above = own_path.ancestors();
         let observed = above.take_while(|folder| folder.starts_with(mount.at));
-        all.extend(observed.map(Path::to_owned));
+        cgroup_paths.extend(observed.map(Path::to_owned));
     }
-    all
+    cgroup_paths
 }
 
 fn has(list: &str, word: &str) -> bool {
-    list.split(',').any(|one| one == word)
+    list.split(',').any(|entry| entry == word)
 }
 
 /// A line of mountinfo.
@@ -110,12 +110,12 @@ struct Mount<'a> {
 }
 
 fn mount(line: &str) -> Option<Mount<'_>> {
-    let (place, system) = line.split_once(" - ")?;
-    let mut place = place.split(' ').skip(3);
+    let (mount_fields, system) = line.split_once(" - ")?;
+    let mut fields = mount_fields.split(' ').skip(3);
     let mut system = system.split(' ');
     Some(Mount {
-        root: place.next()?,
-        at: place.next()?,
+        root: fields.next()?,
+        at: fields.next()?,
         kind: system.next()?,
         options: system.nth(1)?,
     })
@@ -125,9 +125,9 @@ fn mount(line: &str) -> Option<Mount<'_>> {
 fn quota(folder: &Path, read: impl Fn(PathBuf) -> Option<String>) -> Option<CpuTime> {
     let file = |name: &str| read(folder.join(name));
     let (time, period) = match file("cpu.max") {
-        Some(both) => {
-            let mut words = both.split_whitespace().map(str::to_owned);
-            (words.next()?, words.next()?)
+        Some(content) => {
+            let mut fields = content.split_whitespace().map(str::to_owned);
+            (fields.next()?, fields.next()?)
         }
         None => (file("cpu.cfs_quota_us")?, file("cpu.cfs_period_us")?),
     };
@@ -183,14 +183,14 @@ mod tests {
             Some(CpuTime(1_500_000))
         );
         assert_eq!(of(&[("cpu.max", "max 100000\n")]), None);
-        let one = |quota| {
+        let quota_of = |quota| {
             of(&[
                 ("cpu.cfs_quota_us", quota),
                 ("cpu.cfs_period_us", "50000\n"),
             ])
         };
-        assert_eq!(one("17500\n"), Some(CpuTime(350_000)));
-        assert_eq!(one("-1\n"), None);
+        assert_eq!(quota_of("17500\n"), Some(CpuTime(350_000)));
+        assert_eq!(quota_of("-1\n"), None);
         assert_eq!(of(&[]), None);
         let shown = [1_000_000, 2_000_000, 1_500_000, 1_050_000];
         assert_eq!(

@@ -53,7 +53,7 @@ pub struct Streamed {
     pub packets: u64,
     pub bytes: u64,
     /// Packets that the reflector received, according to the last returned one.
-    pub there: u64,
+    pub received_bytes: u64,
     /// Packets and bytes that returned.
     pub back: u64,
     pub reverse_bytes: u64,
@@ -95,11 +95,11 @@ impl Streamed {
                  work there?"
             ));
         }
-        let held = self.percent();
-        (100.0 - held > HELD).then(|| {
+        let achieved = self.percent();
+        (100.0 - achieved > HELD).then(|| {
             let (left_out, due) = (self.left_out(), self.due);
             format!(
-                "{held:.1} % of {rate} was sent; frames skipped: {left_out} of {due}: other processes used the CPU, or a CPU limit applies"
+                "{achieved:.1} % of {rate} was sent; frames skipped: {left_out} of {due}: other processes used the CPU, or a CPU limit applies"
             )
         })
     }
@@ -176,7 +176,8 @@ impl Stream<'_> {
         }
         let reported = &self.reported;
         let mean = reported.bytes.checked_div(reported.packets).unwrap_or(0);
-        let received = reported.reverse_bytes + reported.there.saturating_sub(reported.back) * mean;
+        let received =
+            reported.reverse_bytes + reported.received_bytes.saturating_sub(reported.back) * mean;
         let sent = reported.bytes;
         self.by_second.mark(now, CarriedBytes { sent, received });
     }
@@ -285,7 +286,10 @@ impl Stream<'_> {
         self.reported.reverse_bytes += length as u64;
         self.reported.incoming = self.elapsed();
         // The reflector numbers its replies from 0.
-        self.reported.there = self.reported.there.max(u64::from(reply.packet.seq) + 1);
+        self.reported.received_bytes = self
+            .reported
+            .received_bytes
+            .max(u64::from(reply.packet.seq) + 1);
     }
 }
 
@@ -325,8 +329,8 @@ mod tests {
 
     #[test]
     fn the_end_of_the_time_is_heard_within_a_frame_and_what_was_left_out_is_counted() {
-        let there = UdpSocket::bind("127.0.0.1:0").expect("a port");
-        let load = load(&there, Span::from_millis(90));
+        let receiver = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let load = load(&receiver, Span::from_millis(90));
         let beginning = Beginning::of(1, &|| {});
         let mut stream = stream(&load, &beginning);
         stream.send_all(&Stop::new()).expect("it ends");
@@ -340,14 +344,14 @@ mod tests {
 
     #[test]
     fn a_stop_is_heard_within_a_frame() {
-        let there = UdpSocket::bind("127.0.0.1:0").expect("a port");
-        let load = load(&there, Span::from_secs(3_600));
+        let receiver = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let load = load(&receiver, Span::from_secs(3_600));
         let beginning = Beginning::of(1, &|| {});
         let mut stream = stream(&load, &beginning);
         let stop = Stop::new();
         thread::scope(|scope| {
             scope.spawn(|| {
-                there.recv(&mut [0; 8]).expect("the first packet");
+                receiver.recv(&mut [0; 8]).expect("the first packet");
                 stop.set();
             });
             stream.send_all(&stop).expect("it ends");

@@ -28,11 +28,11 @@ pub(crate) fn packets(frame: u64, rate: BitRate) -> impl Iterator<Item = u64> {
 /// The payload of all packets of the frame with this number, bytes.
 pub(crate) fn bytes(frame: u64, rate: BitRate) -> u64 {
     let second = rate.bits_per_second() / 8;
-    let place = usize::try_from(frame % PARTS.len() as u64).unwrap_or_default();
-    let before: u64 = PARTS.iter().take(place).sum();
+    let index = usize::try_from(frame % PARTS.len() as u64).unwrap_or_default();
+    let before: u64 = PARTS.iter().take(index).sum();
     // Differences of cumulative sizes, so that rounding loses no byte.
     let until = |parts: u64| second / WHOLE * parts + second % WHOLE * parts / WHOLE;
-    until(before + PARTS[place]) - until(before)
+    until(before + PARTS[index]) - until(before)
 }
 
 #[cfg(test)]

@@ -89,20 +89,20 @@ struct CollectedTimes {
 
 fn ask(spec: FleetSpec) -> Result<(), Box<dyn Error>> {
     let run = FleetRun::start(spec, Stop::new())?;
-    let mut kept = CollectedTimes::default();
+    let mut times = CollectedTimes::default();
     let mut tally = FleetTally::default();
     for report in run.reports() {
         match report {
             FleetReport::Opened { how, .. } => println!("how {how:?}"),
             FleetReport::Messages(messages) => {
                 for message in messages {
-                    kept.late.push(message.late.nanos());
+                    times.late.push(message.late.nanos());
                     let Some(reply) = message.reply() else {
                         continue;
                     };
                     if reply.read_by == ReadBy::Kernel {
-                        kept.round_trips.push(reply.round_trip.nanos());
-                        kept.networks.push(reply.network().nanos());
+                        times.round_trips.push(reply.round_trip.nanos());
+                        times.networks.push(reply.network().nanos());
                     }
                 }
             }
@@ -124,17 +124,17 @@ fn ask(spec: FleetSpec) -> Result<(), Box<dyn Error>> {
         tally.dropped_here,
         tally.unstamped
     );
-    quantiles("round_trip_us", &mut kept.round_trips);
-    quantiles("network_us", &mut kept.networks);
-    quantiles("sent_late_us", &mut kept.late);
+    quantiles("round_trip_us", &mut times.round_trips);
+    quantiles("network_us", &mut times.networks);
+    quantiles("sent_late_us", &mut times.late);
     cost()
 }
 
 fn quantiles(name: &str, nanos: &mut [i64]) {
     nanos.sort_unstable();
     let at = |permille: usize| {
-        let place = nanos.len().saturating_sub(1) * permille / 1000;
-        nanos.get(place).map_or(0, |nanos| nanos / 100)
+        let index = nanos.len().saturating_sub(1) * permille / 1000;
+        nanos.get(index).map_or(0, |nanos| nanos / 100)
     };
     let reported = [500, 900, 990, 999].map(|permille| {
         let tenths = at(permille);

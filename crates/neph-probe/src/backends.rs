@@ -38,9 +38,9 @@ impl Clock {
     /// The limits from one message. `None` without timestamps of the peer.
     fn of(message: &Message) -> Option<Self> {
         let marks = &message.marks;
-        let own = |at: Option<neph_model::Instant<Own>>| Some(at?.nanos());
-        let sent = own(marks.app_send)?;
-        let returned = own(marks.app_recv)?;
+        let nanos_of = |at: Option<neph_model::Instant<Own>>| Some(at?.nanos());
+        let sent = nanos_of(marks.app_send)?;
+        let returned = nanos_of(marks.app_recv)?;
         let arrived = marks.peer.rx.or(marks.peer.app_rx)?.nanos();
         let answered = marks.peer.app_tx.or(marks.peer.nic_tx)?.nanos();
         let (low, high) = (answered - returned - DOUBT, arrived - sent + DOUBT);
@@ -65,12 +65,12 @@ impl Clock {
 
     /// The intersection of both limits. `None` where they exclude each other.
     fn and(self, other: Self) -> Option<Self> {
-        let both = Self {
+        let intersection = Self {
             low: self.low.max(other.low),
             high: self.high.min(other.high),
             at: other.at,
         };
-        (both.low <= both.high).then_some(both)
+        (intersection.low <= intersection.high).then_some(intersection)
     }
 }
 
@@ -84,21 +84,21 @@ impl Backends {
             self.not_ours += 1;
         }
         let fits = |clock: &Clock| clock.drifted(found.at).and(found);
-        let place = match self.known.iter().position(|clock| fits(clock).is_some()) {
-            Some(place) => place,
+        let index = match self.known.iter().position(|clock| fits(clock).is_some()) {
+            Some(index) => index,
             None if self.known.len() < MAXIMUM => {
                 self.known.push(found);
                 self.known.len() - 1
             }
             None => return,
         };
-        if let Some(both) = fits(&self.known[place]) {
-            self.known[place] = both;
+        if let Some(clock) = fits(&self.known[index]) {
+            self.known[index] = clock;
         }
-        if self.latest.is_some_and(|latest| latest != place) {
+        if self.latest.is_some_and(|latest| latest != index) {
             self.changes += 1;
         }
-        self.latest = Some(place);
+        self.latest = Some(index);
     }
 
     /// How many machines alternately answer behind the address. `None` while it may be one: if one clock
@@ -142,7 +142,7 @@ mod tests {
         Message::new(FlowIndex(0), Seq(0), marks)
     }
 
-    fn seen(clocks: impl Iterator<Item = i64>) -> Backends {
+    fn backends_of(clocks: impl Iterator<Item = i64>) -> Backends {
         let mut backends = Backends::default();
         for (number, ahead) in clocks.enumerate() {
             let at = i64::try_from(number).expect("few") * 100 * MS;
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn two_reflectors_behind_a_balancer_are_told_apart_by_their_clocks() {
         let turns = (0..50).map(|n| if n % 2 == 0 { 0 } else { 5_000_000 * MS });
-        let backends = seen(turns);
+        let backends = backends_of(turns);
         assert_eq!(backends.several(), Some(2));
         assert!(!backends.may_share_our_clock());
         let apart = backends.apart().expect("two").nanos();
@@ -164,16 +164,16 @@ mod tests {
     #[test]
     fn a_clock_that_drifts_or_is_set_once_is_one_machine() {
         let drifting = (0..10_000).map(|n| 40 * MS + n * 100 * MS / 5_000);
-        assert_eq!(seen(drifting).several(), None, "200 ppm");
+        assert_eq!(backends_of(drifting).several(), None, "200 ppm");
         let set = (0..50).map(|n| if n < 20 { 0 } else { 1_000 * MS });
-        assert_eq!(seen(set).several(), None);
-        let ours = seen((0..50).map(|_| 0));
+        assert_eq!(backends_of(set).several(), None);
+        let ours = backends_of((0..50).map(|_| 0));
         assert!(ours.may_share_our_clock() && ours.several().is_none());
     }
 
     #[test]
     fn no_more_machines_are_remembered_than_a_bound() {
-        let many = seen((0..500).map(|n| n % 100 * 10 * MS));
+        let many = backends_of((0..500).map(|n| n % 100 * 10 * MS));
         assert_eq!(many.several(), Some(MAXIMUM));
     }
 

@@ -217,7 +217,9 @@ fn read_head(reply: &[u8]) -> Discovery {
     let clock = head.headers().only(CLOCK_HEADER);
     Discovery {
         reflector: ours,
-        same_clock: ours && clock_identity().is_some_and(|own| clock == Some(own.as_bytes())),
+        same_clock: ours
+            && clock_identity()
+                .is_some_and(|clock_identity| clock == Some(clock_identity.as_bytes())),
         accepted: true,
         refused: head.headers().only(REFUSED_HEADER).and_then(Refusals::read),
         http: Some(head.status()),

@@ -16,7 +16,7 @@ pub(crate) struct Gate {
     permit: Permit,
     /// The permit's answer for the message due at this time, if already asked. The message may be built ahead
     /// of its time and cannot be cancelled then.
-    asked: Option<(Instant<Own>, bool)>,
+    last_request: Option<(Instant<Own>, bool)>,
 }
 
 impl Gate {
@@ -33,7 +33,7 @@ impl Gate {
             overdue: spec.overdue,
             cap: cap.map(|rate| TokenBucket::new(rate.into())),
             permit: spec.permit.clone(),
-            asked: None,
+            last_request: None,
         }
     }
 
@@ -65,11 +65,11 @@ impl Gate {
     /// Whether the permit allows the message due at `due`. It is asked once per message; its bytes are
     /// charged when sent.
     pub(crate) fn is_permitted(&mut self, due: Instant<Own>, now: Instant<Own>) -> bool {
-        match self.asked {
-            Some((asked, answer)) if asked == due => answer,
+        match self.last_request {
+            Some((time, answer)) if time == due => answer,
             _ => {
                 let answer = self.permit.message(0, due.max(now).nanos());
-                self.asked = Some((due, answer));
+                self.last_request = Some((due, answer));
                 answer
             }
         }
@@ -95,7 +95,7 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    fn gate(target: &str, change: impl FnOnce(&mut FlowSpec)) -> Gate {
+    fn gate_of(target: &str, change: impl FnOnce(&mut FlowSpec)) -> Gate {
         let address: SocketAddr = "192.0.2.1:80".parse().expect("an address");
         let mut spec = FlowSpec::plain(Target::parse(target).expect("a target"), address);
         change(&mut spec);
@@ -112,18 +112,18 @@ mod tests {
 
     #[test]
     fn after_a_stop_of_12_s_no_burst_of_syns_goes() {
-        let mut capped = gate("syn://192.0.2.1:80", |_| {});
+        let mut capped = gate_of("syn://192.0.2.1:80", |_| {});
         assert_eq!(
             after_a_stop(&mut capped),
             20,
             "a tenth of a second at 200 a second"
         );
-        let mut all = gate("syn://192.0.2.1:80", |spec| {
+        let mut limited_gate = gate_of("syn://192.0.2.1:80", |spec| {
             spec.overdue = Overdue::Send;
             spec.rate_cap = Some(10_000);
         });
         assert_eq!(
-            after_a_stop(&mut all),
+            after_a_stop(&mut limited_gate),
             1_000,
             "asked for, and still below its cap"
         );
@@ -137,7 +137,7 @@ mod tests {
         };
         let permit = Permit::new(AllowedTargets::default(), budgets, 0);
         let mut flows =
-            [0, 1].map(|_| gate("icmp://192.0.2.1", |spec| spec.permit = permit.clone()));
+            [0, 1].map(|_| gate_of("icmp://192.0.2.1", |spec| spec.permit = permit.clone()));
         let mut went = 0;
         for n in 0..1_000 {
             for flow in &mut flows {
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn without_a_cap_the_last_second_is_made_up_for_and_the_end_is_the_clocks() {
-        let mut gate = gate("icmp://192.0.2.1", |_| {});
+        let mut gate = gate_of("icmp://192.0.2.1", |_| {});
         assert_eq!(after_a_stop(&mut gate), 100);
         let refused = gate.refusal(at(1_999), Some(at(2_000)), at(2_000));
         assert_eq!(refused, Some(LocalFault::Late));

@@ -52,7 +52,7 @@ pub fn offloads() -> BTreeMap<String, String> {
     let word = |on| if on { "on" } else { "off" };
     let states = offload::states().into_iter();
     states
-        .map(|(name, what, on)| (format!("{name}.{what}"), word(on).to_owned()))
+        .map(|(name, message, on)| (format!("{name}.{message}"), word(on).to_owned()))
         .collect()
 }
 

@@ -25,26 +25,26 @@ impl<T> Numbered<T> {
     }
 
     /// The next datagram is sent.
-    pub(crate) fn count(&mut self, what: T) {
+    pub(crate) fn count(&mut self, item: T) {
         if self.waiting.len() == self.room {
             self.forget_first();
         }
-        self.waiting.push_back(Some(what));
+        self.waiting.push_back(Some(item));
     }
 
     /// The datagram of this number.
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
-        self.waiting.get(self.place(number))?.as_ref()
+        self.waiting.get(self.index_of(number))?.as_ref()
     }
 
     /// Removes the datagram of this number.
     pub(crate) fn take(&mut self, number: u32) -> Option<T> {
-        let place = self.place(number);
-        let what = self.waiting.get_mut(place)?.take();
+        let index = self.index_of(number);
+        let item = self.waiting.get_mut(index)?.take();
         while let Some(None) = self.waiting.front() {
             self.forget_first();
         }
-        what
+        item
     }
 
     /// The kernel counts from 0 again. The timestamps of datagrams that just left are dropped, as they could
@@ -59,7 +59,7 @@ impl<T> Numbered<T> {
         self.first = self.first.wrapping_add(1);
     }
 
-    const fn place(&self, number: u32) -> usize {
+    const fn index_of(&self, number: u32) -> usize {
         number.wrapping_sub(self.first) as usize
     }
 }
@@ -71,8 +71,8 @@ mod tests {
     #[test]
     fn the_latest_are_known_by_the_numbers_that_the_kernel_gives_them() {
         let mut numbered = Numbered::new(2);
-        for what in ["a", "b", "c"] {
-            numbered.count(what);
+        for message in ["a", "b", "c"] {
+            numbered.count(message);
         }
         assert_eq!((numbered.get(0), numbered.get(1)), (None, Some(&"b")));
         assert_eq!((numbered.take(2), numbered.take(2)), (Some("c"), None));

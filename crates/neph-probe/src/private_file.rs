@@ -101,13 +101,13 @@ fn open(kind: FileKind, path: &Path) -> Result<File, PrivateFileError> {
     let file = open_file(kind, path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(|error| unreadable(error.into()))?;
     if metadata.is_file()
-        && let Some((who, what)) = exposure(metadata.mode(), metadata.uid())
+        && let Some((exposed_to, exposure_kind)) = exposure(metadata.mode(), metadata.uid())
     {
         return Err(PrivateFileError::Exposed {
             path: path.to_owned(),
             mode: metadata.mode() & 0o7777,
-            who,
-            what,
+            who: exposed_to,
+            what: exposure_kind,
         });
     }
     Ok(file)

@@ -100,7 +100,9 @@ impl RefusalWatch {
         let mut addresses = BTreeSet::new();
         let each = known.into_iter();
         let each = each.filter(|(endpoint, _)| addresses.insert(endpoint.address));
-        let (endpoints, before) = each.map(|(one, refused)| (one, Some(refused))).unzip();
+        let (endpoints, before) = each
+            .map(|(endpoint, refused)| (endpoint, Some(refused)))
+            .unzip();
         Self {
             site,
             endpoints,
@@ -117,8 +119,8 @@ impl RefusalWatch {
                 reported.recv().unwrap_or_default()
             }
         };
-        let both = self.endpoints.into_iter().zip(before);
-        let known = both.filter_map(|(endpoint, before)| Some((endpoint, before?)));
+        let endpoint_refusals = self.endpoints.into_iter().zip(before);
+        let known = endpoint_refusals.filter_map(|(endpoint, before)| Some((endpoint, before?)));
         let (endpoints, before): (Vec<_>, Vec<_>) = known.unzip();
         let asking = Round {
             site: self.site,
@@ -128,8 +130,9 @@ impl RefusalWatch {
             stop: Stop::new(),
         };
         let after = asking.ask_all(&endpoints);
-        let all = endpoints.into_iter().zip(before.iter().zip(after));
-        all.filter_map(|(endpoint, (before, after))| Some((endpoint, after?.since(before))))
+        let refusal_ranges = endpoints.into_iter().zip(before.iter().zip(after));
+        refusal_ranges
+            .filter_map(|(endpoint, (before, after))| Some((endpoint, after?.since(before))))
             .filter(|(_, refused)| refused.messages + refused.connections + refused.dropped > 0)
             .collect()
     }
@@ -165,7 +168,7 @@ impl Round {
             at,
         };
         let turns = Mutex::new((0..endpoints.len()).map(first).collect());
-        let all = || {
+        let read_all = || {
             let mut reported = vec![None; endpoints.len()];
             thread::scope(|scope| {
                 let askers = 0..endpoints.len().min(AT_ONCE);
@@ -173,14 +176,14 @@ impl Round {
                 let asking: Vec<_> = asking.collect();
                 for (at, refused) in asking
                     .into_iter()
-                    .flat_map(|one| one.join().unwrap_or_default())
+                    .flat_map(|scoped_join_handle| scoped_join_handle.join().unwrap_or_default())
                 {
                     reported[at] = Some(refused);
                 }
             });
             reported
         };
-        at_site(self.site.as_ref(), all).unwrap_or_default()
+        at_site(self.site.as_ref(), read_all).unwrap_or_default()
     }
 
     /// Asks one after the other until all are asked or time is over.
@@ -276,7 +279,9 @@ mod tests {
         let silent: Vec<TcpListener> = silent.collect();
         let at = "127.0.0.1:0".parse().expect("an address");
         let reflector = Reflector::start(&ReflectorSpec::at(at)).expect("a port");
-        let addresses = silent.iter().map(|one| one.local_addr().expect("bound"));
+        let addresses = silent
+            .iter()
+            .map(|listener| listener.local_addr().expect("bound"));
         let endpoints = addresses.chain([reflector.address()]).map(|address| {
             let name = address.to_string();
             FleetEndpoint { name, address }

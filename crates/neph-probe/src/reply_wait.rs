@@ -26,7 +26,7 @@ const MIN_INTERVAL: Span = Span::from_millis(1);
 /// paths longer than the interval, where the reply is to an earlier message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplyWait {
-    kept: bool,
+    keeps_spinning: bool,
     sent: Instant<Own>,
     /// From the latest send to the latest reply.
     took: Span,
@@ -46,16 +46,16 @@ impl ReplyWait {
     /// reflector on this host.
     pub(crate) fn for_flow(spec: &FlowSpec, now: Instant<Own>) -> Self {
         let other_cores = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
-        let kept = other_cores
+        let keeps_spinning = other_cores
             && spec.role == FlowRole::Main
             && spec.spin > Span::ZERO
             && spec.schedule.interval >= MIN_INTERVAL;
-        Self::new(kept, now)
+        Self::new(keeps_spinning, now)
     }
 
-    const fn new(kept: bool, now: Instant<Own>) -> Self {
+    const fn new(keeps_spinning: bool, now: Instant<Own>) -> Self {
         Self {
-            kept,
+            keeps_spinning,
             sent: now,
             took: Span::ZERO,
             replies: 0,
@@ -66,7 +66,7 @@ impl ReplyWait {
     /// A message is sent at `at`.
     pub(crate) const fn sent(&mut self, at: Instant<Own>) {
         self.sent = at;
-        self.waiting = self.kept;
+        self.waiting = self.keeps_spinning;
     }
 
     /// Something was received at `at`; the flow has `replies` replies now.
@@ -175,15 +175,18 @@ mod tests {
         let (reader, mut writer) = io::pipe().expect("a pipe");
         let mut awaited = [Awaited::readable(reader.as_fd())];
         let mut reply_wait = ReplyWait::new(true, now());
-        let far = now() + Span::from_secs(5);
+        let distant = now() + Span::from_secs(5);
 
         reply_wait.sent(now());
-        reply_wait.wait(&mut awaited, far).expect("the wait");
-        assert!(!awaited[0].is_readable() && now() < far, "given up early");
+        reply_wait.wait(&mut awaited, distant).expect("the wait");
+        assert!(
+            !awaited[0].is_readable() && now() < distant,
+            "given up early"
+        );
 
         writer.write_all(b"x").expect("write");
         reply_wait.sent(now());
-        reply_wait.wait(&mut awaited, far).expect("the wait");
+        reply_wait.wait(&mut awaited, distant).expect("the wait");
         assert!(awaited[0].is_readable());
     }
 }

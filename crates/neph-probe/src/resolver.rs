@@ -164,8 +164,8 @@ impl Resolve for Target {
 
 fn find_here(target: &Target, how: &Resolving) -> Result<Resolved, TargetError> {
     let mut addresses = permitted(target, target.addresses(how.version)?, &how.permit)?;
-    if let Some(kept) = addresses.iter().position(|at| Some(at.ip()) == how.keep) {
-        addresses[..=kept].rotate_right(1);
+    if let Some(index) = addresses.iter().position(|at| Some(at.ip()) == how.keep) {
+        addresses[..=index].rotate_right(1);
     }
     let [address] = addresses[..] else {
         let (target, patience) = (target.clone(), how.patience);
@@ -204,10 +204,10 @@ fn permitted(
 }
 
 fn check_version(target: &Target, version: Option<IpVersion>) -> Result<(), TargetError> {
-    let other = |is, asked, option| TargetError::OtherVersion {
+    let other = |is, requested, option| TargetError::OtherVersion {
         host: target.host().to_owned(),
         is,
-        asked,
+        asked: requested,
         option,
     };
     match (bare(target.host()).parse(), version) {
@@ -221,8 +221,8 @@ fn check_version(target: &Target, version: Option<IpVersion>) -> Result<(), Targ
 fn taking_turns(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     let first = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let of = |is_ipv6: bool| {
-        let all = addresses.iter().copied();
-        all.filter(move |address| address.is_ipv6() == is_ipv6)
+        let candidates = addresses.iter().copied();
+        candidates.filter(move |address| address.is_ipv6() == is_ipv6)
     };
     let (mut ours, mut others) = (of(first), of(!first));
     let mut turns = Vec::with_capacity(addresses.len());

@@ -67,9 +67,13 @@ impl Silence {
     pub fn why<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
         let silent: Vec<&FleetEndpoint> = silent.take(MAXIMUM).collect();
         thread::scope(|scope| {
-            let asking = silent.iter().map(|one| scope.spawn(|| self.of(one)));
+            let asking = silent
+                .iter()
+                .map(|endpoint| scope.spawn(|| self.of(endpoint)));
             let asking: Vec<_> = asking.collect();
-            let reported = asking.into_iter().filter_map(|one| one.join().ok());
+            let reported = asking
+                .into_iter()
+                .filter_map(|scoped_join_handle| scoped_join_handle.join().ok());
             reported.collect()
         })
     }

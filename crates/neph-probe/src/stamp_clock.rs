@@ -46,9 +46,9 @@ impl StampClock {
     }
 
     /// A timestamp on the local clock; `None` where a step makes it meaningless.
-    pub(crate) fn own(&self, stamp: WallNanos) -> Option<Instant<Own>> {
-        let own = || Instant::from_nanos(self.pair.to_raw(stamp).0);
-        self.suspect_until.is_none().then(own)
+    pub(crate) fn own_instant(&self, stamp: WallNanos) -> Option<Instant<Own>> {
+        let converted = || Instant::from_nanos(self.pair.to_raw(stamp).0);
+        self.suspect_until.is_none().then(converted)
     }
 
     /// The latest readings.

@@ -43,19 +43,19 @@ impl SynSchedule {
     pub fn check(&self, allowed: Option<u32>) -> Result<u32, TooManySyns> {
         let cap = allowed.unwrap_or(SYNS_A_SECOND);
         let each = allowed.unwrap_or(SYNS_A_SECOND_EACH);
-        let all = self.rate(self.flows);
+        let total_rate = self.rate(self.flows);
         let to_one = self.rate(self.flows.div_ceil(self.targets.max(1)));
         let fault = |rate, to, cap| TooManySyns {
             rate,
             to,
             cap,
-            allow: all,
+            allow: total_rate,
         };
         if to_one > u64::from(each) {
             return Err(fault(to_one, "to each target", each));
         }
-        if all > u64::from(cap) {
-            return Err(fault(all, "in all", cap));
+        if total_rate > u64::from(cap) {
+            return Err(fault(total_rate, "in all", cap));
         }
         Ok(cap)
     }

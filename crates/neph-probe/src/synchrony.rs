@@ -13,7 +13,7 @@ const UNKNOWN_MICROS: i64 = 16_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Synchrony {
-    asked: Instant<Own>,
+    last_asked: Instant<Own>,
     estimate: ErrorEstimate,
 }
 
@@ -21,14 +21,14 @@ impl Synchrony {
     /// The current value.
     pub(crate) fn new(now: Instant<Own>) -> Self {
         Self {
-            asked: now,
+            last_asked: now,
             estimate: estimate(clock::sync_status()),
         }
     }
 
     /// Asks the kernel again if its latest value is old.
     pub(crate) fn refresh(&mut self, now: Instant<Own>) {
-        if now - self.asked >= FRESH {
+        if now - self.last_asked >= FRESH {
             *self = Self::new(now);
         }
     }
@@ -52,7 +52,7 @@ fn estimate(status: Option<SyncStatus>) -> ErrorEstimate {
 mod tests {
     use super::*;
 
-    const fn kept(max_error_us: i64) -> SyncStatus {
+    const fn status_of(max_error_us: i64) -> SyncStatus {
         SyncStatus {
             synchronised: true,
             estimated_error_us: 7,
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn the_kernels_bound_is_told_and_who_is_synchronised_says_so() {
-        let reported = estimate(Some(kept(20_000)));
+        let reported = estimate(Some(status_of(20_000)));
         assert!(reported.synchronized);
         assert!(
             (20_001_000..20_300_000).contains(&reported.nanos()),
@@ -71,7 +71,7 @@ mod tests {
         );
         let lost = SyncStatus {
             synchronised: false,
-            ..kept(16_000_000)
+            ..status_of(16_000_000)
         };
         for reported in [estimate(Some(lost)), estimate(None)] {
             assert!(!reported.synchronized);
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn a_clock_that_was_just_set_is_read_with_an_error_all_the_same() {
         for micros in [0, -1] {
-            assert!(estimate(Some(kept(micros))).nanos() >= READING_ERROR_NANOS);
+            assert!(estimate(Some(status_of(micros))).nanos() >= READING_ERROR_NANOS);
         }
     }
 }

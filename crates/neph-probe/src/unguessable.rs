@@ -25,8 +25,8 @@ mod tests {
 
     #[test]
     fn numbers_of_96_bits_differ_in_each_part() {
-        let [one, other]: [[u8; 12]; 2] = [unguessable_bytes(), unguessable_bytes()];
-        assert_ne!(one[..8], other[..8]);
-        assert_ne!(one[8..], other[8..]);
+        let [first, other]: [[u8; 12]; 2] = [unguessable_bytes(), unguessable_bytes()];
+        assert_ne!(first[..8], other[..8]);
+        assert_ne!(first[8..], other[8..]);
     }
 }

@@ -109,7 +109,7 @@ impl StreamRow {
             jitter_max_ns: figures.jitter.map(|jitter| jitter.max),
             network_jitter_mean_ns: figures.network_jitter.map(|jitter| jitter.mean),
             network_jitter_max_ns: figures.network_jitter.map(|jitter| jitter.max),
-            frames: frames.all(),
+            frames: frames.total(),
             frames_in_time: frames.in_time,
             frames_late: frames.late,
             frames_incomplete: frames.incomplete,

@@ -80,7 +80,7 @@ fn together(measured: &MediaMeasured) -> String {
         sum(|stream| stream.figures.expected()),
     );
     let (frames, in_time) = (
-        sum(|stream| stream.figures.frames.all()),
+        sum(|stream| stream.figures.frames.total()),
         sum(|stream| stream.figures.frames.in_time),
     );
     let stalled: Span = figures

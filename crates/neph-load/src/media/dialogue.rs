@@ -51,7 +51,7 @@ struct Awaited {
 pub(super) struct Dialogue {
     url: String,
     /// URL of the presentation, as the server names it.
-    whole: String,
+    aggregate_url: String,
     /// URL of the stream.
     track: String,
     cseq: u32,
@@ -66,7 +66,7 @@ impl Dialogue {
     pub(super) fn new(url: &str) -> Self {
         Self {
             url: url.to_owned(),
-            whole: url.to_owned(),
+            aggregate_url: url.to_owned(),
             track: url.to_owned(),
             cseq: 0,
             session: None,
@@ -131,7 +131,7 @@ impl Dialogue {
 
     /// PLAY: starts the stream.
     pub(super) fn play(&mut self) -> Request {
-        let mut request = self.request(Method::Play, self.whole.clone());
+        let mut request = self.request(Method::Play, self.aggregate_url.clone());
         request.headers.push("Range", "npt=0.000-");
         request
     }
@@ -143,12 +143,12 @@ impl Dialogue {
         } else {
             Method::Options
         };
-        self.request(method, self.whole.clone())
+        self.request(method, self.aggregate_url.clone())
     }
 
     /// TEARDOWN: ends the session.
     pub(super) fn teardown(&mut self) -> Request {
-        self.request(Method::Teardown, self.whole.clone())
+        self.request(Method::Teardown, self.aggregate_url.clone())
     }
 
     /// Interval of keep-alives: half of the session's lifetime.
@@ -166,10 +166,10 @@ impl Dialogue {
         // 1xx responses precede the final one.
         let cseq = response.headers.cseq().filter(|_| response.status >= 200);
         let mut awaited = self.awaited.iter();
-        let Some(place) = awaited.position(|one| Some(one.cseq) == cseq) else {
+        let Some(index) = awaited.position(|awaited| Some(awaited.cseq) == cseq) else {
             return Ok(Received::Nothing);
         };
-        let method = self.awaited.remove(place).method;
+        let method = self.awaited.remove(index).method;
         // A server may refuse a parameter; the request still keeps the session alive.
         let is_parameter = matches!(method, Method::GetParameter | Method::Options);
         let is_done = response.is_success() || (is_parameter && response.status != 454);
@@ -184,7 +184,7 @@ impl Dialogue {
             Method::Options => {
                 let public = response.headers.get("Public").unwrap_or_default();
                 let mut methods = public.split(',').map(str::trim);
-                self.has_parameters = methods.any(|one| one == Method::GetParameter.word());
+                self.has_parameters = methods.any(|method| method == Method::GetParameter.word());
                 Ok(Received::Nothing)
             }
             Method::Describe => self.described(response),
@@ -221,7 +221,7 @@ impl Dialogue {
         let base = base.or_else(|| response.headers.get("Content-Location"));
         let base = base.unwrap_or(&self.url).to_owned();
         let of = |control: Option<&str>| Url::control(&base, control.unwrap_or("*"));
-        self.whole = of(sdp.control.as_deref());
+        self.aggregate_url = of(sdp.control.as_deref());
         self.track = of(media.control.as_deref());
         self.media = Some(media.clone());
         Ok(Received::Described)
@@ -235,10 +235,10 @@ impl Dialogue {
         let session = response.headers.get("Session").and_then(SessionId::parse);
         self.session = Some(session.ok_or_else(|| lacks("a session"))?);
         let header = response.headers.get("Transport").unwrap_or_default();
-        let mut ways = Transport::parse_all(header).into_iter();
-        let way = ways.find(|way| way.is_udp && way.is_unicast);
+        let mut transports = Transport::parse_all(header).into_iter();
+        let transport = transports.find(|transport| transport.is_udp && transport.is_unicast);
         Ok(Received::SetUp(
-            way.ok_or_else(|| lacks("a transport over UDP"))?,
+            transport.ok_or_else(|| lacks("a transport over UDP"))?,
         ))
     }
 }

@@ -98,9 +98,9 @@ impl StreamFigures {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
+fn share(part: u64, total: u64) -> f64 {
+    if total == 0 {
         return 0.0;
     }
-    part as f64 / whole as f64
+    part as f64 / total as f64
 }

@@ -31,7 +31,7 @@ pub struct FrameCounts {
 
 impl FrameCounts {
     /// Number of all frames.
-    pub const fn all(&self) -> u64 {
+    pub const fn total(&self) -> u64 {
         self.in_time + self.late + self.incomplete + self.missing
     }
 }
@@ -92,7 +92,7 @@ pub(super) struct Frames {
     origin: Option<Span>,
     open: BTreeMap<i64, Frame>,
     /// Timestamp of the last judged frame, and sequence number of its last packet.
-    judged: Option<JudgedFrame>,
+    judged_frame: Option<JudgedFrame>,
     shown: Option<Span>,
     counts: FrameCounts,
     stalls: Stalls,
@@ -112,7 +112,7 @@ impl Frames {
             interval,
             origin: None,
             open: BTreeMap::new(),
-            judged: None,
+            judged_frame: None,
             shown: None,
             counts: FrameCounts::default(),
             stalls: Stalls::default(),
@@ -135,8 +135,8 @@ impl Frames {
         self.shown.get_or_insert(origin + self.buffer);
         let is_late = self.due(piece.ticks).is_some_and(|due| piece.at > due);
         if self
-            .judged
-            .is_some_and(|judged| piece.ticks <= judged.ticks)
+            .judged_frame
+            .is_some_and(|frame| piece.ticks <= frame.ticks)
         {
             return is_late;
         }
@@ -178,7 +178,7 @@ impl Frames {
         let Some((ticks, frame)) = self.open.pop_first() else {
             return;
         };
-        let before = self.judged.replace(JudgedFrame {
+        let before = self.judged_frame.replace(JudgedFrame {
             ticks,
             most: frame.most,
         });
@@ -238,17 +238,17 @@ impl Frames {
     /// Judges all frames that were due at `end`, but no later ones.
     pub(super) fn finish(&mut self, end: Span) {
         self.judge_due_by(end);
-        let (Some(judged), Some(interval)) = (self.judged, self.interval) else {
+        let (Some(frame), Some(interval)) = (self.judged_frame, self.interval) else {
             return;
         };
-        let Some(due) = self.due(judged.ticks).filter(|_| interval > 0) else {
+        let Some(due) = self.due(frame.ticks).filter(|_| interval > 0) else {
             return;
         };
         let left = (end - due).nanos() / self.span(interval).nanos().max(1);
-        let until = judged.ticks + interval * left.clamp(0, LARGEST_GAP);
+        let until = frame.ticks + interval * left.clamp(0, LARGEST_GAP);
         let open = self.open.first_key_value().map(|(ticks, _)| *ticks);
         self.count_missing(
-            judged.ticks,
+            frame.ticks,
             open.map_or(until, |open| open.min(until)) + interval,
         );
         if let Some(shown) = self.shown {
@@ -366,7 +366,7 @@ mod tests {
         // The last frame is due at 1060 ms; 48 more are due until 3 s.
         assert_eq!(played.counts().missing, 48);
         assert_eq!(played.stalls().total, MS(3_000 - 1_060));
-        assert_eq!(played.counts().all(), 73);
+        assert_eq!(played.counts().total(), 73);
     }
 
     #[test]

@@ -18,8 +18,8 @@ const BURSTS: [usize; 6] = [3, 9, 13, 20, 24, 29];
 
 /// Bit rate of a second in kbit/s.
 fn rate(second: usize) -> u64 {
-    if let Some(place) = BURSTS.iter().position(|burst| *burst == second) {
-        return 1_203 + 130 * place as u64;
+    if let Some(index) = BURSTS.iter().position(|burst| *burst == second) {
+        return 1_203 + 130 * index as u64;
     }
     if second == 0 { 110 } else { 845 }
 }
@@ -46,10 +46,10 @@ fn animation() -> String {
                 _ => 750 + splitmix64(&mut state) % 501,
             })
             .collect();
-        let (bytes, all) = (rate(second) * 125, weights.iter().sum::<u64>());
+        let (bytes, weight_sum) = (rate(second) * 125, weights.iter().sum::<u64>());
         let mut before = 0;
         for weight in weights {
-            let size = bytes * (before + weight) / all - bytes * before / all;
+            let size = bytes * (before + weight) / weight_sum - bytes * before / weight_sum;
             text.push_str(&format!("{size}\n"));
             before += weight;
         }
@@ -64,8 +64,8 @@ fn the_animation_is_what_its_formula_makes() {
     if std::env::var_os("NEPH_BLESS").is_some() {
         fs::write(&path, &made).expect("the folder is there");
     }
-    let kept = fs::read_to_string(path).expect("it is there");
-    assert_eq!(kept, made, "NEPH_BLESS=1 writes it");
+    let stored_frames = fs::read_to_string(path).expect("it is there");
+    assert_eq!(stored_frames, made, "NEPH_BLESS=1 writes it");
     let trace = Trace::animation().expect("a trace");
     assert_eq!(trace.mean_rate().bits_per_second(), 957_100);
     let seconds: Vec<u64> = (0..SECONDS as u64)

@@ -91,7 +91,11 @@ impl StreamMeasured {
     /// Reports that no packet arrived until the end: no other figure contains the losses after the
     /// last packet.
     fn silence(&self) -> Option<String> {
-        let silent = self.seconds.iter().rev().take_while(|one| one.packets == 0);
+        let silent = self
+            .seconds
+            .iter()
+            .rev()
+            .take_while(|stream_second| stream_second.packets == 0);
         let silent = silent.count();
         (silent >= SILENT).then(|| format!("no packet came in its last {silent} s"))
     }

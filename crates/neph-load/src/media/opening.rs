@@ -79,10 +79,10 @@ impl<'a> Opening<'a> {
         self.exchange(&mut dialogue, &request)?;
         let pair = self.ports()?;
         let request = dialogue.setup(pair.ports);
-        let Received::SetUp(way) = self.exchange(&mut dialogue, &request)? else {
+        let Received::SetUp(transport) = self.exchange(&mut dialogue, &request)? else {
             return Err(self.silent(&request));
         };
-        self.connect_ports(&pair, &way)?;
+        self.connect_ports(&pair, &transport)?;
         let Some(media) = dialogue.media() else {
             return Err(self.silent(&request));
         };
@@ -93,7 +93,7 @@ impl<'a> Opening<'a> {
             inbox: self.inbox,
             alive_at: Span::ZERO,
             report_at: Span::ZERO,
-            track: Track::new(spec, way.ssrc),
+            track: Track::new(spec, transport.ssrc),
             dialogue,
             pair,
             fault: None,
@@ -166,8 +166,8 @@ impl<'a> Opening<'a> {
 
     /// Connects the ports, so that the kernel delivers only packets of the server. Sends a byte to
     /// each of the server's ports to open firewalls on the path.
-    fn connect_ports(&self, pair: &Pair, way: &Transport) -> Result<(), MediaError> {
-        let Some(ports) = way.server_port else {
+    fn connect_ports(&self, pair: &Pair, transport: &Transport) -> Result<(), MediaError> {
+        let Some(ports) = transport.server_port else {
             return Ok(());
         };
         let failed = MediaError::socket("connect a UDP port to", self.peer);

@@ -27,8 +27,8 @@ pub(super) fn open(address: SocketAddr) -> io::Result<Pair> {
         io::Result::Ok(socket)
     };
     for _ in 0..TRIES {
-        let one = bind(0)?;
-        let port = one.local_addr()?.port();
+        let socket = bind(0)?;
+        let port = socket.local_addr()?.port();
         let other = match bind(port ^ 1) {
             Ok(other) => other,
             Err(error) => {
@@ -42,7 +42,11 @@ pub(super) fn open(address: SocketAddr) -> io::Result<Pair> {
             rtcp: Some(even | 1),
         };
         let is_even = port == even;
-        let [first, second] = if is_even { [one, other] } else { [other, one] };
+        let [first, second] = if is_even {
+            [socket, other]
+        } else {
+            [other, socket]
+        };
         return Ok(Pair {
             rtp: first,
             rtcp: second,

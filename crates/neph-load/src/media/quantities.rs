@@ -11,37 +11,47 @@ impl MediaMeasured {
     /// Quantities of all streams.
     #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
     pub fn quantities(&self) -> Quantities {
-        let all = || self.streams.iter().map(|stream| &stream.figures);
+        let figures = || self.streams.iter().map(|stream| &stream.figures);
         let rates = |of: fn(&StreamFigures) -> Option<BitRate>| {
-            let rates = all().filter_map(of);
+            let rates = figures().filter_map(of);
             rates.map(|rate| rate.bits_per_second() as f64)
         };
-        let jitters = all().filter_map(|one| one.network_jitter.or(one.jitter));
+        let jitters = figures()
+            .filter_map(|stream_figures| stream_figures.network_jitter.or(stream_figures.jitter));
         let jitters = jitters.map(|jitter| nanos(jitter.mean));
-        let sum = |of: fn(&StreamFigures) -> u64| all().map(of).sum::<u64>();
+        let sum = |of: fn(&StreamFigures) -> u64| figures().map(of).sum::<u64>();
         let sent = sum(StreamFigures::expected).max(1) as f64;
         let percent = |count: u64| count as f64 / sent * 100.0;
-        let scores = all().filter_map(|one| match one.quality {
+        let scores = figures().filter_map(|stream_figures| match stream_figures.quality {
             // The lowest score: a stream with this much loss is no better.
             Quality::TooMuchLoss | Quality::Nothing => Some(1.0),
             ref known => known.score(),
         });
         let values = [
-            (Quantity::MediaRate, mean(rates(|one| one.rate_mean))),
+            (
+                Quantity::MediaRate,
+                mean(rates(|stream_figures| stream_figures.rate_mean)),
+            ),
             (
                 Quantity::MediaRateLeast,
-                rates(|one| one.rate_min).reduce(f64::min),
+                rates(|stream_figures| stream_figures.rate_min).reduce(f64::min),
             ),
             (
                 Quantity::MediaRateMost,
-                rates(|one| one.rate_max).reduce(f64::max),
+                rates(|stream_figures| stream_figures.rate_max).reduce(f64::max),
             ),
             (Quantity::MediaJitter, mean(jitters)),
-            (Quantity::MediaLoss, Some(percent(sum(|one| one.lost)))),
-            (Quantity::MediaLate, Some(percent(sum(|one| one.late)))),
+            (
+                Quantity::MediaLoss,
+                Some(percent(sum(|stream_figures| stream_figures.lost))),
+            ),
+            (
+                Quantity::MediaLate,
+                Some(percent(sum(|stream_figures| stream_figures.late))),
+            ),
             (
                 Quantity::MediaStalls,
-                Some(sum(|one| one.stalls.count) as f64),
+                Some(sum(|stream_figures| stream_figures.stalls.count) as f64),
             ),
             (Quantity::MediaQuality, scores.reduce(f64::min)),
         ];
@@ -62,7 +72,7 @@ impl MediaSecond {
     pub fn quantities(&self) -> Vec<(Quantity, f64)> {
         let rate = |rate: BitRate| rate.bits_per_second() as f64;
         let lost = self.sum(super::StreamSecond::lost) as f64;
-        let came = self.sum(|one| one.packets) as f64;
+        let came = self.sum(|stream_second| stream_second.packets) as f64;
         let streams = self.streams.len().max(1) as f64;
         vec![
             (Quantity::MediaRate, rate(self.rate()) / streams),

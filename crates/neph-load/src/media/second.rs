@@ -59,7 +59,7 @@ pub struct MediaSecond {
 impl MediaSecond {
     /// Bit rate of all streams together.
     pub fn rate(&self) -> BitRate {
-        BitRate(self.sum(|one| one.bytes) * 8)
+        BitRate(self.sum(|stream_second| stream_second.bytes) * 8)
     }
 
     /// Lowest bit rate of a stream.
@@ -88,7 +88,11 @@ impl MediaSecond {
     /// Largest jitter of a stream: that of the network if the server sends transmission times.
     pub fn jitter(&self) -> Span {
         let jitters = self.streams.iter();
-        let jitters = jitters.map(|one| one.network_jitter_ns.unwrap_or(one.jitter_ns));
+        let jitters = jitters.map(|stream_second| {
+            stream_second
+                .network_jitter_ns
+                .unwrap_or(stream_second.jitter_ns)
+        });
         let nanos = i64::try_from(jitters.max().unwrap_or(0));
         Span::from_nanos(nanos.unwrap_or(i64::MAX))
     }

@@ -83,11 +83,11 @@ impl ServerCaps {
                 "all {max} streams that this server allows are in use"
             ));
         }
-        let all = rate.bits_per_second().saturating_mul(u64::from(others) + 1);
+        let total_rate = rate.bits_per_second().saturating_mul(u64::from(others) + 1);
         match self.rate {
-            Some(max) if all > max.bits_per_second() => Err(format!(
+            Some(max) if total_rate > max.bits_per_second() => Err(format!(
                 "{} would be sent, this server grants {max}",
-                BitRate(all)
+                BitRate(total_rate)
             )),
             _ => Ok(()),
         }

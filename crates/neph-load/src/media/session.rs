@@ -96,8 +96,10 @@ impl Session {
             return Answer::Reply(reply("0", 400, "Bad Request"));
         };
         let fail = |status, reason| Answer::Reply(reply(&cseq, status, reason));
-        let named = request.headers.get("Session").and_then(SessionId::parse);
-        let is_ours = named.as_ref().map(|named| named.id == self.id);
+        let session_id = request.headers.get("Session").and_then(SessionId::parse);
+        let is_ours = session_id
+            .as_ref()
+            .map(|session_id| session_id.id == self.id);
         if is_ours == Some(false) {
             return fail(454, "Session Not Found");
         }
@@ -149,13 +151,15 @@ impl Session {
 
     fn setup(&self, cseq: String, request: &Request) -> Answer {
         let header = request.headers.get("Transport").unwrap_or_default();
-        let ways = Transport::parse_all(header);
-        let udp = ways.iter().filter(|way| way.is_udp && way.is_unicast);
-        let mut udp = udp.filter_map(|way| Some((way, way.client_port?)));
-        let Some((way, ports)) = udp.next() else {
+        let transports = Transport::parse_all(header);
+        let udp = transports
+            .iter()
+            .filter(|transport| transport.is_udp && transport.is_unicast);
+        let mut udp = udp.filter_map(|transport| Some((transport, transport.client_port?)));
+        let Some((transport, ports)) = udp.next() else {
             return Answer::Reply(reply(&cseq, 461, "Unsupported Transport"));
         };
-        let is_elsewhere = way.destination.as_ref().is_some_and(|destination| {
+        let is_elsewhere = transport.destination.as_ref().is_some_and(|destination| {
             destination.parse::<IpAddr>().map(|ip| ip.to_canonical()) != Ok(self.peer)
         });
         if is_elsewhere || ports.rtp < MIN_PORT {

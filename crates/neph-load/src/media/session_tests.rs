@@ -76,22 +76,22 @@ fn a_stream_is_described_set_up_played_and_ended() {
 
 #[test]
 fn nothing_is_sent_to_another_address_or_to_a_port_of_a_service() {
-    for way in [
+    for header in [
         "RTP/AVP;unicast;destination=10.0.0.3;client_port=5000-5001",
         "RTP/AVP;unicast;destination=victim;client_port=5000-5001",
         "RTP/AVP;unicast;client_port=53-54",
     ] {
-        let answer = session().answer(&request(Method::Setup, "/video", &[["Transport", way]]));
-        assert_eq!(status(&answer), 403, "{way}");
+        let answer = session().answer(&request(Method::Setup, "/video", &[["Transport", header]]));
+        assert_eq!(status(&answer), 403, "{header}");
     }
-    for way in [
+    for header in [
         "RTP/AVP/TCP;unicast;interleaved=0-1",
         "RTP/AVP;multicast;client_port=5000-5001",
         "RTP/AVP;unicast",
         "",
     ] {
-        let answer = session().answer(&request(Method::Setup, "/video", &[["Transport", way]]));
-        assert_eq!(status(&answer), 461, "{way}");
+        let answer = session().answer(&request(Method::Setup, "/video", &[["Transport", header]]));
+        assert_eq!(status(&answer), 461, "{header}");
     }
     let same =
         "RTP/AVP/TCP;unicast;interleaved=0-1,RTP/AVP;unicast;destination=10.0.0.1;client_port=5000";

@@ -77,7 +77,10 @@ fn streams_are_set_up_before_any_begins_and_come_whole() {
             assert_eq!(stream.encoding.as_deref(), Some("X-NEPH-FRAMES"));
             assert_eq!((figures.lost, figures.duplicates), (0, 0), "{figures:?}");
             // On a busy host a packet may be late and count in the next second.
-            let rates = stream.seconds.iter().map(|one| one.bytes * 8 / 1_000);
+            let rates = stream
+                .seconds
+                .iter()
+                .map(|stream_second| stream_second.bytes * 8 / 1_000);
             let is_near = |(rate, due): (u64, u64)| rate.abs_diff(due) <= 60;
             assert!(
                 rates.clone().zip([110, 845, 845]).all(is_near),
@@ -90,14 +93,14 @@ fn streams_are_set_up_before_any_begins_and_come_whole() {
         }
         assert_eq!(seconds.len(), 3);
         assert!(seconds[1].rate().bits_per_second().abs_diff(2_535_000) <= 180_000);
-        let all = || events.lock().expect("no panic").clone();
+        let served = || events.lock().expect("no panic").clone();
         assert!(
-            wait_until(Duration::from_secs(10), || all().len() == 6),
+            wait_until(Duration::from_secs(10), || served().len() == 6),
             "{:?}",
-            all()
+            served()
         );
         let is_begin = |event: &MediaServed| matches!(event, MediaServed::Began { streams: 3, .. });
-        let (began, ended): (Vec<_>, Vec<_>) = all().into_iter().partition(is_begin);
+        let (began, ended): (Vec<_>, Vec<_>) = served().into_iter().partition(is_begin);
         assert_eq!(
             (began.len(), ended.len()),
             (3, 3),
@@ -135,8 +138,8 @@ fn what_is_above_the_caps_is_refused_and_a_place_is_free_at_once() {
             }),
             "{last:?}"
         );
-        let anew = measure(server, &two, &Stop::new(), &mut |_| {});
-        anew.expect("the places are free");
+        let repeated = measure(server, &two, &Stop::new(), &mut |_| {});
+        repeated.expect("the places are free");
     });
     let caps = ServerCaps {
         rate: Some(BitRate(1_000_000)),
@@ -206,12 +209,12 @@ fn played(server: SocketAddr, port: u16) -> TcpStream {
 }
 
 /// Waits until a stream ended with this fault.
-fn ended_with(events: &Events, words: &str) {
-    let is_it = |event: &MediaServed| matches!(event, MediaServed::Ended { fault: Some(fault), .. } if fault.contains(words));
+fn ended_with(events: &Events, expected: &str) {
+    let is_it = |event: &MediaServed| matches!(event, MediaServed::Ended { fault: Some(fault), .. } if fault.contains(expected));
     let found = wait_until(Duration::from_secs(20), || {
         events.lock().expect("no panic").iter().any(is_it)
     });
-    assert!(found, "{words}: {:?}", events.lock().expect("no panic"));
+    assert!(found, "{expected}: {:?}", events.lock().expect("no panic"));
 }
 
 #[test]

@@ -126,10 +126,10 @@ impl Trace {
 
     /// The size of the frame with this number, in bytes.
     pub(super) fn size(&self, frame: u64) -> u32 {
-        let place = frame % self.sizes.len() as u64;
-        let size = usize::try_from(place)
+        let index = frame % self.sizes.len() as u64;
+        let size = usize::try_from(index)
             .ok()
-            .and_then(|place| self.sizes.get(place));
+            .and_then(|index| self.sizes.get(index));
         size.copied().unwrap_or(MINIMUM)
     }
 
@@ -161,13 +161,13 @@ impl Line<'_> {
 /// A decimal number such as `25` or `29.97`, in thousandths.
 fn thousandths(text: &str) -> Option<u32> {
     let text = text.trim();
-    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let (integer, part) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(whole) || !is_number(part) || part.len() > 3 {
+    if !is_number(integer) || !is_number(part) || part.len() > 3 {
         return None;
     }
     let part = format!("{part:0<3}").parse::<u32>().ok()?;
-    whole
+    integer
         .parse::<u32>()
         .ok()?
         .checked_mul(1_000)?

@@ -73,7 +73,7 @@ pub(super) struct Track {
     network: Option<JitterCourse>,
     frames: Frames,
     seconds: Vec<StreamSecond>,
-    all: StreamSecond,
+    totals: StreamSecond,
     foreign: u64,
     reported: Reported,
 }
@@ -101,7 +101,7 @@ impl Track {
             network: None,
             frames: Frames::new(spec.clock_hz, spec.interval, spec.buffer),
             seconds: Vec::new(),
-            all: StreamSecond::default(),
+            totals: StreamSecond::default(),
             foreign: 0,
             reported: Reported::default(),
         }
@@ -159,7 +159,7 @@ impl Track {
             let is_late = self.frames.arrive(Piece { number, ..piece });
             came.late = u64::from(is_late);
         }
-        self.all.add(&came);
+        self.totals.add(&came);
         if let Some(second) = self.second(at) {
             second.add(&came);
         }
@@ -175,8 +175,8 @@ impl Track {
         let mut announced = SequenceExtender::default();
         let first = i64::from(packet.header.sequence);
         self.base = first;
-        if let Some(named) = self.announced {
-            let base = announced.extend(named);
+        if let Some(server_port) = self.announced {
+            let base = announced.extend(server_port);
             let before = announced.extend(packet.header.sequence) - base;
             if (0..=TRUSTED).contains(&before) {
                 self.numbers = announced;
@@ -215,13 +215,16 @@ impl Track {
     /// The second that contains `at`, with the current jitter.
     fn second(&mut self, at: Span) -> Option<&mut StreamSecond> {
         let since = at - (self.origin? - LEAD);
-        let place = usize::try_from(since.nanos() / SECOND.nanos()).ok();
-        let place = place.filter(|place| *place < MAX_SECONDS)?;
-        if self.seconds.len() <= place {
-            self.seconds.resize_with(place + 1, StreamSecond::default);
+        let index = usize::try_from(since.nanos() / SECOND.nanos()).ok();
+        let index = index.filter(|index| *index < MAX_SECONDS)?;
+        if self.seconds.len() <= index {
+            self.seconds.resize_with(index + 1, StreamSecond::default);
         }
-        let (jitter, network) = (self.jitter.nanos(), self.network.map(|one| one.nanos()));
-        let second = self.seconds.get_mut(place)?;
+        let (jitter, network) = (
+            self.jitter.nanos(),
+            self.network.map(|jitter_course| jitter_course.nanos()),
+        );
+        let second = self.seconds.get_mut(index)?;
         second.jitter_ns = jitter;
         second.network_jitter_ns = network;
         Some(second)
@@ -230,8 +233,8 @@ impl Track {
     /// The next receiver report; absent before the first packet.
     pub(super) fn report(&mut self) -> Option<ReceiverReport> {
         let (source, _) = (self.ssrc?, self.origin?);
-        let lost = self.all.missing.saturating_sub(self.all.filled);
-        let packets = self.all.packets;
+        let lost = self.totals.missing.saturating_sub(self.totals.filled);
+        let packets = self.totals.packets;
         let highest = self.numbers.highest().unwrap_or(0);
         let before = std::mem::replace(&mut self.reported, Reported { lost, packets });
         let lately = lost.saturating_sub(before.lost);
@@ -262,7 +265,7 @@ impl Track {
     /// The second with this number; empty if no packet arrived in it.
     pub(super) fn second_of(&self, index: u32) -> StreamSecond {
         let place = usize::try_from(index).ok();
-        let second = place.and_then(|place| self.seconds.get(place));
+        let second = place.and_then(|index| self.seconds.get(index));
         second.copied().unwrap_or_default()
     }
 
@@ -270,24 +273,25 @@ impl Track {
     pub(super) fn finish(&mut self, end: Span, drops: u64) -> StreamFigures {
         self.frames.finish(end);
         let origin = self.origin.unwrap_or(end);
-        let whole = (end - (origin - LEAD)).nanos() / SECOND.nanos();
-        let whole = usize::try_from(whole).unwrap_or(0).min(MAX_SECONDS);
+        let second_count = (end - (origin - LEAD)).nanos() / SECOND.nanos();
+        let second_count = usize::try_from(second_count).unwrap_or(0).min(MAX_SECONDS);
         if self.origin.is_some() {
-            self.seconds.resize_with(whole, StreamSecond::default);
+            self.seconds
+                .resize_with(second_count, StreamSecond::default);
         }
         let rates = self.seconds.iter().map(StreamSecond::rate);
         let lasted = end - origin;
         let bytes: u64 = self.seconds.iter().map(|second| second.bytes).sum();
         let seconds = i64::try_from(self.seconds.len()).unwrap_or(i64::MAX);
-        let all = &self.all;
+        let totals = &self.totals;
         let mut figures = StreamFigures {
             ssrc: self.ssrc,
-            packets: all.packets,
-            bytes: all.bytes,
-            lost: all.missing.saturating_sub(all.filled),
-            reordered: all.reordered,
-            duplicates: all.duplicates,
-            late: all.late,
+            packets: totals.packets,
+            bytes: totals.bytes,
+            lost: totals.missing.saturating_sub(totals.filled),
+            reordered: totals.reordered,
+            duplicates: totals.duplicates,
+            late: totals.late,
             foreign: self.foreign,
             socket_drops: drops,
             lasted,

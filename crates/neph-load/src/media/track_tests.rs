@@ -39,18 +39,18 @@ struct Sent {
 /// Datagrams that a server sends in this time.
 fn sent(trace: &Trace, duration: Span) -> Vec<Sent> {
     let mut source = Source::new(trace, FIRST);
-    let mut all = Vec::new();
+    let mut sent_packets = Vec::new();
     while source.due() < duration {
         let (at, mut bytes) = (source.due(), Vec::new());
         source.write(at, &mut bytes);
-        all.push(Sent { at, bytes });
+        sent_packets.push(Sent { at, bytes });
     }
-    all
+    sent_packets
 }
 
 /// Results of a client; each packet has this delay, or is lost (absent).
 fn received(
-    all: &[Sent],
+    packets: &[Sent],
     duration: Span,
     mut delay: impl FnMut(usize) -> Option<Span>,
 ) -> (StreamFigures, Track) {
@@ -59,7 +59,7 @@ fn received(
         sequence: Some(FIRST.sequence),
         ..RtpInfo::default()
     });
-    let numbered = all.iter().enumerate();
+    let numbered = packets.iter().enumerate();
     let mut came: Vec<_> = numbered
         .filter_map(|(number, sent)| Some((sent.at + delay(number)?, sent)))
         .collect();
@@ -87,7 +87,7 @@ fn an_undisturbed_stream_has_the_rates_of_its_trace_and_no_jitter_of_the_network
     assert_eq!((figures.lost, figures.late, figures.foreign), (0, 0, 0));
     // Of 1500 frames the last four are not due by then.
     assert_eq!(
-        (figures.frames.in_time, figures.frames.all()),
+        (figures.frames.in_time, figures.frames.total()),
         (1_496, 1_496)
     );
     let network = figures.network_jitter.expect("offsets were sent");
@@ -103,13 +103,13 @@ fn an_undisturbed_stream_has_the_rates_of_its_trace_and_no_jitter_of_the_network
 fn loss_reordering_and_duplicates_are_counted_by_numbers_that_wrap() {
     let trace = Trace::parse("fps 25\n2800\n").expect("a trace");
     let duration = Span::from_secs(40);
-    let mut all = sent(&trace, duration);
-    assert_eq!(all.len(), 2_000);
+    let mut packets = sent(&trace, duration);
+    assert_eq!(packets.len(), 2_000);
     let copy = Sent {
-        at: all[70].at,
-        bytes: all[70].bytes.clone(),
+        at: packets[70].at,
+        bytes: packets[70].bytes.clone(),
     };
-    let (figures, _) = received(&all, duration, |number| match number {
+    let (figures, _) = received(&packets, duration, |number| match number {
         // The server's number shows that the very first packet is lost.
         0 => None,
         _ if number % 100 == 7 => None,
@@ -121,12 +121,12 @@ fn loss_reordering_and_duplicates_are_counted_by_numbers_that_wrap() {
     assert_eq!((figures.reordered, figures.duplicates), (1, 0));
     assert_eq!(figures.frames.incomplete, 21);
     assert_eq!(figures.stalls.count, 0);
-    all.push(copy);
-    all.push(Sent {
+    packets.push(copy);
+    packets.push(Sent {
         at: Span::from_secs(1),
         bytes: b"no RTP".to_vec(),
     });
-    let (figures, _) = received(&all, duration, |_| Some(DELAY));
+    let (figures, _) = received(&packets, duration, |_| Some(DELAY));
     assert_eq!(
         (figures.lost, figures.duplicates, figures.foreign),
         (0, 1, 1)
@@ -137,11 +137,11 @@ fn loss_reordering_and_duplicates_are_counted_by_numbers_that_wrap() {
 fn delay_variation_is_jitter_and_what_is_later_than_the_buffer_is_late() {
     let trace = Trace::parse("fps 25\n1000\n").expect("a trace");
     let duration = Span::from_secs(40);
-    let all = sent(&trace, duration);
+    let packets = sent(&trace, duration);
     // One packet per frame; every other one is 8 ms later: |D| is always 8 ms.
     let later =
         |number: usize| DELAY + Span::from_millis(if number.is_multiple_of(2) { 0 } else { 8 });
-    let (figures, _) = received(&all, duration, |number| Some(later(number)));
+    let (figures, _) = received(&packets, duration, |number| Some(later(number)));
     let network = figures.network_jitter.expect("offsets were sent");
     assert!(
         network.max - Span::from_millis(8) < Span::from_micros(20),
@@ -151,7 +151,7 @@ fn delay_variation_is_jitter_and_what_is_later_than_the_buffer_is_late() {
         (network.mean.millis_f64() - 7.87).abs() < 0.05,
         "{network:?}"
     );
-    let (figures, _) = received(&all, duration, |number| {
+    let (figures, _) = received(&packets, duration, |number| {
         Some(later(number) + Span::from_millis(if number / 100 == 4 { 250 } else { 0 }))
     });
     // Above the buffer of 200 ms for 100 frames: one stall from the last frame before to the first

@@ -15,7 +15,7 @@ const MAX_CORES: usize = 1024;
 /// CPU time of one core since boot, in ticks (`/proc/stat`, proc(5)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Times {
-    all: u64,
+    total: u64,
     idle: u64,
     softirq: u64,
     steal: u64,
@@ -24,16 +24,16 @@ struct Times {
 /// The times of each core, from the text of `/proc/stat`.
 fn times(text: &str) -> BTreeMap<u32, Times> {
     let cores = text.lines().filter_map(|line| {
-        let mut words = line.strip_prefix("cpu")?.split_ascii_whitespace();
+        let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
         // The first line, the sum of all cores, has no number.
         let number = line.as_bytes().get(3).filter(|byte| byte.is_ascii_digit());
         number?;
-        let core = words.next()?.parse().ok()?;
-        let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
-        let tick = |place: usize| ticks.get(place).copied().unwrap_or(0);
+        let core = fields.next()?.parse().ok()?;
+        let ticks: Vec<u64> = fields.map_while(|word| word.parse().ok()).collect();
+        let tick = |index: usize| ticks.get(index).copied().unwrap_or(0);
         // user nice system idle iowait irq softirq steal; guest times are part of the first two.
         let times = Times {
-            all: (0..8).map(tick).fold(0, u64::saturating_add),
+            total: (0..8).map(tick).fold(0, u64::saturating_add),
             idle: tick(3).saturating_add(tick(4)),
             softirq: tick(6),
             steal: tick(7),
@@ -122,15 +122,18 @@ fn shares(before: &BTreeMap<u32, Times>, now: &BTreeMap<u32, Times>) -> Vec<Core
     let shares = now.iter().filter_map(|(core, now)| {
         let before = before.get(core)?;
         let more = |of: fn(&Times) -> u64| of(now).saturating_sub(of(before));
-        let all = more(|times| times.all);
+        let total_ticks = more(|times| times.total);
         // The idle time of a core may decrease by a tick (proc(5)).
         let permille = |part: u64| {
-            let share = part.saturating_mul(1000).checked_div(all)?.min(1000);
+            let share = part
+                .saturating_mul(1000)
+                .checked_div(total_ticks)?
+                .min(1000);
             u16::try_from(share).ok()
         };
         Some(CoreShare {
             core: *core,
-            busy_permille: permille(all.saturating_sub(more(|times| times.idle)))?,
+            busy_permille: permille(total_ticks.saturating_sub(more(|times| times.idle)))?,
             softirq_permille: permille(more(|times| times.softirq))?,
             steal_permille: permille(more(|times| times.steal))?,
         })

@@ -107,9 +107,9 @@ impl Course {
         self.cpu_before = cpu;
         self.from = now;
         // A thread that was delayed for seconds has no empty intervals.
-        let whole = now.nanos() / INTERVAL.nanos();
-        let whole = u32::try_from(whole).unwrap_or(u32::MAX);
-        self.index = whole.max(self.index.saturating_add(1));
+        let interval_count = now.nanos() / INTERVAL.nanos();
+        let interval_count = u32::try_from(interval_count).unwrap_or(u32::MAX);
+        self.index = interval_count.max(self.index.saturating_add(1));
         passed
     }
 }

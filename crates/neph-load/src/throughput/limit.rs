@@ -55,7 +55,7 @@ pub struct Limit {
 
 impl LimitKind {
     /// Start of the sentence.
-    const fn words(self) -> &'static str {
+    const fn sentence(self) -> &'static str {
         match self {
             Self::Sender => "The sender is the limit",
             Self::Receiver => "The receiver is the limit",
@@ -82,21 +82,21 @@ impl LimitKind {
 fn limit(kind: LimitKind, evidence: &str) -> Limit {
     Limit {
         kind,
-        sentence: format!("{}: {evidence}.", kind.words()),
+        sentence: format!("{}: {evidence}.", kind.sentence()),
     }
 }
 
 /// Determines the limit: the first rule that applies.
-pub(super) fn judge(totals: &Totals) -> Limit {
+pub(super) fn find_limit(totals: &Totals) -> Limit {
     if totals.sent_bytes == 0 {
         return limit(LimitKind::Unknown, "nothing was sent");
     }
-    let judged = asked(totals).or_else(|| match (&totals.tcp, &totals.udp) {
+    let found = requested_limit(totals).or_else(|| match (&totals.tcp, &totals.udp) {
         (Some(tcp), _) => of_tcp(totals, tcp),
         (None, Some(udp)) => Some(of_udp(totals, udp)),
         (None, None) => None,
     });
-    judged.unwrap_or_else(|| {
+    found.unwrap_or_else(|| {
         let (sender, receiver) = (work(&totals.sender), work(&totals.receiver));
         let evidence = format!("the sender's {sender}; the receiver's {receiver}");
         limit(LimitKind::Unknown, &evidence)
@@ -104,12 +104,12 @@ pub(super) fn judge(totals: &Totals) -> Limit {
 }
 
 /// The requested rate was sent and arrived.
-fn asked(totals: &Totals) -> Option<Limit> {
-    let asked = totals.asked?;
-    let met = |rate: BitRate| ratio(rate.0, asked.0) >= MET;
+fn requested_limit(totals: &Totals) -> Option<Limit> {
+    let requested = totals.requested?;
+    let met = |rate: BitRate| ratio(rate.0, requested.0) >= MET;
     let is_met = met(totals.sent) && met(totals.goodput);
     is_met.then(|| {
-        let mut evidence = format!("{asked} requested, {} received", totals.goodput);
+        let mut evidence = format!("{requested} requested, {} received", totals.goodput);
         if let Some(udp) = totals.udp.filter(|udp| udp.lost > 0) {
             evidence.push_str(&format!(" ({} of datagrams lost)", percent(udp.loss())));
         }
@@ -158,7 +158,7 @@ fn of_udp(totals: &Totals, udp: &UdpTotals) -> Limit {
     let evidence = format!(
         "it sent {} although {}, and {arrived}; its {}",
         totals.sent,
-        wanted(totals.asked),
+        wanted(totals.requested),
         work(&totals.sender)
     );
     limit(LimitKind::Sender, &evidence)
@@ -253,23 +253,23 @@ fn is_at_work(end: &Usage) -> bool {
     end.thread >= AT_WORK || end.core_softirq.is_some_and(|share| share >= AT_WORK)
 }
 
-fn wanted(asked: Option<BitRate>) -> String {
-    asked.map_or_else(
+fn wanted(requested: Option<BitRate>) -> String {
+    requested.map_or_else(
         || "the maximum rate was requested".to_owned(),
-        |asked| format!("{asked} was requested"),
+        |bit_rate| format!("{bit_rate} was requested"),
     )
 }
 
 /// Use of an end's thread and core.
 fn work(end: &Usage) -> String {
-    let mut words = format!("thread was busy {} of the time", percent(end.thread));
+    let mut sentence = format!("thread was busy {} of the time", percent(end.thread));
     if let (Some(core), Some(busy)) = (end.core, end.core_busy) {
-        words.push_str(&format!(", its core {core} {}", percent(busy)));
+        sentence.push_str(&format!(", its core {core} {}", percent(busy)));
     }
     if let Some(steal) = end.core_steal.filter(|steal| *steal >= 0.05) {
-        words.push_str(&format!(" ({} taken by the hypervisor)", percent(steal)));
+        sentence.push_str(&format!(" ({} taken by the hypervisor)", percent(steal)));
     }
-    words
+    sentence
 }
 
 /// A share in percent, with one decimal if it is small.

@@ -57,14 +57,14 @@ fn cases_of_a_rate() -> Vec<Case> {
     vec![
         (
             tcp(|totals, _| {
-                totals.asked = Some(BitRate(1_009_000_000));
+                totals.requested = Some(BitRate(1_009_000_000));
                 totals.sender = usage(1.0, 1.0, 0.0);
             }),
             LimitKind::TargetRate,
             "1.01 Gbit/s requested, 1 Gbit/s received",
         ),
         (
-            tcp(|totals, _| totals.asked = Some(BitRate(1_011_000_000))),
+            tcp(|totals, _| totals.requested = Some(BitRate(1_011_000_000))),
             LimitKind::Path,
             "waited 70 % of the time for acknowledgements",
         ),
@@ -170,7 +170,7 @@ fn cases_of_udp() -> Vec<Case> {
         ),
         (
             udp(|totals, udp| {
-                totals.asked = Some(BitRate(1_005_000_000));
+                totals.requested = Some(BitRate(1_005_000_000));
                 udp.received = 99_500;
             }),
             LimitKind::TargetRate,
@@ -198,7 +198,7 @@ fn cases_of_udp() -> Vec<Case> {
             "and only 0.1 % of it was lost; its thread",
         ),
         (
-            udp(|totals, _| totals.asked = Some(BitRate(2_000_000_000))),
+            udp(|totals, _| totals.requested = Some(BitRate(2_000_000_000))),
             LimitKind::Sender,
             "although 2 Gbit/s was requested",
         ),
@@ -214,7 +214,7 @@ fn the_limit_is_named_from_what_was_counted() {
         cases_of_udp(),
     ];
     for (totals, kind, evidence) in cases.into_iter().flatten() {
-        let limit = judge(&totals);
+        let limit = find_limit(&totals);
         assert_eq!(limit.kind, kind, "{}", limit.sentence);
         assert!(limit.sentence.contains(evidence), "{}", limit.sentence);
         assert!(limit.sentence.starts_with("The "), "{}", limit.sentence);

@@ -6,7 +6,7 @@ use neph_model::Wall;
 use neph_wire::throughput::{Ask, Direction, Intervals};
 
 use super::ends::Ends;
-use super::limit::{Limit, judge};
+use super::limit::{Limit, find_limit};
 use super::totals::Totals;
 
 /// Results of a throughput test.
@@ -79,7 +79,7 @@ impl Measured {
     pub fn results(&self) -> Vec<DirectionResult> {
         let results = self.directions().map(|direction| {
             let totals = Totals::of(self.ends(direction), &self.ask);
-            let limit = judge(&totals);
+            let limit = find_limit(&totals);
             DirectionResult {
                 direction,
                 totals,

@@ -136,8 +136,8 @@ impl Second {
             values.push((names.srtt, nanos(srtt)));
         }
         if let Some(jitter) = self.jitter {
-            let all = self.datagrams.saturating_add(self.lost).max(1);
-            values.push((names.loss, self.lost as f64 / all as f64 * 100.0));
+            let total = self.datagrams.saturating_add(self.lost).max(1);
+            values.push((names.loss, self.lost as f64 / total as f64 * 100.0));
             values.push((names.jitter, nanos(jitter)));
         }
         values.extend(self.pdv_p95.map(|p95| (names.pdv_p95, nanos(p95))));

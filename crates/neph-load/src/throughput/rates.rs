@@ -16,9 +16,9 @@ pub(super) fn nanos(count: u64) -> Span {
 
 /// A part as a share of the whole; 0 if the whole is 0.
 #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-pub(super) fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
+pub(super) fn ratio(part: u64, total: u64) -> f64 {
+    if total == 0 {
         return 0.0;
     }
-    part as f64 / whole as f64
+    part as f64 / total as f64
 }

@@ -27,10 +27,10 @@ impl<T: Copy + Ord> Reservoir<T> {
             self.values.push(value);
             return;
         }
-        let place = self.below(self.pushed);
-        let place = usize::try_from(place).unwrap_or(usize::MAX);
-        if let Some(kept) = self.values.get_mut(place) {
-            *kept = value;
+        let index = self.below(self.pushed);
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        if let Some(slot) = self.values.get_mut(index) {
+            *slot = value;
         }
     }
 
@@ -64,11 +64,11 @@ mod tests {
         assert_eq!(few.sorted(), [1, 2, 3]);
         let mut many = Reservoir::new(1_000);
         (0..100_000).for_each(|value| many.push(value));
-        let kept = many.sorted();
-        assert_eq!(kept.len(), 1_000);
-        let median = kept[500];
+        let sorted = many.sorted();
+        assert_eq!(sorted.len(), 1_000);
+        let median = sorted[500];
         assert!((45_000..55_000).contains(&median), "{median}");
-        let low = kept.iter().filter(|value| **value < 10_000).count();
+        let low = sorted.iter().filter(|value| **value < 10_000).count();
         assert!((60..150).contains(&low), "{low} of 100 expected");
     }
 }

@@ -70,10 +70,14 @@ impl Seconds {
     /// The remaining seconds at the end. An interval below 100 ms is no second.
     pub(super) fn rest(&mut self, measured: &Measured) -> Vec<Second> {
         const SHORTEST: u64 = 100_000_000;
-        let all = [&measured.client, &measured.server];
-        let lasting = all.into_iter().flat_map(|end| &end.received);
-        let lasting = lasting.filter(|one| !one.is_late && one.to_ns >= one.from_ns + SHORTEST);
-        let end = lasting.map(|one| one.index + 1).max().unwrap_or(0);
+        let intervals = [&measured.client, &measured.server];
+        let lasting = intervals.into_iter().flat_map(|end| &end.received);
+        let lasting = lasting
+            .filter(|interval| !interval.is_late && interval.to_ns >= interval.from_ns + SHORTEST);
+        let end = lasting
+            .map(|interval| interval.index + 1)
+            .max()
+            .unwrap_or(0);
         let seconds = (self.next..end).flat_map(|index| of(measured, index));
         let seconds = seconds.collect();
         self.next = self.next.max(end);
@@ -85,8 +89,9 @@ fn is_complete(measured: &Measured, index: u32) -> bool {
     let streams = usize::from(measured.ask.streams);
     measured.directions().all(|direction| {
         let (sent, received) = of_second(measured.ends(direction), index);
-        let has_cpu =
-            |cpu: &[neph_wire::throughput::CpuInterval]| cpu.iter().any(|one| one.index == index);
+        let has_cpu = |cpu: &[neph_wire::throughput::CpuInterval]| {
+            cpu.iter().any(|interval| interval.index == index)
+        };
         let ends = measured.ends(direction);
         sent.len() >= streams
             && received.len() >= streams
@@ -96,15 +101,19 @@ fn is_complete(measured: &Measured, index: u32) -> bool {
 }
 
 fn is_passed(measured: &Measured, index: u32) -> bool {
-    let all = [&measured.client, &measured.server];
-    let mut received = all.into_iter().flat_map(|end| &end.received);
-    received.any(|one| !one.is_late && one.index >= index + 2)
+    let intervals = [&measured.client, &measured.server];
+    let mut received = intervals.into_iter().flat_map(|end| &end.received);
+    received.any(|interval| !interval.is_late && interval.index >= index + 2)
 }
 
 fn of_second(ends: Ends<'_>, index: u32) -> (Vec<&SentInterval>, Vec<&ReceivedInterval>) {
-    let sent = ends.sender.sent.iter().filter(|one| one.index == index);
+    let sent = ends
+        .sender
+        .sent
+        .iter()
+        .filter(|interval| interval.index == index);
     let received = ends.receiver.received.iter();
-    let received = received.filter(|one| one.index == index && !one.is_late);
+    let received = received.filter(|interval| interval.index == index && !interval.is_late);
     (sent.collect(), received.collect())
 }
 
@@ -131,13 +140,13 @@ fn of(measured: &Measured, index: u32) -> Vec<Second> {
 fn add_sent(second: &mut Second, sent: &[&SentInterval], ends: Ends<'_>) {
     second.sent = sum(sent
         .iter()
-        .map(|one| rate(one.bytes, one.from_ns, one.to_ns)));
-    let tcp = sent.iter().filter_map(|one| one.tcp);
-    for one in tcp {
-        second.retransmissions += one.retransmissions;
-        let window = u64::from(one.cwnd_segments) * u64::from(one.mss_bytes);
+        .map(|interval| rate(interval.bytes, interval.from_ns, interval.to_ns)));
+    let tcp = sent.iter().filter_map(|interval| interval.tcp);
+    for tcp_counters in tcp {
+        second.retransmissions += tcp_counters.retransmissions;
+        let window = u64::from(tcp_counters.cwnd_segments) * u64::from(tcp_counters.mss_bytes);
         second.cwnd_bytes = Some(second.cwnd_bytes.unwrap_or(0).saturating_add(window));
-        let srtt = Span::from_micros(i64::from(one.srtt_us));
+        let srtt = Span::from_micros(i64::from(tcp_counters.srtt_us));
         second.srtt = second.srtt.max(Some(srtt));
     }
     let threads = sent.iter().map(Threaded::thread);
@@ -150,17 +159,25 @@ fn add_sent(second: &mut Second, sent: &[&SentInterval], ends: Ends<'_>) {
 fn add_received(second: &mut Second, received: &[&ReceivedInterval], ends: Ends<'_>) {
     let goodput = received
         .iter()
-        .map(|one| rate(one.bytes, one.from_ns, one.to_ns));
+        .map(|interval| rate(interval.bytes, interval.from_ns, interval.to_ns));
     second.goodput = sum(goodput);
-    let to = received.iter().map(|one| one.to_ns).max().unwrap_or(0);
+    let to = received
+        .iter()
+        .map(|interval| interval.to_ns)
+        .max()
+        .unwrap_or(0);
     second.to = Span::from_nanos(i64::try_from(to).unwrap_or(i64::MAX));
-    for one in received.iter().filter_map(|one| one.udp) {
-        second.datagrams = second.datagrams.saturating_add(one.datagrams);
-        second.lost = second.lost.saturating_add(one.lost);
-        second.socket_drops = second.socket_drops.saturating_add(one.socket_drops);
-        second.reordered = second.reordered.saturating_add(one.reordered);
-        second.jitter = second.jitter.max(Some(nanos(one.jitter_ns)));
-        second.pdv_p95 = second.pdv_p95.max(one.variation.pdv_p95_ns.map(nanos));
+    for udp_counters in received.iter().filter_map(|interval| interval.udp) {
+        second.datagrams = second.datagrams.saturating_add(udp_counters.datagrams);
+        second.lost = second.lost.saturating_add(udp_counters.lost);
+        second.socket_drops = second
+            .socket_drops
+            .saturating_add(udp_counters.socket_drops);
+        second.reordered = second.reordered.saturating_add(udp_counters.reordered);
+        second.jitter = second.jitter.max(Some(nanos(udp_counters.jitter_ns)));
+        second.pdv_p95 = second
+            .pdv_p95
+            .max(udp_counters.variation.pdv_p95_ns.map(nanos));
     }
     let threads = received.iter().map(Threaded::thread);
     if let Some(busiest) = busiest(threads) {
@@ -170,5 +187,7 @@ fn add_received(second: &mut Second, received: &[&ReceivedInterval], ends: Ends<
 }
 
 fn sum(rates: impl Iterator<Item = BitRate>) -> BitRate {
-    BitRate(rates.fold(0, |all, one| one.bits_per_second().saturating_add(all)))
+    BitRate(rates.fold(0, |sum, bit_rate| {
+        bit_rate.bits_per_second().saturating_add(sum)
+    }))
 }

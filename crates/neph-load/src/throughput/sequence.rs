@@ -216,9 +216,9 @@ mod tests {
                     state % 20
                 })
                 .collect();
-            let (mut there, mut highest, mut late, mut twice) = (BTreeSet::new(), None, 0, 0);
+            let (mut received, mut highest, mut late, mut twice) = (BTreeSet::new(), None, 0, 0);
             for number in &numbers {
-                if !there.insert(*number) {
+                if !received.insert(*number) {
                     twice += 1;
                 } else if highest.is_some_and(|highest| *number < highest) {
                     late += 1;
@@ -226,10 +226,14 @@ mod tests {
                 highest = highest.max(Some(*number));
             }
             let counted = count(&numbers);
-            assert_eq!(counted.datagrams, there.len() as u64);
+            assert_eq!(counted.datagrams, received.len() as u64);
             assert_eq!((counted.reordered, counted.duplicates), (late, twice));
-            let all = highest.map_or(0, |highest| highest + 1);
-            assert_eq!(counted.lost(), all - there.len() as u64, "{numbers:?}");
+            let expected = highest.map_or(0, |highest| highest + 1);
+            assert_eq!(
+                counted.lost(),
+                expected - received.len() as u64,
+                "{numbers:?}"
+            );
         }
     }
 }

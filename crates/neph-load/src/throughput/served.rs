@@ -118,9 +118,9 @@ mod tests {
         let admit = |ask: &Ask| caps.admit(&Job::Throughput(ask.clone()));
         assert_eq!(admit(&ask), Ok(()));
         let refused = |change: fn(&mut Ask)| {
-            let mut one = ask.clone();
-            change(&mut one);
-            admit(&one).expect_err("above the cap")
+            let mut changed_ask = ask.clone();
+            change(&mut changed_ask);
+            admit(&changed_ask).expect_err("above the cap")
         };
         assert!(
             refused(|ask| ask.duration_ns += 1)
@@ -131,11 +131,11 @@ mod tests {
         assert!(refused(|ask| ask.rate_bit_s = Some(1_000_000_001)).ends_with(max));
         assert!(refused(|ask| ask.rate_bit_s = None).ends_with(": give a rate"));
         let free = ServerCaps { rate: None, ..caps };
-        let all = Ask {
+        let unlimited = Ask {
             rate_bit_s: None,
             ..ask
         };
-        assert_eq!(free.admit(&Job::Throughput(all)), Ok(()));
+        assert_eq!(free.admit(&Job::Throughput(unlimited)), Ok(()));
         let rr = |streams, duration_ns| {
             let ask = RrAsk {
                 version: VERSION,

@@ -39,7 +39,7 @@ fn spec(read_pause: Span) -> ServerSpec {
     }
 }
 
-const fn asked(server: SocketAddr, ask: &Ask) -> ThroughputRequest<'_> {
+const fn request_of(server: SocketAddr, ask: &Ask) -> ThroughputRequest<'_> {
     ThroughputRequest {
         server,
         ask,
@@ -72,9 +72,13 @@ fn with_server<T>(spec: &ServerSpec, work: impl FnOnce(&Server) -> T) -> T {
 fn measured(ask: &Ask, spec: &ServerSpec) -> (Measured, Vec<Second>) {
     with_server(spec, |server| {
         let mut seconds = Vec::new();
-        let measured = measure(asked(server.address(), ask), &Stop::new(), &mut |second| {
-            seconds.push(second.clone());
-        });
+        let measured = measure(
+            request_of(server.address(), ask),
+            &Stop::new(),
+            &mut |second| {
+                seconds.push(second.clone());
+            },
+        );
         (measured.expect("it is measured"), seconds)
     })
 }
@@ -119,15 +123,15 @@ fn both_directions_are_measured_at_the_same_time_on_all_streams() {
         };
         let (measured, seconds) = measured(&two, &spec(Span::ZERO));
         let results = measured.results();
-        let directions = results.iter().map(|one| one.direction);
+        let directions = results.iter().map(|result| result.direction);
         assert!(directions.eq([Direction::Up, Direction::Down]));
         for result in &results {
             let goodput = result.totals.goodput;
             assert!(is_near(goodput, 1.0), "{protocol:?} {:?}", result.totals);
         }
         assert_eq!(seconds.len(), 4);
-        let streams = |all: &[neph_wire::throughput::SentInterval]| {
-            let mut streams: Vec<u16> = all.iter().map(|one| one.stream).collect();
+        let streams = |intervals: &[neph_wire::throughput::SentInterval]| {
+            let mut streams: Vec<u16> = intervals.iter().map(|interval| interval.stream).collect();
             streams.sort_unstable();
             streams.dedup();
             streams
@@ -161,9 +165,9 @@ fn a_server_that_is_busy_refuses_with_how_long_and_a_stop_keeps_what_was_measure
         };
         let other = ask(Protocol::Udp, Direction::Down);
         let mut refusal = None;
-        let measured = measure(asked(address, &long), &stop, &mut |_| {
+        let measured = measure(request_of(address, &long), &stop, &mut |_| {
             refusal.get_or_insert_with(|| {
-                measure(asked(address, &other), &Stop::new(), &mut |_| {})
+                measure(request_of(address, &other), &Stop::new(), &mut |_| {})
                     .expect_err("it is busy")
                     .to_string()
             });
@@ -184,7 +188,7 @@ fn a_server_that_is_busy_refuses_with_how_long_and_a_stop_keeps_what_was_measure
         assert!(totals.lasted < Span::from_secs(20));
         assert!(is_near(totals.goodput, 3.0), "{totals:?}");
         // The slot is free at once.
-        let next = measure(asked(address, &other), &Stop::new(), &mut |_| {});
+        let next = measure(request_of(address, &other), &Stop::new(), &mut |_| {});
         next.expect("it is measured");
     });
 }
@@ -203,7 +207,7 @@ fn what_is_no_client_does_no_harm() {
             stream.write_all(nonsense).expect("it is sent");
         }
         let measured = measure(
-            asked(server.address(), &ask(Protocol::Tcp, Direction::Up)),
+            request_of(server.address(), &ask(Protocol::Tcp, Direction::Up)),
             &Stop::new(),
             &mut |_| {},
         );
@@ -237,7 +241,7 @@ fn a_permit_is_kept_to_by_what_is_sent_with_each_protocol() {
         let measured = with_server(&spec(Span::ZERO), |server| {
             let within = ThroughputRequest {
                 permit: &permit,
-                ..asked(server.address(), &ask)
+                ..request_of(server.address(), &ask)
             };
             measure(within, &Stop::new(), &mut |_| {}).expect("it is measured")
         });

@@ -74,7 +74,7 @@ impl UdpTotals {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
     /// The requested rate.
-    pub asked: Option<BitRate>,
+    pub requested: Option<BitRate>,
     /// How long the sender sent and the receiver received.
     pub lasted: Span,
     /// Payload that the sender's kernel accepted.
@@ -99,22 +99,25 @@ impl Totals {
     /// Adds up the counts of both ends.
     pub(super) fn of(ends: Ends<'_>, ask: &Ask) -> Self {
         let (sent, received) = (&ends.sender.sent, &ends.receiver.received);
-        let in_time: Vec<_> = received.iter().filter(|one| !one.is_late).collect();
-        let bytes_of = |all: &mut dyn Iterator<Item = u64>| all.fold(0, u64::saturating_add);
+        let in_time: Vec<_> = received
+            .iter()
+            .filter(|interval| !interval.is_late)
+            .collect();
+        let bytes_of = |values: &mut dyn Iterator<Item = u64>| values.fold(0, u64::saturating_add);
         let streams = |stream: u16| ask.all_streams() > stream;
         let mut totals = Self {
-            asked: ask.rate_bit_s.map(BitRate),
-            sent_bytes: bytes_of(&mut sent.iter().map(|one| one.bytes)),
-            received_bytes: bytes_of(&mut in_time.iter().map(|one| one.bytes)),
+            requested: ask.rate_bit_s.map(BitRate),
+            sent_bytes: bytes_of(&mut sent.iter().map(|interval| interval.bytes)),
+            received_bytes: bytes_of(&mut in_time.iter().map(|interval| interval.bytes)),
             sender: usage(sent, &ends.sender.cpu),
             receiver: usage(in_time.iter().copied(), &ends.receiver.cpu),
             ..Self::default()
         };
         for stream in (0..).take_while(|stream| streams(*stream)) {
-            let own = sent.iter().filter(|one| one.stream == stream);
-            totals.sent = add(totals.sent, over_all(own.map(Counted::of_sent)).0);
-            let own = in_time.iter().filter(|one| one.stream == stream);
-            let (rate, lasted) = over_all(own.map(|one| Counted::of_received(one)));
+            let of_stream = sent.iter().filter(|interval| interval.stream == stream);
+            totals.sent = add(totals.sent, over_all(of_stream.map(Counted::of_sent)).0);
+            let of_stream = in_time.iter().filter(|interval| interval.stream == stream);
+            let (rate, lasted) = over_all(of_stream.map(|interval| Counted::of_received(interval)));
             totals.goodput = add(totals.goodput, rate);
             totals.lasted = totals.lasted.max(lasted);
         }
@@ -135,19 +138,19 @@ struct Counted {
 }
 
 impl Counted {
-    const fn of_sent(one: &SentInterval) -> Self {
+    const fn of_sent(interval: &SentInterval) -> Self {
         Self {
-            bytes: one.bytes,
-            from_ns: one.from_ns,
-            to_ns: one.to_ns,
+            bytes: interval.bytes,
+            from_ns: interval.from_ns,
+            to_ns: interval.to_ns,
         }
     }
 
-    const fn of_received(one: &ReceivedInterval) -> Self {
+    const fn of_received(interval: &ReceivedInterval) -> Self {
         Self {
-            bytes: one.bytes,
-            from_ns: one.from_ns,
-            to_ns: one.to_ns,
+            bytes: interval.bytes,
+            from_ns: interval.from_ns,
+            to_ns: interval.to_ns,
         }
     }
 }
@@ -155,88 +158,111 @@ impl Counted {
 /// Rate over all intervals of one stream, and their total length.
 fn over_all(intervals: impl Iterator<Item = Counted>) -> (BitRate, Span) {
     let (mut bytes, mut from, mut to) = (0_u64, u64::MAX, 0);
-    for one in intervals {
-        bytes = bytes.saturating_add(one.bytes);
-        from = from.min(one.from_ns);
-        to = to.max(one.to_ns);
+    for counted in intervals {
+        bytes = bytes.saturating_add(counted.bytes);
+        from = from.min(counted.from_ns);
+        to = to.max(counted.to_ns);
     }
     let from = from.min(to);
     (rate(bytes, from, to), nanos(to - from))
 }
 
-fn add(one: BitRate, other: BitRate) -> BitRate {
-    BitRate(one.0.saturating_add(other.0))
+fn add(rate: BitRate, other: BitRate) -> BitRate {
+    BitRate(rate.0.saturating_add(other.0))
 }
 
 fn tcp(sent: &[SentInterval]) -> TcpTotals {
-    let all: Vec<_> = sent
+    let counters: Vec<_> = sent
         .iter()
-        .filter_map(|one| Some((one.index, one.tcp?)))
+        .filter_map(|interval| Some((interval.index, interval.tcp?)))
         .collect();
     let sum = |of: fn(&neph_wire::throughput::TcpCounters) -> u64| {
-        all.iter()
-            .map(|(_, one)| of(one))
+        counters
+            .iter()
+            .map(|(_, tcp_counters)| of(tcp_counters))
             .fold(0, u64::saturating_add)
     };
-    let count = all.len() as u64;
+    let count = counters.len() as u64;
     let micros = |count: u64| Span::from_micros(i64::try_from(count).unwrap_or(i64::MAX));
-    let seconds = all.iter().map(|(index, _)| u64::from(*index) + 1).max();
-    let busy = sum(|one| one.busy_us);
-    let window = sum(|one| u64::from(one.cwnd_segments) * u64::from(one.mss_bytes));
-    let longest = all.iter().map(|(_, one)| one.srtt_us).max().unwrap_or(0);
-    let rtts = all.iter().map(|(_, one)| one.min_rtt_us);
+    let seconds = counters
+        .iter()
+        .map(|(index, _)| u64::from(*index) + 1)
+        .max();
+    let busy = sum(|tcp_counters| tcp_counters.busy_us);
+    let window = sum(|tcp_counters| {
+        u64::from(tcp_counters.cwnd_segments) * u64::from(tcp_counters.mss_bytes)
+    });
+    let longest = counters
+        .iter()
+        .map(|(_, tcp_counters)| tcp_counters.srtt_us)
+        .max()
+        .unwrap_or(0);
+    let rtts = counters
+        .iter()
+        .map(|(_, tcp_counters)| tcp_counters.min_rtt_us);
     let min = rtts.filter(|rtt| *rtt < u32::MAX).min().unwrap_or(0);
     TcpTotals {
-        segments: sum(|one| one.segments),
-        retransmissions: sum(|one| one.retransmissions),
-        srtt_mean: micros(sum(|one| one.srtt_us.into()) / count.max(1)),
+        segments: sum(|tcp_counters| tcp_counters.segments),
+        retransmissions: sum(|tcp_counters| tcp_counters.retransmissions),
+        srtt_mean: micros(sum(|tcp_counters| tcp_counters.srtt_us.into()) / count.max(1)),
         srtt_max: micros(longest.into()),
         min_rtt: micros(min.into()),
         cwnd_mean_bytes: window / seconds.unwrap_or(1).clamp(1, count.max(1)),
-        rwnd_limited: ratio(sum(|one| one.rwnd_limited_us), busy),
-        sndbuf_limited: ratio(sum(|one| one.sndbuf_limited_us), busy),
+        rwnd_limited: ratio(sum(|tcp_counters| tcp_counters.rwnd_limited_us), busy),
+        sndbuf_limited: ratio(sum(|tcp_counters| tcp_counters.sndbuf_limited_us), busy),
     }
 }
 
 fn udp(ends: Ends<'_>) -> UdpTotals {
     let sent =
         |of: fn(&SentInterval) -> u64| ends.sender.sent.iter().map(of).fold(0, u64::saturating_add);
-    let all: Vec<_> = ends
+    let counters: Vec<_> = ends
         .receiver
         .received
         .iter()
-        .filter_map(|one| Some((one, one.udp?)))
+        .filter_map(|interval| Some((interval, interval.udp?)))
         .collect();
     let sum = |of: fn(&neph_wire::throughput::UdpCounters) -> u64| {
-        all.iter()
-            .map(|(_, one)| of(one))
+        counters
+            .iter()
+            .map(|(_, udp_counters)| of(udp_counters))
             .fold(0, u64::saturating_add)
     };
-    let extents = all.iter().map(|(_, one)| one.reordering_extent);
-    let (sent_count, received) = (sent(|one| one.datagrams), sum(|one| one.datagrams));
-    let streams = all.iter().map(|(one, _)| one.stream);
+    let extents = counters
+        .iter()
+        .map(|(_, udp_counters)| udp_counters.reordering_extent);
+    let (sent_count, received) = (
+        sent(|interval| interval.datagrams),
+        sum(|udp_counters| udp_counters.datagrams),
+    );
+    let streams = counters.iter().map(|(interval, _)| interval.stream);
     let streams: BTreeSet<u16> = streams.collect();
     let jitter = streams.into_iter().map(|stream| {
-        let own = all
+        let of_stream = counters
             .iter()
-            .filter(|(one, _)| one.stream == stream && !one.is_late);
-        let (count, sum) = own.fold((0_u64, 0_u64), |(count, sum), (_, one)| {
-            (count + 1, sum.saturating_add(one.jitter_ns))
+            .filter(|(interval, _)| interval.stream == stream && !interval.is_late);
+        let (count, sum) = of_stream.fold((0_u64, 0_u64), |(count, sum), (_, udp_counters)| {
+            (count + 1, sum.saturating_add(udp_counters.jitter_ns))
         });
         sum / count.max(1)
     });
-    let variations = ends.receiver.variation.iter().map(|one| one.variation);
-    let worst = variations.max_by_key(|one| one.pdv_p95_ns.or(one.pdv_max_ns));
+    let variations = ends
+        .receiver
+        .variation
+        .iter()
+        .map(|stream_variation| stream_variation.variation);
+    let worst = variations.max_by_key(|variation| variation.pdv_p95_ns.or(variation.pdv_max_ns));
     UdpTotals {
         sent: sent_count,
-        refused: sent(|one| one.refused),
+        refused: sent(|interval| interval.refused),
         received,
         // Includes the last ones, whose loss the receiver cannot detect.
         lost: sent_count.saturating_sub(received),
-        socket_drops: sum(|one| one.socket_drops).min(sent_count.saturating_sub(received)),
-        reordered: sum(|one| one.reordered),
+        socket_drops: sum(|udp_counters| udp_counters.socket_drops)
+            .min(sent_count.saturating_sub(received)),
+        reordered: sum(|udp_counters| udp_counters.reordered),
         reordering_extent: extents.max().unwrap_or(0),
-        duplicates: sum(|one| one.duplicates),
+        duplicates: sum(|udp_counters| udp_counters.duplicates),
         jitter: nanos(jitter.max().unwrap_or(0)),
         variation: worst.unwrap_or_default(),
     }

@@ -47,12 +47,12 @@ pub(super) fn receive(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<(
     receiver.put(false);
     receiver.drain()?;
     receiver.put(true);
-    let variation = receiver.delays.whole();
-    let whole = StreamVariation {
+    let variation = receiver.delays.total();
+    let total = StreamVariation {
         stream: id,
         variation,
     };
-    run.board.lock().variation.push(whole);
+    run.board.lock().variation.push(total);
     Ok(())
 }
 

@@ -106,13 +106,16 @@ impl<T: Threaded> Threaded for &T {
 
 /// The busiest of these threads.
 pub(super) fn busiest(threads: impl Iterator<Item = Thread>) -> Option<Thread> {
-    threads.max_by(|one, other| one.share.total_cmp(&other.share))
+    threads.max_by(|thread, other| thread.share.total_cmp(&other.share))
 }
 
 /// Busy share of the core in the interval.
 pub(super) fn core_busy(cpu: &[CpuInterval], index: u32, core: Option<u32>) -> Option<f64> {
-    let interval = cpu.iter().find(|one| one.index == index)?;
-    let share = interval.cores.iter().find(|one| Some(one.core) == core)?;
+    let interval = cpu.iter().find(|interval| interval.index == index)?;
+    let share = interval
+        .cores
+        .iter()
+        .find(|core_share| Some(core_share.core) == core)?;
     Some(f64::from(share.busy_permille) / 1000.0)
 }
 
@@ -120,37 +123,44 @@ pub(super) fn usage<T: Threaded>(
     intervals: impl IntoIterator<Item = T>,
     cpu: &[CpuInterval],
 ) -> Usage {
-    let threads: Vec<Thread> = intervals.into_iter().map(|one| one.thread()).collect();
+    let threads: Vec<Thread> = intervals
+        .into_iter()
+        .map(|interval| interval.thread())
+        .collect();
     let sum = |of: &dyn Fn(&Thread) -> u64| threads.iter().map(of).fold(0, u64::saturating_add);
-    let length = sum(&|one| one.length_ns);
+    let length = sum(&|thread| thread.length_ns);
     let mut usage = Usage {
-        waited: ratio(sum(&|one| one.waited_ns), length),
-        paced: ratio(sum(&|one| one.paced_ns), length),
+        waited: ratio(sum(&|thread| thread.waited_ns), length),
+        paced: ratio(sum(&|thread| thread.paced_ns), length),
         process: nanos(
             cpu.iter()
-                .map(|one| one.process_ns)
+                .map(|interval| interval.process_ns)
                 .fold(0, u64::saturating_add),
         ),
         rcvbuf_errors: cpu
             .iter()
-            .map(|one| one.rcvbuf_errors)
+            .map(|interval| interval.rcvbuf_errors)
             .fold(0, u64::saturating_add),
         ..Usage::default()
     };
-    let streams = threads.iter().map(|one| one.stream);
-    let all: BTreeSet<u16> = streams.collect();
-    let shares = all.into_iter().map(|stream| {
-        let own = || threads.iter().filter(move |one| one.stream == stream);
-        let worked = own().map(|one| one.cpu_ns).fold(0, u64::saturating_add);
-        let lasted = own().map(|one| one.length_ns).fold(0, u64::saturating_add);
+    let streams = threads.iter().map(|thread| thread.stream);
+    let stream_ids: BTreeSet<u16> = streams.collect();
+    let shares = stream_ids.into_iter().map(|stream| {
+        let stream_threads = || threads.iter().filter(move |thread| thread.stream == stream);
+        let worked = stream_threads()
+            .map(|thread| thread.cpu_ns)
+            .fold(0, u64::saturating_add);
+        let lasted = stream_threads()
+            .map(|thread| thread.length_ns)
+            .fold(0, u64::saturating_add);
         (ratio(worked, lasted), stream)
     });
-    let Some((share, stream)) = shares.max_by(|one, other| one.0.total_cmp(&other.0)) else {
+    let Some((share, stream)) = shares.max_by(|share, other| share.0.total_cmp(&other.0)) else {
         return usage;
     };
     usage.thread = share;
-    let own = threads.iter().filter(|one| one.stream == stream);
-    add_core(&mut usage, own.copied().collect(), cpu);
+    let stream_threads = threads.iter().filter(|thread| thread.stream == stream);
+    add_core(&mut usage, stream_threads.copied().collect(), cpu);
     usage
 }
 
@@ -158,16 +168,19 @@ pub(super) fn usage<T: Threaded>(
 fn add_core(usage: &mut Usage, threads: Vec<Thread>, cpu: &[CpuInterval]) {
     let (mut busy, mut softirq, mut steal, mut count) = (0.0, 0.0, 0.0, 0.0);
     for thread in &threads {
-        let interval = cpu.iter().find(|one| one.index == thread.index);
-        let cores = interval.map_or(&[][..], |one| &one.cores);
-        if let Some(core) = cores.iter().find(|one| Some(one.core) == thread.core) {
+        let interval = cpu.iter().find(|interval| interval.index == thread.index);
+        let cores = interval.map_or(&[][..], |interval| &interval.cores);
+        if let Some(core) = cores
+            .iter()
+            .find(|core_share| Some(core_share.core) == thread.core)
+        {
             busy += f64::from(core.busy_permille) / 1000.0;
             softirq += f64::from(core.softirq_permille) / 1000.0;
             steal += f64::from(core.steal_permille) / 1000.0;
             count += 1.0;
         }
     }
-    usage.core = busiest(threads.into_iter()).and_then(|one| one.core);
+    usage.core = busiest(threads.into_iter()).and_then(|thread| thread.core);
     if count > 0.0 {
         usage.core_busy = Some(busy / count);
         usage.core_softirq = Some(softirq / count);

@@ -134,7 +134,7 @@ impl Delays {
     }
 
     /// Delay variation of the whole stream.
-    pub(crate) fn whole(&self) -> Variation {
+    pub(crate) fn total(&self) -> Variation {
         self.stream.variation(self.least)
     }
 }
@@ -192,7 +192,7 @@ mod tests {
             assert_eq!(taken.ipdv_p50_ns, Some(0));
             assert_eq!(taken.ipdv_p95_ns, Some(1_000_000));
             assert_eq!(delays.take_interval(), Variation::default());
-            assert_eq!(delays.whole(), taken);
+            assert_eq!(delays.total(), taken);
         }
     }
 

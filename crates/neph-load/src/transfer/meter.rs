@@ -28,8 +28,8 @@ impl Meter {
 
     /// When to read next: whole seconds since the start, however late the last reading was.
     pub(crate) fn due(&self) -> Span {
-        let whole = i64::try_from(self.seconds.len() + 1).unwrap_or(i64::MAX);
-        SECOND.times(whole)
+        let second_count = i64::try_from(self.seconds.len() + 1).unwrap_or(i64::MAX);
+        SECOND.times(second_count)
     }
 
     /// Time of the last reading.

@@ -31,7 +31,7 @@ pub(crate) struct Http {
     /// Which statuses are expected.
     expected: ExpectedStatus,
     /// Requests that were written, and replies that were read.
-    asked: u64,
+    requested: u64,
     served: u64,
 }
 
@@ -61,7 +61,7 @@ impl Http {
             can_go_on: true,
             authorization: spec.target.authorization(),
             expected: spec.expected_status,
-            asked: 0,
+            requested: 0,
             served: 0,
         }
     }
@@ -87,14 +87,14 @@ impl Http {
                 Arrival::Refused(ConnectionEnd::new(reason, answer)),
             ));
         }
-        if status == REQUEST_TIMEOUT && (self.served > 0 || self.asked == self.served) {
+        if status == REQUEST_TIMEOUT && (self.served > 0 || self.requested == self.served) {
             let reason = "the server ended the idle connection (HTTP status 408)";
             return Ok(Step::Took(
                 taken,
                 Arrival::Closed(ConnectionEnd::new(reason, Some(Answer::Closed))),
             ));
         }
-        if self.asked == self.served {
+        if self.requested == self.served {
             let reason =
                 format!("the server sent a response without a request (HTTP status {status})");
             return Ok(Step::Took(
@@ -118,7 +118,7 @@ impl Http {
     }
 
     /// A reply without a number: on one connection replies come in the order of the requests.
-    fn whole(&mut self) -> Option<Replied> {
+    fn take_reply(&mut self) -> Option<Replied> {
         let body = self.body.take()?;
         self.served += 1;
         Some(Replied {
@@ -140,7 +140,7 @@ impl Codec for Http {
     }
 
     fn request(&mut self, seq: u64, out: &mut Vec<u8>) {
-        self.asked += 1;
+        self.requested += 1;
         let line = RequestLine {
             method: self.method(),
             target: &self.path,
@@ -174,7 +174,7 @@ impl Codec for Http {
             }
             BodyStep::Piece { consumed, .. } | BodyStep::Done { consumed } => Ok(Step::Took(
                 consumed,
-                self.whole().map_or(Arrival::Nothing, Arrival::Reply),
+                self.take_reply().map_or(Arrival::Nothing, Arrival::Reply),
             )),
         }
     }
@@ -185,8 +185,8 @@ impl Codec for Http {
         };
         self.can_go_on = false;
         let is_whole = end == StreamEnd::Closed && body.reader.at_end_of_stream().is_ok();
-        let whole = if is_whole { self.whole() } else { None };
-        whole.map_or(PartialReply::Part, PartialReply::Whole)
+        let reply = if is_whole { self.take_reply() } else { None };
+        reply.map_or(PartialReply::Part, PartialReply::Whole)
     }
 
     fn can_go_on(&self) -> bool {

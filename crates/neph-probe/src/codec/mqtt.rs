@@ -29,8 +29,8 @@ impl Mqtt {
         Connect {
             client_id: &client_id,
             keep_alive: keep_alive(spec),
-            user: credentials.map(|one| one.user.as_slice()),
-            password: credentials.and_then(|one| one.password.as_deref()),
+            user: credentials.map(|credentials| credentials.user.as_slice()),
+            password: credentials.and_then(|credentials| credentials.password.as_deref()),
         }
         .encode(&mut connect);
         Self {

@@ -275,7 +275,9 @@ impl Driver {
                 let bytes = &self.buffer[..received.len];
                 let latest = self.session.next_seq();
                 if let Some(answer) = self.codec.answer(bytes, latest) {
-                    let stamp = received.stamp.and_then(|stamp| self.clock.own(stamp));
+                    let stamp = received
+                        .stamp
+                        .and_then(|stamp| self.clock.own_instant(stamp));
                     self.session.answered(&answer, stamp, at);
                     self.object(received.len);
                     self.reply_wait.took_in(self.session.tally().replies, at);
@@ -320,7 +322,7 @@ impl Driver {
             read += 1;
             match queued {
                 Queued::Notice(Notice::Stamp(stamp)) => {
-                    if let Some(at) = self.clock.own(stamp.at) {
+                    if let Some(at) = self.clock.own_instant(stamp.at) {
                         self.session
                             .stamped(SendPoint::from(stamp.point), stamp.id, at);
                     }

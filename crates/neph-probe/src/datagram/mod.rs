@@ -124,12 +124,13 @@ pub(crate) fn ask_once(mut opened: Opened, patience: Span) -> io::Result<()> {
 /// The 64-bit number nearest to `latest` whose low 32 bits are `low`.
 pub(crate) fn widen(low: u32, latest: u64) -> u64 {
     let base = latest & !0xffff_ffff;
-    let near = [
+    let candidates = [
         base.checked_sub(1 << 32),
         Some(base),
         base.checked_add(1 << 32),
     ];
-    near.into_iter()
+    candidates
+        .into_iter()
         .flatten()
         .map(|base| base | u64::from(low))
         .min_by_key(|candidate| candidate.abs_diff(latest))

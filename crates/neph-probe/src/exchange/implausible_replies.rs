@@ -47,10 +47,10 @@ mod tests {
 
     /// Sent at 100 and answered at 200; the peer reports `rx` and `app_tx`.
     fn message(rx: i64, app_tx: i64) -> Message {
-        let own = |nanos| Some(Instant::<Own>::from_nanos(nanos));
+        let instant = |nanos| Some(Instant::<Own>::from_nanos(nanos));
         let peer = |nanos| Some(Instant::<Peer>::from_nanos(nanos));
         let mut marks = Marks::intended_at(Instant::from_nanos(100));
-        (marks.app_send, marks.app_recv) = (own(100), own(200));
+        (marks.app_send, marks.app_recv) = (instant(100), instant(200));
         (marks.peer.rx, marks.peer.app_tx) = (peer(rx), peer(app_tx));
         Message::new(FlowIndex(0), Seq(0), marks)
     }

@@ -121,16 +121,16 @@ mod tests {
 
     #[test]
     fn a_block_is_one_fleets_until_its_last_port_is_back() {
-        let (mut one, mut other) = (Blocks::new("test"), Blocks::new("test"));
-        one.take(10_300).expect("nobody has it");
-        one.take(10_301).expect("ours already");
+        let (mut first, mut other) = (Blocks::new("test"), Blocks::new("test"));
+        first.take(10_300).expect("nobody has it");
+        first.take(10_301).expect("ours already");
         let refused = other.take(11_000).expect_err("the same block");
         assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
         other.take(11_264).expect("the next block");
-        one.give_back(10_300);
+        first.give_back(10_300);
         assert!(other.take(11_000).is_err());
         assert!(is_claimed("test", 11_000).expect("a file"));
-        one.give_back(10_301);
+        first.give_back(10_301);
         assert!(!is_claimed("test", 11_000).expect("a file"));
         other.take(11_000).expect("it is back");
     }

@@ -68,7 +68,11 @@ enum End {
 impl Connects {
     pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
         let fleet = &spec.fleet;
-        let endpoints: Vec<_> = fleet.endpoints.iter().map(|one| one.address).collect();
+        let endpoints: Vec<_> = fleet
+            .endpoints
+            .iter()
+            .map(|endpoint| endpoint.address)
+            .collect();
         let attempts = Watched::new().map_err(|source| ProbeError::Socket {
             operation: "watch connections to",
             address: endpoints[0],
@@ -234,9 +238,14 @@ impl Transport for Connects {
     }
 
     fn send(&mut self, request: &Request) -> io::Result<()> {
-        let place = request.slot.0 as usize;
+        let slot_index = request.slot.0 as usize;
         let none = || io::Error::from(io::ErrorKind::NotConnected);
-        let (port, latest) = self.slots.get(place).copied().flatten().ok_or_else(none)?;
+        let (port, latest) = self
+            .slots
+            .get(slot_index)
+            .copied()
+            .flatten()
+            .ok_or_else(none)?;
         let address = self.endpoints[self.endpoint(request.slot)];
         let seq = low(request.seq);
         let known = Known { port, seq };
@@ -257,7 +266,7 @@ impl Transport for Connects {
             _ => {}
         }
         let index = self.attempts.add(attempt, Interest::ReadWrite)?;
-        self.slots[place] = Some((port, Some(index)));
+        self.slots[slot_index] = Some((port, Some(index)));
         self.expiring
             .push_back((begun + self.timeout, index, known));
         Ok(())

@@ -13,7 +13,7 @@ use neph_model::{Instant, Own, REFLECT_PORT, Slot, Span, Target};
 use neph_sys::epoll::{Happening, Interest};
 use neph_sys::ppoll::Awaited;
 
-use super::link::{Link, anew};
+use super::link::{Link, retry_time};
 use super::over::{Fault, Over};
 use super::ports::Ports;
 use super::session::Event;
@@ -102,25 +102,28 @@ impl Established {
     /// The slot's connection. If it broke, a new one from the same port.
     fn link_of(&mut self, slot: Slot) -> io::Result<usize> {
         let at = slot.0 as usize;
-        let place = self.slots.get(at).copied().flatten();
-        let place = place.ok_or(io::ErrorKind::NotConnected)?;
-        let link = self.links.get(place.link);
-        if link.is_some_and(|link| link.port() == place.port) {
-            return Ok(place.link);
+        let connection = self.slots.get(at).copied().flatten();
+        let connection = connection.ok_or(io::ErrorKind::NotConnected)?;
+        let link = self.links.get(connection.link);
+        if link.is_some_and(|link| link.port() == connection.port) {
+            return Ok(connection.link);
         }
         let dialled = now();
-        if anew(place.dialled) > dialled {
-            return Err(place.broke.unwrap_or(Over::Closed).into());
+        if retry_time(connection.dialled) > dialled {
+            return Err(connection.broke.unwrap_or(Over::Closed).into());
         }
-        let port = place.port;
-        self.slots[at] = Some(SlotConnection { dialled, ..place });
+        let port = connection.port;
+        self.slots[at] = Some(SlotConnection {
+            dialled,
+            ..connection
+        });
         let flow = &self.flows[at % self.flows.len()];
         let link = Link::dial(flow.address, port, codec_for(flow)?)?;
         let link = self.links.add(link, Interest::ReadWrite)?;
         self.slots[at] = Some(SlotConnection {
             link,
             dialled,
-            ..place
+            ..connection
         });
         Ok(link)
     }
@@ -132,8 +135,10 @@ fn remember(slots: &mut [Option<SlotConnection>], links: &Watched<Link>, index: 
         return;
     };
     let mut places = slots.iter_mut().flatten();
-    if let Some(place) = places.find(|place| (place.link, place.port) == (index, port)) {
-        place.broke = Some(why);
+    if let Some(connection) =
+        places.find(|slot_connection| (slot_connection.link, slot_connection.port) == (index, port))
+    {
+        connection.broke = Some(why);
     }
 }
 
@@ -226,13 +231,13 @@ impl Transport for Established {
         let link = added
             .inspect_err(|_| self.ports.give_back(port))
             .map_err(refusal)?;
-        let place = SlotConnection {
+        let connection = SlotConnection {
             port,
             link,
             dialled: now,
             broke: None,
         };
-        if let Some(earlier) = self.slots[slot.0 as usize].replace(place) {
+        if let Some(earlier) = self.slots[slot.0 as usize].replace(connection) {
             self.leaving
                 .push_back((now + self.linger, earlier.link, earlier.port));
         }

@@ -51,8 +51,8 @@ pub(super) fn has_files(spec: &FleetSpec) -> Result<(), ProbeError> {
 /// # Errors
 /// [`ProbeError::Fleet`] where it may not, with the possible number of flows and a remedy.
 pub fn check_files(together: &[(&Fleet, Span)]) -> Result<(), ProbeError> {
-    let own = together.iter().filter(|one| !can_share(one.0)).copied();
-    Demand::of(&own.collect::<Vec<_>>()).held_against(left())
+    let unshared = together.iter().filter(|one| !can_share(one.0)).copied();
+    Demand::of(&unshared.collect::<Vec<_>>()).held_against(left())
 }
 
 /// Divides the files of this process among fleets that begin at the same time, as none of them knows the
@@ -61,8 +61,8 @@ pub fn check_files(together: &[(&Fleet, Span)]) -> Result<(), ProbeError> {
 /// # Errors
 /// As [`check_files`].
 pub fn allot_files(together: &mut [&mut FleetSpec]) -> Result<(), ProbeError> {
-    let all: u64 = together.iter().map(|spec| spec.files_needed()).sum();
-    if all + SPARE <= left() {
+    let needed: u64 = together.iter().map(|spec| spec.files_needed()).sum();
+    if needed + SPARE <= left() {
         return Ok(());
     }
     let fleets: Vec<_> = together.iter().map(|s| (&s.fleet, s.timeout)).collect();
@@ -166,16 +166,17 @@ mod tests {
     fn fleets_that_fit_one_by_one_are_refused_together() {
         let limit = left();
         let half = u32::try_from(limit / 2).expect("a limit that fits");
-        let one = fleet(ProbeKind::Tcp, half);
+        let half_fleet = fleet(ProbeKind::Tcp, half);
         let timeout = Span::from_secs(1);
-        check_files(&[(&one, timeout)]).expect("half of the files is enough for it");
-        let error = check_files(&[(&one, timeout), (&one, timeout)]).expect_err("too many");
+        check_files(&[(&half_fleet, timeout)]).expect("half of the files is enough for it");
+        let error =
+            check_files(&[(&half_fleet, timeout), (&half_fleet, timeout)]).expect_err("too many");
         let reported = error.to_string();
-        let both = format!(
+        let expected = format!(
             "{} flows that run at the same time need",
             2 * u64::from(half)
         );
-        assert!(reported.contains(&both), "{reported}");
+        assert!(reported.contains(&expected), "{reported}");
         assert!(reported.contains("('ulimit -n')"), "{reported}");
     }
 

@@ -62,10 +62,10 @@ mod tests {
     }
 
     /// Send times of messages due each gap from 20 ms on, if nothing may be sent before `held`.
-    fn course(mut gaps: Gaps, held: i64, count: i64) -> Vec<i64> {
+    fn course(mut gaps: Gaps, hold_ns: i64, count: i64) -> Vec<i64> {
         let mut went = Vec::new();
         for due in (0..count).map(|n| at(20 + n * GAP.nanos() / 1_000_000)) {
-            let goes = gaps.earliest(due).max(at(held));
+            let goes = gaps.earliest(due).max(at(hold_ns));
             gaps.go(due, goes);
             went.push(goes.nanos() / 1_000_000);
         }

@@ -173,7 +173,9 @@ impl Link {
                 Arrival::Opened => self.stands()?,
                 Arrival::Reply(reply) => {
                     let Some(seq) = reply.seq else { continue };
-                    let stamp = self.stamp(&received).and_then(|stamp| clock.own(stamp));
+                    let stamp = self
+                        .stamp(&received)
+                        .and_then(|stamp| clock.own_instant(stamp));
                     events.push(Event::Replied(Replied {
                         answer: None,
                         repeated: None,
@@ -218,7 +220,7 @@ impl Link {
             }
             let at = self.ends.iter().position(|(end, _)| *end == stamp.id);
             let ended = at.and_then(|at| self.ends.drain(..=at).next_back());
-            if let (Some((_, request)), Some(at)) = (ended, clock.own(stamp.at)) {
+            if let (Some((_, request)), Some(at)) = (ended, clock.own_instant(stamp.at)) {
                 events.push(Event::Departed(Departed { request, at }));
             }
         }
@@ -251,7 +253,7 @@ fn peer_report(marks: &PeerMarks) -> Option<PeerReport> {
 }
 
 /// The moment from which a broken connection may be replaced.
-pub(crate) fn anew(dialled: Instant<Own>) -> Instant<Own> {
+pub(crate) fn retry_time(dialled: Instant<Own>) -> Instant<Own> {
     dialled + Span::from_secs(1)
 }
 
@@ -289,7 +291,7 @@ mod tests {
             link.ask(2, begun + Span::from_secs(6)),
             Err(Over::Unanswered.into())
         );
-        let unsent: Vec<u32> = link.unsent().map(|one| one.seq).collect();
+        let unsent: Vec<u32> = link.unsent().map(|known| known.seq).collect();
         assert_eq!(unsent, [0, 1]);
     }
 
@@ -302,10 +304,10 @@ mod tests {
         let full = seqs.find_map(|seq| link.ask(seq, now()).err());
         assert_eq!(full, Some(Fault::Full), "its peer reads nothing");
         let mut unread = vec![0; 1 << 20];
-        let anew = (0..1_000).any(|_| {
+        let is_full = (0..1_000).any(|_| {
             let _ = std::io::Read::read(&mut peer, &mut unread).expect("there is something");
             link.ask(0, now()) == Ok(())
         });
-        assert!(anew, "its peer reads again");
+        assert!(is_full, "its peer reads again");
     }
 }

@@ -71,7 +71,7 @@ impl Ports {
 
     /// Excludes the source ports that a reflector at one of these endpoints does not answer.
     pub(crate) fn answered_by(mut self, endpoints: &[FleetEndpoint]) -> Self {
-        let reflectors = endpoints.iter().map(|one| one.address.port());
+        let reflectors = endpoints.iter().map(|endpoint| endpoint.address.port());
         for port in reflectors.chain(ANSWERING_PORTS) {
             self.taken[usize::from(port)] = true;
         }

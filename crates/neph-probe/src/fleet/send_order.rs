@@ -67,8 +67,8 @@ impl SendOrder {
         if self.total.is_some_and(|total| number >= total) {
             return None;
         }
-        let signed = |whole: u64| i64::try_from(whole).unwrap_or(i64::MAX);
-        let whole = self.interval.times(signed(number / self.slots));
+        let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let rounds_time = self.interval.times(signed(number / self.slots));
         let (interval, slots) = (self.interval.nanos(), signed(self.slots));
         let slot = number % self.slots;
         let slot = signed(slot - slot % u64::from(self.together));
@@ -78,7 +78,7 @@ impl SendOrder {
             None => interval / slots * slot,
         };
         let part = Span::from_nanos(part);
-        Some(start + whole + part)
+        Some(start + rounds_time + part)
     }
 
     /// No message from `number` on is due.
@@ -166,10 +166,10 @@ mod tests {
         let rota = SendOrder::new(&fleet(4, Span::from_millis(200), None), Some(2));
         let start = Instant::from_nanos(0);
         let due = |number| rota.due(start, number).map(|at| at.nanos() / 1_000_000);
-        let all: Vec<_> = (0..9).map(due).collect();
+        let due_times: Vec<_> = (0..9).map(due).collect();
         let expected = [0, 50, 100, 150, 200, 250, 300, 350].map(Some);
-        assert_eq!(all[..8], expected);
-        assert_eq!(all[8], None);
+        assert_eq!(due_times[..8], expected);
+        assert_eq!(due_times[8], None);
     }
 
     #[test]
@@ -177,8 +177,8 @@ mod tests {
         let rota = SendOrder::new(&fleet(512, Span::from_millis(200), None), None);
         let start = Instant::from_nanos(0);
         let due = |number| rota.due(start, number).map(Instant::nanos);
-        let all: Vec<_> = (0..5).filter_map(due).collect();
-        assert_eq!(all, [0, 0, 781_250, 781_250, 1_562_500]);
+        let due_times: Vec<_> = (0..5).filter_map(due).collect();
+        assert_eq!(due_times, [0, 0, 781_250, 781_250, 1_562_500]);
         assert_eq!(due(512), Some(200_000_000));
         // One every 2 ms, each alone; and 50,000 a second, at most a few together.
         for (slots, together) in [(512, 1), (50_000, 4)] {

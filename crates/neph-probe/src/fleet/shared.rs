@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     ports: Ports,
     hops: u8,
     /// By port: the endpoint that is asked from it.
-    asked: Vec<u32>,
+    requested: Vec<u32>,
     /// The port of each slot.
     slots: Vec<Option<u16>>,
     /// Ports of ended flows, each with the time until which it takes late replies.
@@ -80,14 +80,20 @@ impl Shared {
             address,
             source,
         };
-        let endpoints = fleet.endpoints.iter().map(|one| endpoint(one.address));
+        let endpoints = fleet
+            .endpoints
+            .iter()
+            .map(|fleet_endpoint| endpoint(fleet_endpoint.address));
         let endpoints = endpoints.collect::<io::Result<Vec<_>>>().map_err(fault)?;
         let mut ports = Ports::unbound(spec.first_port, "udp").answered_by(&fleet.endpoints);
         let bound = ports.take(|port| bind(address, port)).map_err(fault)?;
         let (_, receiver) = bound.ok_or(ProbeError::NoPort { address })?;
         let sender = raw(address).map_err(fault)?;
         prepare(&sender, &receiver, address).map_err(fault)?;
-        let mut peers: Vec<u16> = endpoints.iter().map(|one| one.address.port()).collect();
+        let mut peers: Vec<u16> = endpoints
+            .iter()
+            .map(|endpoint| endpoint.address.port())
+            .collect();
         peers.sort_unstable();
         peers.dedup();
         let steering = Steering::new(receiver.as_fd(), &peers).map_err(fault)?;
@@ -101,7 +107,7 @@ impl Shared {
             steering,
             ports,
             hops: default_hops(address),
-            asked: vec![0; 1 << 16],
+            requested: vec![0; 1 << 16],
             slots: vec![None; fleet.slots as usize],
             leaving: VecDeque::new(),
             linger: spec.timeout,
@@ -138,7 +144,7 @@ impl Shared {
                     continue;
                 }
                 let request = self.unstamped.take(stamp.id);
-                if let (Some(request), Some(at)) = (request, clock.own(stamp.at)) {
+                if let (Some(request), Some(at)) = (request, clock.own_instant(stamp.at)) {
                     events.push(Event::Departed(Departed { request, at }));
                 }
             }
@@ -167,9 +173,9 @@ impl Shared {
     fn reply(&self, at: usize, clock: &StampClock, read: Instant<Own>) -> Option<Replied> {
         let (bytes, received) = self.datagrams.datagram(at);
         let port = received.port?;
-        let asked = self.endpoints[self.asked[usize::from(port)] as usize].address;
+        let address = self.endpoints[self.requested[usize::from(port)] as usize].address;
         let from = received.from?;
-        if (from.ip(), from.port()) != (asked.ip(), asked.port()) {
+        if (from.ip(), from.port()) != (address.ip(), address.port()) {
             return None;
         }
         let answered = self.stamp.answered(bytes)?;
@@ -180,7 +186,7 @@ impl Shared {
                 port,
                 seq: answered.seq,
             },
-            stamp: received.stamp.and_then(|stamp| clock.own(stamp)),
+            stamp: received.stamp.and_then(|stamp| clock.own_instant(stamp)),
             read,
             ttl: received.ttl,
             peer_report: answered.peer_report,
@@ -205,7 +211,7 @@ impl Transport for Shared {
         steered
             .inspect_err(|_| self.ports.give_back(port))
             .map_err(fault)?;
-        self.asked[usize::from(port)] = u32::try_from(endpoint).unwrap_or(0);
+        self.requested[usize::from(port)] = u32::try_from(endpoint).unwrap_or(0);
         if let Some(earlier) = self.slots[slot.0 as usize].replace(port) {
             self.leaving.push_back((now + self.linger, earlier));
         }
@@ -250,8 +256,8 @@ impl Transport for Shared {
     }
 
     fn wait(&self, patience: Duration) -> bool {
-        let both = [self.sender.as_fd(), self.receiver.as_fd()];
-        wait_for(&mut both.map(Awaited::readable), patience)
+        let descriptors = [self.sender.as_fd(), self.receiver.as_fd()];
+        wait_for(&mut descriptors.map(Awaited::readable), patience)
     }
 
     fn dropped(&self) -> u64 {

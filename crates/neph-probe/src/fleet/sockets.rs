@@ -48,7 +48,11 @@ struct Flow {
 impl Sockets {
     pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
         let fleet = &spec.fleet;
-        let endpoints: Vec<_> = fleet.endpoints.iter().map(|one| one.address).collect();
+        let endpoints: Vec<_> = fleet
+            .endpoints
+            .iter()
+            .map(|endpoint| endpoint.address)
+            .collect();
         let address = endpoints[0];
         let flows = Watched::new().map_err(|source| ProbeError::Socket {
             operation: "watch sockets to",
@@ -99,7 +103,7 @@ fn read_reply(flow: &Flow, stamp: &Stamp, clock: &StampClock, buffer: &mut [u8])
             port: flow.port,
             seq: answered.seq,
         },
-        stamp: received.stamp.and_then(|stamp| clock.own(stamp)),
+        stamp: received.stamp.and_then(|stamp| clock.own_instant(stamp)),
         read: now(),
         ttl: received.ttl,
         peer_report: answered.peer_report,
@@ -112,7 +116,7 @@ fn read_notice(flow: &Flow, clock: &StampClock, events: &mut Vec<Event>) -> bool
         return false;
     };
     if let Notice::Stamp(stamp) = notice
-        && let (Point::Sent, Some(at)) = (stamp.point, clock.own(stamp.at))
+        && let (Point::Sent, Some(at)) = (stamp.point, clock.own_instant(stamp.at))
         && let Some(first) = flow.first
     {
         let (port, seq) = (flow.port, first.wrapping_add(stamp.id));

@@ -71,7 +71,7 @@ impl Speaker {
         let _ = self.send(None);
     }
 
-    fn send(&mut self, what: Option<Known>) -> io::Result<()> {
+    fn send(&mut self, known: Option<Known>) -> io::Result<()> {
         let fd = self.socket.as_fd();
         let once = || stamp::send(fd, &self.segment, Ending::Open).map(|_| ());
         let mut outcome = once();
@@ -83,7 +83,7 @@ impl Speaker {
             outcome = stamp::send(fd, &self.segment, Ending::Open).map(|_| ());
         }
         match outcome {
-            Ok(()) => self.sent.count(what),
+            Ok(()) => self.sent.count(known),
             Err(_) => self.recount(),
         }
         outcome
@@ -105,7 +105,7 @@ impl Speaker {
             };
             let request = self.sent.take(stamp.id).flatten();
             if let (Point::Sent, Some(request), Some(at)) =
-                (stamp.point, request, clock.own(stamp.at))
+                (stamp.point, request, clock.own_instant(stamp.at))
             {
                 events.push(Event::Departed(Departed { request, at }));
             }

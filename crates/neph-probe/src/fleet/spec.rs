@@ -72,7 +72,7 @@ impl FleetSpec {
     /// Whether such a fleet is possible.
     pub(crate) fn check(&self) -> Result<(), ProbeError> {
         let fleet = &self.fleet;
-        let wrong = |what: &str| Err(ProbeError::Fleet(what.to_owned()));
+        let wrong = |message: &str| Err(ProbeError::Fleet(message.to_owned()));
         if fleet.slots == 0 || fleet.slots > MAX_SLOTS {
             return Err(ProbeError::Fleet(format!(
                 "{} flows; there can be 1 to {MAX_SLOTS}, as many as there are source ports",
@@ -82,7 +82,10 @@ impl FleetSpec {
         let Some(first) = fleet.endpoints.first() else {
             return wrong("it has no endpoint");
         };
-        let versions = fleet.endpoints.iter().map(|one| one.address.is_ipv4());
+        let versions = fleet
+            .endpoints
+            .iter()
+            .map(|endpoint| endpoint.address.is_ipv4());
         if !versions.clone().all(|v4| v4 == first.address.is_ipv4()) {
             return wrong(
                 "some of its endpoints have IPv4 addresses and some IPv6; measure them apart",

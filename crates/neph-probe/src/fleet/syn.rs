@@ -19,7 +19,7 @@ use neph_sys::stamp::{self, Family, Received};
 use neph_wire::syn::{self, Numbers, Verdict};
 use socket2::Socket;
 
-use super::held::PortHolders;
+use super::port_holders::PortHolders;
 use super::ports::Ports;
 use super::session::{Event, Known, Replied, low};
 use super::speaker::Speaker;
@@ -47,7 +47,7 @@ pub(crate) struct Syns {
     /// Ports that the receiver's filter passes.
     incoming: Option<RangeInclusive<u16>>,
     ports: Ports,
-    held: PortHolders,
+    holders: PortHolders,
     /// By port.
     flows: Vec<Option<Flow>>,
     /// The port of each slot.
@@ -110,7 +110,7 @@ impl Syns {
             receiver,
             incoming: None,
             ports: Ports::unbound(spec.first_port, "tcp"),
-            held: PortHolders::new(),
+            holders: PortHolders::new(),
             flows: vec![None; 1 << 16],
             slots: vec![None; fleet.slots as usize],
             leaving: VecDeque::new(),
@@ -131,7 +131,7 @@ impl Syns {
             self.leaving.pop_front();
             self.take_back(port);
             self.flows[usize::from(port)] = None;
-            self.held.let_go(port);
+            self.holders.let_go(port);
             self.ports.give_back(port);
         }
     }
@@ -210,7 +210,7 @@ impl Syns {
                     repeated: None,
                     answer: Some(raw_tcp::answer(verdict)),
                     request,
-                    stamp: received.stamp.and_then(|stamp| clock.own(stamp)),
+                    stamp: received.stamp.and_then(|stamp| clock.own_instant(stamp)),
                     read: now(),
                     ttl,
                     peer_report: None,
@@ -261,7 +261,7 @@ impl Transport for Syns {
         self.hear(port)
             .inspect_err(|_| self.ports.give_back(port))
             .map_err(refusal)?;
-        self.held.keep(port, holder);
+        self.holders.keep(port, holder);
         self.flows[usize::from(port)] = Some(Flow {
             endpoint,
             accepted: None,

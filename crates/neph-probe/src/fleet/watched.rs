@@ -36,29 +36,29 @@ impl<T: AsFd> Watched<T> {
     ///
     /// # Errors
     /// As [`Epoll::add`]; then the socket is closed.
-    pub(crate) fn add(&mut self, one: T, interest: Interest) -> io::Result<usize> {
-        let place = self.free.last().copied().unwrap_or(self.places.len());
-        self.set.add(one.as_fd(), place as u64, interest)?;
+    pub(crate) fn add(&mut self, item: T, interest: Interest) -> io::Result<usize> {
+        let index = self.free.last().copied().unwrap_or(self.places.len());
+        self.set.add(item.as_fd(), index as u64, interest)?;
         if self.free.pop().is_none() {
             self.places.push(None);
         }
-        self.places[place] = Some(one);
-        Ok(place)
+        self.places[index] = Some(item);
+        Ok(index)
     }
 
-    pub(crate) fn get(&self, place: usize) -> Option<&T> {
-        self.places.get(place)?.as_ref()
+    pub(crate) fn get(&self, index: usize) -> Option<&T> {
+        self.places.get(index)?.as_ref()
     }
 
-    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
-        self.places.get_mut(place)?.as_mut()
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        self.places.get_mut(index)?.as_mut()
     }
 
     /// Removes a socket; dropping it closes it.
-    pub(crate) fn take(&mut self, place: usize) -> Option<T> {
-        let one = self.places.get_mut(place)?.take()?;
-        self.free.push(place);
-        Some(one)
+    pub(crate) fn take(&mut self, index: usize) -> Option<T> {
+        let item = self.places.get_mut(index)?.take()?;
+        self.free.push(index);
+        Some(item)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
@@ -66,10 +66,10 @@ impl<T: AsFd> Watched<T> {
     }
 
     /// Watches only for readability from now on.
-    pub(crate) fn only_read(&self, place: usize) {
-        if let Some(one) = self.get(place) {
+    pub(crate) fn only_read(&self, index: usize) {
+        if let Some(item) = self.get(index) {
             // It fails only for a descriptor that is not watched, and this one is.
-            let _ = self.set.change(one.as_fd(), place as u64, Interest::Read);
+            let _ = self.set.change(item.as_fd(), index as u64, Interest::Read);
         }
     }
 
@@ -81,8 +81,8 @@ impl<T: AsFd> Watched<T> {
                 break;
             };
             for happening in found.iter() {
-                let place = usize::try_from(happening.token).unwrap_or(usize::MAX);
-                step(self, place, happening);
+                let index = usize::try_from(happening.token).unwrap_or(usize::MAX);
+                step(self, index, happening);
             }
             if !more {
                 break;
@@ -116,13 +116,13 @@ mod tests {
         let second = watched.add(busy, Interest::Read).expect("watched");
         writer.write_all(b"x").expect("it fits");
         let mut found = Vec::new();
-        watched.walk(|_, place, happening| found.push((place, happening.is_readable)));
+        watched.walk(|_, index, happening| found.push((index, happening.is_readable)));
         assert_eq!(found, [(second, true)]);
         drop(watched.take(second));
-        watched.walk(|_, place, _| panic!("nothing is at {place}"));
+        watched.walk(|_, index, _| panic!("nothing is at {index}"));
         assert_eq!(watched.iter().count(), 1);
-        let (anew, _keeps) = UnixStream::pair().expect("a pair");
-        assert_eq!(watched.add(anew, Interest::Read).ok(), Some(second));
+        let (new_stream, _keeps) = UnixStream::pair().expect("a pair");
+        assert_eq!(watched.add(new_stream, Interest::Read).ok(), Some(second));
         assert!(watched.get(first).is_some());
     }
 

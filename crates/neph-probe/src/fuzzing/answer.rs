@@ -41,7 +41,7 @@ pub fn answer(chunks: &[&[u8]]) -> Answered {
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let budgets = Budgets::new(caps);
     let budget = budgets.of(peer, StoodStill::AT).expect("the first peer");
-    let mut answerer = Answerer::new(caps, Span::ZERO, None, Shares::alone(&caps, budget));
+    let mut answerer = Answerer::new(caps, Span::ZERO, None, Shares::separate(&caps, budget));
     let mut written = Vec::new();
     let mut end = None;
     for chunk in chunks {
@@ -136,11 +136,11 @@ mod tests {
 
     #[test]
     fn a_request_is_answered_the_same_however_it_comes() {
-        let whole = [HELLO, REQUEST_FRAME, REQUEST_FRAME].concat();
-        let at_once = answer(&[&whole]);
+        let request_bytes = [HELLO, REQUEST_FRAME, REQUEST_FRAME].concat();
+        let at_once = answer(&[&request_bytes]);
         assert_eq!((at_once.replies, at_once.end.clone()), (2, None));
         assert_eq!(at_once.written.len(), 16 + 2 * (4 + 256));
-        let bytes: Vec<&[u8]> = whole.chunks(1).collect();
+        let bytes: Vec<&[u8]> = request_bytes.chunks(1).collect();
         assert_eq!(answer(&bytes), at_once);
     }
 

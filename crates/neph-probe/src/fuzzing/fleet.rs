@@ -150,7 +150,10 @@ impl World {
     fn check(&self) {
         let tally = self.session.tally();
         let count = |is: fn(&FleetOutcome) -> bool| {
-            self.reported.iter().filter(|one| is(&one.outcome)).count() as u64
+            self.reported
+                .iter()
+                .filter(|message| is(&message.outcome))
+                .count() as u64
         };
         for reply in self.reported.iter().filter_map(FleetMessage::reply) {
             let stays = reply.peer_report.map(|peer| peer.residence);

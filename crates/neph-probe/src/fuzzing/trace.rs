@@ -42,7 +42,7 @@ pub fn trace(bytes: &[u8]) -> Vec<FlowRoute> {
         now: Instant::from_nanos(0),
         tracer: Tracer::new(&spec, apart, Instant::from_nanos(0)),
         coming: BTreeMap::new(),
-        asked: Vec::new(),
+        requests: Vec::new(),
         port: 1,
         apart,
         spec,
@@ -59,7 +59,7 @@ struct World {
     now: Instant<Own>,
     /// By arrival time, then by the number of the probe.
     coming: BTreeMap<(Instant<Own>, usize), ReceivedAnswer>,
-    asked: Vec<(Instant<Own>, Ask)>,
+    requests: Vec<(Instant<Own>, Ask)>,
     /// The next flow's port.
     port: u16,
 }
@@ -69,7 +69,11 @@ impl World {
         let most = usize::from(PORTS) * usize::from(self.spec.max_hops) * MAX_ASKED;
         let mut idle = 0;
         loop {
-            assert!(self.asked.len() <= most, "{} probes", self.asked.len());
+            assert!(
+                self.requests.len() <= most,
+                "{} probes",
+                self.requests.len()
+            );
             match self.tracer.poll(self.now) {
                 Turn::Over => return,
                 Turn::MoreFlows(count) => {
@@ -101,7 +105,7 @@ impl World {
     }
 
     fn ask(&mut self, ask: Ask, steps: &mut Steps<'_>) {
-        self.asked.push((self.now, ask));
+        self.requests.push((self.now, ask));
         if steps.next().is_some_and(|byte| byte & 1 == 0) {
             self.tracer.on_left(ask.probe, self.now);
         }
@@ -137,7 +141,7 @@ impl World {
                 labels: vec![label; usize::from(step >> 6)],
             };
             self.coming
-                .insert((at.max(self.now), self.asked.len()), received);
+                .insert((at.max(self.now), self.requests.len()), received);
             if step & 7 < 5 {
                 return;
             }
@@ -158,28 +162,28 @@ impl World {
     }
 
     fn check(&self) {
-        let gaps = self.asked.windows(2);
+        let gaps = self.requests.windows(2);
         let min = Span::from_nanos(1_000_000_000 / i64::from(self.spec.rate));
         assert!(gaps.into_iter().all(|pair| pair[1].0 - pair[0].0 >= min));
         let min = Span::from_nanos(1_000_000_000 / i64::from(self.spec.hop_rate));
         for ttl in 1..=self.spec.max_hops {
             let to_it: Vec<_> = self
-                .asked
+                .requests
                 .iter()
                 .filter(|(_, ask)| ask.ttl == ttl)
                 .collect();
-            let kept = to_it.windows(2).all(|pair| pair[1].0 - pair[0].0 >= min);
-            assert!(kept, "{ttl}: faster than a router may be asked");
+            let is_spaced = to_it.windows(2).all(|pair| pair[1].0 - pair[0].0 >= min);
+            assert!(is_spaced, "{ttl}: faster than a router may be asked");
         }
         let beyond = |(_, ask): &(_, Ask)| !(1..=self.spec.max_hops).contains(&ask.ttl);
-        assert!(!self.asked.iter().any(beyond));
+        assert!(!self.requests.iter().any(beyond));
         for route in self.tracer.routes() {
-            let asked = self
-                .asked
+            let of_flow = self
+                .requests
                 .iter()
                 .filter(|(_, ask)| ask.port == route.source_port);
             let reported: u32 = route.hops.iter().map(|hop| hop.probes).sum();
-            assert!(reported as usize <= asked.count(), "{route:?}");
+            assert!(reported as usize <= of_flow.count(), "{route:?}");
             assert!((1..).zip(&route.hops).all(|(ttl, hop)| hop.ttl == ttl));
             assert!(route.hops.len() <= usize::from(self.spec.max_hops));
             for hop in &route.hops {

@@ -85,11 +85,11 @@ fn pause() {
 fn admit(shared: &Shared, peer: SocketAddr, stream: &Arc<TcpStream>) -> Option<Admitted> {
     let at = now();
     let budget = shared.budgets.of(peer.ip(), at)?;
-    let seated = match shared.seats.receive(peer.ip(), stream, at) {
-        Reception::Seated(seated) => seated,
-        Reception::Replaced(seated) => {
+    let slot_guard = match shared.seats.receive(peer.ip(), stream, at) {
+        Reception::Seated(slot_guard) => slot_guard,
+        Reception::Replaced(slot_guard) => {
             shared.counters.count(Counted::Replaced);
-            seated
+            slot_guard
         }
         Reception::Refused => {
             budget.refuse_connection();
@@ -99,7 +99,7 @@ fn admit(shared: &Shared, peer: SocketAddr, stream: &Arc<TcpStream>) -> Option<A
     let peer = peer.ip();
     Some(Admitted {
         peer,
-        seated,
+        guard: slot_guard,
         budget,
     })
 }

@@ -68,7 +68,7 @@ pub(crate) struct Answerer {
     /// Requests wait in the inbox until replies have been written.
     backlogged: bool,
     /// Memory for incomplete requests.
-    held: MemoryGuard,
+    memory: MemoryGuard,
     unfinished: Option<Unfinished>,
 }
 
@@ -79,7 +79,7 @@ impl Answerer {
         tls: Option<Arc<ServerConfig>>,
         shares: Shares,
     ) -> Self {
-        let held = shares.held();
+        let memory = shares.memory_guard();
         Self {
             line: Line::new(caps, think, shares),
             protocol: Protocol::Unknown,
@@ -87,7 +87,7 @@ impl Answerer {
             tls,
             inbox: Vec::new(),
             backlogged: false,
-            held,
+            memory,
             unfinished: None,
         }
     }
@@ -151,7 +151,7 @@ impl Answerer {
     pub(crate) fn let_go(&mut self) {
         self.protocol = Protocol::Unknown;
         self.inbox = Vec::new();
-        self.held.give_back();
+        self.memory.give_back();
         self.line.let_go();
     }
 
@@ -205,8 +205,8 @@ impl Answerer {
                 Protocol::Http(http) => http.step(input, &mut self.line),
                 Protocol::WebSocket(ws) => {
                     let copied = ws.copied(input);
-                    let held = (ws.capacity() + copied + self.inbox.capacity()) as u64;
-                    if copied > 0 && !self.held.hold(held) {
+                    let buffered = (ws.capacity() + copied + self.inbox.capacity()) as u64;
+                    if copied > 0 && !self.memory.hold(buffered) {
                         break Err(self.refuse_memory());
                     }
                     ws.step(&mut self.inbox[taken..], &mut self.line)
@@ -227,8 +227,8 @@ impl Answerer {
                         Protocol::WebSocket(websocket::WebSocket::new(reply_size, self.line.caps));
                 }
                 Ok(Step::Asked(requested)) => {
-                    let whole = self.channel.as_ref().is_some_and(Channel::ends_whole);
-                    let last = whole && taken + requested.taken == self.inbox.len();
+                    let is_complete = self.channel.as_ref().is_some_and(Channel::ends_whole);
+                    let last = is_complete && taken + requested.taken == self.inbox.len();
                     taken += requested.taken;
                     if let Err(end) = self.reply(&requested, arrived, last, times) {
                         break Err(end);
@@ -254,7 +254,7 @@ impl Answerer {
         if !last {
             arrived.rx = None;
         }
-        self.line.whole += 1;
+        self.line.body_length += 1;
         if let Err(counted) = self.line.grant(requested.reply_size) {
             self.protocol.refuse(counted, &mut self.line);
             return Err(End::Refused(counted));

@@ -222,7 +222,7 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    fn alone(caps: ReflectorCaps) -> Budget {
+    fn budget_of(caps: ReflectorCaps) -> Budget {
         Budget::new(caps, Arc::new(caps.room_of_peer()), at(0))
     }
 
@@ -232,7 +232,7 @@ mod tests {
             messages_per_second: 10,
             ..ReflectorCaps::default()
         };
-        let budget = alone(caps);
+        let budget = budget_of(caps);
         let at_once = (0..30).filter(|_| budget.spend(1, at(0))).count();
         assert_eq!((at_once, budget.refused().messages), (10, 20));
         let in_the_next_second = (0..1000).filter(|ms| budget.spend(1, at(*ms))).count();
@@ -248,7 +248,7 @@ mod tests {
             reply_rate: BitRate(8_000),
             ..ReflectorCaps::default()
         };
-        let budget = alone(caps);
+        let budget = budget_of(caps);
         assert!(budget.spend(3_000, at(0)));
         assert!(!budget.spend(1, at(1_900)));
         assert!(budget.spend(1, at(2_100)));
@@ -265,9 +265,9 @@ mod tests {
             let address = text.parse().expect("an address");
             budgets.of(address, at(0)).expect("room")
         };
-        let one = of("2001:db8::1");
-        assert!(Arc::ptr_eq(&one, &of("2001:db8::ffff:2")));
-        assert!(!Arc::ptr_eq(&one, &of("2001:db8:0:1::1")));
+        let first = of("2001:db8::1");
+        assert!(Arc::ptr_eq(&first, &of("2001:db8::ffff:2")));
+        assert!(!Arc::ptr_eq(&first, &of("2001:db8:0:1::1")));
     }
 
     #[test]
@@ -278,12 +278,12 @@ mod tests {
             let address = text.parse().expect("an address");
             budgets.of(address, at(0)).expect("room")
         };
-        let [one, next, other] =
+        let [first, next, other] =
             ["2001:db8:0:1::1", "2001:db8:0:2::1", "2001:db8:0:100::1"].map(of);
-        assert!(!Arc::ptr_eq(&one, &next), "each /64 has its rate");
-        assert!(Arc::ptr_eq(one.room(), next.room()));
-        assert!(!Arc::ptr_eq(one.room(), other.room()));
-        drop((one, next, other));
+        assert!(!Arc::ptr_eq(&first, &next), "each /64 has its rate");
+        assert!(Arc::ptr_eq(first.room(), next.room()));
+        assert!(!Arc::ptr_eq(first.room(), other.room()));
+        drop((first, next, other));
         let mut peers = budgets.peers.lock().expect("nobody panicked");
         for left in [2, 1, 0] {
             peers.forget_oldest(|_| true);

@@ -53,7 +53,7 @@ struct BulkConnection {
 /// What the holder has done so far.
 #[derive(Clone, Copy, Debug)]
 struct Holder {
-    place: BulkConnection,
+    connection: BulkConnection,
     since: Instant<Own>,
     /// When bytes came last, and how many had come by then.
     received: Instant<Own>,
@@ -66,7 +66,7 @@ struct Holder {
 #[derive(Debug)]
 pub(crate) struct BulkTurn {
     gate: Arc<BulkGate>,
-    place: BulkConnection,
+    connection: BulkConnection,
 }
 
 /// A peer gets no place in the queue: too many wait already, or another transfer of the same address, or
@@ -83,24 +83,26 @@ impl BulkGate {
     ) -> Result<BulkTurn, NoPlace> {
         let source = network::host(peer);
         let mut queue = self.queue();
-        let has_one = queue.all().any(|place| place.source == source);
+        let has_one = queue
+            .connections()
+            .any(|bulk_connection| bulk_connection.source == source);
         let site = network::site(peer);
         let neighbours = queue
-            .all()
-            .filter(|place| network::site(place.source) == site);
+            .connections()
+            .filter(|bulk_connection| network::site(bulk_connection.source) == site);
         if has_one || neighbours.count() >= MAX_OF_A_SITE || queue.waiting.len() >= MAX_WAITING {
             return Err(NoPlace);
         }
-        let place = BulkConnection {
+        let connection = BulkConnection {
             number: queue.next,
             source,
         };
         queue.next += 1;
-        queue.waiting.push_back(place);
+        queue.waiting.push_back(connection);
         queue.advance(now);
         Ok(BulkTurn {
             gate: Arc::clone(self),
-            place,
+            connection,
         })
     }
 
@@ -111,8 +113,8 @@ impl BulkGate {
 }
 
 impl Queue {
-    fn all(&self) -> impl Iterator<Item = BulkConnection> {
-        let holder = self.holder.map(|holder| holder.place);
+    fn connections(&self) -> impl Iterator<Item = BulkConnection> {
+        let holder = self.holder.map(|holder| holder.connection);
         holder.into_iter().chain(self.waiting.iter().copied())
     }
 
@@ -122,26 +124,29 @@ impl Queue {
         if self.holder.is_some() {
             return;
         }
-        let turn_ago =
-            |place: &BulkConnection| self.served.iter().position(|one| *one == place.source);
+        let turn_ago = |connection: &BulkConnection| {
+            self.served
+                .iter()
+                .position(|address| *address == connection.source)
+        };
         let next = self
             .waiting
             .iter()
             .enumerate()
-            .min_by_key(|(_, place)| turn_ago(place).map_or(0, |at| at + 1));
-        let Some(place) = next
+            .min_by_key(|(_, bulk_connection)| turn_ago(bulk_connection).map_or(0, |at| at + 1));
+        let Some(connection) = next
             .map(|(at, _)| at)
             .and_then(|at| self.waiting.remove(at))
         else {
             return;
         };
-        self.served.retain(|one| *one != place.source);
-        self.served.push_back(place.source);
+        self.served.retain(|address| *address != connection.source);
+        self.served.push_back(connection.source);
         if self.served.len() > REMEMBERED {
             self.served.pop_front();
         }
         self.holder = Some(Holder {
-            place,
+            connection,
             since: now,
             received: now,
             bytes: 0,
@@ -178,7 +183,7 @@ impl BulkTurn {
         queue.advance(now);
         queue
             .holder
-            .is_some_and(|holder| holder.place == self.place)
+            .is_some_and(|holder| holder.connection == self.connection)
     }
 
     /// Records that `bytes` have come so far. Returns why the turn is lost, if it is.
@@ -201,9 +206,14 @@ impl BulkTurn {
 impl Drop for BulkTurn {
     fn drop(&mut self) {
         let mut queue = self.gate.queue();
-        let place = self.place;
-        queue.waiting.retain(|one| *one != place);
-        if queue.holder.is_some_and(|holder| holder.place == place) {
+        let connection = self.connection;
+        queue
+            .waiting
+            .retain(|bulk_connection| *bulk_connection != connection);
+        if queue
+            .holder
+            .is_some_and(|holder| holder.connection == connection)
+        {
             queue.holder = None;
         }
     }

@@ -108,9 +108,9 @@ mod tests {
             grown(caps.request_size.bytes()),
             both_copies(caps.reply_size.bytes()),
         ] {
-            let mut held =
+            let mut guard =
                 MemoryGuard::new(Arc::new(caps.room_of_all()), Arc::new(caps.room_of_peer()));
-            assert!(held.hold(largest), "{largest} of {}", caps.room());
+            assert!(guard.hold(largest), "{largest} of {}", caps.room());
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct ConnectionSlots {
 
 #[derive(Debug, Default)]
 struct State {
-    seated: HashMap<u64, ConnectionSlot>,
+    slots: HashMap<u64, ConnectionSlot>,
     /// Connections of each network, for each prefix length.
     counts: [HashMap<IpAddr, u32>; 3],
     /// Ended to make room; their threads still run.
@@ -94,30 +94,32 @@ impl ConnectionSlots {
         {
             return Reception::Refused;
         }
-        let all = state.seated.len() + state.leaving as usize;
+        let open_count = state.slots.len() + state.leaving as usize;
         let max = self.caps.connections;
-        let is_full = state.seated.len() >= max as usize;
-        if is_full && (all >= (max + self.caps.leaving()) as usize || !state.end_one(&networks)) {
+        let is_full = state.slots.len() >= max as usize;
+        if is_full
+            && (open_count >= (max + self.caps.leaving()) as usize || !state.end_one(&networks))
+        {
             return Reception::Refused;
         }
         let received = Arc::new(AtomicI64::new(now.nanos()));
-        let seat = ConnectionSlot {
+        let slot = ConnectionSlot {
             networks,
             received: Arc::clone(&received),
             stream: Arc::clone(stream),
         };
-        let number = state.seat(seat);
+        let number = state.add_slot(slot);
         self.taken.store(state.places(), Ordering::Relaxed);
         let seats = Arc::clone(self);
-        let seated = SlotGuard {
+        let guard = SlotGuard {
             seats,
             number,
             received,
         };
         if is_full {
-            Reception::Replaced(seated)
+            Reception::Replaced(guard)
         } else {
-            Reception::Seated(seated)
+            Reception::Seated(guard)
         }
     }
 
@@ -172,7 +174,7 @@ impl Drop for SlotGuard {
 
 impl State {
     fn places(&self) -> u32 {
-        u32::try_from(self.seated.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.slots.len()).unwrap_or(u32::MAX)
     }
 
     /// Connections of the networks, in their order.
@@ -184,19 +186,19 @@ impl State {
         self.counts[width].get(network).copied().unwrap_or(0)
     }
 
-    fn seat(&mut self, seat: ConnectionSlot) -> u64 {
-        for (counts, network) in self.counts.iter_mut().zip(seat.networks.0) {
+    fn add_slot(&mut self, slot: ConnectionSlot) -> u64 {
+        for (counts, network) in self.counts.iter_mut().zip(slot.networks.0) {
             *counts.entry(network).or_insert(0) += 1;
         }
         let number = self.next;
         self.next += 1;
-        self.seated.insert(number, seat);
+        self.slots.insert(number, slot);
         number
     }
 
     fn unseat(&mut self, number: u64) -> Option<ConnectionSlot> {
-        let seat = self.seated.remove(&number)?;
-        for (counts, network) in self.counts.iter_mut().zip(seat.networks.0) {
+        let slot = self.slots.remove(&number)?;
+        for (counts, network) in self.counts.iter_mut().zip(slot.networks.0) {
             if let Some(count) = counts.get_mut(&network) {
                 *count -= 1;
                 if *count == 0 {
@@ -204,7 +206,7 @@ impl State {
                 }
             }
         }
-        Some(seat)
+        Some(slot)
     }
 
     /// Ends one connection for a newcomer from these networks. Returns whether there was one.
@@ -212,11 +214,11 @@ impl State {
         let Some(number) = self.longest_idle_of_greediest(newcomer) else {
             return false;
         };
-        let Some(seat) = self.unseat(number) else {
+        let Some(slot) = self.unseat(number) else {
             return false;
         };
         // Its thread wakes up and finds the connection ended; the peer may have ended it before.
-        let _ = seat.stream.shutdown(Shutdown::Both);
+        let _ = slot.stream.shutdown(Shutdown::Both);
         self.leaving += 1;
         true
     }
@@ -224,23 +226,27 @@ impl State {
     /// From the widest networks to addresses: the one with the most connections, unless the newcomer's
     /// network would have as many with one more.
     fn longest_idle_of_greediest(&self, newcomer: &Networks) -> Option<u64> {
-        let mut within: Vec<(&u64, &ConnectionSlot)> = self.seated.iter().collect();
+        let mut within: Vec<(&u64, &ConnectionSlot)> = self.slots.iter().collect();
         let mut is_own = true;
         for width in 0..3 {
-            let own = newcomer.0[width];
+            let own_network = newcomer.0[width];
             let greediest = within
                 .iter()
-                .map(|(_, seat)| seat.networks.0[width])
+                .map(|(_, connection_slot)| connection_slot.networks.0[width])
                 .max_by_key(|network| self.count(width, network))?;
-            let has_more = self.count(width, &greediest) >= self.count(width, &own) + 2;
-            let chosen = if !is_own || has_more { greediest } else { own };
-            is_own = is_own && chosen == own;
-            within.retain(|(_, seat)| seat.networks.0[width] == chosen);
+            let has_more = self.count(width, &greediest) >= self.count(width, &own_network) + 2;
+            let chosen = if !is_own || has_more {
+                greediest
+            } else {
+                own_network
+            };
+            is_own = is_own && chosen == own_network;
+            within.retain(|(_, connection_slot)| connection_slot.networks.0[width] == chosen);
         }
         if is_own {
             return None;
         }
-        let longest = |(_, seat): &&(&u64, &ConnectionSlot)| seat.received.load(Ordering::Relaxed);
+        let longest = |(_, slot): &&(&u64, &ConnectionSlot)| slot.received.load(Ordering::Relaxed);
         within
             .iter()
             .min_by_key(longest)

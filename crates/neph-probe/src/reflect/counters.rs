@@ -62,21 +62,21 @@ impl fmt::Display for Counted {
 pub(crate) struct Counters([AtomicU64; Counted::ALL.len()]);
 
 impl Counters {
-    pub(super) fn count(&self, what: Counted) {
-        self.0[what as usize].fetch_add(1, Ordering::Relaxed);
+    pub(super) fn count(&self, counted: Counted) {
+        self.0[counted as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts several at once.
-    pub(super) fn add(&self, what: Counted, more: u64) {
-        self.0[what as usize].fetch_add(more, Ordering::Relaxed);
+    pub(super) fn add(&self, counted: Counted, more: u64) {
+        self.0[counted as usize].fetch_add(more, Ordering::Relaxed);
     }
 
-    pub(super) fn of(&self, what: Counted) -> u64 {
-        self.0[what as usize].load(Ordering::Relaxed)
+    pub(super) fn of(&self, counted: Counted) -> u64 {
+        self.0[counted as usize].load(Ordering::Relaxed)
     }
 
-    pub(super) fn all(&self) -> Vec<(Counted, u64)> {
-        let count = |what: &Counted| (*what, self.of(*what));
+    pub(super) fn all_counts(&self) -> Vec<(Counted, u64)> {
+        let count = |counted: &Counted| (*counted, self.of(*counted));
         Counted::ALL.iter().map(count).collect()
     }
 }

@@ -111,11 +111,12 @@ mod tests {
     #[test]
     fn each_flow_gets_its_own_newest_first() {
         let departures = Departures::default();
-        let (one, other) = (FlowToken(1), FlowToken(2));
-        departures.put(PEER, one, left(10));
+        let (first, other) = (FlowToken(1), FlowToken(2));
+        departures.put(PEER, first, left(10));
         departures.put(PEER, other, left(20));
-        departures.put(PEER, one, left(11));
-        let taken = [one, one, one, other].map(|flow| departures.take(PEER, flow).map(|d| d.seq));
+        departures.put(PEER, first, left(11));
+        let taken =
+            [first, first, first, other].map(|flow| departures.take(PEER, flow).map(|d| d.seq));
         assert_eq!(taken, [Some(11), Some(10), None, Some(20)]);
     }
 

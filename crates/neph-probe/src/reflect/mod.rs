@@ -104,9 +104,9 @@ impl Reflector {
     ///
     /// # Errors
     /// As there, and when the place cannot be entered.
-    pub fn start_in(spec: &ReflectorSpec, place: &Placement) -> Result<Self, ProbeError> {
+    pub fn start_in(spec: &ReflectorSpec, placement: &Placement) -> Result<Self, ProbeError> {
         // All its threads inherit the namespace of this one.
-        place.run(|| Self::start(spec))?
+        placement.run(|| Self::start(spec))?
     }
 
     /// Opens the sockets in the network namespace of the calling thread, reads the secret and the
@@ -183,7 +183,7 @@ impl Reflector {
 
     /// Counters of work and refusals so far, by name, in a fixed order.
     pub fn counted(&self) -> Vec<(Counted, u64)> {
-        self.shared.counters.all()
+        self.shared.counters.all_counts()
     }
 
     /// Ends it and waits for its threads; open connections are closed within a moment.

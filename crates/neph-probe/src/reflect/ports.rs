@@ -8,20 +8,20 @@ pub const ANSWERING_PORTS: [u16; 9] = [7, 13, 17, 19, 37, 53, 69, 123, 862];
 /// The source ports that a reflector does not answer.
 #[derive(Debug)]
 pub(super) struct Ports {
-    own: u16,
+    own_port: u16,
     allowed: Box<[u16]>,
 }
 
 impl Ports {
     /// For a reflector that listens at port `own` and must also answer `allowed`.
-    pub(super) fn new(own: u16, allowed: &[u16]) -> Self {
+    pub(super) fn new(own_port: u16, allowed: &[u16]) -> Self {
         let allowed = allowed.into();
-        Self { own, allowed }
+        Self { own_port, allowed }
     }
 
     /// Whether a packet from `port` may be a reply. Another reflector probably uses the same port.
     pub(super) fn may_answer(&self, port: u16) -> bool {
-        (port == self.own || ANSWERING_PORTS.contains(&port)) && !self.allowed.contains(&port)
+        (port == self.own_port || ANSWERING_PORTS.contains(&port)) && !self.allowed.contains(&port)
     }
 }
 

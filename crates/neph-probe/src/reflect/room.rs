@@ -19,26 +19,26 @@ pub(crate) const SLACK: u64 = 32 << 10;
 #[derive(Debug)]
 pub(crate) struct Room {
     size: u64,
-    held: AtomicU64,
+    used: AtomicU64,
 }
 
 impl Room {
     pub(crate) const fn new(size: u64) -> Self {
-        let held = AtomicU64::new(0);
-        Self { size, held }
+        let used = AtomicU64::new(0);
+        Self { size, used }
     }
 
     /// Takes `bytes`, if at most `limit` are held then.
     fn take(&self, bytes: u64, limit: u64) -> bool {
-        let more = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= limit);
+        let more = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit);
         let taken = self
-            .held
+            .used
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
         taken.is_ok()
     }
 
     fn give_back(&self, bytes: u64) {
-        self.held.fetch_sub(bytes, Ordering::AcqRel);
+        self.used.fetch_sub(bytes, Ordering::AcqRel);
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) const fn largest_reply(room: u64) -> u64 {
 /// Memory of one kind that one connection holds; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct MemoryGuard {
-    all: Arc<Room>,
+    total_room: Arc<Room>,
     peer: Arc<Room>,
     bytes: u64,
 }
@@ -83,9 +83,13 @@ enum RoomLimit {
 
 impl MemoryGuard {
     /// Empty.
-    pub(crate) const fn new(all: Arc<Room>, peer: Arc<Room>) -> Self {
+    pub(crate) const fn new(total_room: Arc<Room>, peer: Arc<Room>) -> Self {
         let bytes = 0;
-        Self { all, peer, bytes }
+        Self {
+            total_room,
+            peer,
+            bytes,
+        }
     }
 
     /// Holds `bytes` in all from here on. Without room for them, as many as before.
@@ -105,7 +109,7 @@ impl MemoryGuard {
         let charged = charged(self.bytes);
         if charged > 0 {
             self.peer.give_back(charged);
-            self.all.give_back(charged);
+            self.total_room.give_back(charged);
         }
         self.bytes = 0;
     }
@@ -120,13 +124,13 @@ impl MemoryGuard {
             if !self.peer.take(more, limit(&self.peer)) {
                 return false;
             }
-            if !self.all.take(more, limit(&self.all)) {
+            if !self.total_room.take(more, limit(&self.total_room)) {
                 self.peer.give_back(more);
                 return false;
             }
         } else if had > wanted {
             self.peer.give_back(had - wanted);
-            self.all.give_back(had - wanted);
+            self.total_room.give_back(had - wanted);
         }
         self.bytes = bytes;
         true
@@ -150,16 +154,17 @@ mod tests {
 
     const OF_ITS_OWN: u64 = OWN as u64;
 
-    fn rooms(all: u64, peer: u64) -> (Arc<Room>, Arc<Room>) {
-        (Arc::new(Room::new(all)), Arc::new(Room::new(peer)))
+    fn rooms(total_bytes: u64, peer: u64) -> (Arc<Room>, Arc<Room>) {
+        (Arc::new(Room::new(total_bytes)), Arc::new(Room::new(peer)))
     }
 
     #[test]
     fn a_peer_that_fills_its_part_leaves_the_rest_to_others() {
-        let (all, peer) = rooms(100, 60);
+        let (total, peer) = rooms(100, 60);
         let other = Arc::new(Room::new(60));
-        let held = |peer: &Arc<Room>| MemoryGuard::new(Arc::clone(&all), Arc::clone(peer));
-        let (mut first, mut second, mut neighbour) = (held(&peer), held(&peer), held(&other));
+        let guard_of = |peer: &Arc<Room>| MemoryGuard::new(Arc::clone(&total), Arc::clone(peer));
+        let (mut first, mut second, mut neighbour) =
+            (guard_of(&peer), guard_of(&peer), guard_of(&other));
         assert!(first.hold(OF_ITS_OWN + 50));
         assert!(!second.hold(OF_ITS_OWN + 11), "its address has 60");
         assert!(second.hold(OF_ITS_OWN + 10));
@@ -170,23 +175,23 @@ mod tests {
         assert!(!neighbour.hold(u64::MAX));
         neighbour.give_back();
         drop((second, neighbour));
-        assert!(held(&peer).hold(OF_ITS_OWN + 60));
+        assert!(guard_of(&peer).hold(OF_ITS_OWN + 60));
     }
 
     #[test]
     fn small_messages_need_no_room() {
-        let (all, peer) = rooms(0, 0);
-        let mut held = MemoryGuard::new(all, peer);
-        assert!(held.hold(OF_ITS_OWN));
-        assert!(!held.hold(OF_ITS_OWN + 1));
-        assert_eq!(held.bytes, OF_ITS_OWN);
+        let (total, peer) = rooms(0, 0);
+        let mut guard = MemoryGuard::new(total, peer);
+        assert!(guard.hold(OF_ITS_OWN));
+        assert!(!guard.hold(OF_ITS_OWN + 1));
+        assert_eq!(guard.bytes, OF_ITS_OWN);
     }
 
     #[test]
     fn what_is_only_kept_leaves_half_of_the_room() {
-        let (all, peer) = rooms(100, 100);
-        let held = || MemoryGuard::new(Arc::clone(&all), Arc::clone(&peer));
-        let (mut idle, mut also_idle, mut busy) = (held(), held(), held());
+        let (total, peer) = rooms(100, 100);
+        let guard_of = || MemoryGuard::new(Arc::clone(&total), Arc::clone(&peer));
+        let (mut idle, mut also_idle, mut busy) = (guard_of(), guard_of(), guard_of());
         assert!(idle.keep(OF_ITS_OWN + 50));
         assert!(!also_idle.keep(OF_ITS_OWN + 1));
         assert!(busy.hold(OF_ITS_OWN + 50));

@@ -38,7 +38,7 @@ const MAX_SCARCE: u32 = 5;
 /// A connection with its place and its peer's budget.
 pub(super) struct Admitted {
     pub(super) peer: IpAddr,
-    pub(super) seated: SlotGuard,
+    pub(super) guard: SlotGuard,
     pub(super) budget: Arc<Budget>,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
     let mut server = Server {
         stream,
         shared,
-        seated: &admitted.seated,
+        guard: &admitted.guard,
         answerer: Answerer::new(
             shared.caps,
             shared.think,
@@ -79,7 +79,7 @@ pub(super) fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
 struct Server<'a> {
     stream: &'a TcpStream,
     shared: &'a Shared,
-    seated: &'a SlotGuard,
+    guard: &'a SlotGuard,
     answerer: Answerer,
     clock: StampClock,
     since: Instant<Own>,
@@ -117,13 +117,13 @@ impl Server<'_> {
             }
             if self.receive(&mut buffer)? {
                 incoming = now();
-                self.seated.hear(incoming);
+                self.guard.hear(incoming);
             }
             self.check_memory()?;
             if self.wait_for_turn()? {
                 // The turn is awaited, not the peer.
                 incoming = now();
-                self.seated.hear(incoming);
+                self.guard.hear(incoming);
             }
             // A peer that sends single bytes is no reason to wait longer.
             self.check_patience(incoming)?;
@@ -158,7 +158,7 @@ impl Server<'_> {
         if !self.answerer.is_open() && now() - self.since > caps.handshake {
             return Err(Ending::Refused(Counted::RefusedHandshake));
         }
-        if now() - incoming > self.seated.idle() {
+        if now() - incoming > self.guard.idle() {
             return Err(Ending::Refused(Counted::Idle));
         }
         if self.answerer.is_stalled(now()) {
@@ -190,7 +190,9 @@ impl Server<'_> {
         };
         let app_rx = now();
         self.clock.refresh();
-        let rx = received.stamp.and_then(|stamp| self.clock.own(stamp));
+        let rx = received
+            .stamp
+            .and_then(|stamp| self.clock.own_instant(stamp));
         let before = self.answerer.replies();
         let mut times = RealTimes {
             wall_offset: self.clock.anchor().offset().nanos(),
@@ -220,7 +222,7 @@ impl Server<'_> {
                     self.answerer.outbox().wrote(count);
                     if progress.is_some() {
                         // It still reads, so it is not idle.
-                        self.seated.hear(now());
+                        self.guard.hear(now());
                     }
                     written += count as u64;
                 }
@@ -255,7 +257,7 @@ impl Server<'_> {
                 continue;
             };
             if stamp.point == Point::Sent
-                && let Some(at) = self.clock.own(stamp.at)
+                && let Some(at) = self.clock.own_instant(stamp.at)
             {
                 self.answerer.sent(stamp.id, at);
             }
@@ -278,7 +280,7 @@ impl Server<'_> {
                 Ok(received) if received.len == 0 => return Err(Ending::Gone),
                 Ok(received) => {
                     bytes += received.len as u64;
-                    self.seated.hear(now());
+                    self.guard.hear(now());
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return Err(Ending::Gone),

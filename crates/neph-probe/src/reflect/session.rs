@@ -30,24 +30,24 @@ pub(crate) struct ReceivedDatagram<'a> {
 }
 
 impl Session {
-    pub(crate) const fn new(seen: Instant<Own>) -> Self {
+    pub(crate) const fn new(last_seen: Instant<Own>) -> Self {
         Self {
             replies: 0,
             previous: None,
-            repeats: Repeats::new(seen),
+            repeats: Repeats::new(last_seen),
             answered: 0,
             past_first: false,
         }
     }
 
     /// When it last sent something.
-    pub(crate) const fn seen(&self) -> Instant<Own> {
+    pub(crate) const fn last_seen(&self) -> Instant<Own> {
         self.repeats.at()
     }
 
     /// Begins a new session of the same address and port. Repeated requests still count.
     pub(crate) fn begin_anew(&mut self) {
-        let fresh = Self::new(self.seen());
+        let fresh = Self::new(self.last_seen());
         let repeats = std::mem::replace(self, fresh).repeats;
         self.repeats = repeats;
     }

@@ -60,8 +60,8 @@ impl Sessions {
             let Some(peer) = self.order.pop_front() else {
                 return;
             };
-            let seen = self.known.get(&peer).map(Session::seen);
-            if last || seen.is_none_or(|seen| now - seen >= SESSION_IDLE) {
+            let last_seen = self.known.get(&peer).map(Session::last_seen);
+            if last || last_seen.is_none_or(|instant| now - instant >= SESSION_IDLE) {
                 self.known.remove(&peer);
             } else {
                 self.order.push_back(peer);

@@ -122,7 +122,9 @@ impl Answerer {
                     self.refuse(Counted::RefusedMalformed);
                     continue;
                 };
-                let rx = received.stamp.and_then(|stamp| self.clock.own(stamp));
+                let rx = received
+                    .stamp
+                    .and_then(|stamp| self.clock.own_instant(stamp));
                 let requested = ReceivedDatagram {
                     bytes,
                     ttl: received.ttl.unwrap_or(u8::MAX),
@@ -237,7 +239,7 @@ impl Answerer {
             return;
         };
         if let (Some(nic_tx), Some(session)) =
-            (self.clock.own(stamp.at), self.sessions.get_mut(&to))
+            (self.clock.own_instant(stamp.at), self.sessions.get_mut(&to))
         {
             session.previous = Some(PreviousTx {
                 seq,

@@ -7,14 +7,14 @@ use neph_sys::deadline::Stopwatch;
 
 use super::*;
 
-fn all(addresses: &[&str]) -> Vec<SocketAddr> {
+fn parsed(addresses: &[&str]) -> Vec<SocketAddr> {
     let parsed = addresses.iter().map(|text| text.parse());
     parsed.collect::<Result<_, _>>().expect("addresses")
 }
 
 #[test]
 fn the_versions_take_turns_and_the_first_stays_first() {
-    let reported = taking_turns(&all(&[
+    let reported = taking_turns(&parsed(&[
         "[::1]:1",
         "[::2]:1",
         "192.0.2.1:1",
@@ -23,7 +23,7 @@ fn the_versions_take_turns_and_the_first_stays_first() {
     ]));
     assert_eq!(
         reported,
-        all(&[
+        parsed(&[
             "[::1]:1",
             "192.0.2.1:1",
             "[::2]:1",
@@ -39,7 +39,7 @@ fn refusing(error: io::ErrorKind) -> io::Result<()> {
 
 #[test]
 fn the_next_address_is_tried_at_once_after_a_refusal() {
-    let addresses = all(&["[::1]:9", "127.0.0.1:9", "127.0.0.2:9"]);
+    let addresses = parsed(&["[::1]:9", "127.0.0.1:9", "127.0.0.2:9"]);
     let requested = Arc::new(AtomicUsize::new(0));
     let counting = Arc::clone(&requested);
     let found = race(&addresses, &Resolving::here(None), move |at| {
@@ -61,7 +61,7 @@ fn the_next_address_is_tried_at_once_after_a_refusal() {
 
 #[test]
 fn a_dead_first_address_costs_a_quarter_of_a_second() {
-    let addresses = all(&["192.0.2.1:9", "127.0.0.1:9"]);
+    let addresses = parsed(&["192.0.2.1:9", "127.0.0.1:9"]);
     let begun = Stopwatch::start();
     let (release, waiting) = mpsc::channel::<()>();
     let waiting = Arc::new(std::sync::Mutex::new(waiting));
@@ -80,7 +80,7 @@ fn a_dead_first_address_costs_a_quarter_of_a_second() {
 
 #[test]
 fn where_none_answers_all_are_named() {
-    let addresses = all(&["[::1]:9", "127.0.0.1:9"]);
+    let addresses = parsed(&["[::1]:9", "127.0.0.1:9"]);
     let found = race(&addresses, &Resolving::here(None), |_| {
         refusing(io::ErrorKind::ConnectionRefused)
     });

@@ -147,13 +147,13 @@ impl World {
         self.sent += 1;
         let truth = self.truth.entry(seq).or_default();
         (truth.sent, truth.nic_tx) = (self.now, nic_tx);
-        for arrives in self.fates(nic_tx + self.net.there) {
+        for arrives in self.arrivals(nic_tx + self.net.forward_delay) {
             self.later(arrives, Event::ToPeer(bytes.clone()));
         }
     }
 
     /// Arrival times of a datagram: none, one or two.
-    fn fates(&mut self, when: i64) -> Vec<i64> {
+    fn arrivals(&mut self, when: i64) -> Vec<i64> {
         if self.random.chance(self.net.loss) {
             return Vec::new();
         }
@@ -195,7 +195,7 @@ impl World {
         });
         let peer_rx = self.now;
         self.truth.get_mut(&seq).expect("it was sent").answered += 1;
-        for arrives in self.fates(nic_tx + self.net.back) {
+        for arrives in self.arrivals(nic_tx + self.net.back) {
             let truth = self.truth.get_mut(&seq).expect("it was sent");
             truth.replies.push((nic_tx, arrives));
             if truth.peer_rx == 0 {
@@ -272,7 +272,7 @@ fn assert_true(outcomes: &Outcomes) {
 fn without_loss_every_stage_is_what_the_network_injected() {
     for key in [None, Secret::new(SECRET)] {
         let net = Net {
-            there: 15 * MS,
+            forward_delay: 15 * MS,
             back: 5 * MS,
             jitter: 800_000,
             kernel: 10_000,
@@ -301,9 +301,9 @@ fn without_loss_every_stage_is_what_the_network_injected() {
                 ledger.stage(Stage::PeerApp),
                 Some(Span::from_nanos(300_000))
             );
-            let (there, _) = Ledger::directions(&message.marks, offset).expect("marks");
-            let wrong = (there.delay - Span::from_nanos(truth.peer_rx - truth.nic_tx)).abs();
-            assert!(wrong <= there.bound);
+            let (forward, _) = Ledger::directions(&message.marks, offset).expect("marks");
+            let wrong = (forward.delay - Span::from_nanos(truth.peer_rx - truth.nic_tx)).abs();
+            assert!(wrong <= forward.bound);
         }
     }
 }
@@ -317,7 +317,7 @@ fn the_tally_is_what_the_network_did() {
         for delay in [0, 20, 120] {
             for jitter in [0, 40] {
                 let net = Net {
-                    there: delay * MS,
+                    forward_delay: delay * MS,
                     back: delay * MS,
                     jitter: jitter * MS,
                     kernel: 10_000,

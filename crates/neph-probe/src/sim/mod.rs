@@ -63,7 +63,7 @@ impl Random {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Net {
     /// Delay of the forward path and of the reverse path, in nanoseconds.
-    pub(crate) there: i64,
+    pub(crate) forward_delay: i64,
     pub(crate) back: i64,
     /// Random addition to each delay, up to this.
     pub(crate) jitter: i64,

@@ -66,13 +66,13 @@ struct Link {
     /// Bytes that a third-party server has received and not processed.
     inbox: Vec<u8>,
     /// Arrival of the latest packet in each direction: TCP keeps their order.
-    there: i64,
+    forward_delay: i64,
     back: i64,
     /// When the peer's thread is free again.
     busy: i64,
     sent: u64,
     returned: u64,
-    asked: usize,
+    requested: usize,
     answered: usize,
 }
 
@@ -265,7 +265,7 @@ impl World {
         let caps = ReflectorCaps::default();
         let shares = Shares {
             departures: Arc::clone(&self.departures),
-            ..Shares::alone(&caps, budget.expect("one peer"))
+            ..Shares::separate(&caps, budget.expect("one peer"))
         };
         let answerer = Answerer::new(
             caps,
@@ -276,17 +276,17 @@ impl World {
         let link = Link {
             answerer,
             inbox: Vec::new(),
-            there: 0,
+            forward_delay: 0,
             back: 0,
             busy: 0,
             sent: 0,
             returned: 0,
-            asked: 0,
+            requested: 0,
             answered: 0,
         };
         self.links.insert(number, link);
         self.outcomes.truth.insert(number, Vec::new());
-        let stands = self.now + self.net.there + self.net.back;
+        let stands = self.now + self.net.forward_delay + self.net.back;
         self.later(stands, number, Event::Connected);
     }
 
@@ -297,14 +297,14 @@ impl World {
                 return;
             };
             let mut bytes = bytes.to_vec();
-            let whole = bytes.len();
+            let offered = bytes.len();
             if self.random.chance(self.net.partial) {
-                let max = i64::try_from(whole).expect("small") - 1;
-                let kept = usize::try_from(self.random.up_to(max)).expect("not negative") + 1;
-                bytes.truncate(kept);
+                let max = i64::try_from(offered).expect("small") - 1;
+                let accepted = usize::try_from(self.random.up_to(max)).expect("not negative") + 1;
+                bytes.truncate(accepted);
             }
             let count = bytes.len();
-            let ends = ending == Ending::Message && count == whole;
+            let ends = ending == Ending::Message && count == offered;
             self.carry(number, bytes, ends);
             self.session.wrote(number, count);
         }
@@ -313,22 +313,22 @@ impl World {
     fn carry(&mut self, number: u32, bytes: Vec<u8>, ends: bool) {
         let queued = self.now + self.random.up_to(self.net.kernel);
         let nic_tx = queued + self.random.up_to(self.net.kernel);
-        let delay = self.net.there + self.random.up_to(self.net.jitter) + self.stall();
+        let delay = self.net.forward_delay + self.random.up_to(self.net.jitter) + self.stall();
         let reset = self.random.chance(self.net.resets);
         let link = self.links.get_mut(&number).expect("it is written to");
-        link.there = (nic_tx + delay).max(link.there + 1);
+        link.forward_delay = (nic_tx + delay).max(link.forward_delay + 1);
         link.sent += bytes.len() as u64;
-        let (arrives, id) = (link.there, last_id(link.sent));
+        let (arrives, id) = (link.forward_delay, last_id(link.sent));
         let acked = arrives + self.net.back;
         let ends = ends.then(|| {
-            link.asked += 1;
+            link.requested += 1;
             self.outcomes.truth.entry(number).or_default().push(Truth {
                 nic_tx,
                 acked,
                 peer_rx: arrives,
                 ..Truth::default()
             });
-            link.asked - 1
+            link.requested - 1
         });
         self.later(
             nic_tx,
@@ -347,7 +347,10 @@ impl World {
             }),
         );
         if reset {
-            let when = nic_tx + self.random.up_to(2 * (self.net.there + self.net.back));
+            let when = nic_tx
+                + self
+                    .random
+                    .up_to(2 * (self.net.forward_delay + self.net.back));
             self.later(when, number, Event::Reset);
         }
     }

@@ -9,7 +9,7 @@ use crate::spec::{ConnectionUse, FlowSpec, Trust};
 const MS: i64 = 1_000_000;
 
 const QUIET: Net = Net {
-    there: 15 * MS,
+    forward_delay: 15 * MS,
     back: 5 * MS,
     jitter: 3 * MS,
     kernel: 20_000,
@@ -79,10 +79,10 @@ fn assert_true(outcomes: &Outcomes) -> usize {
                 truth.app_recv,
             ),
         ];
-        for (place, (mark, true_mark)) in observed.iter().enumerate() {
+        for (index, (mark, true_mark)) in observed.iter().enumerate() {
             assert!(
                 mark.is_none_or(|mark| mark == *true_mark),
-                "{place}: {mark:?} {truth:?}"
+                "{index}: {mark:?} {truth:?}"
             );
         }
         assert_sum(&ledger);
@@ -165,12 +165,12 @@ fn the_directions_are_right_within_the_bound_of_the_clock_offset() {
     let wrong = (offset.value() - Span::from_nanos(PEER_AHEAD)).abs();
     assert!(wrong <= offset.bound(), "{wrong} beyond {}", offset.bound());
     for (message, truth) in outcomes.messages.iter().zip(&outcomes.truth[&0]) {
-        let (there, back) = Ledger::directions(&message.marks, offset).expect("marks are there");
+        let (forward, back) = Ledger::directions(&message.marks, offset).expect("marks are there");
         let injected = [
             truth.peer_rx - truth.nic_tx,
             truth.nic_rx - truth.peer_nic_tx,
         ];
-        for (reported, injected) in [there, back].into_iter().zip(injected) {
+        for (reported, injected) in [forward, back].into_iter().zip(injected) {
             let wrong = (reported.delay - Span::from_nanos(injected)).abs();
             assert!(wrong <= reported.bound, "{wrong}");
         }
@@ -265,17 +265,17 @@ fn a_connection_attempt_is_its_own_message() {
 #[test]
 fn each_protocol_takes_the_round_trips_that_it_must() {
     let net = Net {
-        there: 20 * MS,
+        forward_delay: 20 * MS,
         back: 20 * MS,
         ..Net::default()
     };
-    let trip = Span::from_millis(40);
+    let rtt = Span::from_millis(40);
     let cases = [
         ("http://h:9", None, None),
-        ("https://h:9", Some(TlsVersion::V13), Some(trip)),
-        ("https://h:9", Some(TlsVersion::V12), Some(trip.times(2))),
-        ("ws://h:9", None, Some(trip)),
-        ("wss://h:9", Some(TlsVersion::V13), Some(trip.times(2))),
+        ("https://h:9", Some(TlsVersion::V13), Some(rtt)),
+        ("https://h:9", Some(TlsVersion::V12), Some(rtt.times(2))),
+        ("ws://h:9", None, Some(rtt)),
+        ("wss://h:9", Some(TlsVersion::V13), Some(rtt.times(2))),
     ];
     for (url, version, handshake) in cases {
         let mut spec = spec(url, 20, Span::from_millis(500));
@@ -285,11 +285,11 @@ fn each_protocol_takes_the_round_trips_that_it_must() {
         assert_complete(&outcomes, 20);
         for message in &outcomes.messages {
             let ledger = message.ledger().expect("replied to");
-            assert_eq!(ledger.stage(Stage::Connect), Some(trip), "{url}");
+            assert_eq!(ledger.stage(Stage::Connect), Some(rtt), "{url}");
             let reported = ledger.stage(Stage::Handshake);
             assert_eq!(reported, handshake, "{url} {version:?}");
-            let before = trip + handshake.unwrap_or(Span::ZERO);
-            assert_eq!(ledger.response_time() - before, trip, "{url} {version:?}");
+            let before = rtt + handshake.unwrap_or(Span::ZERO);
+            assert_eq!(ledger.response_time() - before, rtt, "{url} {version:?}");
         }
     }
 }

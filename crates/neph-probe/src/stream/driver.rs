@@ -306,7 +306,9 @@ impl Driver<'_> {
                 self.session.ended(number, now());
             }
             Ok(received) => {
-                let stamp = received.stamp.and_then(|stamp| self.clock.own(stamp));
+                let stamp = received
+                    .stamp
+                    .and_then(|stamp| self.clock.own_instant(stamp));
                 let bytes = &self.buffer[..received.len];
                 self.gate.spend(received.len, now());
                 self.session.received(number, bytes, stamp, &mut now);
@@ -339,7 +341,7 @@ impl Driver<'_> {
                 continue;
             };
             count += 1;
-            let Some(at) = self.clock.own(stamp.at) else {
+            let Some(at) = self.clock.own_instant(stamp.at) else {
                 continue;
             };
             let stamped = Stamped {

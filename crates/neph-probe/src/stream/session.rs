@@ -52,7 +52,7 @@ pub(crate) struct Closing {
 pub(crate) struct Session {
     spec: FlowSpec,
     /// How messages share connections.
-    way: Use,
+    connection_use: Use,
     asks: Asks,
     token: FlowToken,
     tls: Option<Arc<ClientConfig>>,
@@ -80,7 +80,7 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(spec: &FlowSpec, tls: Option<Arc<ClientConfig>>) -> Self {
-        let way = codec::connection_use(spec);
+        let connection_use = codec::connection_use(spec);
         let token = codec::new_token();
         let asks = match kinds::stream_codec(spec, token, 0) {
             Some(_) => Asks::Messages,
@@ -97,7 +97,7 @@ impl Session {
         book.set_asks(asks);
         Self {
             spec: spec.clone(),
-            way,
+            connection_use,
             asks,
             token,
             tls,
@@ -123,7 +123,7 @@ impl Session {
 
     /// Opens the first connection ahead of the schedule, where connections last.
     pub(crate) fn warm_up(&mut self, now: Instant<Own>) {
-        if self.way != Use::Fresh {
+        if self.connection_use != Use::Fresh {
             self.dial(None, now);
         }
     }
@@ -161,7 +161,7 @@ impl Session {
                 }
                 false
             }
-            None => self.way != Use::One && self.make_spare(now),
+            None => self.connection_use != Use::One && self.make_spare(now),
         }
     }
 
@@ -182,7 +182,7 @@ impl Session {
             Some(number) if self.put(number, seq, now) => {
                 return self.hand_over(number, seq, clock());
             }
-            None if self.way != Use::One && self.connections.len() < MAX_CONNECTIONS => {
+            None if self.connection_use != Use::One && self.connections.len() < MAX_CONNECTIONS => {
                 self.dial(Some(seq), now);
                 return None;
             }
@@ -213,11 +213,11 @@ impl Session {
     }
 
     fn connection_for_next(&self) -> Option<u32> {
-        let mut all = self.connections.iter();
-        let found = match self.way {
+        let mut candidates = self.connections.iter();
+        let found = match self.connection_use {
             Use::Fresh => None,
-            Use::Idle => all.find(|(_, connection)| connection.is_idle()),
-            Use::One => all.find(|(_, connection)| {
+            Use::Idle => candidates.find(|(_, connection)| connection.is_idle()),
+            Use::One => candidates.find(|(_, connection)| {
                 connection.phase == Phase::Ready && connection.outbox.len() < MAX_UNWRITTEN
             }),
         };
@@ -258,7 +258,7 @@ impl Session {
         }
         let seq = Seq(self.entered);
         let Some(number) = self.connection_for_next() else {
-            if self.way != Use::One {
+            if self.connection_use != Use::One {
                 self.dial(Some(seq), now);
             }
             return None;

@@ -32,8 +32,8 @@ pub(crate) fn certificate(reason: &CertificateError) -> String {
             "the server's certificate is not the pinned one: {not_pinned}. If it was replaced on purpose, compare the new fingerprint with the server's output and pin it. Otherwise the connection may be intercepted"
         );
     }
-    let (what, remedy) = causes(reason);
-    format!("the server's certificate is not trusted: {what}; {remedy}, {ANY}")
+    let (message, remedy) = causes(reason);
+    format!("the server's certificate is not trusted: {message}; {remedy}, {ANY}")
 }
 
 fn causes(reason: &CertificateError) -> (String, &'static str) {
@@ -50,8 +50,8 @@ fn causes(reason: &CertificateError) -> (String, &'static str) {
         ),
         CertificateError::NotValidYetContext { time, not_before } => {
             let (begin, now) = (moment(*not_before), moment(*time));
-            let what = format!("it is valid from {begin} on, and it is {now} here");
-            (what, "set this host's clock right, or wait")
+            let message = format!("it is valid from {begin} on, and it is {now} here");
+            (message, "set this host's clock right, or wait")
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             of_names(reason)
@@ -98,13 +98,13 @@ fn of_names(reason: &CertificateError) -> (String, &'static str) {
         } => {
             let requested = expected.to_str();
             if presented.is_empty() {
-                let what =
+                let message =
                     format!("it has no name (subjectAltName), and {requested} was requested");
-                (what, "recreate it with a subjectAltName")
+                (message, "recreate it with a subjectAltName")
             } else {
                 let names = names(presented);
-                let what = format!("it is for {names} and not for {requested}");
-                (what, "use a name that it is for")
+                let message = format!("it is for {names} and not for {requested}");
+                (message, "use a name that it is for")
             }
         }
         _ => (
@@ -151,7 +151,7 @@ fn moment(at: UnixTime) -> String {
 
 /// Why else TLS failed, with a remedy if there is one.
 pub(crate) fn handshake(reason: &Error) -> String {
-    let (what, remedy) = match reason {
+    let (message, remedy) = match reason {
         Error::AlertReceived(AlertDescription::CertificateRequired) => (
             "the server requires a client certificate".to_owned(),
             "neph has none: measure at a port that does not require one",
@@ -180,5 +180,5 @@ pub(crate) fn handshake(reason: &Error) -> String {
         ),
         other => return format!("TLS: {other}"),
     };
-    format!("TLS: {what}; {remedy}")
+    format!("TLS: {message}; {remedy}")
 }

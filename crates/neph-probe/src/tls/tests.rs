@@ -119,8 +119,8 @@ fn authorities_that_cannot_be_read_are_named() {
     for path in [empty, folder.0.join("missing.pem")] {
         let reported = client_config(None, &Trust::File(path.clone()));
         let reported = reported.expect_err("no authorities").to_string();
-        let named = format!("TLS: authorities {}", path.display());
-        assert!(reported.starts_with(&named), "{reported}");
+        let expected = format!("TLS: authorities {}", path.display());
+        assert!(reported.starts_with(&expected), "{reported}");
     }
 }
 
@@ -232,15 +232,18 @@ fn a_pinned_certificate_is_accepted_whatever_its_name_and_validity_and_no_other_
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
     });
     shake(&identity, &its_own).expect_err("it has expired");
-    let own = fingerprint(&identity);
+    let own_fingerprint = fingerprint(&identity);
     let another = fingerprint(&certificate(&folder, "another").0);
-    shake(&identity, &Trust::Pinned(vec![own])).expect("pinned");
-    shake(&identity, &Trust::Pinned(vec![another, own])).expect("one of the pinned");
+    shake(&identity, &Trust::Pinned(vec![own_fingerprint])).expect("pinned");
+    shake(&identity, &Trust::Pinned(vec![another, own_fingerprint])).expect("one of the pinned");
     for pinned in [vec![], vec![another]] {
         let refused = shake(&identity, &Trust::Pinned(pinned)).expect_err("not pinned");
         assert!(matches!(refused, ChannelError::Untrusted(_)));
         let text = refused.to_string();
-        assert!(text.contains(&format!("fingerprint is {own}")), "{text}");
+        assert!(
+            text.contains(&format!("fingerprint is {own_fingerprint}")),
+            "{text}"
+        );
         assert!(!text.contains("--insecure"), "{text}");
     }
     let refused = shake(&identity, &Trust::Pinned(vec![another])).expect_err("not pinned");

@@ -160,7 +160,7 @@ pub(super) fn note_left(
 ) {
     let at = usize::try_from(stamp.id).unwrap_or(usize::MAX);
     if let Some(probe) = counted.get(at)
-        && let Some(left) = clock.own(stamp.at)
+        && let Some(left) = clock.own_instant(stamp.at)
     {
         tracer.on_left(*probe, left);
     }
@@ -168,7 +168,7 @@ pub(super) fn note_left(
 
 /// When an answer arrived: by the kernel's timestamp if there is one, else now.
 pub(super) fn arrival(clock: &StampClock, stamp: Option<WallNanos>) -> (Instant<Own>, ReadBy) {
-    match stamp.and_then(|stamp| clock.own(stamp)) {
+    match stamp.and_then(|stamp| clock.own_instant(stamp)) {
         Some(at) => (at, ReadBy::Kernel),
         None => (now(), ReadBy::Program),
     }

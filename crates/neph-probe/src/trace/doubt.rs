@@ -30,9 +30,9 @@ impl Tracer {
         if now < ready {
             return Some(Turn::Wait(ready));
         }
-        let anew = &self.anew;
-        let ttl = in_doubt(&self.probes, anew).filter(|_| anew.len() < RETRY)?;
-        self.anew.push(ttl);
+        let repeated = &self.repeated;
+        let ttl = in_doubt(&self.probes, repeated).filter(|_| repeated.len() < RETRY)?;
+        self.repeated.push(ttl);
         self.ask(0, ttl, now).map(Turn::Ask)
     }
 }
@@ -40,7 +40,7 @@ impl Tracer {
 /// The silent hop to ask next: between the last router that answered and the end, or the first one after it
 /// if there is no end. Of those asked least (`anew`) the nearest. `None` if the end is certain, or without
 /// any answer.
-fn in_doubt(probes: &[Probe], anew: &[u8]) -> Option<u8> {
+fn in_doubt(probes: &[Probe], repeated: &[u8]) -> Option<u8> {
     let answered = || {
         probes
             .iter()
@@ -53,7 +53,7 @@ fn in_doubt(probes: &[Probe], anew: &[u8]) -> Option<u8> {
     let farthest = probes.iter().map(|probe| probe.ttl).max()?;
     let end = end.unwrap_or_else(|| farthest.min(router + 1) + 1);
     let mut requested: BTreeMap<u8, usize> = (router + 1..end).map(|ttl| (ttl, 0)).collect();
-    for ttl in anew {
+    for ttl in repeated {
         requested.entry(*ttl).and_modify(|times| *times += 1);
     }
     let min = requested
@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn silent_hops_are_asked_in_turn_and_no_hop_for_ever() {
-        let (all, mut requested) = (probes("r..D"), Vec::new());
-        while let Some(ttl) = in_doubt(&all, &requested) {
+        let (all_probes, mut requested) = (probes("r..D"), Vec::new());
+        while let Some(ttl) = in_doubt(&all_probes, &requested) {
             requested.push(ttl);
         }
         assert_eq!(requested, [2, 3, 2, 3]);

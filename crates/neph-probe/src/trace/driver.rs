@@ -320,8 +320,8 @@ impl<'a> Driver<'a> {
         while ports.len() < count
             && let Some(port) = self.ports.next()
         {
-            let held = self.carrier.hold(port);
-            match held.map_err(|source| refusal(self.spec, port, source)) {
+            let held_port = self.carrier.hold(port);
+            match held_port.map_err(|source| refusal(self.spec, port, source)) {
                 Ok(()) => ports.push(port),
                 Err(error) if is_taken(&error) => {
                     if matches!(self.ports, Ports::Given(_)) {

@@ -47,7 +47,7 @@ pub(crate) struct Probe {
 /// A flow at one distance.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spot {
-    pub(crate) asked: u32,
+    pub(crate) request_count: u32,
     pub(crate) answers: u32,
     /// Probes in the hop's queue.
     pub(crate) queued: u32,
@@ -109,8 +109,8 @@ impl FlowState {
 
     /// The farthest distance that is worth asking.
     pub(crate) fn limit(&self) -> u8 {
-        let all = u8::try_from(self.spots.len()).unwrap_or(u8::MAX);
-        self.end.map_or(all, |end| end.min(all))
+        let spot_count = u8::try_from(self.spots.len()).unwrap_or(u8::MAX);
+        self.end.map_or(spot_count, |end| end.min(spot_count))
     }
 
     /// Updates the route by an answer.

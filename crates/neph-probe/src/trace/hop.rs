@@ -52,7 +52,7 @@ impl HopState {
     }
 
     /// A probe leaves.
-    pub(super) fn asked(&mut self, now: Instant<Own>) {
+    pub(super) fn note_request(&mut self, now: Instant<Own>) {
         self.ready = now + self.interval;
     }
 
@@ -67,14 +67,14 @@ impl HopState {
     /// limit: halves the pace, once for all probes that were in flight together.
     pub(super) fn silent(&mut self, now: Instant<Own>, patience: Span, answers: u32) {
         self.silences += 1;
-        let anew = self.slowed.is_none_or(|slowed| now - slowed >= patience);
+        let is_repeat = self.slowed.is_none_or(|slowed| now - slowed >= patience);
         self.limited |= answers > 0;
         let slowest = if self.limited {
             SLOWEST.max(self.least)
         } else {
             self.least.times(DOUBT)
         };
-        if self.answers > 0 && anew && self.interval < slowest {
+        if self.answers > 0 && is_repeat && self.interval < slowest {
             self.interval = self.interval.times(2).min(slowest);
             self.slowed = Some(now);
             self.ready = self.ready.max(now + self.interval);

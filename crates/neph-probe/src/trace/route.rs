@@ -64,7 +64,7 @@ impl Tracer {
         };
         let is_hole = |ttl: u8| flow.spot(ttl).is_some_and(|spot| spot.address.is_none());
         match self.distance {
-            Some(far) if flow.arrived && (far..end).all(is_hole) => far.min(end),
+            Some(distance) if flow.arrived && (distance..end).all(is_hole) => distance.min(end),
             _ => end,
         }
     }
@@ -90,7 +90,9 @@ impl Tracer {
         {
             return refused;
         }
-        let known = self.distance.is_some_and(|far| flow.last_answered() < far);
+        let known = self
+            .distance
+            .is_some_and(|distance| flow.last_answered() < distance);
         if !flow.finished {
             TraceEnd::Stopped
         } else if known || flow.gave_up(self.spec.max_hops.saturating_add(1)) {
@@ -102,27 +104,30 @@ impl Tracer {
 }
 
 fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
-    let mut trips: BTreeMap<IpAddr, Vec<Span>> = BTreeMap::new();
+    let mut rtts_by_address: BTreeMap<IpAddr, Vec<Span>> = BTreeMap::new();
     let mut by_program = false;
-    for (from, trip, read_by) in probes.iter().filter_map(|probe| trip(probe)) {
-        trips.entry(from).or_default().push(trip);
+    for (from, span, read_by) in probes.iter().filter_map(|probe| round_trip(probe)) {
+        rtts_by_address.entry(from).or_default().push(span);
         by_program |= read_by == ReadBy::Program;
     }
-    let count = |address: &IpAddr| trips.get(address).map(Vec::len);
+    let count = |address: &IpAddr| rtts_by_address.get(address).map(Vec::len);
     let first = spot.and_then(|spot| spot.address);
-    let max = trips.values().map(Vec::len).max();
+    let max = rtts_by_address.values().map(Vec::len).max();
     // The first to answer, if several answered equally often: multipath detection used that one.
-    let address = first
-        .filter(|first| count(first) == max)
-        .or_else(|| trips.keys().find(|one| count(one) == max).copied());
-    let own = address.and_then(|address| trips.remove(&address));
-    let (others, other_addresses_round_trips) = trips.into_iter().unzip();
+    let address = first.filter(|first| count(first) == max).or_else(|| {
+        rtts_by_address
+            .keys()
+            .find(|address| count(address) == max)
+            .copied()
+    });
+    let rtts = address.and_then(|address| rtts_by_address.remove(&address));
+    let (others, other_addresses_round_trips) = rtts_by_address.into_iter().unzip();
     FlowHop {
         ttl,
         address,
         other_addresses: others,
         probes: u32::try_from(probes.len()).unwrap_or(u32::MAX),
-        round_trips: own.unwrap_or_default(),
+        round_trips: rtts.unwrap_or_default(),
         other_addresses_round_trips,
         read_by: if by_program {
             ReadBy::Program
@@ -134,7 +139,7 @@ fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
 }
 
 /// The address that answered, and the round trip.
-pub(super) fn trip(probe: &Probe) -> Option<(IpAddr, Span, ReadBy)> {
+pub(super) fn round_trip(probe: &Probe) -> Option<(IpAddr, Span, ReadBy)> {
     let answer = probe.answer?;
     let (left, read_by) = match probe.left {
         Some(left) => (left, answer.read_by),

@@ -45,13 +45,13 @@ impl Tracer {
 
 /// Flows to add so that every router has enough, if they spread like those before.
 fn lacking(flows: &[FlowState], needed: &[u32]) -> usize {
-    let all = u32::try_from(flows.len()).unwrap_or(u32::MAX);
+    let flow_count = u32::try_from(flows.len()).unwrap_or(u32::MAX);
     let routers = routers(flows);
     let lacks = routers.values().map(|router| {
         let known = router.next.len().max(1);
         let need = needed.get(known - 1).or_else(|| needed.last()).copied();
         let short = need.unwrap_or(0).saturating_sub(router.flows);
-        (u64::from(short) * u64::from(all)).div_ceil(u64::from(router.flows.max(1)))
+        (u64::from(short) * u64::from(flow_count)).div_ceil(u64::from(router.flows.max(1)))
     });
     usize::try_from(lacks.max().unwrap_or(0)).unwrap_or(usize::MAX)
 }

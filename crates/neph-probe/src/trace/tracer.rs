@@ -78,7 +78,7 @@ pub(crate) struct Tracer {
     /// The farthest distance with an answer.
     farthest: u8,
     /// Distances that were asked again because they are uncertain, in order.
-    pub(super) anew: Vec<u8>,
+    pub(super) repeated: Vec<u8>,
     /// No more flows are available.
     exhausted: bool,
     /// This many of the first flows have no port any more.
@@ -106,7 +106,7 @@ impl Tracer {
             turn: 0,
             distance: None,
             farthest: 0,
-            anew: Vec::new(),
+            repeated: Vec::new(),
             exhausted: false,
             retired: 0,
             spec: spec.clone(),
@@ -274,7 +274,7 @@ impl Tracer {
         if !is_wanted {
             return None;
         }
-        spot.asked += 1;
+        spot.request_count += 1;
         spot.open += 1;
         state.probes.push(probe);
         let number = u16::try_from(state.probes.len()).unwrap_or(u16::MAX);
@@ -288,7 +288,7 @@ impl Tracer {
             open: true,
         });
         self.open.push_back(probe);
-        self.hops[usize::from(ttl) - 1].asked(now);
+        self.hops[usize::from(ttl) - 1].note_request(now);
         self.ready = now + interval(self.spec.rate);
         Some(Ask {
             probe,
@@ -357,7 +357,7 @@ impl Tracer {
     fn limit(&self, flow: &FlowState) -> u8 {
         let limit = flow.limit();
         match self.distance {
-            Some(far) if flow.last_answered() < far => limit.min(far),
+            Some(distance) if flow.last_answered() < distance => limit.min(distance),
             _ => limit,
         }
     }
@@ -376,7 +376,7 @@ impl Tracer {
                 .max(hop.allowance_before_end()),
             Retry::EachHop => hop.allowance(spot.answers, queries),
         };
-        allowed.saturating_sub(spot.asked)
+        allowed.saturating_sub(spot.request_count)
     }
 
     /// Records an answer at this distance: flows that waited for it may continue.

@@ -9,7 +9,7 @@ use neph_sys::place::Placement;
 
 use super::driver::driven;
 use super::flow::AnswerKind;
-use super::route::trip;
+use super::route::round_trip;
 use super::spec::TraceSpec;
 use super::tracer::Tracer;
 use crate::ProbeError;
@@ -78,7 +78,7 @@ impl Tracer {
                 hop.addresses.push(answer.from);
             }
             hop.round_trips
-                .extend(trip(probe).map(|(_, round_trip, _)| round_trip));
+                .extend(round_trip(probe).map(|(_, round_trip, _)| round_trip));
         }
         Route {
             started,

@@ -11,7 +11,7 @@ fn of_the_kernel(net: &Net, protocol: &str, name: &str) -> u64 {
     let prefix = format!("{protocol}: ");
     let mut rows = text.lines().filter_map(|line| line.strip_prefix(&prefix));
     let (names, values) = (rows.next().expect("names"), rows.next().expect("values"));
-    let at = names.split(' ').position(|one| one == name);
+    let at = names.split(' ').position(|name_text| name_text == name);
     let value = values.split(' ').nth(at.expect("the kernel counts it"));
     value.expect("a value").parse().expect("a number")
 }
@@ -45,14 +45,14 @@ fn every_connection_and_every_datagram_is_counted_once() {
         caps: CAPS,
         ..ReflectorSpec::at(AT.parse().expect("an address"))
     };
-    let reflector = start_in(&spec, &net.place("here"));
+    let reflector = start_in(&spec, &net.placement("here"));
     let connections = net.within("here", || {
         send_datagrams();
         // One address has a share of 8.
         let connect = |_| TcpStream::connect(AT).expect("connect");
         (0..20).map(connect).collect::<Vec<_>>()
     });
-    let of = |what| counted(&reflector, what);
+    let of = |counter| counted(&reflector, counter);
     eventually("all is read", || {
         of(Counted::Datagrams) >= 200
             && of(Counted::Connections) + of(Counted::RefusedConnections) >= 20

@@ -12,18 +12,18 @@ const TIGHT: ReflectorCaps = ReflectorCaps {
 
 /// Whether a connection is served: a hello is answered.
 fn is_served(mut stream: &TcpStream) -> bool {
-    let asked = stream.write_all(&hello(Mode::Echo, 100));
-    asked.is_ok() && stream.read(&mut [0; 16]).is_ok_and(|count| count == 16)
+    let written = stream.write_all(&hello(Mode::Echo, 100));
+    written.is_ok() && stream.read(&mut [0; 16]).is_ok_and(|count| count == 16)
 }
 
 #[test]
 fn two_addresses_that_hold_every_connection_lock_nobody_out() {
     let reflector = with_caps(TIGHT);
-    let mut held = Vec::new();
+    let mut streams = Vec::new();
     for last in [104, 105].repeat(8) {
         let stream = connect(&reflector, last);
         assert!(is_served(&stream));
-        held.push(stream);
+        streams.push(stream);
     }
     let others: Vec<TcpStream> = (110..114).map(|last| connect(&reflector, last)).collect();
     assert!(
@@ -66,7 +66,7 @@ fn the_many_addresses_of_one_ipv6_network_have_one_share() {
         caps: TIGHT,
         ..ReflectorSpec::at("[::1]:8080".parse().expect("an address"))
     };
-    let reflector = start_in(&spec, &net.place("here"));
+    let reflector = start_in(&spec, &net.placement("here"));
     let to = reflector.address();
     net.within("here", || {
         let served = |from: String| {

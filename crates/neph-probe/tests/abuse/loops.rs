@@ -31,8 +31,8 @@ impl Stage {
         Some(Self { net })
     }
 
-    fn place(&self) -> Placement {
-        self.net.place("here")
+    fn placement(&self) -> Placement {
+        self.net.placement("here")
     }
 
     fn reflector(&self, at: &str, key: Option<&[u8]>) -> Reflector {
@@ -41,7 +41,7 @@ impl Stage {
             stamp_key: key.as_ref().map(source),
             ..ReflectorSpec::at(at.parse().expect("an address"))
         };
-        start_in(&spec, &self.place())
+        start_in(&spec, &self.placement())
     }
 
     /// Sends these bytes as if `from` had sent them.
@@ -100,13 +100,17 @@ fn two_answer_no_more_than_a_few(stage: &Stage, pair: [&Reflector; 2], auth: Aut
     // A reply is counted when it has gone: its reader may be quicker.
     let replies = || {
         pair.iter()
-            .map(|one| counted(one, Counted::Replies))
+            .map(|reflector| counted(reflector, Counted::Replies))
             .sum::<u64>()
     };
     eventually("all replies are counted", || replies() >= 1_000);
     let of_the_loop = replies() - 1_000;
     assert!(of_the_loop <= MAXIMUM, "{of_the_loop} replies");
-    let refused = |what| pair.iter().map(|one| counted(one, what)).sum::<u64>();
+    let refused = |counter| {
+        pair.iter()
+            .map(|reflector| counted(reflector, counter))
+            .sum::<u64>()
+    };
     let [ports, answers] = [Counted::RefusedPorts, Counted::RefusedAnswers].map(refused);
     assert_eq!(ports + answers, 2, "{ports} by port, {answers} by fields");
 }
@@ -146,8 +150,8 @@ fn a_reflector_does_not_talk_to_itself() {
     };
     for at in ["127.0.0.1:8080", "[::1]:9090"] {
         let reflector = stage.reflector(at, None);
-        let own = reflector.address();
-        stage.spoof(own, own, &request(0, Auth::Open));
+        let own_address = reflector.address();
+        stage.spoof(own_address, own_address, &request(0, Auth::Open));
         stage.asks(&reflector, 500, Auth::Open);
         eventually("all replies are counted", || {
             counted(&reflector, Counted::Replies) >= 500
@@ -221,7 +225,7 @@ fn ports_of_servers_are_answered_where_that_was_asked_for() {
         answered_ports: vec![862],
         ..ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 8080)))
     };
-    let asked_for = start_in(&spec, &stage.place());
+    let asked_for = start_in(&spec, &stage.placement());
     for port in [53, 862] {
         let from = SocketAddr::from(([127, 0, 0, 1], port));
         stage.spoof(from, asked_for.address(), &request(0, Auth::Open));

@@ -162,16 +162,16 @@ fn replies_that_one_peer_leaves_unread_leave_room_for_others() {
         idle: Span::from_secs(5),
         ..CAPS
     });
-    let asked = request(REPLY, 100);
+    let requests = request(REPLY, 100);
     let mut hoarders: Vec<TcpStream> = (0..4).map(|_| connect(&reflector, 104)).collect();
     for stream in &mut hoarders {
-        stream.write_all(&asked).expect("write");
+        stream.write_all(&requests).expect("write");
     }
     eventually("one address gets a quarter", || {
         counted(&reflector, Counted::RefusedMemory) >= 2
     });
     let mut neighbour = connect(&reflector, 120);
-    neighbour.write_all(&asked).expect("write");
+    neighbour.write_all(&requests).expect("write");
     let mut reply = vec![0; 16 + 4 + REPLY];
     neighbour
         .read_exact(&mut reply)

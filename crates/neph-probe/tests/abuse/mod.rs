@@ -56,8 +56,8 @@ fn start(spec: &ReflectorSpec) -> Reflector {
     Reflector::start(spec).expect("loopback has a free port")
 }
 
-fn start_in(spec: &ReflectorSpec, place: &Placement) -> Reflector {
-    Reflector::start_in(spec, place).expect("the port is free")
+fn start_in(spec: &ReflectorSpec, placement: &Placement) -> Reflector {
+    Reflector::start_in(spec, placement).expect("the port is free")
 }
 
 /// A file that holds a secret, as long as this lives: a reflector reads it when it starts.
@@ -84,9 +84,9 @@ fn reflector(identity: Option<ReflectorIdentity>, key: Option<&[u8]>) -> Reflect
     })
 }
 
-fn counted(reflector: &Reflector, what: Counted) -> u64 {
-    let all = reflector.counted();
-    let found = all.iter().find(|(name, _)| *name == what);
+fn counted(reflector: &Reflector, counter: Counted) -> u64 {
+    let counts = reflector.counted();
+    let found = counts.iter().find(|(name, _)| *name == counter);
     found.expect("all are told").1
 }
 
@@ -107,13 +107,13 @@ fn connect(reflector: &Reflector, last: u8) -> TcpStream {
 
 /// Reads until the reflector ends the connection.
 fn read_to_the_end(stream: &mut TcpStream) -> Vec<u8> {
-    let mut all = Vec::new();
+    let mut received = Vec::new();
     let mut buffer = vec![0; 65_536];
     loop {
         match stream.read(&mut buffer) {
-            Ok(0) => return all,
-            Ok(count) => all.extend_from_slice(&buffer[..count]),
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => return all,
+            Ok(0) => return received,
+            Ok(count) => received.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return received,
             Err(error) => panic!("the connection did not end: {error}"),
         }
     }
@@ -196,17 +196,17 @@ fn say_nothing_more(reflector: &Reflector) {
 }
 
 fn take_too_many(reflector: &Reflector) {
-    let held: Vec<TcpStream> = (0..8).map(|_| connect(reflector, 102)).collect();
+    let streams: Vec<TcpStream> = (0..8).map(|_| connect(reflector, 102)).collect();
     let mut ninth = connect(reflector, 102);
     assert!(read_to_the_end(&mut ninth).is_empty());
     eventually("too many", || {
         counted(reflector, Counted::RefusedConnections) == 1
     });
-    drop(held);
+    drop(streams);
     eventually("room again", || {
-        let mut anew = connect(reflector, 102);
-        let asked = anew.write_all(&hello(Mode::Echo, 100));
-        asked.is_ok() && anew.read(&mut [0; 16]).is_ok_and(|count| count == 16)
+        let mut new_stream = connect(reflector, 102);
+        let written = new_stream.write_all(&hello(Mode::Echo, 100));
+        written.is_ok() && new_stream.read(&mut [0; 16]).is_ok_and(|count| count == 16)
     });
 }
 

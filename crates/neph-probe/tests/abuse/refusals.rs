@@ -45,7 +45,7 @@ pub(super) type Refusal = (&'static str, Vec<u8>, Counted);
 /// What is sent at once, and as what it must be counted.
 pub(super) fn refusals() -> Vec<Refusal> {
     let upgrade = format!("GET /?reply=10000000000 HTTP/1.1\r\n{UPGRADE}");
-    let mut all = vec![
+    let mut cases = vec![
         (
             "http: 10 GB",
             http("GET /?reply=10000000000 HTTP/1.1"),
@@ -70,10 +70,10 @@ pub(super) fn refusals() -> Vec<Refusal> {
             Counted::RefusedTls,
         ),
     ];
-    all.extend(framed_refusals());
-    all.extend(http_refusals());
-    all.extend(websocket_refusals());
-    all
+    cases.extend(framed_refusals());
+    cases.extend(http_refusals());
+    cases.extend(websocket_refusals());
+    cases
 }
 
 fn framed_refusals() -> Vec<Refusal> {

@@ -55,10 +55,10 @@ fn count_of(messages: &[neph_model::Message], name: &str) -> usize {
 #[test]
 fn only_the_response_to_the_very_query_is_believed_and_a_second_one_is_a_duplicate() {
     let address = serve_udp(|query| {
-        let mut all = lies(query);
-        all.push(response(query, 2));
-        all.push(response(query, 2));
-        all
+        let mut responses = lies(query);
+        responses.push(response(query, 2));
+        responses.push(response(query, 2));
+        responses
     });
     let (messages, tally) = measure(short_flow(&format!("dns://{address}/example.org"), 20));
     assert_eq!((tally.messages, tally.replies, tally.lost), (20, 20, 0));

@@ -199,15 +199,18 @@ fn a_reflector_of_two_names_tells_what_it_refused_once() {
         ..ReflectorCaps::default()
     });
     let mut spec = fleet(reflector.address(), 8, 40);
-    let anew = FleetEndpoint {
+    let renamed = FleetEndpoint {
         name: "again".to_owned(),
         ..spec.fleet.endpoints[0].clone()
     };
-    spec.fleet.endpoints.push(anew);
+    spec.fleet.endpoints.push(renamed);
     let watch = RefusalWatch::begin(&spec);
     measure(spec);
     let refused = watch.end();
-    let names: Vec<&str> = refused.iter().map(|(one, _)| one.name.as_str()).collect();
+    let names: Vec<&str> = refused
+        .iter()
+        .map(|(endpoint, _)| endpoint.name.as_str())
+        .collect();
     assert_eq!(names, ["reflector"]);
 }
 
@@ -260,14 +263,20 @@ fn a_connection_that_the_reflector_closes_is_made_anew_as_the_same_flow_and_who_
     let why = reported.not_sent.as_deref().unwrap_or_default();
     assert!(why.contains("the reflector closed its connection"), "{why}");
     for (slot, port) in (0..).map(Slot).zip(&reported.sources) {
-        let own: Vec<_> = reported
+        let slot_messages: Vec<_> = reported
             .messages
             .iter()
             .filter(|m| m.slot == slot)
             .collect();
-        assert!(own.iter().all(|message| message.source_port == *port));
-        let broken = own.iter().position(|m| m.outcome == FleetOutcome::Failed);
-        let after = &own[broken.expect("neph reconnects each second")..];
+        assert!(
+            slot_messages
+                .iter()
+                .all(|message| message.source_port == *port)
+        );
+        let broken = slot_messages
+            .iter()
+            .position(|m| m.outcome == FleetOutcome::Failed);
+        let after = &slot_messages[broken.expect("neph reconnects each second")..];
         assert!(after.iter().any(|m| m.reply().is_some()), "{after:?}");
     }
 }

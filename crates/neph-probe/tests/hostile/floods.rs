@@ -138,8 +138,8 @@ fn a_server_that_sends_without_end_makes_no_client_grow() {
         return;
     }
     let ping = |request: &[u8]| {
-        let one = [&[0x89, 125][..], &[7; 125]].concat();
-        ws(one.repeat(8_000), request)
+        let frame = [&[0x89, 125][..], &[7; 125]].concat();
+        ws(frame.repeat(8_000), request)
     };
     let message_without_end = |request: &[u8]| {
         let mut frames = vec![0x82, 127, 0x0f, 0, 0, 0, 0, 0, 0, 0];

@@ -113,7 +113,9 @@ fn honest(seq: u32) -> Answer {
 }
 
 fn believed(messages: &[Message]) -> usize {
-    let marked = messages.iter().filter(|one| one.marks.peer.rx.is_some());
+    let marked = messages
+        .iter()
+        .filter(|message| message.marks.peer.rx.is_some());
     marked.count()
 }
 

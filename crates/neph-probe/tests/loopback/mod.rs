@@ -103,8 +103,8 @@ fn every_lasting_kind_tells_every_stage() {
         assert!(complete >= 5, "{scheme}: {complete} of 30 are complete");
         for message in &messages {
             let marks = &message.marks;
-            let there = [marks.nic_tx.is_some(), marks.peer.app_rx.is_some()];
-            assert_eq!(there, [true; 2], "{scheme}: {marks:?}");
+            let has_timestamps = [marks.nic_tx.is_some(), marks.peer.app_rx.is_some()];
+            assert_eq!(has_timestamps, [true; 2], "{scheme}: {marks:?}");
         }
     }
 }
@@ -201,16 +201,16 @@ fn a_schedule_too_dense_to_keep_starves_nobody() {
 /// A site with several addresses: a prober hears only the one that it asked.
 #[test]
 fn a_reflector_on_all_addresses_answers_stamp_from_the_one_that_was_asked() {
-    for all in ["0.0.0.0:0", "[::]:0"] {
+    for wildcard in ["0.0.0.0:0", "[::]:0"] {
         let mut spec = spec(Span::ZERO);
-        spec.address = all.parse().expect("an address");
+        spec.address = wildcard.parse().expect("an address");
         let Ok(reflector) = Reflector::start(&spec) else {
-            assert_eq!(all, "[::]:0", "IPv6 alone may be missing");
+            assert_eq!(wildcard, "[::]:0", "IPv6 alone may be missing");
             continue;
         };
         let port = reflector.address().port();
         let (_, tally) = measure(flow(&format!("udp://127.0.0.2:{port}"), 5));
-        assert_eq!((tally.messages, tally.replies), (5, 5), "{all}");
+        assert_eq!((tally.messages, tally.replies), (5, 5), "{wildcard}");
     }
 }
 
@@ -235,15 +235,18 @@ fn flows_of_every_kind_keep_to_the_permit_that_they_share() {
             };
             std::thread::spawn(move || measure(spec).1)
         });
-        let sent = flows.map(|one| one.join().expect("no panic"));
+        let sent = flows.map(|join_handle| join_handle.join().expect("no panic"));
         let replies: u64 = sent.iter().map(|tally| tally.replies).sum();
-        let all: u64 = sent.iter().map(|tally| tally.messages).sum();
+        let sent_messages: u64 = sent.iter().map(|tally| tally.messages).sum();
         // A second of it, a burst, and a little for a machine that is late.
         assert!(
             (60..=125).contains(&replies),
-            "{scheme}: {replies} of {all}"
+            "{scheme}: {replies} of {sent_messages}"
         );
-        assert_eq!(all, 400, "{scheme}: those that were not sent count");
+        assert_eq!(
+            sent_messages, 400,
+            "{scheme}: those that were not sent count"
+        );
 
         let budgets = Budgets {
             day_bytes: Some(20_000),

@@ -84,7 +84,7 @@ impl Mosquitto {
         eventually("mosquitto listens", || {
             [plain, tls]
                 .iter()
-                .all(|one| TcpStream::connect(one).is_ok())
+                .all(|address| TcpStream::connect(address).is_ok())
         });
         Some(server)
     }

@@ -16,8 +16,8 @@ fn chain(name: &str) -> Net {
     let net = Net::new(name, &PLACES);
     for (at, pair) in PLACES.windows(2).enumerate() {
         let of = |host| [format!("10.99.{at}.{host}/24")];
-        let end = |place, device, addresses| End {
-            place,
+        let end = |namespace, device, addresses| End {
+            namespace,
             device,
             addresses,
         };
@@ -49,8 +49,9 @@ fn this_host_is_one_hop_away() {
         let route = traceroute(destination, limits, &Permit::ANYTHING, None, &Stop::new())
             .expect("loopback");
         assert!(route.reached, "{route:?}");
-        let seen: Vec<&[IpAddr]> = route.hops.iter().map(|hop| &hop.addresses[..]).collect();
-        assert_eq!(seen, [[destination]]);
+        let hop_addresses: Vec<&[IpAddr]> =
+            route.hops.iter().map(|hop| &hop.addresses[..]).collect();
+        assert_eq!(hop_addresses, [[destination]]);
     }
 }
 
@@ -64,7 +65,7 @@ fn the_routers_of_a_chain_answer_in_order() {
     let destination: IpAddr = "10.99.2.2".parse().expect("an address");
     let began = Stopwatch::start();
     let limits = TraceLimits::default();
-    let here = chain.place("here");
+    let here = chain.placement("here");
     let route = traceroute(
         destination,
         limits,
@@ -75,12 +76,12 @@ fn the_routers_of_a_chain_answer_in_order() {
     .expect("a route");
     assert!(began.elapsed() < Duration::from_secs(4));
     assert!(route.reached);
-    let seen: Vec<String> = route
+    let hop_texts: Vec<String> = route
         .hops
         .iter()
         .map(|hop| format!("{:?}", hop.addresses))
         .collect();
-    assert_eq!(seen, ["[10.99.0.2]", "[10.99.1.2]", "[10.99.2.2]"]);
+    assert_eq!(hop_texts, ["[10.99.0.2]", "[10.99.1.2]", "[10.99.2.2]"]);
     for hop in &route.hops {
         assert_eq!(hop.round_trips.len(), 3, "{hop:?}");
         let least = hop.round_trips.iter().min().expect("three");
@@ -101,7 +102,7 @@ fn the_routers_of_a_chain_answer_in_order() {
     .expect("a route that ends");
     assert!(!lost.reached && lost.hops.len() <= 3, "{lost:?}");
     let nowhere: IpAddr = "10.97.0.1".parse().expect("an address");
-    let r1 = chain.place("r1");
+    let r1 = chain.placement("r1");
     let no_route = traceroute(nowhere, limits, &Permit::ANYTHING, Some(&r1), &Stop::new());
     let reported = no_route.expect_err("r1 has no default route").to_string();
     assert!(
@@ -118,7 +119,7 @@ fn a_destination_that_was_just_asked_is_not_told_as_farther_away() {
     }
     let chain = chain("again");
     let destination: IpAddr = "10.99.2.2".parse().expect("an address");
-    let here = chain.place("here");
+    let here = chain.placement("here");
     for round in 0..5 {
         // The last looks no farther than where the destination is.
         let max_hops = if round < 4 { 30 } else { 3 };
@@ -154,7 +155,7 @@ fn behind_a_router_that_never_answers_a_destination_may_be_nearer() {
     chain.ip("r2", silent);
     let destination: IpAddr = "10.99.2.2".parse().expect("an address");
     let limits = TraceLimits::default();
-    let here = chain.place("here");
+    let here = chain.placement("here");
     let began = Stopwatch::start();
     let route = traceroute(
         destination,

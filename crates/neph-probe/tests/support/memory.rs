@@ -13,8 +13,8 @@ pub(crate) fn is_alone(test: &str) -> bool {
     if std::env::var(ALONE).as_deref() == Ok(test) {
         return true;
     }
-    let own = std::env::current_exe().expect("this test binary");
-    let ran = process::command(own)
+    let program = std::env::current_exe().expect("this test binary");
+    let ran = process::command(program)
         .args(["--exact", test, "--nocapture"])
         .env(ALONE, test)
         .output()

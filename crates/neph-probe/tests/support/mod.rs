@@ -39,8 +39,8 @@ pub(crate) fn has(program: &str, version: &str) -> bool {
 }
 
 /// Looks until it is so, and fails where it is not in time.
-pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
-    assert!(wait_until(Duration::from_secs(20), is_so), "{what}");
+pub(crate) fn eventually(condition: &str, is_so: impl FnMut() -> bool) {
+    assert!(wait_until(Duration::from_secs(20), is_so), "{condition}");
 }
 
 /// Whether namespaces can be made.

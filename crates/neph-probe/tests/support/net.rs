@@ -20,7 +20,7 @@ pub(crate) struct Net {
 
 /// One end of a link.
 pub(crate) struct End<'a> {
-    pub(crate) place: &'a str,
+    pub(crate) namespace: &'a str,
     pub(crate) device: &'a str,
     /// With their lengths, as `10.98.0.1/24`.
     pub(crate) addresses: &'a [String],
@@ -32,87 +32,90 @@ impl Net {
             prefix: format!("neph-{name}-{}", std::process::id()),
             places: Vec::new(),
         };
-        for place in places {
-            let place = place.as_ref();
-            net.places.push(place.to_owned());
-            ip(&["netns", "add", &net.name(place)]);
-            net.ip(place, "link set lo up");
+        for namespace in places {
+            let namespace = namespace.as_ref();
+            net.places.push(namespace.to_owned());
+            ip(&["netns", "add", &net.name(namespace)]);
+            net.ip(namespace, "link set lo up");
             // Nobody else has our addresses; looking for duplicates takes seconds.
-            net.set(place, "net/ipv6/conf/default/accept_dad", "0");
+            net.set(namespace, "net/ipv6/conf/default/accept_dad", "0");
         }
         net
     }
 
-    pub(crate) fn name(&self, place: &str) -> String {
-        format!("{}-{place}", self.prefix)
+    pub(crate) fn name(&self, namespace: &str) -> String {
+        format!("{}-{namespace}", self.prefix)
     }
 
-    pub(crate) fn place(&self, place: &str) -> Placement {
-        Placement::named(self.name(place))
+    pub(crate) fn placement(&self, namespace: &str) -> Placement {
+        Placement::named(self.name(namespace))
     }
 
     pub(crate) fn join(&self, left: &End<'_>, right: &End<'_>) {
-        let (there, peer) = (self.name(right.place), right.device);
-        let words = format!(
-            "link add {} type veth peer name {peer} netns {there}",
+        let (peer_namespace, peer) = (self.name(right.namespace), right.device);
+        let args = format!(
+            "link add {} type veth peer name {peer} netns {peer_namespace}",
             left.device
         );
-        self.ip(left.place, &words);
+        self.ip(left.namespace, &args);
         for End {
-            place,
+            namespace,
             device,
             addresses,
         } in [left, right]
         {
             for address in *addresses {
-                self.ip(place, &format!("address add {address} dev {device} nodad"));
+                self.ip(
+                    namespace,
+                    &format!("address add {address} dev {device} nodad"),
+                );
             }
-            self.ip(place, &format!("link set {device} up"));
+            self.ip(namespace, &format!("link set {device} up"));
         }
     }
 
     /// The kernel passes a link's carrier on at most once a second; until then it drops packets.
     pub(crate) fn wait(&self) {
-        for place in &self.places {
+        for namespace in &self.places {
             eventually("links are up", || {
-                let links = self.ip(place, "link show type veth");
+                let links = self.ip(namespace, "link show type veth");
                 !links.contains("state DOWN") && !links.contains("LOWERLAYERDOWN")
             });
         }
     }
 
     /// Runs `ip` for a place, with these words; what it printed.
-    pub(crate) fn ip(&self, place: &str, words: &str) -> String {
-        let name = self.name(place);
-        let mut all = vec!["-n", &name];
-        all.extend(words.split_whitespace());
-        ip(&all)
+    pub(crate) fn ip(&self, namespace: &str, args: &str) -> String {
+        let name = self.name(namespace);
+        let mut all_args = vec!["-n", &name];
+        all_args.extend(args.split_whitespace());
+        ip(&all_args)
     }
 
     /// Runs a program at a place; what it printed.
-    pub(crate) fn run(&self, place: &str, words: &[&str]) -> String {
-        let name = self.name(place);
-        let mut all = vec!["netns", "exec", &name];
-        all.extend(words);
-        ip(&all)
+    pub(crate) fn run(&self, namespace: &str, args: &[&str]) -> String {
+        let name = self.name(namespace);
+        let mut all_args = vec!["netns", "exec", &name];
+        all_args.extend(args);
+        ip(&all_args)
     }
 
-    pub(crate) fn within<T: Send>(&self, place: &str, work: impl FnOnce() -> T + Send) -> T {
-        let ns = NetNs::open(&self.name(place)).expect("it was made");
+    pub(crate) fn within<T: Send>(&self, namespace: &str, work: impl FnOnce() -> T + Send) -> T {
+        let ns = NetNs::open(&self.name(namespace)).expect("it was made");
         netns::with_namespace(&ns, work).expect("enter")
     }
 
-    pub(crate) fn set(&self, place: &str, setting: &str, value: &str) {
+    pub(crate) fn set(&self, namespace: &str, setting: &str, value: &str) {
         let write = || fs::write(Path::new("/proc/sys").join(setting), value);
-        let done = self.within(place, write);
-        done.unwrap_or_else(|error| panic!("{setting} in {place}: {error}"));
+        let done = self.within(namespace, write);
+        done.unwrap_or_else(|error| panic!("{setting} in {namespace}: {error}"));
     }
 }
 
 impl Drop for Net {
     fn drop(&mut self) {
-        for place in &self.places {
-            let name = self.name(place);
+        for namespace in &self.places {
+            let name = self.name(namespace);
             // One that was not made cannot be removed, and need not be.
             let _ = process::command("ip")
                 .args(["netns", "del", &name])

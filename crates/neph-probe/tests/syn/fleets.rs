@@ -16,7 +16,7 @@ fn syns(pair: &Pair, host: &str, (slots, count): (u32, u64)) -> FleetSpec {
     let address: SocketAddr = format!("{host}:{PORT}").parse().expect("an address");
     let mut spec = fleet(address, slots, count);
     spec.fleet.probe = ProbeKind::Syn;
-    spec.site = Some(pair.place(Side::Ours));
+    spec.site = Some(pair.placement(Side::Ours));
     spec
 }
 
@@ -47,7 +47,7 @@ fn a_fleet_of_syns_is_answered_on_every_port_and_leaves_nothing_half_open() {
         let ports: BTreeSet<u16> = reported
             .messages
             .iter()
-            .map(|one| one.source_port)
+            .map(|message| message.source_port)
             .collect();
         assert_eq!(ports, reported.sources.iter().copied().collect());
         for message in &reported.messages {
@@ -104,7 +104,7 @@ fn a_fleet_of_syns_to_a_closed_port_is_answered_by_rst_and_renews_its_ports() {
     let ports: BTreeSet<u16> = reported
         .messages
         .iter()
-        .map(|one| one.source_port)
+        .map(|message| message.source_port)
         .collect();
     assert!(ports.len() >= 48, "{}", ports.len());
 }
@@ -150,7 +150,7 @@ fn established_connections_are_renewed_on_new_ports_without_losing_a_message() {
     let ports: BTreeSet<u16> = reported
         .messages
         .iter()
-        .map(|one| one.source_port)
+        .map(|message| message.source_port)
         .collect();
     assert!(ports.len() >= 24, "{}", ports.len());
 }
@@ -161,8 +161,8 @@ fn a_connection_that_breaks_is_made_anew_from_the_same_port() {
         return;
     };
     let start = || {
-        let all = ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)));
-        Reflector::start_in(&all, &pair.place(Side::Theirs)).expect("the port is free")
+        let wildcard = ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)));
+        Reflector::start_in(&wildcard, &pair.placement(Side::Theirs)).expect("the port is free")
     };
     let mut spec = syns(&pair, "10.98.0.2", (4, 80));
     spec.fleet.probe = ProbeKind::Tcp;
@@ -178,7 +178,11 @@ fn a_connection_that_breaks_is_made_anew_from_the_same_port() {
     assert!(tally.failed > 0 && tally.replies > 160, "{tally:?}");
     let last = run.messages.iter().filter(|message| message.seq >= 70);
     assert!(last.clone().count() == 40 && last.clone().all(|one| one.reply().is_some()));
-    let ports: BTreeSet<u16> = run.messages.iter().map(|one| one.source_port).collect();
+    let ports: BTreeSet<u16> = run
+        .messages
+        .iter()
+        .map(|message| message.source_port)
+        .collect();
     assert_eq!(ports.len(), 4);
 }
 
@@ -207,9 +211,9 @@ fn fifty_thousand_ports_from_one_thread() {
     let _listener = pair.listen(PORT);
     let median = |reported: &Reported| {
         let replies = reported.messages.iter().filter_map(FleetMessage::reply);
-        let mut trips: Vec<i64> = replies.map(|reply| reply.round_trip.nanos()).collect();
-        trips.sort_unstable();
-        trips.get(trips.len() / 2).copied()
+        let mut round_trips: Vec<i64> = replies.map(|reply| reply.round_trip.nanos()).collect();
+        round_trips.sort_unstable();
+        round_trips.get(round_trips.len() / 2).copied()
     };
     for (slots, millis, count) in [
         (1, 200, 25),

@@ -29,7 +29,7 @@ fn syn(pair: &Pair, host: &str, (interval, count): (Span, u64)) -> FlowSpec {
         timeout: Span::from_secs(2),
         spin: FlowSpec::SPIN,
         priority: Priority::Normal,
-        site: Some(pair.place(Side::Ours)),
+        site: Some(pair.placement(Side::Ours)),
         ..FlowSpec::plain(target, SocketAddr::new(ip, PORT))
     }
 }

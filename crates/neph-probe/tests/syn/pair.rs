@@ -36,8 +36,8 @@ impl Pair {
         let sides = [Side::Ours, Side::Theirs].map(Side::name);
         let net = Net::new(&format!("syn-{name}"), &sides);
         let of = |host| [format!("10.98.0.{host}/24"), format!("fd00:98::{host}/64")];
-        let end = |place, addresses| End {
-            place,
+        let end = |namespace, addresses| End {
+            namespace,
             device: "v",
             addresses,
         };
@@ -46,8 +46,8 @@ impl Pair {
         Some(Self(net))
     }
 
-    pub(crate) fn place(&self, side: Side) -> Placement {
-        self.0.place(side.name())
+    pub(crate) fn placement(&self, side: Side) -> Placement {
+        self.0.placement(side.name())
     }
 
     pub(crate) fn within<T: Send>(&self, side: Side, work: impl FnOnce() -> T + Send) -> T {
@@ -101,9 +101,9 @@ impl Pair {
         let ours = format!(":{port:04X}");
         let of = |state: &str| {
             let is = |line: &&str| {
-                let words: Vec<&str> = line.split_whitespace().collect();
-                words.get(1).is_some_and(|local| local.ends_with(&ours))
-                    && words.get(3) == Some(&state)
+                let fields: Vec<&str> = line.split_whitespace().collect();
+                fields.get(1).is_some_and(|local| local.ends_with(&ours))
+                    && fields.get(3) == Some(&state)
             };
             lines.lines().filter(is).count()
         };

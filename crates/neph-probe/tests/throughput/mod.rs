@@ -26,7 +26,7 @@ fn an_upload_tells_each_second_and_a_second_one_has_to_wait() {
     let address = reflector.address();
     let first =
         std::thread::spawn(move || upload(&spec(address, Span::from_millis(2_500)), &Stop::new()));
-    let is_bulk = |(what, count): &(Counted, u64)| *what == Counted::Bulk && *count == 1;
+    let is_bulk = |(counted, count): &(Counted, u64)| *counted == Counted::Bulk && *count == 1;
     eventually("the first one runs", || {
         reflector.counted().iter().any(is_bulk)
     });

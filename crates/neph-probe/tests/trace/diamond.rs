@@ -62,12 +62,12 @@ impl Diamond {
             diamond.join(&format!("a{branch}"), "r9", 20 + branch);
         }
         diamond.join("r9", "there", 30);
-        for place in &places {
-            diamond.set(place, "net/ipv4/ip_forward", "1");
-            diamond.set(place, "net/ipv6/conf/all/forwarding", "1");
+        for namespace in &places {
+            diamond.set(namespace, "net/ipv4/ip_forward", "1");
+            diamond.set(namespace, "net/ipv6/conf/all/forwarding", "1");
             // As many errors as are asked for: Linux tells a peer of one a second.
-            diamond.set(place, "net/ipv4/icmp_ratelimit", "0");
-            diamond.set(place, "net/ipv6/icmp/ratelimit", "0");
+            diamond.set(namespace, "net/ipv4/icmp_ratelimit", "0");
+            diamond.set(namespace, "net/ipv6/icmp/ratelimit", "0");
         }
         for version in ["ipv4", "ipv6"] {
             diamond.set(
@@ -88,21 +88,21 @@ impl Diamond {
         diamond
     }
 
-    pub(super) fn name(&self, place: &str) -> String {
-        self.net.name(place)
+    pub(super) fn name(&self, namespace: &str) -> String {
+        self.net.name(namespace)
     }
 
-    pub(super) fn place(&self, place: &str) -> Placement {
-        self.net.place(place)
+    pub(super) fn placement(&self, namespace: &str) -> Placement {
+        self.net.placement(namespace)
     }
 
-    pub(super) fn set(&self, place: &str, setting: &str, value: &str) {
-        self.net.set(place, setting, value);
+    pub(super) fn set(&self, namespace: &str, setting: &str, value: &str) {
+        self.net.set(namespace, setting, value);
     }
 
     /// Runs a program at a place; what it printed.
-    pub(super) fn run(&self, place: &str, words: &[&str]) -> String {
-        self.net.run(place, words)
+    pub(super) fn run(&self, namespace: &str, args: &[&str]) -> String {
+        self.net.run(namespace, args)
     }
 
     /// A link with the addresses .1 at `left` and .2 at `right` of network `net`.
@@ -110,8 +110,8 @@ impl Diamond {
         let device = format!("n{net}");
         let of =
             |host| BOTH.map(|family| format!("{}/{}", family.address(net, host), family.length()));
-        let end = |place, addresses| End {
-            place,
+        let end = |namespace, addresses| End {
+            namespace,
             device: &device,
             addresses,
         };
@@ -120,22 +120,22 @@ impl Diamond {
 
     fn route(&self, family: Family) {
         let via = |net, host| family.address(net, host).to_string();
-        let add = |place: &str, to: &str, gateways: &[String]| {
+        let add = |namespace: &str, to: &str, gateways: &[String]| {
             let hops: Vec<String> = gateways
                 .iter()
                 .map(|gateway| format!("nexthop via {gateway}"))
                 .collect();
-            let words = format!("{} route add {to} {}", family.option(), hops.join(" "));
-            self.net.ip(place, &words);
+            let args = format!("{} route add {to} {}", family.option(), hops.join(" "));
+            self.net.ip(namespace, &args);
         };
         let forward: Vec<String> = (1..=self.branches).map(|at| via(10 + at, 2)).collect();
         add("here", "default", &[via(1, 2)]);
         add("r0", "default", &forward);
         let back = format!("{}/{}", family.address(1, 0), family.length());
         for branch in 1..=self.branches {
-            let place = format!("a{branch}");
-            add(&place, "default", &[via(20 + branch, 2)]);
-            add(&place, &back, &[via(10 + branch, 1)]);
+            let namespace = format!("a{branch}");
+            add(&namespace, "default", &[via(20 + branch, 2)]);
+            add(&namespace, &back, &[via(10 + branch, 1)]);
         }
         add("r9", "default", &[via(21, 1)]);
         add("there", "default", &[via(30, 1)]);
@@ -163,9 +163,9 @@ impl Diamond {
     }
 
     /// The ports that a branch wrote down.
-    pub(super) fn seen(&self, branch: u8) -> BTreeSet<u16> {
-        let words = ["nft", "-j", "list", "set", "inet", "watch", "ports"];
-        let reported = self.run(&format!("a{branch}"), &words);
+    pub(super) fn ports_seen(&self, branch: u8) -> BTreeSet<u16> {
+        let command = ["nft", "-j", "list", "set", "inet", "watch", "ports"];
+        let reported = self.run(&format!("a{branch}"), &command);
         let reported: serde_json::Value = serde_json::from_str(&reported).expect("JSON");
         let objects = reported["nftables"].as_array().expect("a list");
         let set = objects.iter().find_map(|object| object.get("set"));

@@ -66,7 +66,7 @@ fn all_four_paths_are_found_and_each_flow_is_on_its_own() {
     for family in BOTH {
         for kind in [TraceKind::Udp, TraceKind::Syn] {
             let spec = spec(family, kind, enough());
-            let reported = trace(&spec, Some(&net.place("here")), &Stop::new())
+            let reported = trace(&spec, Some(&net.placement("here")), &Stop::new())
                 .expect("a trace")
                 .trace;
             let taken = branches(&reported.routes, family, 4);
@@ -77,8 +77,8 @@ fn all_four_paths_are_found_and_each_flow_is_on_its_own() {
             assert!((28..=96).contains(&taken.len()), "{} flows", taken.len());
             for (port, branch) in &taken {
                 for other in 1..=4 {
-                    let seen = net.seen(other).contains(port);
-                    assert_eq!(seen, other == *branch, "{kind:?}: {port} at {other}");
+                    let has_port = net.ports_seen(other).contains(port);
+                    assert_eq!(has_port, other == *branch, "{kind:?}: {port} at {other}");
                 }
             }
             for route in &reported.routes {
@@ -122,7 +122,7 @@ fn without_privilege(net: &Diamond) {
         let raw = spec(family, TraceKind::Udp, flows);
         let mut plain = raw.clone();
         plain.sockets = Sockets::Plain;
-        let here = net.place("here");
+        let here = net.placement("here");
         let [raw, plain] = [raw, plain].map(|spec| {
             trace(&spec, Some(&here), &Stop::new())
                 .expect("a trace")
@@ -151,7 +151,7 @@ fn echoes(net: &Diamond) {
             let mut spec = spec(family, TraceKind::Icmp, FlowSet::These(vec![7, 700]));
             spec.destination.set_port(0);
             spec.sockets = sockets;
-            let here = net.place("here");
+            let here = net.placement("here");
             let reported = trace(&spec, Some(&here), &Stop::new())
                 .expect("a trace")
                 .trace;
@@ -170,11 +170,11 @@ fn echoes(net: &Diamond) {
 
 /// A flow that somebody is using is traced beside them, and is on the same path.
 fn beside_its_owner(net: &Diamond) {
-    let here = net.place("here");
+    let here = net.placement("here");
     for family in BOTH {
         let flows = FlowSet::These(vec![26_000]);
         let spec = spec(family, TraceKind::Udp, flows);
-        let alone = trace(&spec, Some(&here), &Stop::new())
+        let single_trace = trace(&spec, Some(&here), &Stop::new())
             .expect("a trace")
             .trace;
         let alongside = here.run(|| {
@@ -183,9 +183,9 @@ fn beside_its_owner(net: &Diamond) {
                 .expect_err("it is taken")
                 .to_string();
             assert!(taken.contains("take source port 26000"), "{taken}");
-            let mut both = spec.clone();
-            both.flows = FlowSet::These(vec![26_000, 26_001]);
-            let reported = trace(&both, None, &Stop::new()).expect("a port is free");
+            let mut combined = spec.clone();
+            combined.flows = FlowSet::These(vec![26_000, 26_001]);
+            let reported = trace(&combined, None, &Stop::new()).expect("a port is free");
             let traced = reported.trace.routes.iter().map(|route| route.source_port);
             assert_eq!(traced.collect::<Vec<_>>(), [26_001]);
             assert_eq!(reported.left_out.len(), 1, "{:?}", reported.left_out);
@@ -197,7 +197,7 @@ fn beside_its_owner(net: &Diamond) {
             traced.route
         });
         let alongside = alongside.expect("the place is there");
-        assert_eq!(alongside.hash, alone.routes[0].hash, "{family:?}");
+        assert_eq!(alongside.hash, single_trace.routes[0].hash, "{family:?}");
     }
 }
 
@@ -207,9 +207,9 @@ fn a_listener_and_a_reflector_say_that_they_were_reached() {
         return;
     }
     let net = Diamond::up("reached", 1);
-    let (here, there) = (net.place("here"), net.place("there"));
+    let (here, other_placement) = (net.placement("here"), net.placement("there"));
     let listen = |address| {
-        there
+        other_placement
             .run(|| TcpListener::bind(address))
             .expect("the place is there")
     };
@@ -234,12 +234,12 @@ fn a_listener_and_a_reflector_say_that_they_were_reached() {
     for family in BOTH {
         let flows = FlowSet::These(vec![25_000, 25_001]);
         let mut spec = spec(family, TraceKind::Udp, flows);
-        let all: IpAddr = match family {
+        let wildcard_address: IpAddr = match family {
             Family::V4 => Ipv4Addr::UNSPECIFIED.into(),
             Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let all = ReflectorSpec::at(SocketAddr::new(all, PORT));
-        let reflector = Reflector::start_in(&all, &there);
+        let wildcard_reflector = ReflectorSpec::at(SocketAddr::new(wildcard_address, PORT));
+        let reflector = Reflector::start_in(&wildcard_reflector, &other_placement);
         let reflector = reflector.expect("a reflector");
         for sockets in [Sockets::BestPermitted, Sockets::Plain] {
             spec.sockets = sockets;
@@ -277,7 +277,7 @@ fn routers_that_answer_once_a_second_are_waited_for() {
         TraceKind::Udp,
         FlowSet::These((25_000..25_010).collect()),
     );
-    let reported = trace(&spec, Some(&net.place("here")), &Stop::new())
+    let reported = trace(&spec, Some(&net.placement("here")), &Stop::new())
         .expect("a trace")
         .trace;
     for route in &reported.routes {
@@ -298,7 +298,7 @@ fn on_a_single_path_mtr_and_scamper_say_the_same() {
     let net = Diamond::up("single", 1);
     for family in BOTH {
         let spec = spec(family, TraceKind::Udp, FlowSet::These(vec![25_000]));
-        let reported = trace(&spec, Some(&net.place("here")), &Stop::new())
+        let reported = trace(&spec, Some(&net.placement("here")), &Stop::new())
             .expect("a trace")
             .trace;
         let ours: Vec<String> = reported.routes[0]
@@ -308,7 +308,7 @@ fn on_a_single_path_mtr_and_scamper_say_the_same() {
             .collect();
         let to = spec.destination.ip().to_string();
         if has("mtr", "--version") {
-            let words = [
+            let command = [
                 "mtr",
                 "-G",
                 "1",
@@ -322,7 +322,7 @@ fn on_a_single_path_mtr_and_scamper_say_the_same() {
                 &to,
             ];
             let report: serde_json::Value =
-                serde_json::from_str(&net.run("here", &words)).expect("JSON");
+                serde_json::from_str(&net.run("here", &command)).expect("JSON");
             let hubs = report["report"]["hubs"].as_array().expect("hubs").iter();
             let hosts: Vec<&str> = hubs.filter_map(|hub| hub["host"].as_str()).collect();
             assert_eq!(ours, hosts, "mtr");

@@ -43,11 +43,11 @@ fn transfers(task: &Task, stop: &Stop) -> Result<Vec<PinnedTransfer>, ProbeError
 
 /// Ports that nobody has.
 fn free(count: usize) -> Vec<u16> {
-    let held: Vec<TcpListener> = (0..count)
+    let listeners: Vec<TcpListener> = (0..count)
         .map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"))
         .collect();
-    let port = |held: &TcpListener| held.local_addr().expect("bound").port();
-    held.iter().map(port).collect()
+    let port = |listener: &TcpListener| listener.local_addr().expect("bound").port();
+    listeners.iter().map(port).collect()
 }
 
 #[test]
@@ -57,14 +57,20 @@ fn ports_take_turns_and_each_transfer_has_its_port_again() {
         let ports = free(4);
         let url = format!("{scheme}://{}", reflector.address());
         let made = transfers(&spec(&url, ports.clone()), &Stop::new()).expect("a reflector");
-        let order: Vec<(u32, u16)> = made.iter().map(|one| (one.pass, one.source_port)).collect();
+        let order: Vec<(u32, u16)> = made
+            .iter()
+            .map(|transfer| (transfer.pass, transfer.source_port))
+            .collect();
         let expected: Vec<(u32, u16)> = (0..3)
             .flat_map(|pass| ports.iter().map(move |port| (pass, *port)))
             .collect();
         assert_eq!(order, expected, "{scheme}");
-        for one in &made {
-            let (whole, connect) = (one.total(), one.connect());
-            assert!(whole > connect && connect > Some(Span::ZERO), "{one:?}");
+        for transfer in &made {
+            let (total_time, connect) = (transfer.total(), transfer.connect());
+            assert!(
+                total_time > connect && connect > Some(Span::ZERO),
+                "{transfer:?}"
+            );
         }
         let gaps = made.windows(2).map(|two| two[1].begun - two[0].begun);
         assert!(gaps.min() >= Some(Span::from_millis(2)));
@@ -75,14 +81,14 @@ fn ports_take_turns_and_each_transfer_has_its_port_again() {
 fn the_peer_sees_the_port_and_sends_what_it_has() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
-    let (seen, ports_seen) = channel();
+    let (port_sender, ports_seen) = channel();
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let peer = stream.peer_addr().map_or(0, |peer: SocketAddr| peer.port());
             let mut request = [0; 1024];
             let count = stream.read(&mut request).unwrap_or(0);
             if request[..count].starts_with(b"GET /file ") {
-                let reported = seen.send(peer);
+                let reported = port_sender.send(peer);
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n");
                 let _ = reported.map(|()| stream.write_all(&[7; 3000]));
             } else {
@@ -97,8 +103,8 @@ fn the_peer_sees_the_port_and_sends_what_it_has() {
     );
     let made = made.expect("a server");
     assert!(made.iter().all(|one| one.total().is_some()), "{made:?}");
-    let seen: Vec<u16> = ports_seen.try_iter().collect();
-    assert_eq!(seen, [&ports[..], &ports, &ports].concat());
+    let received_ports: Vec<u16> = ports_seen.try_iter().collect();
+    assert_eq!(received_ports, [&ports[..], &ports, &ports].concat());
 }
 
 #[test]
@@ -121,9 +127,10 @@ fn what_cannot_be_is_told_and_a_port_in_use_is_one_failure() {
     ports.push(taken_port);
     let url = format!("http://{address}");
     let made = transfers(&spec(&url, ports), &Stop::new()).expect("a reflector");
-    for one in made {
-        let failed = matches!(&one.outcome, PinnedOutcome::Failed(why) if why.contains("port"));
-        assert_eq!(failed, one.source_port == taken_port, "{one:?}");
+    for transfer in made {
+        let failed =
+            matches!(&transfer.outcome, PinnedOutcome::Failed(why) if why.contains("port"));
+        assert_eq!(failed, transfer.source_port == taken_port, "{transfer:?}");
     }
 }
 

@@ -107,11 +107,14 @@ impl Client<'_> {
         }
         let (client, server) = (&self.seconds.client, &self.seconds.server);
         let mut counts = RrCounts::default();
-        for one in &client.exchanged {
-            counts.add(one);
+        for interval in &client.exchanged {
+            counts.add(interval);
         }
-        let last = client.exchanged.iter().map(|one| one.to_ns).max();
-        let requests = server.exchanged.iter().map(|one| one.transactions);
+        let last = client.exchanged.iter().map(|interval| interval.to_ns).max();
+        let requests = server
+            .exchanged
+            .iter()
+            .map(|interval| interval.transactions);
         // A fault of the client also breaks the server's stream: the client's fault is the root
         // cause.
         let fault = fault.or(self.dialogue.fault);
@@ -137,10 +140,10 @@ impl Client<'_> {
 /// Transactions per second: the sum over all streams, each in its own time.
 fn rate(intervals: &[RrInterval]) -> f64 {
     let mut streams: BTreeMap<u16, (u64, u64)> = BTreeMap::new();
-    for one in intervals {
-        let (count, to) = streams.entry(one.stream).or_default();
-        *count += one.transactions;
-        *to = one.to_ns.max(*to);
+    for interval in intervals {
+        let (count, to) = streams.entry(interval.stream).or_default();
+        *count += interval.transactions;
+        *to = interval.to_ns.max(*to);
     }
     let rates = streams.into_values();
     rates.map(|(count, to)| per_second(count, to)).sum()

@@ -22,12 +22,12 @@ const ENOBUFS: i32 = 105;
 /// Runs transactions until the time is over or it is stopped.
 pub(super) fn ask(
     socket: &UdpSocket,
-    asked: RrAsked<'_>,
+    requested: RrAsked<'_>,
     token: Token,
     stop: &Stop,
     recorder: Recorder<'_>,
 ) -> io::Result<()> {
-    let spec = asked.spec;
+    let spec = requested.spec;
     socket.set_nonblocking(spec.busy_poll)?;
     let duration = i64::try_from(spec.ask.duration_ns).unwrap_or(i64::MAX);
     let size = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -42,7 +42,7 @@ pub(super) fn ask(
         matching: Matching::new(),
         end: recorder.moment(Span::from_nanos(duration)),
         socket,
-        asked,
+        requested,
         spec,
         token,
         stop,
@@ -55,7 +55,7 @@ pub(super) fn ask(
 
 struct Asker<'a> {
     socket: &'a UdpSocket,
-    asked: RrAsked<'a>,
+    requested: RrAsked<'a>,
     spec: &'a RrSpec,
     token: Token,
     stop: &'a Stop,
@@ -70,7 +70,7 @@ impl Asker<'_> {
     fn work(&mut self) -> io::Result<()> {
         let mut began = clock::raw();
         while began < self.end && !self.stop.is_set() {
-            if !self.asked.may_begin(began) {
+            if !self.requested.may_begin(began) {
                 clock::nap(PAUSE.to_duration());
                 began = self.recorder.tick(clock::raw());
                 continue;

@@ -182,12 +182,12 @@ mod tests {
             from: RawNanos(0),
             bytes: 0,
         };
-        let asked = |mut rate: Rate| {
+        let first_violation = |mut rate: Rate| {
             (1..=5_000_i64).find(|milli| rate.add(1, RawNanos(milli * 1_000_000)).is_err())
         };
         // 1,000 transactions per second.
-        assert_eq!(asked(rate(1, 1_000)), None);
-        assert_eq!(asked(rate(1, 1_001)), Some(1_000));
-        assert_eq!(asked(rate(2, 600)), Some(1_000));
+        assert_eq!(first_violation(rate(1, 1_000)), None);
+        assert_eq!(first_violation(rate(1, 1_001)), Some(1_000));
+        assert_eq!(first_violation(rate(2, 600)), Some(1_000));
     }
 }

@@ -76,8 +76,8 @@ impl Matching {
         if number == 0 || number > self.current {
             return Arrival::Foreign;
         }
-        if let Ok(place) = self.lost.binary_search(&number) {
-            self.lost.remove(place);
+        if let Ok(index) = self.lost.binary_search(&number) {
+            self.lost.remove(index);
             return Arrival::Late;
         }
         // Unknown for a forgotten number; a reply this old is late.
@@ -96,40 +96,40 @@ mod tests {
 
     #[test]
     fn a_late_reply_is_never_taken_for_the_reply_of_another_transaction() {
-        let mut one = Matching::new();
-        assert_eq!(one.begin(), 1);
-        one.lose();
-        assert_eq!(one.begin(), 2);
-        assert_eq!(one.arrive(1), Arrival::Late);
-        assert_eq!(one.arrive(1), Arrival::Duplicate);
-        assert_eq!(one.arrive(2), Arrival::Reply);
-        assert_eq!(one.arrive(2), Arrival::Duplicate);
-        assert_eq!(one.arrive(3), Arrival::Foreign);
-        assert_eq!(one.arrive(0), Arrival::Foreign);
+        let mut matching = Matching::new();
+        assert_eq!(matching.begin(), 1);
+        matching.lose();
+        assert_eq!(matching.begin(), 2);
+        assert_eq!(matching.arrive(1), Arrival::Late);
+        assert_eq!(matching.arrive(1), Arrival::Duplicate);
+        assert_eq!(matching.arrive(2), Arrival::Reply);
+        assert_eq!(matching.arrive(2), Arrival::Duplicate);
+        assert_eq!(matching.arrive(3), Arrival::Foreign);
+        assert_eq!(matching.arrive(0), Arrival::Foreign);
     }
 
     #[test]
     fn what_is_not_outstanding_cannot_be_lost() {
-        let mut one = Matching::new();
-        one.lose();
-        assert_eq!(one.begin(), 1);
-        assert_eq!(one.arrive(1), Arrival::Reply);
-        one.lose();
-        assert_eq!(one.arrive(1), Arrival::Duplicate);
+        let mut matching = Matching::new();
+        matching.lose();
+        assert_eq!(matching.begin(), 1);
+        assert_eq!(matching.arrive(1), Arrival::Reply);
+        matching.lose();
+        assert_eq!(matching.arrive(1), Arrival::Duplicate);
     }
 
     #[test]
     fn so_many_losses_that_the_first_is_forgotten_take_no_more_memory() {
-        let mut one = Matching::new();
-        let room = one.lost.capacity();
+        let mut matching = Matching::new();
+        let room = matching.lost.capacity();
         for _ in 0..REMEMBERED + 10 {
-            one.begin();
-            one.lose();
+            matching.begin();
+            matching.lose();
         }
-        assert_eq!(one.lost.capacity(), room);
-        assert_eq!(one.arrive(10), Arrival::Late);
-        assert_eq!(one.arrive(11), Arrival::Late);
-        assert_eq!(one.arrive(11), Arrival::Duplicate);
+        assert_eq!(matching.lost.capacity(), room);
+        assert_eq!(matching.arrive(10), Arrival::Late);
+        assert_eq!(matching.arrive(11), Arrival::Late);
+        assert_eq!(matching.arrive(11), Arrival::Duplicate);
     }
 
     proptest! {

@@ -30,14 +30,14 @@ pub struct RrCounts {
 
 impl RrCounts {
     /// Adds an interval of a client's stream.
-    pub(super) fn add(&mut self, one: &RrInterval) {
+    pub(super) fn add(&mut self, interval: &RrInterval) {
         self.merge(&Self {
-            transactions: one.transactions,
-            lost: one.lost,
-            lost_wait: nanos(one.lost_wait_ns),
-            late: one.late,
-            duplicates: one.duplicates,
-            foreign: one.foreign,
+            transactions: interval.transactions,
+            lost: interval.lost,
+            lost_wait: nanos(interval.lost_wait_ns),
+            late: interval.late,
+            duplicates: interval.duplicates,
+            foreign: interval.foreign,
         });
     }
 

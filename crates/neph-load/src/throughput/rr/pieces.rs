@@ -140,13 +140,13 @@ mod tests {
     #[test]
     fn bytes_are_counted_however_they_are_cut() {
         let mut buffer = [0; 4];
-        let (mut one, mut ticks) = (cut(&[1, 0, 3, 9, 0, 2]), 0);
+        let (mut cutter, mut ticks) = (cut(&[1, 0, 3, 9, 0, 2]), 0);
         let mut look = || {
             ticks += 1;
             true
         };
         assert_eq!(
-            take(&mut one, &mut buffer, 10, &mut look).expect("bytes"),
+            take(&mut cutter, &mut buffer, 10, &mut look).expect("bytes"),
             Moved::All
         );
         assert_eq!(ticks, 2);
@@ -160,9 +160,9 @@ mod tests {
 
     #[test]
     fn a_pattern_is_repeated_and_goes_on_where_a_call_ended() {
-        let mut one = cut(&[2, 0, 2, 4, 9]);
-        let moved = put(&mut one, b"abcd", 10, &mut || true);
+        let mut cutter = cut(&[2, 0, 2, 4, 9]);
+        let moved = put(&mut cutter, b"abcd", 10, &mut || true);
         assert_eq!(moved.expect("bytes"), Moved::All);
-        assert_eq!(one.1, b"abcdabcdab");
+        assert_eq!(cutter.1, b"abcdabcdab");
     }
 }

@@ -57,8 +57,8 @@ impl RrSecond {
 /// A percentile that falls among lost transactions is absent.
 #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
 fn of(rate: f64, rtts: &Rtts, counts: &RrCounts) -> Vec<(Quantity, f64)> {
-    let all = counts.transactions.saturating_add(counts.lost).max(1);
-    let lost = counts.lost as f64 / all as f64 * 100.0;
+    let total = counts.transactions.saturating_add(counts.lost).max(1);
+    let lost = counts.lost as f64 / total as f64 * 100.0;
     let quantile = |permille| rtts.quantile(permille, counts.lost).time();
     let times = [
         (Quantity::RttMin, rtts.least()),

@@ -156,7 +156,7 @@ impl Rtts {
         let sum = u128::from(self.sum);
         let exact = n
             .checked_mul(self.squares)
-            .and_then(|all| all.checked_sub(sum.checked_mul(sum)?));
+            .and_then(|scaled| scaled.checked_sub(sum.checked_mul(sum)?));
         let variance = exact.map_or_else(
             || {
                 let mean = sum as f64 / n as f64;
@@ -176,13 +176,13 @@ impl Rtts {
 
     /// The quantile `permille`/1000; `lost` further transactions count as slower than every reply.
     pub fn quantile(&self, permille: u32, lost: u64) -> RttFigure {
-        let all = self.count().saturating_add(lost);
+        let total = self.count().saturating_add(lost);
         let needed =
             quantile_needs(f64::from(permille) / 1_000.0).map_or(1, |needed| needed as u64);
-        if all < needed.max(1) {
+        if total < needed.max(1) {
             return RttFigure::Needs(needed);
         }
-        let rank = (u128::from(all) * u128::from(permille)).div_ceil(1_000);
+        let rank = (u128::from(total) * u128::from(permille)).div_ceil(1_000);
         let found = self.histogram.of_rank(rank.max(1));
         found.map_or(RttFigure::Lost, |nanos| RttFigure::At(span(nanos)))
     }
@@ -213,9 +213,9 @@ struct Bucket {
 
 impl From<Rtts> for Parts {
     fn from(rtts: Rtts) -> Self {
-        let buckets = rtts.histogram.buckets().map(|one| Bucket {
-            from_ns: one.from,
-            count: one.count,
+        let buckets = rtts.histogram.buckets().map(|bucket_count| Bucket {
+            from_ns: bucket_count.from,
+            count: bucket_count.count,
         });
         let half = |half: u128| u64::try_from(half & u128::from(u64::MAX)).unwrap_or(0);
         Self {
@@ -233,9 +233,9 @@ impl From<Rtts> for Parts {
 
 impl From<Parts> for Rtts {
     fn from(parts: Parts) -> Self {
-        let buckets = parts.buckets.into_iter().map(|one| BucketCount {
-            from: one.from_ns,
-            count: one.count,
+        let buckets = parts.buckets.into_iter().map(|bucket| BucketCount {
+            from: bucket.from_ns,
+            count: bucket.count,
         });
         let (least, most) = (parts.least_ns, parts.most_ns);
         Self {

@@ -32,9 +32,9 @@ fn of_nothing_there_is_no_figure_and_of_one_no_deviation() {
         (none.mean(), none.deviation(), none.jitter()),
         (None, None, None)
     );
-    let one = of(&[7]);
-    assert_eq!((one.deviation(), one.jitter()), (None, None));
-    assert_eq!(one.mean(), Some(Span::from_nanos(7)));
+    let rtts = of(&[7]);
+    assert_eq!((rtts.deviation(), rtts.jitter()), (None, None));
+    assert_eq!(rtts.mean(), Some(Span::from_nanos(7)));
 }
 
 #[test]

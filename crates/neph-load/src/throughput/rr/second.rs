@@ -43,17 +43,21 @@ struct Reached {
 
 impl Reached {
     fn add(&mut self, intervals: &Intervals) {
-        for one in intervals.exchanged.iter().filter(|one| is_second(one)) {
-            let reached = self.streams.entry(one.stream).or_default();
-            *reached = one.index.max(*reached);
+        for interval in intervals
+            .exchanged
+            .iter()
+            .filter(|interval| is_second(interval))
+        {
+            let reached = self.streams.entry(interval.stream).or_default();
+            *reached = interval.index.max(*reached);
         }
-        let cpu = intervals.cpu.iter().map(|one| one.index).max();
+        let cpu = intervals.cpu.iter().map(|interval| interval.index).max();
         self.cpu = self.cpu.max(cpu);
     }
 
     fn has(&self, streams: usize, index: u32) -> bool {
-        let there = self.streams.values().filter(|reached| **reached >= index);
-        there.count() >= streams && self.cpu >= Some(index)
+        let reached_streams = self.streams.values().filter(|reached| **reached >= index);
+        reached_streams.count() >= streams && self.cpu >= Some(index)
     }
 }
 
@@ -106,26 +110,37 @@ impl Seconds {
 
     /// The remaining seconds at the end.
     pub(super) fn rest(&mut self) -> Vec<RrSecond> {
-        let lasting = self.client.exchanged.iter().filter(|one| is_second(one));
-        let end = lasting.map(|one| one.index + 1).max().unwrap_or(0);
+        let lasting = self
+            .client
+            .exchanged
+            .iter()
+            .filter(|interval| is_second(interval));
+        let end = lasting
+            .map(|interval| interval.index + 1)
+            .max()
+            .unwrap_or(0);
         let rest = self.next..end;
         rest.map(|index| self.second(index)).collect()
     }
 
     fn second(&mut self, index: u32) -> RrSecond {
-        let of = |all: &[RrInterval]| -> Vec<RrInterval> {
-            let found = all.iter().filter(|one| one.index == index);
+        let of = |intervals: &[RrInterval]| -> Vec<RrInterval> {
+            let found = intervals.iter().filter(|interval| interval.index == index);
             found.cloned().collect()
         };
         let (client, server) = (of(&self.client.exchanged), of(&self.server.exchanged));
         let mut counts = RrCounts::default();
-        for one in &client {
-            counts.add(one);
+        for interval in &client {
+            counts.add(interval);
         }
-        let to = client.iter().map(|one| one.to_ns).max().unwrap_or(0);
-        let rates = client.iter().map(|one| {
-            let length = one.to_ns.saturating_sub(one.from_ns);
-            per_second(one.transactions, length)
+        let to = client
+            .iter()
+            .map(|interval| interval.to_ns)
+            .max()
+            .unwrap_or(0);
+        let rates = client.iter().map(|interval| {
+            let length = interval.to_ns.saturating_sub(interval.from_ns);
+            per_second(interval.transactions, length)
         });
         let (client_thread, client_core) = busy(&client, &self.client.cpu, index);
         let (server_thread, server_core) = busy(&server, &self.server.cpu, index);
@@ -212,7 +227,11 @@ mod tests {
         }
         assert_eq!(seconds.next().map(|one| one.index), Some(0));
         assert_eq!(seconds.next(), None);
-        let rest: Vec<u32> = seconds.rest().iter().map(|one| one.index).collect();
+        let rest: Vec<u32> = seconds
+            .rest()
+            .iter()
+            .map(|rr_second| rr_second.index)
+            .collect();
         assert_eq!(rest, [1, 2]);
     }
 

@@ -59,7 +59,7 @@ fn with_server<T>(rate: Option<BitRate>, work: impl FnOnce(SocketAddr) -> T) -> 
     })
 }
 
-const fn asked(server: SocketAddr, spec: &RrSpec) -> RrAsked<'_> {
+const fn request_of(server: SocketAddr, spec: &RrSpec) -> RrAsked<'_> {
     RrAsked {
         server,
         spec,
@@ -70,7 +70,7 @@ const fn asked(server: SocketAddr, spec: &RrSpec) -> RrAsked<'_> {
 fn measured(spec: &RrSpec) -> RrMeasured {
     with_server(None, |server| {
         let mut counted = (0, Rtts::default());
-        let measured = measure(asked(server, spec), &Stop::new(), &mut |second| {
+        let measured = measure(request_of(server, spec), &Stop::new(), &mut |second| {
             counted.0 += second.counts.transactions;
             counted.1.merge(&second.rtts);
         });
@@ -155,13 +155,13 @@ fn while_connections_are_transactions_others_are_refused_and_nonsense_does_no_ha
             spec
         };
         let (stop, mut refusals) = (Stop::new(), Vec::new());
-        let measured = measure(asked(server, &long), &stop, &mut |_| {
+        let measured = measure(request_of(server, &long), &stop, &mut |_| {
             // The rest is returned at the end too, when the server is free.
             if stop.is_set() {
                 return;
             }
             let other = measure(
-                asked(server, &spec(RrKind::UdpRr)),
+                request_of(server, &spec(RrKind::UdpRr)),
                 &Stop::new(),
                 &mut |_| {},
             );
@@ -192,7 +192,7 @@ fn while_connections_are_transactions_others_are_refused_and_nonsense_does_no_ha
         );
         // The server accepts on its port again.
         let next = measure(
-            asked(server, &spec(RrKind::TcpRr)),
+            request_of(server, &spec(RrKind::TcpRr)),
             &Stop::new(),
             &mut |_| {},
         );
@@ -205,7 +205,8 @@ fn a_rate_above_what_the_server_grants_ends_the_test_and_keeps_what_was_measured
     with_server(Some(BitRate(1_000)), |server| {
         let mut long = spec(RrKind::UdpRr);
         long.ask.duration_ns = 30_000_000_000;
-        let measured = measure(asked(server, &long), &Stop::new(), &mut |_| {}).expect("it began");
+        let measured =
+            measure(request_of(server, &long), &Stop::new(), &mut |_| {}).expect("it began");
         let fault = measured.fault.expect("it broke off");
         assert!(fault.contains("that this server allows"), "{fault}");
         assert!(measured.counts.transactions > 0);
@@ -217,7 +218,7 @@ fn what_cannot_be_meant_is_refused_before_a_connection() {
     let mut few = spec(RrKind::UdpRr);
     few.ask.request_bytes = 15;
     let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
-    let refused = measure(asked(nobody, &few), &Stop::new(), &mut |_| {});
+    let refused = measure(request_of(nobody, &few), &Stop::new(), &mut |_| {});
     assert!(
         matches!(refused, Err(ThroughputError::Ask(_))),
         "{refused:?}"

@@ -86,7 +86,7 @@ pub(super) fn is_implausible(pending: &Pending, message: &FleetMessage) -> bool 
     let claimed = pending
         .reply
         .as_ref()
-        .is_some_and(|one| one.peer_report.is_some());
+        .is_some_and(|arrival| arrival.peer_report.is_some());
     claimed && reply.is_some_and(|reply| reply.peer_report.is_none())
 }
 

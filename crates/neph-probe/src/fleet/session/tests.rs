@@ -140,7 +140,7 @@ impl World {
             for _ in 0..=u64::from(self.random.chance(self.net.duplicates)) {
                 if !self.random.chance(self.net.loss) {
                     let jitter = self.random.up_to(self.net.jitter);
-                    let arrives = truth.departed + self.net.there + self.net.back + jitter;
+                    let arrives = truth.departed + self.net.forward_delay + self.net.back + jitter;
                     truth.arrivals.push(arrives);
                     self.later(arrives, reply(request, arrives));
                 }
@@ -248,7 +248,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let net = Net {
-            there: delay * MS,
+            forward_delay: delay * MS,
             jitter: jitter * MS,
             kernel: 20_000,
             loss,

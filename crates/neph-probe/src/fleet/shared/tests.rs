@@ -79,8 +79,8 @@ fn two_sockets_carry_hundreds_of_flows_to_two_endpoints_of_each_version() {
     for here in ["127.0.0.1:0", "[::1]:0"] {
         let at = here.parse().expect("an address");
         let start = || Reflector::start(&ReflectorSpec::at(at)).expect("a port");
-        let (one, two) = (start(), start());
-        let spec = spec(&[one.address(), two.address()], 300, 5);
+        let (first, two) = (start(), start());
+        let spec = spec(&[first.address(), two.address()], 300, 5);
         let test = "two_sockets_carry_hundreds_of_flows";
         let Some((messages, tally)) = measure(test, spec) else {
             return;
@@ -168,9 +168,9 @@ fn a_fleet_of_sockets_and_one_that_shares_them_have_each_its_own_ports_and_repli
     let Some((messages, tally)) = shared else {
         return;
     };
-    let whole = |tally: &FleetTally| (tally.replies, tally.lost, tally.copies) == (500, 0, 0);
-    assert!(whole(&tally), "{tally:?}");
-    let ports: BTreeSet<u16> = messages.iter().map(|one| one.source_port).collect();
+    let is_complete = |tally: &FleetTally| (tally.replies, tally.lost, tally.copies) == (500, 0, 0);
+    assert!(is_complete(&tally), "{tally:?}");
+    let ports: BTreeSet<u16> = messages.iter().map(|message| message.source_port).collect();
     assert_eq!(ports.len(), 100);
     for report in reported {
         match report {
@@ -178,7 +178,7 @@ fn a_fleet_of_sockets_and_one_that_shares_them_have_each_its_own_ports_and_repli
                 assert_eq!(how, Sharing::SocketPerFlow);
                 assert!(sources.iter().all(|port| !ports.contains(port)));
             }
-            FleetReport::Ended(tally) => assert!(whole(&tally), "{tally:?}"),
+            FleetReport::Ended(tally) => assert!(is_complete(&tally), "{tally:?}"),
             _ => {}
         }
     }

@@ -105,9 +105,9 @@ impl Framed {
                 if span > line.caps.bulk {
                     return Err((Refusal::Duration, Counted::RefusedBusy));
                 }
-                let place = line.bulk.ask(line.peer, line.at);
-                let place = place.map_err(|_| (Refusal::Busy, Counted::RefusedBusy))?;
-                self.0 = State::Waiting(span, place, line.at + LONGEST_WAIT);
+                let turn = line.bulk.ask(line.peer, line.at);
+                let turn = turn.map_err(|_| (Refusal::Busy, Counted::RefusedBusy))?;
+                self.0 = State::Waiting(span, turn, line.at + LONGEST_WAIT);
                 Ok(None)
             }
             Mode::Download => Err((Refusal::Mode, Counted::RefusedProtocol)),

@@ -55,7 +55,7 @@ impl Http {
     }
 
     /// Received bytes of a request's body; `None` between requests.
-    pub(super) fn seen(&self) -> Option<u64> {
+    pub(super) fn progress(&self) -> Option<u64> {
         self.request.as_ref().map(|request| request.body.seen())
     }
 
@@ -241,7 +241,7 @@ fn refuse_with(status: u16, extra: &[(&str, &str)], line: &mut Line) {
 mod tests {
     use crate::fuzzing;
 
-    fn asked(headers: &str) -> String {
+    fn reply_to(headers: &str) -> String {
         let request = format!("GET /?reply=3 HTTP/1.1\r\nHost: h\r\n{headers}\r\n");
         let answered = fuzzing::answer(&[request.as_bytes()]);
         String::from_utf8(answered.written).expect("text")
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn an_upgrade_to_something_else_is_served_as_plain_http() {
         // curl --http2
-        let reported = asked(
+        let reported = reply_to(
             "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\
              HTTP2-Settings: AAMAAABkAAQAAP__\r\n",
         );
@@ -262,7 +262,7 @@ mod tests {
     fn a_client_of_another_websocket_version_is_told_which_one_is_spoken() {
         let handshake = "Connection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-        let reported = asked(&format!("{handshake}Sec-WebSocket-Version: 8\r\n"));
+        let reported = reply_to(&format!("{handshake}Sec-WebSocket-Version: 8\r\n"));
         assert!(
             reported.starts_with("HTTP/1.1 426 Upgrade Required\r\n"),
             "{reported}"
@@ -271,10 +271,10 @@ mod tests {
             reported.contains("\r\nSec-WebSocket-Version: 13\r\n"),
             "{reported}"
         );
-        let reported = asked(&format!("{handshake}Sec-WebSocket-Version: 13\r\n"));
+        let reported = reply_to(&format!("{handshake}Sec-WebSocket-Version: 13\r\n"));
         assert!(reported.starts_with("HTTP/1.1 101 "), "{reported}");
         let reported =
-            asked("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
+            reply_to("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
         assert!(reported.starts_with("HTTP/1.1 400 "), "no key: {reported}");
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Shares {
 
 impl Shares {
     /// For a connection that shares only its peer's budget.
-    pub(crate) fn alone(caps: &ReflectorCaps, budget: Arc<Budget>) -> Self {
+    pub(crate) fn separate(caps: &ReflectorCaps, budget: Arc<Budget>) -> Self {
         Self {
             peer: Ipv4Addr::LOCALHOST.into(),
             budget,
@@ -55,7 +55,7 @@ impl Shares {
     }
 
     /// An empty account of this connection for one kind of memory.
-    pub(super) fn held(&self) -> MemoryGuard {
+    pub(super) fn memory_guard(&self) -> MemoryGuard {
         MemoryGuard::new(Arc::clone(&self.room), Arc::clone(self.budget.room()))
     }
 }
@@ -94,18 +94,18 @@ pub(super) struct Line {
     pub(super) reply: Option<Seq>,
     pub(super) replies: u64,
     /// Complete messages, including echoes for clients other than neph.
-    pub(super) whole: u64,
+    pub(super) body_length: u64,
     /// The send timestamp of the latest reply that has one.
     previous: Option<PreviousTx>,
     /// Memory for replies.
-    held: MemoryGuard,
+    memory: MemoryGuard,
     /// Replies are copied into the outbox because TLS encrypts them.
     pub(super) is_sealed: bool,
 }
 
 impl Line {
     pub(super) fn new(caps: ReflectorCaps, think: Span, shares: Shares) -> Self {
-        let held = shares.held();
+        let memory = shares.memory_guard();
         Self {
             caps,
             think,
@@ -121,9 +121,9 @@ impl Line {
             plain: Vec::new(),
             reply: None,
             replies: 0,
-            whole: 0,
+            body_length: 0,
             previous: None,
-            held,
+            memory,
             is_sealed: false,
         }
     }
@@ -152,7 +152,7 @@ impl Line {
     fn hold(&mut self, bytes: usize) -> bool {
         let plain = self.plain_size(bytes).max(self.plain.capacity());
         let sealed = self.sealed_size(bytes).max(self.outbox.capacity());
-        self.held.hold((plain + sealed) as u64)
+        self.memory.hold((plain + sealed) as u64)
     }
 
     /// Bytes in `plain` with a reply of `bytes` more.
@@ -179,9 +179,9 @@ impl Line {
     pub(super) fn sealed(&mut self) {
         self.plain.clear();
         self.plain.shrink_to(KEPT);
-        let held = self.plain.capacity() + self.outbox.capacity();
+        let capacity = self.plain.capacity() + self.outbox.capacity();
         // At least this much was granted.
-        self.held.hold(held as u64);
+        self.memory.hold(capacity as u64);
     }
 
     /// What was refused to the peer so far, and what the kernel dropped of all peers.
@@ -195,7 +195,7 @@ impl Line {
     /// Everything in the outbox was written.
     pub(super) fn written(&mut self) {
         let spare = self.plain.capacity() + self.outbox.capacity();
-        if !self.held.keep(spare as u64) {
+        if !self.memory.keep(spare as u64) {
             self.plain.shrink_to(KEPT);
             self.outbox.shrink_to(KEPT);
         }
@@ -205,7 +205,7 @@ impl Line {
     pub(super) fn let_go(&mut self) {
         self.plain = Vec::new();
         self.outbox.give_up();
-        self.held.give_back();
+        self.memory.give_back();
     }
 
     /// A reply left; a later one reports its timestamp.

@@ -35,7 +35,7 @@ impl Answerer {
         }
         let wanted = usize::try_from(grown(needed as u64)).map_err(|_| OutOfMemory)?;
         let wanted = if needed <= OWN - RECORD { OWN } else { wanted };
-        if !self.held.hold((self.protocol.capacity() + wanted) as u64) {
+        if !self.memory.hold((self.protocol.capacity() + wanted) as u64) {
             return Err(OutOfMemory);
         }
         let more = wanted - self.inbox.len();
@@ -63,15 +63,15 @@ impl Answerer {
             return Ok(());
         }
         self.protocol.tidy();
-        let is_idle = self.inbox.is_empty() && self.protocol.seen().is_none();
+        let is_idle = self.inbox.is_empty() && self.protocol.progress().is_none();
         let has_room = if is_idle {
-            self.held.keep(self.capacity())
+            self.memory.keep(self.capacity())
         } else {
-            self.held.hold(self.capacity())
+            self.memory.hold(self.capacity())
         };
         if !has_room {
             self.inbox.shrink_to(OWN / 2);
-            if !self.held.hold(self.capacity()) {
+            if !self.memory.hold(self.capacity()) {
                 return Err(self.refuse_memory());
             }
         }
@@ -80,16 +80,16 @@ impl Answerer {
     }
 
     fn time(&mut self, times: &mut dyn Times) {
-        let seen = self.protocol.seen();
-        if self.inbox.is_empty() && seen.is_none() {
+        let progress = self.protocol.progress();
+        if self.inbox.is_empty() && progress.is_none() {
             self.unfinished = None;
             return;
         }
-        let message = self.line.whole;
-        let bytes = seen.unwrap_or(0) + self.inbox.len() as u64;
+        let message = self.line.body_length;
+        let bytes = progress.unwrap_or(0) + self.inbox.len() as u64;
         let known = self.unfinished.as_mut();
-        if let Some(one) = known.filter(|one| one.message == message) {
-            one.bytes = bytes;
+        if let Some(unfinished) = known.filter(|unfinished| unfinished.message == message) {
+            unfinished.bytes = bytes;
             return;
         }
         let window = self.line.caps.idle.min(WINDOW);
@@ -103,6 +103,6 @@ impl Answerer {
     /// Whether a request that was begun does not get on.
     pub(crate) fn is_stalled(&mut self, now: Instant<Own>) -> bool {
         let unfinished = self.unfinished.as_mut();
-        unfinished.is_some_and(|one| one.progress.is_too_slow(one.bytes, now))
+        unfinished.is_some_and(|unfinished| unfinished.progress.is_too_slow(unfinished.bytes, now))
     }
 }

@@ -49,10 +49,10 @@ impl Protocol {
     }
 
     /// Received bytes of an incomplete message; `None` between messages.
-    pub(super) fn seen(&self) -> Option<u64> {
+    pub(super) fn progress(&self) -> Option<u64> {
         match self {
-            Self::Http(http) => http.seen(),
-            Self::WebSocket(ws) => Some(ws.kept() as u64).filter(|kept| *kept > 0),
+            Self::Http(http) => http.progress(),
+            Self::WebSocket(ws) => Some(ws.buffered_len() as u64).filter(|length| *length > 0),
             Self::Framed(_) | Self::Unknown => None,
         }
     }

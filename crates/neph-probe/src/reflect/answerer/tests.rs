@@ -34,7 +34,7 @@ fn answerer(caps: ReflectorCaps) -> Answerer {
     let budgets = Budgets::new(caps);
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let budget = budgets.of(peer, Seconds(0).at()).expect("the first peer");
-    let shares = Shares::alone(&caps, budget);
+    let shares = Shares::separate(&caps, budget);
     Answerer::new(caps, Span::ZERO, None, shares)
 }
 
@@ -138,17 +138,29 @@ fn reply_sent(url: &str, requested: usize) -> Vec<u8> {
 #[test]
 fn a_reply_has_the_payload_that_labels_name_behind_its_protocols_header() {
     for requested in [1, 64, 67, 68, 69, 125, 126, 1_024] {
-        let named = |kind| reply_size(kind, ByteSize(requested as u64)).bytes();
+        let payload_of = |kind| reply_size(kind, ByteSize(requested as u64)).bytes();
         let tcp = reply_sent("tcp://127.0.0.1:1", requested);
         let payload = tcp.len() - frame_prefix(0).len();
-        assert_eq!(payload as u64, named(ProbeKind::Tcp), "tcp, {requested} B");
+        assert_eq!(
+            payload as u64,
+            payload_of(ProbeKind::Tcp),
+            "tcp, {requested} B"
+        );
         let ws = reply_sent("ws://127.0.0.1:1", requested);
         let header = parse_header(&ws).expect("a frame").expect("a whole header");
         let payload = ws.len() - header.header_len;
-        assert_eq!(payload as u64, named(ProbeKind::Ws), "ws, {requested} B");
+        assert_eq!(
+            payload as u64,
+            payload_of(ProbeKind::Ws),
+            "ws, {requested} B"
+        );
         let http = reply_sent("http://127.0.0.1:1", requested);
         let blank = http.windows(4).position(|four| four == b"\r\n\r\n");
         let body = http.len() - blank.expect("the end of the head") - 4;
-        assert_eq!(body as u64, named(ProbeKind::Http), "http, {requested} B");
+        assert_eq!(
+            body as u64,
+            payload_of(ProbeKind::Http),
+            "http, {requested} B"
+        );
     }
 }

@@ -25,7 +25,7 @@ impl WebSocket {
     }
 
     /// Bytes of fragments whose message is incomplete.
-    pub(super) const fn kept(&self) -> usize {
+    pub(super) const fn buffered_len(&self) -> usize {
         self.assembler.kept()
     }
 
@@ -109,7 +109,7 @@ pub(super) fn reply(requested: &StreamRequest, marks: &Marks, line: &mut Line) {
 
 /// Another client than neph: its bytes are returned.
 fn echo(payload: &[u8], line: &mut Line) -> Result<(), End> {
-    line.whole += 1;
+    line.body_length += 1;
     if payload.len() as u64 > line.caps.reply_size.bytes() {
         close(
             CloseCode::TOO_BIG,

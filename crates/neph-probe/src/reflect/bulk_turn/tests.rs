@@ -8,7 +8,7 @@ fn peer(last: u8) -> IpAddr {
     IpAddr::from([192, 0, 2, last])
 }
 
-fn gate() -> Arc<BulkGate> {
+fn bulk_gate() -> Arc<BulkGate> {
     Arc::default()
 }
 
@@ -24,8 +24,8 @@ fn lost(turn: &BulkTurn, from: i64, bytes: u64) -> Option<(i64, Counted)> {
 
 #[test]
 fn one_at_a_time_and_in_the_order_of_asking() {
-    let gate = gate();
-    let ask = |last| gate.ask(peer(last), at(0)).expect("there is a place");
+    let bulk_gate = bulk_gate();
+    let ask = |last| bulk_gate.ask(peer(last), at(0)).expect("there is a place");
     let (first, second, third) = (ask(1), ask(2), ask(3));
     assert!(first.has_come(at(1)) && !second.has_come(at(1)));
     drop(first);
@@ -37,17 +37,17 @@ fn one_at_a_time_and_in_the_order_of_asking() {
 
 #[test]
 fn nobody_loses_a_turn_that_nobody_else_wants() {
-    let gate = gate();
-    let turn = gate.ask(peer(1), at(0)).expect("there is a place");
+    let bulk_gate = bulk_gate();
+    let turn = bulk_gate.ask(peer(1), at(0)).expect("there is a place");
     assert_eq!(lost(&turn, 0, 0), None);
 }
 
 #[test]
 fn who_is_silent_loses_the_turn_at_once_when_others_wait() {
-    let gate = gate();
-    let silent = gate.ask(peer(1), at(0)).expect("there is a place");
+    let bulk_gate = bulk_gate();
+    let silent = bulk_gate.ask(peer(1), at(0)).expect("there is a place");
     assert_eq!(silent.progress(1_000_000, at(100)), None);
-    let waits = gate.ask(peer(2), at(200)).expect("there is a place");
+    let waits = bulk_gate.ask(peer(2), at(200)).expect("there is a place");
     let reason = lost(&silent, 100, 0).expect("lost");
     assert_eq!(reason, (SILENCE.nanos() / 1_000_000, Counted::BulkStalled));
     drop(silent);
@@ -61,9 +61,9 @@ fn a_trickle_loses_the_turn_and_a_slow_line_keeps_its_share() {
         (800, (10_000, Counted::BulkShared)),
         (1_000_000, (10_000, Counted::BulkShared)),
     ] {
-        let gate = gate();
-        let turn = gate.ask(peer(1), at(0)).expect("there is a place");
-        let _waits = gate.ask(peer(2), at(0)).expect("there is a place");
+        let bulk_gate = bulk_gate();
+        let turn = bulk_gate.ask(peer(1), at(0)).expect("there is a place");
+        let _waits = bulk_gate.ask(peer(2), at(0)).expect("there is a place");
         assert_eq!(lost(&turn, 0, bytes), Some(expected), "{bytes}");
     }
 }
@@ -71,8 +71,12 @@ fn a_trickle_loses_the_turn_and_a_slow_line_keeps_its_share() {
 /// An address that asks over and over gets the turn after all others, not before them.
 #[test]
 fn who_had_a_turn_comes_after_those_who_had_none() {
-    let gate = gate();
-    let ask = |last, now| gate.ask(peer(last), at(now)).expect("there is a place");
+    let bulk_gate = bulk_gate();
+    let ask = |last, now| {
+        bulk_gate
+            .ask(peer(last), at(now))
+            .expect("there is a place")
+    };
     let greedy = ask(1, 0);
     let honest = ask(2, 10);
     drop(greedy);
@@ -87,30 +91,32 @@ fn who_had_a_turn_comes_after_those_who_had_none() {
 
 #[test]
 fn an_address_has_one_place_and_the_queue_an_end() {
-    let gate = gate();
-    let _first = gate.ask(peer(1), at(0)).expect("there is a place");
-    assert_eq!(gate.ask(peer(1), at(1)).err(), Some(NoPlace));
-    let v6 = |text: &str| gate.ask(text.parse().expect("an address"), at(1));
+    let bulk_gate = bulk_gate();
+    let _first = bulk_gate.ask(peer(1), at(0)).expect("there is a place");
+    assert_eq!(bulk_gate.ask(peer(1), at(1)).err(), Some(NoPlace));
+    let v6 = |text: &str| bulk_gate.ask(text.parse().expect("an address"), at(1));
     let _v6 = v6("2001:db8::1").expect("there is a place");
     assert_eq!(v6("2001:db8::2").err(), Some(NoPlace), "of the same /64");
     assert_eq!(v6("::ffff:192.0.2.1").err(), Some(NoPlace));
     let last = u8::try_from(MAX_WAITING).expect("few") + 1;
-    let others: Vec<_> = (3..=last).map(|last| gate.ask(peer(last), at(2))).collect();
+    let others: Vec<_> = (3..=last)
+        .map(|last| bulk_gate.ask(peer(last), at(2)))
+        .collect();
     assert!(others.iter().all(Result::is_ok));
-    assert_eq!(gate.ask(peer(200), at(3)).err(), Some(NoPlace));
+    assert_eq!(bulk_gate.ask(peer(200), at(3)).err(), Some(NoPlace));
 }
 
 #[test]
 fn a_56_takes_four_places_and_no_more() {
-    let gate = gate();
+    let bulk_gate = bulk_gate();
     let host = |number: u16| {
         format!("2001:db8:0:{number:x}::1")
             .parse()
             .expect("an address")
     };
     let mut turns: Vec<BulkTurn> = Vec::new();
-    turns.extend((0..256).filter_map(|number| gate.ask(host(number), at(0)).ok()));
+    turns.extend((0..256).filter_map(|number| bulk_gate.ask(host(number), at(0)).ok()));
     assert_eq!(turns.len(), MAX_OF_A_SITE);
-    assert!(gate.ask(host(0x100), at(0)).is_ok(), "another /56");
-    assert!(gate.ask(peer(1), at(0)).is_ok(), "an IPv4 address");
+    assert!(bulk_gate.ask(host(0x100), at(0)).is_ok(), "another /56");
+    assert!(bulk_gate.ask(peer(1), at(0)).is_ok(), "an IPv4 address");
 }

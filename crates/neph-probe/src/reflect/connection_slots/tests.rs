@@ -35,8 +35,8 @@ impl SlotFixture {
     /// Whether a connection of this address finds a place.
     fn come(&mut self, text: &str, secs: i64) -> bool {
         match self.seats.receive(ip(text), &self.stream, at(secs)) {
-            Reception::Seated(seated) | Reception::Replaced(seated) => {
-                self.guests.push((ip(text), seated));
+            Reception::Seated(guard) | Reception::Replaced(guard) => {
+                self.guests.push((ip(text), guard));
                 true
             }
             Reception::Refused => false,
@@ -51,10 +51,10 @@ impl SlotFixture {
     /// The threads of connections that were ended are over.
     fn clear(&mut self) {
         let state = self.seats.lock();
-        let seated: Vec<u64> = state.seated.keys().copied().collect();
+        let numbers: Vec<u64> = state.slots.keys().copied().collect();
         drop(state);
         self.guests
-            .retain(|(_, guest)| seated.contains(&guest.number));
+            .retain(|(_, guest)| numbers.contains(&guest.number));
     }
 }
 

@@ -9,7 +9,7 @@ use crate::sim::{at, spec};
 const MS: i64 = 1_000_000;
 
 /// A session with one connection that stands, its first message due at 10 ms.
-fn standing(target: &str) -> Session {
+fn lasting_session(target: &str) -> Session {
     let mut spec = spec(target, 5, Span::from_millis(10));
     spec.reflector = false;
     let mut session = Session::new(&spec, None);
@@ -22,13 +22,13 @@ fn standing(target: &str) -> Session {
 }
 
 fn write_all(session: &mut Session, number: u32) -> Vec<u8> {
-    let mut all = Vec::new();
+    let mut written = Vec::new();
     while let Some((bytes, _)) = session.to_write(number) {
         let count = bytes.len();
-        all.extend_from_slice(bytes);
+        written.extend_from_slice(bytes);
         session.wrote(number, count);
     }
-    all
+    written
 }
 
 fn receive(session: &mut Session, number: u32, text: &str, millis: i64) {
@@ -80,7 +80,7 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 #[test]
 fn a_request_that_met_the_end_of_an_idle_connection_is_sent_again_on_another() {
     for reset in [false, true] {
-        let mut session = standing("http://h:9");
+        let mut session = lasting_session("http://h:9");
         assert_eq!(send(&mut session, 10), Some(0));
         receive(&mut session, 0, OK, 12);
         assert_eq!(send(&mut session, 20), Some(0));
@@ -114,7 +114,7 @@ fn a_request_that_met_the_end_of_an_idle_connection_is_sent_again_on_another() {
 
 #[test]
 fn a_request_on_a_fresh_connection_that_the_server_closes_is_lost_and_not_repeated() {
-    let mut session = standing("http://h:9");
+    let mut session = lasting_session("http://h:9");
     assert_eq!(send(&mut session, 10), Some(0));
     session.ended(0, at(11 * MS));
     assert_eq!(session.take_dial(), None);
@@ -129,7 +129,7 @@ fn a_reply_cut_off_is_an_error_of_its_own_and_one_that_lasts_until_the_close_is_
         "HTTP/1.1 200 OK\r\nContent-Le",
     ];
     for part in cut {
-        let mut session = standing("http://h:9");
+        let mut session = lasting_session("http://h:9");
         send(&mut session, 10);
         receive(&mut session, 0, part, 11);
         session.ended(0, at(12 * MS));
@@ -139,7 +139,7 @@ fn a_reply_cut_off_is_an_error_of_its_own_and_one_that_lasts_until_the_close_is_
             "{part}"
         );
     }
-    let mut session = standing("http://h:9");
+    let mut session = lasting_session("http://h:9");
     send(&mut session, 10);
     receive(&mut session, 0, "HTTP/1.0 200 OK\r\n\r\nwhole", 11);
     session.ended(0, at(12 * MS));
@@ -152,7 +152,7 @@ fn a_reply_cut_off_is_an_error_of_its_own_and_one_that_lasts_until_the_close_is_
 #[test]
 fn a_status_408_ends_an_idle_connection_and_answers_only_the_first_request() {
     let timeout = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-    let mut idle = standing("http://h:9");
+    let mut idle = lasting_session("http://h:9");
     send(&mut idle, 10);
     receive(&mut idle, 0, OK, 12);
     receive(&mut idle, 0, timeout, 15);
@@ -161,7 +161,7 @@ fn a_status_408_ends_an_idle_connection_and_answers_only_the_first_request() {
     receive(&mut idle, number, OK, 22);
     assert_eq!(idle.tally().replies, 2);
 
-    let mut crossed = standing("http://h:9");
+    let mut crossed = lasting_session("http://h:9");
     send(&mut crossed, 10);
     receive(&mut crossed, 0, OK, 12);
     send(&mut crossed, 20);
@@ -170,7 +170,7 @@ fn a_status_408_ends_an_idle_connection_and_answers_only_the_first_request() {
     receive(&mut crossed, number, OK, 23);
     assert_eq!(crossed.tally().replies, 2, "it crossed the request");
 
-    let mut first = standing("http://h:9");
+    let mut first = lasting_session("http://h:9");
     send(&mut first, 10);
     receive(&mut first, 0, timeout, 11);
     assert_eq!(
@@ -181,7 +181,7 @@ fn a_status_408_ends_an_idle_connection_and_answers_only_the_first_request() {
 
 #[test]
 fn a_status_that_is_not_expected_is_an_error_and_its_answer_is_kept() {
-    let mut session = standing("http://h:9");
+    let mut session = lasting_session("http://h:9");
     for (millis, status) in [(10, 200), (20, 503), (30, 302), (40, 204)] {
         assert_eq!(send(&mut session, millis), Some(0));
         let text = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
@@ -205,7 +205,7 @@ fn a_status_that_is_not_expected_is_an_error_and_its_answer_is_kept() {
 
 #[test]
 fn a_websocket_that_the_server_closes_tells_its_code_and_is_dialled_ever_more_rarely() {
-    let mut session = standing("ws://h:9");
+    let mut session = lasting_session("ws://h:9");
     let request = String::from_utf8(write_all(&mut session, 0)).expect("a head");
     let upgraded = |request: &str| {
         let head = neph_wire::http::parse_request(request.as_bytes());
@@ -225,12 +225,12 @@ fn a_websocket_that_the_server_closes_tells_its_code_and_is_dialled_ever_more_ra
     let mut pauses = Vec::new();
     let mut now = at(11 * MS);
     for number in 1..=8 {
-        let anew = std::iter::repeat_with(|| session.next_deadline())
+        let next_deadline = std::iter::repeat_with(|| session.next_deadline())
             .flatten()
             .next()
             .expect("it dials again");
-        pauses.push((anew - now).nanos() / MS);
-        now = anew;
+        pauses.push((next_deadline - now).nanos() / MS);
+        now = next_deadline;
         session.at_time(now);
         assert_eq!(session.take_dial(), Some(number));
         session.connected(number, now, &mut || now);

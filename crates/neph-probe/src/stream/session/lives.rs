@@ -12,9 +12,9 @@ use crate::tls;
 
 /// The answer for the message that waits at this place when a connection ends: only the oldest one's reply
 /// had begun.
-fn waiting_at(place: usize, answer: Option<Answer>) -> Option<Answer> {
+fn waiting_at(index: usize, answer: Option<Answer>) -> Option<Answer> {
     match answer {
-        Some(Answer::Truncated) if place > 0 => Some(Answer::Closed),
+        Some(Answer::Truncated) if index > 0 => Some(Answer::Closed),
         answer => answer,
     }
 }
@@ -231,7 +231,7 @@ impl Session {
     }
 
     fn ready(&mut self, number: u32, at: Instant<Own>, clock: &mut dyn FnMut() -> Instant<Own>) {
-        if self.way == Use::One {
+        if self.connection_use == Use::One {
             self.note(EventKind::Connected, format!("connection {number}"));
         }
         let Some(connection) = self.connections.get_mut(&number) else {
@@ -263,7 +263,7 @@ impl Session {
         }
         if !self.book.is_undecided(seq) && !self.is_tail(seq) {
             // Its timeout passed before the connection was established; the connection may serve the next.
-            if self.way == Use::Fresh {
+            if self.connection_use == Use::Fresh {
                 self.leave(number);
             }
         } else if self.put(number, seq, at) {
@@ -282,7 +282,7 @@ impl Session {
             self.notes.push(crate::report::Note::Reply(*message));
         }
         self.notes.extend(self.book.take_disbelieved());
-        let stays = match self.way {
+        let stays = match self.connection_use {
             Use::One => true,
             Use::Idle => self
                 .connections
@@ -342,7 +342,7 @@ impl Session {
             return;
         }
         let was_up = connection.phase == Phase::Ready;
-        let lasting = self.way == Use::One;
+        let lasting = self.connection_use == Use::One;
         // The exchange after the last message does not count: without it only a timestamp is missing.
         let for_the_tail = connection.pending.is_some_and(|seq| self.is_tail(seq));
         if (lasting || !was_up || took_along > 0) && !for_the_tail {
@@ -366,7 +366,7 @@ impl Session {
         connection: &mut Connection,
         parting: &ConnectionEnd,
     ) -> Option<Seq> {
-        let repeats = self.way == Use::Idle
+        let repeats = self.connection_use == Use::Idle
             && connection.phase == Phase::Ready
             && connection.was_idle_when_closed(parting);
         let seq = if repeats {
@@ -392,8 +392,8 @@ impl Session {
         if let Some(seq) = connection.pending {
             self.book.failed(seq, parting.answer, at);
         }
-        for (place, seq) in connection.awaiting.iter().enumerate() {
-            self.book.lost(*seq, waiting_at(place, parting.answer), at);
+        for (index, seq) in connection.awaiting.iter().enumerate() {
+            self.book.lost(*seq, waiting_at(index, parting.answer), at);
         }
         self.book.tally().messages - before
     }

@@ -28,13 +28,13 @@ fn refused() -> ConnectionEnd {
 
 /// Writes everything, as a socket that takes it.
 fn write_all(session: &mut Session, number: u32) -> usize {
-    let mut all = 0;
+    let mut written = 0;
     while let Some((bytes, _)) = session.to_write(number) {
         let count = bytes.len();
         session.wrote(number, count);
-        all += count;
+        written += count;
     }
-    all
+    written
 }
 
 fn reply(session: &mut Session, number: u32, head: &str, now: i64) {
@@ -75,14 +75,14 @@ fn a_message_built_ahead_survives_the_death_of_its_connection() {
     let number = session.take_dial().expect("a new connection");
     session.dialling(number, at(10 * MS));
     session.connected(number, at(11 * MS), &mut || at(11 * MS));
-    let whole = write_all(&mut session, number);
+    let total_bytes = write_all(&mut session, number);
     reply(&mut session, number, "", 12 * MS);
     assert_eq!((session.tally().messages, session.tally().replies), (1, 1));
     session.prepare(at(19 * MS));
     assert_eq!(session.send(at(20 * MS), &mut || at(20 * MS)), Some(number));
     assert_eq!(
         write_all(&mut session, number),
-        whole,
+        total_bytes,
         "one request, not two"
     );
 }

@@ -15,11 +15,11 @@ impl Session {
             self.redial = None;
             self.dial(None, now);
         }
-        let (way, timeout) = (self.way, self.spec.timeout);
+        let (connection_use, timeout) = (self.connection_use, self.spec.timeout);
         let overdue: Vec<u32> = self
             .connections
             .iter()
-            .filter(|(_, c)| patience_ends(c, way, timeout).is_some_and(|at| at <= now))
+            .filter(|(_, c)| patience_ends(c, connection_use, timeout).is_some_and(|at| at <= now))
             .map(|(number, _)| *number)
             .collect();
         for number in overdue {
@@ -32,7 +32,7 @@ impl Session {
     /// A lasting connection to a silent peer must not remember every message. Where a connection carries one
     /// message at a time, a late reply must still find its message.
     fn forget_the_lost(&mut self) {
-        if self.way != Use::One {
+        if self.connection_use != Use::One {
             return;
         }
         for connection in self.connections.values_mut() {
@@ -49,7 +49,9 @@ impl Session {
         let overdue = self
             .connections
             .values()
-            .filter_map(|connection| patience_ends(connection, self.way, self.spec.timeout))
+            .filter_map(|connection| {
+                patience_ends(connection, self.connection_use, self.spec.timeout)
+            })
             .min();
         [self.book.next_deadline(), self.redial, overdue]
             .into_iter()
@@ -71,10 +73,14 @@ impl Session {
 
 /// When a connection has taken too long: after one timeout while connecting. If it carries one message at a
 /// time, two timeouts after that message (a reply after the first still counts as late).
-fn patience_ends(connection: &Connection, way: Use, timeout: Span) -> Option<Instant<Own>> {
+fn patience_ends(
+    connection: &Connection,
+    connection_use: Use,
+    timeout: Span,
+) -> Option<Instant<Own>> {
     match connection.phase {
         Phase::Dialling | Phase::Securing | Phase::Opening => Some(connection.since + timeout),
-        Phase::Ready if way != Use::One && !connection.awaiting.is_empty() => {
+        Phase::Ready if connection_use != Use::One && !connection.awaiting.is_empty() => {
             Some(connection.since + timeout.times(2))
         }
         Phase::Ready | Phase::Leaving => None,

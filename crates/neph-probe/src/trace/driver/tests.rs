@@ -34,35 +34,38 @@ struct Few {
     files: usize,
     /// Other threads took the files that it had reported as free.
     wording: Option<usize>,
-    held: BTreeSet<u16>,
-    asked: Vec<Ask>,
+    held_ports: BTreeSet<u16>,
+    requests: Vec<Ask>,
 }
 
 impl Carrier for Few {
     fn hold(&mut self, port: u16) -> io::Result<()> {
-        if self.held.len() == self.files {
+        if self.held_ports.len() == self.files {
             return Err(io::Error::from_raw_os_error(24));
         }
-        assert!(self.held.insert(port), "a port is held once");
+        assert!(self.held_ports.insert(port), "a port is held once");
         Ok(())
     }
 
     fn room(&self) -> usize {
-        self.wording.unwrap_or(self.files - self.held.len())
+        self.wording.unwrap_or(self.files - self.held_ports.len())
     }
 
     fn let_go(&mut self) -> bool {
-        !std::mem::take(&mut self.held).is_empty()
+        !std::mem::take(&mut self.held_ports).is_empty()
     }
 
     fn send(&mut self, ask: &Ask) -> io::Result<()> {
-        assert!(self.held.contains(&ask.port), "it is not ours: {ask:?}");
-        self.asked.push(*ask);
+        assert!(
+            self.held_ports.contains(&ask.port),
+            "it is not ours: {ask:?}"
+        );
+        self.requests.push(*ask);
         Ok(())
     }
 
     fn take_in(&mut self, _until: Instant<Own>, tracer: &mut Tracer) -> io::Result<()> {
-        for ask in self.asked.drain(..) {
+        for ask in self.requests.drain(..) {
             tracer.on_answer(&ReceivedAnswer {
                 port: ask.port,
                 number: Some(ask.number),
@@ -95,10 +98,10 @@ fn traced(flows: FlowSet, carrier: Few) -> Result<(Vec<u16>, Vec<ProbeError>), P
 
 #[test]
 fn with_few_files_as_many_flows_are_traced_at_a_time_as_there_are() {
-    let all: Vec<u16> = (1_000..1_010).collect();
+    let port_list: Vec<u16> = (1_000..1_010).collect();
     for wording in [None, Some(100)] {
         for flows in [
-            FlowSet::These(all.clone()),
+            FlowSet::These(port_list.clone()),
             FlowSet::Count {
                 flows: 10,
                 first: 1_000,
@@ -110,7 +113,11 @@ fn with_few_files_as_many_flows_are_traced_at_a_time_as_there_are() {
                 ..Few::default()
             };
             let (ports, left_out) = traced(flows, few).expect("some at a time");
-            assert_eq!((ports, left_out.len()), (all.clone(), 0), "{wording:?}");
+            assert_eq!(
+                (ports, left_out.len()),
+                (port_list.clone(), 0),
+                "{wording:?}"
+            );
         }
     }
 }

@@ -132,8 +132,8 @@ impl Net {
 
 impl Net {
     /// Whether the last answer was too short a time ago; otherwise this is the next one.
-    fn is_early(&mut self, who: usize, pause: Span, now: Instant<Own>) -> bool {
-        let next = self.limits.entry(who).or_insert(now);
+    fn is_early(&mut self, hop: usize, pause: Span, now: Instant<Own>) -> bool {
+        let next = self.limits.entry(hop).or_insert(now);
         if now < *next {
             return true;
         }
