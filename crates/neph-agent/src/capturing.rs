@@ -64,11 +64,11 @@ pub(crate) fn capture(
         interface: &order.interface,
         site: None,
         remote: "an agent there",
-        kept: order.snaplen,
+        snaplen: order.snaplen,
         ring: order.ring.min(MAX_RING),
         most: u64::MAX,
         wanted: &wanted,
-        way: Some(CaptureMethod::Ring),
+        method: Some(CaptureMethod::Ring),
     })
     .map_err(|reason| failed(operation(), reason))?;
     let file = target.file().map_err(|reason| {
@@ -117,7 +117,7 @@ fn record(
         },
     );
     let until = until.filter(|_| !writing.is_refused());
-    let (counters, packets) = (capture_interface.seen(), writing.packets());
+    let (counters, packets) = (capture_interface.counters(), writing.packets());
     let written = writing.close().map_err(|reason| reason.to_string());
     let fault = recorded
         .map_err(|reason| reason.to_string())

@@ -26,10 +26,10 @@ fn main() -> io::Result<()> {
     pcap_header(&mut file)?;
     let mut written = Ok(());
     let mut packets = 0_u64;
-    traffic(wish, |one| {
+    traffic(wish, |captured| {
         packets += 1;
         if written.is_ok() {
-            written = pcap_packet(&one, &mut file);
+            written = pcap_packet(&captured, &mut file);
         }
     });
     written?;

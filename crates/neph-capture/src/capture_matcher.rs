@@ -27,11 +27,11 @@ pub struct CaptureMatcher {
     hasher: RandomState,
     /// By a digest of 64 bits with a random seed: among ten million packets, two collide once in 400,000
     /// meetings.
-    seen: HashMap<u64, FirstPacket, RandomState>,
+    first_packets: HashMap<u64, FirstPacket, RandomState>,
     pairs: HashMap<(IpAddr, IpAddr), u32>,
     found: Vec<Found>,
     here: Point,
-    there: Point,
+    second: Point,
     times: [Steady; 2],
     /// Fragments of each capture.
     fragments: [Fragments; 2],
@@ -95,7 +95,7 @@ enum Known {
 #[derive(Debug, Clone, Copy)]
 struct Found {
     here: i64,
-    there: i64,
+    second_at: i64,
     pair: u32,
     /// From the lower address to the higher.
     is_upward: bool,
@@ -109,7 +109,7 @@ pub struct Crossing {
     /// steps back in [`MatchedCaptures::set_back`].
     pub here: i64,
     /// The same at the second point, by its clock.
-    pub there: i64,
+    pub second_at: i64,
     /// Its direction.
     pub direction: Direction,
     /// Number of its host pair.
@@ -124,7 +124,7 @@ pub struct MatchedCaptures {
     /// The first capture.
     pub here: Point,
     /// The second.
-    pub there: Point,
+    pub second: Point,
     /// Packets with several equal ones in one capture: none of them is used.
     pub identical: u64,
     /// Of these, packets of the second capture that the first has too.
@@ -172,7 +172,7 @@ impl CaptureMatcher {
 
     /// The same for the second capture.
     pub fn there_cut(&mut self, at: i64) {
-        self.there.cut_short(at);
+        self.second.cut_short(at);
         self.times[1].next(at);
     }
 
@@ -189,34 +189,34 @@ impl CaptureMatcher {
             Known::Again => self.here.repeats += 1,
             Known::Ambiguous => self.identical += 1,
         }
-        if let Some(whole) = self.whole(0, at, identity, packet) {
-            self.known_here(at, whole, is_named);
+        if let Some(complete) = self.complete_packet(0, at, identity, packet) {
+            self.known_here(at, complete, is_named);
         }
     }
 
     fn known_here(&mut self, at: i64, identity: Identity, is_named: bool) -> Known {
         let time = &mut self.times[0];
-        match self.seen.entry(self.hasher.hash_one(identity)) {
-            Entry::Vacant(place) => {
+        match self.first_packets.entry(self.hasher.hash_one(identity)) {
+            Entry::Vacant(vacant) => {
                 let (at, found) = (time.next(at), FirstPacket::NOT_YET);
-                place.insert(FirstPacket { at, found });
+                vacant.insert(FirstPacket { at, found });
                 Known::New
             }
-            Entry::Occupied(mut seen) => {
-                let first = seen.get().at;
+            Entry::Occupied(mut occupied) => {
+                let first = occupied.get().at;
                 // If both captures have duplicates, the first copies are paired: the first at the far point
                 // is never earlier than its departure.
                 if is_repeated(first, time.near(at, (first, SOON)), is_named) {
                     return Known::Again;
                 }
-                seen.get_mut().found = FirstPacket::IDENTICAL;
+                occupied.get_mut().found = FirstPacket::IDENTICAL;
                 Known::Ambiguous
             }
         }
     }
 
     /// Identity of the whole packet of a fragment, if this was the last missing one.
-    fn whole(
+    fn complete_packet(
         &mut self,
         point: usize,
         at: i64,
@@ -232,63 +232,64 @@ impl CaptureMatcher {
             number: 0,
             identity,
         };
-        let whole = self.fragments[point].see(passing, packet)?;
-        Some(whole.identity)
+        let complete = self.fragments[point].see(passing, packet)?;
+        Some(complete.identity)
     }
 
     /// Adds a packet of the second capture, once the first is over.
-    pub fn there(&mut self, at: i64, packet: &Dissected<'_>) {
+    pub fn add_second(&mut self, at: i64, packet: &Dissected<'_>) {
         let Some(identity) = Identity::of(packet) else {
             self.there_cut(at);
             return;
         };
-        self.there.count(at);
+        self.second.count(at);
         let is_named = identity.is_named(packet);
         let known = self.known_there(at, identity, is_named);
         match known {
             Some(Known::New) | None => {}
-            Some(Known::Again) => self.there.repeats += 1,
+            Some(Known::Again) => self.second.repeats += 1,
             Some(Known::Ambiguous) => {
                 self.identical += 1;
                 self.ambiguous_in_both += 1;
             }
         }
         // A packet with the same fragments in both captures is recognized by these.
-        if let Some(whole) = self.whole(1, at, identity, packet)
+        if let Some(complete) = self.complete_packet(1, at, identity, packet)
             && known.is_none()
         {
-            self.known_there(at, whole, is_named);
+            self.known_there(at, complete, is_named);
         }
     }
 
     /// `None` if the first capture has no equal packet.
     fn known_there(&mut self, at: i64, identity: Identity, is_named: bool) -> Option<Known> {
         let time = &mut self.times[1];
-        let Some(seen) = self.seen.get_mut(&self.hasher.hash_one(identity)) else {
+        let Some(first_packet) = self.first_packets.get_mut(&self.hasher.hash_one(identity)) else {
             time.next(at);
             return None;
         };
-        if seen.found != FirstPacket::NOT_YET {
-            if let Some(found) = self.found.get_mut(seen.found as usize) {
-                let at = time.near(at, (found.there, SOON));
-                if is_repeated(found.there, at, is_named) {
+        if first_packet.found != FirstPacket::NOT_YET {
+            if let Some(found) = self.found.get_mut(first_packet.found as usize) {
+                let at = time.near(at, (found.second_at, SOON));
+                if is_repeated(found.second_at, at, is_named) {
                     return Some(Known::Again);
                 }
                 found.is_identical = true;
-                seen.found = FirstPacket::IDENTICAL;
+                first_packet.found = FirstPacket::IDENTICAL;
             }
             return Some(Known::Ambiguous);
         }
         let at = time.next(at);
-        seen.found = u32::try_from(self.found.len()).map_or(FirstPacket::IDENTICAL, |place| place);
+        first_packet.found =
+            u32::try_from(self.found.len()).map_or(FirstPacket::IDENTICAL, |index| index);
         let (source, destination) = (identity.source, identity.destination);
         let is_upward = source < destination;
         let ends = (source.ip(), destination.ip());
         let ends = if is_upward { ends } else { (ends.1, ends.0) };
         let next = u32::try_from(self.pairs.len()).unwrap_or(u32::MAX);
         self.found.push(Found {
-            here: seen.at,
-            there: at,
+            here: first_packet.at,
+            second_at: at,
             pair: *self.pairs.entry(ends).or_insert(next),
             is_upward,
             is_identical: false,
@@ -299,23 +300,23 @@ impl CaptureMatcher {
     /// Ends both captures.
     pub fn end(mut self) -> MatchedCaptures {
         // The largest part, no longer needed.
-        drop(std::mem::take(&mut self.seen));
+        drop(std::mem::take(&mut self.first_packets));
         self.found.retain(|found| !found.is_identical);
         let mut directions = Directions::of(self.pairs.len());
         for found in &self.found {
-            let apart = found.there.saturating_sub(found.here);
+            let apart = found.second_at.saturating_sub(found.here);
             directions.see(found.pair, found.is_upward, apart);
         }
-        let [here, there] = self.times.each_ref().map(Steady::falls);
+        let [here, second] = self.times.each_ref().map(Steady::falls);
         let is_same = |found: &&Found| {
             let here = found.here - added_at(here, found.here);
-            here == found.there - added_at(there, found.there)
+            here == found.second_at - added_at(second, found.second_at)
         };
         let same_stamp = self.found.iter().filter(is_same).count() as u64;
         let mut met = MatchedCaptures {
             crossings: Vec::with_capacity(self.found.len()),
             here: self.here,
-            there: self.there,
+            second: self.second,
             identical: self.identical,
             ambiguous_in_both: self.ambiguous_in_both,
             one_way: 0,
@@ -326,7 +327,7 @@ impl CaptureMatcher {
         };
         for found in &self.found {
             met.cross(
-                (found.here, found.there),
+                (found.here, found.second_at),
                 found.pair,
                 found.is_upward,
                 &directions,
@@ -340,7 +341,7 @@ impl MatchedCaptures {
     /// Adds a packet of both captures, by its timestamps and its sender.
     pub(crate) fn cross(
         &mut self,
-        (here, there): (i64, i64),
+        (here, second): (i64, i64),
         pair: u32,
         is_upward: bool,
         directions: &Directions,
@@ -358,7 +359,7 @@ impl MatchedCaptures {
         self.timeless += u64::from(known.is_none());
         self.crossings.push(Crossing {
             here,
-            there,
+            second_at: second,
             direction,
             pair,
         });
@@ -368,7 +369,7 @@ impl MatchedCaptures {
     /// Timestamps of milliseconds do not show that: a short path takes less.
     pub fn is_one_capture(&self) -> bool {
         let shared = self.crossings.len() as u64 + self.one_way + self.even;
-        let resolution = self.here.resolution.max(self.there.resolution);
+        let resolution = self.here.resolution.max(self.second.resolution);
         self.same_stamp > 0 && self.same_stamp == shared && resolution < 1_000_000
     }
 }

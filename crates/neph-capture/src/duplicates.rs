@@ -98,18 +98,18 @@ impl DuplicateFilter {
             layers: self.layers(packet),
             at,
         };
-        let one = self.one(packet);
+        let mirrored = self.mirrored_packet(packet);
         let mut observed = self.set(hash).iter_mut().flatten();
         let found = observed.find(|observed| observed.is_identical(hash, this.layers));
         let Some(observed) = found else {
             self.remember(this);
-            self.mirrored.once(one);
+            self.mirrored.once(mirrored);
             return Shown::First;
         };
         let later = observed.later(at);
         if later >= SOON {
             *observed = this;
-            self.mirrored.once(one);
+            self.mirrored.once(mirrored);
             return Shown::First;
         }
         if observed.interface != interface || observed.layers != this.layers {
@@ -120,15 +120,15 @@ impl DuplicateFilter {
             // A retransmission: the next packet may be its copy.
             observed.at = at;
         }
-        if self.mirrored.repeats(one, later) {
+        if self.mirrored.repeats(mirrored, later) {
             self.copies += 1;
             return Shown::Again;
         }
-        self.repeats += u64::from(one.kind != Kind::Repeatable && later < MIRRORED);
+        self.repeats += u64::from(mirrored.kind != Kind::Repeatable && later < MIRRORED);
         Shown::First
     }
 
-    fn one(&self, packet: &Dissected<'_>) -> MirroredPacket {
+    fn mirrored_packet(&self, packet: &Dissected<'_>) -> MirroredPacket {
         let (a, b) = (packet.ip.source, packet.ip.destination);
         MirroredPacket {
             hosts: self.hasher.hash_one((a.min(b), a.max(b))),
@@ -151,8 +151,8 @@ impl DuplicateFilter {
         let (before, rest) = payload.split_at(checksum.min(payload.len()));
         let behind = rest.get(2..).unwrap_or_default();
         let name = (ip.source, ip.destination, ip.identification);
-        let whole = (name, ip.fragment_offset, ip.total_len, before, behind);
-        self.hasher.hash_one(whole)
+        let hashed_fields = (name, ip.fragment_offset, ip.total_len, before, behind);
+        self.hasher.hash_one(hashed_fields)
     }
 
     fn layers(&self, packet: &Dissected<'_>) -> u32 {
@@ -179,10 +179,10 @@ impl DuplicateFilter {
         loop {
             let is_full_grown = self.places.len() >= SETS.end() * WAYS;
             let set = self.set(this.hash).iter_mut();
-            let oldest = set.min_by_key(|place| place.map(|observed| observed.at));
-            let Some(place) = oldest else { return };
-            if is_full_grown || !place.is_some_and(|observed| observed.later(this.at) < SOON) {
-                *place = Some(this);
+            let oldest = set.min_by_key(|packet| packet.map(|observed| observed.at));
+            let Some(slot) = oldest else { return };
+            if is_full_grown || !slot.is_some_and(|observed| observed.later(this.at) < SOON) {
+                *slot = Some(this);
                 return;
             }
             self.grow();
@@ -197,9 +197,9 @@ impl DuplicateFilter {
             let empty = self
                 .set(observed.hash)
                 .iter_mut()
-                .find(|place| place.is_none());
-            if let Some(place) = empty {
-                *place = Some(observed);
+                .find(|packet| packet.is_none());
+            if let Some(slot) = empty {
+                *slot = Some(observed);
             }
         }
     }

@@ -103,8 +103,8 @@ impl Fragments {
         let begin = u32::from(ip.fragment_offset);
         let carried = ip.total_len.saturating_sub(ip.header_len);
         let end = begin.saturating_add(u32::try_from(carried).unwrap_or(u32::MAX));
-        if let Entry::Vacant(place) = open.pieces.entry(begin) {
-            place.insert((end, passing.number));
+        if let Entry::Vacant(vacant) = open.pieces.entry(begin) {
+            vacant.insert((end, passing.number));
             open.carried += u64::from(end - begin);
         }
         if ip.more_fragments == MoreFragments::No {
@@ -122,7 +122,7 @@ impl Fragments {
             return None;
         }
         let open = self.open.remove(&key)?;
-        let identity = open.whole(packet)?;
+        let identity = open.packet_identity(packet)?;
         let pieces = open.pieces.into_iter();
         let pieces = pieces.map(|(begin, (end, number))| Piece { begin, end, number });
         Some(CompletePacket {
@@ -175,10 +175,10 @@ impl Open {
     }
 
     /// Its identity at points where it is not fragmented.
-    fn whole(&self, fragment: &Dissected<'_>) -> Option<Identity> {
+    fn packet_identity(&self, fragment: &Dissected<'_>) -> Option<Identity> {
         let first = self.first.as_ref()?;
         let length = usize::try_from(self.length?).ok()?;
-        let whole = Identity::of(&Dissected::of_ip(IpPacket {
+        let packet_identity = Identity::of(&Dissected::of_ip(IpPacket {
             protocol: first.identity.protocol,
             total_len: first.header_len.saturating_add(length),
             header_len: first.header_len,
@@ -191,7 +191,7 @@ impl Open {
         Some(Identity {
             source: first.identity.source,
             destination: first.identity.destination,
-            ..whole
+            ..packet_identity
         })
     }
 }

@@ -121,8 +121,8 @@ fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
 }
 
 /// The bytes of a payload that count. `None` if some were not captured.
-fn first(kept: &[u8], length: usize) -> Option<&[u8]> {
-    kept.get(..length.min(COUNTED))
+fn first(captured: &[u8], length: usize) -> Option<&[u8]> {
+    captured.get(..length.min(COUNTED))
 }
 
 /// FNV-1a hash with 64 bits, finished so that all bits depend on all bytes.
@@ -194,9 +194,9 @@ mod tests {
     }
 
     /// The identity where a capture keeps only this many bytes.
-    fn cut(packet: &[u8], kept: usize) -> Option<Identity> {
+    fn cut(packet: &[u8], captured: usize) -> Option<Identity> {
         let length = u32::try_from(packet.len()).unwrap();
-        Identity::of(&dissect(Link::Ip, &packet[..kept], length)?)
+        Identity::of(&dissect(Link::Ip, &packet[..captured], length)?)
     }
 
     #[test]

@@ -77,20 +77,20 @@ impl<R: Read> Merged<R> {
         take: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
         ended: &mut impl FnMut(usize, Account) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        for place in 0..self.parts.len() {
-            self.advance(place, ended)?;
+        for index in 0..self.parts.len() {
+            self.advance(index, ended)?;
         }
-        while let Some((place, ahead)) = self.earliest() {
-            let interface = self.number(place, ahead.interface);
+        while let Some((index, ahead)) = self.earliest() {
+            let interface = self.number(index, ahead.interface);
             self.packets += 1;
             take(Record {
                 at: ahead.at,
                 link: ahead.link,
                 interface,
-                bytes: &self.parts[place].bytes,
+                bytes: &self.parts[index].bytes,
                 length: ahead.length,
             })?;
-            self.advance(place, ended)?;
+            self.advance(index, ended)?;
         }
         ControlFlow::Continue(())
     }
@@ -98,14 +98,14 @@ impl<R: Read> Merged<R> {
     /// Reads the next packet of one of them.
     fn advance(
         &mut self,
-        place: usize,
+        index: usize,
         ended: &mut impl FnMut(usize, Account) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Part {
             records,
             ahead,
             bytes,
-        } = &mut self.parts[place];
+        } = &mut self.parts[index];
         let read = records.next(|record| {
             bytes.clear();
             bytes.extend_from_slice(record.bytes);
@@ -118,7 +118,7 @@ impl<R: Read> Merged<R> {
         });
         match read {
             Ok(next) => *ahead = Some(next),
-            Err(ending) => return ended(place, records.account(ending)),
+            Err(ending) => return ended(index, records.account(ending)),
         }
         ControlFlow::Continue(())
     }
@@ -126,14 +126,14 @@ impl<R: Read> Merged<R> {
     /// Takes the packet that passed first.
     fn earliest(&mut self) -> Option<(usize, BufferedPacket)> {
         let aheads = self.parts.iter().enumerate();
-        let times = aheads.filter_map(|(place, part)| Some((part.ahead.as_ref()?.at, place)));
-        let (_, place) = times.min()?;
-        Some((place, self.parts[place].ahead.take()?))
+        let times = aheads.filter_map(|(index, part)| Some((part.ahead.as_ref()?.at, index)));
+        let (_, index) = times.min()?;
+        Some((index, self.parts[index].ahead.take()?))
     }
 
-    fn number(&mut self, place: usize, interface: u32) -> u32 {
+    fn number(&mut self, index: usize, interface: u32) -> u32 {
         let next = u32::try_from(self.interfaces.len()).unwrap_or(u32::MAX);
-        *self.interfaces.entry((place, interface)).or_insert(next)
+        *self.interfaces.entry((index, interface)).or_insert(next)
     }
 
     /// Of all of them together.
@@ -150,14 +150,14 @@ impl<R: Read> Merged<R> {
                 dropped: None,
                 ending,
             },
-            |all, one| Account {
-                bytes: all.bytes + one.bytes,
-                rest: all.rest + one.rest,
-                dropped: match (all.dropped, one.dropped) {
-                    (Some(all), Some(one)) => Some(all.saturating_add(one)),
-                    (all, one) => all.or(one),
+            |account, one| Account {
+                bytes: account.bytes + one.bytes,
+                rest: account.rest + one.rest,
+                dropped: match (account.dropped, one.dropped) {
+                    (Some(sum), Some(part)) => Some(sum.saturating_add(part)),
+                    (sum, part) => sum.or(part),
                 },
-                ..all
+                ..account
             },
         )
     }

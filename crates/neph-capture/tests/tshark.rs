@@ -75,7 +75,7 @@ impl Listener for SegmentReport {
 
 fn ours(capture: &mut impl Read) -> Vec<Reported> {
     let (mut table, mut listener) = (Table::new(Limits::default()), SegmentReport::default());
-    let mut all = Vec::new();
+    let mut reports = Vec::new();
     read_capture(capture, |record| {
         let at = Wall::from_unix_nanos(record.at.expect("pcap has times"));
         if let Some(packet) = dissect(record.link, record.bytes, record.length) {
@@ -84,13 +84,13 @@ fn ours(capture: &mut impl Read) -> Vec<Reported> {
         }
         let mut printed = std::mem::take(&mut listener.printed);
         printed.marks.sort_unstable();
-        all.push(printed);
+        reports.push(printed);
         ControlFlow::Continue(())
     });
     assert!(
         listener.halves[Half::Client as usize] > 0 && listener.halves[Half::Server as usize] > 0
     );
-    all
+    reports
 }
 
 fn tsharks(capture: &Path) -> Option<Vec<Reported>> {
@@ -114,9 +114,9 @@ fn run_tshark(capture: &Path, fields: &[&str]) -> Option<Vec<String>> {
         .spawn()
         .ok()?;
     let lines = BufReader::new(child.stdout.take()?).lines();
-    let all = lines.map(|line| line.expect("text")).collect();
+    let output_lines = lines.map(|line| line.expect("text")).collect();
     assert!(child.wait().expect("ended").success(), "tshark refused");
-    Some(all)
+    Some(output_lines)
 }
 
 fn printed(line: &str) -> Reported {
@@ -137,9 +137,10 @@ fn printed(line: &str) -> Reported {
 }
 
 fn nanos(seconds: &str) -> i64 {
-    let (whole, part) = seconds.split_once('.').expect("a fraction");
+    let (integer, part) = seconds.split_once('.').expect("a fraction");
     let part = format!("{part:0<9}");
-    whole.parse::<i64>().expect("a number") * 1_000_000_000 + part.parse::<i64>().expect("a number")
+    integer.parse::<i64>().expect("a number") * 1_000_000_000
+        + part.parse::<i64>().expect("a number")
 }
 
 /// Writes a capture into `path`; tells what its packets really are.
@@ -147,9 +148,9 @@ fn write(path: &Path, wish: TrafficSpec) -> Vec<Truth> {
     let mut file = BufWriter::new(File::create(path).expect("a file"));
     let mut truths = Vec::new();
     pcap_header(&mut file).expect("written");
-    traffic(wish, |one| {
-        pcap_packet(&one, &mut file).expect("written");
-        truths.push(one.truth);
+    traffic(wish, |captured| {
+        pcap_packet(&captured, &mut file).expect("written");
+        truths.push(captured.truth);
     });
     file.flush().expect("written");
     truths
@@ -183,20 +184,20 @@ fn every_round_trip_and_mark_is_that_of_tshark_or_is_right() {
         return;
     };
     assert_eq!((ours.len(), theirs.len()), (truths.len(), truths.len()));
-    let (mut seen, mut counts, mut explained) =
+    let (mut passed_segments, mut counts, mut explained) =
         (PassedSegments::default(), Counts::new(), Counts::new());
     let mut wrong = Vec::new();
-    for (place, truth) in truths.iter().enumerate() {
-        let (ours, theirs) = (&ours[place], &theirs[place]);
-        seen.see(truth, theirs);
+    for (index, truth) in truths.iter().enumerate() {
+        let (ours, theirs) = (&ours[index], &theirs[index]);
+        passed_segments.see(truth, theirs);
         let marks = theirs.marks.iter().copied();
-        for what in marks.chain(theirs.round_trip.map(|_| "round trip")) {
-            *counts.entry(what).or_default() += 1;
+        for mark_kind in marks.chain(theirs.round_trip.map(|_| "round trip")) {
+            *counts.entry(mark_kind).or_default() += 1;
         }
-        for (what, why) in differences(ours, theirs, truth, &seen) {
+        for (difference, why) in differences(ours, theirs, truth, &passed_segments) {
             match why {
                 Some(why) => *explained.entry(why).or_default() += 1,
-                None => wrong.push((place + 1, what)),
+                None => wrong.push((index + 1, difference)),
             }
         }
     }
@@ -262,14 +263,14 @@ impl PassedSegments {
             return false;
         };
         let is_last = |range: &(u64, u64)| range.1 == ack && range.0 < ack;
-        let Some(place) = passed.iter().position(is_last) else {
+        let Some(index) = passed.iter().position(is_last) else {
             return false;
         };
         let is_below =
-            |range: &&(u64, u64)| range.0 < passed[place].0 && range.1 > self.acked_before;
-        let anew = self.anew.get(&other).into_iter().flatten();
-        let later = passed[place..].iter();
-        later.chain(anew).any(|range| is_below(&range))
+            |range: &&(u64, u64)| range.0 < passed[index].0 && range.1 > self.acked_before;
+        let new_ranges = self.anew.get(&other).into_iter().flatten();
+        let later = passed[index..].iter();
+        later.chain(new_ranges).any(|range| is_below(&range))
     }
 
     /// Whether an acknowledgement of all of `truth` passed before it.
@@ -329,65 +330,69 @@ fn differences(
     ours: &Reported,
     theirs: &Reported,
     truth: &Truth,
-    seen: &PassedSegments,
+    passed: &PassedSegments,
 ) -> Vec<(String, Option<&'static str>)> {
-    let mut all = Vec::new();
+    let mut differences = Vec::new();
     if ours.round_trip != theirs.round_trip {
         let why = match (ours.round_trip, theirs.round_trip) {
-            (None, Some(_)) if seen.answers_what_came_again(truth) => Some("Karn"),
-            (None, Some(_)) if seen.answers_what_waited(truth) => Some("waited for what was lost"),
-            (None, Some(_)) if seen.answers_a_probe(truth) => Some("to a window probe"),
-            (Some(ours), Some(theirs)) if ours < theirs && seen.answers_what_came_again(truth) => {
+            (None, Some(_)) if passed.answers_what_came_again(truth) => Some("Karn"),
+            (None, Some(_)) if passed.answers_what_waited(truth) => {
+                Some("waited for what was lost")
+            }
+            (None, Some(_)) if passed.answers_a_probe(truth) => Some("to a window probe"),
+            (Some(ours), Some(theirs))
+                if ours < theirs && passed.answers_what_came_again(truth) =>
+            {
                 Some("behind a window probe")
             }
-            (Some(_), None) if truth.ack == Some(1) && seen.opened_again(truth) => {
+            (Some(_), None) if truth.ack == Some(1) && passed.opened_again(truth) => {
                 Some("SYN-ACK behind a second SYN")
             }
             _ => None,
         };
-        let what = format!("{:?}, theirs {:?}", ours.round_trip, theirs.round_trip);
-        all.push((what, why));
+        let difference = format!("{:?}, theirs {:?}", ours.round_trip, theirs.round_trip);
+        differences.push((difference, why));
     }
-    let alone = |these: &Reported, others: &Reported| -> Vec<&str> {
+    let only_in = |these: &Reported, others: &Reported| -> Vec<&str> {
         let marks = these.marks.iter().copied();
         marks.filter(|mark| !others.marks.contains(mark)).collect()
     };
     if ours.marks != theirs.marks {
-        let why = match (&alone(ours, theirs)[..], &alone(theirs, ours)[..]) {
+        let why = match (&only_in(ours, theirs)[..], &only_in(theirs, ours)[..]) {
             (["spurious"], ["retransmission" | "out of order" | "fast"])
-                if seen.is_acknowledged(truth) =>
+                if passed.is_acknowledged(truth) =>
             {
                 Some("was acknowledged")
             }
             (["retransmission"], ["out of order"]) if truth.is_repeated => Some("was sent again"),
-            (["retransmission"], []) if seen.before == truth.range.0 + 1 => {
+            (["retransmission"], []) if passed.before == truth.range.0 + 1 => {
                 Some("takes a probe's byte along")
             }
             (["out of order"], ["retransmission"]) if !truth.is_repeated => Some("was overtaken"),
             (["zero window"], []) if theirs.marks.contains(&"probe") => {
                 Some("probe without window")
             }
-            (["retransmission"], ["fast"]) if seen.was_repeated_for_nothing(truth) => {
+            (["retransmission"], ["fast"]) if passed.was_repeated_for_nothing(truth) => {
                 Some("asked for before it was on its way")
             }
-            (["retransmission"], ["fast"]) if seen.is_asked_by_another(truth) => {
+            (["retransmission"], ["fast"]) if passed.is_asked_by_another(truth) => {
                 Some("asked for longer ago")
             }
-            (["retransmission"], []) if truth.is_repeated && seen.before > truth.range.0 => {
+            (["retransmission"], []) if truth.is_repeated && passed.before > truth.range.0 => {
                 Some("was sent again, and tshark is silent")
             }
-            (["out of order"], []) if !truth.is_repeated && seen.before > truth.range.0 => {
+            (["out of order"], []) if !truth.is_repeated && passed.before > truth.range.0 => {
                 Some("was overtaken, and tshark is silent")
             }
-            ([], ["gap"]) if seen.before >= truth.range.0 => Some("a probe's byte was taken"),
+            ([], ["gap"]) if passed.before >= truth.range.0 => Some("a probe's byte was taken"),
             (["retransmission"], ["out of order"])
             | (["out of order"], ["retransmission" | "fast"]) => Some(LATE),
-            ([], ["duplicate ack"]) if seen.says_less(truth) => Some("was overtaken by more"),
-            ([], ["duplicate ack"]) if !seen.awaits(truth) => Some("nothing on its way"),
+            ([], ["duplicate ack"]) if passed.says_less(truth) => Some("was overtaken by more"),
+            ([], ["duplicate ack"]) if !passed.awaits(truth) => Some("nothing on its way"),
             _ => None,
         };
-        let what = format!("{:?}, theirs {:?}", ours.marks, theirs.marks);
-        all.push((what, why));
+        let difference = format!("{:?}, theirs {:?}", ours.marks, theirs.marks);
+        differences.push((difference, why));
     }
-    all
+    differences
 }

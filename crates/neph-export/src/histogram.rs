@@ -120,11 +120,11 @@ mod tests {
 
     #[test]
     fn each_time_is_counted_once() {
-        let mut all = Histogram::default();
+        let mut histogram = Histogram::default();
         for (nanos, weight) in [(100, 3), (30_000, 2), (31_000, 1), (2_000_000, 4)] {
-            all.add(nanos, weight);
+            histogram.add(nanos, weight);
         }
-        let native: u64 = all.native.values().sum();
-        assert_eq!((all.zero, native, all.n), (3, 7, 10));
+        let native: u64 = histogram.native.values().sum();
+        assert_eq!((histogram.zero, native, histogram.n), (3, 7, 10));
     }
 }

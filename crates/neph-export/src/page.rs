@@ -29,7 +29,7 @@ pub struct Page(Vec<Family>);
 pub(crate) struct Family {
     pub(crate) name: String,
     pub(crate) kind: Kind,
-    pub(crate) what: String,
+    pub(crate) help: String,
     pub(crate) points: Vec<Point>,
 }
 
@@ -54,7 +54,7 @@ impl Page {
         self.0.push(Family {
             name: name.to_owned(),
             kind,
-            what: help.to_owned(),
+            help: help.to_owned(),
             points: Vec::new(),
         });
     }
@@ -107,8 +107,8 @@ impl Page {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for family in &self.0 {
-            let (name, kind, what) = (&family.name, family.kind.word(), &family.what);
-            text.push_str(&format!("# HELP {name} {what}\n# TYPE {name} {kind}\n"));
+            let (name, kind, help) = (&family.name, family.kind.word(), &family.help);
+            text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
             for point in &family.points {
                 match &point.reading {
                     Reading::Plain(value) => line(&mut text, name, &point.labels, None, value),
@@ -130,17 +130,17 @@ fn line(
     bound: Option<&str>,
     value: &str,
 ) {
-    let all = labels
+    let pairs = labels
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()));
-    let all = all.chain(bound.map(|bound| ("le", bound)));
-    let all: Vec<String> = all
+    let pairs = pairs.chain(bound.map(|bound| ("le", bound)));
+    let pairs: Vec<String> = pairs
         .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
         .collect();
-    if all.is_empty() {
+    if pairs.is_empty() {
         text.push_str(&format!("{name} {value}\n"));
     } else {
-        text.push_str(&format!("{name}{{{}}} {value}\n", all.join(",")));
+        text.push_str(&format!("{name}{{{}}} {value}\n", pairs.join(",")));
     }
 }
 
@@ -148,7 +148,7 @@ fn line(
 /// beyond it, times are added to one histogram for each of the other labels (`L`).
 #[derive(Debug)]
 pub struct Histograms<O, L> {
-    all: BTreeMap<(Option<O>, L), Histogram>,
+    histograms: BTreeMap<(Option<O>, L), Histogram>,
     owner_count: usize,
     max_owners: usize,
 }
@@ -157,7 +157,7 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
     /// At most `max_owners` histograms with owner labels.
     pub const fn new(max_owners: usize) -> Self {
         Self {
-            all: BTreeMap::new(),
+            histograms: BTreeMap::new(),
             owner_count: 0,
             max_owners,
         }
@@ -171,7 +171,7 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
     /// The histogram with these labels, or the shared one beyond the limit.
     fn of(&mut self, owner: O, labels: L) -> &mut Histogram {
         let key = (Some(owner), labels);
-        let is_known = self.all.contains_key(&key);
+        let is_known = self.histograms.contains_key(&key);
         let is_room = self.owner_count < self.max_owners;
         self.owner_count += usize::from(!is_known && is_room);
         let key = if is_known || is_room {
@@ -179,17 +179,17 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
         } else {
             (None, key.1)
         };
-        self.all.entry(key).or_default()
+        self.histograms.entry(key).or_default()
     }
 
     /// Number of histograms.
     pub fn len(&self) -> usize {
-        self.all.len()
+        self.histograms.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
+        self.histograms.is_empty()
     }
 
     /// Writes all histograms as one metric. `labels` returns names and values of the owner's and of
@@ -197,13 +197,13 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
     pub fn write(
         &self,
         page: &mut Page,
-        (name, what): (&str, &str),
+        (name, help): (&str, &str),
         labels: impl Fn(Option<&O>, &L) -> Vec<(&'static str, Option<String>)>,
     ) {
-        page.head(name, Kind::Histogram, what);
-        for ((owner, rest), histogram) in &self.all {
-            let all = labels(owner.as_ref(), rest);
-            let labels: Vec<(&str, &str)> = all
+        page.head(name, Kind::Histogram, help);
+        for ((owner, rest), histogram) in &self.histograms {
+            let label_pairs = labels(owner.as_ref(), rest);
+            let labels: Vec<(&str, &str)> = label_pairs
                 .iter()
                 .map(|(name, value)| (*name, value.as_deref().unwrap_or(OTHERS)))
                 .collect();
@@ -251,12 +251,12 @@ mod tests {
 
     const NAME: &str = "t_seconds";
 
-    fn written(all: &Histograms<u32, &'static str>) -> String {
+    fn written(histograms: &Histograms<u32, &'static str>) -> String {
         let mut page = Page::default();
-        all.write(&mut page, (NAME, "Times."), |owner, what| {
+        histograms.write(&mut page, (NAME, "Times."), |owner, kind| {
             vec![
                 ("of", owner.map(u32::to_string)),
-                ("what", Some((*what).to_owned())),
+                ("what", Some((*kind).to_owned())),
             ]
         });
         page.text()
@@ -264,11 +264,11 @@ mod tests {
 
     #[test]
     fn a_time_is_in_each_bucket_that_is_not_below_it() {
-        let mut all = Histograms::new(10);
+        let mut histograms = Histograms::new(10);
         for nanos in [10_000, 10_001, 99_000_000_000] {
-            all.add(1, "path", nanos, 1);
+            histograms.add(1, "path", nanos, 1);
         }
-        let page = written(&all);
+        let page = written(&histograms);
         let labels = "of=\"1\",what=\"path\"";
         for (line, value) in [
             (format!("_bucket{{{labels},le=\"0.00001\"}}"), "1"),
@@ -285,15 +285,15 @@ mod tests {
 
     #[test]
     fn owners_beyond_the_bound_share_a_histogram() {
-        let mut all = Histograms::new(40);
+        let mut histograms = Histograms::new(40);
         for owner in 0..100 {
-            all.add(owner, "path", 1, 1);
+            histograms.add(owner, "path", 1, 1);
         }
-        all.add(7, "path", 1, 1);
-        assert_eq!(all.len(), 41);
-        assert_eq!(all.of(7, "path").n, 2);
-        assert_eq!(all.of(99, "path").n, 60);
-        assert!(written(&all).contains("_count{of=\"other\",what=\"path\"} 60\n"));
+        histograms.add(7, "path", 1, 1);
+        assert_eq!(histograms.len(), 41);
+        assert_eq!(histograms.of(7, "path").n, 2);
+        assert_eq!(histograms.of(99, "path").n, 60);
+        assert!(written(&histograms).contains("_count{of=\"other\",what=\"path\"} 60\n"));
     }
 
     #[test]

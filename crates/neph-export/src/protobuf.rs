@@ -13,13 +13,13 @@ pub(crate) const TYPE: &str =
 
 /// The encoded page.
 pub(crate) fn written(page: &Page) -> Vec<u8> {
-    let mut all = Message::default();
+    let mut document = Message::default();
     for family in page.families() {
         let message = of_family(family);
-        all.varint(message.0.len() as u64);
-        all.0.extend_from_slice(&message.0);
+        document.varint(message.0.len() as u64);
+        document.0.extend_from_slice(&message.0);
     }
-    all.0
+    document.0
 }
 
 /// A message: fields by number.
@@ -74,7 +74,7 @@ fn of_family(family: &Family) -> Message {
     };
     let head = Message::default()
         .bytes(1, family.name.as_bytes())
-        .bytes(2, family.what.as_bytes())
+        .bytes(2, family.help.as_bytes())
         .number(3, kind);
     let points = family.points.iter();
     points.fold(head, |message, point| {
@@ -114,11 +114,11 @@ fn of_histogram(histogram: &Histogram) -> Message {
             .double(2, *bound as f64 / 1e9);
         message = message.bytes(3, &bucket.0);
     }
-    let all = Message::default()
+    let encoded = Message::default()
         .number(1, histogram.n)
         .double(2, f64::INFINITY);
     let message = message
-        .bytes(3, &all.0)
+        .bytes(3, &encoded.0)
         .signed(5, SCHEMA.into())
         .double(6, ZERO)
         .number(7, histogram.zero);
@@ -130,7 +130,7 @@ fn of_histogram(histogram: &Histogram) -> Message {
 fn native(mut message: Message, histogram: &Histogram) -> Message {
     let buckets: Vec<(i32, u64)> = histogram.native.iter().map(|(at, n)| (*at, *n)).collect();
     let mut after = 0;
-    for run in buckets.chunk_by(|(one, _), (next, _)| one + 1 == *next) {
+    for run in buckets.chunk_by(|(bucket, _), (next, _)| bucket + 1 == *next) {
         let first = run.first().map_or(0, |(bucket, _)| *bucket);
         let span = Message::default()
             .signed(1, i64::from(first) - i64::from(after))

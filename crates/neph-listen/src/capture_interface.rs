@@ -33,8 +33,8 @@ pub struct CaptureInterface {
     interface: String,
     source: Source,
     heads: Heads,
-    kept: u32,
-    seen: CaptureCounters,
+    snaplen: u32,
+    counters: CaptureCounters,
     /// Maximum number of packets.
     most: u64,
     /// The state of the links; `None` where the kernel does not report it.
@@ -76,8 +76,8 @@ impl CaptureInterface {
         let number = links
             .as_ref()
             .and_then(|links| links.number_of_up(interface));
-        let kept = listening.kept;
-        let program = listening.wanted.program(start, kept);
+        let snaplen = listening.snaplen;
+        let program = listening.wanted.program(start, snaplen);
         let filter: Vec<FilterStep> = program.into_iter().map(step).collect();
         may_copy(listening, heads)?;
         let source = Source::open(listening, heads, &filter);
@@ -86,8 +86,8 @@ impl CaptureInterface {
             interface: interface.to_owned(),
             source,
             heads,
-            kept,
-            seen: CaptureCounters::default(),
+            snaplen,
+            counters: CaptureCounters::default(),
             most: listening.most,
             links,
             number,
@@ -97,13 +97,13 @@ impl CaptureInterface {
         })
     }
 
-    pub const fn seen(&self) -> CaptureCounters {
-        self.seen
+    pub const fn counters(&self) -> CaptureCounters {
+        self.counters
     }
 
     /// The capture method.
-    pub const fn way(&self) -> CaptureMethod {
-        self.source.way()
+    pub const fn method(&self) -> CaptureMethod {
+        self.source.method()
     }
 
     /// Whether all interfaces are captured.
@@ -114,15 +114,15 @@ impl CaptureInterface {
     /// The link type of the pcap registry, and the captured bytes of a packet.
     pub const fn format(&self) -> (u32, u32) {
         match self.heads {
-            Heads::Ambiguous(Link::Ip) => (RAW_IP, self.kept),
-            Heads::Ambiguous(_) => (ETHERNET, self.kept),
-            Heads::Any => (COOKED, self.kept + CookedHeader::LENGTH),
+            Heads::Ambiguous(Link::Ip) => (RAW_IP, self.snaplen),
+            Heads::Ambiguous(_) => (ETHERNET, self.snaplen),
+            Heads::Any => (COOKED, self.snaplen + CookedHeader::LENGTH),
         }
     }
 
     /// Whether the maximum number of packets is reached.
     pub const fn is_full(&self) -> bool {
-        self.seen.packets >= self.most
+        self.counters.packets >= self.most
     }
 
     /// Whether no packet waits to be read.
@@ -181,7 +181,7 @@ impl CaptureInterface {
         mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, NoPacket>),
     ) {
         let until = clock::wall().0;
-        if self.way() == CaptureMethod::Bpf {
+        if self.method() == CaptureMethod::Bpf {
             // After this pause, pending copies are complete. Copies are in the order of time: after
             // the first late packet, all are late, and they may never stop.
             clock::nap(WAKE / 4);
@@ -189,9 +189,9 @@ impl CaptureInterface {
             return self.count();
         }
         self.count();
-        let all = self.passed - self.seen.lost;
+        let read_packets = self.passed - self.counters.lost;
         let end = RawNanos(clock::raw().0 + LINGER.nanos());
-        while self.met < all {
+        while self.met < read_packets {
             if !self.take(until, true, &mut take) {
                 if clock::raw() >= end {
                     break;
@@ -217,16 +217,16 @@ impl CaptureInterface {
         mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, NoPacket>),
     ) -> bool {
         let (heads, most) = (self.heads, self.most);
-        let (seen, met, came_later) = (&mut self.seen, &mut self.met, &mut self.came_later);
+        let (counters, met, came_later) = (&mut self.counters, &mut self.met, &mut self.came_later);
         self.source.take(is_last, |packet| {
             *met += 1;
             let is_late = packet.stamp() > until;
             *came_later |= is_late;
-            if is_late || seen.packets >= most || (heads == Heads::Any && packet.is_echo()) {
+            if is_late || counters.packets >= most || (heads == Heads::Any && packet.is_echo()) {
                 return;
             }
             let length = packet.wire_length();
-            seen.packets += 1;
+            counters.packets += 1;
             let link = heads.link(packet);
             let dissected = link.and_then(|link| dissect(link, packet.bytes(), length));
             let dissected = dissected.map(|mut dissected| {
@@ -240,7 +240,7 @@ impl CaptureInterface {
             let dissected = dissected.as_ref();
             let dissected = dissected.ok_or_else(|| link.map_or(NoPacket::NotIp, why));
             let is_not_ip = dissected.is_err_and(|nothing| nothing == NoPacket::NotIp);
-            seen.not_ip += u64::from(is_not_ip);
+            counters.not_ip += u64::from(is_not_ip);
             take(packet, dissected);
         })
     }
@@ -249,8 +249,8 @@ impl CaptureInterface {
     pub fn count(&mut self) {
         let [passed, lost, frozen] = self.source.count();
         self.passed += passed;
-        self.seen.lost += lost;
-        self.seen.frozen += frozen;
+        self.counters.lost += lost;
+        self.counters.frozen += frozen;
     }
 }
 
@@ -281,9 +281,9 @@ fn may_copy(listening: &Listening<'_>, heads: Heads) -> Result<(), ListenError> 
     let interface = listening.interface;
     let refused = |why: String| Err(ListenError::wrong(format!("{why}; leave out --listen bpf")));
     match heads {
-        _ if listening.way != Some(CaptureMethod::Bpf) => Ok(()),
+        _ if listening.method != Some(CaptureMethod::Bpf) => Ok(()),
         Heads::Any => refused("BPF programs listen to one interface".to_owned()),
-        Heads::Ambiguous(Link::Ethernet) if listening.kept <= MAX_KEPT => Ok(()),
+        Heads::Ambiguous(Link::Ethernet) if listening.snaplen <= MAX_KEPT => Ok(()),
         Heads::Ambiguous(Link::Ethernet) => refused(format!(
             "BPF programs keep at most {MAX_KEPT} bytes of a packet"
         )),
@@ -296,7 +296,7 @@ fn may_copy(listening: &Listening<'_>, heads: Heads) -> Result<(), ListenError> 
 fn not_opened(error: &RingError, listening: &Listening<'_>) -> ListenError {
     let interface = listening.interface;
     // The capabilities that the requested method needs from start to end.
-    let needed = match listening.way {
+    let needed = match listening.method {
         Some(CaptureMethod::Bpf) => "cap_net_raw,cap_bpf,cap_net_admin+ep",
         Some(CaptureMethod::Ring) | None => "cap_net_raw+ep",
     };

@@ -87,8 +87,12 @@ impl Drop for IdlePriority {
 
 fn stand_guard(reader: Thread, max: Span, filled: impl Fn() -> f64, shared: &Shared) {
     // Tests on the guard thread whether the return to normal priority is permitted.
-    let own = Thread::this();
-    if own.use_idle().and_then(|()| own.use_normal()).is_err() {
+    let own_thread = Thread::this();
+    if own_thread
+        .use_idle()
+        .and_then(|()| own_thread.use_normal())
+        .is_err()
+    {
         return;
     }
     let mut is_back = false;

@@ -35,7 +35,7 @@ pub struct Listening<'a> {
     /// The option that names another network namespace, for error messages.
     pub remote: &'static str,
     /// Maximum captured bytes of each packet.
-    pub kept: u32,
+    pub snaplen: u32,
     /// Memory for waiting packets.
     pub ring: ByteSize,
     /// Maximum number of packets.
@@ -43,7 +43,7 @@ pub struct Listening<'a> {
     /// Which packets are captured.
     pub wanted: &'a Wanted,
     /// The capture method, if one was requested.
-    pub way: Option<CaptureMethod>,
+    pub method: Option<CaptureMethod>,
 }
 
 /// Counters since the start of the capture.

@@ -105,8 +105,8 @@ impl PacketChoice {
         let protocols = self.protocols.iter();
         let protocols = protocols.map(|protocol| expression_of(*protocol).to_owned());
         let any = |of: Vec<String>| (!of.is_empty()).then(|| format!("({})", of.join(" or ")));
-        let all = [hosts.collect(), ports.collect(), protocols.collect()];
-        let all: Vec<String> = all.into_iter().filter_map(any).collect();
-        all.join(" and ")
+        let conditions = [hosts.collect(), ports.collect(), protocols.collect()];
+        let conditions: Vec<String> = conditions.into_iter().filter_map(any).collect();
+        conditions.join(" and ")
     }
 }

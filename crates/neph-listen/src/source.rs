@@ -44,10 +44,10 @@ impl Source {
         heads: Heads,
         filter: &[FilterStep],
     ) -> Result<Self, RingError> {
-        if listening.way == Some(CaptureMethod::Bpf) {
+        if listening.method == Some(CaptureMethod::Bpf) {
             return copier(listening, filter);
         }
-        if listening.way.is_none() && reports_the_same(listening, heads) {
+        if listening.method.is_none() && reports_the_same(listening, heads) {
             // Fails on kernels without this feature, or without permission.
             if let Ok(source) = copier(listening, filter) {
                 return Ok(source);
@@ -56,7 +56,7 @@ impl Source {
         ring(listening, heads, filter)
     }
 
-    pub(crate) const fn way(&self) -> CaptureMethod {
+    pub(crate) const fn method(&self) -> CaptureMethod {
         match self {
             Self::Ring(_) => CaptureMethod::Ring,
             Self::Copier { .. } => CaptureMethod::Bpf,
@@ -147,7 +147,7 @@ impl Source {
 /// be read counts as a difference.
 fn reports_the_same(listening: &Listening<'_>, heads: Heads) -> bool {
     heads == Heads::Ambiguous(Link::Ethernet)
-        && listening.kept <= MAX_KEPT
+        && listening.snaplen <= MAX_KEPT
         && listening.ring.0 <= MAX_MEMORY
         && discipline(listening.interface).is_ok_and(|name| name == "noqueue")
         && takes_segments_whole(listening.interface).unwrap_or(false)
@@ -156,7 +156,7 @@ fn reports_the_same(listening: &Listening<'_>, heads: Heads) -> bool {
 fn copier(listening: &Listening<'_>, filter: &[FilterStep]) -> Result<Source, RingError> {
     let copying = Copying {
         memory: listening.ring.0,
-        kept: listening.kept,
+        kept: listening.snaplen,
         filter,
     };
     Ok(Source::Copier {

@@ -25,14 +25,14 @@ pub struct Writing {
 
 impl Writing {
     /// Creates the file.
-    pub fn begin(path: &Path, existing: Existing, (link, kept): (u32, u32)) -> io::Result<Self> {
-        CaptureFile::begin(path, existing).map(|file| Self::with_header(file, link, kept))
+    pub fn begin(path: &Path, existing: Existing, (link, snaplen): (u32, u32)) -> io::Result<Self> {
+        CaptureFile::begin(path, existing).map(|file| Self::with_header(file, link, snaplen))
     }
 
     /// Writes the header of the empty `file` at once.
-    pub fn with_header(mut file: CaptureFile, link: u32, kept: u32) -> Self {
+    pub fn with_header(mut file: CaptureFile, link: u32, snaplen: u32) -> Self {
         // With room for a tag in addition to the captured bytes.
-        file.add(&[&pcap_header(link, kept + TAG)]);
+        file.add(&[&pcap_header(link, snaplen + TAG)]);
         file.flush();
         Self { file, link }
     }
@@ -46,14 +46,16 @@ impl Writing {
 
     fn add(&mut self, packet: &Packet<'_>) {
         let bytes = packet.bytes();
-        let kept = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let captured_length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let (at, length) = (packet.stamp(), packet.wire_length());
         let tag = packet.tag().zip(bytes.split_at_checked(TAG_AT));
         match tag {
-            None => self.file.packet(&[&pcap_record(at, kept, length), bytes]),
+            None => self
+                .file
+                .packet(&[&pcap_record(at, captured_length, length), bytes]),
             // The kernel removed the tag; it was on the wire.
             Some((tag, (addresses, rest))) => self.file.packet(&[
-                &pcap_record(at, kept + TAG, length + TAG),
+                &pcap_record(at, captured_length + TAG, length + TAG),
                 addresses,
                 &tag.protocol.to_be_bytes(),
                 &tag.control.to_be_bytes(),
@@ -72,11 +74,11 @@ impl Writing {
             passage: packet.passage(),
         };
         let bytes = packet.bytes();
-        let kept = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let captured_length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let more = CookedHeader::LENGTH + tag.map_or(0, |_| TAG);
         let record = pcap_record(
             packet.stamp(),
-            kept.saturating_add(more),
+            captured_length.saturating_add(more),
             packet.wire_length().saturating_add(more),
         );
         let cooked = cooked.bytes();

@@ -44,8 +44,8 @@ impl MatchedCaptures {
                 max.push(OffsetLimit {
                     at: crossing.here,
                     within: received.here.saturating_sub(crossing.here),
-                    offset: (crossing.there.saturating_sub(crossing.here))
-                        .saturating_add(wider(&self.there)),
+                    offset: (crossing.second_at.saturating_sub(crossing.here))
+                        .saturating_add(wider(&self.second)),
                 });
             }
         }
@@ -60,7 +60,7 @@ impl MatchedCaptures {
                 min.push(OffsetLimit {
                     at: printed.here,
                     within: crossing.here.saturating_sub(printed.here),
-                    offset: (crossing.there.saturating_sub(crossing.here))
+                    offset: (crossing.second_at.saturating_sub(crossing.here))
                         .saturating_sub(wider(&self.here)),
                 });
             }
@@ -78,19 +78,19 @@ impl MatchedCaptures {
     pub fn exchanges(&self) -> Vec<FourTimestamps> {
         let mut open: HashMap<u32, Crossing> = HashMap::new();
         let mut exchanges = Vec::new();
-        let [here, there] = &self.falls;
+        let [here, second] = &self.falls;
         for crossing in &self.crossings {
             if crossing.direction == Direction::Forward {
                 open.insert(crossing.pair, *crossing);
             } else if let Some(request) = open.remove(&crossing.pair)
                 && self.is_steady(&request, crossing)
             {
-                let added =
-                    added_at(here, request.here).saturating_sub(added_at(there, request.there));
+                let added = added_at(here, request.here)
+                    .saturating_sub(added_at(second, request.second_at));
                 exchanges.push(FourTimestamps {
                     sent: request.here,
-                    arrived: request.there.saturating_add(added),
-                    answered: crossing.there.saturating_add(added),
+                    arrived: request.second_at.saturating_add(added),
+                    answered: crossing.second_at.saturating_add(added),
                     returned: crossing.here,
                 });
             }
@@ -100,8 +100,8 @@ impl MatchedCaptures {
 
     /// Where one of the clocks was set back, in the order of time.
     pub fn set_back(&self) -> Vec<ClockSetBack> {
-        let [here, there] = &self.falls;
-        let mut all: Vec<ClockSetBack> = each(here)
+        let [here, second] = &self.falls;
+        let mut set_backs: Vec<ClockSetBack> = each(here)
             .map(|(fall, by)| ClockSetBack {
                 cut: ClockCut {
                     until: fall.from.saturating_sub(1),
@@ -111,26 +111,26 @@ impl MatchedCaptures {
             })
             .collect();
         let received = Received::of(&self.crossings);
-        all.extend(each(there).map(|(fall, by)| ClockSetBack {
+        set_backs.extend(each(second).map(|(fall, by)| ClockSetBack {
             cut: received.around(fall),
             by: by.saturating_neg(),
         }));
-        all.sort_by_key(|one| (one.cut.until, one.cut.from));
-        all
+        set_backs.sort_by_key(|clock_set_back| (clock_set_back.cut.until, clock_set_back.cut.from));
+        set_backs
     }
 
     /// Whether no clock was set back between two packets.
-    fn is_steady(&self, one: &Crossing, other: &Crossing) -> bool {
-        let [here, there] = &self.falls;
-        falls_before(here, one.here) == falls_before(here, other.here)
-            && falls_before(there, one.there) == falls_before(there, other.there)
+    fn is_steady(&self, crossing: &Crossing, other: &Crossing) -> bool {
+        let [here, second] = &self.falls;
+        falls_before(here, crossing.here) == falls_before(here, other.here)
+            && falls_before(second, crossing.second_at) == falls_before(second, other.second_at)
     }
 }
 
 /// Times at which the first point sent the packets that the second one received, in the order of receipt.
 struct Received {
     /// Times at which the second point received them.
-    seen: Vec<i64>,
+    times: Vec<i64>,
     /// Latest sending time of each packet and all before it.
     latest: Vec<i64>,
     /// Earliest sending time of each packet and all after it.
@@ -139,10 +139,12 @@ struct Received {
 
 impl Received {
     fn of(crossings: &[Crossing]) -> Self {
-        let there = crossings
+        let of_direction = crossings
             .iter()
-            .filter(|one| one.direction == Direction::Forward);
-        let mut times: Vec<(i64, i64)> = there.map(|one| (one.there, one.here)).collect();
+            .filter(|crossing| crossing.direction == Direction::Forward);
+        let mut times: Vec<(i64, i64)> = of_direction
+            .map(|crossing| (crossing.second_at, crossing.here))
+            .collect();
         times.sort_unstable();
         let mut latest: Vec<i64> = times.iter().map(|(_, sent)| *sent).collect();
         let mut earliest = latest.clone();
@@ -153,14 +155,14 @@ impl Received {
             earliest[at - 1] = earliest[at - 1].min(earliest[at]);
         }
         Self {
-            seen: times.into_iter().map(|(seen, _)| seen).collect(),
+            times: times.into_iter().map(|(time, _)| time).collect(),
             latest,
             earliest,
         }
     }
 
     fn around(&self, fall: Fall) -> ClockCut {
-        let behind = self.seen.partition_point(|seen| *seen < fall.from);
+        let behind = self.times.partition_point(|time| *time < fall.from);
         let from = self.earliest.get(behind).copied().unwrap_or(i64::MAX);
         let until = behind.checked_sub(1).map(|last| self.latest[last]);
         let until = until.unwrap_or_else(|| from.saturating_sub(1));

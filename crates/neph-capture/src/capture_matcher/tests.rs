@@ -42,7 +42,7 @@ fn exchanges(count: i64, interval: i64, mut delay: impl FnMut(Direction) -> i64)
 fn meet(packets: &[Packet], clock: impl Fn(i64) -> i64) -> MatchedCaptures {
     let mut meeting = CaptureMatcher::default();
     let at_each: [Vec<(i64, Vec<u8>)>; 2] = [0, 1].map(|point| {
-        let mut seen: Vec<(i64, Vec<u8>)> = (0_u16..)
+        let mut observed: Vec<(i64, Vec<u8>)> = (0_u16..)
             .zip(packets)
             .map(|(number, packet)| {
                 let (from, to) = if packet.direction == Direction::Forward {
@@ -55,15 +55,15 @@ fn meet(packets: &[Packet], clock: impl Fn(i64) -> i64) -> MatchedCaptures {
                 (at, datagram(number, from, to))
             })
             .collect();
-        seen.sort();
-        seen
+        observed.sort();
+        observed
     });
-    let [here, there] = at_each;
+    let [here, second] = at_each;
     for (at, bytes) in here {
         meeting.here(at, &dissect(Link::Ip, &bytes, 44).unwrap());
     }
-    for (at, bytes) in there {
-        meeting.there(clock(at), &dissect(Link::Ip, &bytes, 44).unwrap());
+    for (at, bytes) in second {
+        meeting.add_second(clock(at), &dissect(Link::Ip, &bytes, 44).unwrap());
     }
     meeting.end()
 }
@@ -96,7 +96,7 @@ fn what_is_whole_here_and_in_fragments_there_passed_with_its_last_byte() {
             );
         }
         for (at, bytes) in fragmented(there, [10_000_000, 30_000_000]) {
-            meeting.there(
+            meeting.add_second(
                 at,
                 &dissect(Link::Ip, &bytes, u32::try_from(bytes.len()).unwrap()).unwrap(),
             );
@@ -105,8 +105,10 @@ fn what_is_whole_here_and_in_fragments_there_passed_with_its_last_byte() {
         let requests = met
             .crossings
             .iter()
-            .filter(|one| one.direction == Direction::Forward);
-        let took: Vec<i64> = requests.map(|one| one.there - one.here).collect();
+            .filter(|crossing| crossing.direction == Direction::Forward);
+        let took: Vec<i64> = requests
+            .map(|crossing| crossing.second_at - crossing.here)
+            .collect();
         let [first, second] = parts.map(|parts| i64::from(parts - 1) * 10_000);
         assert_eq!(took, [10_000_000 + second - first; 20]);
         assert_eq!(
@@ -126,7 +128,7 @@ fn what_is_in_the_same_fragments_in_both_captures_is_known_by_these() {
         );
     }
     for (at, bytes) in fragmented(1_400, [10_000_000, 30_000_000]) {
-        meeting.there(
+        meeting.add_second(
             at,
             &dissect(Link::Ip, &bytes, u32::try_from(bytes.len()).unwrap()).unwrap(),
         );
@@ -168,13 +170,13 @@ fn packets_of_both_captures_are_matched_and_their_ways_told_apart_under_any_offs
 #[test]
 fn packets_that_are_alike_are_left_out_and_told() {
     let bytes = [datagram(1, 1, 2), datagram(2, 2, 1), datagram(3, 1, 2)];
-    let seen = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
+    let dissected = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
     let mut meeting = CaptureMatcher::default();
     for (at, which) in [(0, 0), (100, 1), (200, 2), (SECOND, 2)] {
-        meeting.here(at, &seen(which));
+        meeting.here(at, &dissected(which));
     }
     for (at, which) in [(50, 0), (60, 1), (250, 2), (SECOND, 0)] {
-        meeting.there(at, &seen(which));
+        meeting.add_second(at, &dissected(which));
     }
     let met = meeting.end();
     assert_eq!((met.identical, met.ambiguous_in_both), (3, 2));
@@ -185,11 +187,11 @@ fn packets_that_are_alike_are_left_out_and_told() {
 #[test]
 fn what_is_alike_within_captures_that_share_nothing_is_in_neither_of_them_and_the_other() {
     let bytes = [datagram(1, 1, 2), datagram(2, 3, 4)];
-    let seen = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
+    let dissected = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
     let mut meeting = CaptureMatcher::default();
     for at in [0, SECOND] {
-        meeting.here(at, &seen(0));
-        meeting.there(at, &seen(1));
+        meeting.here(at, &dissected(0));
+        meeting.add_second(at, &dissected(1));
     }
     let met = meeting.end();
     assert_eq!((met.identical, met.ambiguous_in_both), (1, 0));
@@ -198,12 +200,12 @@ fn what_is_alike_within_captures_that_share_nothing_is_in_neither_of_them_and_th
 #[test]
 fn of_what_a_mirror_shows_twice_the_first_counts_whichever_capture_has_it() {
     let bytes = [datagram(1, 1, 2), datagram(2, 2, 1)];
-    let seen = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
+    let dissected = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
     let once = [(1_000, 0), (5_000, 1)];
     let twice = [(2_000, 0), (2_300, 0), (4_000, 1), (4_300, 1)];
     // As in a capture that was appended to itself.
     let appended = [(2_500, 0), (3_500, 1), (2_500, 0), (3_500, 1)];
-    for (here, there) in [
+    for (here, second) in [
         (&once[..], &twice[..]),
         (&twice[..], &once[..]),
         (&twice[..], &appended[..]),
@@ -211,19 +213,23 @@ fn of_what_a_mirror_shows_twice_the_first_counts_whichever_capture_has_it() {
     ] {
         let mut meeting = CaptureMatcher::default();
         for (at, which) in here {
-            meeting.here(*at, &seen(*which));
+            meeting.here(*at, &dissected(*which));
         }
-        for (at, which) in there {
-            meeting.there(*at, &seen(*which));
+        for (at, which) in second {
+            meeting.add_second(*at, &dissected(*which));
         }
         let met = meeting.end();
-        let stamps = met.crossings.iter().map(|one| (one.here, one.there));
+        let stamps = met
+            .crossings
+            .iter()
+            .map(|crossing| (crossing.here, crossing.second_at));
         let stamps: Vec<(i64, i64)> = stamps.collect();
-        let first = |of: &[(i64, usize)], which| of.iter().find(|one| one.1 == which).unwrap().0;
-        let reported = [0, 1].map(|which| (first(here, which), first(there, which)));
+        let first =
+            |of: &[(i64, usize)], which| of.iter().find(|entry| entry.1 == which).unwrap().0;
+        let reported = [0, 1].map(|which| (first(here, which), first(second, which)));
         assert_eq!((stamps, met.identical), (reported.to_vec(), 0));
-        let repeats = [here, there].map(|of| of.len() as u64 - 2);
-        assert_eq!([met.here.repeats, met.there.repeats], repeats);
+        let repeats = [here, second].map(|of| of.len() as u64 - 2);
+        assert_eq!([met.here.repeats, met.second.repeats], repeats);
         assert!(met.set_back().is_empty());
     }
 }
@@ -235,8 +241,8 @@ fn what_the_captures_are_like_is_told() {
         &packets,
         |at| if at > 2 * SECOND { at - 2 * SECOND } else { at },
     );
-    assert_eq!((met.here.packets, met.there.packets), (10, 10));
-    assert_eq!((met.here.resolution, met.there.resolution), (1_000, 1_000));
+    assert_eq!((met.here.packets, met.second.packets), (10, 10));
+    assert_eq!((met.here.resolution, met.second.resolution), (1_000, 1_000));
     let set = met.set_back();
     assert_eq!(set.len(), 1, "{set:?}");
     assert_eq!((set[0].cut.until, set[0].cut.from), (SECOND, 2 * SECOND));

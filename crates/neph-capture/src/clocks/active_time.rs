@@ -18,8 +18,8 @@ pub struct ActiveTime {
 impl ActiveTime {
     /// Of these limits. Nothing of none.
     pub fn of(limits: OffsetLimits<'_>, horizon: i64) -> Self {
-        let both = limits.at_most.iter().chain(limits.at_least);
-        let mut times: Vec<i64> = both.map(|limit| limit.at).collect();
+        let offset_limits = limits.at_most.iter().chain(limits.at_least);
+        let mut times: Vec<i64> = offset_limits.map(|limit| limit.at).collect();
         times.sort_unstable();
         let mut stretches: Vec<(i64, i64)> = Vec::new();
         let mut before = None;

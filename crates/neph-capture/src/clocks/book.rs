@@ -16,7 +16,7 @@ const SAME: Span = Span::from_nanos(10);
 #[derive(Clone, Debug)]
 pub struct Book {
     pub raw: PeerClock,
-    own: WallCourse<Own>,
+    own_clock: WallCourse<Own>,
     peer: WallCourse<Peer>,
     /// Mean offset of the exchanges with four timestamps: of the raw clocks, of the wall clocks.
     pub raw_mean: MeanOffset,
@@ -58,7 +58,7 @@ impl Book {
     pub fn new(nature: ClockNature) -> Self {
         Self {
             raw: PeerClock::new(nature),
-            own: WallCourse::within(SAME),
+            own_clock: WallCourse::within(SAME),
             peer: WallCourse::within(SAME),
             raw_mean: MeanOffset::default(),
             wall_mean: MeanOffset::default(),
@@ -75,7 +75,7 @@ impl Book {
 
     /// Adds a reading of the two local clocks.
     pub fn anchor(&mut self, reading: Anchor<Own>) {
-        if let Some(WallStep { after, before, by }) = self.own.read(reading) {
+        if let Some(WallStep { after, before, by }) = self.own_clock.read(reading) {
             self.steps.push(Step {
                 is_peers: false,
                 after: after.nanos(),
@@ -93,11 +93,11 @@ impl Book {
     /// Everything known now, including exchanges that were answered but are not over.
     #[must_use]
     pub fn so_far(&self) -> Self {
-        let mut all = self.clone();
-        for message in std::mem::take(&mut all.answered).values() {
-            all.message(message);
+        let mut snapshot = self.clone();
+        for message in std::mem::take(&mut snapshot.answered).values() {
+            snapshot.message(message);
         }
-        all
+        snapshot
     }
 
     /// Adds an exchange that is over. Returns whether it has all four timestamps.
@@ -109,15 +109,16 @@ impl Book {
         self.peer_wall(message, stamps);
         self.exchanges += 1;
         self.latest = self.latest.max(Some(stamps.sent));
-        let trip = stamps.round_trip();
-        self.shortest = Some(self.shortest.map_or(trip, |min| min.min(trip)));
+        let round_trip = stamps.round_trip();
+        self.shortest = Some(self.shortest.map_or(round_trip, |min| min.min(round_trip)));
         let raw = stamps.offset();
         self.raw_mean.push(raw);
         self.raw_dots.push(stamps.sent, raw);
         let sent = Instant::from_nanos(stamps.sent);
         let arrived = Instant::from_nanos(stamps.arrived);
-        if let Some((own, peer)) = self.own.offset(sent).zip(self.peer.offset(arrived)) {
-            let wall = raw.saturating_add((peer - own).nanos());
+        if let Some((own_offset, peer)) = self.own_clock.offset(sent).zip(self.peer.offset(arrived))
+        {
+            let wall = raw.saturating_add((peer - own_offset).nanos());
             self.wall_mean.push(wall);
             self.dots.push(stamps.sent, wall);
         }
@@ -152,12 +153,12 @@ impl Book {
 
     /// Completes a fit of the raw clocks with the wall clocks at that moment.
     pub fn with_wall(&self, raw: ClockFit) -> Reading {
-        let own = self.own.offset(Instant::from_nanos(raw.at));
-        let there = raw.at.saturating_add(raw.offset);
-        let peer = self.peer.offset(Instant::from_nanos(there));
-        let wall = own.zip(peer).map(|(own, peer)| {
-            let offset = raw.offset.saturating_add((peer - own).nanos());
-            let read = DOUBT + (self.own.doubt() + self.peer.doubt()).nanos();
+        let own_offset = self.own_clock.offset(Instant::from_nanos(raw.at));
+        let peer_time = raw.at.saturating_add(raw.offset);
+        let peer = self.peer.offset(Instant::from_nanos(peer_time));
+        let wall = own_offset.zip(peer).map(|(span, peer)| {
+            let offset = raw.offset.saturating_add((peer - span).nanos());
+            let read = DOUBT + (self.own_clock.doubt() + self.peer.doubt()).nanos();
             (offset, raw.bound.saturating_add(read))
         });
         Reading { raw, wall }
@@ -167,8 +168,8 @@ impl Book {
 /// Offsets of single exchanges, thinned to every second, fourth and so on: as many as a figure can show.
 #[derive(Debug, Clone, Default)]
 pub struct Dots {
-    pub kept: Vec<(i64, i64)>,
-    seen: usize,
+    pub points: Vec<(i64, i64)>,
+    pushed: usize,
     every: usize,
 }
 
@@ -178,18 +179,18 @@ impl Dots {
     /// Adds an offset at a moment, both in nanoseconds.
     pub fn push(&mut self, at: i64, offset: i64) {
         let every = self.every.max(1);
-        if self.seen.is_multiple_of(every) {
-            if self.kept.len() == Self::MAXIMUM {
-                let mut place = 0;
-                self.kept.retain(|_| {
-                    place += 1;
-                    place % 2 == 1
+        if self.pushed.is_multiple_of(every) {
+            if self.points.len() == Self::MAXIMUM {
+                let mut level = 0;
+                self.points.retain(|_| {
+                    level += 1;
+                    level % 2 == 1
                 });
                 self.every = every * 2;
             }
-            self.kept.push((at, offset));
+            self.points.push((at, offset));
         }
-        self.seen += 1;
+        self.pushed += 1;
     }
 }
 

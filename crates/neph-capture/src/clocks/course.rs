@@ -95,12 +95,15 @@ impl Course {
         let at = |moment| course.at(moment);
         let shown = |moment| course.at(moment).map(|fit| added.fit(fit));
         let every = every.max(active_time.long / MOMENTS).max(1);
-        let all = (0, active_time.long);
-        let fits = active_time.moments(all, every).filter_map(shown).collect();
+        let whole_range = (0, active_time.long);
+        let fits = active_time
+            .moments(whole_range, every)
+            .filter_map(shown)
+            .collect();
         let found = course.steps();
         let steps: Vec<ClockStep> = found.iter().filter_map(|step| added.step(*step)).collect();
         let mut drawn: Vec<i64> = active_time
-            .moments(all, (active_time.long / DRAWN).max(1))
+            .moments(whole_range, (active_time.long / DRAWN).max(1))
             .collect();
         drawn.extend(steps.iter().flat_map(|step| [step.after, step.before]));
         drawn.sort_unstable();

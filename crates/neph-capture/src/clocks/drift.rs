@@ -63,7 +63,7 @@ impl Drift {
     }
 
     /// `+12.35 ± 0.12 ppm`, or that it is not known.
-    pub fn in_words(drift: Option<Self>) -> String {
+    pub fn to_text(drift: Option<Self>) -> String {
         drift.map_or_else(
             || "not known".to_owned(),
             |drift| words::rate(drift.rate, drift.bound),
@@ -79,7 +79,7 @@ mod tests {
     fn a_drift_that_may_be_wrong_by_as_much_as_clocks_differ_is_not_known() {
         let reported = |rate, bound| {
             let drift = Drift { rate, bound };
-            Drift::in_words(drift.known(ClockNature::default()))
+            Drift::to_text(drift.known(ClockNature::default()))
         };
         assert_eq!(reported(1e-6, 1_002e-6), "not known");
         assert_eq!(reported(1e-6, 901e-6), "not known");

@@ -23,8 +23,10 @@ impl Formula {
         for exchange in exchanges {
             formula.mean.push(exchange.offset());
             formula.dots.push(exchange.sent, exchange.offset());
-            let trip = exchange.round_trip();
-            let shortest = formula.shortest.map_or(trip, |min| min.min(trip));
+            let round_trip = exchange.round_trip();
+            let shortest = formula
+                .shortest
+                .map_or(round_trip, |min| min.min(round_trip));
             formula.shortest = Some(shortest);
         }
         formula
@@ -39,9 +41,9 @@ pub fn until_next(fits: &[ClockFit]) -> impl Iterator<Item = i64> {
 
 /// Moments at which packets passed the first point, ascending.
 pub fn passed(met: &MatchedCaptures) -> Vec<i64> {
-    let mut all: Vec<i64> = met.crossings.iter().map(|of| of.here).collect();
-    all.sort_unstable();
-    all
+    let mut times: Vec<i64> = met.crossings.iter().map(|of| of.here).collect();
+    times.sort_unstable();
+    times
 }
 
 /// Splits off the leading elements that are early.

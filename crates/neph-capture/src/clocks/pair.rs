@@ -16,7 +16,7 @@ const STRETCH: i64 = 10_000_000;
 const MAXIMUM: usize = 100_000;
 
 /// The tightest limits that two captures give for the offset of their clocks.
-pub fn kept(met: &MatchedCaptures, nature: ClockNature) -> RetainedLimits {
+pub fn retained_limits(met: &MatchedCaptures, nature: ClockNature) -> RetainedLimits {
     let (above, below) = met.limits();
     let limits = OffsetLimits {
         at_most: &above,
@@ -29,14 +29,14 @@ pub fn kept(met: &MatchedCaptures, nature: ClockNature) -> RetainedLimits {
         0
     };
     let max = i64::try_from(MAXIMUM).unwrap_or(i64::MAX);
-    let mut kept = RetainedLimits::per_period(STRETCH.max(long / max));
+    let mut retained = RetainedLimits::per_period(STRETCH.max(long / max));
     for limit in above {
-        kept.at_most(limit);
+        retained.at_most(limit);
     }
     for limit in below {
-        kept.at_least(limit);
+        retained.at_least(limit);
     }
-    kept
+    retained
 }
 
 /// Refuses captures that lack headers: such packets cannot be recognized at another point.
@@ -63,7 +63,7 @@ pub fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), ReadError> {
 /// # Errors
 /// All packets of both have the same timestamps.
 pub fn refuse_one_capture(
-    (here, there): (&Path, &Path),
+    (here, second): (&Path, &Path),
     met: &MatchedCaptures,
     remedy: &str,
 ) -> Result<(), ReadError> {
@@ -74,7 +74,7 @@ pub fn refuse_one_capture(
         "the stamps of {} and {} are the same, of all {} that are in both: this is one capture twice; \
          {remedy}",
         here.display(),
-        there.display(),
+        second.display(),
         counted(met.same_stamp, "packet")
     )))
 }
@@ -83,13 +83,15 @@ pub fn refuse_one_capture(
 ///
 /// # Errors
 /// Both names refer to one file.
-pub fn refuse_duplicate(here: &Path, there: &Path) -> Result<(), ReadError> {
-    match (here.canonicalize(), there.canonicalize()) {
-        (Ok(one), Ok(other)) if one == other && one.is_file() => Err(ReadError::wrong(format!(
-            "--captures {} {}: that is one file twice; give the captures of both ends",
-            here.display(),
-            there.display()
-        ))),
+pub fn refuse_duplicate(here: &Path, second: &Path) -> Result<(), ReadError> {
+    match (here.canonicalize(), second.canonicalize()) {
+        (Ok(first), Ok(other)) if first == other && first.is_file() => {
+            Err(ReadError::wrong(format!(
+                "--captures {} {}: that is one file twice; give the captures of both ends",
+                here.display(),
+                second.display()
+            )))
+        }
         _ => Ok(()),
     }
 }
@@ -98,10 +100,13 @@ pub fn refuse_duplicate(here: &Path, there: &Path) -> Result<(), ReadError> {
 ///
 /// # Errors
 /// They share no packet, or only packets that give no limit.
-pub fn refuse_unmet((here, there): (&Path, &Path), met: &MatchedCaptures) -> Result<(), ReadError> {
-    let (name, other) = (here.display(), there.display());
+pub fn refuse_unmet(
+    (here, second): (&Path, &Path),
+    met: &MatchedCaptures,
+) -> Result<(), ReadError> {
+    let (name, other) = (here.display(), second.display());
     if met.crossings.is_empty() && met.one_way + met.even == 0 {
-        refuse_cut([(here, &met.here), (there, &met.there)])?;
+        refuse_cut([(here, &met.here), (second, &met.second)])?;
         if met.ambiguous_in_both > 0 {
             return Err(ReadError::wrong(format!(
                 "{name} or {other} contains {} several times, so packets cannot be matched; capture one interface, or remove exact duplicates (editcap -w 0.02 FILE NEW)",
@@ -113,7 +118,7 @@ pub fn refuse_unmet((here, there): (&Path, &Path), met: &MatchedCaptures) -> Res
              and not behind a NAT"
         )));
     }
-    refuse_one_capture((here, there), met, "give the captures of both ends")?;
+    refuse_one_capture((here, second), met, "give the captures of both ends")?;
     if met.crossings.is_empty() && met.even > 0 {
         return Err(ReadError::wrong(format!(
             "of {} in {name} and {other} as many say that the one point comes first as say it of the other; \
@@ -122,17 +127,17 @@ pub fn refuse_unmet((here, there): (&Path, &Path), met: &MatchedCaptures) -> Res
         )));
     }
     if met.crossings.is_empty() {
-        return Err(too_few(here, there));
+        return Err(too_few(here, second));
     }
     Ok(())
 }
 
 /// The error for captures that share packets of one direction only.
-pub fn too_few(here: &Path, there: &Path) -> ReadError {
+pub fn too_few(here: &Path, second: &Path) -> ReadError {
     ReadError::wrong(format!(
         "{} and {} share packets of one direction only; the clocks' offset needs requests and replies (of a TAP with a \
          file for each direction give both: a.pcap+b.pcap)",
         here.display(),
-        there.display()
+        second.display()
     ))
 }

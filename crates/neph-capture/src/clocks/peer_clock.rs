@@ -18,7 +18,7 @@ const STRETCH: i64 = 10_000_000;
 #[derive(Clone, Debug)]
 pub struct PeerClock {
     nature: ClockNature,
-    kept: RetainedLimits,
+    limits: RetainedLimits,
 }
 
 impl Default for PeerClock {
@@ -31,7 +31,7 @@ impl PeerClock {
     pub const fn new(nature: ClockNature) -> Self {
         Self {
             nature,
-            kept: RetainedLimits::per_period(STRETCH),
+            limits: RetainedLimits::per_period(STRETCH),
         }
     }
 
@@ -44,20 +44,20 @@ impl PeerClock {
 
     /// Adds the timestamps of an answered message. Call it in the order in which messages were sent.
     pub fn add(&mut self, stamps: FourTimestamps) {
-        self.kept.add(stamps, DOUBT);
+        self.limits.add(stamps, DOUBT);
     }
 
     /// The peer's clock over the whole time. `None` without messages in both directions.
     pub fn course(&self) -> Option<ClockCourse<'_>> {
-        clock_course(self.kept.limits(), self.nature).ok()
+        clock_course(self.limits.limits(), self.nature).ok()
     }
 
     /// The peer's clock minus the local one at a moment of the local clock, in nanoseconds, from the messages
     /// around it. `None` where these lack one direction.
     pub fn fit(&self, at: i64) -> Option<ClockFit> {
         let reach = self.nature.horizon.saturating_mul(3);
-        let near = self.kept.since(at.saturating_sub(reach));
-        clock_course(near, self.nature).ok()?.at(at)
+        let nearby = self.limits.since(at.saturating_sub(reach));
+        clock_course(nearby, self.nature).ok()?.at(at)
     }
 
     /// The same for one-way delays.
@@ -69,7 +69,7 @@ impl PeerClock {
 
     /// All limits.
     pub fn limits(&self) -> OffsetLimits<'_> {
-        self.kept.limits()
+        self.limits.limits()
     }
 
     pub const fn nature(&self) -> ClockNature {
@@ -132,9 +132,9 @@ mod tests {
         let drifted = |at: i64| 77 * SECOND + at / 1_000_000 * 40;
         // One minute at 40 ppm is 2.4 ms, far more than the round trip.
         for number in 0..600 {
-            let (sent, there) = (number * SECOND / 10, 200 * MICRO + number % 7 * 10 * MICRO);
-            let arrived = sent + there + drifted(sent + there);
-            let marks = exchange(sent, arrived, arrived, sent + there + 300 * MICRO);
+            let (sent, peer_time) = (number * SECOND / 10, 200 * MICRO + number % 7 * 10 * MICRO);
+            let arrived = sent + peer_time + drifted(sent + peer_time);
+            let marks = exchange(sent, arrived, arrived, sent + peer_time + 300 * MICRO);
             clock.message(&marks);
         }
         for second in [0, 30, 59] {

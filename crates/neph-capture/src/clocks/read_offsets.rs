@@ -39,12 +39,12 @@ impl Reading {
 
     /// The intersection with another reading. `None` where they contradict each other.
     fn and(self, other: Self) -> Option<Self> {
-        let both = Self {
+        let intersection = Self {
             least: self.least.max(other.least),
             most: self.most.min(other.most),
             ..self
         };
-        (both.least <= both.most).then_some(both)
+        (intersection.least <= intersection.most).then_some(intersection)
     }
 
     const fn distance(&self, at: i64) -> i64 {
@@ -60,19 +60,19 @@ impl ReadOffsets {
             .filter_map(|here| joined(here, later))
             .collect();
         readings.sort_by_key(|reading| reading.at);
-        for place in 1..readings.len() {
-            let (before, own) = (readings[place - 1], readings[place]);
-            match own.and(before.after(before.distance(own.at))) {
-                Some(both) => readings[place] = both,
-                None => readings[place].is_apart = true,
+        for index in 1..readings.len() {
+            let (before, current) = (readings[index - 1], readings[index]);
+            match current.and(before.after(before.distance(current.at))) {
+                Some(intersection) => readings[index] = intersection,
+                None => readings[index].is_apart = true,
             }
         }
-        for place in (1..readings.len()).rev() {
-            let (own, next) = (readings[place - 1], readings[place]);
+        for index in (1..readings.len()).rev() {
+            let (current, next) = (readings[index - 1], readings[index]);
             if !next.is_apart
-                && let Some(both) = own.and(next.after(next.distance(own.at)))
+                && let Some(intersection) = current.and(next.after(next.distance(current.at)))
             {
-                readings[place - 1] = both;
+                readings[index - 1] = intersection;
             }
         }
         Self { readings }
@@ -102,17 +102,17 @@ impl ReadOffsets {
             most: value.saturating_add(bound),
             is_apart: false,
         };
-        let both = self.at(here).and_then(|read| packets.and(read));
-        let Some(both) =
-            both.filter(|both| (both.least, both.most) != (packets.least, packets.most))
+        let narrowed_reading = self.at(here).and_then(|read| packets.and(read));
+        let Some(narrowed_reading) = narrowed_reading
+            .filter(|reading| (reading.least, reading.most) != (packets.least, packets.most))
         else {
             return proved;
         };
-        let middle = both.least.midpoint(both.most);
-        let bound = both
+        let middle = narrowed_reading.least.midpoint(narrowed_reading.most);
+        let bound = narrowed_reading
             .most
             .saturating_sub(middle)
-            .max(middle.saturating_sub(both.least));
+            .max(middle.saturating_sub(narrowed_reading.least));
         ClockOffset::new(Span::from_nanos(middle), Span::from_nanos(bound))
     }
 }
@@ -120,18 +120,18 @@ impl ReadOffsets {
 /// A reading of one clock, joined with the nearest one of the other.
 fn joined(here: &ClockReading, later: &[ClockReading]) -> Option<Reading> {
     // Compared on the clock that both were read against.
-    let moment = |one: &ClockReading| (one.at + -one.offset).unix_nanos();
-    let away = |there: &&ClockReading| moment(here).abs_diff(moment(there));
-    let there = later.iter().min_by_key(away)?;
-    let bound = (here.bound + there.bound).nanos();
-    let offset = (there.offset - here.offset).nanos();
+    let moment = |reading: &ClockReading| (reading.at + -reading.offset).unix_nanos();
+    let away = |other_reading: &&ClockReading| moment(here).abs_diff(moment(other_reading));
+    let nearest = later.iter().min_by_key(away)?;
+    let bound = (here.bound + nearest.bound).nanos();
+    let offset = (nearest.offset - here.offset).nanos();
     let reading = Reading {
         at: here.at.unix_nanos(),
         least: offset.saturating_sub(bound),
         most: offset.saturating_add(bound),
         is_apart: false,
     };
-    Some(reading.after(i64::try_from(away(&there)).unwrap_or(i64::MAX)))
+    Some(reading.after(i64::try_from(away(&nearest)).unwrap_or(i64::MAX)))
 }
 
 #[cfg(test)]
@@ -144,13 +144,13 @@ mod tests {
     const SECOND: i64 = 1_000 * MS;
 
     /// Readings as (moment, offset, error bound).
-    fn readings(all: &[(i64, i64, i64)]) -> Vec<ClockReading> {
+    fn readings(values: &[(i64, i64, i64)]) -> Vec<ClockReading> {
         let reading = |&(at, offset, bound): &(i64, i64, i64)| ClockReading {
             at: Wall::from_unix_nanos(at),
             offset: Span::from_nanos(offset),
             bound: Span::from_nanos(bound),
         };
-        all.iter().map(reading).collect()
+        values.iter().map(reading).collect()
     }
 
     /// Offset and error bound in microseconds, where packets give 2 ms ± 5 ms.
@@ -165,8 +165,8 @@ mod tests {
     fn the_offset_of_two_is_within_both_bounds_and_what_passed_between_the_readings() {
         let here = readings(&[(100 * MS, 10 * MS, MS)]);
         // 1000 s earlier, and at the same moment: 90 ms by the third clock.
-        let there = readings(&[(-1_000 * SECOND, 0, 0), (101 * MS, 11 * MS, MS)]);
-        let read = ReadOffsets::between(&here, &there);
+        let second = readings(&[(-1_000 * SECOND, 0, 0), (101 * MS, 11 * MS, MS)]);
+        let read = ReadOffsets::between(&here, &second);
         assert_eq!(reported(&read, 100 * MS), (1_000, 2_000));
         // A reading that is 10 s old loses 1 ms of accuracy.
         assert_eq!(reported(&read, 100 * MS + 10 * SECOND), (1_000, 3_000));
@@ -176,13 +176,13 @@ mod tests {
 
     #[test]
     fn the_best_reading_counts_until_its_age_has_made_it_worse() {
-        let own = readings(&[(0, 0, 0), (10 * SECOND, 0, 0), (20 * SECOND, 0, 0)]);
-        let there = readings(&[
+        let first = readings(&[(0, 0, 0), (10 * SECOND, 0, 0), (20 * SECOND, 0, 0)]);
+        let second = readings(&[
             (0, 0, 4 * MS),
             (10 * SECOND, MS, MS / 2),
             (20 * SECOND, 0, 4 * MS),
         ]);
-        let read = ReadOffsets::between(&own, &there);
+        let read = ReadOffsets::between(&first, &second);
         assert_eq!(reported(&read, 10 * SECOND), (1_000, 500));
         assert_eq!(reported(&read, 0), (1_000, 1_500));
         assert_eq!(reported(&read, 15 * SECOND), (1_000, 1_000));
@@ -191,14 +191,14 @@ mod tests {
 
     #[test]
     fn readings_that_contradict_each_other_or_the_packets_are_worth_nothing() {
-        let own = readings(&[(0, 0, 0), (10 * SECOND, 0, 0)]);
-        let there = readings(&[(0, MS, MS), (10 * SECOND, 5 * MS, MS)]);
-        let read = ReadOffsets::between(&own, &there);
+        let first = readings(&[(0, 0, 0), (10 * SECOND, 0, 0)]);
+        let second = readings(&[(0, MS, MS), (10 * SECOND, 5 * MS, MS)]);
+        let read = ReadOffsets::between(&first, &second);
         assert_eq!(reported(&read, 5 * SECOND), (2_000, 5_000));
         assert_eq!(reported(&read, 0), (2_000, 5_000));
         assert_eq!(reported(&read, -SECOND), (1_000, 1_100));
         assert_eq!(reported(&read, 10 * SECOND), (5_000, 1_000));
-        let far = ReadOffsets::between(&own[..1], &readings(&[(0, 50 * MS, MS)]));
-        assert_eq!(reported(&far, 0), (2_000, 5_000));
+        let early_offsets = ReadOffsets::between(&first[..1], &readings(&[(0, 50 * MS, MS)]));
+        assert_eq!(reported(&early_offsets, 0), (2_000, 5_000));
     }
 }

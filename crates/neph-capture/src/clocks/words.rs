@@ -34,19 +34,19 @@ pub fn value(nanos: i64, bound: i64) -> String {
     let half = last / 2;
     let rounded = nanos.unsigned_abs().saturating_add(half.unsigned_abs()) / last.unsigned_abs();
     let per_unit = (unit / last).unsigned_abs();
-    let (whole, rest) = (rounded / per_unit, rounded % per_unit);
+    let (integer, rest) = (rounded / per_unit, rounded % per_unit);
     let sign = if nanos < 0 && rounded > 0 { '-' } else { '+' };
     if digits == 0 {
-        return format!("{sign}{whole} {name}");
+        return format!("{sign}{integer} {name}");
     }
-    format!("{sign}{whole}.{rest:0digits$} {name}")
+    format!("{sign}{integer}.{rest:0digits$} {name}")
 }
 
 /// A bound with three digits, rounded up.
 pub fn up(bound: i64) -> String {
     let (unit, name) = unit_of(bound);
-    let whole = bound / unit;
-    let last = match whole {
+    let units = bound / unit;
+    let last = match units {
         100.. => unit,
         10.. => (unit / 10).max(1),
         _ => (unit / 100).max(1),
@@ -57,8 +57,8 @@ pub fn up(bound: i64) -> String {
     if digits == 0 {
         return format!("{rounded} {name}");
     }
-    let (whole, rest) = (rounded / per_unit, rounded % per_unit);
-    format!("{whole}.{rest:0digits$} {name}")
+    let (units, rest) = (rounded / per_unit, rounded % per_unit);
+    format!("{units}.{rest:0digits$} {name}")
 }
 
 /// `+12.35 ± 0.12 ppm`, from fractions.

@@ -94,14 +94,14 @@ pub(super) struct Mirrored(Vec<Pair>);
 
 impl Mirrored {
     /// Adds a packet that equals none before it.
-    pub(super) fn once(&mut self, one: MirroredPacket) {
-        let pair = self.pair(one.hosts);
-        if one.number != 0 {
-            let direction = usize::from(one.is_upward);
-            pair.is_constant[direction] |= pair.numbers[direction] == one.number;
-            pair.numbers[direction] = one.number;
+    pub(super) fn once(&mut self, packet: MirroredPacket) {
+        let pair = self.pair(packet.hosts);
+        if packet.number != 0 {
+            let direction = usize::from(packet.is_upward);
+            pair.is_constant[direction] |= pair.numbers[direction] == packet.number;
+            pair.numbers[direction] = packet.number;
         }
-        if one.kind != Kind::Repeatable {
+        if packet.kind != Kind::Repeatable {
             pair.once += 1;
             if pair.once > MANY {
                 (pair.once, pair.repeats) = (pair.once / 2, pair.repeats / 2);
@@ -110,15 +110,15 @@ impl Mirrored {
     }
 
     /// Adds a repetition after the time `later`. Returns whether it is a copy.
-    pub(super) fn repeats(&mut self, one: MirroredPacket, later: Span) -> bool {
-        let pair = self.pair(one.hosts);
+    pub(super) fn repeats(&mut self, packet: MirroredPacket, later: Span) -> bool {
+        let pair = self.pair(packet.hosts);
         let is_mirrored = later < MIRRORED && pair.is_mirrored(later);
-        if one.kind != Kind::Repeatable && later < MIRRORED {
+        if packet.kind != Kind::Repeatable && later < MIRRORED {
             pair.repeats = pair.repeats.saturating_add(1);
         }
-        match one.kind {
+        match packet.kind {
             Kind::Once => true,
-            Kind::Numbered => is_mirrored || !pair.is_constant[usize::from(one.is_upward)],
+            Kind::Numbered => is_mirrored || !pair.is_constant[usize::from(packet.is_upward)],
             Kind::Data => is_mirrored,
             Kind::Repeatable => is_mirrored && pair.repeats > 0,
         }
@@ -128,8 +128,8 @@ impl Mirrored {
         if self.0.is_empty() {
             self.0.resize(PAIRS, Pair::default());
         }
-        let place = usize::try_from(hosts >> 52).unwrap_or(0) % PAIRS;
-        let pair = &mut self.0[place];
+        let index = usize::try_from(hosts >> 52).unwrap_or(0) % PAIRS;
+        let pair = &mut self.0[index];
         if pair.hosts != hosts {
             *pair = Pair {
                 hosts,

@@ -167,20 +167,20 @@ fn what_is_retransmitted_without_a_number_is_no_duplicate() {
         packets.push((at + after, lost.clone()));
         packets.sort();
         let copies = if mirrored { 2 } else { 1 };
-        let all: Vec<(i64, Vec<u8>)> = packets
+        let sent_packets: Vec<(i64, Vec<u8>)> = packets
             .iter()
             .flat_map(|(at, bytes)| (0..copies).map(move |copy| (at + 10 * copy, bytes.clone())))
             .collect();
-        let reported = duplicates(&all);
-        let kept: Vec<i64> = all
+        let reported = duplicates(&sent_packets);
+        let times: Vec<i64> = sent_packets
             .iter()
             .zip(&reported)
             .filter(|((_, bytes), is_copy)| *bytes == lost && !**is_copy)
             .map(|((at, _), _)| *at)
             .collect();
-        assert_eq!(kept, [at, at + after], "{mirrored}");
-        let kept = reported.iter().filter(|is_copy| !**is_copy).count();
-        assert_eq!(kept, packets.len());
+        assert_eq!(times, [at, at + after], "{mirrored}");
+        let kept_count = reported.iter().filter(|is_copy| !**is_copy).count();
+        assert_eq!(kept_count, packets.len());
     }
 }
 

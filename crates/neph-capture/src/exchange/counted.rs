@@ -10,7 +10,7 @@ use crate::sample::Half;
 #[derive(Debug, Clone, Default)]
 pub struct Counted {
     pub(super) packets: u64,
-    pub(super) asked: u64,
+    pub(super) questions: u64,
     pub(super) answered: u64,
     /// Questions without a known outcome, because too many were waiting.
     pub(super) not_followed: u64,
@@ -19,30 +19,30 @@ pub struct Counted {
     /// Answers with an earlier timestamp than their questions.
     pub(super) backwards: u64,
     /// Round trips per half. Those of the client's half exist for QUIC only.
-    trips: Sketches,
+    round_trips: Sketches,
 }
 
 impl Counted {
     /// Counts a round trip with its weight.
-    pub(super) fn trip(&mut self, half: Half, trip: Span, weight: u64) {
-        let nanos = u64::try_from(trip.nanos()).unwrap_or(0);
-        self.trips.add_times(half as u8, nanos, weight);
+    pub(super) fn add_round_trip(&mut self, half: Half, round_trip: Span, weight: u64) {
+        let nanos = u64::try_from(round_trip.nanos()).unwrap_or(0);
+        self.round_trips.add_times(half as u8, nanos, weight);
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
         self.packets += other.packets;
-        self.asked += other.asked;
+        self.questions += other.questions;
         self.answered += other.answered;
         self.not_followed += other.not_followed;
         self.unasked += other.unasked;
         self.backwards += other.backwards;
-        self.trips.merge(&other.trips);
+        self.round_trips.merge(&other.round_trips);
     }
 
     /// Removes round trips that are not trusted.
     pub(super) fn without_trips(self) -> Self {
         Self {
-            trips: Sketches::default(),
+            round_trips: Sketches::default(),
             ..self
         }
     }
@@ -53,8 +53,8 @@ impl Counted {
     }
 
     /// Questions, each counted once even if repeated; 0 for QUIC.
-    pub const fn asked(&self) -> u64 {
-        self.asked
+    pub const fn questions(&self) -> u64 {
+        self.questions
     }
 
     /// Questions that were answered; 0 for QUIC.
@@ -81,7 +81,10 @@ impl Counted {
 
     /// Round trips between the capture point and the end behind `half`, including its time to answer. Those
     /// of the client's half exist for QUIC only.
-    pub fn trips(&self, half: Half) -> Option<Quantiles> {
-        self.trips.of([half as u8]).as_ref().map(Quantiles::of)
+    pub fn round_trips(&self, half: Half) -> Option<Quantiles> {
+        self.round_trips
+            .of([half as u8])
+            .as_ref()
+            .map(Quantiles::of)
     }
 }

@@ -28,30 +28,30 @@ impl Exchanges {
         }
         let bare = between.bare();
         let tagged = self.tagged.get(&bare).into_iter().flatten().copied();
-        let all = tagged.chain(self.places.get(&bare).copied());
-        let is_mirrored = |place: &u32| {
-            let pair = self.pairs[*place as usize].as_ref();
+        let candidates = tagged.chain(self.places.get(&bare).copied());
+        let is_mirrored = |index: &u32| {
+            let pair = self.pairs[*index as usize].as_ref();
             pair.is_some_and(|pair| pair.is_mirrored_by(event))
         };
-        let mirrored: Vec<u32> = all.filter(is_mirrored).take(2).collect();
-        let [place] = mirrored[..] else {
+        let mirrored: Vec<u32> = candidates.filter(is_mirrored).take(2).collect();
+        let [index] = mirrored[..] else {
             self.ambiguous += u64::from(mirrored.len() > 1);
             return None;
         };
-        if let Some(pair) = &mut self.pairs[place as usize] {
+        if let Some(pair) = &mut self.pairs[index as usize] {
             pair.other = Some(Box::new(*between));
         }
-        self.places.insert(*between, place);
-        Some(place)
+        self.places.insert(*between, index);
+        Some(index)
     }
 
-    pub(super) fn tag(&mut self, between: &Between, place: u32) {
+    pub(super) fn tag(&mut self, between: &Between, index: u32) {
         if between.is_tagged() {
-            self.tagged.entry(between.bare()).or_default().push(place);
+            self.tagged.entry(between.bare()).or_default().push(index);
         }
     }
 
-    pub(super) fn untag(&mut self, pair: &Pair, place: u32) {
+    pub(super) fn untag(&mut self, pair: &Pair, index: u32) {
         if let Some(other) = &pair.other {
             self.places.remove(other);
         }
@@ -59,7 +59,7 @@ impl Exchanges {
         if between.is_tagged()
             && let Some(places) = self.tagged.get_mut(&between.bare())
         {
-            places.retain(|known| *known != place);
+            places.retain(|known| *known != index);
             if places.is_empty() {
                 self.tagged.remove(&between.bare());
             }

@@ -61,7 +61,7 @@ pub struct Answered {
 /// Receives exchanges as packets come.
 pub trait ExchangeListener {
     /// A round trip. The first ones of QUIC are reported once its spin bit is trusted.
-    fn trip(&mut self, _of: &Between, _trip: Answered) {}
+    fn round_trip(&mut self, _of: &Between, _trip: Answered) {}
 
     /// A pair is over.
     fn ended(&mut self, pair: &Pair);
@@ -179,16 +179,18 @@ impl Exchanges {
             return false;
         };
         self.quiet(at, reported);
-        let place = match self.places.get(&between) {
-            Some(place) => *place,
+        let index = match self.places.get(&between) {
+            Some(index) => *index,
             None => match self.join_mirrored(&between, event) {
-                Some(place) => place,
+                Some(index) => index,
                 None => self.insert(at, between, reported),
             },
         };
-        self.recency.touch(place, self.now);
-        if let Some(pair) = &mut self.pairs[place as usize] {
-            pair.see(at, event, &mut |between, trip| reported.trip(between, trip));
+        self.recency.touch(index, self.now);
+        if let Some(pair) = &mut self.pairs[index as usize] {
+            pair.see(at, event, &mut |between, answered| {
+                reported.round_trip(between, answered)
+            });
         }
         true
     }
@@ -201,8 +203,8 @@ impl Exchanges {
     fn quiet(&mut self, now: Wall, reported: &mut impl ExchangeListener) {
         self.now = self.now.max(now.unix_nanos());
         let until = self.now.saturating_sub(self.idle.nanos());
-        while let Some(place) = self.recency.oldest_before(until) {
-            self.remove(place, reported);
+        while let Some(index) = self.recency.oldest_before(until) {
+            self.remove(index, reported);
         }
     }
 
@@ -212,21 +214,21 @@ impl Exchanges {
         &mut self,
         mut take: impl FnMut(&Pair, &Counted),
     ) -> [Counted; Question::ALL.len()] {
-        let mut all = std::mem::take(&mut **self.ended.get_or_insert_default());
+        let mut totals = std::mem::take(&mut **self.ended.get_or_insert_default());
         for pair in self.pairs.iter_mut().flatten() {
             if let Some(recent) = pair.look() {
-                all[pair.between().question as usize].merge(&recent);
+                totals[pair.between().question as usize].merge(&recent);
                 take(pair, &recent);
             }
         }
-        all
+        totals
     }
 
     /// Ends all pairs, the longest silent first.
     pub fn end(&mut self, ended: impl FnMut(&Pair)) {
         let mut reported = Over(ended);
-        while let Some(place) = self.recency.oldest() {
-            self.remove(place, &mut reported);
+        while let Some(index) = self.recency.oldest() {
+            self.remove(index, &mut reported);
         }
     }
 
@@ -237,28 +239,28 @@ impl Exchanges {
 
     fn insert(&mut self, at: Wall, between: Between, reported: &mut impl ExchangeListener) -> u32 {
         if self.places.len() >= self.most
-            && let Some(place) = self.recency.oldest()
+            && let Some(index) = self.recency.oldest()
         {
             self.crowded_out += 1;
-            self.remove(place, reported);
+            self.remove(index, reported);
         }
-        let place = self.free.pop().unwrap_or_else(|| {
+        let index = self.free.pop().unwrap_or_else(|| {
             self.pairs.push(None);
             u32::try_from(self.pairs.len() - 1).expect("as many as `most` allows")
         });
-        self.pairs[place as usize] = Some(Pair::begin(at, between));
-        self.recency.insert(place, self.now);
-        self.places.insert(between, place);
-        self.tag(&between, place);
-        place
+        self.pairs[index as usize] = Some(Pair::begin(at, between));
+        self.recency.insert(index, self.now);
+        self.places.insert(between, index);
+        self.tag(&between, index);
+        index
     }
 
-    fn remove(&mut self, place: u32, reported: &mut impl ExchangeListener) {
-        self.recency.remove(place);
-        if let Some(pair) = self.pairs[place as usize].take() {
+    fn remove(&mut self, index: u32, reported: &mut impl ExchangeListener) {
+        self.recency.remove(index);
+        if let Some(pair) = self.pairs[index as usize].take() {
             self.places.remove(pair.between());
-            self.untag(&pair, place);
-            self.free.push(place);
+            self.untag(&pair, index);
+            self.free.push(index);
             if let Some(ended) = &mut self.ended {
                 ended[pair.between().question as usize].merge(&pair.rest());
             }

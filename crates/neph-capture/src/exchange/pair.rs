@@ -71,27 +71,27 @@ impl Pair {
             }
             ExchangeEvent::Answers(of) => {
                 self.received[Side::Server as usize] = true;
-                self.answers(at, of).map(|trip| (Half::Server, trip))
+                self.answers(at, of).map(|answer| (Half::Server, answer))
             }
             ExchangeEvent::Spins(side, first) => {
                 self.received[side as usize] = true;
-                let trip = self.spin.see(at, side, first);
-                trip.map(|trip| (side.half(), (trip, 1)))
+                let round_trip = self.spin.see(at, side, first);
+                round_trip.map(|span| (side.half(), (span, 1)))
             }
         };
-        let Some((half, (round_trip, weight))) = trip.filter(|(_, (trip, _))| *trip <= LONGEST)
+        let Some((half, (round_trip, weight))) = trip.filter(|(_, (span, _))| *span <= LONGEST)
         else {
             return;
         };
-        self.counted.trip(half, round_trip, weight);
+        self.counted.add_round_trip(half, round_trip, weight);
         let answered = Answered {
             at,
             half,
             round_trip,
         };
         if self.is_believed() {
-            for one in self.unbelieved.drain(..) {
-                found(&self.between, one);
+            for answered in self.unbelieved.drain(..) {
+                found(&self.between, answered);
             }
             found(&self.between, answered);
         } else if self.unbelieved.len() < UNBELIEVED {
@@ -104,7 +104,7 @@ impl Pair {
             Question::Ping => PING_RETRY,
             Question::Dns | Question::Quic => DNS_RETRY,
         };
-        self.counted.asked +=
+        self.counted.questions +=
             u64::from(self.questions.ask(at, of, repeats) == QuestionKind::Another);
         self.counted.not_followed += self.questions.take_left_out();
     }
@@ -189,10 +189,10 @@ impl Pair {
 
     /// All counts.
     pub fn counted(&self) -> Counted {
-        let mut all = self.counted.clone();
+        let mut total = self.counted.clone();
         if let Some(before) = &self.before {
-            all.merge(before);
+            total.merge(before);
         }
-        self.believed(all)
+        self.believed(total)
     }
 }

@@ -91,7 +91,7 @@ fn dns(
     };
     let of = |port: u16| Numbered {
         id: u32::from(port) << 16 | u32::from_be_bytes([0, 0, *a, *b]),
-        content: asked(header.payload),
+        content: question_id(header.payload),
     };
     let parties = |client: IpAddr, server: IpAddr| {
         let (client, server) = (SocketAddr::new(client, 0), SocketAddr::new(server, DNS));
@@ -109,7 +109,7 @@ fn dns(
 
 /// Digest of the first question of a DNS message, which answers repeat. 0 without a question, or where it is
 /// cut off.
-fn asked(message: &[u8]) -> u32 {
+fn question_id(message: &[u8]) -> u32 {
     let Some((header, rest)) = message.split_at_checked(DNS_HEADER) else {
         return 0;
     };

@@ -26,7 +26,7 @@ const MAX_LEARNT: usize = 4_096;
 #[derive(Debug)]
 pub(super) struct QuicPorts {
     /// Ports on which everything is QUIC, even without a captured handshake.
-    named: Vec<u16>,
+    known_ports: Vec<u16>,
     /// Ports with a captured handshake.
     learnt: HashSet<u16, RandomState>,
 }
@@ -34,7 +34,7 @@ pub(super) struct QuicPorts {
 impl Default for QuicPorts {
     fn default() -> Self {
         Self {
-            named: vec![HTTPS],
+            known_ports: vec![HTTPS],
             learnt: HashSet::default(),
         }
     }
@@ -42,7 +42,7 @@ impl Default for QuicPorts {
 
 impl QuicPorts {
     pub(super) fn name(&mut self, ports: &[u16]) {
-        self.named.extend_from_slice(ports);
+        self.known_ports.extend_from_slice(ports);
     }
 
     /// The sender of a QUIC datagram. `None` if it is no QUIC. `is_known` returns whether a connection
@@ -54,10 +54,10 @@ impl QuicPorts {
         is_known: impl Fn(SocketAddr, SocketAddr) -> bool,
     ) -> Option<Side> {
         let first = *payload.first()?;
-        if self.named.contains(&to.port()) {
+        if self.known_ports.contains(&to.port()) {
             return Some(Side::Client);
         }
-        if self.named.contains(&from.port()) {
+        if self.known_ports.contains(&from.port()) {
             return Some(Side::Server);
         }
         let is_handshake = has_version(payload);

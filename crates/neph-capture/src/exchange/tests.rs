@@ -80,8 +80,8 @@ impl Scene {
 #[derive(Debug)]
 struct RecordedExchanges {
     between: Between,
-    asked: (u64, u64),
-    trips: Option<(u64, i64, i64)>,
+    questions: (u64, u64),
+    round_trips: Option<(u64, i64, i64)>,
     clients: Option<i64>,
     deviation: Option<(Span, Span)>,
 }
@@ -89,14 +89,14 @@ struct RecordedExchanges {
 impl RecordedExchanges {
     fn of(pair: &Pair) -> Self {
         let ms = |span: Span| span.nanos() / 1_000_000;
-        let all = pair.counted();
-        let trips = all.trips(Half::Server);
+        let total = pair.counted();
+        let round_trips = total.round_trips(Half::Server);
         Self {
             between: *pair.between(),
-            asked: (all.asked(), all.answered()),
-            trips: trips.map(|of| (of.n, ms(of.least), ms(of.most))),
-            clients: all.trips(Half::Client).map(|of| ms(of.p50)),
-            deviation: trips.and_then(|of| Some((of.mean, of.deviation?))),
+            questions: (total.questions(), total.answered()),
+            round_trips: round_trips.map(|of| (of.n, ms(of.least), ms(of.most))),
+            clients: total.round_trips(Half::Client).map(|of| ms(of.p50)),
+            deviation: round_trips.and_then(|of| Some((of.mean, of.deviation?))),
         }
     }
 }
@@ -116,9 +116,9 @@ fn a_silent_pair_is_over_also_where_no_packet_says_how_late_it_is() {
 #[test]
 fn an_echo_is_matched_by_its_number_and_counts_once() {
     let mut scene = Scene::new(9);
-    for (n, trip) in [(1, 10), (2, 20), (3, 30)] {
+    for (n, round_trip_ms) in [(1, 10), (2, 20), (3, 30)] {
         assert!(scene.see(i64::from(n) * 1000, &echo(true, n)));
-        assert!(scene.see(i64::from(n) * 1000 + trip, &echo(false, n)));
+        assert!(scene.see(i64::from(n) * 1000 + round_trip_ms, &echo(false, n)));
     }
     // Answered twice, asked twice, not answered.
     scene.see(3_040, &echo(false, 3));
@@ -129,8 +129,8 @@ fn an_echo_is_matched_by_its_number_and_counts_once() {
     let reported = scene.end();
     assert_eq!(reported.between.question, Question::Ping);
     assert_eq!(reported.between.server.ip(), Ipv4Addr::from(SERVER));
-    assert_eq!(reported.asked, (5, 4));
-    assert_eq!(reported.trips, Some((3, 10, 30)));
+    assert_eq!(reported.questions, (5, 4));
+    assert_eq!(reported.round_trips, Some((3, 10, 30)));
     let deviation = reported.deviation.expect("three");
     // The root of 200 / 3.
     let expected = (Span::from_millis(20), Span::from_nanos(8_164_965));
@@ -140,12 +140,14 @@ fn an_echo_is_matched_by_its_number_and_counts_once() {
 /// Of a look: packets, questions, answers and round trips of each pair, and of all pings.
 fn look(exchanges: &mut Exchanges) -> (Vec<[u64; 4]>, [u64; 4]) {
     let reported = |of: &Counted| {
-        let trips = of.trips(Half::Server).map_or(0, |trips| trips.n);
-        [of.packets(), of.asked(), of.answered(), trips]
+        let answer_count = of
+            .round_trips(Half::Server)
+            .map_or(0, |quantiles| quantiles.n);
+        [of.packets(), of.questions(), of.answered(), answer_count]
     };
     let mut pairs = Vec::new();
-    let all = exchanges.look(|_, recent| pairs.push(reported(recent)));
-    (pairs, reported(&all[Question::Ping as usize]))
+    let totals = exchanges.look(|_, recent| pairs.push(reported(recent)));
+    (pairs, reported(&totals[Question::Ping as usize]))
 }
 
 #[test]
@@ -165,7 +167,7 @@ fn a_period_has_what_came_in_it_and_the_pair_all() {
     );
     let reported = scene.end();
     assert_eq!(
-        (reported.asked, reported.trips),
+        (reported.questions, reported.round_trips),
         ((2, 2), Some((2, 10, 30)))
     );
     assert_eq!(
@@ -195,7 +197,10 @@ fn a_dns_reply_is_matched_by_its_number_and_the_askers_port() {
     let reported = scene.end();
     assert_eq!(reported.between.server, (Ipv4Addr::from(SERVER), 53).into());
     assert_eq!(reported.between.client.port(), 0);
-    assert_eq!((reported.asked, reported.trips), ((1, 1), Some((1, 7, 7))));
+    assert_eq!(
+        (reported.questions, reported.round_trips),
+        ((1, 1), Some((1, 7, 7)))
+    );
 }
 
 #[test]
@@ -207,8 +212,13 @@ fn answers_without_a_question_are_counted_and_other_ports_are_of_no_pair() {
     assert!(!scene.see(1, &udp(true, 5353, &[0, 1, 0, 0])));
     let mut over = Vec::new();
     scene.exchanges.end(|pair| {
-        let all = pair.counted();
-        let counts = [all.packets(), all.asked(), all.answered(), all.unasked()];
+        let total = pair.counted();
+        let counts = [
+            total.packets(),
+            total.questions(),
+            total.answered(),
+            total.unasked(),
+        ];
         over.push((counts, pair.is_one_direction(), pair.between().client.ip()));
     });
     assert_eq!(over, [([3, 0, 0, 3], true, Ipv4Addr::from(CLIENT).into())]);
@@ -238,24 +248,24 @@ fn the_spin_bit_tells_both_halves() {
     let reported = spinning(20).end();
     assert_eq!(reported.between.client.port(), 4000);
     // The first change has none before it, and gives no round trip.
-    assert_eq!(reported.trips, Some((19, 30, 30)));
+    assert_eq!(reported.round_trips, Some((19, 30, 30)));
     assert_eq!(reported.clients, Some(10));
 }
 
 #[test]
 fn too_few_turns_are_not_believed() {
-    assert_eq!(spinning(3).end().trips, None);
+    assert_eq!(spinning(3).end().round_trips, None);
 }
 
 #[test]
 fn a_period_has_round_trips_of_quic_once_the_spin_is_believed() {
-    let trips = |mut scene: Scene| {
-        let all = scene.exchanges.look(|_, _| {});
-        let quic = &all[Question::Quic as usize];
-        [Half::Server, Half::Client].map(|half| quic.trips(half).map(|trips| trips.n))
+    let round_trips_of = |mut scene: Scene| {
+        let totals = scene.exchanges.look(|_, _| {});
+        let quic = &totals[Question::Quic as usize];
+        [Half::Server, Half::Client].map(|half| quic.round_trips(half).map(|quantiles| quantiles.n))
     };
-    assert_eq!(trips(spinning(3)), [None, None]);
-    assert_eq!(trips(spinning(20)), [Some(19), Some(18)]);
+    assert_eq!(round_trips_of(spinning(3)), [None, None]);
+    assert_eq!(round_trips_of(spinning(20)), [Some(19), Some(18)]);
 }
 
 /// Round trips as they are found.
@@ -263,9 +273,9 @@ fn a_period_has_round_trips_of_quic_once_the_spin_is_believed() {
 struct Received(Vec<(Question, Half, i64)>);
 
 impl ExchangeListener for Received {
-    fn trip(&mut self, of: &Between, trip: Answered) {
-        let nanos = trip.round_trip.nanos();
-        self.0.push((of.question, trip.half, nanos));
+    fn round_trip(&mut self, of: &Between, round_trip: Answered) {
+        let nanos = round_trip.round_trip.nanos();
+        self.0.push((of.question, round_trip.half, nanos));
     }
 
     fn ended(&mut self, _: &Pair) {}
@@ -301,8 +311,9 @@ fn round_trips_from_before_the_spin_was_believed_are_told_when_it_is() {
     }
     let mut reported = 0;
     exchanges.end(|pair| {
-        let all = pair.counted();
-        let n = [Half::Server, Half::Client].map(|half| all.trips(half).map_or(0, |trips| trips.n));
+        let total = pair.counted();
+        let n = [Half::Server, Half::Client]
+            .map(|half| total.round_trips(half).map_or(0, |quantiles| quantiles.n));
         reported = n[0] + n[1];
     });
     assert_eq!(received.0.len() as u64, reported);
@@ -318,7 +329,7 @@ proptest! {
             scene.see(at, &udp(by_client, 443, &[first]));
         }
         let reported = scene.end();
-        prop_assert_eq!((reported.trips, reported.clients), (None, None));
+        prop_assert_eq!((reported.round_trips, reported.clients), (None, None));
     }
 
     #[test]

@@ -102,9 +102,9 @@ impl Questions {
     /// Adds an answer. If no question has its content, it belongs to the only one with its number.
     pub(super) fn answer(&mut self, of: Numbered) -> Found {
         let exact = self.open.iter().position(|open| open.of == of);
-        let mut numbered = (0..self.open.len()).filter(|place| self.open[*place].of.id == of.id);
-        let place = exact.or_else(|| numbered.next());
-        let Some(place) = place else {
+        let mut numbered = (0..self.open.len()).filter(|index| self.open[*index].of.id == of.id);
+        let found = exact.or_else(|| numbered.next());
+        let Some(index) = found else {
             return if follows(of, self.thinning) {
                 Found::Nothing
             } else {
@@ -112,7 +112,7 @@ impl Questions {
             };
         };
         let is_certain = exact.is_some() || numbered.next().is_none();
-        let open = self.open.remove(place);
+        let open = self.open.remove(index);
         let at = (is_certain && !open.is_duplicate).then_some(open.at);
         Found::Question(at, 1 << open.thinned)
     }

@@ -19,7 +19,7 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 pub(super) struct Arrived {
     pub(super) hash: u64,
     pub(super) key: Key,
-    pub(super) place: u32,
+    pub(super) index: u32,
     pub(super) passed: Passed,
 }
 
@@ -41,9 +41,9 @@ impl Batch {
         if self.places.is_empty() {
             self.places = vec![nothing(); TOGETHER];
         }
-        let place = self.used;
+        let index = self.used;
         self.used += 1;
-        &mut self.places[place]
+        &mut self.places[index]
     }
 
     #[inline]
@@ -56,7 +56,7 @@ impl Batch {
         self.used >= TOGETHER
     }
 
-    pub(super) fn all(&self) -> &[Arrived] {
+    pub(super) fn filled(&self) -> &[Arrived] {
         &self.places[..self.used]
     }
 
@@ -76,7 +76,7 @@ fn nothing() -> Arrived {
     Arrived {
         hash: 0,
         key: Key::default(),
-        place: NOWHERE,
+        index: NOWHERE,
         passed: Passed {
             at: Wall::from_unix_nanos(0),
             sender: End::Lower,

@@ -80,9 +80,9 @@ impl Key {
     /// The same for a segment that the fast parser read.
     #[inline]
     pub(super) fn plain(read: &Plain) -> (Self, End) {
-        let one =
-            |place: usize| u64::from(read.addresses[place]) << 16 | u64::from(read.ports[place]);
-        let (from, to) = (one(0), one(1));
+        let end_key =
+            |index: usize| u64::from(read.addresses[index]) << 16 | u64::from(read.ports[index]);
+        let (from, to) = (end_key(0), end_key(1));
         let sender = if from <= to { End::Lower } else { End::Upper };
         let (lower, upper) = (from.min(to), from.max(to));
         let address = |end: u64| [0, end >> 16 | 0xffff_0000_0000];
@@ -122,8 +122,8 @@ impl Key {
     }
 
     pub(super) fn end(&self, end: End) -> SocketAddr {
-        let place = end as usize;
-        SocketAddr::new(self.address(place), self.ports[place])
+        let index = end as usize;
+        SocketAddr::new(self.address(index), self.ports[index])
     }
 
     /// The likely server, where the opening was not captured: ports of services are low.
@@ -143,8 +143,8 @@ impl Key {
         self.tunnel
     }
 
-    fn address(&self, place: usize) -> IpAddr {
-        let [upper, lower] = self.addresses[place];
+    fn address(&self, index: usize) -> IpAddr {
+        let [upper, lower] = self.addresses[index];
         if self.is_v4 {
             let [.., a, b, c, d] = lower.to_be_bytes();
             return Ipv4Addr::new(a, b, c, d).into();
@@ -161,12 +161,12 @@ impl Hash for Key {
         let ports = u64::from(self.ports[0]) << 16 | u64::from(self.ports[1]);
         let vlan = self.vlan.map_or(0, |vlan| 1 << 16 | u64::from(vlan));
         let rest = vlan << 32 | ports;
-        let both = |first: u64, second: u64| u128::from(first) << 64 | u128::from(second);
+        let combine = |first: u64, second: u64| u128::from(first) << 64 | u128::from(second);
         if self.is_v4 {
-            state.write_u128(both(lower[1] << 32 | upper[1] & 0xffff_ffff, rest));
+            state.write_u128(combine(lower[1] << 32 | upper[1] & 0xffff_ffff, rest));
         } else {
-            state.write_u128(both(lower[0], lower[1]));
-            state.write_u128(both(upper[0], upper[1]));
+            state.write_u128(combine(lower[0], lower[1]));
+            state.write_u128(combine(upper[0], upper[1]));
             state.write_u64(rest);
         }
         if self.tunnel.is_some() {

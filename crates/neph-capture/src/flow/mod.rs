@@ -107,7 +107,7 @@ pub struct Flow {
     awaiting: u32,
     sent: [Sent; 2],
     /// Since the last look, if there was one.
-    trips: [RoundTripSketches; 2],
+    round_trips: [RoundTripSketches; 2],
     before: Option<Box<Before>>,
 }
 
@@ -123,7 +123,7 @@ impl Flow {
             connection: Connection::default(),
             awaiting: 0,
             sent: Default::default(),
-            trips: Default::default(),
+            round_trips: Default::default(),
             before: None,
         }
     }
@@ -156,7 +156,7 @@ impl Flow {
         let mut counting = Counting {
             name: &self.name,
             sent: &mut self.sent,
-            trips: &mut self.trips,
+            round_trips: &mut self.round_trips,
             listener,
         };
         let passing = Passing {
@@ -181,8 +181,8 @@ impl Flow {
     /// Prefetches all parts that the next segment needs: see [`crate::ahead`].
     #[inline]
     fn fetch(&self) {
-        fetch(&self.trips[0]);
-        fetch(&self.trips[1]);
+        fetch(&self.round_trips[0]);
+        fetch(&self.round_trips[1]);
         fetch(&self.name);
         fetch(&self.other);
         fetch(&self.sent[1]);
@@ -194,13 +194,15 @@ impl Flow {
     #[inline]
     fn fetch_far(&self, sender: End) {
         let side = self.name.side(sender);
-        self.trips[side.half() as usize].fetch_far();
+        self.round_trips[side.half() as usize].fetch_far();
         self.connection.fetch_far();
     }
 
     /// Prepares the counts of a flow that is over.
     fn settle(&mut self) {
-        self.trips.iter_mut().for_each(RoundTripSketches::settle);
+        self.round_trips
+            .iter_mut()
+            .for_each(RoundTripSketches::settle);
     }
 
     /// The two ends.
@@ -224,15 +226,15 @@ impl Flow {
     }
 
     /// Round trips between the capture point and the end behind `half`.
-    pub fn trips(&self, half: Half) -> Cow<'_, RoundTripSketches> {
-        let latest = &self.trips[half as usize];
+    pub fn round_trips(&self, half: Half) -> Cow<'_, RoundTripSketches> {
+        let latest = &self.round_trips[half as usize];
         match &self.before {
             None => Cow::Borrowed(latest),
             Some(before) => {
-                let mut all = before.trips(half).clone();
-                all.merge(latest);
-                all.settle();
-                Cow::Owned(all)
+                let mut total = before.round_trips(half).clone();
+                total.merge(latest);
+                total.settle();
+                Cow::Owned(total)
             }
         }
     }
@@ -240,9 +242,9 @@ impl Flow {
     /// Memory that it points to, in bytes.
     fn heap(&self) -> usize {
         let sent: usize = self.sent.iter().map(Sent::heap).sum();
-        let trips: usize = self.trips.iter().map(RoundTripSketches::heap).sum();
+        let sketch_bytes: usize = self.round_trips.iter().map(RoundTripSketches::heap).sum();
         let before = self.before.as_ref().map_or(0, |before| before.heap());
-        self.connection.heap() + sent + trips + before
+        self.connection.heap() + sent + sketch_bytes + before
     }
 }
 
@@ -260,13 +262,13 @@ struct Passed {
 struct Counting<'a, L> {
     name: &'a Name,
     sent: &'a mut [Sent; 2],
-    trips: &'a mut [RoundTripSketches; 2],
+    round_trips: &'a mut [RoundTripSketches; 2],
     listener: &'a mut L,
 }
 
 impl<L: Listener> Sink for Counting<'_, L> {
     fn sample(&mut self, sample: Sample) {
-        self.trips[sample.half as usize].add(&sample);
+        self.round_trips[sample.half as usize].add(&sample);
         self.listener.sample(self.name, &sample);
     }
 
@@ -274,7 +276,7 @@ impl<L: Listener> Sink for Counting<'_, L> {
         let Some(any) = acknowledgement.as_ref().or(echo.as_ref()) else {
             return;
         };
-        self.trips[any.half as usize].add_both(acknowledgement.as_ref(), echo.as_ref());
+        self.round_trips[any.half as usize].add_both(acknowledgement.as_ref(), echo.as_ref());
         let found = [acknowledgement, echo];
         for sample in found.iter().flatten() {
             self.listener.sample(self.name, sample);

@@ -12,20 +12,20 @@ use crate::tcp::Side;
 #[derive(Debug, Default)]
 pub(super) struct Before {
     sent: [Sent; 2],
-    trips: [RoundTripSketches; 2],
+    round_trips: [RoundTripSketches; 2],
 }
 
 /// Counts of a flow in a period.
 #[derive(Debug)]
 pub struct Recent {
     sent: [Sent; 2],
-    trips: [RoundTripSketches; 2],
+    round_trips: [RoundTripSketches; 2],
 }
 
 /// The round trips in the current period of flows that ended in it.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
-    trips: [RoundTripSketches; 2],
+    round_trips: [RoundTripSketches; 2],
     /// Whether periods are used.
     is_wanted: bool,
 }
@@ -37,20 +37,20 @@ impl Recent {
     }
 
     /// Round trips between the capture point and the end behind `half`.
-    pub const fn trips(&self, half: Half) -> &RoundTripSketches {
-        &self.trips[half as usize]
+    pub const fn round_trips(&self, half: Half) -> &RoundTripSketches {
+        &self.round_trips[half as usize]
     }
 }
 
 impl Before {
-    pub(super) const fn trips(&self, half: Half) -> &RoundTripSketches {
-        &self.trips[half as usize]
+    pub(super) const fn round_trips(&self, half: Half) -> &RoundTripSketches {
+        &self.round_trips[half as usize]
     }
 
     pub(super) fn heap(&self) -> usize {
         let sent: usize = self.sent.iter().map(Sent::heap).sum();
-        let trips: usize = self.trips.iter().map(RoundTripSketches::heap).sum();
-        size_of::<Self>() + sent + trips
+        let sketch_bytes: usize = self.round_trips.iter().map(RoundTripSketches::heap).sum();
+        size_of::<Self>() + sent + sketch_bytes
     }
 }
 
@@ -64,17 +64,19 @@ impl Flow {
             return None;
         }
         before.sent.clone_from(&self.sent);
-        self.trips.iter_mut().for_each(RoundTripSketches::settle);
-        let trips = std::mem::take(&mut self.trips);
-        merge(&mut before.trips, &trips);
-        Some(Recent { sent, trips })
+        self.round_trips
+            .iter_mut()
+            .for_each(RoundTripSketches::settle);
+        let round_trips = std::mem::take(&mut self.round_trips);
+        merge(&mut before.round_trips, &round_trips);
+        Some(Recent { sent, round_trips })
     }
 }
 
 impl Ended {
     pub(super) fn add(&mut self, flow: &Flow) {
         if self.is_wanted {
-            merge(&mut self.trips, &flow.trips);
+            merge(&mut self.round_trips, &flow.round_trips);
         }
     }
 
@@ -85,20 +87,20 @@ impl Ended {
         mut take: impl FnMut(&Flow, &Recent),
     ) -> [RoundTripSketches; 2] {
         self.is_wanted = true;
-        let mut all = std::mem::take(&mut self.trips);
+        let mut totals = std::mem::take(&mut self.round_trips);
         for flow in flows {
             if let Some(recent) = flow.look() {
-                merge(&mut all, &recent.trips);
+                merge(&mut totals, &recent.round_trips);
                 take(flow, &recent);
             }
         }
-        all
+        totals
     }
 }
 
-fn merge(all: &mut [RoundTripSketches; 2], trips: &[RoundTripSketches; 2]) {
-    for (all, trips) in all.iter_mut().zip(trips) {
-        all.merge(trips);
+fn merge(totals: &mut [RoundTripSketches; 2], round_trips: &[RoundTripSketches; 2]) {
+    for (round_trip_sketches, trips) in totals.iter_mut().zip(round_trips) {
+        round_trip_sketches.merge(trips);
     }
 }
 
@@ -116,12 +118,12 @@ mod tests {
 
     impl Listener for ServerRoundTrips {
         fn ended(&mut self, flow: &Flow) {
-            self.0 = path(&flow.trips(Half::Server));
+            self.0 = path(&flow.round_trips(Half::Server));
         }
     }
 
-    fn path(trips: &RoundTripSketches) -> Option<u64> {
-        trips.path(Method::Acknowledgement).map(|path| path.n)
+    fn path(sketches: &RoundTripSketches) -> Option<u64> {
+        sketches.path(Method::Acknowledgement).map(|path| path.n)
     }
 
     /// A packet of a connection to port 443, of the client or of the server.
@@ -144,11 +146,11 @@ mod tests {
     /// Packets and round trips to the server of each flow in a period, and of all.
     fn look(table: &mut Table) -> (Vec<(u64, Option<u64>)>, Option<u64>) {
         let mut flows = Vec::new();
-        let all = table.look(|_, recent| {
+        let totals = table.look(|_, recent| {
             let packets = recent.sent(Side::Client).packets + recent.sent(Side::Server).packets;
-            flows.push((packets, path(recent.trips(Half::Server))));
+            flows.push((packets, path(recent.round_trips(Half::Server))));
         });
-        (flows, path(&all[Half::Server as usize]))
+        (flows, path(&totals[Half::Server as usize]))
     }
 
     fn see(millis: i64, bytes: &[u8], table: &mut Table, reported: &mut ServerRoundTrips) {
@@ -160,29 +162,56 @@ mod tests {
 
     #[test]
     fn a_period_has_what_came_in_it_and_a_flow_without_a_packet_is_not_in_it() {
-        let (mut table, mut whole) = (Table::new(Limits::default()), ServerRoundTrips::default());
-        see(0, &packet(true, 2, (99, 0)), &mut table, &mut whole);
-        see(30, &packet(false, 18, (499, 100)), &mut table, &mut whole);
+        let (mut table, mut round_trips) =
+            (Table::new(Limits::default()), ServerRoundTrips::default());
+        see(0, &packet(true, 2, (99, 0)), &mut table, &mut round_trips);
+        see(
+            30,
+            &packet(false, 18, (499, 100)),
+            &mut table,
+            &mut round_trips,
+        );
         assert_eq!(look(&mut table), (vec![(2, Some(1))], Some(1)));
         assert_eq!(look(&mut table), (vec![], None));
-        see(40, &packet(true, 16, (100, 500)), &mut table, &mut whole);
+        see(
+            40,
+            &packet(true, 16, (100, 500)),
+            &mut table,
+            &mut round_trips,
+        );
         assert_eq!(look(&mut table), (vec![(1, None)], None));
         // A new connection of the same ports: the old one ends, and its counts do not belong to the new one.
-        see(60_000, &packet(true, 2, (9, 0)), &mut table, &mut whole);
-        assert_eq!(whole.0, Some(1), "of its whole life");
+        see(
+            60_000,
+            &packet(true, 2, (9, 0)),
+            &mut table,
+            &mut round_trips,
+        );
+        assert_eq!(round_trips.0, Some(1), "of its whole life");
         assert_eq!(look(&mut table), (vec![(1, None)], None));
-        table.end(&mut whole);
-        assert_eq!(whole.0, None);
+        table.end(&mut round_trips);
+        assert_eq!(round_trips.0, None);
         assert_eq!(Limits::default().idle, Span::from_secs(300));
     }
 
     #[test]
     fn a_flow_that_ends_within_a_period_is_in_that_of_all() {
-        let (mut table, mut whole) = (Table::new(Limits::default()), ServerRoundTrips::default());
+        let (mut table, mut round_trips) =
+            (Table::new(Limits::default()), ServerRoundTrips::default());
         assert_eq!(look(&mut table), (vec![], None));
-        see(0, &packet(true, 2, (99, 0)), &mut table, &mut whole);
-        see(30, &packet(false, 18, (499, 100)), &mut table, &mut whole);
-        see(60_000, &packet(true, 2, (9, 0)), &mut table, &mut whole);
+        see(0, &packet(true, 2, (99, 0)), &mut table, &mut round_trips);
+        see(
+            30,
+            &packet(false, 18, (499, 100)),
+            &mut table,
+            &mut round_trips,
+        );
+        see(
+            60_000,
+            &packet(true, 2, (9, 0)),
+            &mut table,
+            &mut round_trips,
+        );
         assert_eq!(look(&mut table), (vec![(1, None)], Some(1)));
         assert_eq!(look(&mut table), (vec![], None));
     }

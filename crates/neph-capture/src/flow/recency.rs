@@ -52,8 +52,8 @@ impl Recency {
         while let Some(Reverse((queued, _))) = self.queue.peek()
             && is_due(queued.at)
         {
-            if let Some(place) = self.correct_first() {
-                return Some(place);
+            if let Some(index) = self.correct_first() {
+                return Some(index);
             }
         }
         None
@@ -63,16 +63,16 @@ impl Recency {
     /// place.
     fn correct_first(&mut self) -> Option<u32> {
         let mut first = self.queue.peek_mut()?;
-        let Reverse((queued, place)) = *first;
-        let last = self.touches[place as usize];
+        let Reverse((queued, index)) = *first;
+        let last = self.touches[index as usize];
         if last == queued {
-            return Some(place);
+            return Some(index);
         }
         if last == NEVER {
             PeekMut::pop(first);
-            self.is_queued[place as usize] = false;
+            self.is_queued[index as usize] = false;
         } else {
-            *first = Reverse((last, place));
+            *first = Reverse((last, index));
         }
         None
     }
@@ -92,9 +92,9 @@ impl Recency {
 
     /// Records a use of a place, not earlier than any before.
     #[inline]
-    pub(crate) fn touch(&mut self, place: u32, at: i64) {
+    pub(crate) fn touch(&mut self, index: u32, at: i64) {
         self.count += 1;
-        self.touches[place as usize] = LastUse {
+        self.touches[index as usize] = LastUse {
             number: self.count,
             at,
         };
@@ -102,19 +102,19 @@ impl Recency {
 
     /// Prefetches a place for its next use.
     #[inline]
-    pub(super) fn fetch(&self, place: u32) {
-        if let Some(touch) = self.touches.get(place as usize) {
+    pub(super) fn fetch(&self, index: u32) {
+        if let Some(touch) = self.touches.get(index as usize) {
             fetch(touch);
         }
     }
 
     /// Removes a place.
-    pub(crate) fn remove(&mut self, place: u32) {
-        self.touches[place as usize] = NEVER;
+    pub(crate) fn remove(&mut self, index: u32) {
+        self.touches[index as usize] = NEVER;
         let first = self.queue.peek();
-        if first.is_some_and(|Reverse((_, first))| *first == place) {
+        if first.is_some_and(|Reverse((_, first))| *first == index) {
             self.queue.pop();
-            self.is_queued[place as usize] = false;
+            self.is_queued[index as usize] = false;
         }
     }
 

@@ -147,11 +147,11 @@ impl Table {
     #[inline]
     fn room_for(&mut self, key: Key) -> &mut Passed {
         let hash = self.hasher.hash_one(key);
-        let one = self.arrived.next();
-        one.hash = hash;
-        one.key = key;
-        one.place = NOWHERE;
-        &mut one.passed
+        let arrival = self.arrived.next();
+        arrival.hash = hash;
+        arrival.key = key;
+        arrival.index = NOWHERE;
+        &mut arrival.passed
     }
 
     /// Processes the segment that just arrived.
@@ -171,8 +171,8 @@ impl Table {
 
     fn take_in_first(&mut self, listener: &mut impl Listener) {
         let mut arrived = std::mem::take(&mut self.arrived);
-        for one in arrived.drain() {
-            self.take_in(one, listener);
+        for arrival in arrived.drain() {
+            self.take_in(arrival, listener);
         }
         self.arrived = arrived;
     }
@@ -188,44 +188,44 @@ impl Table {
     /// others point to, and the flows of those that arrived. One batch of lookups waits for memory as long as
     /// one lookup.
     fn advance(&mut self, listener: &mut impl Listener) {
-        for one in self.found.all() {
-            if let Some(flow) = self.flow(one.place) {
-                flow.fetch_far(one.passed.sender);
+        for arrived in self.found.filled() {
+            if let Some(flow) = self.flow(arrived.index) {
+                flow.fetch_far(arrived.passed.sender);
             }
         }
         let mut arrived = std::mem::take(&mut self.arrived);
-        for one in arrived.all_mut() {
-            one.place = self.guess(one.hash);
-            self.fetch(one.place);
+        for arrival in arrived.all_mut() {
+            arrival.index = self.guess(arrival.hash);
+            self.fetch(arrival.index);
         }
         let mut ready = std::mem::take(&mut self.ready);
-        for one in ready.drain() {
-            self.take_in(one, listener);
+        for arrived in ready.drain() {
+            self.take_in(arrived, listener);
         }
         self.ready = std::mem::replace(&mut self.found, arrived);
         self.arrived = ready;
     }
 
     #[inline]
-    fn fetch(&self, place: u32) {
-        self.recency.fetch(place);
-        if let Some(flow) = self.flow(place) {
+    fn fetch(&self, index: u32) {
+        self.recency.fetch(index);
+        if let Some(flow) = self.flow(index) {
             flow.fetch();
         }
     }
 
-    fn take_in(&mut self, one: &Arrived, listener: &mut impl Listener) {
-        self.now = self.now.max(one.passed.at.unix_nanos());
+    fn take_in(&mut self, arrival: &Arrived, listener: &mut impl Listener) {
+        self.now = self.now.max(arrival.passed.at.unix_nanos());
         self.end_silent(listener);
-        let place = self.place(one, listener);
-        self.recency.touch(place, self.now);
+        let index = self.find_or_insert(arrival, listener);
+        self.recency.touch(index, self.now);
         let room = match self.waiting {
             waiting if waiting < self.limits.waiting / 2 => Room::Ample,
             waiting if waiting < self.limits.waiting => Room::Tight,
             _ => Room::Scarce,
         };
-        let flow = &mut self.flows[place as usize];
-        flow.see(&one.passed, room, listener);
+        let flow = &mut self.flows[index as usize];
+        flow.see(&arrival.passed, room, listener);
         self.waiting -= flow.awaiting as usize;
         flow.count_awaiting();
         self.waiting += flow.awaiting as usize;
@@ -242,8 +242,8 @@ impl Table {
     /// Ends all flows, the longest silent first.
     pub fn end(&mut self, listener: &mut impl Listener) {
         self.flush(listener);
-        while let Some(place) = self.recency.oldest() {
-            self.remove(place, listener);
+        while let Some(index) = self.recency.oldest() {
+            self.remove(index, listener);
         }
     }
 
@@ -283,90 +283,90 @@ impl Table {
             + self.recency.heap()
     }
 
-    fn flow(&self, place: u32) -> Option<&Flow> {
-        self.flows.get(place as usize)
+    fn flow(&self, index: u32) -> Option<&Flow> {
+        self.flows.get(index as usize)
     }
 
     /// The probable place of the flow with this hash, without access to the flow.
     fn guess(&self, hash: u64) -> u32 {
         let found = self.places.find(hash, |(tag, _)| *tag == tag_of(hash));
-        found.map_or(NOWHERE, |(_, place)| *place)
+        found.map_or(NOWHERE, |(_, index)| *index)
     }
 
     fn find(&self, hash: u64, key: &Key) -> Option<u32> {
-        let is_it = |(_, place): &(u32, u32)| self.flow(*place).is_some_and(|flow| flow.is_of(key));
-        self.places.find(hash, is_it).map(|(_, place)| *place)
+        let is_it = |(_, index): &(u32, u32)| self.flow(*index).is_some_and(|flow| flow.is_of(key));
+        self.places.find(hash, is_it).map(|(_, index)| *index)
     }
 
     /// The place of a packet's flow, which may be new.
-    fn place(&mut self, one: &Arrived, listener: &mut impl Listener) -> u32 {
+    fn find_or_insert(&mut self, arrival: &Arrived, listener: &mut impl Listener) -> u32 {
         // Segments that arrived with it may have ended or begun flows since its lookup.
         let is_there = self
-            .flow(one.place)
-            .is_some_and(|flow| flow.is_of(&one.key));
+            .flow(arrival.index)
+            .is_some_and(|flow| flow.is_of(&arrival.key));
         let found = if is_there {
-            Some(one.place)
+            Some(arrival.index)
         } else {
-            self.find(one.hash, &one.key)
+            self.find(arrival.hash, &arrival.key)
         };
-        if let Some(place) = found {
-            let (sender, segment) = (one.passed.sender, &one.passed.segment);
-            let flow = self.flow(place);
+        if let Some(index) = found {
+            let (sender, segment) = (arrival.passed.sender, &arrival.passed.segment);
+            let flow = self.flow(index);
             if !flow.is_some_and(|flow| flow.is_followed_by(sender, segment)) {
-                return place;
+                return index;
             }
-            self.remove(place, listener);
-        } else if let Some(place) = self.join_mirrored(one) {
-            return place;
+            self.remove(index, listener);
+        } else if let Some(index) = self.join_mirrored(arrival) {
+            return index;
         }
         if self.len() >= self.limits.flows.max(1) {
             self.crowd_out(listener);
         }
-        let name = Name::of(one.key, one.passed.sender, &one.passed.segment);
-        let first = name.side(one.passed.sender);
-        self.insert(one.hash, Flow::begin(one.passed.at, name, first))
+        let name = Name::of(arrival.key, arrival.passed.sender, &arrival.passed.segment);
+        let first = name.side(arrival.passed.sender);
+        self.insert(arrival.hash, Flow::begin(arrival.passed.at, name, first))
     }
 
     fn insert(&mut self, hash: u64, flow: Flow) -> u32 {
-        let place = self.free.pop().unwrap_or_else(|| {
+        let index = self.free.pop().unwrap_or_else(|| {
             self.flows.push(Flow::vacant());
             u32::try_from(self.flows.len() - 1).expect("as many as `limits` allows")
         });
-        self.tagged.insert(place, &flow.name.key, &self.hasher);
-        self.flows[place as usize] = flow;
-        self.recency.insert(place, self.now);
-        self.index(hash, place);
-        place
+        self.tagged.insert(index, &flow.name.key, &self.hasher);
+        self.flows[index as usize] = flow;
+        self.recency.insert(index, self.now);
+        self.index(hash, index);
+        index
     }
 
     fn end_silent(&mut self, listener: &mut impl Listener) {
         let until = self.now.saturating_sub(self.limits.idle.nanos());
-        while let Some(place) = self.recency.oldest_before(until) {
-            self.remove(place, listener);
+        while let Some(index) = self.recency.oldest_before(until) {
+            self.remove(index, listener);
         }
     }
 
     fn crowd_out(&mut self, listener: &mut impl Listener) {
-        if let Some(place) = self.recency.oldest() {
+        if let Some(index) = self.recency.oldest() {
             self.crowded_out += 1;
-            self.remove(place, listener);
+            self.remove(index, listener);
         }
     }
 
-    fn remove(&mut self, place: u32, listener: &mut impl Listener) {
-        self.recency.remove(place);
-        let flow = &mut self.flows[place as usize];
+    fn remove(&mut self, index: u32, listener: &mut impl Listener) {
+        self.recency.remove(index);
+        let flow = &mut self.flows[index as usize];
         let mut flow = std::mem::replace(flow, Flow::vacant());
         flow.settle();
-        self.tagged.remove(place, &flow.name.key, &self.hasher);
+        self.tagged.remove(index, &flow.name.key, &self.hasher);
         for key in std::iter::once(&flow.name.key).chain(flow.other.as_deref()) {
             let hash = self.hasher.hash_one(key);
-            if let Ok(entry) = self.places.find_entry(hash, |(_, known)| *known == place) {
+            if let Ok(entry) = self.places.find_entry(hash, |(_, known)| *known == index) {
                 entry.remove();
             }
         }
         self.waiting -= flow.awaiting as usize;
-        self.free.push(place);
+        self.free.push(index);
         self.ended.add(&flow);
         listener.ended(&flow);
     }

@@ -120,10 +120,10 @@ impl RoundTripSketches {
 
     /// Counts the round trips of one segment: once, if both methods found the same.
     pub(super) fn add_both(&mut self, acknowledgement: Option<&Sample>, echo: Option<&Sample>) {
-        if let (Some(one), Some(other)) = (acknowledgement, echo)
-            && (one.round_trip, one.answer) == (other.round_trip, other.answer)
+        if let (Some(acknowledged), Some(other)) = (acknowledgement, echo)
+            && (acknowledged.round_trip, acknowledged.answer) == (other.round_trip, other.answer)
         {
-            return self.count(Found::Both, one);
+            return self.count(Found::Both, acknowledged);
         }
         for sample in [acknowledgement, echo].into_iter().flatten() {
             self.add(sample);
@@ -264,21 +264,21 @@ pub struct Quantiles {
 impl Quantiles {
     /// Summarizes round trips. Quantiles need the same number of samples as everywhere in Nephoscope, so that
     /// their 95 % confidence interval exists.
-    pub(crate) fn of(trips: &Selection<'_>) -> Self {
+    pub(crate) fn of(selection: &Selection<'_>) -> Self {
         let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
-        let quantile = |permille| span(trips.quantile(permille));
-        let n = trips.numbers();
+        let quantile = |permille| span(selection.quantile(permille));
+        let n = selection.numbers();
         let of_at_least = |least, permille| (n >= least).then(|| quantile(permille));
         Self {
             n,
-            estimated: trips.n(),
-            least: span(trips.min()),
+            estimated: selection.n(),
+            least: span(selection.min()),
             p50: quantile(500),
             p95: of_at_least(59, 950),
             p99: of_at_least(299, 990),
-            most: span(trips.max()),
-            mean: span(trips.mean()),
-            deviation: trips.deviation().map(span),
+            most: span(selection.max()),
+            mean: span(selection.mean()),
+            deviation: selection.deviation().map(span),
         }
     }
 }

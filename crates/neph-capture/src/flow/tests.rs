@@ -31,9 +31,9 @@ impl Listener for Received {
         let name = flow.name();
         self.ended
             .push((name.client(), name.server(), packets[0], packets[1]));
-        self.path = flow.trips(Half::Server).path(Method::Acknowledgement);
-        let trips = flow.trips(Half::Server);
-        self.think = trips.of(Method::Acknowledgement, Answer::WithData);
+        self.path = flow.round_trips(Half::Server).path(Method::Acknowledgement);
+        let round_trips = flow.round_trips(Half::Server);
+        self.think = round_trips.of(Method::Acknowledgement, Answer::WithData);
     }
 }
 

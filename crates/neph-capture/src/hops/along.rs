@@ -47,18 +47,20 @@ impl Followed {
         let mut latest = vec![[None; 2]; self.pairs()];
         let between = one_clock.get(first..second);
         let is_one = between.is_some_and(|clocks| !clocks.contains(&false));
-        for (number, here, there) in self.passed(first, second).take(MAXIMUM) {
+        for (number, here, second_at) in self.passed(first, second).take(MAXIMUM) {
             let (pair, is_upward) = self.between(number);
             let (votes, latest) = (&mut votes[pair], &mut latest[pair]);
-            let apart = there.saturating_sub(here);
+            let apart = second_at.saturating_sub(here);
             let larger = if is_one {
-                (self.stamp(second, there)).saturating_sub(self.stamp(first, here))
+                (self.stamp(second, second_at)).saturating_sub(self.stamp(first, here))
             } else {
                 let before = latest[usize::from(!is_upward)];
                 latest[usize::from(is_upward)] = Some((here, apart));
-                let near =
+                let recent_vote =
                     before.filter(|(at, _): &(i64, i64)| here.abs_diff(*at) <= NEAR.unsigned_abs());
-                let Some((_, before)) = near else { continue };
+                let Some((_, before)) = recent_vote else {
+                    continue;
+                };
                 apart.saturating_sub(before)
             };
             votes.cast(is_upward, larger);
@@ -77,17 +79,17 @@ fn sorted(ahead: &[Option<i64>]) -> Option<Vec<usize>> {
     let last = i64::try_from(order.len()).ok()? - 1;
     let is_whole = (0..)
         .zip(&order)
-        .all(|(place, (_, ahead))| *ahead == last - 2 * place);
+        .all(|(position, (_, ahead))| *ahead == last - 2 * position);
     let mut order: Vec<usize> = order.into_iter().map(|(point, _)| point).collect();
     let pairs = |is_meant: fn(usize, usize) -> bool| {
         let each = order.iter().enumerate();
-        each.map(|(at, one)| {
+        each.map(|(at, entry)| {
             let behind = order[at + 1..].iter();
-            behind.filter(|other| is_meant(*one, **other)).count()
+            behind.filter(|other| is_meant(*entry, **other)).count()
         })
         .sum::<usize>()
     };
-    if pairs(|one, other| one > other) > pairs(|one, other| one < other) {
+    if pairs(|point, other| point > other) > pairs(|point, other| point < other) {
         order.reverse();
     }
     is_whole.then_some(order)

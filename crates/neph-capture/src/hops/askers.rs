@@ -50,9 +50,12 @@ impl Followed {
                 else {
                     continue;
                 };
-                let there = self.forward_flow(packet, direction);
-                if there != NONE {
-                    exchanges.entry(there).or_default().see(end, at, direction);
+                let forward_flow = self.forward_flow(packet, direction);
+                if forward_flow != NONE {
+                    exchanges
+                        .entry(forward_flow)
+                        .or_default()
+                        .see(end, at, direction);
                 }
             }
         }
@@ -61,8 +64,8 @@ impl Followed {
             let (flow, _) = self.flows.of[*flow as usize];
             exchange.asks(flow, began) == Direction::Reverse
         };
-        let all = exchanges.into_iter().filter(is_from_far);
-        all.map(|(flow, _)| flow).collect()
+        let of_reverse = exchanges.into_iter().filter(is_from_far);
+        of_reverse.map(|(flow, _)| flow).collect()
     }
 }
 
@@ -101,10 +104,14 @@ impl Exchange {
         if let Some(direction) = by_ports(flow) {
             return direction;
         }
-        let [near, far] = self.turns.each_ref().map(|turns| median(turns));
-        match near.zip(far) {
-            Some((near, far)) if near.saturating_mul(CLEARLY) < far => Direction::Reverse,
-            Some((near, far)) if far.saturating_mul(CLEARLY) < near => Direction::Forward,
+        let [near_median, far_median] = self.turns.each_ref().map(|turns| median(turns));
+        match near_median.zip(far_median) {
+            Some((near_median, far_median)) if near_median.saturating_mul(CLEARLY) < far_median => {
+                Direction::Reverse
+            }
+            Some((near_median, far_median)) if far_median.saturating_mul(CLEARLY) < near_median => {
+                Direction::Forward
+            }
             _ => first,
         }
     }
@@ -112,10 +119,10 @@ impl Exchange {
 
 /// The direction of questions in a forward flow, if its ports show it.
 pub(super) fn by_ports(flow: Flowing) -> Option<Direction> {
-    let (near, far) = (flow.source.port(), flow.destination.port());
+    let (near_port, far_port) = (flow.source.port(), flow.destination.port());
     [SERVICES, LENT]
         .into_iter()
-        .find_map(|min| match (near < min, far < min) {
+        .find_map(|min| match (near_port < min, far_port < min) {
             (true, false) => Some(Direction::Reverse),
             (false, true) => Some(Direction::Forward),
             _ => None,

@@ -31,19 +31,19 @@ pub(super) fn set_aside(
     if direction == Some(Direction::Reverse) {
         counts.reverse();
     }
-    let alone = counts.iter().take_while(|(_, count)| *count == 1).count();
-    let (before, after) = counts.split_at(alone);
+    let single_count = counts.iter().take_while(|(_, count)| *count == 1).count();
+    let (before, after) = counts.split_at(single_count);
     let many = after.first().map_or(0, |(_, count)| *count);
     let is_reported =
-        direction.is_some() && alone > 0 && after.iter().all(|(_, count)| *count == many);
-    let standing = if is_reported {
+        direction.is_some() && single_count > 0 && after.iter().all(|(_, count)| *count == many);
+    let handling = if is_reported {
         PacketHandling::Copy
     } else {
         PacketHandling::Ambiguous
     };
     let skipped = usize::from(is_reported);
     for packet in chain.iter().skip(skipped) {
-        packets.of[*packet as usize].standing = standing;
+        packets.of[*packet as usize].handling = handling;
     }
     let (from, _) = before.last().filter(|_| is_reported)?;
     let segment = match direction {

@@ -25,26 +25,26 @@ pub(super) fn groups(
     let mut beginnings = Beginnings::default();
     for (number, packet) in (0_u32..).zip(&packets.of) {
         let is_candidate = packet.length > 0
-            && packet.standing == PacketHandling::Followed
+            && packet.handling == PacketHandling::Followed
             && flows.of[packet.flow as usize].0.protocol == UDP
             && is_missing(number);
         if is_candidate {
-            let place = (packet.flow, packet.seq, packet.train);
-            beginnings.entry(place).or_default().push(number);
+            let group_key = (packet.flow, packet.seq, packet.train);
+            beginnings.entry(group_key).or_default().push(number);
         }
     }
     let mut firsts = HashMap::<u32, u32, RandomState>::default();
     for identical in beginnings.values() {
         if let [a, b] = identical[..]
-            && let Some((whole, first)) = whole_and_first(packets, (a, b), points.len())
+            && let Some((packet_number, first)) = whole_and_first(packets, (a, b), points.len())
         {
-            firsts.insert(first, whole);
+            firsts.insert(first, packet_number);
         }
     }
     let mut groups = Vec::new();
     let mut taken = HashSet::<u32, RandomState>::default();
-    for place in points.iter().filter(|_| !firsts.is_empty()) {
-        for group in pieces(packets, flows, &place.order, &firsts) {
+    for point in points.iter().filter(|_| !firsts.is_empty()) {
+        for group in pieces(packets, flows, &point.order, &firsts) {
             if group.iter().all(|number| !taken.contains(number)) {
                 taken.extend(&group);
                 groups.push(group);
@@ -87,18 +87,18 @@ fn pieces(
     let (mut open, mut done) = (HashMap::<u32, Vec<u32>, RandomState>::default(), Vec::new());
     for &number in order {
         let packet = packets.get(number);
-        if let Some(whole) = firsts.get(&number) {
-            open.insert(packet.flow, vec![*whole, number]);
+        if let Some(packet_number) = firsts.get(&number) {
+            open.insert(packet.flow, vec![*packet_number, number]);
             continue;
         }
         let Some(mut group) = open.remove(&packet.flow) else {
             continue;
         };
-        let (whole, first) = (packets.get(group[0]), packets.get(group[1]));
+        let (whole_packet, first) = (packets.get(group[0]), packets.get(group[1]));
         let last = packets.get(group[group.len() - 1]);
         let (flow, _) = flows.of[packet.flow as usize];
         // Packets that have an equal are decided later, and may be followed then.
-        if packet.standing != PacketHandling::Followed {
+        if packet.handling != PacketHandling::Followed {
             continue;
         }
         // IP identifications have 16 bits.
@@ -110,10 +110,10 @@ fn pieces(
             .length
             .saturating_mul(before)
             .saturating_add(packet.length);
-        if !is_next || packet.length > first.length || bytes > whole.length {
+        if !is_next || packet.length > first.length || bytes > whole_packet.length {
             continue;
         }
-        if bytes == whole.length {
+        if bytes == whole_packet.length {
             done.push(group);
         } else if packet.length == first.length {
             open.insert(packet.flow, group);

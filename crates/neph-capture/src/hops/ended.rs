@@ -23,7 +23,7 @@ impl Hops {
         for chain in uneven {
             let direction = chain.first().and_then(|first| followed.direction(*first));
             if let Some(first) = chain.first() {
-                followed.packets.of[*first as usize].standing = PacketHandling::Followed;
+                followed.packets.of[*first as usize].handling = PacketHandling::Followed;
             }
             let made = copies::set_aside(&mut followed.packets, &chain, points, direction);
             if let Some((((segment, many), direction), first)) =
@@ -57,19 +57,25 @@ impl Hops {
 
     /// Groups of equal packets in order, without duplicates in the capture.
     fn identical(&mut self) -> Vec<Vec<u32>> {
-        let seen = std::mem::take(&mut self.seen);
-        let whole = |known: u64| seen.get(&known).map(|seen| seen.first);
-        self.fragmented = std::mem::take(&mut self.fragments).groups(whole);
-        let firsts = seen.values().map(|seen| seen.first);
+        let identical = std::mem::take(&mut self.identical);
+        let first_of = |known: u64| {
+            identical
+                .get(&known)
+                .map(|identical_packets| identical_packets.first)
+        };
+        self.fragmented = std::mem::take(&mut self.fragments).groups(first_of);
+        let firsts = identical
+            .values()
+            .map(|identical_packets| identical_packets.first);
         let mut firsts: Vec<u32> = firsts
             .filter(|first| self.packets.chain(*first).nth(1).is_some())
             .collect();
-        drop(seen);
+        drop(identical);
         // Independent of the order of the map.
         firsts.sort_unstable();
         repeats::take_out(&mut self.packets, &self.flows, &mut self.points, &firsts);
         let is_followed =
-            |number: &u32| self.packets.get(*number).standing == PacketHandling::Followed;
+            |number: &u32| self.packets.get(*number).handling == PacketHandling::Followed;
         let chains = firsts.iter();
         let chains = chains.map(|first| self.packets.chain(*first).filter(is_followed).collect());
         chains.filter(|chain: &Vec<u32>| chain.len() > 1).collect()
@@ -77,7 +83,7 @@ impl Hops {
 
     fn leave_out(&mut self, chain: &[u32]) {
         for packet in chain {
-            self.packets.of[*packet as usize].standing = PacketHandling::Ambiguous;
+            self.packets.of[*packet as usize].handling = PacketHandling::Ambiguous;
         }
     }
 

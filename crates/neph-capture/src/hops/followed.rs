@@ -5,8 +5,8 @@
 use neph_model::Wall;
 
 use super::packet::{Flowing, Flows, Packet, PacketHandling, Packets};
+use super::packet_of_piece::Spreads;
 use super::renamed::Renamed;
-use super::wholes::Spreads;
 use super::{CapturePoint, Hops};
 use crate::capture_matcher::Point;
 use crate::directions::{Direction, Directions};
@@ -108,7 +108,7 @@ impl Followed {
     pub fn identical(&self) -> u64 {
         let packets = self.packets.of.iter();
         packets
-            .filter(|packet| packet.standing == PacketHandling::Ambiguous)
+            .filter(|packet| packet.handling == PacketHandling::Ambiguous)
             .count() as u64
     }
 
@@ -117,7 +117,7 @@ impl Followed {
         let passed = [segment, segment + 1];
         let numbers = 0..u32::try_from(self.packets.of.len()).unwrap_or(u32::MAX);
         let identical = numbers.filter(|number| {
-            self.packets.get(*number).standing == PacketHandling::Ambiguous
+            self.packets.get(*number).handling == PacketHandling::Ambiguous
                 && passed
                     .iter()
                     .all(|point| self.packets.mark(*number, *point).is_some())
@@ -186,7 +186,7 @@ impl Followed {
     pub fn passages(&self) -> impl Iterator<Item = Passage> + '_ {
         let numbers = 0..u32::try_from(self.packets.of.len()).unwrap_or(u32::MAX);
         numbers
-            .filter(|number| self.packets.get(*number).standing == PacketHandling::Followed)
+            .filter(|number| self.packets.get(*number).handling == PacketHandling::Followed)
             .map(|number| self.passage(number))
     }
 
@@ -213,7 +213,7 @@ impl Followed {
     /// Followed packets of a point in the order of passage. A packet in parts counts at its last part.
     pub(super) fn order(&self, point: usize) -> impl Iterator<Item = u32> + '_ {
         let order = self.points[point].order.iter().copied();
-        order.filter(|number| self.packets.get(*number).standing == PacketHandling::Followed)
+        order.filter(|number| self.packets.get(*number).handling == PacketHandling::Followed)
     }
 
     pub(super) fn flow(&self, number: u32) -> (Flowing, u32) {
@@ -240,7 +240,10 @@ impl Followed {
     }
 
     /// Packets that passed both points of a segment, in the order of the second.
-    pub(super) fn both(&self, segment: usize) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
+    pub(super) fn marks_of_both(
+        &self,
+        segment: usize,
+    ) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
         self.passed(segment, segment + 1)
     }
 
@@ -252,20 +255,23 @@ impl Followed {
     ) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
         self.order(second).filter_map(move |number| {
             let here = self.packets.mark(number, first)?;
-            let there = self.packets.mark(number, second)?;
-            Some((number, here, there))
+            let second_mark = self.packets.mark(number, second)?;
+            Some((number, here, second_mark))
         })
     }
 
     pub(super) fn vote(&mut self) {
         let mut directions = Directions::of(self.flows.pairs());
         for segment in 0..self.segments() {
-            for (number, here, there) in self.both(segment) {
+            for (number, here, second_mark) in self.marks_of_both(segment) {
                 let (flow, pair) = self.flow(number);
-                let apart = there.saturating_sub(here);
+                let apart = second_mark.saturating_sub(here);
                 if self.one_clock[segment] {
-                    let (here, there) = (self.stamp(segment, here), self.stamp(segment + 1, there));
-                    let apart = there.saturating_sub(here);
+                    let (here, second_time) = (
+                        self.stamp(segment, here),
+                        self.stamp(segment + 1, second_mark),
+                    );
+                    let apart = second_time.saturating_sub(here);
                     directions.see_by_one_clock(pair, flow.is_upward(), apart);
                 } else {
                     directions.see(pair, flow.is_upward(), apart);
@@ -281,7 +287,7 @@ impl Followed {
         for segment in 0..self.segments() {
             let mut crosses = vec![false; self.flows.pairs()];
             let mut flows = vec![false; self.flows.of.len()];
-            for (number, ..) in self.both(segment) {
+            for (number, ..) in self.marks_of_both(segment) {
                 crosses[self.flow(number).1 as usize] = true;
                 flows[self.packets.get(number).flow as usize] = true;
             }

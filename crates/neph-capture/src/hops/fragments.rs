@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use neph_wire::dissect::Dissected;
 
 use super::packet::{PacketHandling, Packets};
-use super::wholes::{PacketOfPiece, Spreads};
+use super::packet_of_piece::{PacketOfPiece, Spreads};
 use crate::fragments::{Fragments, Passing, Piece};
 use crate::identity::Identity;
 
@@ -17,7 +17,7 @@ use crate::identity::Identity;
 pub(super) struct Fragmented {
     open: Fragments,
     /// By the identity hash of the whole: its fragments at all points.
-    whole: BTreeMap<u64, Vec<Piece>>,
+    complete: BTreeMap<u64, Vec<Piece>>,
 }
 
 impl Fragmented {
@@ -28,19 +28,19 @@ impl Fragmented {
         packet: &Dissected<'_>,
         hash: impl Fn(Identity) -> u64,
     ) {
-        if let Some(whole) = self.open.see(passing, packet) {
-            let known = self.whole.entry(hash(whole.identity)).or_default();
-            known.extend(whole.pieces);
+        if let Some(complete) = self.open.see(passing, packet) {
+            let known = self.complete.entry(hash(complete.identity)).or_default();
+            known.extend(complete.pieces);
         }
     }
 
     /// The fragments of each packet that is whole at some point, or in other fragments. In byte order, the
     /// whole first. `whole` finds it and its length.
-    pub(super) fn groups(self, whole: impl Fn(u64) -> Option<u32>) -> Vec<Vec<Piece>> {
+    pub(super) fn groups(self, first_of: impl Fn(u64) -> Option<u32>) -> Vec<Vec<Piece>> {
         let mut groups = Vec::new();
-        for (known, mut pieces) in self.whole {
+        for (known, mut pieces) in self.complete {
             let end = pieces.iter().map(|piece| piece.end).max().unwrap_or(0);
-            pieces.extend(whole(known).map(|number| Piece {
+            pieces.extend(first_of(known).map(|number| Piece {
                 begin: 0,
                 end,
                 number,
@@ -50,11 +50,11 @@ impl Fragmented {
             });
             pieces.dedup_by_key(|piece| piece.number);
             // As many bytes in all as the packet has: the same fragments at all points.
-            let all: u64 = pieces
+            let total_bytes: u64 = pieces
                 .iter()
                 .map(|piece| u64::from(piece.end - piece.begin))
                 .sum();
-            if all > u64::from(end) {
+            if total_bytes > u64::from(end) {
                 groups.push(pieces);
             }
         }
@@ -69,30 +69,30 @@ pub(super) fn join(
     groups: &[Vec<Piece>],
     points: usize,
 ) -> (Spreads, PacketOfPiece) {
-    let (mut spreads, mut wholes) = (Spreads::default(), PacketOfPiece::default());
+    let (mut spreads, mut packet_of_piece) = (Spreads::default(), PacketOfPiece::default());
     for group in groups {
         let is_followed =
-            |piece: &Piece| packets.get(piece.number).standing == PacketHandling::Followed;
+            |piece: &Piece| packets.get(piece.number).handling == PacketHandling::Followed;
         if !group.iter().all(is_followed) {
             continue;
         }
-        let whole = group[0].number;
+        let packet_number = group[0].number;
         let passed: Vec<Option<(i64, i64)>> = (0..points)
             .map(|point| passed(packets, group, point))
             .collect();
         for (point, times) in passed.iter().enumerate() {
-            packets.set(whole, point, times.map(|(_, to)| to));
+            packets.set(packet_number, point, times.map(|(_, to)| to));
         }
         for piece in &group[1..] {
-            packets.of[piece.number as usize].standing = PacketHandling::Part;
+            packets.of[piece.number as usize].handling = PacketHandling::Part;
         }
         let spread = passed
             .iter()
             .map(|times| times.map(|(from, to)| to.saturating_sub(from)));
-        spreads.insert(whole, spread.collect());
-        wholes.extend(group.iter().map(|piece| (piece.number, whole)));
+        spreads.insert(packet_number, spread.collect());
+        packet_of_piece.extend(group.iter().map(|piece| (piece.number, packet_number)));
     }
-    (spreads, wholes)
+    (spreads, packet_of_piece)
 }
 
 /// When the first and the last piece of a packet passed a point. `None` if a piece is missing.

@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 
 use super::fragments;
 use super::packet::{Flows, PacketHandling, Packets};
-use super::wholes::{PacketOfPiece, Spreads};
+use super::packet_of_piece::{PacketOfPiece, Spreads};
 use super::{CapturePoint, datagrams};
 use crate::fragments::Piece;
 use crate::sequence::Serial;
@@ -22,7 +22,7 @@ pub(super) fn join(
     points: &mut [CapturePoint],
     fragments: &[Vec<Piece>],
 ) -> Spreads {
-    let (mut spreads, mut wholes) = fragments::join(packets, fragments, points.len());
+    let (mut spreads, mut packet_of_piece) = fragments::join(packets, fragments, points.len());
     let mut pieces = candidates(packets, points.len());
     pieces.sort_unstable();
     let trains = pieces.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
@@ -32,15 +32,15 @@ pub(super) fn join(
         groups.extend(overlapping(packets, numbers));
     }
     for group in groups {
-        let Some(spread) = whole(packets, &group, points.len()) else {
+        let Some(spread) = marks_of_pieces(packets, &group, points.len()) else {
             continue;
         };
         spreads.insert(group[0], spread);
-        wholes.extend(group.iter().map(|piece| (*piece, group[0])));
+        packet_of_piece.extend(group.iter().map(|piece| (*piece, group[0])));
     }
-    if !wholes.is_empty() {
-        for (point, place) in points.iter_mut().enumerate() {
-            place.order = order(packets, &place.order, point, &wholes);
+    if !packet_of_piece.is_empty() {
+        for (point, capture_point) in points.iter_mut().enumerate() {
+            capture_point.order = order(packets, &capture_point.order, point, &packet_of_piece);
         }
     }
     spreads
@@ -52,7 +52,7 @@ fn candidates(packets: &Packets, points: usize) -> Vec<(u32, u32, u32)> {
     (0_u32..)
         .zip(&packets.of)
         .filter(|(number, packet)| {
-            packet.has_data && packet.standing == PacketHandling::Followed && is_missing(*number)
+            packet.has_data && packet.handling == PacketHandling::Followed && is_missing(*number)
         })
         .map(|(number, packet)| (packet.flow, packet.train, number))
         .collect()
@@ -81,7 +81,11 @@ fn overlapping(packets: &Packets, mut numbers: Vec<u32>) -> Vec<Vec<u32>> {
 }
 
 /// Makes the first piece the whole. `None` where a byte passed a point twice: it was retransmitted.
-fn whole(packets: &mut Packets, group: &[u32], points: usize) -> Option<Vec<Option<i64>>> {
+fn marks_of_pieces(
+    packets: &mut Packets,
+    group: &[u32],
+    points: usize,
+) -> Option<Vec<Option<i64>>> {
     let first = Serial(packets.get(group[0]).seq);
     let range = |number: u32| {
         let begin = i64::from(Serial(packets.get(number).seq).since(first));
@@ -110,7 +114,7 @@ fn whole(packets: &mut Packets, group: &[u32], points: usize) -> Option<Vec<Opti
         packets.set(group[0], point, times.map(|(_, to)| to));
     }
     for piece in &group[1..] {
-        packets.of[*piece as usize].standing = PacketHandling::Part;
+        packets.of[*piece as usize].handling = PacketHandling::Part;
     }
     packets.of[group[0] as usize].length = u32::try_from(length).unwrap_or(u32::MAX);
     let spread = |times: &Option<(i64, i64)>| times.map(|(from, to)| to.saturating_sub(from));
@@ -123,22 +127,29 @@ fn set_aside(packets: &mut Packets, group: &[u32]) -> Option<Vec<Option<i64>>> {
     let range = |number: u32| (packets.get(number).seq, packets.get(number).length);
     if group.iter().any(|piece| range(*piece) != range(group[0])) {
         for piece in group {
-            packets.of[*piece as usize].standing = PacketHandling::Ambiguous;
+            packets.of[*piece as usize].handling = PacketHandling::Ambiguous;
         }
     }
     None
 }
 
 /// Packets in the order in which they passed a point; a whole counts at its last piece.
-fn order(packets: &Packets, before: &[u32], point: usize, wholes: &PacketOfPiece) -> Vec<u32> {
+fn order(
+    packets: &Packets,
+    before: &[u32],
+    point: usize,
+    packet_of_piece: &PacketOfPiece,
+) -> Vec<u32> {
     let mut done: HashSet<u32, RandomState> = HashSet::default();
     let mut order: Vec<u32> = before
         .iter()
         .rev()
-        .filter_map(|number| match wholes.get(number) {
+        .filter_map(|number| match packet_of_piece.get(number) {
             None => Some(*number),
-            Some(whole) if packets.mark(*whole, point).is_some() && done.insert(*whole) => {
-                Some(*whole)
+            Some(packet_number)
+                if packets.mark(*packet_number, point).is_some() && done.insert(*packet_number) =>
+            {
+                Some(*packet_number)
             }
             Some(_) => None,
         })

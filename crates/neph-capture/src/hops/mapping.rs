@@ -75,7 +75,7 @@ impl FromStr for Mapping {
 
     fn from_str(text: &str) -> Result<Self, MappingError> {
         let (outer_text, inner_text) = text.split_once('=').ok_or(MappingError::Sides)?;
-        let (outer, inner) = (place(outer_text)?, place(inner_text)?);
+        let (outer, inner) = (parse_prefix(outer_text)?, parse_prefix(inner_text)?);
         let is_like = outer.address.is_ipv4() == inner.address.is_ipv4()
             && outer.bits == inner.bits
             && outer.port.is_some() == inner.port.is_some();
@@ -89,13 +89,13 @@ impl FromStr for Mapping {
     }
 }
 
-fn place(text: &str) -> Result<AddressPrefix, MappingError> {
+fn parse_prefix(text: &str) -> Result<AddressPrefix, MappingError> {
     let refused = || MappingError::Address(text.to_owned());
-    let whole = |address: IpAddr| if address.is_ipv4() { 32 } else { 128 };
+    let full_bits = |address: IpAddr| if address.is_ipv4() { 32 } else { 128 };
     if let Ok(socket) = text.parse::<SocketAddr>() {
         return Ok(AddressPrefix {
             address: socket.ip(),
-            bits: whole(socket.ip()),
+            bits: full_bits(socket.ip()),
             port: Some(socket.port()),
         });
     }
@@ -104,8 +104,8 @@ fn place(text: &str) -> Result<AddressPrefix, MappingError> {
         None => (text, None),
     };
     let address: IpAddr = address.parse().map_err(|_| refused())?;
-    let bits = bits.unwrap_or_else(|| whole(address));
-    if bits > whole(address) {
+    let bits = bits.unwrap_or_else(|| full_bits(address));
+    if bits > full_bits(address) {
         return Err(refused());
     }
     Ok(AddressPrefix {

@@ -18,16 +18,16 @@ mod joined;
 mod mapping;
 mod order;
 mod packet;
+mod packet_of_piece;
 mod renamed;
 mod repeats;
+mod round_trip_pairs;
 mod starters;
 #[cfg(test)]
 mod tests;
 mod times;
 mod translation;
-mod trips;
 mod unmatched;
-mod wholes;
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -40,7 +40,7 @@ pub use followed::{Followed, Passage};
 pub use mapping::{Mapping, MappingError};
 pub use packet::Flowing;
 pub use renamed::Called;
-pub use trips::RoundTripPair;
+pub use round_trip_pairs::RoundTripPair;
 pub use unmatched::UnmatchedPackets;
 
 use fragments::Fragmented;
@@ -55,7 +55,7 @@ use packet::{Flows, NONE, Packet, Packets};
 #[derive(Debug)]
 pub struct Hops {
     hasher: RandomState,
-    seen: HashMap<u64, IdenticalPackets, RandomState>,
+    identical: HashMap<u64, IdenticalPackets, RandomState>,
     flows: Flows,
     packets: Packets,
     points: Vec<CapturePoint>,
@@ -97,15 +97,15 @@ impl CapturePoint {
     }
 
     /// An address of this point as the other points show it.
-    fn name(&mut self, seen: SocketAddr) -> SocketAddr {
+    fn name(&mut self, address: SocketAddr) -> SocketAddr {
         for rule in &mut self.rules {
-            let name = rule.mapping.apply(seen);
-            if name != seen {
+            let name = rule.mapping.apply(address);
+            if name != address {
                 rule.has_changed = true;
                 return name;
             }
         }
-        seen
+        address
     }
 }
 
@@ -127,7 +127,7 @@ impl Hops {
         let points = points.min(Self::POINTS);
         Self {
             hasher: RandomState::default(),
-            seen: HashMap::default(),
+            identical: HashMap::default(),
             flows: Flows::default(),
             packets: Packets::at(points),
             points: (0..points).map(|_| CapturePoint::default()).collect(),
@@ -139,8 +139,8 @@ impl Hops {
 
     /// Adds a NAT rule for this point.
     pub fn map(&mut self, point: usize, mapping: Mapping) {
-        if let Some(place) = self.points.get_mut(point) {
-            place.rules.push(Rule {
+        if let Some(point_state) = self.points.get_mut(point) {
+            point_state.rules.push(Rule {
                 mapping,
                 number: self.rules,
                 has_changed: false,
@@ -151,7 +151,7 @@ impl Hops {
 
     /// Rules that changed no address so far, by their number, in the order of the calls of [`Self::map`].
     pub fn idle(&self) -> impl Iterator<Item = usize> + '_ {
-        let rules = self.points.iter().flat_map(|place| &place.rules);
+        let rules = self.points.iter().flat_map(|point| &point.rules);
         rules
             .filter(|rule| !rule.has_changed)
             .map(|rule| rule.number)
@@ -168,23 +168,23 @@ impl Hops {
             self.see_cut(point, at);
             return;
         };
-        let Some(place) = self.points.get_mut(point) else {
+        let Some(point_state) = self.points.get_mut(point) else {
             return;
         };
-        place.point.count(at);
-        identity.source = place.name(identity.source);
-        identity.destination = place.name(identity.destination);
+        point_state.point.count(at);
+        identity.source = point_state.name(identity.source);
+        identity.destination = point_state.name(identity.destination);
         let (found, before) = self.find(point, identity, packet);
-        let place = &mut self.points[point];
+        let point_state = &mut self.points[point];
         let before = before.and_then(|before| self.packets.mark(before, point));
         let at = match before {
-            Some(before) => place.time.near(at, (before, SOON)),
-            None => place.time.next(at),
+            Some(before) => point_state.time.near(at, (before, SOON)),
+            None => point_state.time.next(at),
         };
-        place.saw(at);
+        point_state.saw(at);
         if let Some(number) = found {
             self.packets.set(number, point, Some(at));
-            place.order.push(number);
+            point_state.order.push(number);
             if is_fragment(packet) {
                 let passing = Passing {
                     point,
@@ -192,7 +192,7 @@ impl Hops {
                     number,
                     identity,
                 };
-                let hash = |whole| self.hasher.hash_one(whole);
+                let hash = |identity| self.hasher.hash_one(identity);
                 self.fragments.see(passing, packet, hash);
             }
         }
@@ -200,20 +200,20 @@ impl Hops {
 
     /// Adds a packet of a point of which too few bytes were captured.
     pub fn see_cut(&mut self, point: usize, at: i64) {
-        if let Some(place) = self.points.get_mut(point) {
-            place.point.cut_short(at);
-            let at = place.time.next(at);
-            place.saw(at);
+        if let Some(point_state) = self.points.get_mut(point) {
+            point_state.point.cut_short(at);
+            let at = point_state.time.next(at);
+            point_state.saw(at);
         }
     }
 
     /// Records that the capture of a point was running at this moment: it has a packet that is not followed,
     /// or its recorder reports so.
     pub fn lasts(&mut self, point: usize, at: i64) {
-        if let Some(place) = self.points.get_mut(point)
-            && let Some(at) = place.time.alongside(at)
+        if let Some(point_state) = self.points.get_mut(point)
+            && let Some(at) = point_state.time.alongside(at)
         {
-            place.lasted = Some(reaching(place.lasted, at));
+            point_state.lasted = Some(reaching(point_state.lasted, at));
         }
     }
 
@@ -228,11 +228,11 @@ impl Hops {
         let key = self.hasher.hash_one(identity);
         let here = u8::try_from(point).unwrap_or(u8::MAX);
         let mut before = None;
-        if let Some(seen) = self.seen.get_mut(&key) {
-            before = (seen.point == here).then_some(seen.last);
-            let next = before.map_or(seen.first, |before| self.packets.get(before).next);
+        if let Some(known) = self.identical.get_mut(&key) {
+            before = (known.point == here).then_some(known.last);
+            let next = before.map_or(known.first, |before| self.packets.get(before).next);
             if next != NONE {
-                (seen.last, seen.point) = (next, here);
+                (known.last, known.point) = (next, here);
                 return (Some(next), before);
             }
         }
@@ -241,19 +241,19 @@ impl Hops {
             source: identity.source,
             destination: identity.destination,
         });
-        let mut kept = Packet::of(packet, flow, &self.hasher);
-        kept.is_named |= identity.is_named(packet);
-        let Some(number) = self.packets.push(kept) else {
+        let mut stored = Packet::of(packet, flow, &self.hasher);
+        stored.is_named |= identity.is_named(packet);
+        let Some(number) = self.packets.push(stored) else {
             return (None, before);
         };
-        let seen = self.seen.entry(key).or_insert(IdenticalPackets {
+        let known = self.identical.entry(key).or_insert(IdenticalPackets {
             first: number,
             last: number,
             point: here,
         });
-        if seen.last != number {
-            self.packets.of[seen.last as usize].next = number;
-            (seen.last, seen.point) = (number, here);
+        if known.last != number {
+            self.packets.of[known.last as usize].next = number;
+            (known.last, known.point) = (number, here);
         }
         (Some(number), before)
     }

@@ -14,8 +14,8 @@ const DISORDER: i64 = 10_000_000;
 
 /// Puts the packets of each point in the order in which they passed it.
 pub(super) fn by_stamps(packets: &Packets, points: &mut [CapturePoint]) {
-    for (point, place) in points.iter_mut().enumerate() {
-        sort(&mut place.order, |number| {
+    for (point, capture_point) in points.iter_mut().enumerate() {
+        sort(&mut capture_point.order, |number| {
             packets.mark(number, point).unwrap_or(i64::MIN)
         });
     }
@@ -53,18 +53,18 @@ struct LatestDeparture {
     /// Latest departure among packets that arrived before that time.
     before: u32,
     /// Latest departure of all.
-    all: u32,
+    count: u32,
 }
 
 impl LatestDeparture {
     /// Adds an arrival. Returns whether a packet that departed later arrived before it (RFC 4737). Packets
     /// with one time of departure or of arrival are not reordered.
-    fn is_before(&mut self, at: i64, place: u32) -> bool {
+    fn is_before(&mut self, at: i64, index: u32) -> bool {
         if self.at != Some(at) {
-            (self.at, self.before) = (Some(at), self.all);
+            (self.at, self.before) = (Some(at), self.count);
         }
-        self.all = self.all.max(place);
-        place < self.before
+        self.count = self.count.max(index);
+        index < self.before
     }
 }
 
@@ -98,12 +98,12 @@ pub(super) fn out_of_order(followed: &Followed) -> Vec<u8> {
 /// For each packet its place among those of a point. Equal for equal timestamps.
 fn places(followed: &Followed, point: usize) -> Vec<u32> {
     let mut places = vec![0; followed.packets.of.len()];
-    let (mut place, mut before) = (0, None);
+    let (mut next_index, mut before) = (0, None);
     for number in followed.order(point) {
         let at = followed.packets.mark(number, point);
-        place += u32::from(at != before);
+        next_index += u32::from(at != before);
         before = at;
-        places[number as usize] = place;
+        places[number as usize] = next_index;
     }
     places
 }
@@ -125,7 +125,7 @@ mod tests {
     fn of_those_that_come_at_one_moment_none_is_before_another() {
         let mut furthest = LatestDeparture::default();
         let came = [(1, 2), (1, 1), (2, 1), (3, 2), (3, 4), (3, 3), (4, 3)];
-        let reported = came.map(|(at, place)| furthest.is_before(at, place));
+        let reported = came.map(|(at, index)| furthest.is_before(at, index));
         assert_eq!(reported, [false, false, true, false, false, false, true]);
     }
 }

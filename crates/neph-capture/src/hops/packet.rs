@@ -91,7 +91,7 @@ pub(super) struct Packet {
     pub(super) has_data: bool,
     /// Its sender numbered it, in IP or above: no equal packet follows soon.
     pub(super) is_named: bool,
-    pub(super) standing: PacketHandling,
+    pub(super) handling: PacketHandling,
 }
 
 impl Packet {
@@ -106,7 +106,7 @@ impl Packet {
             kind: Kind::Other,
             has_data: false,
             is_named: matches!(packet.transport, Transport::Tcp { .. }),
-            standing: PacketHandling::Followed,
+            handling: PacketHandling::Followed,
         };
         match &packet.transport {
             Transport::Tcp {
@@ -181,10 +181,10 @@ impl Packets {
 
     /// Adds a packet. `None` if the numbers are exhausted.
     pub(super) fn push(&mut self, packet: Packet) -> Option<u32> {
-        let place = u32::try_from(self.of.len()).ok().filter(|at| *at < NONE)?;
+        let index = u32::try_from(self.of.len()).ok().filter(|at| *at < NONE)?;
         self.of.push(packet);
         self.marks.extend(std::iter::repeat_n(UNSEEN, self.points));
-        Some(place)
+        Some(index)
     }
 
     pub(super) fn get(&self, packet: u32) -> &Packet {

@@ -47,12 +47,12 @@ pub(super) fn take_out(
         for number in chain {
             let is_seen = (0..points.len()).any(|point| packets.mark(number, point).is_some());
             if !is_seen {
-                packets.of[number as usize].standing = PacketHandling::Copy;
+                packets.of[number as usize].handling = PacketHandling::Copy;
             }
         }
     }
-    for (place, taken) in points.iter_mut().zip(taken) {
-        taken.report(place);
+    for (point, taken) in points.iter_mut().zip(taken) {
+        taken.report(point);
     }
 }
 
@@ -77,9 +77,9 @@ impl RemovedPackets {
             packets.set(*number, point, None);
             self.now.insert(*number, NONE);
         }
-        let kept = marks.iter().zip(repeats).filter(|(_, repeats)| !repeats);
+        let kept_marks = marks.iter().zip(repeats).filter(|(_, repeats)| !repeats);
         let mut many = 0;
-        for ((mark, before), _) in kept {
+        for ((mark, before), _) in kept_marks {
             packets.set(chain[many], point, Some(*mark));
             self.now.insert(*before, chain[many]);
             many += 1;
@@ -87,15 +87,15 @@ impl RemovedPackets {
         self.repeats += (marks.len() - many) as u64;
     }
 
-    fn report(self, place: &mut CapturePoint) {
-        place.point.repeats += self.repeats;
+    fn report(self, point_state: &mut CapturePoint) {
+        point_state.point.repeats += self.repeats;
         if self.now.is_empty() {
             return;
         }
-        for number in &mut place.order {
+        for number in &mut point_state.order {
             *number = self.now.get(number).copied().unwrap_or(*number);
         }
-        place.order.retain(|number| *number != NONE);
+        point_state.order.retain(|number| *number != NONE);
     }
 }
 
@@ -152,7 +152,7 @@ fn count_all(
     shown: &mut Shown,
     between: impl Fn(&Packets, u32) -> (u32, bool),
 ) {
-    for (point, place) in points.iter().enumerate() {
+    for (point, capture_point) in points.iter().enumerate() {
         if shown
             .range((point, 0, false)..(point + 1, 0, false))
             .next()
@@ -160,7 +160,7 @@ fn count_all(
         {
             continue;
         }
-        for number in &place.order {
+        for number in &capture_point.order {
             if packets.get(*number).is_named {
                 let (pair, is_upward) = between(packets, *number);
                 shown.entry((point, pair, is_upward)).or_default().0 += 1;
@@ -174,43 +174,44 @@ fn count_all(
 fn is_doubled(shown: &Shown, point: usize, pair: u32) -> bool {
     [false, true].iter().all(|is_upward| {
         let of = shown.get(&(point, pair, *is_upward));
-        of.is_some_and(|(all, repeats)| repeats * 2 > all - repeats)
+        of.is_some_and(|(total, repeats)| repeats * 2 > total - repeats)
     })
 }
 
 /// Removes packets that one point repeats and its neighbours do not, if that holds for most repetitions at
 /// this point. A duplicate by the network would show at the next point too.
 fn take_out_alone(packets: &mut Packets, taken: &mut [RemovedPackets], firsts: &[u32]) {
-    let mut alone: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    let mut single_repeats: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     let mut shared = vec![0_usize; taken.len()];
     for first in firsts.iter().filter(|first| packets.get(**first).is_named) {
         let chain: Vec<u32> = packets.chain(*first).collect();
         let marks: Vec<_> = (0..taken.len())
             .map(|point| marks(packets, &chain, point))
             .collect();
-        let seen = || {
+        let point_marks = || {
             marks
                 .iter()
                 .enumerate()
                 .filter(|(_, marks)| !marks.is_empty())
         };
-        let several: Vec<usize> = seen()
+        let several: Vec<usize> = point_marks()
             .filter(|(_, marks)| marks.len() > 1)
             .map(|(point, _)| point)
             .collect();
         let is_inner = |point| {
-            seen().any(|(other, _)| other < point) && seen().any(|(other, _)| other > point)
+            point_marks().any(|(other, _)| other < point)
+                && point_marks().any(|(other, _)| other > point)
         };
         match several[..] {
             [point]
                 if is_inner(point) && is_repeated(&marks[point]).skip(1).all(|repeats| repeats) =>
             {
-                alone.entry(point).or_default().push(*first);
+                single_repeats.entry(point).or_default().push(*first);
             }
             _ => several.iter().for_each(|point| shared[*point] += 1),
         }
     }
-    for (point, firsts) in alone {
+    for (point, firsts) in single_repeats {
         if firsts.len() > shared[point] {
             for first in firsts {
                 taken[point].keep_first(packets, first, point);

@@ -18,15 +18,15 @@ const NEARLY_ALL: u64 = 10;
 /// Packets of flows, by the end that started them.
 #[derive(Debug, Default)]
 struct Started {
-    near: u64,
-    far: u64,
+    near_starts: u64,
+    far_starts: u64,
 }
 
 impl Started {
     const fn count(&mut self, direction: Direction, packets: u64) {
         match direction {
-            Direction::Forward => self.near += packets,
-            Direction::Reverse => self.far += packets,
+            Direction::Forward => self.near_starts += packets,
+            Direction::Reverse => self.far_starts += packets,
         }
     }
 }
@@ -45,17 +45,17 @@ impl Followed {
             let Some(direction) = self.direction(number) else {
                 continue;
             };
-            let there = self.forward_flow(packet, direction);
+            let forward_flow = self.forward_flow(packet, direction);
             match packet.kind {
                 Kind::Echo => started.count(direction, 1),
                 Kind::Reply | Kind::Piece => {}
-                _ if there == NONE => {}
-                Kind::Other if asked_from_far.contains(&there) => {
+                _ if forward_flow == NONE => {}
+                Kind::Other if asked_from_far.contains(&forward_flow) => {
                     started.count(Direction::Reverse, 1);
                 }
                 Kind::Other => started.count(Direction::Forward, 1),
                 Kind::Segment | Kind::Acknowledging => {
-                    let (start, packets) = connections.entry(there).or_default();
+                    let (start, packets) = connections.entry(forward_flow).or_default();
                     *packets += 1;
                     // A SYN takes a number; a reset without one does not.
                     if packet.kind == Kind::Segment && packet.length > 0 {
@@ -70,6 +70,7 @@ impl Followed {
                 started.count(direction, packets);
             }
         }
-        started.far > 0 && started.far >= (NEARLY_ALL - 1).saturating_mul(started.near)
+        started.far_starts > 0
+            && started.far_starts >= (NEARLY_ALL - 1).saturating_mul(started.near_starts)
     }
 }

@@ -60,11 +60,11 @@ fn marks(followed: &Followed) -> Vec<Vec<Option<i64>>> {
 fn packets_that_are_alike_are_paired_in_their_order_where_each_point_saw_as_many() {
     let same = || datagram(0, 1, 2);
     let here = [(0, same()), (10, same()), (20, same())];
-    let there = [(5, same()), (15, same()), (25, same())];
-    let followed = follow(&[&here, &there]);
+    let second = [(5, same()), (15, same()), (25, same())];
+    let followed = follow(&[&here, &second]);
     let pairs = [(0, 5), (10, 15), (20, 25)].map(|(a, b)| vec![Some(a), Some(b)]);
     assert_eq!(marks(&followed), pairs);
-    let followed = follow(&[&here, &there[..2]]);
+    let followed = follow(&[&here, &second[..2]]);
     assert_eq!((marks(&followed).len(), followed.identical()), (0, 3));
 }
 
@@ -100,8 +100,8 @@ fn hosts_whose_packets_tell_no_way_differ_by_their_clocks_alone_only_where_nothi
 fn in_a_window_none_that_are_alike_are_paired() {
     let same = || datagram(0, 1, 2);
     let here = [(10, same()), (20, same()), (21, datagram(1, 1, 2))];
-    let there = [(15, same()), (25, same()), (36, datagram(1, 1, 2))];
-    let followed = read(&[&here, &there]).end_of_window(&[true]);
+    let second = [(15, same()), (25, same()), (36, datagram(1, 1, 2))];
+    let followed = read(&[&here, &second]).end_of_window(&[true]);
     assert_eq!(marks(&followed), [[Some(21), Some(36)]]);
 }
 
@@ -109,8 +109,8 @@ fn in_a_window_none_that_are_alike_are_paired() {
 fn of_copies_the_first_that_came_is_the_packet() {
     let other = || datagram(1, 1, 2);
     let here = [(0, datagram(0, 1, 2)), (1, other())];
-    let there = [(5, datagram(0, 1, 2)), (6, other()), (9, datagram(0, 1, 2))];
-    let followed = follow(&[&here, &there]);
+    let second = [(5, datagram(0, 1, 2)), (6, other()), (9, datagram(0, 1, 2))];
+    let followed = follow(&[&here, &second]);
     assert_eq!(marks(&followed), [[Some(0), Some(5)], [Some(1), Some(6)]]);
     assert_eq!(
         (
@@ -124,9 +124,9 @@ fn of_copies_the_first_that_came_is_the_packet() {
 #[test]
 fn hosts_of_whom_only_copied_packets_passed_have_crossed() {
     // Another packet, which the last point did not see, shows the direction.
-    let both = |at: i64| [(at, datagram(0, 1, 2)), (at + 1, datagram(1, 1, 2))];
+    let at_both = |at: i64| [(at, datagram(0, 1, 2)), (at + 1, datagram(1, 1, 2))];
     let copied = [(10, datagram(0, 1, 2)), (14, datagram(0, 1, 2))];
-    let followed = follow(&[&both(0), &both(5), &copied]);
+    let followed = follow(&[&at_both(0), &at_both(5), &copied]);
     assert_eq!(
         marks(&followed),
         [[Some(0), Some(5), Some(10)], [Some(1), Some(6), None]]
@@ -154,7 +154,7 @@ fn a_capture_lasts_for_whatever_stands_in_it_and_packets_for_what_is_followed() 
 #[test]
 fn a_segment_in_pieces_has_passed_when_its_last_byte_has_and_is_lost_with_one_of_them() {
     let other = || datagram(9, 1, 2);
-    let whole = [(0, segment(1, u32::MAX - 500, 3_000)), (1, other())];
+    let unfragmented = [(0, segment(1, u32::MAX - 500, 3_000)), (1, other())];
     let cuts =
         [0_u32, 1_000, 2_000].map(|cut| segment(7, (u32::MAX - 500).wrapping_add(cut), 1_000));
     let [a, b, c] = cuts;
@@ -165,7 +165,7 @@ fn a_segment_in_pieces_has_passed_when_its_last_byte_has_and_is_lost_with_one_of
         (16, other()),
     ];
     let torn = [(20, a), (25, c), (26, other())];
-    let followed = follow(&[&whole, &pieces, &torn]);
+    let followed = follow(&[&unfragmented, &pieces, &torn]);
     assert_eq!(
         marks(&followed),
         [[Some(0), Some(15), None], [Some(1), Some(16), Some(26)]]
@@ -183,8 +183,8 @@ fn pieces_with_stamps_from_end_to_end_of_time_are_as_far_apart_as_can_be_told() 
         (i64::MAX, segment(2, 600, 500)),
     ];
     let followed = follow(&[&[(0, segment(1, 100, 1_000))], &pieces]);
-    let whole = followed.passages().next().unwrap();
-    assert_eq!(followed.spread(&whole, 1), Some(i64::MAX));
+    let passage = followed.passages().next().unwrap();
+    assert_eq!(followed.spread(&passage, 1), Some(i64::MAX));
 }
 
 #[test]
@@ -198,10 +198,10 @@ fn a_flow_is_renamed_where_its_numbers_are_known_again_and_not_where_some_are_al
     for (identical, is_renamed) in [(2, false), (8, true)] {
         let mut here = vec![(0, datagram(0, 1, 2))];
         here.extend((1..11).map(|number| (i64::from(number), other_port(number))));
-        let mut there = vec![(50, datagram(0, 1, 2))];
+        let mut second = vec![(50, datagram(0, 1, 2))];
         let numbers = (1..=identical).chain(100..110 - identical);
-        there.extend(numbers.map(|number| (50 + i64::from(number), datagram(number, 3, 2))));
-        let followed = follow(&[&here, &there]);
+        second.extend(numbers.map(|number| (50 + i64::from(number), datagram(number, 3, 2))));
+        let followed = follow(&[&here, &second]);
         let passages: Vec<Passage> = followed.passages().collect();
         let renamed: Vec<bool> = passages
             .iter()
@@ -231,7 +231,7 @@ fn message(number: u16, begins: u8, bytes: u16) -> Vec<u8> {
 fn a_datagram_in_pieces_has_passed_when_its_last_byte_has() {
     let other = || datagram(9, 1, 2);
     // Two of them begin with number 0, as those of a socket without a peer do.
-    let whole = [
+    let unfragmented = [
         (0, message(0, 1, 2_500)),
         (1, message(0, 2, 2_400)),
         (2, message(u16::MAX, 5, 1_800)),
@@ -247,7 +247,7 @@ fn a_datagram_in_pieces_has_passed_when_its_last_byte_has() {
         (19, message(0, 6, 800)),
         (20, other()),
     ];
-    let followed = follow(&[&whole, &pieces]);
+    let followed = follow(&[&unfragmented, &pieces]);
     assert_eq!(
         marks(&followed),
         [[0, 15], [1, 17], [2, 19], [3, 20]].map(|marks| marks.map(Some))
@@ -256,20 +256,23 @@ fn a_datagram_in_pieces_has_passed_when_its_last_byte_has() {
     assert_eq!(followed.spread(&first, 1), Some(5));
     assert_eq!(followed.joined(), 3);
     // Joined on the way, it has passed the first point with its last piece.
-    let followed = follow(&[&pieces, &whole.clone().map(|(at, bytes)| (at + 30, bytes))]);
+    let followed = follow(&[
+        &pieces,
+        &unfragmented.clone().map(|(at, bytes)| (at + 30, bytes)),
+    ]);
     assert_eq!(followed.joined(), 3);
     assert!(marks(&followed).contains(&vec![Some(15), Some(30)]));
 }
 
 #[test]
 fn a_datagram_of_which_a_piece_is_missing_did_not_come() {
-    let whole = [(0, message(0, 1, 2_500)), (3, datagram(9, 1, 2))];
+    let unfragmented = [(0, message(0, 1, 2_500)), (3, datagram(9, 1, 2))];
     let torn = [
         (10, message(0, 1, 1_000)),
         (15, message(2, 4, 500)),
         (20, datagram(9, 1, 2)),
     ];
-    let followed = follow(&[&whole, &torn]);
+    let followed = follow(&[&unfragmented, &torn]);
     assert_eq!(followed.joined(), 0);
     assert!(marks(&followed).contains(&vec![Some(0), None]));
     assert!(marks(&followed).contains(&vec![Some(3), Some(20)]));
@@ -278,11 +281,11 @@ fn a_datagram_of_which_a_piece_is_missing_did_not_come() {
 #[test]
 fn a_datagram_that_others_are_like_is_no_piece_of_one() {
     // Found by fuzzing: its timestamp was reported twice, for a piece and for the whole.
-    let whole = message(1, 1, 1_200);
+    let single_message = message(1, 1, 1_200);
     let (first, last) = (message(1, 1, 1_000), message(2, 9, 200));
     let followed = follow(&[
         &[(10, first.clone()), (11, last.clone())],
-        &[(20, whole)],
+        &[(20, single_message)],
         &[(30, first), (31, last.clone()), (32, last)],
     ]);
     let reported = marks(&followed);
@@ -295,8 +298,8 @@ fn a_datagram_that_others_are_like_is_no_piece_of_one() {
 #[test]
 fn bytes_that_were_sent_again_are_no_pieces() {
     let here = [(0, segment(1, 100, 1_000)), (30, segment(2, 100, 1_000))];
-    let there = [(40, segment(2, 100, 1_000))];
-    let followed = follow(&[&here, &there]);
+    let second = [(40, segment(2, 100, 1_000))];
+    let followed = follow(&[&here, &second]);
     assert_eq!(marks(&followed), [[Some(0), None], [Some(30), Some(40)]]);
     assert_eq!(followed.joined(), 0);
 }
@@ -310,8 +313,8 @@ fn a_reply_belongs_to_the_request_before_it_and_of_two_requests_to_the_later() {
         (30, datagram(3, 2, 1)),
     ];
     let followed = follow(&[&packets, &moved(&packets, &[2, 2, -2, -2])]);
-    let trips = followed.trips();
-    assert_eq!(trips, [RoundTripPair { there: 1, back: 2 }]);
+    let round_trips = followed.trips();
+    assert_eq!(round_trips, [RoundTripPair { there: 1, back: 2 }]);
 }
 
 #[test]
@@ -337,18 +340,21 @@ fn fragments_behind_the_first_are_no_requests_and_no_replies() {
 #[test]
 fn requests_that_are_under_way_together_have_their_own_replies() {
     let sent = [(0, 1, 2), (1, 1, 2), (2, 2, 1), (3, 2, 1)];
-    let seen = |order: [usize; 4], at: [i64; 4]| -> Vec<(i64, Vec<u8>)> {
+    let packets_in = |order: [usize; 4], at: [i64; 4]| -> Vec<(i64, Vec<u8>)> {
         let packets = order.map(|which| {
             let (number, from, to) = sent[which];
             datagram(number, from, to)
         });
         at.into_iter().zip(packets).collect()
     };
-    let here = seen([0, 1, 2, 3], [0, 10, 205, 215]);
-    let there = seen([0, 2, 1, 3], [100, 105, 110, 115]);
-    let followed = follow(&[&here, &there]);
-    let trips = [(0, 2), (1, 3)].map(|(there, back)| RoundTripPair { there, back });
-    assert_eq!(followed.trips(), trips);
+    let here = packets_in([0, 1, 2, 3], [0, 10, 205, 215]);
+    let second = packets_in([0, 2, 1, 3], [100, 105, 110, 115]);
+    let followed = follow(&[&here, &second]);
+    let round_trips = [(0, 2), (1, 3)].map(|(forward, back)| RoundTripPair {
+        there: forward,
+        back,
+    });
+    assert_eq!(followed.trips(), round_trips);
 }
 
 proptest! {

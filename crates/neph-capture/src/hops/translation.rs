@@ -52,8 +52,8 @@ impl Followed {
         }
         let name = names.into_iter().max_by_key(|(_, many)| *many);
         renamed.name = name.map(|(name, _)| name);
-        if let Some((here, there)) = renamed.name {
-            renamed.is_shared = [here, there].map(|name| self.is_shared(name, segment));
+        if let Some((here, second_name)) = renamed.name {
+            renamed.is_shared = [here, second_name].map(|name| self.is_shared(name, segment));
         }
         renamed
     }
@@ -102,7 +102,7 @@ impl Followed {
         let packet = self.packets.get(number);
         let numbers = [packet.seq, packet.ack, packet.length, packet.train];
         let protocol = self.flows.of[packet.flow as usize].0.protocol;
-        (packet.is_named && packet.standing == PacketHandling::Followed && numbers != [0; 4])
+        (packet.is_named && packet.handling == PacketHandling::Followed && numbers != [0; 4])
             .then_some((protocol, packet.kind, numbers))
     }
 }

@@ -122,8 +122,8 @@ fn who_wants_no_more_of_one_capture_wants_no_more_of_all() {
     let account = read_merged(
         parts.iter().map(Vec::as_slice).collect(),
         |_| ControlFlow::Continue(()),
-        |place, account| {
-            ended.push((place, matches!(account.ending, Ending::Broken(_))));
+        |index, account| {
+            ended.push((index, matches!(account.ending, Ending::Broken(_))));
             ControlFlow::Break(())
         },
     );

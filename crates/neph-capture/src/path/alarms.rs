@@ -20,8 +20,11 @@ pub struct Subject {
 impl Subject {
     /// Whether a segment and direction are included.
     pub fn is_of(self, segment: usize, direction: Direction) -> bool {
-        self.segment.is_none_or(|one| one == segment)
-            && self.direction.is_none_or(|one| one == direction)
+        self.segment
+            .is_none_or(|own_segment| own_segment == segment)
+            && self
+                .direction
+                .is_none_or(|own_direction| own_direction == direction)
     }
 }
 
@@ -86,14 +89,14 @@ impl Rules {
 
     /// Each rule for each of its segments and directions, of the included segments, without counts.
     pub fn standings(&self, points: &[String], is_meant: impl Fn(usize) -> bool) -> Vec<RuleState> {
-        let mut all = Vec::new();
+        let mut states = Vec::new();
         for (segment, name) in segment_names(points).iter().enumerate() {
             for direction in [Direction::Forward, Direction::Reverse] {
                 let rules = self
                     .0
                     .iter()
                     .filter(|rule| rule.subject.is_of(segment, direction));
-                all.extend(rules.filter(|_| is_meant(segment)).map(|rule| RuleState {
+                states.extend(rules.filter(|_| is_meant(segment)).map(|rule| RuleState {
                     segment,
                     direction,
                     name: name.clone(),
@@ -102,18 +105,18 @@ impl Rules {
                 }));
             }
         }
-        all
+        states
     }
 
     /// Whether any rule is about this segment.
     pub fn are_about(&self, segment: usize) -> bool {
         let mut subjects = self.0.iter().map(|rule| rule.subject.segment);
-        subjects.any(|about| about.is_none_or(|one| one == segment))
+        subjects.any(|about| about.is_none_or(|own_segment| own_segment == segment))
     }
 
     /// The alarms that these packets raised and ended.
     pub fn judge(&self, passages: &Passages) -> AlarmResult {
-        let mut judged = AlarmResult::default();
+        let mut result = AlarmResult::default();
         let mut standings = self.standings(&passages.names, |_| true);
         let mut enough = Vec::new();
         let of_one =
@@ -121,18 +124,20 @@ impl Rules {
         for standings in standings.chunk_by_mut(of_one) {
             let (segment, direction) = (standings[0].segment, standings[0].direction);
             let delays = delays(passages, segment, direction);
-            for standing in standings {
-                let rule = standing.rule();
+            for rule_state in standings {
+                let rule = rule_state.rule();
                 if delays.len() as u64 >= rule.quantile.needs {
                     enough.push(rule.text.clone());
                 }
-                judged.found.extend(standing.judge(&delays, passages.began));
+                result
+                    .found
+                    .extend(rule_state.judge(&delays, passages.began));
             }
         }
-        judged.found.sort_by_key(|one| one.change.at);
+        result.found.sort_by_key(|found| found.change.at);
         let few = self.0.iter().filter(|rule| !enough.contains(&rule.text));
-        judged.unjudged.extend(few.map(too_few));
-        judged
+        result.unjudged.extend(few.map(too_few));
+        result
     }
 }
 

@@ -82,13 +82,16 @@ pub fn clocks(
 /// of the other do not. If both did, the order of the points would be wrong.
 fn not_one_clock((name, other): (&String, &String), met: &MatchedCaptures) -> Option<String> {
     let early = |of: Direction| {
-        let directions = met.crossings.iter().filter(move |one| one.direction == of);
-        directions.map(move |one| match of {
-            Direction::Forward => one.here.saturating_sub(one.there),
-            Direction::Reverse => one.there.saturating_sub(one.here),
+        let directions = met
+            .crossings
+            .iter()
+            .filter(move |crossing| crossing.direction == of);
+        directions.map(move |crossing| match of {
+            Direction::Forward => crossing.here.saturating_sub(crossing.second_at),
+            Direction::Reverse => crossing.second_at.saturating_sub(crossing.here),
         })
     };
-    let [there, back] = [Direction::Forward, Direction::Reverse].map(|direction| {
+    let [forward, back] = [Direction::Forward, Direction::Reverse].map(|direction| {
         let beyond = early(direction).filter(|nanos| *nanos > ONE_CLOCK);
         (beyond.count(), early(direction).max().unwrap_or(i64::MIN))
     });
@@ -98,8 +101,8 @@ fn not_one_clock((name, other): (&String, &String), met: &MatchedCaptures) -> Op
             "directions of packets are unknown by the one clock of {name} and {other}: if they have two clocks, {remedy}"
         ));
     }
-    let (many, max) = if there.0 > back.0 { there } else { back };
-    if many == 0 || there.0.min(back.0) > 0 {
+    let (many, max) = if forward.0 > back.0 { forward } else { back };
+    if many == 0 || forward.0.min(back.0) > 0 {
         return None;
     }
     Some(format!(
@@ -116,9 +119,9 @@ fn one_stamp((name, other): (&String, &String), met: &MatchedCaptures) -> Option
         let mut of = met
             .crossings
             .iter()
-            .filter(|one| one.direction == direction)
+            .filter(|crossing| crossing.direction == direction)
             .peekable();
-        of.peek().is_some() && of.all(|one| one.here == one.there)
+        of.peek().is_some() && of.all(|crossing| crossing.here == crossing.second_at)
     };
     let directions = match [Direction::Forward, Direction::Reverse].map(is_one) {
         [false, false] => return None,
@@ -134,7 +137,7 @@ fn one_stamp((name, other): (&String, &String), met: &MatchedCaptures) -> Option
 /// Messages about points whose captures have one direction only.
 fn one_direction(points: &[Point], followed: &Followed) -> Vec<String> {
     let points = points.iter().enumerate();
-    let halves = points.filter(|(place, _)| followed.is_one_direction(*place));
+    let halves = points.filter(|(index, _)| followed.is_one_direction(*index));
     let printed = halves.map(|(_, point)| {
         let (name, file) = (&point.name, point.path.display());
         format!(
@@ -149,18 +152,21 @@ fn one_direction(points: &[Point], followed: &Followed) -> Vec<String> {
 fn unmet(points: &[Point], segment: usize, met: &MatchedCaptures) -> String {
     let names: Vec<&str> = points.iter().map(|point| point.name.as_str()).collect();
     let (name, other) = (names[segment], names[segment + 1]);
-    let cut = refuse_cut([(Path::new(name), &met.here), (Path::new(other), &met.there)]);
+    let cut = refuse_cut([
+        (Path::new(name), &met.here),
+        (Path::new(other), &met.second),
+    ]);
     if let Err(ReadError::Wrong(cut)) = cut {
         return cut;
     }
     let is_behind = unmatched::is_shorter_behind(&names, segment);
     let side = unmatched::side(&names, segment, is_behind);
-    let who = match side {
-        [one] => format!("{one} sees"),
+    let observers = match side {
+        [side] => format!("{side} sees"),
         many => format!("{} see", many.join(" and ")),
     };
     format!(
-        "no packet of {name} is in {other}; capture the same traffic at both, at the same time. With NAT between them give its rule ({}, where {who} OUTER what the others call INNER)",
+        "no packet of {name} is in {other}; capture the same traffic at both, at the same time. With NAT between them give its rule ({}, where {observers} OUTER what the others call INNER)",
         unmatched::rules(side, "OUTER", "INNER")
     )
 }

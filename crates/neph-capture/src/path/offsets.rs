@@ -13,7 +13,7 @@ use neph_stats::{
 use crate::clocks::active_time::ActiveTime;
 use crate::clocks::added::Added;
 use crate::clocks::drift::Drift;
-use crate::clocks::pair::kept;
+use crate::clocks::pair::retained_limits;
 use crate::clocks::read_offsets::ReadOffsets;
 
 /// Moments of fits, at most, without those around steps.
@@ -62,8 +62,8 @@ impl Offsets {
         read: ReadOffsets,
         nature: ClockNature,
     ) -> Result<Self, StatsError> {
-        let kept = kept(met, nature);
-        let limits = kept.limits();
+        let retained = retained_limits(met, nature);
+        let limits = retained.limits();
         if limits.at_most.is_empty() || limits.at_least.is_empty() {
             return Ok(Self::Unknown);
         }
@@ -120,27 +120,27 @@ impl Offsets {
 
     /// The offset when a packet passed the later point, from its timestamps at both. `None` where a clock was
     /// set in between.
-    pub fn around(&self, here: i64, there: i64) -> Option<ClockOffset> {
+    pub fn around(&self, here: i64, second_at: i64) -> Option<ClockOffset> {
         let Self::Fitted(fitted) = self else {
             return self.at(here);
         };
-        let near = fitted.at(here)?;
-        let moment = there.saturating_sub(near.value().nanos());
+        let fitted_offset = fitted.at(here)?;
+        let moment = second_at.saturating_sub(fitted_offset.value().nanos());
         (!fitted.is_set_between(here, moment)).then(|| fitted.at(moment))?
     }
 
     /// The offset at a moment of the later point's clock. `None` where either clock may have been set.
-    pub fn at_there(&self, there: i64) -> Option<ClockOffset> {
+    pub fn at_there(&self, second_at: i64) -> Option<ClockOffset> {
         let Self::Fitted(fitted) = self else {
-            return self.at(there);
+            return self.at(second_at);
         };
-        let mut moment = there.saturating_sub(fitted.fits.first()?.offset);
+        let mut moment = second_at.saturating_sub(fitted.fits.first()?.offset);
         // The first guess may lie on the wrong side of a step, the second on the right one.
         for _ in 0..2 {
-            moment = there.saturating_sub(fitted.at(moment)?.value().nanos());
+            moment = second_at.saturating_sub(fitted.at(moment)?.value().nanos());
         }
         let offset = fitted.at(moment)?;
-        let repeats = there.saturating_sub(offset.value().nanos());
+        let repeats = second_at.saturating_sub(offset.value().nanos());
         (!fitted.is_set_between(moment, repeats)).then_some(offset)
     }
 
@@ -155,12 +155,12 @@ impl Offsets {
             return None;
         };
         let fits = fitted.fits.iter().map(|fit| {
-            let both = fitted
+            let narrowed = fitted
                 .read
                 .narrowed(fit.at, reported(fit.offset, fit.bound));
             ClockFit {
-                offset: both.value().nanos(),
-                bound: both.bound().nanos(),
+                offset: narrowed.value().nanos(),
+                bound: narrowed.bound().nanos(),
                 ..*fit
             }
         });
@@ -185,7 +185,7 @@ impl Fitted {
     /// The offset from packets.
     fn proved(&self, here: i64) -> Option<ClockOffset> {
         let next = self.fits.partition_point(|fit| fit.at <= here);
-        let before = next.checked_sub(1).and_then(|place| self.fits.get(place));
+        let before = next.checked_sub(1).and_then(|index| self.fits.get(index));
         match (before, self.fits.get(next)) {
             (Some(before), _) if before.at == here => Some(reported(before.offset, before.bound)),
             (Some(_), Some(_)) => self.between(next - 1, here),
@@ -204,30 +204,30 @@ impl Fitted {
     /// both bounds plus the wander to the nearer fit. A hidden step adds its size. If that is unlimited, the
     /// offset follows one fit until the step and the other one after it. The bound then covers both, with the
     /// errors of their rates.
-    fn between(&self, place: usize, here: i64) -> Option<ClockOffset> {
-        let (before, after) = (self.fits.get(place)?, self.fits.get(place + 1)?);
+    fn between(&self, index: usize, here: i64) -> Option<ClockOffset> {
+        let (before, after) = (self.fits.get(index)?, self.fits.get(index + 1)?);
         if self.is_set_between(before.at, after.at) {
             return None;
         }
-        let (part, whole) = (here - before.at, after.at - before.at);
+        let (part, distance) = (here - before.at, after.at - before.at);
         let share = |of: i64, part: i64| {
-            let moved = i128::from(of) * i128::from(part) / i128::from(whole);
+            let moved = i128::from(of) * i128::from(part) / i128::from(distance);
             i64::try_from(moved).unwrap_or(0)
         };
         let moved = after.offset.saturating_sub(before.offset);
         let from_one = |fit: &ClockFit, away: i64| {
-            let jumped = moved.saturating_sub(scaled(fit.rate, whole));
+            let jumped = moved.saturating_sub(scaled(fit.rate, distance));
             let turned = scaled(fit.rate_bound + self.nature.wander, away);
             let more = share(jumped.saturating_abs(), away).saturating_add(turned);
             fit.bound.saturating_add(more)
         };
-        let bound = match self.hidden.get(place).copied().flatten() {
+        let bound = match self.hidden.get(index).copied().flatten() {
             Some(step) => {
-                let wandered = scaled(self.nature.wander, part.min(whole - part));
+                let wandered = scaled(self.nature.wander, part.min(distance - part));
                 let bound = before.bound.max(after.bound).saturating_add(step);
                 bound.saturating_add(wandered)
             }
-            None => from_one(before, part).max(from_one(after, whole - part)),
+            None => from_one(before, part).max(from_one(after, distance - part)),
         };
         Some(reported(
             before.offset.saturating_add(share(moved, part)),

@@ -91,14 +91,14 @@ impl Passages {
     /// Combines `followed` with the clocks, one for each segment.
     pub fn of(names: Vec<String>, followed: Followed, clocks: Vec<Offsets>) -> Self {
         let trips = followed.trips();
-        let round_trip = |trip: &RoundTripPair| {
-            let (there, back) = (followed.passage(trip.there), followed.passage(trip.back));
-            let (left, came) = (there.mark(0)?, back.mark(0)?);
+        let round_trip = |pair: &RoundTripPair| {
+            let (forward, back) = (followed.passage(pair.there), followed.passage(pair.back));
+            let (left, came) = (forward.mark(0)?, back.mark(0)?);
             let is_set = clocks
                 .first()
                 .is_some_and(|of| of.is_set_between(left, came));
             let is_one = !is_set && !followed.is_set_back(0, (left, came));
-            is_one.then_some((trip.there, came.saturating_sub(left)))
+            is_one.then_some((pair.there, came.saturating_sub(left)))
         };
         let round_trips = trips.iter().filter_map(round_trip).collect();
         // If the first point saw nothing, the next one with its clock is used.
@@ -135,7 +135,8 @@ impl Passages {
             delays: (0..self.followed.segments())
                 .map(|segment| self.delay(&passage, direction, segment))
                 .collect(),
-            round_trip: (self.round_trips.get(&passage.number)).map(|trip| Span::from_nanos(*trip)),
+            round_trip: (self.round_trips.get(&passage.number))
+                .map(|nanos| Span::from_nanos(*nanos)),
             end: self.end(&passage, direction),
             passage,
             direction,
@@ -144,14 +145,14 @@ impl Passages {
 
     /// Its delay in a segment.
     pub fn delay(&self, passage: &Passage, direction: Direction, segment: usize) -> Option<OneWay> {
-        let (here, there) = self.times(passage, segment)?;
-        let offset = self.clocks[segment].around(here, there)?;
+        let (here, second_time) = self.times(passage, segment)?;
+        let offset = self.clocks[segment].around(here, second_time)?;
         let reported = match direction {
             Direction::Forward => {
-                offset.there(Instant::from_nanos(here), Instant::from_nanos(there))
+                offset.there(Instant::from_nanos(here), Instant::from_nanos(second_time))
             }
             Direction::Reverse => {
-                offset.back(Instant::from_nanos(there), Instant::from_nanos(here))
+                offset.back(Instant::from_nanos(second_time), Instant::from_nanos(here))
             }
         };
         Some(OneWay {
@@ -163,13 +164,13 @@ impl Passages {
     /// When it passed both points of a segment, in times that its clocks compare. `None` where their one
     /// clock was set back in between.
     fn times(&self, passage: &Passage, segment: usize) -> Option<(i64, i64)> {
-        let (here, there) = (passage.mark(segment)?, passage.mark(segment + 1)?);
+        let (here, second_mark) = (passage.mark(segment)?, passage.mark(segment + 1)?);
         if !matches!(self.clocks[segment], Offsets::Same) {
-            return Some((here, there));
+            return Some((here, second_mark));
         }
-        let is_set = self.followed.is_set_underway(segment, (here, there));
+        let is_set = self.followed.is_set_underway(segment, (here, second_mark));
         let stamp = |point, at| self.followed.stamp(point, at);
-        (!is_set).then(|| (stamp(segment, here), stamp(segment + 1, there)))
+        (!is_set).then(|| (stamp(segment, here), stamp(segment + 1, second_mark)))
     }
 
     /// Rounding error of timestamps in micro- or milliseconds.

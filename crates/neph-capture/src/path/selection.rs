@@ -108,9 +108,9 @@ impl<T> Selection<T> {
     pub fn take(&mut self) -> Vec<T> {
         let groups = std::mem::take(&mut self.groups);
         (self.kept, self.offered, self.below) = (0, 0, u64::MAX);
-        let mut all: Vec<(u64, T)> = groups.into_values().flatten().collect();
-        all.sort_unstable_by_key(|(place, _)| *place);
-        all.into_iter().map(|(_, kept)| kept).collect()
+        let mut sampled: Vec<(u64, T)> = groups.into_values().flatten().collect();
+        sampled.sort_unstable_by_key(|(index, _)| *index);
+        sampled.into_iter().map(|(_, value)| value).collect()
     }
 }
 
@@ -120,31 +120,31 @@ impl Choice {
     pub fn of(packet: &Dissected<'_>) -> Option<Self> {
         let identity = Identity::of(packet)?;
         let protocol = Digest::default().with(&[identity.protocol]);
-        let named = |digest| Self {
+        let choice_of = |digest| Self {
             hash: spread(digest),
             identity,
             is_named: true,
         };
         if is_fragment(packet) {
             let number = identity.number.unwrap_or_default();
-            return Some(named(protocol.with(&number.to_be_bytes())));
+            return Some(choice_of(protocol.with(&number.to_be_bytes())));
         }
         if let Transport::Tcp {
             header,
             payload_len: 1..,
         } = packet.transport
-            && let Some((own, echoed)) = tcp_timestamps(header.options)
+            && let Some((own_timestamp, echoed)) = tcp_timestamps(header.options)
         {
             // Offload that splits and merges segments does not change these.
-            let common = [header.ack, own, echoed];
-            let with = |digest: Digest, one: &u32| digest.with(&one.to_be_bytes());
-            return Some(named(common.iter().fold(protocol, with)));
+            let common = [header.ack, own_timestamp, echoed];
+            let with = |digest: Digest, timestamp: &u32| digest.with(&timestamp.to_be_bytes());
+            return Some(choice_of(common.iter().fold(protocol, with)));
         }
         let number = identity.number.map_or(0, |number| u32::from(number) + 1);
         let digest = protocol.with(&number.to_be_bytes());
         Some(Self {
             is_named: identity.is_named(packet),
-            ..named(digest.with(&identity.content.to_be_bytes()))
+            ..choice_of(digest.with(&identity.content.to_be_bytes()))
         })
     }
 }
@@ -252,11 +252,11 @@ mod tests {
             datagram([1, 2], 64, 5, b"short"),
         ] {
             let length = u32::try_from(packet.len()).expect("short");
-            let whole = dissect(Link::Ip, &packet, length).expect("a packet");
-            let cut = &packet[..needed(&packet, &whole)];
+            let full = dissect(Link::Ip, &packet, length).expect("a packet");
+            let cut = &packet[..needed(&packet, &full)];
             assert!(cut.len() <= 96);
             let cut = dissect(Link::Ip, cut, length).expect("a packet");
-            assert_eq!(Choice::of(&cut), Choice::of(&whole));
+            assert_eq!(Choice::of(&cut), Choice::of(&full));
         }
     }
 

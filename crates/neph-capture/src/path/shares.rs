@@ -71,12 +71,12 @@ impl RoundTrips {
     /// A segment's part of `total` in one direction; both directions together are its part. `None` where the
     /// clocks are not known.
     pub fn part(&self, segment: usize, is_back: bool) -> Option<i128> {
-        let (known, both) = self.there[segment];
-        let there = (known * self.parts[segment]).checked_div(both)?;
+        let (known, round_trip_sum) = self.there[segment];
+        let forward_part = (known * self.parts[segment]).checked_div(round_trip_sum)?;
         Some(if is_back {
-            self.parts[segment] - there
+            self.parts[segment] - forward_part
         } else {
-            there
+            forward_part
         })
     }
 }
@@ -89,17 +89,17 @@ impl RoundTrips {
 )]
 pub fn delays(passages: &Passages) -> Vec<Delays> {
     let segments = passages.names.len().saturating_sub(1);
-    let place = |segment: usize, direction: Direction, protocol: usize| {
+    let index_of = |segment: usize, direction: Direction, protocol: usize| {
         (segment * 2 + direction as usize) * PROTOCOLS.len() + protocol
     };
-    let mut all = vec![Delays::default(); segments * 2 * PROTOCOLS.len()];
-    let mut values = vec![Vec::new(); all.len()];
+    let mut per_segment = vec![Delays::default(); segments * 2 * PROTOCOLS.len()];
+    let mut values = vec![Vec::new(); per_segment.len()];
     for row in passages.rows() {
         let direction = row.direction;
         let protocol = protocol(row.passage.flow.protocol);
         for (segment, delay) in row.delays.iter().enumerate() {
-            let place = place(segment, direction, protocol);
-            let of = &mut all[place];
+            let index = index_of(segment, direction, protocol);
+            let of = &mut per_segment[index];
             let is_both =
                 row.passage.mark(segment).is_some() && row.passage.mark(segment + 1).is_some();
             of.passed += u64::from(is_both);
@@ -107,11 +107,11 @@ pub fn delays(passages: &Passages) -> Vec<Delays> {
             of.lost += u64::from(row.end == End::Lost(segment));
             if let Some(delay) = delay {
                 of.add(*delay);
-                values[place].push(delay.delay.nanos() as f64);
+                values[index].push(delay.delay.nanos() as f64);
             }
         }
     }
-    for (at, (of, mut values)) in all.iter_mut().zip(values).enumerate() {
+    for (at, (of, mut values)) in per_segment.iter_mut().zip(values).enumerate() {
         let kind = at % PROTOCOLS.len();
         (of.segment, of.protocol) = (at / PROTOCOLS.len() / 2, kind);
         of.is_back = at / PROTOCOLS.len() % 2 == 1;
@@ -130,14 +130,14 @@ pub fn delays(passages: &Passages) -> Vec<Delays> {
             (of.p50, of.p99) = (reported(sorted, 0.5), reported(sorted, 0.99));
         }
     }
-    all.retain(|of| of.passed > 0 || of.lost > 0 || of.copies > 0);
-    all
+    per_segment.retain(|of| of.passed > 0 || of.lost > 0 || of.copies > 0);
+    per_segment
 }
 
 /// Round trips by protocol, of packets seen at every point in both directions while no clock was set.
 pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
     let last = passages.names.len().saturating_sub(1);
-    let mut all: Vec<RoundTrips> = (0..PROTOCOLS.len())
+    let mut by_protocol: Vec<RoundTrips> = (0..PROTOCOLS.len())
         .map(|protocol| RoundTrips {
             protocol,
             parts: vec![0; last + 1],
@@ -145,16 +145,17 @@ pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
             ..RoundTrips::default()
         })
         .collect();
-    for trip in &passages.trips {
-        let there = passages.followed.passage(trip.there);
-        let back = passages.followed.passage(trip.back);
+    for round_trip_pair in &passages.trips {
+        let forward = passages.followed.passage(round_trip_pair.there);
+        let back = passages.followed.passage(round_trip_pair.back);
         let marks: Option<Vec<(i64, i64)>> = (0..=last)
-            .map(|point| there.mark(point).zip(back.mark(point)))
+            .map(|point| forward.mark(point).zip(back.mark(point)))
             .collect();
         let Some(marks) = marks else { continue };
         // A step of the clock while a packet was in flight is not part of its round trip.
         let mut clocks = passages.clocks.iter().zip(&marks);
-        let is_set = clocks.any(|(clock, (there, back))| clock.is_set_between(*there, *back));
+        let is_set =
+            clocks.any(|(clock, (forward_at, back))| clock.is_set_between(*forward_at, *back));
         let mut times = marks.iter().enumerate();
         if is_set || times.any(|(point, times)| passages.followed.is_set_back(point, *times)) {
             continue;
@@ -162,21 +163,21 @@ pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
         // Each point's round trip uses its own clock: no difference is between two clocks.
         let around: Vec<i128> = marks
             .iter()
-            .map(|(there, back)| i128::from(*back) - i128::from(*there))
+            .map(|(forward_mark, back)| i128::from(*back) - i128::from(*forward_mark))
             .collect();
-        let of = &mut all[protocol(there.flow.protocol)];
+        let of = &mut by_protocol[protocol(forward.flow.protocol)];
         of.n += 1;
         of.total += around[0];
         for (at, part) in of.parts.iter_mut().enumerate() {
             *part += around[at] - around.get(at + 1).copied().unwrap_or(0);
         }
-        for (segment, (known, both)) in of.there.iter_mut().enumerate() {
-            if let Some(reported) = passages.delay(&there, Direction::Forward, segment) {
+        for (segment, (known, round_trip_sum)) in of.there.iter_mut().enumerate() {
+            if let Some(reported) = passages.delay(&forward, Direction::Forward, segment) {
                 *known += i128::from(reported.delay.nanos());
-                *both += around[segment] - around[segment + 1];
+                *round_trip_sum += around[segment] - around[segment + 1];
             }
         }
     }
-    all.retain(|of| of.n > 0);
-    all
+    by_protocol.retain(|of| of.n > 0);
+    by_protocol
 }

@@ -63,7 +63,11 @@ fn is_or_are(packets: u64) -> String {
 
 fn hint(names: &[String], segment: usize, unmatched: &UnmatchedPackets) -> Option<String> {
     let (name, other) = (&names[segment], &names[segment + 1]);
-    let UnmatchedPackets { here, there, .. } = *unmatched;
+    let UnmatchedPackets {
+        here,
+        there: second,
+        ..
+    } = *unmatched;
     if let Some(pair) = unmatched.name {
         return Some(format!(
             "of {name} {} in {other} with other {}, and are excluded: with NAT between them give its rule ({})",
@@ -72,13 +76,13 @@ fn hint(names: &[String], segment: usize, unmatched: &UnmatchedPackets) -> Optio
             rules_for(names, segment, unmatched, pair)
         ));
     }
-    let is_most = here.min(there) > unmatched.met && here.max(there) / 2 <= here.min(there);
+    let is_most = here.min(second) > unmatched.met && here.max(second) / 2 <= here.min(second);
     is_most.then(|| {
         format!(
             "the hosts of {} of {name} are not in {other}, and the hosts of {} of {other} are not in {name}. With NAT between them give its rule (--nat \
              '{name}:OUTER=INNER', if {name} sees OUTER what the others call INNER)",
             counted(here, "packet"),
-            counted(there, "packet")
+            counted(second, "packet")
         )
     })
 }
@@ -130,11 +134,11 @@ fn rules_for(
         [false, true] => false,
         _ => is_shorter_behind(names, segment),
     };
-    let (here, there) = (word(pair.0), word(pair.1));
+    let (here, second_word) = (word(pair.0), word(pair.1));
     let (outer, inner) = if is_behind {
-        (there, here)
+        (second_word, here)
     } else {
-        (here, there)
+        (here, second_word)
     };
     rules(side(names, segment, is_behind), &outer, &inner)
 }

@@ -91,15 +91,15 @@ impl Window {
 
     /// The crossings that belong to this window, in the order of time.
     pub fn crossed(&self, followed: &Followed) -> Vec<Crossed> {
-        let mut all: Vec<Crossed> = followed
+        let mut crossings: Vec<Crossed> = followed
             .passages()
             .filter_map(|passage| Some((passage, passage.direction?)))
             .flat_map(|(passage, direction)| crossed(followed, passage, direction))
             .filter(|crossed| self.judged.contains(&crossed.entered))
             .collect();
         // The same order as for whole captures: by entry, then by delay.
-        all.sort_by_key(|of| (of.entered, of.took));
-        all
+        crossings.sort_by_key(|of| (of.entered, of.took));
+        crossings
     }
 }
 
@@ -110,10 +110,10 @@ fn crossed(
 ) -> impl Iterator<Item = Crossed> {
     let stamp = move |point| Some(followed.stamp(point, passage.mark(point)?));
     (0..followed.segments()).filter_map(move |segment| {
-        let (here, there) = (stamp(segment)?, stamp(segment + 1)?);
+        let (here, second_time) = (stamp(segment)?, stamp(segment + 1)?);
         let (entered, took) = match direction {
-            Direction::Forward => (here, there.saturating_sub(here)),
-            Direction::Reverse => (there, here.saturating_sub(there)),
+            Direction::Forward => (here, second_time.saturating_sub(here)),
+            Direction::Reverse => (second_time, here.saturating_sub(second_time)),
         };
         Some(Crossed {
             segment,
@@ -164,8 +164,8 @@ mod tests {
                 }
             }
         }
-        let all = window.crossed(&hops.end_of_window(&[true; 2]));
-        let reported = all.into_iter().map(|of| {
+        let crossings = window.crossed(&hops.end_of_window(&[true; 2]));
+        let reported = crossings.into_iter().map(|of| {
             let (entered, took) = (of.entered / MILLI, of.took / MILLI);
             (of.segment, of.direction, entered, took)
         });
@@ -185,9 +185,9 @@ mod tests {
     fn a_window_is_there_once_its_last_packets_may_have_come() {
         assert!(all(13 * SECOND + SETTLED - 1).is_empty());
         let windows = all(15 * SECOND + SETTLED);
-        let judged: Vec<_> = windows.iter().map(|window| window.judged.clone()).collect();
+        let ranges: Vec<_> = windows.iter().map(|window| window.judged.clone()).collect();
         // Points are recorded a little before their windows begin.
-        assert_eq!(judged, [i64::MIN..12 * SECOND, 12 * SECOND..14 * SECOND]);
+        assert_eq!(ranges, [i64::MIN..12 * SECOND, 12 * SECOND..14 * SECOND]);
         assert_eq!(windows[1].read, 11 * SECOND..15 * SECOND);
         assert_eq!(windows[0].next_from(), windows[1].read.start);
     }
@@ -222,10 +222,10 @@ mod tests {
     #[test]
     fn who_comes_back_comes_in_at_the_later_point() {
         let window = &all(13 * SECOND + SETTLED)[0];
-        let near = [(11_000, 1, true), (12_050, 2, false)];
-        let far = [(11_004, 1, true), (11_990, 2, false)];
+        let near_marks = [(11_000, 1, true), (12_050, 2, false)];
+        let far_marks = [(11_004, 1, true), (11_990, 2, false)];
         assert_eq!(
-            crossed(window, &[&near, &far]),
+            crossed(window, &[&near_marks, &far_marks]),
             [
                 (0, Direction::Forward, 11_000, 4),
                 (0, Direction::Reverse, 11_990, 60),
@@ -236,10 +236,10 @@ mod tests {
     #[test]
     fn what_takes_longer_than_is_waited_for_is_left_out() {
         let windows = all(15 * SECOND + SETTLED);
-        let near = [(11_000, 1, true), (11_900, 2, true)];
-        let far = [(11_004, 1, true), (13_100, 2, true)];
+        let near_marks = [(11_000, 1, true), (11_900, 2, true)];
+        let far_marks = [(11_004, 1, true), (13_100, 2, true)];
         for (window, many) in windows.iter().zip([1, 0]) {
-            assert_eq!(crossed(window, &[&near, &far]).len(), many);
+            assert_eq!(crossed(window, &[&near_marks, &far_marks]).len(), many);
         }
     }
 

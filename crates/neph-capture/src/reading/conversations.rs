@@ -30,8 +30,8 @@ pub trait ConversationListener: Listener {
 struct Forwarder<'a, T>(&'a mut T);
 
 impl<T: ConversationListener> ExchangeListener for Forwarder<'_, T> {
-    fn trip(&mut self, of: &Between, trip: Answered) {
-        self.0.answered(of, trip);
+    fn round_trip(&mut self, of: &Between, answer: Answered) {
+        self.0.answered(of, answer);
     }
 
     fn ended(&mut self, pair: &Pair) {

@@ -25,24 +25,24 @@ pub fn printed(name: &str, account: &Account) -> Result<Option<String>, ReadErro
     let bytes = account.bytes;
     let packets = counted(account.packets, "packet");
     let were = if account.packets == 1 { "was" } else { "were" };
-    let kept = format!("the {packets} before it {were} read");
+    let note = format!("the {packets} before it {were} read");
     match &account.ending {
         Ending::Whole if bytes == 0 => Err(ReadError::wrong(format!(
             "{name} is empty; give a capture as tcpdump -w writes it"
         ))),
         Ending::Whole | Ending::Stopped => Ok(None),
         Ending::CutOff => Ok(Some(format!(
-            "{name} is cut off within the record at byte {bytes}; {kept}"
+            "{name} is cut off within the record at byte {bytes}; {note}"
         ))),
         Ending::CutPacked => Ok(Some(format!(
-            "{name} is compressed and truncated: {bytes} bytes could be decompressed; {kept}"
+            "{name} is compressed and truncated: {bytes} bytes could be decompressed; {note}"
         ))),
         Ending::Broken(error) if account.packets == 0 => Err(ReadError::wrong(format!(
             "{name} is no capture that neph reads from byte {bytes} on: {error}; give pcap or pcapng, as \
              tcpdump -w writes them"
         ))),
         Ending::Broken(error) => Err(ReadError::wrong(format!(
-            "{name} is broken at byte {bytes}: {error}; {kept}, and can be used alone: head -c {bytes} of \
+            "{name} is broken at byte {bytes}: {error}; {note}, and can be used alone: head -c {bytes} of \
              it, unpacked"
         ))),
         Ending::BrokenPacked(error) if gzip::is_trailing(error) => {
@@ -52,14 +52,14 @@ pub fn printed(name: &str, account: &Account) -> Result<Option<String>, ReadErro
                 String::new()
             };
             Ok(Some(format!(
-                "{name} {cut}has data after the gzip stream, which is ignored; {kept}"
+                "{name} {cut}has data after the gzip stream, which is ignored; {note}"
             )))
         }
         Ending::BrokenPacked(error) => Err(ReadError::wrong(format!(
             "{name} can be decompressed up to byte {bytes} of its content ({packets} before it {were} read): {error}"
         ))),
         Ending::Failed(error) => Err(ReadError::failed(format!(
-            "read {name} behind byte {bytes}: {error}; {kept}; see that its disk is well"
+            "read {name} behind byte {bytes}: {error}; {note}; see that its disk is well"
         ))),
     }
 }

@@ -18,12 +18,12 @@ pub fn by_time(files: &[PathBuf], reader: Reader<'_>) -> Vec<PathBuf> {
     }
     let firsts = files.iter().map(|path| first(path, reader)).enumerate();
     let timed: Vec<(usize, i64)> = firsts
-        .filter_map(|(place, at)| Some((place, at?)))
+        .filter_map(|(index, at)| Some((index, at?)))
         .collect();
     let mut by_time = timed.clone();
     by_time.sort_by_key(|(_, at)| *at);
-    for ((place, _), (from, _)) in timed.iter().zip(&by_time) {
-        ordered[*place].clone_from(&files[*from]);
+    for ((index, _), (from, _)) in timed.iter().zip(&by_time) {
+        ordered[*index].clone_from(&files[*from]);
     }
     if let Some(((_, _), (from, _))) = timed.iter().zip(&by_time).find(|(a, b)| a != b) {
         (reader.say)(&format!(

@@ -58,20 +58,20 @@ pub fn unpacked<'a>(mut source: impl Read + 'a) -> io::Result<Unpacked<'a>> {
         return Ok(Unpacked::Other(program));
     }
     let (gzip, zstd) = (packed_by(&gzip::BEGINS), packed_by(&ZSTD));
-    let whole = Cursor::new(first).chain(source);
-    let buffered = |whole| BufReader::with_capacity(AT_ONCE, whole);
+    let stream = Cursor::new(first).chain(source);
+    let buffered = |cursors| BufReader::with_capacity(AT_ONCE, cursors);
     Ok(Unpacked::Bytes(if gzip {
-        Box::new(Gzip::new(buffered(whole)))
+        Box::new(Gzip::new(buffered(stream)))
     } else if zstd {
-        Box::new(Zstd::new(buffered(whole)))
+        Box::new(Zstd::new(buffered(stream)))
     } else {
-        Box::new(whole)
+        Box::new(stream)
     }))
 }
 
 /// The error where decompression ends, with a remedy.
-fn not_unpacked(what: String) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, what)
+fn not_unpacked(reason: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, reason)
 }
 
 /// The error for data that was damaged in transfer or on disk.
@@ -128,8 +128,8 @@ impl<R: BufRead> Zstd<R> {
 /// it is nested.
 fn broken(error: &FrameDecoderError) -> io::Error {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(one) = cause {
-        if let Some(read) = one.downcast_ref::<io::Error>() {
+    while let Some(error) = cause {
+        if let Some(read) = error.downcast_ref::<io::Error>() {
             if read.kind() == ErrorKind::UnexpectedEof {
                 return ErrorKind::UnexpectedEof.into();
             }
@@ -137,7 +137,7 @@ fn broken(error: &FrameDecoderError) -> io::Error {
                 return io::Error::from_raw_os_error(number);
             }
         }
-        cause = one.source();
+        cause = error.source();
     }
     damaged("zstd")
 }
@@ -219,15 +219,15 @@ mod tests {
 
     #[test]
     fn a_frame_that_was_cut_gives_each_block_that_is_whole() {
-        let whole = frame(23, 3);
+        let frame_bytes = frame(23, 3);
         // Within the last block's header, before its byte, and within the checksum after it.
-        let mut checked = whole.clone();
+        let mut checked = frame_bytes.clone();
         checked[4] |= 4;
         checked.extend([0; 3]);
         for (cut, blocks) in [
-            (&whole[..whole.len() - 3], 2),
-            (&whole[..whole.len() - 1], 2),
-            (&whole[..7], 0),
+            (&frame_bytes[..frame_bytes.len() - 3], 2),
+            (&frame_bytes[..frame_bytes.len() - 1], 2),
+            (&frame_bytes[..7], 0),
             (&checked[..], 3),
         ] {
             let mut out = Vec::new();
@@ -239,8 +239,8 @@ mod tests {
 
     #[test]
     fn a_frame_that_is_broken_gives_what_stands_before_and_names_the_remedy() {
-        let whole = frame(23, 3);
-        let broken = [&whole[..whole.len() - 4], &[6, 0, 0]].concat();
+        let frame_bytes = frame(23, 3);
+        let broken = [&frame_bytes[..frame_bytes.len() - 4], &[6, 0, 0]].concat();
         let mut out = Vec::new();
         let error = Zstd::new(&broken[..])
             .read_to_end(&mut out)

@@ -8,12 +8,12 @@ const AND: char = '+';
 /// The files that a name stands for: itself, or those that it joins by `+` where these are there. A file
 /// whose own name has a `+` is one.
 pub fn parts(path: &Path) -> Vec<PathBuf> {
-    let one = || vec![path.to_path_buf()];
+    let single_part = || vec![path.to_path_buf()];
     let Some(text) = path.to_str().filter(|text| text.contains(AND)) else {
-        return one();
+        return single_part();
     };
     if fs::metadata(path).is_ok() {
-        return one();
+        return single_part();
     }
     let names: Vec<&str> = text.split(AND).collect();
     let (mut parts, mut from) = (Vec::new(), 0);
@@ -29,7 +29,7 @@ pub fn parts(path: &Path) -> Vec<PathBuf> {
         from = until;
     }
     if parts.iter().any(|part| part.as_os_str().is_empty()) {
-        return one();
+        return single_part();
     }
     parts
 }

@@ -84,11 +84,11 @@ pub fn open(path: &Path, reader: Reader<'_>) -> Result<Source, ReadError> {
     if let [_] = parts[..] {
         return open_one(path, reader).map(Source::One);
     }
-    let named = parts.into_iter().map(|part| {
+    let opened = parts.into_iter().map(|part| {
         let source = open_one(&part, reader)?;
         Ok((part.display().to_string(), source))
     });
-    Ok(Source::Several(named.collect::<Result<_, ReadError>>()?))
+    Ok(Source::Several(opened.collect::<Result<_, ReadError>>()?))
 }
 
 /// A capture that was read.
@@ -124,7 +124,7 @@ fn several(
 ) -> ReadCapture {
     let (names, sources): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let mut wrong = None;
-    let ended = |place: usize, account: Account| match ending::printed(&names[place], &account) {
+    let ended = |index: usize, account: Account| match ending::printed(&names[index], &account) {
         Ok(printed) => {
             if let Some(printed) = printed {
                 (reader.say)(&printed);

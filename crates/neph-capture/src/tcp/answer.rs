@@ -182,8 +182,8 @@ impl Answered {
         let floor = &mut receiver.floor;
         let is_free = found.is_syn() || self.forced;
         let quiet = self.received_at.until(self.at);
-        let mut held = || floor.is_held_back(self.at, nanos, quiet);
-        if !is_free && *is_held.get_or_insert_with(&mut held) {
+        let mut is_held_back = || floor.is_held_back(self.at, nanos, quiet);
+        if !is_free && *is_held.get_or_insert_with(&mut is_held_back) {
             floor.held_back(self.at, nanos);
             return Answer::Delayed;
         }

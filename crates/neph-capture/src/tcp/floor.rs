@@ -135,19 +135,19 @@ mod tests {
     }
 
     /// How many of these round trips in milliseconds, one each 500 ms, were delayed.
-    fn held(trips: impl IntoIterator<Item = i64>) -> usize {
+    fn held(durations: impl IntoIterator<Item = i64>) -> usize {
         let mut floor = RttFloor::default();
-        let mut held = 0;
-        for (n, trip) in (0..).zip(trips) {
-            let nanos = trip * MILLISECOND;
+        let mut held_count = 0;
+        for (n, duration) in (0..).zip(durations) {
+            let nanos = duration * MILLISECOND;
             if floor.is_held_back(at(n * 500), nanos, None) {
-                held += 1;
+                held_count += 1;
                 floor.held_back(at(n * 500), nanos);
             } else {
                 floor.path(at(n * 500), nanos);
             }
         }
-        held
+        held_count
     }
 
     #[test]
@@ -159,15 +159,15 @@ mod tests {
     fn a_path_that_becomes_longer_is_no_timer() {
         assert_eq!(held([10; 5].into_iter().chain([70; 15])), 0);
         // By the time of a timer: until nothing shorter was seen for two stretches.
-        let held = held([10; 5].into_iter().chain([50; 60]));
-        assert!((30..45).contains(&held), "{held}");
+        let held_count = held([10; 5].into_iter().chain([50; 60]));
+        assert!((30..45).contains(&held_count), "{held_count}");
     }
 
     #[test]
     fn a_queue_of_any_length_is_no_timer_where_few_wait_as_long_as_one_takes() {
         let queue = |n: i64| 20 + n * 7_919 % 320;
-        let held = held((0..400).map(queue));
-        assert!(held <= 4, "{held}");
+        let held_count = held((0..400).map(queue));
+        assert!(held_count <= 4, "{held_count}");
     }
 
     #[test]

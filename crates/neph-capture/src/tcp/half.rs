@@ -115,12 +115,12 @@ impl Sender {
     pub(super) fn overtakers(&self, segment: &Segment) -> (Option<Ordering>, Option<Wall>) {
         let beyond = self.waiting.beyond(segment);
         let stamps = segment.stamps.zip(self.mark(Mark::NewestStamp));
-        let order = stamps.map(|((own, _), newest)| {
+        let order = stamps.map(|((serial, _), newest)| {
             let oldest = beyond.map_or(newest, |(oldest, _)| oldest);
-            if own.is_after(oldest) {
+            if serial.is_after(oldest) {
                 Ordering::Greater
             } else {
-                own.since(newest).cmp(&0)
+                serial.since(newest).cmp(&0)
             }
         });
         let passed = beyond.map(|(_, at)| at);
@@ -165,8 +165,8 @@ impl Sender {
                 echo: is_newest,
             };
             let in_flight = self.in_flight(segment.end());
-            let one = Awaiting::of(at, segment, in_flight, awaited);
-            left_out = self.waiting.push(one, &self.marks, room);
+            let awaiting = Awaiting::of(at, segment, in_flight, awaited);
+            left_out = self.waiting.push(awaiting, &self.marks, room);
         }
         if let Some((value, _)) = segment.stamps.filter(|_| is_newest) {
             self.marks.set(Mark::NewestStamp, value);

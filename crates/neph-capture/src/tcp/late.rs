@@ -84,8 +84,8 @@ impl Lates {
         counted: Option<Event>,
     ) {
         let repeats = [Event::Retransmission, Event::FastRetransmission];
-        let all = self.0.get_or_insert_default();
-        all.push_back(Late {
+        let late_segments = self.0.get_or_insert_default();
+        late_segments.push_back(Late {
             seq: segment.seq,
             end: segment.end(),
             at,
@@ -93,8 +93,8 @@ impl Lates {
             is_repeated,
             counted: counted.filter(|event| repeats.contains(event)),
         });
-        if all.len() > MAXIMUM {
-            join_oldest(all);
+        if late_segments.len() > MAXIMUM {
+            join_oldest(late_segments);
         }
     }
 
@@ -103,8 +103,10 @@ impl Lates {
     pub(super) fn repeat(&mut self, segment: &Segment) {
         let (seq, end) = (segment.seq, segment.end());
         let is_met = |late: &&mut Late| end.is_after(late.seq) && late.end.is_after(seq);
-        let all = self.0.iter_mut().flat_map(|all| all.iter_mut());
-        all.filter(is_met).for_each(|late| late.counted = None);
+        let late_segments = self.0.iter_mut().flat_map(|lates| lates.iter_mut());
+        late_segments
+            .filter(is_met)
+            .for_each(|late| late.counted = None);
     }
 
     /// Whether there is any.
@@ -121,14 +123,16 @@ impl Lates {
                 && found.seq.is_after(late.seq)
                 && (late.is_repeated || late.at > found.at)
         };
-        self.0.iter().flat_map(|all| all.iter()).any(is_awaited)
+        self.0.iter().flat_map(|lates| lates.iter()).any(is_awaited)
     }
 
     /// Passes on how the retransmissions that turn out to be spurious were counted.
     pub(super) fn judge(&mut self, verdict: &Verdict<'_>, mut spurious: impl FnMut(Event)) {
-        let Some(all) = &mut self.0 else { return };
+        let Some(late_segments) = &mut self.0 else {
+            return;
+        };
         // An echo older than all of them belongs to a segment before any retransmission.
-        let covered = all
+        let covered = late_segments
             .iter()
             .filter(|late| late.counted.is_some() && verdict.covers(late));
         let oldest = covered.map(|late| late.value).reduce(|first, next| {
@@ -142,7 +146,7 @@ impl Lates {
             .is_some_and(|(oldest, echo)| oldest.is_after(echo));
         // Of several retransmissions the last is the duplicate: the first may have been needed.
         let mut reported: Option<Late> = None;
-        for late in all.iter_mut().rev() {
+        for late in late_segments.iter_mut().rev() {
             let is_answered = verdict.covers(late) && (is_older || verdict.is_too_soon_for(late));
             let is_reported =
                 verdict.reports(late) && !reported.is_some_and(|last| last.meets(late));
@@ -157,27 +161,27 @@ impl Lates {
             let nanos = verdict.at.unix_nanos().saturating_sub(late.at.unix_nanos());
             !late.end.is_after(verdict.ack) && nanos > REPORTED.nanos()
         };
-        while all.front().is_some_and(is_over) {
-            all.pop_front();
+        while late_segments.front().is_some_and(is_over) {
+            late_segments.pop_front();
         }
-        if all.is_empty() {
+        if late_segments.is_empty() {
             self.0 = None;
         }
     }
 
     /// Memory that it points to, in bytes.
     pub(super) fn heap(&self) -> usize {
-        let all = self.0.as_ref();
-        all.map_or(0, |all| {
-            size_of::<VecDeque<Late>>() + all.capacity() * size_of::<Late>()
+        let late_segments = self.0.as_ref();
+        late_segments.map_or(0, |lates| {
+            size_of::<VecDeque<Late>>() + lates.capacity() * size_of::<Late>()
         })
     }
 }
 
 /// Joins the two oldest. Data between them counts as late too, and no verdict follows.
-fn join_oldest(all: &mut VecDeque<Late>) {
-    if let Some(first) = all.pop_front()
-        && let Some(second) = all.front_mut()
+fn join_oldest(late_segments: &mut VecDeque<Late>) {
+    if let Some(first) = late_segments.pop_front()
+        && let Some(second) = late_segments.front_mut()
     {
         let (from, to) = (first.seq, second.end);
         second.seq = if second.seq.is_after(from) {

@@ -19,7 +19,8 @@ impl Connection {
         let Some((next, ack)) = other.mark(Mark::Next).zip(segment.ack) else {
             return false;
         };
-        let is_near = |one: Serial, another: Serial| one.since(another).unsigned_abs() <= NEAR;
+        let is_near =
+            |serial: Serial, another: Serial| serial.since(another).unsigned_abs() <= NEAR;
         match other.mark(Mark::LatestAck) {
             Some(printed) => is_near(next, ack) && is_near(segment.seq, printed),
             None => ack == next,

@@ -101,20 +101,20 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
             .repeated_at
             .wall()
             .is_some_and(|last| nanos(last) < FAST);
-    let anew = if is_fast {
+    let event = if is_fast {
         Event::FastRetransmission
     } else {
         Event::Retransmission
     };
     if sender.passed_before(segment) {
-        return anew;
+        return event;
     }
     // A retransmission carries a new timestamp. A reordered segment carries an older one, or the same if the
     // clock has not ticked in between.
     let (order, passed) = sender.overtakers(segment);
     match order {
         Some(Ordering::Less) => return Event::OutOfOrder,
-        Some(Ordering::Greater) => return anew,
+        Some(Ordering::Greater) => return event,
         Some(Ordering::Equal) | None => {}
     }
     let since_next = passed.map_or(i64::MAX, nanos);
@@ -122,16 +122,16 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
     if !asked_for && is_soon && sender.mark(Mark::Next) != Some(segment.end()) {
         return Event::OutOfOrder;
     }
-    anew
+    event
 }
 
 /// No retransmission comes sooner than this. A loss is not known within less than a round trip between the
 /// ends (3/4 of it, as it may be shorter than any before). Without a report of the receiver, a timer must
 /// end.
 fn soon(segment: &Segment, sender: &Sender, receiver: &Sender) -> i64 {
-    let whole = sender.floor.get().zip(receiver.floor.get());
-    let reported = whole.map_or(OVERTAKING, |(there, back)| {
-        there.saturating_add(back) / 4 * 3
+    let round_trips = sender.floor.get().zip(receiver.floor.get());
+    let reported = round_trips.map_or(OVERTAKING, |(forward, back)| {
+        forward.saturating_add(back) / 4 * 3
     });
     let is_reported = sender.is_reported(segment) || sender.mark(Mark::Acked) == Some(segment.seq);
     if is_reported {

@@ -65,7 +65,7 @@ impl Segment {
     #[inline]
     pub fn of(header: &TcpHeader<'_>, payload_len: u32) -> Self {
         let options = tcp_options(header.options);
-        let both = |(a, b)| (Serial(a), Serial(b));
+        let serials = |(a, b)| (Serial(a), Serial(b));
         let (from, to) = options.duplicate(header.ack).unwrap_or_default();
         Self {
             seq: Serial(header.seq),
@@ -73,7 +73,7 @@ impl Segment {
             length: payload_len,
             flags: header.flags,
             window: header.window,
-            stamps: options.timestamps.map(both),
+            stamps: options.timestamps.map(serials),
             largest: options.largest_segment.and_then(NonZeroU16::new),
             duplicate: Serial(from),
             duplicates: u16::try_from(to.wrapping_sub(from)).unwrap_or(u16::MAX),

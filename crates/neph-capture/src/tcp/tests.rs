@@ -39,9 +39,15 @@ impl Sink for RecordedConnection {
 impl RecordedConnection {
     /// Half, milliseconds, answer of what this method found.
     fn by(&self, method: Method) -> Vec<(Half, i64, Answer)> {
-        let samples = self.samples.iter().filter(|one| one.method == method);
+        let samples = self.samples.iter().filter(|sample| sample.method == method);
         samples
-            .map(|one| (one.half, one.round_trip.nanos() / 1_000_000, one.answer))
+            .map(|sample| {
+                (
+                    sample.half,
+                    sample.round_trip.nanos() / 1_000_000,
+                    sample.answer,
+                )
+            })
             .collect()
     }
 }
@@ -180,8 +186,8 @@ fn the_earliest_echo_counts_and_only_of_what_was_acknowledged() {
     scene.see(130, Server, stamped(data(500, 0, 110), 5130, 1100));
     scene.see(131, Server, stamped(data(500, 0, 120), 5130, 1100));
     assert_eq!(scene.reported.by(Echo), [(Half::Server, 30, Bare)]);
-    let both = [(Half::Server, 30, Bare), (Half::Server, 30, Bare)];
-    assert_eq!(scene.reported.by(Acknowledgement), both);
+    let answers = [(Half::Server, 30, Bare), (Half::Server, 30, Bare)];
+    assert_eq!(scene.reported.by(Acknowledgement), answers);
 }
 
 #[test]

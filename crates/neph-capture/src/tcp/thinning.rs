@@ -51,18 +51,18 @@ impl Thinning {
     ) -> Self {
         let mut thinning = Self::default();
         let mut next = acked;
-        for one in segments {
-            let from = next.unwrap_or(one.seq);
-            if one.seq.is_after(from) {
+        for awaiting in segments {
+            let from = next.unwrap_or(awaiting.seq);
+            if awaiting.seq.is_after(from) {
                 thinning.remember(Hole {
                     from,
-                    to: one.seq,
-                    at: one.at,
-                    value: one.value,
+                    to: awaiting.seq,
+                    at: awaiting.at,
+                    value: awaiting.value,
                 });
             }
-            let is_further = next.is_none_or(|next| one.end.is_after(next));
-            next = if is_further { Some(one.end) } else { next };
+            let is_further = next.is_none_or(|next| awaiting.end.is_after(next));
+            next = if is_further { Some(awaiting.end) } else { next };
         }
         thinning
     }
@@ -73,8 +73,11 @@ impl Thinning {
     }
 
     /// Whether a segment is followed.
-    pub(super) fn follows(&self, one: &Awaiting) -> bool {
-        is_chosen((one.end.0, one.value.0), self.shift_of(one.end))
+    pub(super) fn follows(&self, awaiting: &Awaiting) -> bool {
+        is_chosen(
+            (awaiting.end.0, awaiting.value.0),
+            self.shift_of(awaiting.end),
+        )
     }
 
     fn shift_of(&self, end: Serial) -> u8 {
@@ -216,8 +219,8 @@ mod tests {
                 acknowledgement: true,
                 echo: false,
             };
-            let one = Awaiting::of(Wall::from_unix_nanos(0), &segment, 0, awaited);
-            left_out += waiting.push(one, &Marks::default(), Room::Scarce);
+            let awaiting = Awaiting::of(Wall::from_unix_nanos(0), &segment, 0, awaited);
+            left_out += waiting.push(awaiting, &Marks::default(), Room::Scarce);
         }
         assert_eq!(left_out, 2_000 - Room::Scarce.most());
     }

@@ -53,15 +53,15 @@ impl Waiting {
     /// Both parts of them, in order.
     fn parts(&self) -> (&[Awaiting], &[Awaiting]) {
         match self {
-            Self::Near(near) => (near, &[]),
-            Self::Far(far) => far.all.as_slices(),
+            Self::Near(few) => (few, &[]),
+            Self::Far(many) => many.all.as_slices(),
         }
     }
 
     fn parts_mut(&mut self) -> (&mut [Awaiting], &mut [Awaiting]) {
         match self {
-            Self::Near(near) => (near, &mut []),
-            Self::Far(far) => far.all.as_mut_slices(),
+            Self::Near(few) => (few, &mut []),
+            Self::Far(many) => many.all.as_mut_slices(),
         }
     }
 
@@ -78,7 +78,7 @@ impl Waiting {
     fn thinning(&self) -> Option<&Thinning> {
         match self {
             Self::Near(_) => None,
-            Self::Far(far) => far.thinning.as_deref(),
+            Self::Far(many) => many.thinning.as_deref(),
         }
     }
 
@@ -92,16 +92,16 @@ impl Waiting {
 
     /// The segment whose last byte `ack` acknowledges, unless it was retransmitted.
     pub(super) fn acknowledged(&mut self, ack: Serial) -> Option<Awaiting> {
-        let last = self.answered(Reply::ACKNOWLEDGEMENT, |one| {
-            !one.end.is_after(ack) || one.is_what_ends_at(ack)
+        let last = self.answered(Reply::ACKNOWLEDGEMENT, |awaiting| {
+            !awaiting.end.is_after(ack) || awaiting.is_what_ends_at(ack)
         });
         last.filter(|last| last.is_what_ends_at(ack) && !last.is_repeated())
     }
 
     /// Number of segments that `one` represents, including itself.
-    pub(super) fn weight(&self, one: &Awaiting) -> u32 {
+    pub(super) fn weight(&self, awaiting: &Awaiting) -> u32 {
         self.thinning()
-            .map_or(1, |thinning| thinning.weight(one.end))
+            .map_or(1, |thinning| thinning.weight(awaiting.end))
     }
 
     /// Among segments after `segment` that await their acknowledgement: the oldest timestamp option, and when
@@ -111,32 +111,42 @@ impl Waiting {
             return thinning.hole_of(segment).map(|hole| (hole.value, hole.at));
         }
         let end = segment.end();
-        let is_beyond =
-            |one: &&Awaiting| one.awaits(Reply::ACKNOWLEDGEMENT) && !end.is_after(one.seq);
+        let is_beyond = |awaiting: &&Awaiting| {
+            awaiting.awaits(Reply::ACKNOWLEDGEMENT) && !end.is_after(awaiting.seq)
+        };
         let beyond = self.all().filter(is_beyond);
-        beyond.map(|one| (one.value, one.at)).reduce(|first, one| {
-            let is_older = first.0.is_after(one.0);
-            (if is_older { one.0 } else { first.0 }, first.1.min(one.1))
-        })
+        beyond
+            .map(|awaiting| (awaiting.value, awaiting.at))
+            .reduce(|first, covered| {
+                let is_older = first.0.is_after(covered.0);
+                (
+                    if is_older { covered.0 } else { first.0 },
+                    first.1.min(covered.1),
+                )
+            })
     }
 
     /// The first segment that carried the timestamp `echo`, at its first echo. That must acknowledge the
     /// segment, otherwise it answers another one.
     pub(super) fn echoed(&mut self, ack: Serial, echo: Serial) -> Option<Awaiting> {
-        let last = self.answered(Reply::ECHO, |one| !one.value.is_after(echo));
+        let last = self.answered(Reply::ECHO, |awaiting| !awaiting.value.is_after(echo));
         let is_there = |last: &Awaiting| !last.end.is_after(ack) || last.is_what_ends_at(ack);
         last.filter(|last| last.value == echo && is_there(last))
     }
 
     /// The last segment at the front for which `is` holds. All of these await `what` no more.
-    fn answered(&mut self, what: Reply, mut is: impl FnMut(&Awaiting) -> bool) -> Option<Awaiting> {
+    fn answered(
+        &mut self,
+        reply: Reply,
+        mut is: impl FnMut(&Awaiting) -> bool,
+    ) -> Option<Awaiting> {
         let mut answered: Option<&Awaiting> = None;
-        for one in self.all_mut().filter(|one| one.awaits(what)) {
-            if !is(one) {
+        for awaiting in self.all_mut().filter(|awaiting| awaiting.awaits(reply)) {
+            if !is(awaiting) {
                 return answered.copied();
             }
-            one.answered(what);
-            answered = Some(&*one);
+            awaiting.answered(reply);
+            answered = Some(&*awaiting);
         }
         answered.copied()
     }
@@ -145,13 +155,13 @@ impl Waiting {
     #[inline]
     pub(super) fn tidy(&mut self, acked: Serial) {
         match self {
-            Self::Near(near) => {
-                if !near[0].awaits(Reply::ANY) && near[1].awaits(Reply::ANY) {
-                    near.swap(0, 1);
+            Self::Near(few) => {
+                if !few[0].awaits(Reply::ANY) && few[1].awaits(Reply::ANY) {
+                    few.swap(0, 1);
                 }
             }
-            Self::Far(far) => {
-                if far.tidy(acked) {
+            Self::Far(many) => {
+                if many.tidy(acked) {
                     *self = Self::default();
                 }
             }
@@ -162,15 +172,15 @@ impl Waiting {
     pub(super) fn holds(&self, segment: &Segment) -> bool {
         match self.thinning() {
             Some(thinning) => thinning.hole_of(segment).is_none(),
-            None => self.all().any(|one| one.overlaps(segment)),
+            None => self.all().any(|awaiting| awaiting.overlaps(segment)),
         }
     }
 
     /// Records that `segment` passed; `next` is after all that passed before. Where not all is followed, the
     /// gaps show what did not pass.
     pub(super) fn pass(&mut self, at: Wall, segment: &Segment, next: Option<Serial>) {
-        let Self::Far(far) = self else { return };
-        let (Some(thinning), Some(next)) = (&mut far.thinning, next) else {
+        let Self::Far(many) = self else { return };
+        let (Some(thinning), Some(next)) = (&mut many.thinning, next) else {
             return;
         };
         if segment.seq.is_after(next) {
@@ -188,78 +198,78 @@ impl Waiting {
     /// Parts of `segment` that await their acknowledgement have no sample any more. Data after the highest
     /// number (a longer retransmission) awaits none.
     pub(super) fn retransmitted_segments(&mut self, segment: &Segment) {
-        for one in self.all_mut().filter(|one| one.overlaps(segment)) {
-            one.retransmitted_segments();
+        for awaiting in self.all_mut().filter(|awaiting| awaiting.overlaps(segment)) {
+            awaiting.retransmitted_segments();
         }
     }
 
     /// Remembers a segment; `marks` are from before it. Returns how many segments are therefore not followed,
     /// possibly including itself.
     #[inline]
-    pub(super) fn push(&mut self, one: Awaiting, marks: &Marks, room: Room) -> usize {
-        if !one.awaits(Reply::ANY) {
+    pub(super) fn push(&mut self, awaiting: Awaiting, marks: &Marks, room: Room) -> usize {
+        if !awaiting.awaits(Reply::ANY) {
             return 0;
         }
-        if let Self::Far(far) = self
-            && !far.follows(&one, marks, room)
+        if let Self::Far(many) = self
+            && !many.follows(&awaiting, marks, room)
         {
             return 1;
         }
-        if one.awaits(Reply::ACKNOWLEDGEMENT) && self.reaches_behind(one.end) {
-            self.insert(one);
+        if awaiting.awaits(Reply::ACKNOWLEDGEMENT) && self.reaches_behind(awaiting.end) {
+            self.insert(awaiting);
         } else {
-            self.append(one);
+            self.append(awaiting);
         }
         match self {
-            Self::Far(far) if far.all.len() > room.most() => far.thin_out(marks, room),
+            Self::Far(many) if many.all.len() > room.most() => many.thin_out(marks, room),
             _ => 0,
         }
     }
 
     /// Inserts a reordered segment: for its acknowledgement in order, for its echo as the last.
     #[cold]
-    fn insert(&mut self, one: Awaiting) {
-        let all = self.spill();
+    fn insert(&mut self, awaiting: Awaiting) {
+        let segments = self.spill();
         let behind = |other: &&Awaiting| {
-            !other.awaits(Reply::ACKNOWLEDGEMENT) || other.end.is_after(one.end)
+            !other.awaits(Reply::ACKNOWLEDGEMENT) || other.end.is_after(awaiting.end)
         };
-        let behind = all.iter().rev().take_while(behind).count();
-        all.insert(all.len() - behind, one.without(Reply::ECHO));
-        if one.awaits(Reply::ECHO) {
-            all.push_back(one.without(Reply::ACKNOWLEDGEMENT));
+        let behind = segments.iter().rev().take_while(behind).count();
+        segments.insert(segments.len() - behind, awaiting.without(Reply::ECHO));
+        if awaiting.awaits(Reply::ECHO) {
+            segments.push_back(awaiting.without(Reply::ACKNOWLEDGEMENT));
         }
     }
 
     /// Whether segments that await their acknowledgement go further than `end`.
     fn reaches_behind(&self, end: Serial) -> bool {
         let mut last_first = self.all().rev();
-        let last = last_first.find(|one| one.awaits(Reply::ACKNOWLEDGEMENT));
+        let last = last_first.find(|awaiting| awaiting.awaits(Reply::ACKNOWLEDGEMENT));
         last.is_some_and(|last| last.end.is_after(end))
     }
 
     #[inline]
-    fn append(&mut self, one: Awaiting) {
-        if let Self::Near(near) = self
-            && let Some(free) = near.iter_mut().find(|one| !one.awaits(Reply::ANY))
+    fn append(&mut self, awaiting: Awaiting) {
+        if let Self::Near(few) = self
+            && let Some(free) = few.iter_mut().find(|awaiting| !awaiting.awaits(Reply::ANY))
         {
-            *free = one;
+            *free = awaiting;
             return;
         }
-        self.spill().push_back(one);
+        self.spill().push_back(awaiting);
     }
 
     /// Moves all segments to the heap.
     fn spill(&mut self) -> &mut VecDeque<Awaiting> {
-        if let Self::Near(near) = self {
-            let mut all = VecDeque::with_capacity(FAR);
-            all.extend(near.iter().filter(|one| one.awaits(Reply::ANY)));
+        if let Self::Near(few) = self {
+            let mut segments = VecDeque::with_capacity(FAR);
+            segments.extend(few.iter().filter(|awaiting| awaiting.awaits(Reply::ANY)));
             *self = Self::Far(ManySegments {
-                all,
+                all: segments,
                 thinning: None,
             });
         }
         match self {
-            Self::Far(far) => &mut far.all,
+            Self::Far(many) => &mut many.all,
             Self::Near(_) => unreachable!("they were moved"),
         }
     }
@@ -267,8 +277,8 @@ impl Waiting {
     /// Prefetches both ends of the heap's segments.
     #[inline]
     pub(super) fn fetch_far(&self) {
-        if let Self::Far(far) = self {
-            let ends = [far.all.front(), far.all.back()];
+        if let Self::Far(many) = self {
+            let ends = [many.all.front(), many.all.back()];
             ends.into_iter().flatten().for_each(fetch);
         }
     }
@@ -277,9 +287,9 @@ impl Waiting {
     pub(super) fn heap(&self) -> usize {
         match self {
             Self::Near(_) => 0,
-            Self::Far(far) => {
-                let thinning = far.thinning.as_ref().map_or(0, |thinning| thinning.heap());
-                far.all.capacity() * size_of::<Awaiting>() + thinning
+            Self::Far(many) => {
+                let thinning = many.thinning.as_ref().map_or(0, |thinning| thinning.heap());
+                many.all.capacity() * size_of::<Awaiting>() + thinning
             }
         }
     }
@@ -292,7 +302,7 @@ impl ManySegments {
         if (self.thinning.as_mut()).is_some_and(|thinning| thinning.acknowledged(acked)) {
             self.thinning = None;
         }
-        let is_over = |one: &Awaiting| !one.awaits(Reply::ANY);
+        let is_over = |awaiting: &Awaiting| !awaiting.awaits(Reply::ANY);
         while self.all.front().is_some_and(is_over) {
             self.all.pop_front();
         }
@@ -305,7 +315,7 @@ impl ManySegments {
     }
 
     /// Whether a new segment is followed.
-    fn follows(&mut self, one: &Awaiting, marks: &Marks, room: Room) -> bool {
+    fn follows(&mut self, awaiting: &Awaiting, marks: &Marks, room: Room) -> bool {
         let Some(thinning) = &mut self.thinning else {
             return true;
         };
@@ -313,26 +323,28 @@ impl ManySegments {
         if let Some(next) = marks.get(Mark::Next).filter(|_| has_room) {
             thinning.lower(next);
         }
-        let is_past = |old: &Awaiting| Thinning::is_long_past(old.end, one.end);
+        let is_past = |old: &Awaiting| Thinning::is_long_past(old.end, awaiting.end);
         while self.all.front().is_some_and(is_past) {
             self.all.pop_front();
         }
-        thinning.follows(one)
+        thinning.follows(awaiting)
     }
 
     /// Halves the followed share until there is room. Returns how many are no longer followed.
     #[cold]
     fn thin_out(&mut self, marks: &Marks, room: Room) -> usize {
-        let (before, all) = (self.all.len(), &mut self.all);
+        let (before, segments) = (self.all.len(), &mut self.all);
         let begin = || {
             let acked = marks.get(Mark::Acked).or_else(|| marks.get(Mark::First));
-            let unacknowledged = all.iter().filter(|one| one.awaits(Reply::ACKNOWLEDGEMENT));
+            let unacknowledged = segments
+                .iter()
+                .filter(|awaiting| awaiting.awaits(Reply::ACKNOWLEDGEMENT));
             Box::new(Thinning::begin(acked, unacknowledged))
         };
         let thinning = self.thinning.get_or_insert_with(begin);
         while self.all.len() > room.most() {
             if thinning.raise() {
-                self.all.retain(|one| thinning.follows(one));
+                self.all.retain(|awaiting| thinning.follows(awaiting));
             } else {
                 self.all.truncate(room.most());
             }

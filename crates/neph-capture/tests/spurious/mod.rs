@@ -33,12 +33,12 @@ impl Listener for SpuriousCounts {
         let ports = (flow.name().client().port(), flow.name().server().port());
         for side in [Side::Client, Side::Server] {
             let sent = flow.sent(side);
-            let all = self
+            let counters = self
                 .counts
                 .entry((ports.0, ports.1, side as usize))
                 .or_default();
-            all.0 += u64::from(sent.spurious());
-            all.1 += u64::from(sent.retransmitted_segments());
+            counters.0 += u64::from(sent.spurious());
+            counters.1 += u64::from(sent.retransmitted_segments());
         }
     }
 }
@@ -54,9 +54,9 @@ fn what_is_called_spurious_had_arrived_and_most_of_it_is_found() {
         seed: 7,
         clean: false,
     };
-    traffic(wish, |one| {
-        let length = u32::try_from(one.length).expect("short");
-        let Some(packet) = dissect(Link::Ethernet, &one.bytes, length) else {
+    traffic(wish, |captured| {
+        let length = u32::try_from(captured.length).expect("short");
+        let Some(packet) = dissect(Link::Ethernet, &captured.bytes, length) else {
             return;
         };
         if let Transport::Tcp {
@@ -65,35 +65,35 @@ fn what_is_called_spurious_had_arrived_and_most_of_it_is_found() {
         } = &packet.transport
         {
             let ports = [header.source, header.destination];
-            let from = one.truth.from;
+            let from = captured.truth.from;
             let known = truth
                 .entry((ports[from], ports[1 - from], from))
                 .or_default();
             // A single byte may be a probe, which is not taken although it arrives.
             let is_probe = *payload_len == 1;
-            known.0 += u64::from(one.truth.is_spurious && !is_probe);
-            known.1 += u64::from(one.truth.is_repeated);
+            known.0 += u64::from(captured.truth.is_spurious && !is_probe);
+            known.1 += u64::from(captured.truth.is_repeated);
         }
         table.see(
-            Wall::from_unix_nanos(one.at.cast_signed()),
+            Wall::from_unix_nanos(captured.at.cast_signed()),
             &packet,
             &mut ours,
         );
     });
     table.end(&mut ours);
-    let (mut called, mut right, mut all, mut repeats) = (0, 0, 0, 0);
+    let (mut called, mut right, mut total, mut repeats) = (0, 0, 0, 0);
     for (of, (spurious, retransmitted_segments)) in &truth {
         let (ours, _) = ours.counts.get(of).copied().unwrap_or_default();
         called += ours;
         right += ours.min(*spurious);
-        all += spurious;
+        total += spurious;
         repeats += retransmitted_segments;
     }
     let later = ours.found_later;
     println!(
-        "{repeats} retransmissions, {all} spurious; {called} called so, {later} of them later, {right} rightly"
+        "{repeats} retransmissions, {total} spurious; {called} called so, {later} of them later, {right} rightly"
     );
     assert!(later > 20);
     assert!(right * 1_000 >= called * 995, "{right} of {called}");
-    assert!(right * 10 >= all * 9, "{right} of {all}");
+    assert!(right * 10 >= total * 9, "{right} of {total}");
 }

@@ -227,8 +227,8 @@ impl End {
         }
         let rounds = &self.dialogue.0;
         let Some(&(_, think, answer)) = rounds.get(self.round) else {
-            let asked: u64 = rounds.iter().map(|round| round.0).sum();
-            if !self.is_client && self.got > asked + 1 && !self.is_closing {
+            let requested_bytes: u64 = rounds.iter().map(|round| round.0).sum();
+            if !self.is_client && self.got > requested_bytes + 1 && !self.is_closing {
                 self.is_closing = true;
             }
             return;

@@ -59,8 +59,8 @@ pub(super) fn frame(
     let mut bytes = wrapped(addresses, from, carried);
     bytes.extend(head);
     let length = bytes.len() + segment.length as usize;
-    let kept = length.min(addresses.snap).min(bytes.len() + 200);
-    bytes.resize(kept, 0);
+    let captured_length = length.min(addresses.snap).min(bytes.len() + 200);
+    bytes.resize(captured_length, 0);
     (bytes, length)
 }
 

@@ -87,14 +87,14 @@ pub(crate) fn traffic(wish: TrafficSpec, mut take: impl FnMut(Captured)) {
     let mut pending: BinaryHeap<Reverse<Captured>> = BinaryHeap::new();
     for number in 0..wish.flows {
         begins += random.below(wish.spacing * 2 + 1);
-        while let Some(Reverse(one)) = pop_before(&mut pending, begins) {
-            take(one);
+        while let Some(Reverse(captured)) = pop_before(&mut pending, begins) {
+            take(captured);
         }
         let flow = Connection::new(number, wish, &mut random).run(begins);
         pending.extend(flow.into_iter().map(Reverse));
     }
-    while let Some(Reverse(one)) = pending.pop() {
-        take(one);
+    while let Some(Reverse(captured)) = pending.pop() {
+        take(captured);
     }
 }
 
@@ -102,7 +102,9 @@ fn pop_before(
     pending: &mut BinaryHeap<Reverse<Captured>>,
     until: u64,
 ) -> Option<Reverse<Captured>> {
-    let is_before = pending.peek().is_some_and(|Reverse(one)| one.at < until);
+    let is_before = pending
+        .peek()
+        .is_some_and(|Reverse(captured)| captured.at < until);
     is_before.then(|| pending.pop()).flatten()
 }
 
@@ -113,18 +115,18 @@ pub(crate) fn pcap_header(out: &mut impl Write) -> io::Result<()> {
 }
 
 /// A packet of a pcap file.
-pub(crate) fn pcap_packet(one: &Captured, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn pcap_packet(captured: &Captured, out: &mut impl Write) -> io::Result<()> {
     let small = |number: u64| u32::try_from(number).expect("fits");
     let fields = [
-        small(one.at / 1_000_000_000),
-        small(one.at % 1_000_000_000),
-        small(one.bytes.len() as u64),
-        small(one.length as u64),
+        small(captured.at / 1_000_000_000),
+        small(captured.at % 1_000_000_000),
+        small(captured.bytes.len() as u64),
+        small(captured.length as u64),
     ];
     for field in fields {
         out.write_all(&field.to_le_bytes())?;
     }
-    out.write_all(&one.bytes)
+    out.write_all(&captured.bytes)
 }
 
 /// One side of the point of capture.
@@ -209,68 +211,71 @@ impl Connection {
 
     /// Says of what was sent again whether that was for nothing.
     fn judge(&mut self) {
-        for place in 0..self.captured.len() {
-            let truth = self.captured[place].truth;
-            let before = self.captured[..place].iter().zip(&self.taken);
-            let there = before.filter(|(one, taken)| **taken && one.truth.from == truth.from);
-            let mut there: Vec<(u64, u64)> = there.map(|(one, _)| one.truth.range).collect();
-            there.sort_unstable();
+        for index in 0..self.captured.len() {
+            let truth = self.captured[index].truth;
+            let before = self.captured[..index].iter().zip(&self.taken);
+            let earlier_ranges =
+                before.filter(|(captured, taken)| **taken && captured.truth.from == truth.from);
+            let mut earlier_ranges: Vec<(u64, u64)> = earlier_ranges
+                .map(|(captured, _)| captured.truth.range)
+                .collect();
+            earlier_ranges.sort_unstable();
             let mut until = truth.range.0;
-            for (from, to) in there {
+            for (from, to) in earlier_ranges {
                 until = if from <= until { until.max(to) } else { until };
             }
             let is_there = truth.range.0 < truth.range.1 && until >= truth.range.1;
-            self.captured[place].truth.is_spurious = truth.is_repeated && is_there;
+            self.captured[index].truth.is_spurious = truth.is_repeated && is_there;
         }
     }
 
     fn run(mut self, begins: u64) -> Vec<Captured> {
         self.plan(begins, SimEvent::Begin);
         let mut steps = 0;
-        while let Some(Reverse((now, _, place))) = self.events.pop() {
+        while let Some(Reverse((now, _, index))) = self.events.pop() {
             steps += 1;
             // Two ends that lose everything give up.
             if steps > 20_000 || now > begins + 120_000_000_000 {
                 break;
             }
-            let what = self.reported[place].take().expect("told once");
-            let who = match what {
+            let event = self.reported[index].take().expect("told once");
+            let end_index = match event {
                 SimEvent::Begin => {
                     self.ends[0].begin();
                     0
                 }
-                SimEvent::Arrive(who, segment, place) => {
-                    self.taken[place] = !self.ends[who].is_closed();
-                    self.ends[who].arrive(now, &segment, &mut self.random);
-                    who
+                SimEvent::Arrive(end_index, segment, index) => {
+                    self.taken[index] = !self.ends[end_index].is_closed();
+                    self.ends[end_index].arrive(now, &segment, &mut self.random);
+                    end_index
                 }
-                SimEvent::Act(who, act) => {
-                    self.ends[who].act(now, act);
-                    who
+                SimEvent::Act(end_index, act) => {
+                    self.ends[end_index].act(now, act);
+                    end_index
                 }
             };
-            let (segments, acts) = self.ends[who].turn(now);
+            let (segments, acts) = self.ends[end_index].turn(now);
             for segment in segments {
-                self.send(now, who, segment);
+                self.send(now, end_index, segment);
             }
             for (at, act) in acts {
-                self.plan(at, SimEvent::Act(who, act));
+                self.plan(at, SimEvent::Act(end_index, act));
             }
         }
         self.judge();
         self.captured
     }
 
-    fn plan(&mut self, at: u64, what: SimEvent) {
-        self.reported.push(Some(what));
+    fn plan(&mut self, at: u64, event: SimEvent) {
+        self.reported.push(Some(event));
         let order = self.reported.len();
         self.events.push(Reverse((at, order as u64, order - 1)));
     }
 
     fn send(&mut self, now: u64, from: EndIndex, segment: Segment) {
         let to = 1 - from;
-        let (near, far) = (self.legs[from], self.legs[to]);
-        let Some(at) = near.cross(now, &mut self.last[from][0], &mut self.random) else {
+        let (near_side, far_side) = (self.legs[from], self.legs[to]);
+        let Some(at) = near_side.cross(now, &mut self.last[from][0], &mut self.random) else {
             return;
         };
         let iss = [self.ends[0].iss, self.ends[1].iss];
@@ -290,9 +295,9 @@ impl Connection {
             truth,
         });
         self.taken.push(false);
-        if let Some(arrives) = far.cross(at, &mut self.last[to][1], &mut self.random) {
-            let place = self.captured.len() - 1;
-            self.plan(arrives, SimEvent::Arrive(to, segment, place));
+        if let Some(arrives) = far_side.cross(at, &mut self.last[to][1], &mut self.random) {
+            let index = self.captured.len() - 1;
+            self.plan(arrives, SimEvent::Arrive(to, segment, index));
         }
     }
 }

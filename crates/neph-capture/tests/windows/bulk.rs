@@ -80,7 +80,7 @@ impl Bulk {
                     .entry(packet.stamps.0)
                     .or_insert(Some((packet.at, end)));
             } else if !packet.by_client && packet.flags == 0x10 {
-                let trip = |since: u64| i64::try_from(packet.at - since).expect("short");
+                let elapsed = |since: u64| i64::try_from(packet.at - since).expect("short");
                 let waited = |end: u32, since: u64| {
                     let below = passed.range(acked + 1..end);
                     below
@@ -92,12 +92,12 @@ impl Bulk {
                     && first == last
                     && !waited(packet.number, *first)
                 {
-                    truth.acknowledged.push(trip(*first));
+                    truth.acknowledged.push(elapsed(*first));
                 }
                 acked = acked.max(packet.number);
                 let echoed = stamped.get_mut(&packet.stamps.1).and_then(Option::take);
                 if let Some((since, _)) = echoed.filter(|(_, end)| *end <= packet.number) {
-                    truth.echoed.push(trip(since));
+                    truth.echoed.push(elapsed(since));
                 }
             }
         }
@@ -111,26 +111,26 @@ impl Bulk {
         // Arrivals at the server: when, the segment's place, when it passed.
         let mut arrivals: BTreeMap<(u64, u64), u64> = BTreeMap::new();
         let begin = 200_000_000;
-        for place in 0..self.segments {
-            let at = begin + place * self.gap();
-            packets.push(data(at, place, stamp(at)));
-            if self.lost_one_in == 0 || (place + 77) % self.lost_one_in > 0 {
-                arrivals.insert((at + Self::round_trip(at), place), at);
+        for index in 0..self.segments {
+            let at = begin + index * self.gap();
+            packets.push(data(at, index, stamp(at)));
+            if self.lost_one_in == 0 || (index + 77) % self.lost_one_in > 0 {
+                arrivals.insert((at + Self::round_trip(at), index), at);
             }
         }
         let mut got: BTreeSet<u64> = BTreeSet::new();
         let (mut next, mut waits, mut recent, mut repeated) = (0, 0, 0, 0);
-        while let Some(((now, place), passed)) = arrivals.pop_first() {
-            let in_order = place == next;
-            if place <= next {
+        while let Some(((now, index), passed)) = arrivals.pop_first() {
+            let in_order = index == next;
+            if index <= next {
                 // What a delayed acknowledgement echoes is the first that it answers.
                 recent = if waits == 0 { stamp(passed) } else { recent };
             }
-            got.insert(place);
+            got.insert(index);
             while got.remove(&next) {
                 next += 1;
             }
-            let filled = in_order && next > place + 1;
+            let filled = in_order && next > index + 1;
             waits += u64::from(in_order);
             if !in_order || filled || waits >= 2 {
                 packets.push(acknowledgement(now, next, (stamp(now), recent)));
@@ -163,11 +163,11 @@ fn handshake() -> Vec<Packet> {
     ]
 }
 
-fn data(at: u64, place: u64, stamp: u32) -> Packet {
+fn data(at: u64, index: u64, stamp: u32) -> Packet {
     Packet {
         at,
         by_client: true,
-        number: 1 + u32::try_from(place).expect("few") * SEGMENT,
+        number: 1 + u32::try_from(index).expect("few") * SEGMENT,
         length: SEGMENT,
         stamps: (stamp, 900),
         flags: 0x18,

@@ -25,10 +25,10 @@ struct WindowReport {
 
 impl Listener for WindowReport {
     fn ended(&mut self, flow: &Flow) {
-        let trips = flow.trips(Half::Server);
+        let round_trips = flow.round_trips(Half::Server);
         let methods = [Method::Acknowledgement, Method::Echo];
         self.trips = methods
-            .map(|method| trips.of(method, Answer::Bare))
+            .map(|method| round_trips.of(method, Answer::Bare))
             .to_vec();
         self.thinned = flow.sent(Side::Client).thinned();
     }
@@ -56,11 +56,11 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(mut trips: Vec<i64>) -> Self {
-        trips.sort_unstable();
-        let at = |permille: usize| trips[(trips.len() * permille).div_ceil(1_000) - 1];
+    fn of(mut durations: Vec<i64>) -> Self {
+        durations.sort_unstable();
+        let at = |permille: usize| durations[(durations.len() * permille).div_ceil(1_000) - 1];
         Self {
-            n: trips.len() as u64,
+            n: durations.len() as u64,
             p50: at(500),
             p99: at(990),
             most: at(1_000),
@@ -78,23 +78,23 @@ impl Summary {
 
     /// Each number within so many parts of a thousand of the other's.
     fn is_near(&self, other: &Self, permille: i64) -> bool {
-        let near = |a: i64, b: i64| (a - b).abs() * 1_000 <= b * permille;
+        let is_close = |a: i64, b: i64| (a - b).abs() * 1_000 <= b * permille;
         let n = |summary: &Self| i64::try_from(summary.n).expect("few");
-        near(n(self), n(other))
-            && near(self.p50, other.p50)
-            && near(self.p99, other.p99)
-            && near(self.most, other.most)
+        is_close(n(self), n(other))
+            && is_close(self.p50, other.p50)
+            && is_close(self.p99, other.p99)
+            && is_close(self.most, other.most)
     }
 }
 
-fn line(who: &str, all: &Summary) -> String {
+fn line(name: &str, summary: &Summary) -> String {
     let ms = |nanos: i64| f64::from(u32::try_from(nanos / 1_000).expect("short")) / 1_000.0;
     format!(
-        "  {who:<28} n {:>7}  p50 {:>8.3} ms  p99 {:>8.3} ms  max {:>8.3} ms",
-        all.n,
-        ms(all.p50),
-        ms(all.p99),
-        ms(all.most)
+        "  {name:<28} n {:>7}  p50 {:>8.3} ms  p99 {:>8.3} ms  max {:>8.3} ms",
+        summary.n,
+        ms(summary.p50),
+        ms(summary.p99),
+        ms(summary.most)
     )
 }
 
@@ -110,11 +110,11 @@ fn write(path: &Path, bulk: &Bulk) -> Truth {
 fn tsharks(path: &Path) -> Option<Summary> {
     // Of the server's packets: the handshake, and acknowledgements of data.
     let lines = run_tshark(path, &["ip.src", "tcp.analysis.ack_rtt"])?;
-    let trips = lines.iter().filter_map(|line| {
+    let durations = lines.iter().filter_map(|line| {
         let (from, seconds) = line.split_once('|')?;
         (from == "10.0.0.2" && !seconds.is_empty()).then(|| nanos(seconds))
     });
-    Some(Summary::of(trips.collect()))
+    Some(Summary::of(durations.collect()))
 }
 
 #[test]
@@ -139,12 +139,12 @@ fn windows_of_ten_to_ten_thousand_segments_are_what_tshark_and_the_truth_say() {
         if let Some(theirs) = &theirs {
             println!("{}", line("tshark", theirs));
         }
-        for (who, all) in [
+        for (name, summary) in [
             ("neph", &by_ack),
             ("truth, by echo", &true_echo),
             ("neph, by echo", &by_echo),
         ] {
-            println!("{}", line(who, all));
+            println!("{}", line(name, summary));
         }
         // Quantiles of what is followed whole are those of buckets.
         let permille = if window > 4_096 { 30 } else { 5 };

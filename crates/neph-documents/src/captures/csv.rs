@@ -71,12 +71,12 @@ pub fn flow(flow: &Flow, method: Method) -> String {
         sum_of_both(neph_capture::Sent::thinned),
     ];
     cells.resize(FIRST.len() + QUESTIONS.len(), String::new());
-    let round_trips = flow.trips(Half::Server).laid_out();
+    let round_trips = flow.round_trips(Half::Server).laid_out();
     for of in [
         round_trips.path(method),
         round_trips.of(Method::Response, Answer::WithData),
         round_trips.of(method, Answer::Delayed),
-        flow.trips(Half::Client).path(method),
+        flow.round_trips(Half::Client).path(method),
     ] {
         cells.extend(quantiles(of));
     }
@@ -96,7 +96,7 @@ pub fn pair(pair: &Pair) -> String {
     ];
     cells.resize(FIRST.len() - 2, String::new());
     let counts = [
-        all.asked(),
+        all.questions(),
         all.answered(),
         all.not_followed(),
         all.unasked(),
@@ -105,7 +105,12 @@ pub fn pair(pair: &Pair) -> String {
         Question::Quic => String::new(),
         Question::Ping | Question::Dns => count.to_string(),
     }));
-    for of in [all.trips(Half::Server), None, None, all.trips(Half::Client)] {
+    for of in [
+        all.round_trips(Half::Server),
+        None,
+        None,
+        all.round_trips(Half::Client),
+    ] {
         cells.extend(quantiles(of));
     }
     cells.join(",")

@@ -37,7 +37,7 @@ const fn name(question: Question) -> &'static str {
 /// The slowest pair is first.
 pub fn rank(pair: &Pair, counted: &Counted) -> Rank {
     let slowest = counted
-        .trips(Half::Server)
+        .round_trips(Half::Server)
         .map(|round_trips| round_trips.p50.nanos());
     let between = pair.between();
     Rank::by(slowest, pair.began(), ends(between).join(" "))
@@ -71,13 +71,13 @@ pub fn row(pair: &Pair, counted: &Counted) -> Vec<String> {
         Question::Quic => "-".to_owned(),
         Question::Ping | Question::Dns => count.cell(),
     };
-    let round_trips = counted.trips(Half::Server);
+    let round_trips = counted.round_trips(Half::Server);
     let server = end(between, End::Server) + &travels_in(between.vlan, between.tunnel);
     vec![
         name(between.question).to_owned(),
         end(between, End::Client),
         server,
-        count_cell(counted.asked()),
+        count_cell(counted.questions()),
         match between.question {
             Question::Quic => "-".to_owned(),
             Question::Ping | Question::Dns => answered(counted),
@@ -90,7 +90,7 @@ pub fn row(pair: &Pair, counted: &Counted) -> Vec<String> {
         span(round_trips.and_then(|round_trips| round_trips.deviation)),
         span(
             counted
-                .trips(Half::Client)
+                .round_trips(Half::Client)
                 .map(|round_trips| round_trips.p50),
         ),
     ]
@@ -101,7 +101,7 @@ pub fn row(pair: &Pair, counted: &Counted) -> Vec<String> {
 fn answered(counted: &Counted) -> String {
     let mut answered = counted.answered().to_string();
     if counted.not_followed() > 0 {
-        let followed = counted.asked().saturating_sub(counted.not_followed());
+        let followed = counted.questions().saturating_sub(counted.not_followed());
         answered.push_str(&format!(" of {followed} followed"));
     }
     if counted.unasked() > 0 {
@@ -196,16 +196,18 @@ impl ExchangeDocument {
 
 impl From<&Counted> for CountedDocument {
     fn from(counted: &Counted) -> Self {
-        let round_trips = counted.trips(Half::Server);
+        let round_trips = counted.round_trips(Half::Server);
         Self {
             packets: counted.packets(),
-            requests: counted.asked(),
+            requests: counted.questions(),
             answered: counted.answered(),
             requests_not_tracked: counted.not_followed(),
             responses_without_request: counted.unasked(),
             round_trips: ExchangeHalves {
                 server: round_trips.map(QuantilesDocument::from),
-                client: counted.trips(Half::Client).map(QuantilesDocument::from),
+                client: counted
+                    .round_trips(Half::Client)
+                    .map(QuantilesDocument::from),
             },
             server_mean_ns: round_trips.map(|round_trips| round_trips.mean),
             server_deviation_ns: round_trips.and_then(|round_trips| round_trips.deviation),
@@ -229,5 +231,5 @@ impl ExchangeSample {
 
 /// Whether a pair has anything to show in a table line.
 pub fn is_worth_a_line(counted: &Counted) -> bool {
-    counted.asked() > 0 || counted.unasked() > 0 || counted.trips(Half::Server).is_some()
+    counted.questions() > 0 || counted.unasked() > 0 || counted.round_trips(Half::Server).is_some()
 }

@@ -171,8 +171,8 @@ impl From<&Flow> for FlowDocument {
                     server: flow.sent(Side::Server).into(),
                 },
                 round_trips: HalvesDocument {
-                    server: flow.trips(Half::Server).as_ref().into(),
-                    client: flow.trips(Half::Client).as_ref().into(),
+                    server: flow.round_trips(Half::Server).as_ref().into(),
+                    client: flow.round_trips(Half::Client).as_ref().into(),
                 },
             },
         }
@@ -200,8 +200,8 @@ impl From<&Recent> for ShownDocument {
                 server: recent.sent(Side::Server).into(),
             },
             round_trips: HalvesDocument {
-                server: recent.trips(Half::Server).into(),
-                client: recent.trips(Half::Client).into(),
+                server: recent.round_trips(Half::Server).into(),
+                client: recent.round_trips(Half::Client).into(),
             },
         }
     }

@@ -15,7 +15,7 @@ pub const COLUMNS: [Heading; 21] = columns("PACKETS/S", "BYTES/S", "WITH DATA");
 /// A table line: a flow in a period of this length.
 pub fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<String> {
     let (client, server) = (recent.sent(Side::Client), recent.sent(Side::Server));
-    let packets_seen = recent.trips(Half::Server).laid_out();
+    let packets_seen = recent.round_trips(Half::Server).laid_out();
     let name = flow.name();
     let mut cells = vec![
         name.client().to_string(),
@@ -24,7 +24,7 @@ pub fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<St
         per_second(client.bytes + server.bytes, length).to_string(),
     ];
     let with_data = packets_seen.of(method, Answer::WithData);
-    let client_path = recent.trips(Half::Client).path(method);
+    let client_path = recent.round_trips(Half::Client).path(method);
     cells.extend(trips(&packets_seen, with_data, client_path, method));
     cells.extend(repairs((client, server)));
     cells

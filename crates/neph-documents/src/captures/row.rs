@@ -121,7 +121,7 @@ pub enum Sort {
 impl Sort {
     pub fn rank(self, flow: &Flow, method: Method) -> Rank {
         let sent = (flow.sent(Side::Client), flow.sent(Side::Server));
-        self.rank_of(sent, flow.trips(Half::Server).path(method), flow)
+        self.rank_of(sent, flow.round_trips(Half::Server).path(method), flow)
     }
 
     /// The sort key by the values of a period.
@@ -150,7 +150,7 @@ pub fn row(flow: &Flow, method: Method) -> Vec<String> {
     let sum_of_both = |count: fn(&Flow, Side) -> u64| {
         (count(flow, Side::Client) + count(flow, Side::Server)).cell()
     };
-    let server = flow.trips(Half::Server).laid_out();
+    let server = flow.round_trips(Half::Server).laid_out();
     let mut cells = vec![
         name.client().to_string(),
         format!("{}{}", name.server(), both_via(flow)),
@@ -158,7 +158,7 @@ pub fn row(flow: &Flow, method: Method) -> Vec<String> {
         sum_of_both(|flow, side| flow.sent(side).bytes),
     ];
     let with_data = server.of(Method::Response, Answer::WithData);
-    let client = flow.trips(Half::Client).path(method);
+    let client = flow.round_trips(Half::Client).path(method);
     cells.extend(trips(&server, with_data, client, method));
     let sent = (flow.sent(Side::Client), flow.sent(Side::Server));
     cells.extend(repairs(sent));

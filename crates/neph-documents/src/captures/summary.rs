@@ -74,7 +74,7 @@ impl Summary {
             self.not_followed += sent.thinned();
             self.out_of_order += u64::from(sent.count(Event::OutOfOrder));
         }
-        let server = flow.trips(Half::Server);
+        let server = flow.round_trips(Half::Server);
         let methods = [Method::Acknowledgement, Method::Echo];
         let is_measured = methods.into_iter().any(|method| server.has_path(method));
         self.unmeasured += u64::from(!is_measured);
@@ -82,7 +82,7 @@ impl Summary {
         let is_one = !(is_received(Side::Client) && is_received(Side::Server));
         self.one_direction += u64::from(!is_measured && is_one);
         self.server.merge(&server);
-        self.client.merge(&flow.trips(Half::Client));
+        self.client.merge(&flow.round_trips(Half::Client));
         let began = flow.began();
         self.began = Some(self.began.map_or(began, |first| first.min(began)));
         self.last = self.last.max(Some(flow.last()));
@@ -98,7 +98,7 @@ impl Summary {
         self.requests_not_tracked += all.not_followed();
         let is_quic = pair.between().question == Question::Quic;
         self.pairs_one_direction += u64::from(!is_quic && pair.is_one_direction());
-        let is_without = is_quic && all.trips(Half::Server).is_none();
+        let is_without = is_quic && all.round_trips(Half::Server).is_none();
         self.without_spin += u64::from(is_without);
         self.quic_one_direction += u64::from(is_without && pair.is_one_direction());
     }

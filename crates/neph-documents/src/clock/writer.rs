@@ -88,7 +88,7 @@ impl ClockWriter {
         let (offset, bound) = row.offset();
         write!(self.out, "{:>7.1} s", row.since.secs_f64())?;
         if hulls {
-            let drift = Drift::in_words(row.drift);
+            let drift = Drift::to_text(row.drift);
             let offset = words::offset(offset, bound);
             write!(self.out, "  {offset:>26}  {drift:>22}")?;
         }

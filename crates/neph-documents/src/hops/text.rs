@@ -49,7 +49,7 @@ fn clocks(passages: &Passages) -> Vec<String> {
             (Offsets::Same, _) => sentences.push(format!("{a} and {b} have the same clock.")),
             (Offsets::Fitted(fitted), Some(fit)) => {
                 let offset = words::offset(fit.offset, fit.bound);
-                let drift = Drift::in_words(fitted.drift(&fit));
+                let drift = Drift::to_text(fitted.drift(&fit));
                 let after = since(followed, segment, &fit);
                 sentences.push(format!(
                     "Clock of {b} minus that of {a}: {offset} after {after}, drift {drift}."

@@ -48,13 +48,13 @@ pub trait AgentsCourse {
     fn is_over(&self) -> bool;
 
     /// A capture has this many packets; the first call means that it has started.
-    fn counted(&mut self, place: usize, packets: u64);
+    fn counted(&mut self, index: usize, packets: u64);
 
     /// Some packets of a capture whose order requests samples.
-    fn sampled(&mut self, place: usize, sample: PacketSample);
+    fn sampled(&mut self, index: usize, sample: PacketSample);
 
     /// A capture has ended: its temporary file, or the reason for having none.
-    fn ended(&mut self, place: usize, captured: Result<(Captured, &Path), String>);
+    fn ended(&mut self, index: usize, captured: Result<(Captured, &Path), String>);
 }
 
 /// The points at agents of a recording.
@@ -74,7 +74,7 @@ impl<'a> AgentPoints<'a> {
         Self {
             points: points
                 .into_iter()
-                .map(|(place, begun)| (place, Some(begun)))
+                .map(|(index, begun)| (index, Some(begun)))
                 .collect(),
             outcomes: Vec::new(),
             shared,
@@ -85,11 +85,11 @@ impl<'a> AgentPoints<'a> {
     /// The captures to run.
     pub(super) fn captures(&self) -> Vec<AgentCapture> {
         let begun = self.points.iter();
-        let begun = begun.filter_map(|(place, begun)| Some((*place, begun.as_ref()?)));
-        let captures = begun.filter_map(|(place, begun)| match &begun.point.spot {
+        let begun = begun.filter_map(|(index, begun)| Some((*index, begun.as_ref()?)));
+        let captures = begun.filter_map(|(index, begun)| match &begun.point.spot {
             Spot::Agent(agent, interface) => Some(AgentCapture {
                 agent: agent.clone(),
-                order: self.order(place, &interface.name),
+                order: self.order(index, &interface.name),
             }),
             Spot::Here(_) | Spot::RemotePoint(..) => None,
         });
@@ -97,25 +97,25 @@ impl<'a> AgentPoints<'a> {
     }
 
     /// The receiver of this point's samples, if samples are wanted.
-    fn wanted(&self, place: usize) -> Option<Wanted<'a>> {
+    fn wanted(&self, index: usize) -> Option<Wanted<'a>> {
         let wanted = self.shared.live;
-        wanted.filter(|wanted| wanted.points.contains(&place))
+        wanted.filter(|wanted| wanted.points.contains(&index))
     }
 
-    fn order(&self, place: usize, interface: &str) -> CaptureOrder {
+    fn order(&self, index: usize, interface: &str) -> CaptureOrder {
         let options = self.shared.options;
         options.choice.order(CaptureOrder {
             duration: options.duration,
             limit: Some(options.limit),
-            samples: self.wanted(place).is_some(),
+            samples: self.wanted(index).is_some(),
             ..CaptureOrder::of(interface.to_owned(), options.snaplen, options.ring)
         })
     }
 
     /// Ends all points: those without a result have failed.
     pub(super) fn finish(mut self) -> Vec<(usize, Outcome)> {
-        for place in 0..self.points.len() {
-            self.ended(place, Err("the agent did not begin the capture in time; neph agents show AGENT lists its orders".to_owned()));
+        for index in 0..self.points.len() {
+            self.ended(index, Err("the agent did not begin the capture in time; neph agents show AGENT lists its orders".to_owned()));
         }
         self.outcomes
     }
@@ -124,7 +124,7 @@ impl<'a> AgentPoints<'a> {
     fn take(&mut self, begun: Begun<'_>, captured: Captured, path: &Path) -> Outcome {
         let Begun {
             point,
-            path: own,
+            path: own_path,
             mut file,
             tally,
         } = begun;
@@ -132,10 +132,10 @@ impl<'a> AgentPoints<'a> {
         let moved = self.moved.entry(captured.kernel.clone());
         let ahead = *moved.or_insert_with(|| first.unwrap_or(Span::ZERO));
         // The counts during the capture are replaced.
-        let whole = Tally::new(tally.most(), self.shared.options.limit.0);
+        let final_tally = Tally::new(tally.most(), self.shared.options.limit.0);
         let relayed = File::open(path).map_err(|reason| reason.to_string());
         let relayed = relayed.and_then(|mut source| {
-            let relayed = relay_moved(&mut source, &mut file, &whole, -ahead);
+            let relayed = relay_moved(&mut source, &mut file, &final_tally, -ahead);
             relayed.map_err(|reason| reason.to_string())
         });
         file.flush();
@@ -154,22 +154,22 @@ impl<'a> AgentPoints<'a> {
             )),
             (None, None) => None,
         };
-        let all = packets >= captured.packets && fault.is_none();
+        let is_complete = packets >= captured.packets && fault.is_none();
         Outcome {
             recorded: Recorded {
                 name: point.name.clone(),
-                file: own,
+                file: own_path,
                 host: captured.kernel,
                 packets,
                 // Packets beyond the maximum are not lost.
-                lost: Some(if whole.is_enough() {
+                lost: Some(if final_tally.is_enough() {
                     captured.lost
                 } else {
                     captured.lost + captured.packets.saturating_sub(packets)
                 }),
                 listened: captured
                     .listened
-                    .filter(|_| all)
+                    .filter(|_| is_complete)
                     .map(|moments| moments.map(|moment| moment + -ahead)),
                 clock: readings(captured.clock, ahead),
             },
@@ -194,16 +194,16 @@ impl AgentsCourse for AgentPoints<'_> {
         self.shared.is_over.load(Ordering::Relaxed)
     }
 
-    fn counted(&mut self, place: usize, packets: u64) {
-        if let Some((_, Some(begun))) = self.points.get(place) {
+    fn counted(&mut self, index: usize, packets: u64) {
+        if let Some((_, Some(begun))) = self.points.get(index) {
             begun.tally.counted(packets, 0);
             begun.tally.begun();
         }
     }
 
-    fn sampled(&mut self, place: usize, sample: PacketSample) {
+    fn sampled(&mut self, index: usize, sample: PacketSample) {
         let is_sane = sample.pcap.len() <= LONGEST_SAMPLE && sample.kernel.len() <= LONGEST_KERNEL;
-        if let Some((of_all, Some(_))) = self.points.get(place)
+        if let Some((of_all, Some(_))) = self.points.get(index)
             && let Some(wanted) = self.wanted(*of_all)
             && is_sane
         {
@@ -212,8 +212,8 @@ impl AgentsCourse for AgentPoints<'_> {
         }
     }
 
-    fn ended(&mut self, place: usize, captured: Result<(Captured, &Path), String>) {
-        let Some((of_all, begun)) = self.points.get_mut(place) else {
+    fn ended(&mut self, index: usize, captured: Result<(Captured, &Path), String>) {
+        let Some((of_all, begun)) = self.points.get_mut(index) else {
             return;
         };
         let (of_all, Some(begun)) = (*of_all, begun.take()) else {

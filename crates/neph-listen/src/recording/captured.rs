@@ -24,11 +24,11 @@ pub(super) fn open_these<'p>(
             interface: name,
             site: site.as_deref(),
             remote: "iface:INTERFACE@SITE",
-            kept: options.snaplen,
+            snaplen: options.snaplen,
             ring: options.ring,
             most: options.count.unwrap_or(u64::MAX),
             wanted: &wanted,
-            way: Some(CaptureMethod::Ring),
+            method: Some(CaptureMethod::Ring),
         })),
         Spot::RemotePoint(..) | Spot::Agent(..) => None,
     };
@@ -51,22 +51,26 @@ pub(super) fn listen(
         file,
         tally,
     } = begun;
-    let (link, kept) = capture_interface.format();
-    let mut writing = Writing::with_header(file, link, kept);
+    let (link, snaplen) = capture_interface.format();
+    let mut writing = Writing::with_header(file, link, snaplen);
     tally.begun();
     let (from, mut until) = (now(), None);
-    let recorded = record(&mut capture_interface, &mut writing, |seen, bytes| {
-        tally.counted(seen.packets, bytes);
-        tally.lost(seen.lost);
-        let is_over = tally.is_enough() || shared.is_over.load(Ordering::Relaxed);
-        // Packets that have passed by now are still read.
-        until = is_over.then(now);
-        is_over
-    });
+    let recorded = record(
+        &mut capture_interface,
+        &mut writing,
+        |capture_counters, bytes| {
+            tally.counted(capture_counters.packets, bytes);
+            tally.lost(capture_counters.lost);
+            let is_over = tally.is_enough() || shared.is_over.load(Ordering::Relaxed);
+            // Packets that have passed by now are still read.
+            until = is_over.then(now);
+            is_over
+        },
+    );
     let until = until.filter(|_| !capture_interface.is_full() && !writing.is_refused());
-    let seen = capture_interface.seen();
+    let counters = capture_interface.counters();
     let packets = writing.packets();
-    tally.counted(seen.packets, writing.bytes());
+    tally.counted(counters.packets, writing.bytes());
     tally.ended();
     Outcome {
         recorded: Recorded {
@@ -74,7 +78,7 @@ pub(super) fn listen(
             file: path,
             host: kernel(),
             packets,
-            lost: Some(seen.lost + seen.packets.saturating_sub(packets)),
+            lost: Some(counters.lost + counters.packets.saturating_sub(packets)),
             listened: until.map(|until| [from, until]),
             clock: own_clock(from),
         },

@@ -148,10 +148,10 @@ mod tests {
         drop(folder);
         assert!(other.path.exists());
         assert!(!file.exists());
-        let mut kept = other;
-        let path = kept.path.clone();
-        kept.stay();
-        drop(kept);
+        let mut kept_folder = other;
+        let path = kept_folder.path.clone();
+        kept_folder.stay();
+        drop(kept_folder);
         assert!(path.exists());
         fs::remove_dir(path).expect("it is empty");
     }

@@ -111,14 +111,14 @@ impl<T: AlarmListener> LiveEvaluation<T> {
     /// Waits for captures of these points. Prints what is evaluated only at the end.
     pub fn begin(spec: JudgingSpec<'_, T>) -> Self {
         let (over, say) = (Stop::new(), spec.say);
-        let (judge, left) = LiveEvaluator::of(spec, &over);
+        let (evaluator, left) = LiveEvaluator::of(spec, &over);
         left.print(say);
         let (packets, received) = sync_channel(SAMPLES);
         Self {
             packets,
-            sampled: judge.sampled(),
+            sampled: evaluator.sampled(),
             over,
-            thread: thread::spawn(move || judge.run(&received)),
+            thread: thread::spawn(move || evaluator.run(&received)),
         }
     }
 
@@ -152,14 +152,16 @@ impl<T: AlarmListener> LiveEvaluator<T> {
         let points = spec.points.iter().enumerate();
         let places: Vec<LivePoint> = points
             .filter(|(_, point)| !point.is_remote())
-            .map(|(place, point)| LivePoint {
-                point: place,
+            .map(|(index, point)| LivePoint {
+                point: index,
                 name: point.name.clone(),
                 is_at_agent: point.is_at_agent(),
             })
             .collect();
         let mappings = spec.mappings.iter().filter_map(|(point, mapping)| {
-            let among = places.iter().position(|place| place.point == *point)?;
+            let among = places
+                .iter()
+                .position(|live_point| live_point.point == *point)?;
             Some((among, *mapping))
         });
         let mappings = mappings.collect();
@@ -168,7 +170,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
             standings,
             segments,
         } = live;
-        let mut judge = Self {
+        let mut evaluator = Self {
             places,
             clocks: Clocks::default(),
             mappings,
@@ -183,10 +185,10 @@ impl<T: AlarmListener> LiveEvaluator<T> {
             listener: spec.listener,
             say: spec.say,
         };
-        if !judge.sampled().is_empty() {
-            judge.waiting.readable = Waiting::AT_AGENTS;
+        if !evaluator.sampled().is_empty() {
+            evaluator.waiting.readable = Waiting::AT_AGENTS;
         }
-        (judge, left)
+        (evaluator, left)
     }
 
     /// Points at agents whose samples are needed to evaluate or to report segments.
@@ -194,11 +196,12 @@ impl<T: AlarmListener> LiveEvaluator<T> {
         let is_wanted = |segment: usize| {
             let mut standings = self.standings.iter();
             let is_live = self.segments.get(segment).is_some_and(Option::is_some);
-            standings.any(|one| one.segment() == segment) || is_live && self.listener.wants_delays()
+            standings.any(|rule_state| rule_state.segment() == segment)
+                || is_live && self.listener.wants_delays()
         };
-        let at_agents = self.places.iter().filter(|place| place.is_at_agent);
+        let at_agents = self.places.iter().filter(|point| point.is_at_agent);
         let is_any = (0..self.segments.len()).any(is_wanted);
-        let wanted = at_agents.map(|place| place.point).filter(|point| {
+        let wanted = at_agents.map(|point| point.point).filter(|point| {
             // All times are relative to the first point.
             let before = point.checked_sub(1);
             is_wanted(*point) || before.map_or(is_any, is_wanted)
@@ -217,9 +220,9 @@ impl<T: AlarmListener> LiveEvaluator<T> {
         }
         // None if the recording failed.
         if let Ok(LivePackets::Captures(files)) = packets.recv() {
-            let source = |place: &LivePoint| match files.get(place.point) {
-                Some(file) if !place.is_at_agent => Source::Capture(Tail::of(file.clone())),
-                _ => Source::Samples(Samples::of(place.point)),
+            let source = |live_point: &LivePoint| match files.get(live_point.point) {
+                Some(file) if !live_point.is_at_agent => Source::Capture(Tail::of(file.clone())),
+                _ => Source::Samples(Samples::of(live_point.point)),
             };
             let sources: Vec<Source> = self.places.iter().map(source).collect();
             if let Err(reason) = self.follow(sources, packets) {
@@ -265,14 +268,14 @@ impl<T: AlarmListener> LiveEvaluator<T> {
             return;
         };
         let mut places = self.places.iter().zip(sources);
-        let of_point = places.find(|(place, _)| place.point == point);
-        if let Some((place, Source::Samples(samples))) = of_point
+        let of_point = places.find(|(live_point, _)| live_point.point == point);
+        if let Some((live_point, Source::Samples(samples))) = of_point
             && let Err(reason) = samples.take(&sample, &mut self.clocks)
         {
             (self.say)(&format!(
                 "neph hops: {}: {}; alarms on its segments are judged when the recording is over, and their \
                  metrics stay as they are",
-                place.name,
+                live_point.name,
                 Outside::text(&reason)
             ));
         }
@@ -280,10 +283,10 @@ impl<T: AlarmListener> LiveEvaluator<T> {
 
     fn look(&mut self, window: &Window, sources: &mut [Source]) -> Result<(), String> {
         let mut hops = Hops::at(sources.len());
-        for (place, mapping) in &self.mappings {
-            hops.map(*place, *mapping);
+        for (index, mapping) in &self.mappings {
+            hops.map(*index, *mapping);
         }
-        for (place, source) in sources.iter_mut().enumerate() {
+        for (index, source) in sources.iter_mut().enumerate() {
             let mut duplicates = DuplicateFilter::default();
             let read = source.read(
                 &window.read,
@@ -297,7 +300,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
                         let interface = record.link.interface(record.bytes);
                         let interface = interface.unwrap_or(record.interface);
                         if !duplicates.is_copy(Wall::from_unix_nanos(at), interface, &packet) {
-                            hops.see(place, at, &packet);
+                            hops.see(index, at, &packet);
                         }
                     }
                     ControlFlow::Continue(())
@@ -306,12 +309,12 @@ impl<T: AlarmListener> LiveEvaluator<T> {
             read.map_err(|error| error.to_string())?;
         }
         if !self.over.is_set() {
-            self.judge(window, hops, sources);
+            self.evaluate(window, hops, sources);
         }
         Ok(())
     }
 
-    fn judge(&mut self, window: &Window, hops: Hops, sources: &[Source]) {
+    fn evaluate(&mut self, window: &Window, hops: Hops, sources: &[Source]) {
         let segments = 0..sources.len().saturating_sub(1);
         let bounds: Vec<Option<Span>> = segments
             .map(|segment| self.clocks.bound(sources, segment))
@@ -334,9 +337,9 @@ impl<T: AlarmListener> LiveEvaluator<T> {
                 bounds[crossed.segment].unwrap_or(Span::ZERO),
                 began,
             );
-            for standing in &mut self.standings {
-                if standing.is_of(segment, crossed.direction)
-                    && let Some(found) = standing.count(delay, began)
+            for rule_state in &mut self.standings {
+                if rule_state.is_of(segment, crossed.direction)
+                    && let Some(found) = rule_state.count(delay, began)
                 {
                     self.listener.hear(found);
                 }
@@ -358,7 +361,10 @@ fn at_least(crossed: &Crossed, bound: Span, began: i64) -> Delay {
 
 /// How long packets are awaited.
 fn waited(standings: &[RuleState]) -> Span {
-    let limit = standings.iter().map(|standing| standing.rule().limit).max();
+    let limit = standings
+        .iter()
+        .map(|rule_state| rule_state.rule().limit)
+        .max();
     let limit = limit.unwrap_or(Span::ZERO);
     (limit + limit + WAITED).min(WAITED_MOST)
 }

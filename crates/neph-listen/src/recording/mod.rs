@@ -167,10 +167,10 @@ pub fn record(
             None => "how many were lost is not known".to_owned(),
         };
         let packets = counted(point.packets, "packet");
-        let place = options.save.as_ref().map(|_| point.file.display());
-        let place = place.map_or(String::new(), |file| format!(" in {file}"));
+        let file_note = options.save.as_ref().map(|_| point.file.display());
+        let file_note = file_note.map_or(String::new(), |file| format!(" in {file}"));
         (received.say)(&format!(
-            "neph hops: {}: {packets}{place}, {lost}",
+            "neph hops: {}: {packets}{file_note}, {lost}",
             point.name
         ));
         fault = fault.or(outcome.fault);

@@ -19,7 +19,7 @@ pub fn record(
     while fault.is_ok()
         && !capture_interface.is_full()
         && !writing.is_refused()
-        && !is_over(capture_interface.seen(), writing.bytes())
+        && !is_over(capture_interface.counters(), writing.bytes())
     {
         if capture_interface.has_all() {
             idle_priority.caught_up();

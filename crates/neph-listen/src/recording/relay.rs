@@ -68,10 +68,10 @@ pub(super) fn relay_moved(
                 match packet {
                     Some(_) if later == Span::ZERO => file.packet(&[record]),
                     Some((at, on_wire)) if is_ours => {
-                        let (_, kept) = record.split_at(RECORD.min(length));
-                        let many = u32::try_from(kept.len()).unwrap_or(u32::MAX);
+                        let (_, payload) = record.split_at(RECORD.min(length));
+                        let many = u32::try_from(payload.len()).unwrap_or(u32::MAX);
                         let at = at.saturating_add(later.nanos());
-                        file.packet(&[&pcap_record(at, many, on_wire), kept])
+                        file.packet(&[&pcap_record(at, many, on_wire), payload])
                     }
                     None if is_ours || record.starts_with(&NANOS) => {
                         is_ours = true;

@@ -197,13 +197,13 @@ impl RemoteReport {
 /// standard input ends, also after a broken connection.
 fn script(interface: &Interface, options: &RecordingOptions) -> String {
     let Interface { name, site } = interface;
-    let (kept, choice) = (options.snaplen, &options.choice);
+    let (snaplen, choice) = (options.snaplen, &options.choice);
     let inside = site
         .as_ref()
         .map_or_else(String::new, |site| format!("ip netns exec {site} "));
     let order = choice.order(CaptureOrder {
         site: site.clone(),
-        ..CaptureOrder::of(name.clone(), kept, options.ring)
+        ..CaptureOrder::of(name.clone(), snaplen, options.ring)
     });
     let order = serde_json::to_string(&Order::Capture(order)).unwrap_or_default();
     // Escaped for double quotes, because the whole script is in single quotes.
@@ -211,7 +211,7 @@ fn script(interface: &Interface, options: &RecordingOptions) -> String {
     let neph = format!("printf %s \"{order}\" | neph execute -");
     let expression = choice.expression();
     let tcpdump = format!(
-        "{inside}tcpdump -i {name} -n -U -w - -s {kept} --time-stamp-precision=nano \"{expression}\""
+        "{inside}tcpdump -i {name} -n -U -w - -s {snaplen} --time-stamp-precision=nano \"{expression}\""
     );
     // tcpdump may delay packets by a second, so SIGTERM is sent after two.
     let script = [

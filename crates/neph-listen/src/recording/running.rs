@@ -85,11 +85,11 @@ pub(super) fn wait_for_end(
 }
 
 fn ending(tallies: &[Tally]) -> Option<Ending> {
-    tallies.iter().enumerate().find_map(|(place, tally)| {
+    tallies.iter().enumerate().find_map(|(index, tally)| {
         match (tally.is_at_limit(), tally.is_enough(), tally.has_ended()) {
-            (true, _, _) => Some(Ending::Limit(place)),
+            (true, _, _) => Some(Ending::Limit(index)),
             (_, true, _) => Some(Ending::Enough),
-            (_, _, true) => Some(Ending::Gone(place)),
+            (_, _, true) => Some(Ending::Gone(index)),
             _ => None,
         }
     })

@@ -46,7 +46,7 @@ impl Sampling {
     /// # Errors
     /// It cannot be read.
     pub fn sample(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let (mut link, mut kept) = (None, 0);
+        let (mut link, mut snaplen) = (None, 0);
         let selection = &mut self.selection;
         self.tail
             .read(&(i64::MIN..i64::MAX), i64::MAX, |at, record| {
@@ -56,7 +56,7 @@ impl Sampling {
                     link = Some(record.link);
                     let bytes = &record.bytes[..needed(record.bytes, &packet)];
                     let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-                    kept = kept.max(length);
+                    snaplen = snaplen.max(length);
                     selection.offer(choice, || {
                         [&pcap_record(at, length, record.length), bytes].concat()
                     });
@@ -64,13 +64,13 @@ impl Sampling {
                 ControlFlow::Continue(())
             })?;
         Ok(link.map(|link| {
-            let header = pcap_header(link.number(), kept);
+            let header = pcap_header(link.number(), snaplen);
             let packets = self.selection.take();
             packets
                 .into_iter()
-                .fold(header.to_vec(), |mut all, packet| {
-                    all.extend(packet);
-                    all
+                .fold(header.to_vec(), |mut bytes, packet| {
+                    bytes.extend(packet);
+                    bytes
                 })
         }))
     }
@@ -108,16 +108,16 @@ mod tests {
 
     /// The times of the packets of a sample.
     fn times(sample: &[u8]) -> Vec<i64> {
-        let (mut reader, mut used, mut all) = (CaptureReader::new(), 0, Vec::new());
+        let (mut reader, mut used, mut times) = (CaptureReader::new(), 0, Vec::new());
         loop {
             used += match reader.step(&sample[used..]).expect("a capture") {
                 Step::Packet(record, length) => {
                     assert_eq!((record.bytes.len(), record.length), (44, 1000));
-                    all.push(record.at.expect("a time"));
+                    times.push(record.at.expect("a time"));
                     length
                 }
                 Step::Skip(length) => length,
-                Step::Need(_) => return all,
+                Step::Need(_) => return times,
             };
         }
     }

@@ -56,13 +56,13 @@ impl Point {
     /// # Errors
     /// It begins like a live point but is not valid, or names an unknown site.
     pub fn parse(text: &str, namespaces: Namespaces<'_>) -> Result<Option<Self>, ListenError> {
-        let (name, place) = match text.split_once('=') {
-            Some((name, place)) if is_live(place) => (Some(name), place),
+        let (name, spot_text) = match text.split_once('=') {
+            Some((name, spot_text)) if is_live(spot_text) => (Some(name), spot_text),
             _ if is_live(text) => (None, text),
             _ => return Ok(None),
         };
         let wrong = |why: String| ListenError::wrong(format!("{text}: {why}"));
-        let (spot, usual) = spot(place, namespaces).map_err(wrong)?;
+        let (spot, usual) = spot(spot_text, namespaces).map_err(wrong)?;
         let name = name.unwrap_or(&usual);
         let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(is_name) {
@@ -118,15 +118,15 @@ impl Point {
     }
 }
 
-fn is_live(place: &str) -> bool {
+fn is_live(spot_text: &str) -> bool {
     [HERE, REMOTE, AT_AGENT]
         .iter()
-        .any(|begin| place.starts_with(begin))
+        .any(|begin| spot_text.starts_with(begin))
 }
 
 /// Its location, and its default name.
-fn spot(place: &str, namespaces: Namespaces<'_>) -> Result<(Spot, String), String> {
-    if let Some(interface) = place.strip_prefix(HERE) {
+fn spot(spot_text: &str, namespaces: Namespaces<'_>) -> Result<(Spot, String), String> {
+    if let Some(interface) = spot_text.strip_prefix(HERE) {
         let mut interface = self::interface(interface, "iface:eth0 or iface:eth0@SITE")?;
         if let Some(site) = &mut interface.site {
             *site = namespaces(site)?;
@@ -134,10 +134,10 @@ fn spot(place: &str, namespaces: Namespaces<'_>) -> Result<(Spot, String), Strin
         let name = interface.name.clone();
         return Ok((Spot::Here(interface), name));
     }
-    if let Some(rest) = place.strip_prefix(AT_AGENT) {
+    if let Some(rest) = spot_text.strip_prefix(AT_AGENT) {
         return at_agent(rest);
     }
-    let rest = place.strip_prefix(REMOTE).unwrap_or(place);
+    let rest = spot_text.strip_prefix(REMOTE).unwrap_or(spot_text);
     let form = "ssh:user@host/eth0";
     let Some((host, interface)) = rest.split_once('/').filter(|_| !rest.starts_with("//")) else {
         return Err(format!(

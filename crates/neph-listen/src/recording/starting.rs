@@ -50,13 +50,13 @@ impl<'scope> Started<'scope> {
         shared: Shared<'env>,
     ) -> Result<(), Option<ListenError>> {
         let (mut here, mut away, mut at_agents) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, begun) in begun.into_iter().enumerate() {
+        for (index, begun) in begun.into_iter().enumerate() {
             match &begun.point.spot {
-                Spot::Here(_) => here.push((place, begun)),
+                Spot::Here(_) => here.push((index, begun)),
                 Spot::RemotePoint(host, interface) => {
-                    away.push((place, begun, RemoteInterface { host, interface }));
+                    away.push((index, begun, RemoteInterface { host, interface }));
                 }
-                Spot::Agent(..) => at_agents.push((place, begun)),
+                Spot::Agent(..) => at_agents.push((index, begun)),
             }
         }
         if !away.is_empty() || !at_agents.is_empty() {
@@ -64,20 +64,20 @@ impl<'scope> Started<'scope> {
             // password.
             capture_interface.clear();
             self.order(scope, at_agents, shared)?;
-            for (place, begun, there) in away {
+            for (index, begun, interface) in away {
                 let tally = begun.tally;
-                let (ssh, thread) = call(scope, begun, there, shared)?;
+                let (ssh, thread) = call(scope, begun, interface, shared)?;
                 self.called.push(ssh);
-                self.threads.push((place, thread));
+                self.threads.push((index, thread));
                 // One at a time, because each ssh may ask for a password.
                 await_begin(tally, shared)?;
             }
             let here: Vec<&Point> = here.iter().map(|(_, begun)| begun.point).collect();
             capture_interface = open_these(here.into_iter(), shared.options)?;
         }
-        for ((place, begun), capture_interface) in here.into_iter().zip(capture_interface) {
+        for ((index, begun), capture_interface) in here.into_iter().zip(capture_interface) {
             let thread = scope.spawn(move || listen(begun, capture_interface, shared));
-            self.threads.push((place, thread));
+            self.threads.push((index, thread));
         }
         Ok(())
     }
@@ -107,12 +107,12 @@ impl<'scope> Started<'scope> {
     /// Waits for all points; returns their results in the order of the points.
     pub(super) fn join(self) -> Vec<Outcome> {
         let threads = self.threads.into_iter();
-        let mut all: Vec<(usize, Outcome)> = threads
-            .map(|(place, thread)| (place, joined(thread)))
+        let mut outcomes: Vec<(usize, Outcome)> = threads
+            .map(|(index, thread)| (index, joined(thread)))
             .collect();
-        all.extend(self.at_agents.map(joined).into_iter().flatten());
-        all.sort_by_key(|(place, _)| *place);
-        all.into_iter().map(|(_, outcome)| outcome).collect()
+        outcomes.extend(self.at_agents.map(joined).into_iter().flatten());
+        outcomes.sort_by_key(|(index, _)| *index);
+        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
 }
 
@@ -136,11 +136,11 @@ struct RemoteInterface<'p> {
 fn call<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     begun: Begun<'env>,
-    there: RemoteInterface<'env>,
+    remote: RemoteInterface<'env>,
     shared: Shared<'env>,
 ) -> Result<(RemotePoint, ScopedJoinHandle<'scope, Outcome>), ListenError> {
-    let (ssh, output) = RemotePoint::begin(there.host, there.interface, shared.options)?;
-    let host = there.host;
+    let (ssh, output) = RemotePoint::begin(remote.host, remote.interface, shared.options)?;
+    let host = remote.host;
     let thread = scope.spawn(move || fetch(begun, host, output, shared));
     Ok((ssh, thread))
 }

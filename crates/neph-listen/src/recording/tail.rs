@@ -52,7 +52,7 @@ impl Tail {
             return Ok(());
         };
         let (mut bytes, mut used, mut at) = (Vec::new(), 0, self.from);
-        let mut kept = None;
+        let mut last_count = None;
         loop {
             let length = match self.reader.step(&bytes[used..]) {
                 Ok(Step::Packet(record, length)) => {
@@ -61,7 +61,7 @@ impl Tail {
                         break;
                     }
                     if stamp >= next {
-                        kept.get_or_insert(at);
+                        last_count.get_or_insert(at);
                     }
                     if times.contains(&stamp) && show(stamp, &record).is_break() {
                         return Ok(());
@@ -82,7 +82,7 @@ impl Tail {
             used += length;
             at += length as u64;
         }
-        self.from = kept.unwrap_or(at);
+        self.from = last_count.unwrap_or(at);
         Ok(())
     }
 

@@ -49,9 +49,8 @@ pub(super) fn run(
             is_over.store(true, Ordering::Relaxed);
             started.called.clear();
             let ended = started.join().into_iter();
-            return Err(
-                reason.unwrap_or_else(|| first(ended.filter_map(|one| one.fault).collect()))
-            );
+            return Err(reason
+                .unwrap_or_else(|| first(ended.filter_map(|outcome| outcome.fault).collect())));
         }
         report_begun(points, received);
         let ending = wait_for_end(points, &tallies, options, received);
@@ -83,11 +82,11 @@ fn begin_all<'a>(
 
 fn report_begun(points: &[Point], received: Received<'_>) {
     let reported = points.iter().map(|point| {
-        let place = point.reported();
-        if place == point.name {
-            place
+        let spot_name = point.reported();
+        if spot_name == point.name {
+            spot_name
         } else {
-            format!("{} ({place})", point.name)
+            format!("{} ({spot_name})", point.name)
         }
     });
     let reported: Vec<String> = reported.collect();

@@ -15,7 +15,7 @@ use neph_capture::clocks::added::Added;
 use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
 use neph_capture::clocks::formula::{Formula, passed, split_off, until_next};
-use neph_capture::clocks::pair::{kept, refuse_duplicate, refuse_unmet, too_few};
+use neph_capture::clocks::pair::{refuse_duplicate, refuse_unmet, retained_limits, too_few};
 use neph_capture::reading::enough::too_short;
 use neph_capture::reading::packets::packets;
 use neph_documents::clock::{Clocks, Means, Row, StepOf, Summary};
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
         Err(NoPacket::NotIp) => {}
     })?;
     packets(there, reader, |at, _, packet| match packet {
-        Ok(packet) => meeting.there(at, packet),
+        Ok(packet) => meeting.add_second(at, packet),
         Err(NoPacket::Cut) => meeting.there_cut(at),
         Err(NoPacket::NotIp) => {}
     })?;
@@ -113,7 +113,7 @@ fn report(args: &Args, here: &Path, there: &Path, met: &MatchedCaptures) -> Resu
 
 fn course(args: &Args, met: &MatchedCaptures) -> Result<Course, StatsError> {
     let nature = args.nature();
-    let kept = kept(met, nature);
+    let kept = retained_limits(met, nature);
     let every = args.every.map_or_else(
         || ActiveTime::of(kept.limits(), nature.horizon).long / ROWS,
         Span::nanos,
@@ -127,7 +127,7 @@ fn remarks(met: &MatchedCaptures) {
     let cut = too_short();
     let of = [
         (
-            met.here.repeats + met.there.repeats,
+            met.here.repeats + met.second.repeats,
             "left out because a capture shows them again (a mirror of both directions, or several interfaces): \
              the first of each counts",
         ),
@@ -147,7 +147,7 @@ fn remarks(met: &MatchedCaptures) {
             met.timeless,
             "of both directions show only the clock offset between the captures: it is reported, but the order of the points is unknown",
         ),
-        (met.here.cut + met.there.cut, &cut),
+        (met.here.cut + met.second.cut, &cut),
     ];
     for (count, reason) in of.into_iter().filter(|(count, _)| *count > 0) {
         output::say(&format!(

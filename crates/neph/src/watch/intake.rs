@@ -52,7 +52,7 @@ impl Intake {
             watching,
             writing: writing.transpose()?,
             is_any: capture_interface.is_any(),
-            way: capture_interface.way(),
+            way: capture_interface.method(),
         })
     }
 

@@ -137,11 +137,11 @@ impl Args {
             interface: &self.interface,
             site: self.site.as_deref(),
             remote: "--site",
-            kept: self.snaplen,
+            snaplen: self.snaplen,
             ring: self.ring,
             most: self.count.unwrap_or(u64::MAX),
             wanted,
-            way,
+            method: way,
         })
     }
 
@@ -230,10 +230,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     output::say(&format!(
         "neph watch: looking at {} ({}); ctrl-C ends it",
         args.interface,
-        capture_interface.way().name()
+        capture_interface.method().name()
     ));
     let listened = listen(args, &stop, &mut capture_interface, &mut intake);
-    let seen = capture_interface.seen();
+    let seen = capture_interface.counters();
     let (was_alarmed, finished) = intake.finish(seen);
     outcome(was_alarmed, listened.and(finished), &stop, seen)
 }
@@ -285,10 +285,10 @@ fn listen(
         }
         if now >= due {
             capture_interface.count();
-            intake.period(capture_interface.seen());
+            intake.period(capture_interface.counters());
             due = due.max(now).saturating_add(args.every.nanos());
         }
-        intake.answer(capture_interface.seen());
+        intake.answer(capture_interface.counters());
         capture_interface
             .changes()
             .iter()

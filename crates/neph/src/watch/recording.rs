@@ -44,11 +44,11 @@ pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
         interface: &order.interface,
         site: site.as_deref(),
         remote: "the order's site",
-        kept: order.snaplen,
+        snaplen: order.snaplen,
         ring: order.ring,
         most: u64::MAX,
         wanted: &wanted,
-        way: Some(CaptureMethod::Ring),
+        method: Some(CaptureMethod::Ring),
     };
     stream(&listening, Force::default(), None)
 }
@@ -73,7 +73,7 @@ fn stream(
         stop.is_set() || clock::raw().0 - began >= length
     });
     let written = writing.finish();
-    let seen = capture_interface.seen();
+    let seen = capture_interface.counters();
     if let Ok(written) = &written {
         output::say(&format!("neph watch: {written}, {} lost", seen.lost));
     }

@@ -58,7 +58,7 @@ impl Screen {
     pub(super) fn flow(&mut self, length: Span, flow: &Flow, recent: &Recent) {
         let rank = self.sort.rank_of(
             (recent.sent(Side::Client), recent.sent(Side::Server)),
-            recent.trips(Half::Server).path(self.method),
+            recent.round_trips(Half::Server).path(self.method),
             flow,
         );
         let method = self.method;

@@ -315,10 +315,10 @@ fn dots_stay_as_many_as_a_figure_can_show() {
         dots.push(at, at);
     }
     assert!(
-        (2_000..=4_096).contains(&dots.kept.len()),
+        (2_000..=4_096).contains(&dots.points.len()),
         "{}",
-        dots.kept.len()
+        dots.points.len()
     );
-    assert!(dots.kept.windows(2).all(|pair| pair[0].0 < pair[1].0));
-    assert!(dots.kept.last().is_some_and(|last| last.0 > 990_000));
+    assert!(dots.points.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    assert!(dots.points.last().is_some_and(|last| last.0 > 990_000));
 }

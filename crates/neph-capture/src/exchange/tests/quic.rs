@@ -31,7 +31,7 @@ fn a_handshake_shows_quic_at_any_port() {
         turn(&mut scene, 100);
         let reported = scene.end();
         assert_eq!(reported.between.server.port(), 4_433);
-        assert_eq!(reported.trips, Some((19, 30, 30)));
+        assert_eq!(reported.round_trips, Some((19, 30, 30)));
         assert_eq!(reported.clients, Some(10));
     }
 }
@@ -45,5 +45,5 @@ fn without_a_handshake_it_is_quic_at_a_port_that_was_named_alone() {
     assert!(!scene.see(0, &datagram(true, &[0x43, 0, 0, 0, 1, 8])));
     scene.exchanges = scene.exchanges.with_quic_ports(&[4_433]);
     turn(&mut scene, 100);
-    assert_eq!(scene.end().trips, Some((19, 30, 30)));
+    assert_eq!(scene.end().round_trips, Some((19, 30, 30)));
 }

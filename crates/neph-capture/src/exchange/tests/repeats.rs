@@ -19,8 +19,8 @@ fn a_number_that_comes_back_is_another_question_and_the_first_stays_unanswered()
         scene.see(at + 10, &echo(false, number));
     }
     let reported = scene.end();
-    assert_eq!(reported.asked, (40, 36));
-    assert_eq!(reported.trips, Some((36, 10, 10)));
+    assert_eq!(reported.questions, (40, 36));
+    assert_eq!(reported.round_trips, Some((36, 10, 10)));
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn two_pings_of_one_number_are_told_apart_by_what_they_carry() {
     scene.see(140, &carrying(false, 1));
     let reported = scene.end();
     assert_eq!(
-        (reported.asked, reported.trips),
+        (reported.questions, reported.round_trips),
         ((2, 2), Some((2, 30, 140)))
     );
 }
@@ -62,7 +62,10 @@ fn a_query_that_is_asked_again_is_one_until_nobody_waits_for_it_any_more() {
     scene.see(100_000, &query(true, b'a'));
     scene.see(100_007, &query(false, b'a'));
     let reported = scene.end();
-    assert_eq!((reported.asked, reported.trips), ((3, 2), Some((2, 3, 7))));
+    assert_eq!(
+        (reported.questions, reported.round_trips),
+        ((3, 2), Some((2, 3, 7)))
+    );
 }
 
 #[test]
@@ -87,14 +90,20 @@ fn of_many_that_wait_some_stand_for_all_and_are_not_the_fast_ones() {
     }
     let mut over = None;
     scene.exchanges.end(|pair| over = Some(pair.counted()));
-    let all = over.expect("a pair");
-    assert_eq!((all.asked(), all.unasked()), (20_000, 0));
-    assert_eq!(all.answered() + all.not_followed(), 20_000);
-    let trips = all.trips(Half::Server).expect("some");
-    assert!(trips.n > 1_000 && trips.n == all.answered(), "{trips:?}");
-    assert!((18_000..22_000).contains(&trips.estimated), "{trips:?}");
+    let total = over.expect("a pair");
+    assert_eq!((total.questions(), total.unasked()), (20_000, 0));
+    assert_eq!(total.answered() + total.not_followed(), 20_000);
+    let round_trips = total.round_trips(Half::Server).expect("some");
     assert!(
-        (4_900..5_100).contains(&(trips.mean.nanos() / 1_000_000)),
-        "{trips:?}"
+        round_trips.n > 1_000 && round_trips.n == total.answered(),
+        "{round_trips:?}"
+    );
+    assert!(
+        (18_000..22_000).contains(&round_trips.estimated),
+        "{round_trips:?}"
+    );
+    assert!(
+        (4_900..5_100).contains(&(round_trips.mean.nanos() / 1_000_000)),
+        "{round_trips:?}"
     );
 }

@@ -22,17 +22,17 @@ use crate::tcp::Side;
 pub(super) struct Tagged(HashTable<(u64, u32)>);
 
 impl Tagged {
-    pub(super) fn insert(&mut self, place: u32, key: &Key, hasher: &RandomState) {
+    pub(super) fn insert(&mut self, index: u32, key: &Key, hasher: &RandomState) {
         if key.is_tagged() {
             let hash = hasher.hash_one(key.bare());
-            self.0.insert_unique(hash, (hash, place), |(hash, _)| *hash);
+            self.0.insert_unique(hash, (hash, index), |(hash, _)| *hash);
         }
     }
 
-    pub(super) fn remove(&mut self, place: u32, key: &Key, hasher: &RandomState) {
+    pub(super) fn remove(&mut self, index: u32, key: &Key, hasher: &RandomState) {
         if key.is_tagged() {
             let hash = hasher.hash_one(key.bare());
-            if let Ok(entry) = self.0.find_entry(hash, |(_, known)| *known == place) {
+            if let Ok(entry) = self.0.find_entry(hash, |(_, known)| *known == index) {
                 entry.remove();
             }
         }
@@ -43,47 +43,47 @@ impl Tagged {
             .0
             .iter_hash(hash)
             .filter(move |(known, _)| *known == hash);
-        identical.map(|(_, place)| *place)
+        identical.map(|(_, index)| *index)
     }
 }
 
 impl Table {
     /// The flow whose other direction begins with this segment.
     #[inline]
-    pub(super) fn join_mirrored(&mut self, one: &Arrived) -> Option<u32> {
+    pub(super) fn join_mirrored(&mut self, arrival: &Arrived) -> Option<u32> {
         // True for nearly all captures.
-        if self.tagged.0.is_empty() && !one.key.is_tagged() {
+        if self.tagged.0.is_empty() && !arrival.key.is_tagged() {
             return None;
         }
-        self.join_tagged(one)
+        self.join_tagged(arrival)
     }
 
-    fn join_tagged(&mut self, one: &Arrived) -> Option<u32> {
-        let bare = one.key.bare();
+    fn join_tagged(&mut self, arrival: &Arrived) -> Option<u32> {
+        let bare = arrival.key.bare();
         let hash = self.hasher.hash_one(bare);
         let untagged = self.find(hash, &bare);
-        let is_mirrored = |place: &u32| {
-            let flow = self.flow(*place);
+        let is_mirrored = |index: &u32| {
+            let flow = self.flow(*index);
             flow.is_some_and(|flow| {
-                flow.name.key.bare() == bare && flow.is_mirrored_by(&one.passed)
+                flow.name.key.bare() == bare && flow.is_mirrored_by(&arrival.passed)
             })
         };
-        let all = self.tagged.identical(hash).chain(untagged);
-        let mirrored: Vec<u32> = all.filter(is_mirrored).take(2).collect();
-        let [place] = mirrored[..] else {
+        let candidates = self.tagged.identical(hash).chain(untagged);
+        let mirrored: Vec<u32> = candidates.filter(is_mirrored).take(2).collect();
+        let [index] = mirrored[..] else {
             self.ambiguous += u64::from(mirrored.len() > 1);
             return None;
         };
-        self.flows[place as usize].other = Some(Box::new(one.key));
-        self.index(one.hash, place);
-        Some(place)
+        self.flows[index as usize].other = Some(Box::new(arrival.key));
+        self.index(arrival.hash, index);
+        Some(index)
     }
 
     /// Adds the hash of one of a flow's keys to the index.
     pub(super) fn index(&mut self, hash: u64, place: u32) {
         let (flows, hasher) = (&self.flows, &self.hasher);
-        let repeats = |(tag, place): &(u32, u32)| {
-            let flow = &flows[*place as usize];
+        let repeats = |(tag, index): &(u32, u32)| {
+            let flow = &flows[*index as usize];
             let hash = hasher.hash_one(flow.name.key);
             match &flow.other {
                 Some(other) if tag_of(hash) != *tag => hasher.hash_one(**other),

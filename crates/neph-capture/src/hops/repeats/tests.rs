@@ -28,9 +28,9 @@ fn once() -> [PointPackets; 3] {
 fn mirrored(of: &PointPackets, every: usize) -> PointPackets {
     let repeats = of.iter().step_by(every);
     let repeats = repeats.map(|(at, bytes)| (at + 30, bytes.clone()));
-    let mut all: PointPackets = of.iter().cloned().chain(repeats).collect();
-    all.sort();
-    all
+    let mut packets: PointPackets = of.iter().cloned().chain(repeats).collect();
+    packets.sort();
+    packets
 }
 
 fn follow(points: &[PointPackets; 3]) -> Followed {
@@ -108,12 +108,16 @@ fn what_all_points_show_twice_passed_once() {
 fn what_the_network_doubled_is_not_a_mirrors() {
     let mut points = once();
     for point in [1, 2] {
-        let there = points[point].iter().filter(|(_, bytes)| bytes[15] == 1);
-        let there: PointPackets = there.cloned().collect();
-        let mut all = points[point].clone();
-        all.extend(there.into_iter().map(|(at, bytes)| (at + 30, bytes)));
-        all.sort();
-        points[point] = all;
+        let second_packets = points[point].iter().filter(|(_, bytes)| bytes[15] == 1);
+        let second_packets: PointPackets = second_packets.cloned().collect();
+        let mut packets = points[point].clone();
+        packets.extend(
+            second_packets
+                .into_iter()
+                .map(|(at, bytes)| (at + 30, bytes)),
+        );
+        packets.sort();
+        points[point] = packets;
     }
     let followed = follow(&points);
     assert_eq!(repeats(&followed), [0; 3]);

@@ -10,10 +10,14 @@ const MILLI: i64 = 1_000_000;
 const DELAY: i64 = 100 * MICRO;
 
 /// A datagram between these ports of hosts 1 and 2.
-fn between(number: u16, is_there: bool, (near, far): (u16, u16)) -> Vec<u8> {
+fn between(number: u16, is_there: bool, (near_port, far_port): (u16, u16)) -> Vec<u8> {
     let (from, to) = if is_there { (1, 2) } else { (2, 1) };
     let mut packet = datagram(number, from, to);
-    let ports = if is_there { [near, far] } else { [far, near] };
+    let ports = if is_there {
+        [near_port, far_port]
+    } else {
+        [far_port, near_port]
+    };
     packet[20..22].copy_from_slice(&ports[0].to_be_bytes());
     packet[22..24].copy_from_slice(&ports[1].to_be_bytes());
     packet
@@ -22,11 +26,11 @@ fn between(number: u16, is_there: bool, (near, far): (u16, u16)) -> Vec<u8> {
 /// Every 10 ms one end asks, and the other one answers after 50 us; host 1 is at the first point. The round
 /// trips, in microseconds, of what is seen from the packet with number `first` on.
 fn round_trips(asks: Direction, ports: (u16, u16), first: usize, began: bool) -> Vec<i64> {
-    let (mut here, mut there) = (Vec::new(), Vec::new());
+    let (mut here, mut second) = (Vec::new(), Vec::new());
     if began {
         // Others, long before.
         here.push((-2_000 * MILLI, datagram(999, 1, 3)));
-        there.push((-2_000 * MILLI + DELAY, datagram(999, 1, 3)));
+        second.push((-2_000 * MILLI + DELAY, datagram(999, 1, 3)));
     }
     let mut number = 0;
     let mut packets = Vec::new();
@@ -48,22 +52,22 @@ fn round_trips(asks: Direction, ports: (u16, u16), first: usize, began: bool) ->
         }
     }
     for (left, direction, bytes) in packets.drain(..).skip(first) {
-        let (near, far) = match direction {
+        let (near_times, far_times) = match direction {
             Direction::Forward => (left, left + DELAY),
             Direction::Reverse => (left + DELAY, left),
         };
-        here.push((near, bytes.clone()));
-        there.push((far, bytes));
+        here.push((near_times, bytes.clone()));
+        second.push((far_times, bytes));
     }
     here.sort();
-    there.sort();
-    let followed = follow(&[&here, &there]);
-    let trips = followed.trips();
-    let trip = |trip: &super::RoundTripPair| {
-        let [sent, came] = [trip.there, trip.back].map(|one| followed.passage(one).mark(0));
+    second.sort();
+    let followed = follow(&[&here, &second]);
+    let round_trips = followed.trips();
+    let duration_of = |pair: &super::RoundTripPair| {
+        let [sent, came] = [pair.there, pair.back].map(|number| followed.passage(number).mark(0));
         (came.unwrap() - sent.unwrap()) / MICRO
     };
-    trips.iter().map(trip).collect()
+    round_trips.iter().map(duration_of).collect()
 }
 
 #[test]
@@ -71,14 +75,18 @@ fn what_the_near_end_asks_has_round_trips_and_what_it_answers_has_none() {
     let (same, near_is_low, far_is_low) = ((5_000, 6_000), (53, 40_000), (40_000, 53));
     for (first, began) in [(0, true), (0, false), (1, false)] {
         for ports in [same, far_is_low] {
-            let trips = round_trips(Direction::Forward, ports, first, began);
+            let durations = round_trips(Direction::Forward, ports, first, began);
             // Of the first question that is seen at the latest.
             let many = 30 - first;
-            assert_eq!(trips, vec![250; many], "{ports:?} from {first}, {began}");
+            assert_eq!(
+                durations,
+                vec![250; many],
+                "{ports:?} from {first}, {began}"
+            );
         }
         for ports in [same, near_is_low] {
-            let trips = round_trips(Direction::Reverse, ports, first, began);
-            assert_eq!(trips, [0; 0], "{ports:?} from {first}, {began}");
+            let durations = round_trips(Direction::Reverse, ports, first, began);
+            assert_eq!(durations, [0; 0], "{ports:?} from {first}, {began}");
         }
     }
     // Whatever the ports are, where the capture had begun before.

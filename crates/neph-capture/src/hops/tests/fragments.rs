@@ -28,10 +28,10 @@ fn a_packet_that_is_fragmented_on_the_way_has_passed_when_its_last_byte_has() {
             let body = body(protocol, 3, 3_000);
             let sent = |max, from| times(packets(is_six, protocol, 5, &body, max), from, is_turned);
             // In three parts, and in five others.
-            for (here, there) in [(4_000, 1_400), (1_400, 4_000), (1_400, 640)] {
-                let (here, there) = (sent(here, 10), sent(there, 50));
-                let followed = follow(&[&here, &there]);
-                let passed = [here.last(), there.last()].map(|last| last.map(|(at, _)| *at));
+            for (here, second_mtu) in [(4_000, 1_400), (1_400, 4_000), (1_400, 640)] {
+                let (here, second) = (sent(here, 10), sent(second_mtu, 50));
+                let followed = follow(&[&here, &second]);
+                let passed = [here.last(), second.last()].map(|last| last.map(|(at, _)| *at));
                 assert_eq!(
                     marks(&followed),
                     [passed],
@@ -40,7 +40,7 @@ fn a_packet_that_is_fragmented_on_the_way_has_passed_when_its_last_byte_has() {
                 let passage = followed.passages().next().unwrap();
                 let ports = (passage.flow.source.port(), passage.flow.destination.port());
                 assert_eq!(ports.0 > 0, protocol != ICMP, "{ports:?}");
-                let spread = i64::try_from(there.len()).unwrap() - 1;
+                let spread = i64::try_from(second.len()).unwrap() - 1;
                 assert_eq!(followed.spread(&passage, 1), Some(spread));
             }
         }
@@ -51,14 +51,14 @@ fn a_packet_that_is_fragmented_on_the_way_has_passed_when_its_last_byte_has() {
 fn a_packet_of_which_a_fragment_is_missing_did_not_come() {
     let other = || datagram(99, 1, 2);
     let body = body(ICMP, 3, 3_000);
-    let whole = vec![
+    let unfragmented = vec![
         (10, packets(false, ICMP, 5, &body, 4_000).remove(0)),
         (20, other()),
     ];
     let mut torn = times(packets(false, ICMP, 5, &body, 1_400), 50, false);
     torn.remove(1);
     torn.push((60, other()));
-    let followed = follow(&[&whole, &torn]);
+    let followed = follow(&[&unfragmented, &torn]);
     let first = followed.passages().next().unwrap();
     assert_eq!((first.mark(0), first.mark(1)), (Some(10), None));
     assert_eq!(followed.joined(), 0);
@@ -68,8 +68,8 @@ fn a_packet_of_which_a_fragment_is_missing_did_not_come() {
 fn a_packet_in_the_same_fragments_everywhere_stays_these() {
     let body = body(UDP, 3, 3_000);
     let here = times(packets(false, UDP, 5, &body, 1_400), 10, false);
-    let there = times(packets(false, UDP, 5, &body, 1_400), 50, true);
-    let followed = follow(&[&here, &there]);
+    let second = times(packets(false, UDP, 5, &body, 1_400), 50, true);
+    let followed = follow(&[&here, &second]);
     assert_eq!(
         marks(&followed),
         [[10, 52], [11, 51], [12, 50]].map(|both| both.map(Some))

@@ -64,18 +64,18 @@ proptest! {
 /// clock is set after 327 s.
 fn recorded(by: i64, queued: [bool; 2]) -> [Vec<OffsetLimit>; 2] {
     let mut recorded = [Vec::new(), Vec::new()];
-    for place in 0..1_300 {
-        let at = place * SECOND / 2;
+    for index in 0..1_300 {
+        let at = index * SECOND / 2;
         let stands = (at / SECOND + 1) % 12 < 8;
         // Something between 0 and 1 that never repeats.
-        let scatter = |factor: i64| (place * factor) % 997 * MILLI / 997;
-        let [there, back] = [(0, 611), (1, 389)].map(|(side, factor): (usize, i64)| {
+        let scatter = |factor: i64| (index * factor) % 997 * MILLI / 997;
+        let [forward, back] = [(0, 611), (1, 389)].map(|(side, factor): (usize, i64)| {
             let queue = 30 * MILLI + 20 * scatter(factor + 118);
             20 * MILLI + scatter(factor) / 10 + i64::from(queued[side] && stands) * queue
         });
-        let truth = if at + there >= 327 * SECOND { by } else { 0 };
-        for (limits, offset) in recorded.iter_mut().zip([truth + there, truth - back]) {
-            let within = there + back;
+        let truth = if at + forward >= 327 * SECOND { by } else { 0 };
+        for (limits, offset) in recorded.iter_mut().zip([truth + forward, truth - back]) {
+            let within = forward + back;
             limits.push(OffsetLimit { at, within, offset });
         }
     }
@@ -92,7 +92,7 @@ fn widest(by: i64, queued: [bool; 2]) -> i64 {
     let nature = ClockNature::default();
     let course = clock_course(limits, nature).unwrap();
     assert_eq!(course.steps(), [], "{by} {queued:?}");
-    let moments = (0..16).map(|place| place * 43 * SECOND);
+    let moments = (0..16).map(|index| index * 43 * SECOND);
     let fits: Vec<ClockFit> = moments.filter_map(|at| course.likeliest_at(at)).collect();
     let hidden = hidden(&course, &fits, nature);
     let fitted = fitted(fits, hidden);

@@ -67,15 +67,17 @@ fn captured(kernel: &str, seconds: &[i64], ahead: i64) -> (Captured, Vec<u8>) {
 }
 
 /// The recording of these captures, each at the agent with this letter.
-fn recorded(all: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)> {
+fn recorded(captures: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)> {
     let folder = tempfile::tempdir().expect("a folder");
     let none = |_: &str| Err(String::new());
-    let names = all.iter().map(|(agent, _)| format!("agent:{agent}/eth0"));
+    let names = captures
+        .iter()
+        .map(|(agent, _)| format!("agent:{agent}/eth0"));
     let points: Vec<Point> = names
         .map(|text| Point::parse(&text, &none).expect("a point").expect("live"))
         .collect();
     let tally = |_| Tally::new(u64::MAX, u64::MAX);
-    let tallies: Vec<Tally> = all.iter().map(tally).collect();
+    let tallies: Vec<Tally> = captures.iter().map(tally).collect();
     let (options, is_over, stop) = (options(), AtomicBool::new(false), Stop::new());
     let shared = shared(&options, &is_over, &stop);
     let begun = points.iter().zip(&tallies).map(|(point, tally)| {
@@ -88,11 +90,11 @@ fn recorded(all: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)> {
         }
     });
     let mut course = AgentPoints::of(begun.enumerate().collect(), shared);
-    assert_eq!(course.captures().len(), all.len());
-    for (place, (_, (captured, bytes))) in all.iter().enumerate() {
+    assert_eq!(course.captures().len(), captures.len());
+    for (index, (_, (captured, bytes))) in captures.iter().enumerate() {
         let came = folder.path().join("came");
         fs::write(&came, bytes).expect("writable");
-        course.ended(place, Ok((captured.clone(), &came)));
+        course.ended(index, Ok((captured.clone(), &came)));
     }
     let outcomes = course.finish().into_iter();
     let each = outcomes.map(|(_, outcome)| {
@@ -122,8 +124,8 @@ fn captures_of_one_kernel_are_moved_by_one_offset() {
     let reported = recorded(&[("a", captured("k", &[10], 7)), ("b", (other, bytes))]);
     assert_eq!(reported[0].1, reported[1].1);
     assert_eq!(reported[1].0.clock[0].offset, Span::from_secs(1));
-    let own = fs::read_to_string(KERNEL).expect("every kernel has one");
-    let reported = recorded(&[("a", captured(own.trim(), &[10], 7))]);
+    let boot_id = fs::read_to_string(KERNEL).expect("every kernel has one");
+    let reported = recorded(&[("a", captured(boot_id.trim(), &[10], 7))]);
     assert_eq!(reported[0].1, captured("", &[10], 7).1, "its clock is ours");
 }
 

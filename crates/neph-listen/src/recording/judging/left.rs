@@ -47,8 +47,8 @@ pub(super) fn divide(points: &[Point], rules: &Rules) -> (Live, FinalEvaluation)
         segments.push(is_live(segment).then_some(name));
     }
     let mut standings = rules.standings(&names, is_live);
-    standings.retain(|standing| {
-        let rule = standing.rule();
+    standings.retain(|rule_state| {
+        let rule = rule_state.rule();
         let is_late = rule.limit >= WAITED_MOST;
         if is_late && !left.rules.contains(&rule.text) {
             left.rules.push(rule.text.clone());

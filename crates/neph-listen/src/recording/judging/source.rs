@@ -54,7 +54,7 @@ struct Sampled {
 #[derive(Debug)]
 pub(super) struct Clocks {
     /// This host's kernel.
-    own: String,
+    own_kernel: String,
     others: BTreeMap<String, Known>,
 }
 
@@ -92,9 +92,9 @@ impl Source {
     }
 
     /// The kernel that timestamps the packets.
-    fn kernel<'a>(&'a self, own: &'a str) -> Option<&'a str> {
+    fn kernel<'a>(&'a self, own_kernel: &'a str) -> Option<&'a str> {
         match self {
-            Self::Capture(_) => Some(own),
+            Self::Capture(_) => Some(own_kernel),
             Self::Samples(samples) => samples.kernel.as_deref(),
         }
     }
@@ -206,7 +206,7 @@ impl Samples {
 impl Default for Clocks {
     fn default() -> Self {
         Self {
-            own: kernel(),
+            own_kernel: kernel(),
             others: BTreeMap::new(),
         }
     }
@@ -215,7 +215,7 @@ impl Default for Clocks {
 impl Clocks {
     /// Records a clock reading; returns whether the clock offset of the sample's kernel is known.
     fn note(&mut self, point: usize, sample: &PacketSample) -> bool {
-        if sample.kernel == self.own {
+        if sample.kernel == self.own_kernel {
             return true;
         }
         let known = self.others.get(&sample.kernel).copied();
@@ -240,13 +240,14 @@ impl Clocks {
     /// Error bound of delays between the sources `segment` and `segment` + 1; `None` if both have
     /// the same clock.
     pub(super) fn bound(&self, sources: &[Source], segment: usize) -> Option<Span> {
-        let both = [segment, segment + 1].map(|place| sources.get(place)?.kernel(&self.own));
-        let known = both
+        let kernels =
+            [segment, segment + 1].map(|index| sources.get(index)?.kernel(&self.own_kernel));
+        let known = kernels
             .iter()
             .flatten()
             .filter_map(|kernel| self.others.get(*kernel));
-        let sum = known.fold(Span::ZERO, |all, known| all + known.reading.bound);
-        (both[0] != both[1]).then_some(sum)
+        let sum = known.fold(Span::ZERO, |span, known| span + known.reading.bound);
+        (kernels[0] != kernels[1]).then_some(sum)
     }
 }
 

@@ -37,11 +37,11 @@ fn rules(points: &[&str], medians: &[Median]) -> Rules {
     let points: Vec<String> = points.iter().map(ToString::to_string).collect();
     let subjects = subjects(&points);
     let rules = medians.iter().map(|Median(subject, limit)| {
-        let named = subjects.iter().find(|(name, _)| name == subject);
+        let subject_entry = subjects.iter().find(|(name, _)| name == subject);
         let limit = Span::from_nanos(*limit * MILLI);
         Rule {
             text: format!("{subject} > {limit:?} p50"),
-            subject: named.expect("a segment").1,
+            subject: subject_entry.expect("a segment").1,
             limit,
             until: limit,
             quantile: Quantile::named("p50").expect("a quantile"),
@@ -52,7 +52,7 @@ fn rules(points: &[&str], medians: &[Median]) -> Rules {
 }
 
 /// An evaluation of these points, `iface:` or `ssh:`, with names.
-fn judge(points: &[&str], rules: &Rules) -> (LiveEvaluator<Received>, FinalEvaluation) {
+fn evaluator_of(points: &[&str], rules: &Rules) -> (LiveEvaluator<Received>, FinalEvaluation) {
     let points: Vec<Point> = points
         .iter()
         .map(|text| {
@@ -74,13 +74,13 @@ fn judge(points: &[&str], rules: &Rules) -> (LiveEvaluator<Received>, FinalEvalu
 fn segments_between_interfaces_here_are_judged_and_others_left() {
     let names = ["a", "b", "c"];
     let points = ["a=iface:lo", "b=iface:lo", "c=ssh:host/eth0"];
-    let (any, left) = judge(&points, &rules(&names, &[Median("segment", 2)]));
+    let (any, left) = evaluator_of(&points, &rules(&names, &[Median("segment", 2)]));
     assert_eq!(
         (any.standings.len(), left.segments),
         (2, vec!["b - c".to_owned()])
     );
-    let (one, left) = judge(&points, &rules(&names, &[Median("a - b", 2)]));
-    assert_eq!((one.standings.len(), left.segments.len()), (2, 0));
+    let (evaluator, left) = evaluator_of(&points, &rules(&names, &[Median("a - b", 2)]));
+    assert_eq!((evaluator.standings.len(), left.segments.len()), (2, 0));
     assert_eq!(left.rules.len(), 0);
 }
 
@@ -93,13 +93,13 @@ fn a_limit_as_long_as_any_packet_is_waited_for_is_left_and_makes_none_wait() {
     ];
     let points = ["a=iface:lo", "b=iface:lo", "c=ssh:host/eth0"];
     let of_three = rules(&["a", "b", "c"], &medians);
-    let (short, left) = judge(&points, &of_three);
+    let (short, left) = evaluator_of(&points, &of_three);
     assert_eq!(left.rules, [of_three.rules()[1].text.as_str()]);
     assert_eq!(left.segments, ["b - c"]);
     assert_eq!(short.standings.len(), 2);
     assert_eq!(short.waiting.longest, 1_004 * MILLI);
     let of_two = rules(&["a", "b"], &[Median("segment", 9_999)]);
-    let (long, left) = judge(&points[..2], &of_two);
+    let (long, left) = evaluator_of(&points[..2], &of_two);
     assert!(left.rules.is_empty());
     assert_eq!(long.waiting.longest, 10_000 * MILLI);
 }
@@ -108,8 +108,8 @@ fn a_limit_as_long_as_any_packet_is_waited_for_is_left_and_makes_none_wait() {
 fn behind_a_point_elsewhere_no_segment_has_the_first_points_clock_yet() {
     let points = ["a=ssh:host/eth0", "b=iface:lo", "c=iface:lo"];
     let rules = rules(&["a", "b", "c"], &[Median("segment", 2)]);
-    let (judge, left) = judge(&points, &rules);
-    assert!(judge.standings.is_empty());
+    let (evaluator, left) = evaluator_of(&points, &rules);
+    assert!(evaluator.standings.is_empty());
     assert_eq!(left.segments, ["a - b", "b - c"]);
 }
 
@@ -130,27 +130,33 @@ fn capture(path: &Path, later: impl Fn(u8) -> i64) {
 fn a_window_of_slow_packets_raises_it_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = rules(&["a", "b"], &[Median("segment", 2)]);
-    let (mut judge, _) = judge(&["a=iface:lo", "b=iface:lo"], &rules);
+    let (mut evaluator, _) = evaluator_of(&["a=iface:lo", "b=iface:lo"], &rules);
     let tails = [("a.pcap", 0), ("b.pcap", 5 * MILLI)].map(|(name, later)| {
         let path = folder.path().join(name);
         capture(&path, |_| later);
         Source::Capture(Tail::of(path))
     });
     let mut tails = Vec::from(tails);
-    let mut windows = Windows::begin(1_000 * MILLI, judge.waiting);
+    let mut windows = Windows::begin(1_000 * MILLI, evaluator.waiting);
     let mut alarmed = Vec::new();
     while let Some(window) = windows.next(9_000 * MILLI) {
-        judge.look(&window, &mut tails).expect("captures");
-        alarmed.push(judge.listener.0.iter().any(|found| found.change.is_raised));
+        evaluator.look(&window, &mut tails).expect("captures");
+        alarmed.push(
+            evaluator
+                .listener
+                .0
+                .iter()
+                .any(|found| found.change.is_raised),
+        );
     }
     // A second is complete when a later packet is known: in the first window.
     assert_eq!(alarmed, [true; 3]);
-    assert_eq!(judge.began, Some(1_000 * MILLI));
-    assert_eq!(judge.listener.0.len(), 1);
+    assert_eq!(evaluator.began, Some(1_000 * MILLI));
+    assert_eq!(evaluator.listener.0.len(), 1);
 }
 
 /// The result for the whole captures, with one clock.
-fn whole(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<Found> {
+fn evaluate_files(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<Found> {
     let mut hops = Hops::at(names.len());
     for (point, path) in paths.iter().enumerate() {
         let mut tail = Tail::of(path.clone());
@@ -173,9 +179,9 @@ fn windows_say_what_the_whole_captures_say_of_a_segment_behind_one_that_is_too_s
     let folder = tempfile::tempdir().expect("a folder");
     let points = ["a=iface:lo", "b=iface:lo", "c=iface:lo"];
     let rules = rules(&["a", "b", "c"], &[Median("b - c", 2)]);
-    let (mut judge, _) = judge(&points, &rules);
+    let (mut evaluator, _) = evaluator_of(&points, &rules);
     let slow = 1_500 * MILLI;
-    assert!(judge.waiting.longest < slow);
+    assert!(evaluator.waiting.longest < slow);
     let last = |number| {
         let is_slow = (80..=120).contains(&number) || (160..=200).contains(&number);
         slow + if is_slow { 5 * MILLI } else { MILLI }
@@ -186,21 +192,25 @@ fn windows_say_what_the_whole_captures_say_of_a_segment_behind_one_that_is_too_s
     capture(&paths[2], last);
     let tails = paths.iter().cloned().map(Tail::of);
     let mut tails: Vec<Source> = tails.map(Source::Capture).collect();
-    let mut windows = Windows::begin(1_000 * MILLI, judge.waiting);
+    let mut windows = Windows::begin(1_000 * MILLI, evaluator.waiting);
     while let Some(window) = windows.next(40_000 * MILLI) {
-        judge.look(&window, &mut tails).expect("captures");
+        evaluator.look(&window, &mut tails).expect("captures");
     }
     let reported = |found: &[Found]| {
         let each = found.iter();
-        each.map(|one| {
-            let place = (&one.segment, one.direction);
-            format!("{place:?} {} {:?}", one.at.unix_nanos(), one.change)
+        each.map(|found| {
+            let segment_direction = (&found.segment, found.direction);
+            format!(
+                "{segment_direction:?} {} {:?}",
+                found.at.unix_nanos(),
+                found.change
+            )
         })
         .collect::<Vec<_>>()
     };
-    let whole = whole(&rules, ["a", "b", "c"], &paths);
-    assert_eq!(whole.len(), 4, "raised twice, and over twice");
-    assert_eq!(reported(&judge.listener.0), reported(&whole));
+    let expected = evaluate_files(&rules, ["a", "b", "c"], &paths);
+    assert_eq!(expected.len(), 4, "raised twice, and over twice");
+    assert_eq!(reported(&evaluator.listener.0), reported(&expected));
 }
 
 /// Samples of a capture by a clock that is `ahead`, with an error bound of 300 us.
@@ -218,12 +228,12 @@ fn samples(path: &Path, kernel: &str, ahead: i64) -> PacketSample {
 }
 
 /// Datagrams in both directions each 100 ms, with these delays to the second point.
-fn both_directions(path: &Path, ahead: i64, [there, back]: [i64; 2]) {
+fn both_directions(path: &Path, ahead: i64, [forward, back]: [i64; 2]) {
     let mut bytes = pcap_header(RAW_IP, 64).to_vec();
     for number in 10..=250_u8 {
         let is_there = number % 2 == 0;
         let (hosts, later) = if is_there {
-            ([1, 2], there)
+            ([1, 2], forward)
         } else {
             ([2, 1], -back)
         };
@@ -244,9 +254,9 @@ fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, FinalEvaluation) {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = rules(&["a", "b"], &[Median("a - b", 2)]);
     let points = ["a=agent:ams/eth0", "b=agent:lju/eth0"];
-    let (mut judge, left) = judge(&points, &rules);
-    assert_eq!(judge.waiting.readable, Waiting::AT_AGENTS);
-    assert_eq!(judge.sampled(), [0, 1]);
+    let (mut evaluator, left) = evaluator_of(&points, &rules);
+    assert_eq!(evaluator.waiting.readable, Waiting::AT_AGENTS);
+    assert_eq!(evaluator.sampled(), [0, 1]);
     let mut sources = [0, 1].map(|point| Source::Samples(Samples::of(point)));
     let took = took.map(|micros| micros * 1_000);
     for (point, ahead, took) in [(0, 0, [0, 0]), (1, 7_000 * MILLI, took)] {
@@ -254,13 +264,13 @@ fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, FinalEvaluation) {
         both_directions(&path, ahead, took);
         let read = ahead + if point == 1 { wrong * 1_000 } else { 0 };
         let sample = samples(&path, ["one", "two"][point], read);
-        judge.take(LivePackets::Sample(point, sample), &mut sources);
+        evaluator.take(LivePackets::Sample(point, sample), &mut sources);
     }
-    let mut windows = Windows::begin(1_000 * MILLI, judge.waiting);
+    let mut windows = Windows::begin(1_000 * MILLI, evaluator.waiting);
     while let Some(window) = windows.next(40_000 * MILLI) {
-        judge.look(&window, &mut sources).expect("samples");
+        evaluator.look(&window, &mut sources).expect("samples");
     }
-    (judge.listener, left)
+    (evaluator.listener, left)
 }
 
 #[test]
@@ -280,7 +290,12 @@ fn samples_of_agents_raise_what_their_clocks_cannot_explain() {
 fn the_way_is_known_also_where_clocks_are_read_worse_than_a_delay_is_long() {
     for wrong in [-280, 280] {
         let (received, _) = heard_of_agents([200, 200], wrong);
-        let of = |direction| received.1.iter().filter(move |(one, _)| *one == direction);
+        let of = |direction| {
+            received
+                .1
+                .iter()
+                .filter(move |(of_direction, _)| *of_direction == direction)
+        };
         assert!(of(Direction::Forward).count() > 5 && of(Direction::Reverse).count() > 5);
         assert!(of(Direction::Forward).all(|(_, took)| *took == (200 - wrong) * 1_000));
         assert!(of(Direction::Reverse).all(|(_, took)| *took == (200 + wrong) * 1_000));
@@ -292,7 +307,7 @@ fn a_segment_behind_a_first_point_at_an_agent_is_judged() {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = rules(&["a", "b", "c"], &[Median("b - c", 2)]);
     let points = ["a=agent:ams/eth0", "b=iface:lo", "c=iface:lo"];
-    let (mut judge, _) = judge(&points, &rules);
+    let (mut evaluator, _) = evaluator_of(&points, &rules);
     let mut sources = Vec::new();
     for (name, later) in [("a", 0), ("b", MILLI), ("c", 4 * MILLI)] {
         let path = folder.path().join(name);
@@ -300,35 +315,35 @@ fn a_segment_behind_a_first_point_at_an_agent_is_judged() {
         sources.push(Source::Capture(Tail::of(path)));
     }
     sources[0] = Source::Samples(Samples::of(0));
-    let requested = judge.sampled();
+    let requested = evaluator.sampled();
     assert_eq!(requested, [0]);
     for point in requested {
         let sample = samples(&folder.path().join("a"), "one", 0);
-        judge.take(LivePackets::Sample(point, sample), &mut sources);
+        evaluator.take(LivePackets::Sample(point, sample), &mut sources);
     }
-    let mut windows = Windows::begin(1_000 * MILLI, judge.waiting);
+    let mut windows = Windows::begin(1_000 * MILLI, evaluator.waiting);
     while let Some(window) = windows.next(40_000 * MILLI) {
-        judge.look(&window, &mut sources).expect("captures");
+        evaluator.look(&window, &mut sources).expect("captures");
     }
     assert_eq!(
-        judge.listener.0.len(),
+        evaluator.listener.0.len(),
         2,
         "each way: {:?}",
-        judge.listener.0
+        evaluator.listener.0
     );
 }
 
 #[test]
 fn only_agents_at_segments_that_are_judged_send_samples() {
     let of_first = rules(&["a", "b", "c"], &[Median("a - b", 2)]);
-    let (first, _) = judge(&["a=iface:lo", "b=iface:lo", "c=agent:ams/eth0"], &of_first);
+    let (first, _) = evaluator_of(&["a=iface:lo", "b=iface:lo", "c=agent:ams/eth0"], &of_first);
     assert!(first.sampled().is_empty());
     assert_eq!(first.waiting.readable, Waiting::HERE);
     let behind = ["a=iface:lo", "b=ssh:host/eth0", "c=agent:ams/eth0"];
-    let (behind, left) = judge(&behind, &rules(&["a", "b", "c"], &[Median("segment", 2)]));
+    let (behind, left) = evaluator_of(&behind, &rules(&["a", "b", "c"], &[Median("segment", 2)]));
     assert!(behind.sampled().is_empty());
     assert_eq!(left.segments, ["a - b", "b - c"]);
-    let (second, _) = judge(
+    let (second, _) = evaluator_of(
         &["a=iface:lo", "b=agent:lju/eth0", "c=agent:ams/eth0"],
         &of_first,
     );

@@ -29,7 +29,7 @@ pub fn clocks_on_a_connection(book: &Book, course: &Course, of: &str) -> Option<
     let wall = ClockLine {
         name: "wall clocks (CLOCK_REALTIME)",
         moments: &walls,
-        dots: &book.dots.kept,
+        dots: &book.dots.points,
         steps: &steps,
         rate: 0.0,
     };
@@ -40,7 +40,7 @@ pub fn clocks_on_a_connection(book: &Book, course: &Course, of: &str) -> Option<
             "raw clocks (CLOCK_MONOTONIC_RAW)"
         },
         moments: &raw,
-        dots: &book.raw_dots.kept,
+        dots: &book.raw_dots.points,
         steps: &jumps,
         rate: course.drift.map_or(0.0, |drift| drift.rate),
     };
@@ -61,7 +61,7 @@ pub fn clocks_of_captures(dots: &Dots, course: &Course, of: &str) -> Option<Figu
     let line = ClockLine {
         name: "",
         moments: &moments(course),
-        dots: &dots.kept,
+        dots: &dots.points,
         steps: &steps,
         rate: course.drift.map_or(0.0, |drift| drift.rate),
     };

@@ -73,7 +73,7 @@ fn one_kernel_is_one_clock_whichever_agent_read_it() {
     let bounds = [0, 1, 2, 3].map(|segment| clocks.bound(&sources, segment));
     let micros = |micros| Some(Span::from_micros(micros));
     assert_eq!(bounds, [None, micros(200), micros(100), None]);
-    let mut times = |place: usize| shown(&mut sources[place], &clocks, 0..9_000, 9_000);
+    let mut times = |index: usize| shown(&mut sources[index], &clocks, 0..9_000, 9_000);
     assert_eq!([times(0), times(1), times(3)], [[4_000], [4_000], [5_000]]);
 }
 
@@ -105,13 +105,15 @@ fn another_kernel_and_what_is_no_capture_end_it() {
 fn what_was_stamped_before_a_clock_was_set_is_known_at_no_point_any_more() {
     for set in [40_000_000_i64, -40_000_000] {
         let mut clocks = Clocks::default();
-        let mut both = [0, 1].map(Samples::of);
+        let mut sample_sets = [0, 1].map(Samples::of);
         let mut take = |point: usize, offset: i64, now: i64, times: &[i64]| {
             let mut sample = sample("other", Some(Span::from_nanos(offset)), times);
             if let Some(reading) = &mut sample.clock {
                 reading.at = Wall::from_unix_nanos(now);
             }
-            both[point].take(&sample, &mut clocks).expect("a sample");
+            sample_sets[point]
+                .take(&sample, &mut clocks)
+                .expect("a sample");
         };
         let second = 1_000_000_000;
         take(0, 0, second, &[second - 9]);
@@ -125,8 +127,8 @@ fn what_was_stamped_before_a_clock_was_set_is_known_at_no_point_any_more() {
         let after = now + set.abs() + 1_000_000;
         take(0, set, after + 100, &[after + 1]);
         take(1, set, after + 100, &[after + 2]);
-        let mut sources = both.map(Source::Samples);
-        let mut of = |place: usize| shown(&mut sources[place], &clocks, 0..i64::MAX, 0);
+        let mut sources = sample_sets.map(Source::Samples);
+        let mut of = |index: usize| shown(&mut sources[index], &clocks, 0..i64::MAX, 0);
         assert_eq!(
             (of(0), of(1)),
             (vec![after + 1 - set], vec![after + 2 - set])

@@ -30,7 +30,7 @@ type Waiting = HashMap<(u32, u32), (u32, Option<Serial>), RandomState>;
 impl Followed {
     /// Round trips between the first point and the far end, in the order of their answers.
     pub fn trips(&self) -> Vec<RoundTripPair> {
-        let mut trips = Vec::new();
+        let mut round_trips = Vec::new();
         let mut waiting = Waiting::default();
         let asked_from_far = self.asked_from_far();
         let mut highest: HashMap<u32, Serial, RandomState> = HashMap::default();
@@ -50,20 +50,20 @@ impl Followed {
                     if packet.kind == Kind::Reply || is_segment && packet.length == 0 {
                         continue;
                     }
-                    let place = (packet.flow, echo);
+                    let request_key = (packet.flow, echo);
                     let known = highest.get(&packet.flow).copied();
                     if is_segment && known.is_some_and(|known| !end.is_after(known)) {
-                        waiting.remove(&place);
+                        waiting.remove(&request_key);
                         continue;
                     }
                     if is_segment {
                         highest.insert(packet.flow, end);
                     }
-                    waiting.insert(place, (number, is_segment.then_some(end)));
+                    waiting.insert(request_key, (number, is_segment.then_some(end)));
                 }
                 Some(Direction::Reverse) => {
-                    let place = (self.answering[packet.flow as usize], echo);
-                    let Some((there, end)) = waiting.get(&place).copied() else {
+                    let request_key = (self.answering[packet.flow as usize], echo);
+                    let Some((forward, end)) = waiting.get(&request_key).copied() else {
                         continue;
                     };
                     let is_answer = match end {
@@ -73,14 +73,17 @@ impl Followed {
                         }
                     };
                     if is_answer {
-                        waiting.remove(&place);
+                        waiting.remove(&request_key);
                         let back = number;
-                        trips.push(RoundTripPair { there, back });
+                        round_trips.push(RoundTripPair {
+                            there: forward,
+                            back,
+                        });
                     }
                 }
                 None => {}
             }
         }
-        trips
+        round_trips
     }
 }
