@@ -69,7 +69,7 @@ impl<'a> AlarmParser<'a> {
         self.one_of("'>'", &[">"], |word| (word == ">").then_some(()))?;
         let limit = self.time("a limit")?.value;
         let names = Quantile::ALL.map(|quantile| quantile.name);
-        let quantile = self.one_of("a quantile", &names, Quantile::named)?;
+        let quantile = self.one_of("a quantile", &names, Quantile::from_name)?;
         let mut rule = Rule {
             text: text.to_owned(),
             subject,

@@ -305,7 +305,7 @@ impl MeteredRecorder {
                 } else {
                     EventKind::AlarmOver
                 },
-                text: change.in_words("round trip"),
+                text: change.to_text("round trip"),
             })?;
         }
         Ok(())

@@ -129,5 +129,5 @@ pub fn sentence(at: Wall, change: &Change, noun: &str) -> String {
     } else {
         "the alarm is over"
     };
-    format!("{}  {what}: {}", when::utc(at), change.in_words(noun))
+    format!("{}  {what}: {}", when::utc(at), change.to_text(noun))
 }

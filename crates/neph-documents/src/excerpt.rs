@@ -29,7 +29,7 @@ impl Excerpt {
     pub fn of(source: &Source, problem: &Problem) -> Self {
         let public = without_secrets(source.text());
         let source_text = public.as_str();
-        let span = &problem.place.span;
+        let span = &problem.position.span;
         let begin = source_text[..span.start].rfind('\n').map_or(0, |at| at + 1);
         let end_of = |from: usize| {
             source_text[from..]
@@ -43,7 +43,7 @@ impl Excerpt {
         let end = end_of(last);
 
         let mut text = String::new();
-        let mut lines_before = problem.place.line - 1;
+        let mut lines_before = problem.position.line - 1;
         if begin > 0 {
             let before = source_text[..begin - 1].rfind('\n').map_or(0, |at| at + 1);
             text.push_str(&shown(&source_text[before..begin - 1], 0).0);
@@ -73,7 +73,7 @@ impl Excerpt {
             name: Outside::text(source.name()).into(),
             text,
             lines_before,
-            column: problem.place.column - 1,
+            column: problem.position.column - 1,
             marked: (start, (until - start).max(1)).into(),
         }
     }
@@ -158,10 +158,10 @@ mod tests {
 
     fn of(text: &str, span: std::ops::Range<usize>) -> Excerpt {
         let source = Source::new("plan.toml", text);
-        let position: Position = source.place(span);
+        let position: Position = source.position(span);
         let problem = Problem {
             file: "plan.toml".to_owned(),
-            place: position,
+            position,
             message: "wrong".to_owned(),
             remedy: "mend it".to_owned(),
         };

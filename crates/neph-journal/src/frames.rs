@@ -194,9 +194,9 @@ impl FrameReader {
         }
         let mut payload = std::mem::take(&mut self.payload);
         payload.resize(bytes, 0);
-        let whole = self.fill(&mut payload)?;
+        let is_complete = self.fill(&mut payload)?;
         let crc = u32::from_le_bytes([c0, c1, c2, c3]);
-        let reported = (whole && chained(self.chain, length, &payload) == crc)
+        let reported = (is_complete && chained(self.chain, length, &payload) == crc)
             .then(|| meaning(&payload))
             .flatten();
         self.payload = payload;
@@ -243,7 +243,7 @@ mod tests {
             .collect()
     }
 
-    fn place() -> (tempfile::TempDir, PathBuf) {
+    fn journal_folder() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("x.journal");
         (folder, path)
@@ -262,7 +262,7 @@ mod tests {
             at in any::<prop::sample::Index>(),
             bit in 0..9_u32,
         ) {
-            let (_folder, path) = place();
+            let (_folder, path) = journal_folder();
             let mut writer = FrameWriter::create(&path, HEADER).expect("a new file");
             for batch in payloads.chunks(3) {
                 writer.append(batch, |payload, out| write(payload, out)).expect("written");
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_frame_that_was_taken_out_ends_the_file_there() {
-        let (_folder, path) = place();
+        let (_folder, path) = journal_folder();
         let payloads: [&[u8]; 3] = [b"one", b"two", b"three"];
         let (mut bytes, begins) = file_of(HEADER, &payloads);
         let [_, second, third] = begins[..] else {
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_payload_without_meaning_ends_the_file_there() {
-        let (_folder, path) = place();
+        let (_folder, path) = journal_folder();
         fs::write(&path, file_of(HEADER, &[b"a", b"b", b"a"]).0).expect("writable");
         let mut reader = FrameReader::open(&path, HEADER)
             .expect("readable")
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_payload_beyond_the_limit_is_refused_and_spoils_nothing() {
-        let (_folder, path) = place();
+        let (_folder, path) = journal_folder();
         let mut writer = FrameWriter::create(&path, HEADER).expect("a new file");
         let huge = vec![0; MAX_PAYLOAD + 1];
         let error = writer.append([b"small", &huge[..]], write);
@@ -340,7 +340,7 @@ mod tests {
             writer.append([&b"behind"[..]], write).expect("it fits");
             return;
         }
-        let (_folder, path) = place();
+        let (_folder, path) = journal_folder();
         // Without the trap, the limit's signal would end the process.
         let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact \"$1\"";
         let done = Command::new("sh")

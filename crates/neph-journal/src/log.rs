@@ -96,8 +96,11 @@ mod tests {
         for cut in (lengths[0]..=lengths[4]).rev() {
             let file = std::fs::OpenOptions::new().write(true).open(&path);
             file.and_then(|file| file.set_len(cut)).expect("writable");
-            let whole = lengths[1..].iter().filter(|end| **end <= cut).count();
-            assert_eq!(read(&path, b"log 1").expect("there"), records[..whole]);
+            let complete_count = lengths[1..].iter().filter(|end| **end <= cut).count();
+            assert_eq!(
+                read(&path, b"log 1").expect("there"),
+                records[..complete_count]
+            );
         }
     }
 }

@@ -69,13 +69,13 @@ mod tests {
     use crate::{Contents, visit_fleet};
 
     fn read_fleet(folder: &Path, experiment: ExperimentId) -> Vec<FleetMessage> {
-        let mut all = Vec::new();
+        let mut messages = Vec::new();
         let mut take = |batch: &[FleetMessage]| {
-            all.extend_from_slice(batch);
+            messages.extend_from_slice(batch);
             Ok::<(), JournalError>(())
         };
         visit_fleet(&fleet_folder(folder, experiment), experiment, &mut take).expect("readable");
-        all
+        messages
     }
 
     #[test]

@@ -67,18 +67,18 @@ pub(crate) fn any_message() -> impl Strategy<Value = Message> {
 }
 
 fn marks_of(intended: i64, times: &[Option<i64>]) -> Marks {
-    let own = |at: usize| times[at].map(Instant::from_nanos);
+    let instant = |at: usize| times[at].map(Instant::from_nanos);
     let peer = |at: usize| times[at].map(Instant::from_nanos);
     let mut marks = Marks::intended_at(Instant::from_nanos(intended));
-    marks.dialled = own(0);
-    marks.connected = own(1);
-    marks.opened = own(2);
-    marks.app_send = own(3);
-    marks.queued = own(4);
-    marks.nic_tx = own(5);
-    marks.acked = own(6);
-    marks.nic_rx = own(7);
-    marks.app_recv = own(8);
+    marks.dialled = instant(0);
+    marks.connected = instant(1);
+    marks.opened = instant(2);
+    marks.app_send = instant(3);
+    marks.queued = instant(4);
+    marks.nic_tx = instant(5);
+    marks.acked = instant(6);
+    marks.nic_rx = instant(7);
+    marks.app_recv = instant(8);
     marks.peer.rx = peer(9);
     marks.peer.app_rx = peer(10);
     marks.peer.app_tx = peer(11);

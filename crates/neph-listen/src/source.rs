@@ -156,7 +156,7 @@ fn reports_the_same(listening: &Listening<'_>, heads: Heads) -> bool {
 fn copier(listening: &Listening<'_>, filter: &[FilterStep]) -> Result<Source, RingError> {
     let copying = Copying {
         memory: listening.ring.0,
-        kept: listening.snaplen,
+        snaplen: listening.snaplen,
         filter,
     };
     Ok(Source::Copier {

@@ -62,7 +62,7 @@ pub struct Change {
 
 impl Change {
     /// The rule and its result in words, for a number of `noun`s.
-    pub fn in_words(&self, noun: &str) -> String {
+    pub fn to_text(&self, noun: &str) -> String {
         let Self {
             rule,
             longer,
@@ -106,7 +106,7 @@ impl<S> Alarm<S> {
     }
 
     /// As the rule was typed, and whether it is raised.
-    pub fn standing(&self) -> (&str, bool) {
+    pub fn active_rule(&self) -> (&str, bool) {
         (&self.rule.text, self.is_raised)
     }
 

@@ -109,8 +109,8 @@ impl Answer {
                 return row.codes.contains(&code).then(|| (row.answer)(code));
             }
         }
-        let mut all = NAMED.iter();
-        all.find(|row| row.name == name).map(|row| row.answer)
+        let mut rows = NAMED.iter();
+        rows.find(|row| row.name == name).map(|row| row.answer)
     }
 
     /// The number for it in journals: a status or close code is its own number.
@@ -126,8 +126,8 @@ impl Answer {
         if let Some(row) = Numbered::of(code) {
             return Some((row.answer)(code));
         }
-        let mut all = NAMED.iter();
-        all.find(|row| row.code == code).map(|row| row.answer)
+        let mut rows = NAMED.iter();
+        rows.find(|row| row.code == code).map(|row| row.answer)
     }
 
     /// Whether a message whose connection, or path, ended with it is an error: a server or router

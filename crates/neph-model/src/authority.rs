@@ -34,8 +34,8 @@ pub fn split_authority(text: &str) -> Result<(String, Option<&str>), TargetMista
         Some(rest) => bracketed_host(rest)?,
         None => match text.split_once(':') {
             Some((_, port)) if port.contains(':') => {
-                let what = format!("'{text}' has more than one colon");
-                return Err(TargetMistake::new(what, BRACKETS));
+                let message = format!("'{text}' has more than one colon");
+                return Err(TargetMistake::new(message, BRACKETS));
             }
             Some((host, port)) => (host, Some(port)),
             None => (text, None),
@@ -47,9 +47,9 @@ pub fn split_authority(text: &str) -> Result<(String, Option<&str>), TargetMista
     }
     let form = ascii_host(host).filter(|host| !host.starts_with(['-', '.']));
     let form = form.ok_or_else(|| {
-        let what = format!("'{host}' is no host name or address");
+        let message = format!("'{host}' is no host name or address");
         TargetMistake::new(
-            what,
+            message,
             "write for example example.com, 192.0.2.1 or [2001:db8::1]",
         )
     })?;
@@ -64,8 +64,8 @@ fn bracketed_host(rest: &str) -> Result<(&str, Option<&str>), TargetMistake> {
     let port = after.strip_prefix(':');
     let is_v6 = bare(host).parse::<Ipv6Addr>().is_ok();
     if !is_v6 || (port.is_none() && !after.is_empty()) {
-        let what = format!("'[{rest}' is no IPv6 address in brackets");
-        return Err(TargetMistake::new(what, BRACKETS));
+        let message = format!("'[{rest}' is no IPv6 address in brackets");
+        return Err(TargetMistake::new(message, BRACKETS));
     }
     Ok((host, port))
 }
@@ -78,7 +78,7 @@ pub fn port_number(text: &str) -> Result<u16, TargetMistake> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let port = text.parse().ok().filter(|port| *port > 0 && is_number);
     port.ok_or_else(|| {
-        let what = format!("'{text}' is no port");
-        TargetMistake::new(what, "write a number from 1 to 65535")
+        let message = format!("'{text}' is no port");
+        TargetMistake::new(message, "write a number from 1 to 65535")
     })
 }

@@ -35,12 +35,12 @@ impl Credentials {
 
     /// The value of an Authorization header, as HTTP's Basic scheme has it (RFC 7617).
     pub(crate) fn header(&self) -> String {
-        let mut both = self.user.clone();
+        let mut credentials = self.user.clone();
         if let Some(password) = &self.password {
-            both.push(b':');
-            both.extend(password);
+            credentials.push(b':');
+            credentials.extend(password);
         }
-        format!("Basic {}", STANDARD.encode(both))
+        format!("Basic {}", STANDARD.encode(credentials))
     }
 }
 

@@ -59,8 +59,8 @@ impl DnsQuestion {
             return Err(TargetMistake::new("it has no name to ask for", EXAMPLE));
         }
         if !is_name(name) {
-            let what = format!("'{name}' is no DNS name");
-            return Err(TargetMistake::new(what, EXAMPLE));
+            let message = format!("'{name}' is no DNS name");
+            return Err(TargetMistake::new(message, EXAMPLE));
         }
         let record = match query {
             None => RECORDS[0],
@@ -98,15 +98,15 @@ fn is_name(name: &str) -> bool {
 
 fn record(query: &str) -> Result<DnsRecord, TargetMistake> {
     let Some(typed) = query.strip_prefix("type=") else {
-        let what = format!("'?{query}' is no part of a DNS question");
-        return Err(TargetMistake::new(what, EXAMPLE));
+        let message = format!("'?{query}' is no part of a DNS question");
+        return Err(TargetMistake::new(message, EXAMPLE));
     };
-    let mut all = RECORDS.iter();
-    let found = all.find(|record| record.name.eq_ignore_ascii_case(typed));
+    let mut records = RECORDS.iter();
+    let found = records.find(|record| record.name.eq_ignore_ascii_case(typed));
     found.copied().ok_or_else(|| {
         let names = RECORDS.map(|record| record.name).join(", ");
-        let what = format!("DNS record type '{typed}' is not known");
-        TargetMistake::new(what, format!("use one of {names}"))
+        let message = format!("DNS record type '{typed}' is not known");
+        TargetMistake::new(message, format!("use one of {names}"))
     })
 }
 

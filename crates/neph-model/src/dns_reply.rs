@@ -47,8 +47,8 @@ impl DnsReply {
 
     /// The reply of that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        let mut all = (0..Self::NUMBERS).map(Self::from_number);
-        all.find(|reply| reply.name() == name)
+        let mut replies = (0..Self::NUMBERS).map(Self::from_number);
+        replies.find(|reply| reply.name() == name)
     }
 
     /// `NOERROR`, `NXDOMAIN, truncated`, `RCODE 12`.

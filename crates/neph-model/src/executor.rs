@@ -55,16 +55,18 @@ pub enum OrderResult {
 impl OrderResult {
     /// Why the order, or its first failed experiment, brought no complete result.
     pub fn failure(&self) -> Option<String> {
-        let Self::Experiments(all) = self else {
+        let Self::Experiments(results) = self else {
             return None;
         };
-        all.iter().find_map(|one| match one {
-            Err(reason) => Some(reason.to_string()),
-            Ok(result) => match &result.ending {
-                Ending::Failed(reason) => Some(reason.clone()),
-                Ending::Complete | Ending::Interrupted => None,
-            },
-        })
+        results
+            .iter()
+            .find_map(|experiment_result| match experiment_result {
+                Err(reason) => Some(reason.to_string()),
+                Ok(result) => match &result.ending {
+                    Ending::Failed(reason) => Some(reason.clone()),
+                    Ending::Complete | Ending::Interrupted => None,
+                },
+            })
     }
 }
 

@@ -54,9 +54,9 @@ impl ExpectedStatus {
 
 impl Default for ExpectedStatus {
     fn default() -> Self {
-        let mut all = Self::none();
-        (200..=299).for_each(|status| all.add(status));
-        all
+        let mut statuses = Self::none();
+        (200..=299).for_each(|status| statuses.add(status));
+        statuses
     }
 }
 
@@ -82,12 +82,12 @@ impl FromStr for ExpectedStatus {
 
     /// Reads `200`, `2xx`, `200-204`, several of them with commas, or `any`.
     fn from_str(text: &str) -> Result<Self, NoStatus> {
-        let mut all = Self::none();
+        let mut statuses = Self::none();
         for part in text.split(',').map(str::trim) {
             let (first, last) = range(part).ok_or_else(|| NoStatus(part.to_owned()))?;
-            (first..=last).for_each(|status| all.add(status));
+            (first..=last).for_each(|status| statuses.add(status));
         }
-        Ok(all)
+        Ok(statuses)
     }
 }
 

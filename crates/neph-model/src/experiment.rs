@@ -188,10 +188,10 @@ impl Experiment {
     /// The part of the load `requested` by the plan that was generated: without loads that did nothing,
     /// according to a warning. `None` if nothing is left.
     pub fn load_made(&self, requested: Option<&str>) -> Option<String> {
-        let is_made = |one: &&str| {
+        let is_made = |line: &&str| {
             !self.warnings.iter().any(|warning| {
                 matches!(warning, Warning::LoadTargetMissed { load, achieved_percent: Some(achieved), .. }
-                    if load == one && *achieved <= 0.0)
+                    if load == line && *achieved <= 0.0)
             })
         };
         let made: Vec<&str> = requested?.split(", ").filter(is_made).collect();
@@ -214,18 +214,18 @@ mod tests {
     #[test]
     fn a_load_that_did_nothing_was_not_made() {
         let (campaign, scenario) = (CampaignId::new(), ScenarioId(1));
-        let mut one = Experiment::begun(campaign, scenario, Wall::from_unix_nanos(0));
+        let mut experiment = Experiment::begun(campaign, scenario, Wall::from_unix_nanos(0));
         let requested = Some("vm1 80%, vm2 stream h:80 2Mbit/s");
-        assert_eq!(one.load_made(requested).as_deref(), requested);
-        assert_eq!(one.load_made(None), None);
+        assert_eq!(experiment.load_made(requested).as_deref(), requested);
+        assert_eq!(experiment.load_made(None), None);
         let mut not_held = |load: &str, achieved_percent| {
-            one.warnings.push(Warning::LoadTargetMissed {
+            experiment.warnings.push(Warning::LoadTargetMissed {
                 load: load.to_owned(),
                 achieved: String::new(),
                 achieved_percent,
                 reason: None,
             });
-            one.load_made(requested)
+            experiment.load_made(requested)
         };
         let made = not_held("vm2 stream h:80 2Mbit/s", Some(0.0));
         assert_eq!(made.as_deref(), Some("vm1 80%"));

@@ -85,8 +85,8 @@ impl Pins {
 /// With commas between.
 impl fmt::Display for Pins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> = self.0.iter().map(ToString::to_string).collect();
-        f.pad(&words.join(","))
+        let texts: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.pad(&texts.join(","))
     }
 }
 
@@ -94,8 +94,8 @@ impl FromStr for Pins {
     type Err = NoFingerprint;
 
     fn from_str(text: &str) -> Result<Self, NoFingerprint> {
-        let all: Result<Vec<_>, _> = text.split(',').map(str::parse).collect();
-        all.map(Self)
+        let fingerprints: Result<Vec<_>, _> = text.split(',').map(str::parse).collect();
+        fingerprints.map(Self)
     }
 }
 

@@ -45,8 +45,8 @@ impl TraceKind {
     }
     /// The kind of that scheme.
     pub fn named(scheme: &str) -> Option<Self> {
-        let all = [Self::Udp, Self::Syn, Self::Icmp];
-        all.into_iter().find(|kind| kind.scheme() == scheme)
+        let kinds = [Self::Udp, Self::Syn, Self::Icmp];
+        kinds.into_iter().find(|kind| kind.scheme() == scheme)
     }
 }
 
@@ -213,9 +213,9 @@ impl FlowHop {
     /// Other addresses that answered, besides [`Self::address`], each with its round trips if
     /// known.
     pub fn alongside(&self) -> impl Iterator<Item = (IpAddr, &[Span])> {
-        let trips = self.other_addresses_round_trips.iter().map(Vec::as_slice);
-        let trips = trips.chain(std::iter::repeat(&[][..]));
-        self.other_addresses.iter().copied().zip(trips)
+        let round_trips = self.other_addresses_round_trips.iter().map(Vec::as_slice);
+        let round_trips = round_trips.chain(std::iter::repeat(&[][..]));
+        self.other_addresses.iter().copied().zip(round_trips)
     }
 }
 

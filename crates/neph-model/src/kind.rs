@@ -285,8 +285,8 @@ impl ProbeKind {
 
     /// The kind of that name.
     pub fn named(name: &str) -> Option<Self> {
-        let mut all = Self::ALL.iter().copied();
-        all.find(|kind| kind.name() == name)
+        let mut kinds = Self::ALL.iter().copied();
+        kinds.find(|kind| kind.name() == name)
     }
 
     /// The IP protocol that carries it, as text.

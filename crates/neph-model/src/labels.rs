@@ -119,8 +119,8 @@ impl TryFrom<BTreeMap<String, String>> for Labels {
 
 impl fmt::Display for Labels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (key, value)) in self.iter().enumerate() {
-            let separator = if place == 0 { "" } else { ", " };
+        for (index, (key, value)) in self.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
             write!(f, "{separator}{key}={value}")?;
         }
         Ok(())

@@ -68,19 +68,19 @@ impl Ledger {
     }
     /// The time of a single stage; `None` if it is absent or merged with another.
     pub fn stage(&self, stage: Stage) -> Option<Span> {
-        let alone = StageSet::only(stage);
+        let single = StageSet::only(stage);
         self.entries()
             .iter()
-            .find(|entry| entry.stages == alone)
+            .find(|entry| entry.stages == single)
             .map(|entry| entry.time)
     }
 
     /// The network's two directions, separated with the clock offset; `None` if one of the four
     /// timestamps at the interfaces is missing.
     pub fn directions(marks: &Marks, offset: ClockOffset) -> Option<(OneWay, OneWay)> {
-        let there = offset.there(marks.nic_tx?, marks.peer.rx?);
+        let forward = offset.there(marks.nic_tx?, marks.peer.rx?);
         let back = offset.back(marks.peer.nic_tx?, marks.nic_rx?);
-        Some((there, back))
+        Some((forward, back))
     }
 }
 

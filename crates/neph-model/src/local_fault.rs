@@ -39,13 +39,13 @@ impl LocalFault {
 /// such, with a remedy.
 pub fn failed_call(doing: &str, error: &io::Error, fault: Option<LocalFault>) -> String {
     let text = error.to_string();
-    let what = text.split(" (os error").next().unwrap_or(&text);
+    let operation = text.split(" (os error").next().unwrap_or(&text);
     match fault {
         Some(fault) => format!(
-            "{doing}: {} ({what}); {}",
+            "{doing}: {} ({operation}); {}",
             Answer::Local(fault).words(),
             fault.remedy()
         ),
-        None => format!("{doing}: {what}"),
+        None => format!("{doing}: {operation}"),
     }
 }

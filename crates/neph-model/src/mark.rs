@@ -120,8 +120,8 @@ impl Marks {
     /// between the peer's two. `None` unless all four are known: time at the peer is never part of
     /// it.
     pub fn network_round_trip(&self) -> Option<Span> {
-        let whole = self.nic_rx? - self.nic_tx?;
-        Some(whole - (self.peer.nic_tx? - self.peer.rx?))
+        let round_trip = self.nic_rx? - self.nic_tx?;
+        Some(round_trip - (self.peer.nic_tx? - self.peer.rx?))
     }
 
     /// The network and the peer together: between the two local kernel timestamps, where the peer
@@ -129,8 +129,8 @@ impl Marks {
     pub fn network_and_peer_round_trip(&self) -> Option<Span> {
         let peer = &self.peer;
         let marks = [peer.rx, peer.app_rx, peer.app_tx, peer.nic_tx];
-        let whole = self.nic_rx? - self.nic_tx?;
-        marks.iter().all(Option::is_none).then_some(whole)
+        let round_trip = self.nic_rx? - self.nic_tx?;
+        marks.iter().all(Option::is_none).then_some(round_trip)
     }
 
     /// A copy without contradictory timestamps. A local one is dropped if it is earlier than the
@@ -138,25 +138,25 @@ impl Marks {
     /// order or exceed the round trip.
     #[must_use]
     pub fn without_contradictions(&self) -> Self {
-        let mut kept = *self;
+        let mut marks = *self;
         let end = self.app_recv.unwrap_or(Instant::from_nanos(i64::MAX));
         let mut latest = self.intended;
         for mark in [
-            &mut kept.dialled,
-            &mut kept.connected,
-            &mut kept.opened,
-            &mut kept.app_send,
-            &mut kept.queued,
-            &mut kept.nic_tx,
-            &mut kept.nic_rx,
+            &mut marks.dialled,
+            &mut marks.connected,
+            &mut marks.opened,
+            &mut marks.app_send,
+            &mut marks.queued,
+            &mut marks.nic_tx,
+            &mut marks.nic_rx,
         ] {
             *mark = mark.filter(|at| (latest..=end).contains(at));
             latest = mark.unwrap_or(latest);
         }
-        if !kept.is_peer_possible() {
-            kept.peer = PeerMarks::default();
+        if !marks.is_peer_possible() {
+            marks.peer = PeerMarks::default();
         }
-        kept
+        marks
     }
 
     /// Whether the peer's timestamps are in order and within the round trip that was measured here.

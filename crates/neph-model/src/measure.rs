@@ -103,8 +103,8 @@ impl ThroughputMeasure {
     /// The rate that the measuring site sends and that it requests from its endpoint, in bits per
     /// second; `None` for no limit.
     pub fn asked(&self) -> Option<BitRate> {
-        let both = self.direction == TransferDirection::Both;
-        let times = if both { 2 } else { 1 };
+        let is_both = self.direction == TransferDirection::Both;
+        let times = if is_both { 2 } else { 1 };
         let rate = self.rate?.bits_per_second();
         Some(BitRate(rate.saturating_mul(times)))
     }

@@ -61,7 +61,7 @@ impl Order {
     #[must_use]
     pub fn at_its_site(mut self) -> Self {
         match &mut self {
-            Self::Experiments(orders) => orders.iter_mut().for_each(|one| one.site = None),
+            Self::Experiments(orders) => orders.iter_mut().for_each(|order| order.site = None),
             Self::Throughput(order) => order.site = None,
             Self::Traceroute(order) => order.site = None,
             Self::Pings(order) => order.site = None,

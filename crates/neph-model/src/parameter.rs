@@ -189,8 +189,9 @@ impl ParameterName {
     /// # Errors
     /// There is none.
     pub fn named(text: &str) -> Result<Self, NoParameter> {
-        let mut all = Self::ALL.iter().copied();
-        all.find(|name| name.as_str() == text)
+        let mut names = Self::ALL.iter().copied();
+        names
+            .find(|name| name.as_str() == text)
             .ok_or_else(|| NoParameter::Name(text.to_owned()))
     }
 }

@@ -44,15 +44,17 @@ impl Parameters {
 
 impl Extend<Parameter> for Parameters {
     fn extend<I: IntoIterator<Item = Parameter>>(&mut self, parameters: I) {
-        parameters.into_iter().for_each(|one| self.insert(one));
+        parameters
+            .into_iter()
+            .for_each(|parameter| self.insert(parameter));
     }
 }
 
 impl FromIterator<Parameter> for Parameters {
     fn from_iter<I: IntoIterator<Item = Parameter>>(parameters: I) -> Self {
-        let mut all = Self::new();
-        all.extend(parameters);
-        all
+        let mut result = Self::new();
+        result.extend(parameters);
+        result
     }
 }
 
@@ -64,7 +66,7 @@ impl<const N: usize> From<[Parameter; N]> for Parameters {
 
 impl From<Parameters> for BTreeMap<String, String> {
     fn from(parameters: Parameters) -> Self {
-        let text = |one: &Parameter| (one.name().as_str().to_owned(), one.text());
+        let text = |parameter: &Parameter| (parameter.name().as_str().to_owned(), parameter.text());
         parameters.iter().map(text).collect()
     }
 }
@@ -88,11 +90,11 @@ mod tests {
     #[test]
     fn a_parameter_is_fixed_once_and_the_last_value_stays() {
         let flows = |count| Parameter::Flows(NonZeroU32::new(count).expect("some"));
-        let all = Parameters::from([flows(2), Parameter::Follow(true), flows(3)]);
-        let texts: Vec<_> = all.iter().map(Parameter::text).collect();
+        let parameters = Parameters::from([flows(2), Parameter::Follow(true), flows(3)]);
+        let texts: Vec<_> = parameters.iter().map(Parameter::text).collect();
         assert_eq!(texts, ["3", "true"]);
-        assert_eq!(all.flows().map(|flows| flows.get()), Some(3));
-        assert_eq!(all.season(), None);
+        assert_eq!(parameters.flows().map(|flows| flows.get()), Some(3));
+        assert_eq!(parameters.season(), None);
     }
 
     #[test]

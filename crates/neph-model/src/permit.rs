@@ -74,11 +74,11 @@ impl AllowedTargets {
         if address.is_multicast() || is_broadcast {
             return Err(Forbidden::Many(to.ip()));
         }
-        if let Some(network) = self.deny.iter().find(|one| one.contains(address)) {
+        if let Some(network) = self.deny.iter().find(|network| network.contains(address)) {
             let (address, network) = (to.ip(), *network);
             return Err(Forbidden::Denied { address, network });
         }
-        if !self.allow.iter().any(|one| one.contains(address)) {
+        if !self.allow.iter().any(|network| network.contains(address)) {
             return Err(Forbidden::Outside(to.ip()));
         }
         let has_port = to.port() == 0 || self.ports.is_empty();
@@ -159,10 +159,15 @@ impl Permit {
             return true;
         };
         let messages = limits.messages.as_ref();
-        if !limits.is_in_day(bytes.max(1)) || !messages.is_none_or(|one| one.take(1, now)) {
+        if !limits.is_in_day(bytes.max(1))
+            || !messages.is_none_or(|token_bucket| token_bucket.take(1, now))
+        {
             return false;
         }
-        let may_go = limits.bytes.as_ref().is_none_or(|one| one.take(bytes, now));
+        let may_go = limits
+            .bytes
+            .as_ref()
+            .is_none_or(|token_bucket| token_bucket.take(bytes, now));
         if may_go {
             limits.spent_today.fetch_add(bytes, Ordering::Relaxed);
         } else if let Some(messages) = messages {
@@ -177,7 +182,10 @@ impl Permit {
         let Some(limits) = &self.0 else {
             return usize::MAX;
         };
-        let by_rate = limits.bytes.as_ref().map_or(u64::MAX, |one| one.room(now));
+        let by_rate = limits
+            .bytes
+            .as_ref()
+            .map_or(u64::MAX, |token_bucket| token_bucket.room(now));
         let spent = limits.spent_today.load(Ordering::Relaxed);
         let by_day = limits
             .day_bytes

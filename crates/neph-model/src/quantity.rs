@@ -171,8 +171,8 @@ quantities! {
 impl Quantity {
     /// The quantity of that name.
     pub fn named(name: &str) -> Option<Self> {
-        let mut all = Self::ALL.iter().copied();
-        all.find(|one| one.properties().name == name)
+        let mut quantities = Self::ALL.iter().copied();
+        quantities.find(|quantity| quantity.properties().name == name)
     }
 
     /// A value with its unit, as text: `93.4 Mbit/s`, `0.20 %`, `1.204 ms`.
@@ -296,14 +296,17 @@ mod tests {
 
     #[test]
     fn quantities_read_back_as_they_were_written() {
-        let all = Quantities {
+        let quantities = Quantities {
             peer: ([192, 0, 2, 1], 7420).into(),
             values: [(Quantity::UpGoodput, 1.5e9)].into(),
             limits: vec!["The path is the limit.".to_owned()],
         };
-        let json = serde_json::to_string(&all).expect("it is data");
+        let json = serde_json::to_string(&quantities).expect("it is data");
         assert!(json.contains("\"up_goodput_bit_s\":1500000000.0"), "{json}");
-        assert_eq!(serde_json::from_str::<Quantities>(&json).expect("it"), all);
-        assert_eq!(all.in_a_line(), "goodput up 1.50 Gbit/s");
+        assert_eq!(
+            serde_json::from_str::<Quantities>(&json).expect("it"),
+            quantities
+        );
+        assert_eq!(quantities.in_a_line(), "goodput up 1.50 Gbit/s");
     }
 }

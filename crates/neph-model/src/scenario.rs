@@ -51,15 +51,15 @@ impl Scenario {
         let parameter = self.parameters.get(name)?;
         // What is measured names itself, and so does a load that has a name.
         let measure = parameter.measure().map(Measure::to_string);
-        let own = parameter.stress().and_then(Stress::name);
-        let own = measure.or_else(|| own.map(str::to_owned));
-        Some(own.unwrap_or_else(|| format!("{name} {}", parameter.text())))
+        let stress_name = parameter.stress().and_then(Stress::name);
+        let measure_name = measure.or_else(|| stress_name.map(str::to_owned));
+        Some(measure_name.unwrap_or_else(|| format!("{name} {}", parameter.text())))
     }
 
     /// Whether both have the same values, except for the load that the plan generates meanwhile.
     pub fn is_identical_but_for_stress(&self, other: &Self) -> bool {
-        let rest = |one: &Self| {
-            let mut rest = one.clone();
+        let rest = |scenario: &Self| {
+            let mut rest = scenario.clone();
             rest.parameters.remove(ParameterName::Stress);
             (rest.id, rest.index) = (ScenarioId(0), 0);
             rest
@@ -101,8 +101,8 @@ impl Scenario {
 
     /// The labels of scenarios that are shown together: without the parts that all of them share. A
     /// single scenario has its whole label.
-    pub fn labels_apart(all: &[Self]) -> Vec<String> {
-        let shared = Self::shared_parts(all);
+    pub fn labels_apart(scenarios: &[Self]) -> Vec<String> {
+        let shared = Self::shared_parts(scenarios);
         let label = |scenario: &Self| {
             let mut parts = scenario.label_parts();
             parts.retain(|part| !shared.contains(part));
@@ -112,13 +112,13 @@ impl Scenario {
                 parts.join(" · ")
             }
         };
-        all.iter().map(label).collect()
+        scenarios.iter().map(label).collect()
     }
 
     /// What the labels of all these scenarios have in common, in the order of labels; nothing of a
     /// single scenario.
-    pub fn shared_parts(all: &[Self]) -> Vec<String> {
-        let [first, others @ ..] = all else {
+    pub fn shared_parts(scenarios: &[Self]) -> Vec<String> {
+        let [first, others @ ..] = scenarios else {
             return Vec::new();
         };
         let others: Vec<Vec<String>> = others.iter().map(Self::label_parts).collect();
@@ -201,15 +201,15 @@ mod tests {
     fn labels_that_stand_together_drop_what_all_share() {
         let mut larger = plain("b");
         larger.request_size = ByteSize(1024);
-        let all = [plain("a"), plain("b"), larger];
-        let labels = Scenario::labels_apart(&all);
+        let scenarios = [plain("a"), plain("b"), larger];
+        let labels = Scenario::labels_apart(&scenarios);
         assert_eq!(labels, ["a · 64 B", "b · 64 B", "b · 1 KiB"]);
-        assert_eq!(Scenario::shared_parts(&all), ["every 10 ms"]);
+        assert_eq!(Scenario::shared_parts(&scenarios), ["every 10 ms"]);
         assert_eq!(
-            Scenario::labels_apart(&all[..1]),
+            Scenario::labels_apart(&scenarios[..1]),
             ["a · every 10 ms · 64 B"]
         );
-        assert!(Scenario::shared_parts(&all[..1]).is_empty());
+        assert!(Scenario::shared_parts(&scenarios[..1]).is_empty());
         // The same twice: the endpoint remains.
         assert_eq!(
             Scenario::labels_apart(&[plain("a"), plain("a")]),

@@ -39,8 +39,8 @@ pub const SCHEMES: &[Scheme] = &[
 impl Scheme {
     /// The scheme of that name, in any case (RFC 3986, 3.1).
     pub fn named(name: &str) -> Option<&'static Self> {
-        let mut all = SCHEMES.iter();
-        all.find(|scheme| scheme.name.eq_ignore_ascii_case(name))
+        let mut schemes = SCHEMES.iter();
+        schemes.find(|scheme| scheme.name.eq_ignore_ascii_case(name))
     }
 
     /// `ws, wss, http ...`, for sentences.

@@ -146,8 +146,8 @@ impl SeriesName {
     pub fn named(name: &str) -> Option<Self> {
         if let Some(count) = name.strip_prefix("net_") {
             let word = count.strip_suffix("_per_second")?;
-            let mut all = NetCount::ALL.into_iter();
-            return all.find(|count| count.word() == word).map(Self::Net);
+            let mut counts = NetCount::ALL.into_iter();
+            return counts.find(|count| count.word() == word).map(Self::Net);
         }
         if let Some(field) = name.strip_prefix("tcp_") {
             return TcpField::named(field).map(Self::Tcp);
@@ -156,15 +156,15 @@ impl SeriesName {
             return Some(Self::Quantity(quantity));
         }
         if let Some(load) = name.strip_prefix("load") {
-            let (load, what) = load.split_once('_')?;
+            let (load, suffix) = load.split_once('_')?;
             let load = number(load)?;
-            let mut all = LoadEnd::ALL.into_iter();
-            if let Some(who) = what.strip_suffix("_cpu_percent") {
-                let end = all.find(|end| end.who() == who)?;
+            let mut load_ends = LoadEnd::ALL.into_iter();
+            if let Some(role) = suffix.strip_suffix("_cpu_percent") {
+                let end = load_ends.find(|end| end.who() == role)?;
                 return Some(Self::LoadCpu(load, end));
             }
-            let word = what.strip_suffix("_bit_s")?;
-            let end = all.find(|end| end.word() == word)?;
+            let word = suffix.strip_suffix("_bit_s")?;
+            let end = load_ends.find(|end| end.word() == word)?;
             return Some(Self::Load(load, end));
         }
         let (core, rest) = name.strip_prefix("cpu")?.split_once('_')?;

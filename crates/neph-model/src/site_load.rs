@@ -152,22 +152,22 @@ impl LoadUnits {
     /// # Errors
     /// One is not written so, or a site is named twice for the same load.
     pub fn loads(&self, text: &str) -> Result<Vec<SiteLoad>, NoLoad> {
-        let mut all: Vec<SiteLoad> = Vec::new();
+        let mut loads: Vec<SiteLoad> = Vec::new();
         for part in text.split(',') {
-            let one = self.one(part);
-            let one = one.ok_or_else(|| NoLoad::Text(text.to_owned()))?;
-            if all.iter().any(|other| other.is_same(&one)) {
-                return Err(NoLoad::DuplicateFilter(one.site));
+            let load = self.one(part);
+            let load = load.ok_or_else(|| NoLoad::Text(text.to_owned()))?;
+            if loads.iter().any(|other| other.is_same(&load)) {
+                return Err(NoLoad::DuplicateFilter(load.site));
             }
-            all.push(one);
+            loads.push(load);
         }
-        Ok(all)
+        Ok(loads)
     }
 
     fn one(&self, part: &str) -> Option<SiteLoad> {
         let (site, rest) = part.trim().split_once(char::is_whitespace)?;
-        let words: Vec<&str> = rest.split_whitespace().collect();
-        let load = match words.as_slice() {
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let load = match fields.as_slice() {
             ["flow", to, MAXIMUM] => LoadSpec::Flow {
                 to: reflector(to)?,
                 rate: None,
@@ -206,12 +206,12 @@ mod tests {
     fn loads_are_read_as_they_are_displayed() {
         let text = "vm1 flow 10.0.0.1:80 max, vm1 flow h:81 1450kbit/s, vm1 98%, \
                     vm2 stream [::1]:80 2Mbit/s";
-        let all = LoadUnits::EXACT.loads(text).expect("four");
-        let words: Vec<String> = all.iter().map(SiteLoad::to_string).collect();
-        assert_eq!(words.join(", "), text);
+        let loads = LoadUnits::EXACT.loads(text).expect("four");
+        let texts: Vec<String> = loads.iter().map(SiteLoad::to_string).collect();
+        assert_eq!(texts.join(", "), text);
         let rate = Some(BitRate(1_450_000));
         let to = "h:81".to_owned();
-        assert_eq!(all[1].load, LoadSpec::Flow { to, rate });
+        assert_eq!(loads[1].load, LoadSpec::Flow { to, rate });
     }
 
     #[test]

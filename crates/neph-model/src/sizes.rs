@@ -155,13 +155,17 @@ mod tests {
 
     #[test]
     fn a_reply_that_needs_more_than_was_asked_for_has_both_sizes() {
-        let words = |kind, requested| reply_size_in_words(kind, ByteSize(requested));
+        let reply_text = |kind, requested| reply_size_in_words(kind, ByteSize(requested));
         for kind in [ProbeKind::Ws, ProbeKind::Tcp] {
-            assert_eq!(words(kind, 64), "64 B (neph reflector: 68 B)");
-            assert_eq!(words(kind, 68), "68 B");
+            assert_eq!(reply_text(kind, 64), "64 B (neph reflector: 68 B)");
+            assert_eq!(reply_text(kind, 68), "68 B");
         }
-        assert_eq!(words(ProbeKind::Http, 64), "64 B", "marks are in the head");
-        assert_eq!(words(ProbeKind::Udp, 44), "44 B");
+        assert_eq!(
+            reply_text(ProbeKind::Http, 64),
+            "64 B",
+            "marks are in the head"
+        );
+        assert_eq!(reply_text(ProbeKind::Udp, 44), "44 B");
     }
 
     #[test]

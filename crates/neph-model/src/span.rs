@@ -85,12 +85,12 @@ impl Span {
             1_000.. => (1_000, 3, "us"),
             _ => (1, 0, "ns"),
         };
-        let (whole, rest) = (self.0 / unit, (self.0 % unit).unsigned_abs());
+        let (units, rest) = (self.0 / unit, (self.0 % unit).unsigned_abs());
         if rest == 0 {
-            return format!("{whole} {name}");
+            return format!("{units} {name}");
         }
         let fraction = format!("{rest:0digits$}");
-        format!("{whole}.{} {name}", fraction.trim_end_matches('0'))
+        format!("{units}.{} {name}", fraction.trim_end_matches('0'))
     }
     /// As it is displayed where that rounds nothing away, else with every digit. Scenarios of older
     /// versions are known by this text.
@@ -182,13 +182,13 @@ fn nanos_of(text: &str) -> Option<i64> {
         Some(number) => (-1, number),
         None => (1, number),
     };
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let (integer, fraction) = number.split_once('.').unwrap_or((number, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let is_exact = fraction.len() <= digits && is_number(fraction);
-    if whole.is_empty() || !is_number(whole) || !is_exact {
+    if integer.is_empty() || !is_number(integer) || !is_exact {
         return None;
     }
-    let nanos: i128 = format!("{whole}{fraction:0<digits$}").parse().ok()?;
+    let nanos: i128 = format!("{integer}{fraction:0<digits$}").parse().ok()?;
     i64::try_from(sign * nanos).ok()
 }
 

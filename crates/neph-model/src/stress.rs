@@ -27,11 +27,11 @@ impl Stress {
 
     /// These loads, without a name.
     pub fn of(loads: Vec<SiteLoad>) -> Self {
-        let words: Vec<String> = loads.iter().map(SiteLoad::to_string).collect();
-        let text = if words.is_empty() {
+        let texts: Vec<String> = loads.iter().map(SiteLoad::to_string).collect();
+        let text = if texts.is_empty() {
             Self::NONE.to_owned()
         } else {
-            words.join(", ")
+            texts.join(", ")
         };
         let name = None;
         Self { name, loads, text }
@@ -40,7 +40,7 @@ impl Stress {
     /// The same with a name: 1 to 60 characters, none of them a `=` or a control character, and not
     /// `none`.
     pub fn named(self, name: &str) -> Option<Self> {
-        let is_plain = |one: char| !one.is_control() && one != '=';
+        let is_plain = |character: char| !character.is_control() && character != '=';
         let length = name.chars().count();
         let is_name = (1..=LONGEST_NAME).contains(&length)
             && name.trim() == name
@@ -119,10 +119,10 @@ mod tests {
             let read: Stress = text.parse().expect(text);
             assert_eq!(read.to_string(), text);
         }
-        let named: Stress = "busy = vm1 80%".parse().expect("a load");
+        let stress: Stress = "busy = vm1 80%".parse().expect("a load");
         let plain: Stress = "vm1 80%".parse().expect("a load");
-        assert_eq!(named.loads(), plain.loads());
-        assert_eq!((named.title(), plain.title()), ("busy", "vm1 80%"));
+        assert_eq!(stress.loads(), plain.loads());
+        assert_eq!((stress.title(), plain.title()), ("busy", "vm1 80%"));
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl SynAnswer {
 
     /// The answer of that name.
     pub fn named(name: &str) -> Option<Self> {
-        let all = [Self::SynAck, Self::Rst];
-        all.into_iter().find(|answer| answer.name() == name)
+        let answers = [Self::SynAck, Self::Rst];
+        answers.into_iter().find(|answer| answer.name() == name)
     }
 }

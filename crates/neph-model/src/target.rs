@@ -30,7 +30,7 @@ pub struct Target {
 /// Two spellings of one target are the same.
 impl PartialEq for Target {
     fn eq(&self, other: &Self) -> bool {
-        let meaning = |one: &Self| (one.scheme, one.port);
+        let meaning = |target: &Self| (target.scheme, target.port);
         meaning(self) == meaning(other)
             && self.host == other.host
             && self.path == other.path
@@ -101,9 +101,9 @@ impl Target {
             return Err(wrong(TargetMistake::new("it has no scheme", remedy)));
         };
         let scheme = Scheme::named(name).ok_or_else(|| {
-            let what = format!("scheme '{name}' is not known");
+            let message = format!("scheme '{name}' is not known");
             wrong(TargetMistake::new(
-                what,
+                message,
                 format!("use one of {}", Scheme::list()),
             ))
         })?;
@@ -114,8 +114,8 @@ impl Target {
             None => (None, authority),
         };
         if user.is_some() && !scheme.kind.properties().has_credentials {
-            let what = format!("{} has no user names", scheme.name);
-            return Err(wrong(TargetMistake::new(what, "drop the part before @")));
+            let message = format!("{} has no user names", scheme.name);
+            return Err(wrong(TargetMistake::new(message, "drop the part before @")));
         }
         let (host, port) = split_authority(authority).map_err(wrong)?;
         Ok(Self {
@@ -261,8 +261,8 @@ fn port_of(scheme: &Scheme, text: Option<&str>) -> Result<u16, TargetMistake> {
     match (scheme.kind.has_ports(), text, scheme.default_port) {
         (false, None, _) => Ok(0),
         (false, Some(text), _) => {
-            let what = format!("{} has no ports", scheme.name);
-            Err(TargetMistake::new(what, format!("drop ':{text}'")))
+            let message = format!("{} has no ports", scheme.name);
+            Err(TargetMistake::new(message, format!("drop ':{text}'")))
         }
         (true, Some(text), _) => port_number(text),
         (true, None, Some(port)) => Ok(port),
@@ -276,16 +276,16 @@ fn port_of(scheme: &Scheme, text: Option<&str>) -> Result<u16, TargetMistake> {
 fn path_of(scheme: &Scheme, text: &str) -> Result<String, TargetMistake> {
     let rule = scheme.kind.properties().path;
     if matches!(rule, PathRule::None) && !text.trim_start_matches('/').is_empty() {
-        let what = format!("{} has no paths", scheme.name);
-        return Err(TargetMistake::new(what, format!("drop '{text}'")));
+        let message = format!("{} has no paths", scheme.name);
+        return Err(TargetMistake::new(message, format!("drop '{text}'")));
     }
     if text.contains('#') {
-        let what = "the part behind # is never sent";
-        return Err(TargetMistake::new(what, "drop it, or write %23"));
+        let message = "the part behind # is never sent";
+        return Err(TargetMistake::new(message, "drop it, or write %23"));
     }
     if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let what = "the path has a character that an address cannot have";
-        return Err(TargetMistake::new(what, "percent-encode it"));
+        let message = "the path has a character that an address cannot have";
+        return Err(TargetMistake::new(message, "percent-encode it"));
     }
     let slash = if text.starts_with('/') { "" } else { "/" };
     let path = format!("{slash}{text}");

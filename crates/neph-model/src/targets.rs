@@ -37,7 +37,8 @@ impl Targets {
     /// name.
     pub fn read(text: &str, probe: ProbeKind) -> Self {
         let targets: Result<Vec<Target>, _> = text.split(' ').map(Target::parse).collect();
-        let is_one_kind = |all: &Vec<Target>| all.iter().all(|one| one.kind() == probe);
+        let is_one_kind =
+            |targets: &Vec<Target>| targets.iter().all(|target| target.kind() == probe);
         let targets = targets.ok().filter(is_one_kind);
         Self(targets.map_or_else(|| Aim::Called(text.to_owned(), probe), Aim::Known))
     }
@@ -80,8 +81,8 @@ impl fmt::Display for Targets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Aim::Known(targets) => {
-                let words: Vec<String> = targets.iter().map(Target::written).collect();
-                f.pad(&words.join(" "))
+                let texts: Vec<String> = targets.iter().map(Target::written).collect();
+                f.pad(&texts.join(" "))
             }
             Aim::Called(name, _) => f.pad(name),
         }
@@ -98,8 +99,8 @@ impl From<Targets> for Words {
 }
 
 impl From<Words> for Targets {
-    fn from(words: Words) -> Self {
-        Self::read(&words.target, words.probe)
+    fn from(stored: Words) -> Self {
+        Self::read(&stored.target, stored.probe)
     }
 }
 

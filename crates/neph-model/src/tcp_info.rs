@@ -270,7 +270,7 @@ impl TcpField {
 
     /// All, in the order of the structure.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..).zip(FIELDS).map(|(place, _)| Self(place))
+        (0..).zip(FIELDS).map(|(index, _)| Self(index))
     }
 
     fn row(self) -> &'static Row {

@@ -48,9 +48,9 @@ pub struct Throughput {
 /// How many bulk flows share a link of this capacity with one that has `own` of it, if all have the
 /// same: `floor(capacity / own) - 1` (`LaCurts` and others; source 2, section 4.2.1). `None` if the
 /// flow had nothing, or more than the capacity.
-pub fn cross_flows(capacity: BitRate, own: BitRate) -> Option<u64> {
-    let ways = capacity.0.checked_div(own.0)?;
-    ways.checked_sub(1)
+pub fn cross_flows(capacity: BitRate, flow_rate: BitRate) -> Option<u64> {
+    let way_count = capacity.0.checked_div(flow_rate.0)?;
+    way_count.checked_sub(1)
 }
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_has_a_quarter_of_a_link_shares_it_with_three() {
-        let shared = |capacity, own| cross_flows(BitRate(capacity), BitRate(own));
+        let shared = |capacity, flow_rate| cross_flows(BitRate(capacity), BitRate(flow_rate));
         assert_eq!(shared(100, 100), Some(0));
         assert_eq!(shared(100, 25), Some(3));
         // What headers take makes the own share smaller, and is not enough for one flow more.

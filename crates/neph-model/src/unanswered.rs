@@ -44,11 +44,11 @@ impl Unanswered {
 }
 
 impl Sum for Unanswered {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |sum, one| Self {
-            errors: sum.errors + one.errors,
-            lost: sum.lost + one.lost,
-            not_sent: sum.not_sent + one.not_sent,
+    fn sum<I: Iterator<Item = Self>>(values: I) -> Self {
+        values.fold(Self::default(), |sum, unanswered| Self {
+            errors: sum.errors + unanswered.errors,
+            lost: sum.lost + unanswered.lost,
+            not_sent: sum.not_sent + unanswered.not_sent,
         })
     }
 }
@@ -60,12 +60,12 @@ mod tests {
     #[test]
     fn the_word_names_how_all_of_them_ended() {
         let of = |errors, lost, not_sent| {
-            let all = Unanswered {
+            let counts = Unanswered {
                 errors,
                 lost,
                 not_sent,
             };
-            (all.count(), all.word())
+            (counts.count(), counts.word())
         };
         assert_eq!(of(0, 3, 0), (3, "lost"));
         assert_eq!(of(0, 0, 14), (14, "not sent"));

@@ -60,13 +60,13 @@ fn message(number: u64, (slots, gap): (u64, i64), noise: &mut Noise) -> FleetMes
     let lateness = 200 + noise.below(20_000);
     let sent = i64::try_from(number).unwrap() * gap + lateness + noise.below(6_000);
     let residence = 15_000 + noise.below(30_000);
-    let there = 35_000_000 + path + noise.below(150_000);
+    let forward_ns = 35_000_000 + path + noise.below(150_000);
     let seq = u32::try_from(number / slots).unwrap();
     let reply = FleetReply {
-        round_trip: Span::from_nanos(there + residence + 35_000_000 + noise.below(150_000)),
+        round_trip: Span::from_nanos(forward_ns + residence + 35_000_000 + noise.below(150_000)),
         read_by: ReadBy::Kernel,
         peer_report: Some(PeerReport {
-            rx: Instant::from_nanos(sent + there + 77_000_000_000),
+            rx: Instant::from_nanos(sent + forward_ns + 77_000_000_000),
             residence: Span::from_nanos(residence),
             count: Some(seq),
             ttl: Some(64),
@@ -102,9 +102,9 @@ fn record(folder: &Path, count: u64, (slots, interval): (u32, Span)) -> (Duratio
     while number < count {
         let before = Clock::now();
         let until = (number + batch).min(count);
-        let place = (u64::from(slots), gap);
+        let fleet_size = (u64::from(slots), gap);
         let messages: Vec<FleetMessage> = (number..until)
-            .map(|number| message(number, place, &mut noise))
+            .map(|number| message(number, fleet_size, &mut noise))
             .collect();
         number = until;
         making += before.elapsed();

@@ -80,14 +80,14 @@ fn messages(count: u64) -> Vec<Message> {
             marks.nic_rx = next(1_000, 9_000, &mut noise);
             marks.app_recv = next(5_000, 20_000, &mut noise);
             let mut peer = intended + 77_000_000_000;
-            let mut there = |least: i64, spread: i64, noise: &mut Noise| {
+            let mut forward_time = |least: i64, spread: i64, noise: &mut Noise| {
                 peer += least + noise.below(spread);
                 Some(Instant::from_nanos(peer))
             };
-            marks.peer.rx = there(2_000_000, 30_000, &mut noise);
-            marks.peer.app_rx = there(5_000, 10_000, &mut noise);
-            marks.peer.app_tx = there(1_000, 4_000, &mut noise);
-            marks.peer.nic_tx = there(3_000, 4_000, &mut noise);
+            marks.peer.rx = forward_time(2_000_000, 30_000, &mut noise);
+            marks.peer.app_rx = forward_time(5_000, 10_000, &mut noise);
+            marks.peer.app_tx = forward_time(1_000, 4_000, &mut noise);
+            marks.peer.nic_tx = forward_time(3_000, 4_000, &mut noise);
             let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
             message.outcome = Outcome::Reply;
             message.peer_wall_offset = Some(1_700_000_000_000_000_000);
@@ -156,7 +156,7 @@ fn experiment(campaign: CampaignId) -> Experiment {
 /// A message as a row of both peers.
 fn row(message: &Message) -> [Option<i64>; 28] {
     let marks = &message.marks;
-    let own = |at: Option<Instant<neph_model::Own>>| at.map(Instant::nanos);
+    let instant = |at: Option<Instant<neph_model::Own>>| at.map(Instant::nanos);
     let peer = |at: Option<Instant<neph_model::Peer>>| at.map(Instant::nanos);
     let [send, ack] = [message.tcp_at_send, message.tcp_at_ack].map(|state| {
         let state = state.unwrap();
@@ -175,16 +175,16 @@ fn row(message: &Message) -> [Option<i64>; 28] {
         Some(i64::try_from(message.seq.0).unwrap()),
         Some(message.outcome as i64),
         Some(marks.intended.nanos()),
-        own(marks.app_send),
-        own(marks.queued),
-        own(marks.nic_tx),
-        own(marks.acked),
+        instant(marks.app_send),
+        instant(marks.queued),
+        instant(marks.nic_tx),
+        instant(marks.acked),
         peer(marks.peer.rx),
         peer(marks.peer.app_rx),
         peer(marks.peer.app_tx),
         peer(marks.peer.nic_tx),
-        own(marks.nic_rx),
-        own(marks.app_recv),
+        instant(marks.nic_rx),
+        instant(marks.app_recv),
         message.peer_wall_offset,
         Some(i64::from(message.connection)),
     ]);

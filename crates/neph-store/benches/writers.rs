@@ -61,8 +61,8 @@ fn measure(work: Work, writers: usize) {
     let longest = thread::scope(|scope| {
         let start = |mut handle: Box<dyn Store>| {
             let messages = &messages;
-            let one = move |_| record(handle.as_mut(), campaign.id, messages);
-            scope.spawn(move || (0..work.experiments).map(one).max())
+            let measure_one = move |_| record(handle.as_mut(), campaign.id, messages);
+            scope.spawn(move || (0..work.experiments).map(measure_one).max())
         };
         let threads: Vec<_> = handles.into_iter().map(start).collect();
         let each = threads.into_iter().map(|thread| thread.join().unwrap());
@@ -89,9 +89,9 @@ fn handles(store: Box<dyn Store>, writers: usize) -> Vec<Box<dyn Store>> {
 /// Returns the duration of `begin`.
 fn record(store: &mut dyn Store, campaign: CampaignId, messages: &[Message]) -> Duration {
     let mut experiment = experiment(campaign);
-    let asked = Clock::now();
+    let requested = Clock::now();
     let mut recorder = store.begin(&experiment).unwrap();
-    let took = asked.elapsed();
+    let took = requested.elapsed();
     for batch in messages.chunks(BATCH) {
         recorder.messages(batch).unwrap();
     }

@@ -85,7 +85,7 @@ pub fn experiment(
     name: &str,
 ) -> Result<Experiment, FindError> {
     let experiments = store.experiments(campaign.id)?;
-    match only(experiments, name, |one| one.id.to_string())? {
+    match only(experiments, name, |experiment| experiment.id.to_string())? {
         Some(experiment) => Ok(experiment),
         None => Err(unknown("experiment", name)),
     }
@@ -124,19 +124,22 @@ pub fn short_length<I: ToString>(ids: impl IntoIterator<Item = I>) -> usize {
 /// # Errors
 /// The store cannot be read.
 pub fn short_length_in(store: &dyn Store, experiments: &[Experiment]) -> Result<usize, StoreError> {
-    let mut all = BTreeSet::new();
+    let mut lengths = BTreeSet::new();
     for campaign in store.campaigns()? {
-        all.insert(campaign.id.to_string());
+        lengths.insert(campaign.id.to_string());
         let others = store.experiments(campaign.id)?;
-        all.extend(others.iter().map(|one| one.id.to_string()));
+        lengths.extend(others.iter().map(|experiment| experiment.id.to_string()));
     }
-    let shown = experiments.iter().map(|one| one.id.to_string()).collect();
-    Ok(length_among(&shown, &all))
+    let shown = experiments
+        .iter()
+        .map(|experiment| experiment.id.to_string())
+        .collect();
+    Ok(length_among(&shown, &lengths))
 }
 
 /// Length of the shortest prefixes that distinguish each of `shown` from all others.
-fn length_among(shown: &BTreeSet<String>, all: &BTreeSet<String>) -> usize {
-    let neighbours = all.iter().zip(all.iter().skip(1));
+fn length_among(shown: &BTreeSet<String>, names: &BTreeSet<String>) -> usize {
+    let neighbours = names.iter().zip(names.iter().skip(1));
     neighbours
         .filter(|(a, b)| shown.contains(*a) || shown.contains(*b))
         .map(|(a, b)| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count() + 1)
@@ -152,18 +155,22 @@ fn pick(mut campaigns: Vec<Campaign>, name: &str) -> Result<Option<Campaign>, Fi
             None => Err(FindError::Empty),
         };
     }
-    if let Some(named) = campaigns.iter().rposition(|one| one.name == name) {
-        return Ok(Some(campaigns.swap_remove(named)));
+    if let Some(index) = campaigns.iter().rposition(|campaign| campaign.name == name) {
+        return Ok(Some(campaigns.swap_remove(index)));
     }
     only(campaigns, name, |campaign| campaign.id.to_string())
 }
 
 /// The one whose id begins with `start`; an error if there are several.
-fn only<T>(all: Vec<T>, start: &str, id: impl Fn(&T) -> String) -> Result<Option<T>, FindError> {
+fn only<T>(
+    candidates: Vec<T>,
+    start: &str,
+    id: impl Fn(&T) -> String,
+) -> Result<Option<T>, FindError> {
     let start = start.to_ascii_lowercase();
-    let mut fitting: Vec<T> = all
+    let mut fitting: Vec<T> = candidates
         .into_iter()
-        .filter(|one| !start.is_empty() && id(one).starts_with(&start))
+        .filter(|candidate| !start.is_empty() && id(candidate).starts_with(&start))
         .collect();
     match fitting.len() {
         0 | 1 => Ok(fitting.pop()),
@@ -192,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    fn named(name: &str) -> Campaign {
+    fn campaign_named(name: &str) -> Campaign {
         Campaign {
             status: CampaignStatus::Complete,
             ..Campaign::begun(name, Wall::from_unix_nanos(0))
@@ -201,23 +208,34 @@ mod tests {
 
     #[test]
     fn a_campaign_is_found_by_last_name_id_and_beginning() {
-        let all = vec![named("a"), named("b"), named("a")];
-        let found = |name: &str| pick(all.clone(), name).expect("no doubt").map(|one| one.id);
-        assert_eq!(found(LAST), Some(all[2].id));
-        assert_eq!(found("a"), Some(all[2].id), "the latest of that name");
-        assert_eq!(found("b"), Some(all[1].id));
-        assert_eq!(found(&all[0].id.to_string()), Some(all[0].id));
-        let length = short_length(all.iter().map(|one| one.id));
-        assert_eq!(found(&all[0].id.to_string()[..length]), Some(all[0].id));
+        let campaigns = vec![
+            campaign_named("a"),
+            campaign_named("b"),
+            campaign_named("a"),
+        ];
+        let found = |name: &str| {
+            pick(campaigns.clone(), name)
+                .expect("no doubt")
+                .map(|campaign| campaign.id)
+        };
+        assert_eq!(found(LAST), Some(campaigns[2].id));
+        assert_eq!(found("a"), Some(campaigns[2].id), "the latest of that name");
+        assert_eq!(found("b"), Some(campaigns[1].id));
+        assert_eq!(found(&campaigns[0].id.to_string()), Some(campaigns[0].id));
+        let length = short_length(campaigns.iter().map(|campaign| campaign.id));
+        assert_eq!(
+            found(&campaigns[0].id.to_string()[..length]),
+            Some(campaigns[0].id)
+        );
         assert_eq!(found("nonesuch"), None);
         assert_eq!(found(""), None);
     }
 
     #[test]
     fn an_ambiguous_beginning_and_an_empty_workspace_are_mistakes() {
-        let all = vec![named("x"), named("y")];
-        let start = all[0].id.to_string()[..4].to_owned();
-        let Err(error) = pick(all, &start) else {
+        let campaigns = vec![campaign_named("x"), campaign_named("y")];
+        let start = campaigns[0].id.to_string()[..4].to_owned();
+        let Err(error) = pick(campaigns, &start) else {
             panic!("two ids begin alike")
         };
         assert!(error.to_string().contains("begins 2 ids"), "{error}");

@@ -125,12 +125,12 @@ pub trait Store: Debug + Send {
     ) -> Result<(), StoreError>;
     /// All messages at once: about 400 bytes of memory each.
     fn messages(&self, experiment: ExperimentId) -> Result<Vec<Message>, StoreError> {
-        let mut all = Vec::new();
+        let mut messages = Vec::new();
         self.visit_messages(experiment, &mut |batch| {
-            all.extend_from_slice(batch);
+            messages.extend_from_slice(batch);
             Ok(())
         })?;
-        Ok(all)
+        Ok(messages)
     }
     /// Passes the messages of an experiment's fleet that were sent `within` a time to `visit`, in
     /// batches that fit in memory. The order is that in which messages ended, so approximately by

@@ -70,8 +70,8 @@ mod tests {
         let fast = |at: i64| 1_700_000_000 * SECOND + at + at / 50_000; // 20 ppm
         let mut of = experiment();
         of.started = Wall::from_unix_nanos(fast(0));
-        let far = [512, 1_024].map(|second| second * SECOND);
-        of.anchors = far.map(|at| (at, fast(at))).to_vec();
+        let late_samples = [512, 1_024].map(|second| second * SECOND);
+        of.anchors = late_samples.map(|at| (at, fast(at))).to_vec();
         let clock = WallClock::of(&of);
         for second in [0, 1, 255, 257, 512, 768, 1_023, 1_024] {
             let at = second * SECOND + 7;

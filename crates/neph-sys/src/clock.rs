@@ -85,9 +85,9 @@ pub fn pair() -> Pair {
         if width < NARROW {
             break;
         }
-        let (anew, pair) = read_pair();
-        if anew < width {
-            (width, best) = (anew, pair);
+        let (next_pair, pair) = read_pair();
+        if next_pair < width {
+            (width, best) = (next_pair, pair);
         }
     }
     best

@@ -90,8 +90,8 @@ mod tests {
         let over = Deadline::after(Duration::ZERO);
         assert!(over.has_passed());
         assert_eq!(over.left(), Duration::ZERO);
-        let far = Deadline::after(Duration::MAX);
-        assert!(!far.has_passed());
-        assert!(far.left() > Duration::from_mins(1));
+        let unlimited = Deadline::after(Duration::MAX);
+        assert!(!unlimited.has_passed());
+        assert!(unlimited.left() > Duration::from_mins(1));
     }
 }

@@ -31,7 +31,7 @@ pub fn enable(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
 
 /// The local address that a control message names. For a multicast or broadcast datagram it is the
 /// interface's own one (IPv4), or none.
-pub(crate) fn named(level: libc::c_int, kind: libc::c_int, data: &[u8]) -> Option<IpAddr> {
+pub(crate) fn parse_address(level: libc::c_int, kind: libc::c_int, data: &[u8]) -> Option<IpAddr> {
     match (level, kind) {
         (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
             // struct in_pktinfo: interface, local address, destination in the header.
@@ -127,9 +127,9 @@ fn report<T>(
 ) -> usize {
     const HEAD: usize = size_of::<libc::cmsghdr>();
     const { assert!(HEAD.is_multiple_of(8) && align_of::<T>() <= 8) };
-    let all = before + HEAD + size_of::<T>().next_multiple_of(8);
+    let total_length = before + HEAD + size_of::<T>().next_multiple_of(8);
     assert!(
-        before.is_multiple_of(8) && all <= SPACE,
+        before.is_multiple_of(8) && total_length <= SPACE,
         "one message too many"
     );
     // SAFETY: all zeros is a valid cmsghdr.
@@ -145,7 +145,7 @@ fn report<T>(
         at.write(head);
         at.add(1).cast::<T>().write(reported);
     }
-    all
+    total_length
 }
 
 /// Writes a socket address; returns its length.
@@ -213,8 +213,8 @@ mod tests {
     use crate::stamp::{self, Batch, Carrier, Notice};
 
     /// Asks `requested` of a socket that listens on `all`; returns the answering address.
-    fn answers(all: &str, requested: &str, family: Family) -> io::Result<IpAddr> {
-        let theirs = UdpSocket::bind((all, 0))?;
+    fn answers(lines: &str, requested: &str, family: Family) -> io::Result<IpAddr> {
+        let theirs = UdpSocket::bind((lines, 0))?;
         enable(theirs.as_fd(), family)?;
         let port = theirs.local_addr()?.port();
         let requested: IpAddr = requested.parse().expect("an address");

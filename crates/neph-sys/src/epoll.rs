@@ -174,8 +174,8 @@ mod tests {
         assert!(!set.look(&mut found).expect("a look"));
         let tokens: Vec<u64> = found
             .iter()
-            .filter(|one| one.is_readable)
-            .map(|one| one.token)
+            .filter(|happening| happening.is_readable)
+            .map(|happening| happening.token)
             .collect();
         assert_eq!(tokens, [2]);
         reader.read_exact(&mut [0]).expect("read");

@@ -42,7 +42,7 @@ const ROOM: usize = 1 << 15;
 pub struct Links {
     socket: OwnedFd,
     /// By number.
-    there: BTreeMap<u32, Link>,
+    known: BTreeMap<u32, Link>,
     /// Interfaces that were reported since all were requested, until the reply is complete.
     incoming: Option<BTreeSet<u32>>,
     /// Whether some of the news did not fit the socket's memory.
@@ -94,7 +94,7 @@ impl Links {
         bind(&socket)?;
         let mut links = Self {
             socket,
-            there: BTreeMap::new(),
+            known: BTreeMap::new(),
             incoming: None,
             has_missed: false,
             room: vec![0; ROOM],
@@ -107,13 +107,13 @@ impl Links {
     /// The number of the interface with this name, if it is up by the latest report.
     pub fn number_of_up(&self, name: &str) -> Option<u32> {
         let is_it = |link: &Link| link.is_up && link.name == name;
-        let found = self.there.iter().find(|(_, link)| is_it(link));
+        let found = self.known.iter().find(|(_, link)| is_it(link));
         found.map(|(number, _)| *number)
     }
 
     /// Whether the interface with this number exists, by the latest report.
     pub fn has(&self, number: u32) -> bool {
-        self.there.contains_key(&number)
+        self.known.contains_key(&number)
     }
 
     /// Asks for all interfaces: the answers come among the news.
@@ -171,8 +171,8 @@ impl Links {
             incoming.insert(*number);
         }
         let change = match reported {
-            Reported::There(number, link) => self.place(number, link),
-            Reported::Gone(number) => self.there.remove(&number).and_then(Link::fallen),
+            Reported::There(number, link) => self.update_link(number, link),
+            Reported::Gone(number) => self.known.remove(&number).and_then(Link::fallen),
             Reported::Torn => {
                 self.has_missed = true;
                 None
@@ -182,9 +182,9 @@ impl Links {
         change.into_iter().collect()
     }
 
-    fn place(&mut self, number: u32, link: Link) -> Option<Change> {
+    fn update_link(&mut self, number: u32, link: Link) -> Option<Change> {
         let (name, is_up) = (link.name.clone(), link.is_up);
-        let before = self.there.insert(number, link);
+        let before = self.known.insert(number, link);
         let was_up = before.is_some_and(|before| before.is_up);
         match (was_up, is_up) {
             (true, false) => Some(Change::Fallen(name)),
@@ -200,7 +200,7 @@ impl Links {
             return Vec::new();
         };
         let gone = self
-            .there
+            .known
             .extract_if(.., |number, _| !incoming.contains(number));
         gone.filter_map(|(_, link)| link.fallen()).collect()
     }

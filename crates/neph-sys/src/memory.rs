@@ -75,8 +75,8 @@ pub fn keep_reserve() -> bool {
         return false;
     };
     let empty = ptr::null_mut();
-    let kept = HELD.compare_exchange(empty, mapped, Ordering::AcqRel, Ordering::Acquire);
-    if kept.is_err() {
+    let previous = HELD.compare_exchange(empty, mapped, Ordering::AcqRel, Ordering::Acquire);
+    if previous.is_err() {
         unmap(mapped, RESERVE);
     }
     true
@@ -98,11 +98,11 @@ pub fn is_there(bytes: usize) -> bool {
 
 /// Frees the reserve; whether it was held.
 fn give_up() -> bool {
-    let held = HELD.swap(ptr::null_mut(), Ordering::AcqRel);
-    if held.is_null() {
+    let reserve = HELD.swap(ptr::null_mut(), Ordering::AcqRel);
+    if reserve.is_null() {
         return false;
     }
-    unmap(held, RESERVE);
+    unmap(reserve, RESERVE);
     true
 }
 
@@ -124,13 +124,13 @@ fn unmap(mapped: *mut c_void, bytes: usize) {
 /// a process holds is what it uses. Only glibc has to be asked; musl does so.
 pub fn return_large_blocks() {
     #[cfg(target_env = "gnu")]
-    for (what, value) in [
+    for (option, value) in [
         (libc::M_MMAP_THRESHOLD, LARGE),
         (libc::M_TRIM_THRESHOLD, LARGE),
         (libc::M_ARENA_MAX, HEAPS),
     ] {
         // SAFETY: mallopt takes two integers. It fails for a value out of range, and then nothing changes.
-        let _ = unsafe { libc::mallopt(what, value) };
+        let _ = unsafe { libc::mallopt(option, value) };
     }
 }
 

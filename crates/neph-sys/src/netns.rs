@@ -302,12 +302,12 @@ mod tests {
         }
         let name = format!("nephtest-{}", std::process::id());
         let ns = NetNs::create(&name).expect("make");
-        let anew = NetNs::create(&name).expect_err("the name is taken");
-        assert_eq!(anew.kind(), io::ErrorKind::AlreadyExists);
+        let error = NetNs::create(&name).expect_err("the name is taken");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         let here = fs::read_link("/proc/thread-self/ns/net").expect("link");
-        let there =
+        let namespace_link =
             with_namespace(&ns, || fs::read_link("/proc/thread-self/ns/net")).expect("enter");
-        assert_ne!(here, there.expect("link"));
+        assert_ne!(here, namespace_link.expect("link"));
         assert_eq!(
             here,
             fs::read_link("/proc/thread-self/ns/net").expect("link")

@@ -119,7 +119,7 @@ mod tests {
         String::from_utf8_lossy(&bytes[..count]).into_owned()
     }
 
-    fn all(manager: &ServiceManager, socket: &UnixDatagram) {
+    fn send_all(manager: &ServiceManager, socket: &UnixDatagram) {
         for (report, text) in [
             (
                 Report::Ready("listens at [::]:1"),
@@ -140,7 +140,7 @@ mod tests {
         let socket = UnixDatagram::bind(&path).expect("a socket");
         let manager = ServiceManager::at(path.as_os_str(), None);
         std::fs::remove_file(&path).expect("a socket");
-        all(&manager.expect("it is there"), &socket);
+        send_all(&manager.expect("it is there"), &socket);
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
         let socket = UnixDatagram::bind_addr(&address).expect("a socket");
         let path = format!("@{name}");
         let manager = ServiceManager::at(OsStr::new(&path), None).expect("it is there");
-        all(&manager, &socket);
+        send_all(&manager, &socket);
     }
 
     #[test]
@@ -165,9 +165,9 @@ mod tests {
 
     #[test]
     fn the_watchdog_is_for_the_process_that_is_named() {
-        let own = std::process::id().to_string();
+        let pid = std::process::id().to_string();
         let second = Some(Duration::from_secs(1));
-        assert_eq!(watchdog(Some("1000000"), Some(&own)), second);
+        assert_eq!(watchdog(Some("1000000"), Some(&pid)), second);
         assert_eq!(watchdog(Some("1000000"), None), second);
         assert_eq!(watchdog(Some("1000000"), Some("1")), None);
         assert_eq!(watchdog(Some("0"), None), None);

@@ -102,14 +102,14 @@ pub fn takes_segments_whole(interface: &str) -> io::Result<bool> {
 /// # Errors
 /// No such interface, or no `CAP_NET_ADMIN` in the namespace.
 pub fn switch_off(interface: &str) -> Result<(), OffloadError> {
-    let failed = |what, source| OffloadError {
-        what,
+    let failed = |message, source| OffloadError {
+        what: message,
         interface: interface.to_owned(),
         source,
     };
     let any = UdpSocket::bind(("0.0.0.0", 0)).map_err(|e| failed("offloads", e))?;
-    for (command, what) in SWITCHES {
-        call(&any, interface, &mut Value { command, value: 0 }).map_err(|e| failed(what, e))?;
+    for (command, message) in SWITCHES {
+        call(&any, interface, &mut Value { command, value: 0 }).map_err(|e| failed(message, e))?;
     }
     Ok(())
 }
@@ -160,7 +160,7 @@ mod tests {
     fn one_interface_tells_what_all_of_them_tell_of_it() {
         let of_all = states()
             .into_iter()
-            .find(|(name, what, _)| name == "lo" && *what == "tso");
+            .find(|(name, message, _)| name == "lo" && *message == "tso");
         let (_, _, is_on) = of_all.expect("lo tells it");
         assert_eq!(takes_segments_whole("lo").expect("lo is there"), is_on);
         assert!(takes_segments_whole("no-such-if0").is_err());

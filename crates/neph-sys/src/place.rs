@@ -51,7 +51,7 @@ pub struct Placement {
 
 impl Placement {
     /// The network namespace of this name, without limits.
-    pub fn named(namespace: impl Into<String>) -> Self {
+    pub fn with_name(namespace: impl Into<String>) -> Self {
         Self {
             namespace: namespace.into(),
             groups: Vec::new(),
@@ -146,11 +146,11 @@ mod tests {
 
     #[test]
     fn a_place_that_is_not_there_is_told_by_its_name() {
-        let reported = Placement::named("no-such-place")
+        let reported = Placement::with_name("no-such-place")
             .run(|| ())
             .expect_err("none");
         assert!(reported.to_string().contains("no-such-place"), "{reported}");
-        let escape = Placement::named("../x").enter().expect_err("no name");
+        let escape = Placement::with_name("../x").enter().expect_err("no name");
         assert!(matches!(
             escape,
             PlaceError::Namespace(NetNsError::Name { .. })
@@ -161,12 +161,12 @@ mod tests {
     fn only_a_share_of_time_rations_a_place() {
         let folder = std::env::temp_dir().join(format!("neph-place-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
-        let place = Placement::named("x").within(vec![folder.clone()]);
+        let placement = Placement::with_name("x").within(vec![folder.clone()]);
         let printed = |quota: &str| {
             fs::write(folder.join("cpu.cfs_quota_us"), quota).expect("our own");
-            place.is_rationed()
+            placement.is_rationed()
         };
-        assert!(!place.is_rationed(), "a group of CPUs only");
+        assert!(!placement.is_rationed(), "a group of CPUs only");
         assert_eq!((printed("-1\n"), printed("5000\n")), (false, true));
         fs::remove_dir_all(&folder).expect("our own");
     }

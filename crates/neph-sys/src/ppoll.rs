@@ -99,8 +99,8 @@ pub fn wait(awaited: &mut [Awaited], timeout: Option<Duration>) -> io::Result<()
     }
     match io::Error::last_os_error() {
         error if error.kind() == io::ErrorKind::Interrupted => {
-            for one in awaited {
-                one.0.revents = 0;
+            for entry in awaited {
+                entry.0.revents = 0;
             }
             Ok(())
         }

@@ -107,15 +107,15 @@ impl Restriction {
     /// The user or the capabilities cannot be changed. [`RestrictError::NoAccess`] if the named user may not
     /// read or write what is needed: it gets no capability to do so.
     pub fn apply(&self) -> Result<AppliedRestrictions, RestrictError> {
-        let mut kept = self.capabilities.clone();
+        let mut remaining = self.capabilities.clone();
         if let Some(user) = &self.user {
             user.become_it()?;
             capabilities::raise()?;
         } else {
-            kept.extend(capabilities::needed_for(&self.files)?);
+            remaining.extend(capabilities::needed_for(&self.files)?);
         }
-        capabilities::limit_bounding_set(&kept)?;
-        let capabilities = capabilities::keep(&kept)?;
+        capabilities::limit_bounding_set(&remaining)?;
+        let capabilities = capabilities::keep(&remaining)?;
         if let Some(user) = &self.user {
             self.files.check_access_of(user)?;
         }

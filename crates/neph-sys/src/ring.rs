@@ -104,7 +104,7 @@ impl PacketRing {
     ///
     /// # Errors
     /// No `CAP_NET_RAW`, no such interface, or not enough memory.
-    pub fn open(interface: &str, blocks: usize, seat: RingMode) -> Result<Self, RingError> {
+    pub fn open(interface: &str, blocks: usize, mode: RingMode) -> Result<Self, RingError> {
         let failed = |operation| {
             let (interface, source) = (interface.to_owned(), io::Error::last_os_error());
             RingError {
@@ -116,7 +116,7 @@ impl PacketRing {
         let index = interface_index(interface).ok_or_else(|| failed("find the index"))?;
         let socket =
             packet_socket().ok_or_else(|| failed("open a packet socket (needs CAP_NET_RAW)"))?;
-        prepare(&socket, seat).map_err(|()| failed("set packet socket options"))?;
+        prepare(&socket, mode).map_err(|()| failed("set packet socket options"))?;
         let blocks = blocks.clamp(1, 1024);
         ask_for_ring(&socket, blocks).map_err(|()| failed("make a receive ring"))?;
         let (memory, locked) =

@@ -91,7 +91,7 @@ fn describe(header: &libc::msghdr, name: &libc::sockaddr_storage, len: usize) ->
             let port = data.get(2..4).and_then(|port| port.try_into().ok());
             received.port = port.map(u16::from_be_bytes);
         }
-        _ => received.to = destination::named(level, kind, data).or(received.to),
+        _ => received.to = destination::parse_address(level, kind, data).or(received.to),
     });
     received
 }
@@ -250,10 +250,10 @@ fn each_control(header: &libc::msghdr, mut see: impl FnMut(libc::c_int, libc::c_
     unsafe {
         let mut at = libc::CMSG_FIRSTHDR(std::ptr::from_ref(header));
         while !at.is_null() {
-            let whole = (*at).cmsg_len as usize;
+            let length = (*at).cmsg_len as usize;
             let data = libc::CMSG_DATA(at);
             let head = data as usize - at as usize;
-            let slice = std::slice::from_raw_parts(data, whole.saturating_sub(head));
+            let slice = std::slice::from_raw_parts(data, length.saturating_sub(head));
             see((*at).cmsg_level, (*at).cmsg_type, slice);
             at = libc::CMSG_NXTHDR(std::ptr::from_ref(header), at);
         }

@@ -15,7 +15,11 @@ pub fn signed(value: f64, digits: usize) -> String {
 /// Replaces the minus sign by `sign` if all digits are zeros.
 fn above_nothing(text: String, sign: &str) -> String {
     match text.strip_prefix('-') {
-        Some(digits) if digits.chars().all(|one| matches!(one, '0' | '.')) => {
+        Some(digits)
+            if digits
+                .chars()
+                .all(|character| matches!(character, '0' | '.')) =>
+        {
             format!("{sign}{digits}")
         }
         _ => text,

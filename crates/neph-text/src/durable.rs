@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::whole::alongside;
+use crate::output_file::alongside;
 
 /// Using a state file or folder failed.
 #[derive(Debug, thiserror::Error)]

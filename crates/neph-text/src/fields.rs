@@ -22,7 +22,7 @@ pub struct Fields<'a> {
     table: &'a Table,
     span: Range<usize>,
     problems: &'a Problems<'a>,
-    asked: Vec<&'a str>,
+    requested: Vec<&'a str>,
 }
 
 impl<'a> Fields<'a> {
@@ -32,7 +32,7 @@ impl<'a> Fields<'a> {
             table,
             span,
             problems,
-            asked: Vec::new(),
+            requested: Vec::new(),
         }
     }
 
@@ -41,8 +41,8 @@ impl<'a> Fields<'a> {
         if let Value::Table(table) = &node.value {
             return Some(Self::new(table, node.span.clone(), problems));
         }
-        let what = format!("this is {}", node.value.noun());
-        problems.add(node.span.clone(), Fault::new(what, "write a table here"));
+        let message = format!("this is {}", node.value.noun());
+        problems.add(node.span.clone(), Fault::new(message, "write a table here"));
         None
     }
 
@@ -55,14 +55,14 @@ impl<'a> Fields<'a> {
         self.problems
     }
     /// Adds a mistake at `span`.
-    pub fn fault(&self, span: Range<usize>, what: impl Into<String>, remedy: impl Into<String>) {
-        self.problems.add(span, Fault::new(what, remedy));
+    pub fn fault(&self, span: Range<usize>, message: impl Into<String>, remedy: impl Into<String>) {
+        self.problems.add(span, Fault::new(message, remedy));
     }
 
     /// The entry of `key`, which is a known key from now on. A key without a value counts as
     /// absent.
     pub fn entry(&mut self, key: &'a str) -> Option<&'a Entry> {
-        self.asked.push(key);
+        self.requested.push(key);
         let entry = self.table.get(key)?;
         (entry.node.value != Value::Nothing).then_some(entry)
     }
@@ -70,8 +70,8 @@ impl<'a> Fields<'a> {
     pub fn needed(&mut self, key: &'a str) -> Option<&'a Entry> {
         let entry = self.entry(key);
         if entry.is_none() {
-            let what = format!("'{key}' is missing");
-            self.fault(self.span(), what, "add it");
+            let message = format!("'{key}' is missing");
+            self.fault(self.span(), message, "add it");
         }
         entry
     }
@@ -119,14 +119,14 @@ impl<'a> Fields<'a> {
             return self.read(&entry.node, &read).map(|value| vec![value]);
         };
         if nodes.is_empty() {
-            let what = format!("'{key}' is an empty list");
-            self.fault(entry.node.span.clone(), what, "write at least one value");
+            let message = format!("'{key}' is an empty list");
+            self.fault(entry.node.span.clone(), message, "write at least one value");
             return None;
         }
         if nodes.len() > LONGEST_LIST {
-            let what = format!("'{key}' holds {} values", nodes.len());
+            let message = format!("'{key}' holds {} values", nodes.len());
             let remedy = format!("write at most {LONGEST_LIST}");
-            self.fault(entry.node.span.clone(), what, remedy);
+            self.fault(entry.node.span.clone(), message, remedy);
             return None;
         }
         let mut values: Vec<Placed<T>> = Vec::new();
@@ -135,8 +135,8 @@ impl<'a> Fields<'a> {
                 continue;
             };
             if values.iter().any(|other| other.value == value.value) {
-                let what = format!("'{key}' holds this value twice");
-                self.fault(node.span.clone(), what, "remove one of them");
+                let message = format!("'{key}' holds this value twice");
+                self.fault(node.span.clone(), message, "remove one of them");
                 continue;
             }
             values.push(value);
@@ -156,9 +156,9 @@ impl<'a> Fields<'a> {
         };
         match &entry.node.value {
             Value::List(nodes) if nodes.len() > LONGEST_LIST => {
-                let what = format!("'{key}' is given {} times", nodes.len());
+                let message = format!("'{key}' is given {} times", nodes.len());
                 let remedy = format!("write at most {LONGEST_LIST} of them");
-                self.fault(entry.key_span.clone(), what, remedy);
+                self.fault(entry.key_span.clone(), message, remedy);
                 Vec::new()
             }
             Value::List(nodes) => nodes
@@ -172,7 +172,7 @@ impl<'a> Fields<'a> {
     /// Reports every key that is not known, with the nearest known name.
     pub fn finish(self) {
         for entry in &self.table.entries {
-            if self.asked.contains(&entry.key.as_str()) {
+            if self.requested.contains(&entry.key.as_str()) {
                 continue;
             }
             // Finding the nearest name takes longer than all of the rest.
@@ -180,9 +180,9 @@ impl<'a> Fields<'a> {
                 self.problems.count();
                 continue;
             }
-            let what = format!("'{}' is not known here", entry.key);
-            let remedy = did_you_mean(&entry.key, &self.asked);
-            self.fault(entry.key_span.clone(), what, remedy);
+            let message = format!("'{}' is not known here", entry.key);
+            let remedy = did_you_mean(&entry.key, &self.requested);
+            self.fault(entry.key_span.clone(), message, remedy);
         }
     }
 

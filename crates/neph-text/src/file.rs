@@ -82,7 +82,7 @@ impl fmt::Display for FileError {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::Folder => f.write_str("it is a folder"),
-            Self::NoFile(what) => write!(f, "it is {what}, not a file"),
+            Self::NoFile(kind) => write!(f, "it is {kind}, not a file"),
             Self::TooLarge { size, largest } => {
                 match size {
                     Some(size) => write!(f, "it has {size} bytes")?,
@@ -118,7 +118,7 @@ pub fn is_output_handed_over(path: &Path) -> bool {
 
 fn is_within(path: &Path, more: &[&str]) -> bool {
     let places = HANDED_OVER.iter().chain(more);
-    places.into_iter().any(|place| path.starts_with(place))
+    places.into_iter().any(|folder| path.starts_with(folder))
 }
 
 /// Opens a file of this kind after checking its size. A pipe from the shell (`<(command)`,

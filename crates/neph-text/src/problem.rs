@@ -22,9 +22,9 @@ pub struct Fault {
 
 impl Fault {
     /// What is wrong, and the remedy.
-    pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub fn new(message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
-            message: what.into(),
+            message: message.into(),
             remedy: remedy.into(),
         }
     }
@@ -36,7 +36,7 @@ pub struct Problem {
     /// The name of the text.
     pub file: String,
     /// The position in the text.
-    pub place: Position,
+    pub position: Position,
     /// What is wrong: one clause without a full stop.
     pub message: String,
     /// The remedy.
@@ -48,11 +48,11 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             file,
-            place,
-            message: what,
+            position,
+            message,
             remedy,
         } = self;
-        write!(f, "{file}:{place}: {what}; {remedy}")
+        write!(f, "{file}:{position}: {message}; {remedy}")
     }
 }
 
@@ -89,12 +89,9 @@ impl<'s> Problems<'s> {
     }
     /// Adds a mistake; once, even if several readers of a value find it.
     pub fn add(&self, span: Range<usize>, fault: Fault) {
-        let Fault {
-            message: what,
-            remedy,
-        } = fault;
+        let Fault { message, remedy } = fault;
         let mut hasher = DefaultHasher::new();
-        (span.start, span.end, &what, &remedy).hash(&mut hasher);
+        (span.start, span.end, &message, &remedy).hash(&mut hasher);
         if !self.noted.borrow_mut().insert(hasher.finish()) {
             return;
         }
@@ -104,8 +101,8 @@ impl<'s> Problems<'s> {
         }
         let problem = Problem {
             file: fit_to_show(self.source.name()),
-            place: self.source.place(span),
-            message: fit_to_show(&what),
+            position: self.source.position(span),
+            message: fit_to_show(&message),
             remedy: fit_to_show(&remedy),
         };
         self.found.borrow_mut().push(problem);
@@ -120,14 +117,14 @@ impl<'s> Problems<'s> {
         &self,
         given: &str,
         span: Range<usize>,
-        what: impl Into<String>,
+        message: impl Into<String>,
         known: impl FnOnce() -> Vec<&'k str>,
     ) {
         if self.is_full() {
             self.count();
             return;
         }
-        self.add(span, Fault::new(what, did_you_mean(given, &known())));
+        self.add(span, Fault::new(message, did_you_mean(given, &known())));
     }
     /// Counts a mistake without a message.
     pub fn count(&self) {
@@ -144,7 +141,7 @@ impl<'s> Problems<'s> {
     pub fn verdict<T>(self, value: Option<T>) -> Result<T, Vec<Problem>> {
         let more = self.more.get();
         let mut found = self.found.into_inner();
-        found.sort_by_key(|problem| problem.place.span.start);
+        found.sort_by_key(|problem| problem.position.span.start);
         match value {
             Some(value) if found.is_empty() => return Ok(value),
             _ => {}
@@ -157,7 +154,7 @@ impl<'s> Problems<'s> {
         let end = self.source.text().len();
         found.push(Problem {
             file: fit_to_show(self.source.name()),
-            place: self.source.place(end..end),
+            position: self.source.position(end..end),
             message: count,
             remedy: "correct the first ones and check again".to_owned(),
         });

@@ -73,15 +73,15 @@ pub fn parse_percent(text: &str) -> Result<f64, Fault> {
         .and_then(|number| number.trim_end().parse::<f64>().ok())
         .filter(|percent| (0.0..=100.0).contains(percent))
         .ok_or_else(|| {
-            let what = format!("\"{text}\" is no share");
-            Fault::new(what, "write a share from 0% to 100% such as \"0.1%\"")
+            let message = format!("\"{text}\" is no share");
+            Fault::new(message, "write a share from 0% to 100% such as \"0.1%\"")
         })
 }
 
 fn measure(text: &str, units: Units, (noun, example): (&str, &str)) -> Result<u64, Fault> {
     let wrong = |why: &str| {
-        let what = format!("\"{text}\" is not {noun}: {why}");
-        Fault::new(what, format!("write for example {example}"))
+        let message = format!("\"{text}\" is not {noun}: {why}");
+        Fault::new(message, format!("write for example {example}"))
     };
     let trimmed = text.trim();
     let end = trimmed
@@ -104,9 +104,9 @@ fn measure(text: &str, units: Units, (noun, example): (&str, &str)) -> Result<u6
 
 /// `number` times `factor`, exactly.
 fn scale(number: &str, factor: u64) -> Result<u64, &'static str> {
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let (integer, part) = number.split_once('.').unwrap_or((number, ""));
     let part = part.trim_end_matches('0');
-    if part.len() > 18 || whole.len() > 20 {
+    if part.len() > 18 || integer.len() > 20 {
         return Err("it has too many digits");
     }
     let digits = |text: &str| match text {
@@ -117,7 +117,7 @@ fn scale(number: &str, factor: u64) -> Result<u64, &'static str> {
     };
     let places = u32::try_from(part.len()).expect("at most 18");
     let denominator = 10_u128.pow(places);
-    let value = (digits(whole)? * denominator + digits(part)?) * u128::from(factor);
+    let value = (digits(integer)? * denominator + digits(part)?) * u128::from(factor);
     if !value.is_multiple_of(denominator) {
         return Err("it is finer than can be counted");
     }
@@ -145,16 +145,19 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let what = |text: &str| parse_duration(text).expect_err("wrong").message;
+        let message_of = |text: &str| parse_duration(text).expect_err("wrong").message;
         assert_eq!(
-            what("ms"),
+            message_of("ms"),
             "\"ms\" is not a time: it does not begin with a number"
         );
-        assert_eq!(what("25"), "\"25\" is not a time: the unit is missing");
-        assert!(what("25 sec").contains("'sec' is none of ns, us"));
-        assert!(what("0.1ns").contains("finer"));
-        assert!(what("1.2.3s").contains("more than one point"));
-        assert!(what("99999999999999999999s").contains("too large"));
+        assert_eq!(
+            message_of("25"),
+            "\"25\" is not a time: the unit is missing"
+        );
+        assert!(message_of("25 sec").contains("'sec' is none of ns, us"));
+        assert!(message_of("0.1ns").contains("finer"));
+        assert!(message_of("1.2.3s").contains("more than one point"));
+        assert!(message_of("99999999999999999999s").contains("too large"));
         assert!(
             parse_duration("200000d")
                 .expect_err("548 years")

@@ -38,7 +38,7 @@ impl Source {
     }
 
     /// The position of `span`. A span beyond the text or within a character is shortened.
-    pub fn place(&self, span: Range<usize>) -> Position {
+    pub fn position(&self, span: Range<usize>) -> Position {
         let start = self.boundary(span.start);
         let end = self.boundary(span.end.max(start));
         let line = self.lines.partition_point(|begin| *begin <= start);
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn lines_and_columns_count_characters_from_one() {
         let source = Source::new("x", "a = 1\nü = 2\n");
-        let at = |byte| source.place(byte..byte + 1).to_string();
+        let at = |byte| source.position(byte..byte + 1).to_string();
         assert_eq!(
             (at(0), at(6), at(9), at(11)),
             ("1:1".into(), "2:1".into(), "2:3".into(), "2:5".into())
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_span_outside_the_text_or_inside_a_character_is_cut_down() {
         let source = Source::new("x", "ü\nb");
-        assert_eq!(source.place(1..1).span, 0..0);
-        assert_eq!(source.place(90..99).to_string(), "2:2");
+        assert_eq!(source.position(1..1).span, 0..0);
+        assert_eq!(source.position(90..99).to_string(), "2:2");
     }
 }

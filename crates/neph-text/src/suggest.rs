@@ -72,9 +72,9 @@ fn listed(given: &str, known: &[&str]) -> String {
     let mut observed = HashSet::new();
     let once = known.iter().filter(|name| observed.insert(**name));
     let mut names: Vec<&str> = once.copied().collect();
-    let all = names.join(", ");
-    if all.len() <= LISTED {
-        return all;
+    let joined = names.join(", ");
+    if joined.len() <= LISTED {
+        return joined;
     }
     let given: String = given.chars().take(64).collect();
     if names.len() <= ORDERED {

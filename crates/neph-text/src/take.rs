@@ -47,8 +47,8 @@ pub fn choice<T: Copy>(node: &Node, choices: &[(&str, T)]) -> Result<T, Fault> {
         .find(|(name, _)| name == text)
         .map(|(_, value)| *value)
         .ok_or_else(|| {
-            let what = format!("'{text}' is not known here");
-            Fault::new(what, did_you_mean(text, &names))
+            let message = format!("'{text}' is not known here");
+            Fault::new(message, did_you_mean(text, &names))
         })
 }
 
@@ -59,11 +59,11 @@ fn one_of(names: &[&str]) -> String {
 
 /// The mistake of a node with the wrong type.
 fn unexpected(node: &Node, wanted: &str) -> Fault {
-    let what = format!("this is {}", node.value.noun());
-    Fault::new(what, format!("write {wanted}"))
+    let message = format!("this is {}", node.value.noun());
+    Fault::new(message, format!("write {wanted}"))
 }
 
-fn whole(node: &Node, lowest: i128, highest: i128) -> Result<i128, Fault> {
+fn parse_integer(node: &Node, lowest: i128, highest: i128) -> Result<i128, Fault> {
     let wanted = format!("a whole number from {lowest} to {highest}");
     match node.value {
         Value::Integer(n) if (lowest..=highest).contains(&n) => Ok(n),
@@ -79,7 +79,7 @@ macro_rules! take_integer {
     ($($integer:ty),+) => {$(
         impl Take for $integer {
             fn take(node: &Node) -> Result<Self, Fault> {
-                let n = whole(node, Self::MIN.into(), Self::MAX.into())?;
+                let n = parse_integer(node, Self::MIN.into(), Self::MAX.into())?;
                 Ok(Self::try_from(n).expect("its range was checked"))
             }
         }
@@ -177,7 +177,7 @@ impl Take for Percent {
 
 impl Take for Port {
     fn take(node: &Node) -> Result<Self, Fault> {
-        let port = whole(node, 1, u16::MAX.into())?;
+        let port = parse_integer(node, 1, u16::MAX.into())?;
         Ok(Self(u16::try_from(port).expect("its range was checked")))
     }
 }

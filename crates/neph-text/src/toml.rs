@@ -11,9 +11,12 @@ use crate::{Entry, Fault, Node, Problems, Table, Value};
 pub fn parse_toml(problems: &Problems<'_>) -> Table {
     let (document, errors) = DeTable::parse_recoverable(problems.source().text());
     for error in errors {
-        let what = error.message().replace('\n', ", ");
+        let message = error.message().replace('\n', ", ");
         let span = error.span().unwrap_or(0..0);
-        problems.add(span, Fault::new(what, "see https://toml.io for the syntax"));
+        problems.add(
+            span,
+            Fault::new(message, "see https://toml.io for the syntax"),
+        );
     }
     table_of(document.get_ref())
 }
@@ -89,7 +92,7 @@ mod tests {
         parse_toml(&problems);
         let found = problems.verdict(Some(())).expect_err("three mistakes");
         assert!(found.len() >= 2, "{found:?}");
-        assert_eq!(found[0].place.line, 1);
+        assert_eq!(found[0].position.line, 1);
     }
 
     proptest! {

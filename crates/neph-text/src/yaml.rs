@@ -103,8 +103,8 @@ impl Tree<'_, '_> {
 
     fn begin(&mut self, value: Value, span: Range<usize>) -> Step {
         if self.open.len() >= DEEPEST {
-            let what = format!("this is nested deeper than {DEEPEST}");
-            return Err((span, Fault::new(what, "write it flatter")));
+            let message = format!("this is nested deeper than {DEEPEST}");
+            return Err((span, Fault::new(message, "write it flatter")));
         }
         self.open.push(Open {
             span,
@@ -135,9 +135,9 @@ impl Tree<'_, '_> {
             (Value::List(nodes), _) => nodes.push(node),
             (Value::Table(table), Some((key, key_span))) => {
                 if !open.seen.insert(key.clone()) {
-                    let what = format!("'{key}' is given twice");
+                    let message = format!("'{key}' is given twice");
                     self.problems
-                        .add(key_span, Fault::new(what, "remove one of them"));
+                        .add(key_span, Fault::new(message, "remove one of them"));
                     return Ok(());
                 }
                 table.entries.push(Entry {
@@ -157,8 +157,8 @@ fn key_text(node: &Node) -> Result<String, (Range<usize>, Fault)> {
         Value::Text(text) => Ok(text.clone()),
         Value::Integer(n) => Ok(n.to_string()),
         other => {
-            let what = format!("this key is {}", other.noun());
-            Err((node.span.clone(), Fault::new(what, "write a name")))
+            let message = format!("this key is {}", other.noun());
+            Err((node.span.clone(), Fault::new(message, "write a name")))
         }
     }
 }

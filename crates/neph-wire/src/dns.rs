@@ -152,19 +152,19 @@ const fn rcode(flags: u16) -> u8 {
 
 /// The bytes of a name without compression pointers.
 fn take_name<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DnsError> {
-    let all = reader.rest();
+    let rest = reader.rest();
     loop {
         let len = usize::from(reader.u8().ok_or(DnsError::Short)?);
         if len > LONGEST_LABEL {
             return Err(DnsError::Name);
         }
         reader.skip(len).ok_or(DnsError::Short)?;
-        let taken = all.len() - reader.rest().len();
+        let taken = rest.len() - reader.rest().len();
         if taken > LONGEST_NAME {
             return Err(DnsError::Name);
         }
         if len == 0 {
-            return Ok(&all[..taken]);
+            return Ok(&rest[..taken]);
         }
     }
 }

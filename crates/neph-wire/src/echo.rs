@@ -145,8 +145,8 @@ fn read_head(magic: [u8; 4], bytes: &[u8]) -> Result<(u64, Reader<'_>), EchoErro
 
 fn overwrite(head: &[u8], message: &mut [u8]) -> Result<(), EchoError> {
     let len = message.len();
-    let place = message.get_mut(..head.len()).ok_or(EchoError::Short(len))?;
-    place.copy_from_slice(head);
+    let prefix = message.get_mut(..head.len()).ok_or(EchoError::Short(len))?;
+    prefix.copy_from_slice(head);
     Ok(())
 }
 
@@ -156,11 +156,11 @@ fn pad(count: usize, head: usize, start: usize, out: &mut Vec<u8>) {
     out.resize(start + head + count, 0);
     let (text, tail) = out[start + head..].as_chunks_mut::<8>();
     let mut stream = (0..).map(|index| split_mix(index).to_be_bytes());
-    for (place, word) in text.iter_mut().zip(&mut stream) {
-        *place = word;
+    for (slot, word) in text.iter_mut().zip(&mut stream) {
+        *slot = word;
     }
-    for (place, byte) in tail.iter_mut().zip(stream.next().unwrap_or_default()) {
-        *place = byte;
+    for (slot, byte) in tail.iter_mut().zip(stream.next().unwrap_or_default()) {
+        *slot = byte;
     }
 }
 
@@ -223,10 +223,10 @@ mod tests {
         let mut out = Vec::new();
         Request { seq: 0 }.encode_into(100_000, &mut out);
         let mut text: Vec<&[u8]> = out[REQUEST_MIN..].windows(8).collect();
-        let all = text.len();
+        let length = text.len();
         text.sort_unstable();
         text.dedup();
-        assert_eq!(text.len(), all);
+        assert_eq!(text.len(), length);
     }
 
     #[test]

@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    fn both(source: u16, target: u16) -> [Ends; 2] {
+    fn both_ends(source: u16, target: u16) -> [Ends; 2] {
         let with = |mut ends: Ends| {
             ends.source.set_port(source);
             ends.target.set_port(target);
@@ -284,32 +284,32 @@ mod tests {
     fn only_what_answers_a_syn_is_an_answer() {
         let reported = |flags: u8| {
             let mut out = Vec::new();
-            segment(&both(80, 40_000)[0], &bare(9, flags), &mut out);
+            segment(&both_ends(80, 40_000)[0], &bare(9, flags), &mut out);
             out[8..12].copy_from_slice(&7_u32.to_be_bytes());
             parse_answer(&out).map(|answer| (answer.verdict, answer.seq))
         };
         assert_eq!(reported(0x12), Some((Verdict::Accepted, 6)));
         assert_eq!(reported(0x14), Some((Verdict::Refused, 6)));
         assert_eq!(reported(0x52), Some((Verdict::Accepted, 6)), "ECN too");
-        for (flags, what) in [
+        for (flags, answer) in [
             (0x10, "a challenge ACK"),
             (0x02, "a SYN"),
             (0x04, "a RST that acknowledges nothing"),
             (0x11, "an end"),
             (0x16, "nonsense"),
         ] {
-            assert_eq!(reported(flags), None, "{what}");
+            assert_eq!(reported(flags), None, "{answer}");
         }
     }
 
     #[test]
     fn neighbours_are_scattered() {
         let numbers = Numbers::new(0x0123_4567_89ab_cdef);
-        let near = (0..10_000_u32)
+        let close_count = (0..10_000_u32)
             .filter(|n| numbers.seq(*n).abs_diff(numbers.seq(n + 1)) < 65_536)
             .count();
         // For random numbers, 1 in 32,768 is within a window of its neighbour.
-        assert!(near < 5, "{near} of 10,000");
+        assert!(close_count < 5, "{close_count} of 10,000");
     }
 
     proptest! {
@@ -322,7 +322,7 @@ mod tests {
 
         #[test]
         fn what_is_written_sums_up(from: u16, to: u16, seq: u32, byte in 0..SYN_LEN, bit in 0..8_u8) {
-            for ends in both(from, to) {
+            for ends in both_ends(from, to) {
                 let mut out = Vec::new();
                 rst(&ends, seq, &mut out);
                 prop_assert_eq!(checksum(&ends, &out), 0);
@@ -340,7 +340,7 @@ mod tests {
         #[test]
         fn an_answer_names_the_syn(from: u16, to: u16, seq: u32) {
             let mut out = Vec::new();
-            segment(&both(from, to)[1], &bare(0, 0x14), &mut out);
+            segment(&both_ends(from, to)[1], &bare(0, 0x14), &mut out);
             out[8..12].copy_from_slice(&seq.wrapping_add(1).to_be_bytes());
             let answer = parse_answer(&out).expect("an answer");
             prop_assert_eq!(answer, Answer { from, to, verdict: Verdict::Refused, seq });

@@ -304,7 +304,7 @@ fn show(source: &Source, problem: &Problem) {
     let excerpt = Excerpt::of(source, problem);
     let diagnostic = MietteDiagnostic::new(format!(
         "{}:{}: {}",
-        problem.file, problem.place, problem.message
+        problem.file, problem.position, problem.message
     ))
     .with_severity(Severity::Error)
     .with_help(problem.remedy.clone())

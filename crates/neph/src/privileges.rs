@@ -41,8 +41,8 @@ impl UserChoice {
         let Some(name) = &self.user else {
             return Ok(None);
         };
-        let user =
-            User::named(name).map_err(|error| Failure::usage(format!("--user {name}: {error}")))?;
+        let user = User::from_name(name)
+            .map_err(|error| Failure::usage(format!("--user {name}: {error}")))?;
         if !is_root() {
             return Err(Failure::usage(format!(
                 "--user {name}: only root can become another user; start neph as root, or leave out \

@@ -137,7 +137,7 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
     }];
     let mut ready = flows::ready(&order, None, &Permit::ANYTHING).expect("the main flow is fine");
     // A thread that cannot begin, as where ICMP is forbidden.
-    ready.specs[1].site = Some(Placement::named("no-such-namespace"));
+    ready.specs[1].site = Some(Placement::with_name("no-such-namespace"));
     let (context, updates) = context();
     let mut courses = [Course::begin(&order, ready, &context)];
     course::run(&mut courses, &context);
@@ -277,7 +277,7 @@ fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
     });
     let mut ready = flows::ready(&order, None, &Permit::ANYTHING).expect("a reflector is there");
     let mut intake = Intake::new(ready.origin).tracing(1024);
-    ready.site = Some(Placement::named("no-such-namespace"));
+    ready.site = Some(Placement::with_name("no-such-namespace"));
     let traced = trace::routes(&order, &ready, &mut intake, &Stop::new());
     assert_eq!(traced, None);
     let event = &intake.records().events[0];

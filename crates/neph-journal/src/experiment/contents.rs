@@ -92,13 +92,13 @@ impl Contents {
             bytes: Vec::new(),
             start: 0,
         };
-        for place in &self.places {
+        for offset in &self.places {
             let message = window
-                .message(place.start)
+                .message(offset.start)
                 .map_err(JournalError::file("read the journal", &self.path))?
                 .ok_or_else(|| JournalError::Changed {
                     path: self.path.clone(),
-                    start: place.start,
+                    start: offset.start,
                 })?;
             give(message)?;
         }

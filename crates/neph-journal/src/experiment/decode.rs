@@ -77,22 +77,22 @@ const fn old_answer(how: u8) -> Option<Answer> {
 
 /// In the order of `encode::message`.
 fn marks(intended: i64, times: [Option<i64>; OPTIONAL_TIMES]) -> Marks {
-    let own = |at: usize| times[at].map(Instant::from_nanos);
+    let instant = |at: usize| times[at].map(Instant::from_nanos);
     let peer = |at: usize| times[at].map(Instant::from_nanos);
     let mut marks = Marks::intended_at(Instant::from_nanos(intended));
-    marks.dialled = own(0);
-    marks.connected = own(1);
-    marks.opened = own(2);
-    marks.app_send = own(3);
-    marks.queued = own(4);
-    marks.nic_tx = own(5);
-    marks.acked = own(6);
+    marks.dialled = instant(0);
+    marks.connected = instant(1);
+    marks.opened = instant(2);
+    marks.app_send = instant(3);
+    marks.queued = instant(4);
+    marks.nic_tx = instant(5);
+    marks.acked = instant(6);
     marks.peer.rx = peer(7);
     marks.peer.app_rx = peer(8);
     marks.peer.app_tx = peer(9);
     marks.peer.nic_tx = peer(10);
-    marks.nic_rx = own(11);
-    marks.app_recv = own(12);
+    marks.nic_rx = instant(11);
+    marks.app_recv = instant(12);
     marks
 }
 

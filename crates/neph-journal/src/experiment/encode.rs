@@ -29,23 +29,24 @@ pub(super) const HAS_DSACKS: u8 = 1 << 7;
 
 pub(super) fn message(message: &Message, out: &mut Vec<u8>) {
     let marks = &message.marks;
-    let own = |at: Option<neph_model::Instant<neph_model::Own>>| at.map(neph_model::Instant::nanos);
+    let instant =
+        |at: Option<neph_model::Instant<neph_model::Own>>| at.map(neph_model::Instant::nanos);
     let peer =
         |at: Option<neph_model::Instant<neph_model::Peer>>| at.map(neph_model::Instant::nanos);
     let times: [Option<i64>; OPTIONAL_TIMES] = [
-        own(marks.dialled),
-        own(marks.connected),
-        own(marks.opened),
-        own(marks.app_send),
-        own(marks.queued),
-        own(marks.nic_tx),
-        own(marks.acked),
+        instant(marks.dialled),
+        instant(marks.connected),
+        instant(marks.opened),
+        instant(marks.app_send),
+        instant(marks.queued),
+        instant(marks.nic_tx),
+        instant(marks.acked),
         peer(marks.peer.rx),
         peer(marks.peer.app_rx),
         peer(marks.peer.app_tx),
         peer(marks.peer.nic_tx),
-        own(marks.nic_rx),
-        own(marks.app_recv),
+        instant(marks.nic_rx),
+        instant(marks.app_recv),
         message.peer_wall_offset,
     ];
     out.push(MESSAGE);

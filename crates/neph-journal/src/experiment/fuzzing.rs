@@ -43,7 +43,7 @@ pub fn framed(path: &Path, payloads: &[&[u8]], tail: &[u8]) -> Vec<Message> {
 ///
 /// # Panics
 /// When there are more records than the bytes can contain.
-pub fn whole(path: &Path, bytes: &[u8]) -> usize {
+pub fn check_complete(path: &Path, bytes: &[u8]) -> usize {
     let identity = bytes
         .get(12..28)
         .and_then(|identity| identity.try_into().ok());
@@ -70,9 +70,9 @@ fn read(path: &Path, experiment: ExperimentId, bytes: &[u8]) -> Vec<(u64, Record
 fn check(record: &Record) {
     let mut once = Vec::new();
     write(record, &mut once);
-    let anew = super::decode::record(&once).expect("what we write reads");
+    let reread = super::decode::record(&once).expect("what we write reads");
     let mut twice = Vec::new();
-    write(&anew, &mut twice);
+    write(&reread, &mut twice);
     assert_eq!(once, twice, "{record:?}");
 }
 

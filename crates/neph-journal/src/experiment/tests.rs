@@ -56,7 +56,7 @@ fn read(path: &std::path::Path, id: ExperimentId) -> Vec<Record> {
         .collect()
 }
 
-fn place() -> (tempfile::TempDir, PathBuf, ExperimentId) {
+fn journal_folder() -> (tempfile::TempDir, PathBuf, ExperimentId) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("x.journal");
     (folder, path, ExperimentId::new())
@@ -67,7 +67,7 @@ proptest! {
 
     #[test]
     fn what_was_recorded_reads_back(records in prop::collection::vec(any_record(), 0..40)) {
-        let (_folder, path, id) = place();
+        let (_folder, path, id) = journal_folder();
         write(&path, id, &records);
         prop_assert_eq!(read(&path, id), records);
     }
@@ -77,7 +77,7 @@ proptest! {
         records in prop::collection::vec(any_record(), 1..12),
         cut in any::<prop::sample::Index>(),
     ) {
-        let (_folder, path, id) = place();
+        let (_folder, path, id) = journal_folder();
         write(&path, id, &records);
         let bytes = fs::read(&path).expect("readable");
         let keep = cut.index(bytes.len());
@@ -93,7 +93,7 @@ proptest! {
         place_of in any::<prop::sample::Index>(),
         bit in 0..8_u32,
     ) {
-        let (_folder, path, id) = place();
+        let (_folder, path, id) = journal_folder();
         write(&path, id, &records);
         let mut bytes = fs::read(&path).expect("readable");
         let at = place_of.index(bytes.len());
@@ -112,14 +112,14 @@ proptest! {
 
 #[test]
 fn a_journal_of_another_experiment_has_nothing_for_this_one() {
-    let (_folder, path, id) = place();
+    let (_folder, path, id) = journal_folder();
     write(&path, id, &[Record::Message(message(0, 0))]);
     assert_eq!(read(&path, ExperimentId::new()), []);
 }
 
 #[test]
 fn messages_come_back_by_flow_and_number() {
-    let (_folder, path, id) = place();
+    let (_folder, path, id) = journal_folder();
     let mut writer = JournalWriter::create(&path, id).expect("a new journal");
     for seq in (0..500).rev() {
         writer
@@ -142,7 +142,7 @@ fn messages_come_back_by_flow_and_number() {
 
 #[test]
 fn a_record_beyond_the_limit_is_refused_and_spoils_nothing() {
-    let (_folder, path, id) = place();
+    let (_folder, path, id) = journal_folder();
     let mut writer = JournalWriter::create(&path, id).expect("a new journal");
     let huge = neph_model::Event {
         flow: FlowIndex(0),
@@ -158,7 +158,7 @@ fn a_record_beyond_the_limit_is_refused_and_spoils_nothing() {
 /// Journals of older versions end a TCP state with the delivery rate.
 #[test]
 fn a_message_without_the_counter_of_dsacks_reads_too() {
-    let mut one = message(3, 0);
+    let mut uncounted = message(3, 0);
     let state = TcpState {
         cwnd: 10,
         retransmissions: 4,
@@ -166,13 +166,13 @@ fn a_message_without_the_counter_of_dsacks_reads_too() {
         delivery_rate: 1_000,
         ..TcpState::default()
     };
-    (one.tcp_at_send, one.tcp_at_ack) = (None, Some(state));
+    (uncounted.tcp_at_send, uncounted.tcp_at_ack) = (None, Some(state));
     let mut bytes = Vec::new();
-    encode::message(&one, &mut bytes);
+    encode::message(&uncounted, &mut bytes);
     // After kind, mask, flow, sequence number and outcome.
     let how = 1 + 2 + 4 + 8 + 1;
     assert_ne!(bytes[how] & encode::HAS_DSACKS, 0);
     bytes[how] &= !encode::HAS_DSACKS;
     bytes.truncate(bytes.len() - 4);
-    assert_eq!(decode::record(&bytes), Some(Record::Message(one)));
+    assert_eq!(decode::record(&bytes), Some(Record::Message(uncounted)));
 }

@@ -19,18 +19,18 @@ fn read(folder: &Path, bytes: &[u8]) -> Vec<FleetMessage> {
     let mut reader = SegmentReader::open(folder, experiment, 1)
         .expect("readable")
         .expect("just written");
-    let (mut all, mut batch) = (Vec::new(), Vec::new());
+    let (mut messages, mut batch) = (Vec::new(), Vec::new());
     while reader.next(&mut batch).expect("readable") {
-        all.extend_from_slice(&batch);
+        messages.extend_from_slice(&batch);
     }
-    all
+    messages
 }
 
 /// Reads `bytes` as a segment's journal; returns the number of messages.
 ///
 /// # Panics
 /// When there are more messages than the bytes can contain.
-pub fn whole(folder: &Path, bytes: &[u8]) -> usize {
+pub fn check_complete(folder: &Path, bytes: &[u8]) -> usize {
     let found = read(folder, bytes).len();
     assert!(
         found <= bytes.len() / RECORD_BYTES,
@@ -57,7 +57,11 @@ pub fn framed(folder: &Path, payloads: &[&[u8]], tail: &[u8]) {
         assert_eq!(decode(chunk).as_ref(), Some(message), "no prefix");
         let mut once = Vec::new();
         encode(message, &mut once);
-        let anew = once.as_chunks::<RECORD_BYTES>().0.first().and_then(decode);
-        assert_eq!(anew.as_ref(), Some(message), "written, it reads as another");
+        let reread = once.as_chunks::<RECORD_BYTES>().0.first().and_then(decode);
+        assert_eq!(
+            reread.as_ref(),
+            Some(message),
+            "written, it reads as another"
+        );
     }
 }

@@ -6,20 +6,20 @@ use proptest::prelude::*;
 use super::*;
 use crate::records_for_tests::{any_fleet_message, fleet_message};
 
-fn place() -> (tempfile::TempDir, PathBuf, ExperimentId) {
+fn journal_folder() -> (tempfile::TempDir, PathBuf, ExperimentId) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("x.fleet");
     (folder, path, ExperimentId::new())
 }
 
 fn read(folder: &Path, id: ExperimentId) -> Vec<FleetMessage> {
-    let mut all = Vec::new();
+    let mut messages = Vec::new();
     let mut take = |batch: &[FleetMessage]| {
-        all.extend_from_slice(batch);
+        messages.extend_from_slice(batch);
         Ok::<(), JournalError>(())
     };
     visit_fleet(folder, id, &mut take).expect("readable");
-    all
+    messages
 }
 
 proptest! {
@@ -31,7 +31,7 @@ proptest! {
         at in any::<prop::sample::Index>(),
         bit in 0..9_u32,
     ) {
-        let (_folder, place, id) = place();
+        let (_folder, place, id) = journal_folder();
         fs::create_dir(&place).expect("writable");
         let mut writer = segment::SegmentWriter::create(&place, id, 1).expect("a new journal");
         for batch in messages.chunks(3) {
@@ -54,40 +54,40 @@ proptest! {
     fn bytes_of_any_kind_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fuzzing::framed(folder.path(), &[&bytes[..bytes.len() / 2]], &bytes[bytes.len() / 2..]);
-        fuzzing::whole(folder.path(), &bytes);
+        fuzzing::check_complete(folder.path(), &bytes);
     }
 }
 
 #[test]
 fn a_full_segment_is_reported_once_and_the_next_message_opens_the_next() {
-    let (_folder, place, id) = place();
-    let mut writer = FleetWriter::new(&place, id);
+    let (_folder, folder, id) = journal_folder();
+    let mut writer = FleetWriter::new(&folder, id);
     assert_eq!(writer.append(&[]).expect("nothing to do"), None);
-    assert!(!place.exists(), "no message, no folder");
-    let all: Vec<_> = (0..22)
+    assert!(!folder.exists(), "no message, no folder");
+    let messages: Vec<_> = (0..22)
         .map(|n| fleet_message(0, n, i64::from(n) * 60))
         .collect();
-    let full: Vec<Option<u32>> = all
+    let full: Vec<Option<u32>> = messages
         .iter()
-        .map(|one| writer.append(&[*one]).expect("recorded"))
+        .map(|message| writer.append(&[*message]).expect("recorded"))
         .collect();
     let reported: Vec<u32> = full.iter().copied().flatten().collect();
     assert_eq!((full[10], full[21]), (Some(1), Some(2)));
     assert_eq!(reported, [1, 2]);
-    assert_eq!(segment_numbers(&place, "journal").expect("listed"), [1, 2]);
-    assert_eq!(read(&place, id), all);
+    assert_eq!(segment_numbers(&folder, "journal").expect("listed"), [1, 2]);
+    assert_eq!(read(&folder, id), messages);
 }
 
 #[test]
 fn the_estimate_of_a_journal_is_near_its_size() {
-    let (_folder, place, id) = place();
-    let mut writer = FleetWriter::new(&place, id);
+    let (_folder, folder, id) = journal_folder();
+    let mut writer = FleetWriter::new(&folder, id);
     // 2,560 messages per second, a call every 50 ms.
     for call in 0..100 {
         let messages: Vec<_> = (0..128).map(|slot| fleet_message(slot, call, 0)).collect();
         writer.append(&messages).expect("recorded");
     }
-    let taken = fs::metadata(segment_path(&place, 1)).expect("there").len();
+    let taken = fs::metadata(segment_path(&folder, 1)).expect("there").len();
     let estimate = most_journalled(12_800, Span::from_secs(5)).bytes();
     assert!(
         (estimate * 9 / 10..=estimate).contains(&taken),

@@ -15,5 +15,5 @@ pub(super) fn of(lab: &str, site: &str) -> Result<Placement, LabError> {
         site: site.to_owned(),
     })?;
     let groups = CgroupMounts::here().existing(&name);
-    Ok(Placement::named(name).within(groups))
+    Ok(Placement::with_name(name).within(groups))
 }

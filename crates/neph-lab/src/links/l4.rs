@@ -162,7 +162,7 @@ mod tests {
             ),
         ] {
             let mistakes = parse(text).expect_err(text);
-            assert_eq!(mistakes[0].place.to_string(), position, "{mistakes:?}");
+            assert_eq!(mistakes[0].position.to_string(), position, "{mistakes:?}");
             assert!(mistakes[0].remedy.contains(part), "{mistakes:?}");
         }
     }

@@ -51,7 +51,7 @@ impl Quantile {
     ];
 
     /// The one that is typed so.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.name == name)
     }
 

@@ -5,8 +5,8 @@ use super::*;
 /// `path > LIMIT p50 [for LENGTH] [until LIMIT]`, with the units and in the order of these.
 pub(super) fn alarm(text: &str) -> Alarm<()> {
     let after = |word: &str| {
-        let mut words = text.split(' ').skip_while(|one| *one != word);
-        words.nth(1)
+        let mut parts = text.split(' ').skip_while(|part| *part != word);
+        parts.nth(1)
     };
     let time = |text: &str| match text.strip_suffix("ms") {
         Some(millis) => Span::from_millis(millis.parse().expect("milliseconds")),
@@ -18,7 +18,7 @@ pub(super) fn alarm(text: &str) -> Alarm<()> {
         subject: (),
         limit,
         until: after("until").map_or_else(|| Span::from_nanos(limit.nanos() / 5 * 4), time),
-        quantile: Quantile::named("p50").expect("it is known"),
+        quantile: Quantile::from_name("p50").expect("it is known"),
         length: after("for").map_or(Span::ZERO, time),
     })
 }
@@ -88,10 +88,10 @@ fn what_was_lost_took_longer_than_anything() {
         lossy.count(took.map(Span::from_millis));
     }
     let change = lossy.look(Span::from_secs(1)).expect("raised");
-    let words = change.in_words("round trip");
+    let text = change.to_text("round trip");
     let reported =
         "path > 10ms p50 until 10ms; of the last 6 round trips, 4 took longer than 10.00 ms";
-    assert_eq!(words, reported);
+    assert_eq!(text, reported);
 }
 
 proptest! {

@@ -4,8 +4,8 @@ use super::*;
 fn every_answer_is_found_again_by_its_name_and_by_its_code() {
     let numbered = NUMBERED.iter().flat_map(|row| row.codes.clone());
     let numbered = numbered.filter_map(Answer::from_code);
-    let all = numbered.chain(NAMED.iter().map(|row| row.answer));
-    for answer in all {
+    let answers = numbered.chain(NAMED.iter().map(|row| row.answer));
+    for answer in answers {
         assert_eq!(Answer::named(&answer.name()), Some(answer), "{answer:?}");
         assert_eq!(Answer::from_code(answer.code()), Some(answer), "{answer:?}");
         assert!(!answer.words().is_empty());

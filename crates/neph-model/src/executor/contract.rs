@@ -95,10 +95,13 @@ impl Reported {
     }
 
     fn endings(&self) -> Vec<Ending> {
-        let each = self.results().iter().map(|one| match one {
-            Ok(result) => result.ending.clone(),
-            Err(reason) => Ending::Failed(reason.to_string()),
-        });
+        let each = self
+            .results()
+            .iter()
+            .map(|experiment_result| match experiment_result {
+                Ok(result) => result.ending.clone(),
+                Err(reason) => Ending::Failed(reason.to_string()),
+            });
         each.collect()
     }
 
@@ -139,16 +142,18 @@ fn follow(
         .iter()
         .map(|ticket| (*ticket, Reported::of(subject)))
         .collect();
-    while reported.values().any(|one| one.ended.is_none()) {
-        let open = reported.iter().filter(|(_, one)| one.ended.is_none());
+    while reported.values().any(|reported| reported.ended.is_none()) {
+        let open = reported
+            .iter()
+            .filter(|(_, reported)| reported.ended.is_none());
         let open: Vec<&Ticket> = open.map(|(ticket, _)| ticket).collect();
         assert!(began.elapsed() < MAXIMUM, "an order ends: {open:?}");
         for (ticket, update) in executor.poll(PATIENCE).expect("the executor is there") {
-            let one = reported
+            let entry = reported
                 .get_mut(&ticket)
                 .expect("only what was ordered is reported");
-            assert!(one.ended.is_none(), "nothing comes after the end");
-            let is_first = one.updates.is_empty();
+            assert!(entry.ended.is_none(), "nothing comes after the end");
+            let is_first = entry.updates.is_empty();
             let is_prepared = matches!(update, Update::Prepared(_));
             let failed = matches!(update, Update::Done(Err(_)));
             assert!(
@@ -156,9 +161,9 @@ fn follow(
                 "prepared comes first, and once"
             );
             if matches!(update, Update::Done(_)) {
-                one.ended = Some(Instant::now());
+                entry.ended = Some(Instant::now());
             }
-            one.add(update);
+            entry.add(update);
         }
         each(executor, &reported);
     }
@@ -228,7 +233,7 @@ fn orders_run_at_the_same_time_and_one_is_cancelled(executor: &mut dyn Executor,
 
 fn a_cancelled_order_keeps_what_it_measured(executor: &mut dyn Executor, subject: Subject) {
     let order = (subject.long)();
-    let (id, whole) = (order.experiment.id, order.scenario.messages);
+    let (id, message_count) = (order.experiment.id, order.scenario.messages);
     let ticket = executor.submit(Order::Experiments(vec![order]));
     let mut cancelled: Option<Instant> = None;
     let reported = follow(executor, subject, &[ticket], |executor, reported| {
@@ -239,8 +244,11 @@ fn a_cancelled_order_keeps_what_it_measured(executor: &mut dyn Executor, subject
     });
     let reported = &reported[&ticket];
     assert_eq!(reported.endings(), [Ending::Interrupted]);
-    let kept = reported.messages(id) as u64;
-    assert!((1..whole).contains(&kept), "{kept} of {whole} messages");
+    let stored = reported.messages(id) as u64;
+    assert!(
+        (1..message_count).contains(&stored),
+        "{stored} of {message_count} messages"
+    );
     let ended = reported.ended.expect("it ended");
     let took = ended.duration_since(cancelled.expect("it was cancelled"));
     assert!(took < MAX_AFTER_CANCEL, "it ends within {took:?}");

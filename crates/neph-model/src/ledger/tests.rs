@@ -69,9 +69,9 @@ fn every_stage_of_a_complete_message_is_told() {
 #[test]
 fn the_directions_come_with_their_bound() {
     let offset = ClockOffset::new(Span::from_nanos(1_000_000), Span::from_nanos(5));
-    let (there, back) = Ledger::directions(&complete(), offset).expect("four marks");
-    assert_eq!((there.delay.nanos(), back.delay.nanos()), (20, 21));
-    assert_eq!(there.bound, Span::from_nanos(5));
+    let (forward, back) = Ledger::directions(&complete(), offset).expect("four marks");
+    assert_eq!((forward.delay.nanos(), back.delay.nanos()), (20, 21));
+    assert_eq!(forward.bound, Span::from_nanos(5));
 }
 
 #[test]

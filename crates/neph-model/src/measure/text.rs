@@ -113,8 +113,8 @@ impl FromStr for Measure {
     type Err = NoMeasure;
 
     fn from_str(text: &str) -> Result<Self, NoMeasure> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        match words.as_slice() {
+        let fields: Vec<&str> = text.split_whitespace().collect();
+        match fields.as_slice() {
             ["messages"] => Ok(Self::Messages),
             ["tcp", "throughput", rest @ ..] => {
                 throughput(TransferTransport::Tcp, rest).map(Self::Throughput)
@@ -132,9 +132,9 @@ impl FromStr for Measure {
                 Ok(Self::Media(MediaMeasure { clients }))
             }
             [first, second, rest @ ..] => {
-                let words = format!("{first} {second}");
+                let name_text = format!("{first} {second}");
                 let mut kinds = TransactionKind::ALL.into_iter();
-                let kind = kinds.find(|kind| kind.words() == words);
+                let kind = kinds.find(|kind| kind.words() == name_text);
                 let unknown = || NoMeasure::Unknown(text.to_owned());
                 transactions(kind.ok_or_else(unknown)?, rest).map(Self::Transactions)
             }
@@ -143,13 +143,13 @@ impl FromStr for Measure {
     }
 }
 
-fn transactions(kind: TransactionKind, words: &[&str]) -> Result<TransactionMeasure, NoMeasure> {
-    let what = kind.words();
+fn transactions(kind: TransactionKind, fields: &[&str]) -> Result<TransactionMeasure, NoMeasure> {
+    let message = kind.words();
     let unread = |word: &str| NoMeasure::Word {
-        what,
+        what: message,
         word: word.to_owned(),
     };
-    let streams = match words {
+    let streams = match fields {
         [] => 1,
         [count, "stream" | "streams"] => streams(count.parse().map_err(|_| unread(count))?)?,
         [word, ..] => return Err(unread(word)),
@@ -159,7 +159,7 @@ fn transactions(kind: TransactionKind, words: &[&str]) -> Result<TransactionMeas
 
 fn throughput(
     transport: TransferTransport,
-    words: &[&str],
+    fields: &[&str],
 ) -> Result<ThroughputMeasure, NoMeasure> {
     let mut test = ThroughputMeasure {
         transport,
@@ -168,15 +168,15 @@ fn throughput(
         rate: None,
     };
     let mut is_limited = transport == TransferTransport::Tcp;
-    let mut words = words.iter().peekable();
-    while let Some(word) = words.next() {
+    let mut fields = fields.iter().peekable();
+    while let Some(word) = fields.next() {
         match *word {
             "up" => test.direction = TransferDirection::Up,
             "down" => test.direction = TransferDirection::Down,
             "both" => test.direction = TransferDirection::Both,
             "max" => is_limited = true,
             number if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                let of_streams = words.next_if(|next| matches!(**next, "stream" | "streams"));
+                let of_streams = fields.next_if(|next| matches!(**next, "stream" | "streams"));
                 let count = of_streams.and_then(|_| number.parse::<u64>().ok());
                 let unread = || NoMeasure::Word {
                     what: transport.words(),

@@ -53,7 +53,7 @@ impl Order {
                 let each = order
                     .pings
                     .iter()
-                    .map(|one| echoes(one.interval, Span::ZERO));
+                    .map(|echo_to| echoes(echo_to.interval, Span::ZERO));
                 each.sum()
             }
             _ => Traffic::default(),
@@ -116,8 +116,8 @@ impl ExperimentOrder {
         reason = "rates"
     )]
     fn of_transfer(&self, measure: Measure) -> Traffic {
-        let asked = measure.asked();
-        let bits = asked.map_or(0.0, |rate| rate.bits_per_second() as f64);
+        let target_rate = measure.asked();
+        let bits = target_rate.map_or(0.0, |rate| rate.bits_per_second() as f64);
         let lasts = self.scheduled();
         let main = Traffic {
             messages: 0.0,
@@ -142,11 +142,11 @@ fn echoes(interval: Span, lasts: Span) -> Traffic {
 }
 
 impl std::iter::Sum for Traffic {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |sum, one| Self {
-            messages: sum.messages + one.messages,
-            bits: sum.bits + one.bits,
-            bytes: sum.bytes.saturating_add(one.bytes),
+    fn sum<I: Iterator<Item = Self>>(values: I) -> Self {
+        values.fold(Self::default(), |sum, traffic| Self {
+            messages: sum.messages + traffic.messages,
+            bits: sum.bits + traffic.bits,
+            bytes: sum.bytes.saturating_add(traffic.bytes),
         })
     }
 }

@@ -52,13 +52,13 @@ fn limits() -> impl Strategy<Value = TraceLimits> {
 }
 
 fn echoes() -> impl Strategy<Value = Vec<EchoTo>> {
-    let one = (any::<String>(), any::<String>(), span());
-    let one = one.prop_map(|(name, host, interval)| EchoTo {
+    let echo_fields = (any::<String>(), any::<String>(), span());
+    let echo = echo_fields.prop_map(|(name, host, interval)| EchoTo {
         name,
         host,
         interval,
     });
-    proptest::collection::vec(one, 0..3)
+    proptest::collection::vec(echo, 0..3)
 }
 
 fn between() -> impl Strategy<Value = Order> {
@@ -141,7 +141,7 @@ fn experiments() -> impl Strategy<Value = Order> {
         echoes(),
         proptest::option::of(trace),
     );
-    let one =
+    let order =
         (scenario(), site(), any::<bool>(), more).prop_map(|(scenario, site, reflector, more)| {
             let (last_address, timeout, companion, pings, trace) = more;
             let start = Wall::from_unix_nanos(timeout.nanos());
@@ -158,7 +158,7 @@ fn experiments() -> impl Strategy<Value = Order> {
                 start: Some(start),
             }])
         });
-    one.boxed()
+    order.boxed()
 }
 
 fn capture() -> impl Strategy<Value = Order> {
@@ -170,7 +170,7 @@ fn capture() -> impl Strategy<Value = Order> {
     let protocols = proptest::sample::subsequence(protocols.to_vec(), 0..=3);
     let hosts = proptest::collection::vec(any::<[u8; 16]>().prop_map(Into::into), 0..3);
     let sizes = (any::<u32>(), any::<u64>());
-    let all = (
+    let fields = (
         any::<String>(),
         site(),
         sizes,
@@ -178,20 +178,22 @@ fn capture() -> impl Strategy<Value = Order> {
         any::<Vec<u16>>(),
         protocols,
     );
-    all.prop_map(|(interface, site, (kept, ring), hosts, ports, protocols)| {
-        Order::Capture(CaptureOrder {
-            interface,
-            site,
-            snaplen: kept,
-            ring: ByteSize(ring),
-            hosts,
-            ports,
-            protocols,
-            duration: (kept % 2 == 0).then(|| Span::from_nanos(i64::from(kept))),
-            limit: (kept % 3 == 0).then_some(ByteSize(ring)),
-            samples: false,
-        })
-    })
+    fields.prop_map(
+        |(interface, site, (snaplen, ring), hosts, ports, protocols)| {
+            Order::Capture(CaptureOrder {
+                interface,
+                site,
+                snaplen,
+                ring: ByteSize(ring),
+                hosts,
+                ports,
+                protocols,
+                duration: (snaplen % 2 == 0).then(|| Span::from_nanos(i64::from(snaplen))),
+                limit: (snaplen % 3 == 0).then_some(ByteSize(ring)),
+                samples: false,
+            })
+        },
+    )
 }
 
 fn order() -> BoxedStrategy<Order> {

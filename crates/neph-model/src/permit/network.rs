@@ -32,11 +32,11 @@ impl Network {
     /// Whether the address lies in it. An IPv4 address that is written as IPv6 counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, plain(address)) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
-                masked_v4(own, self.prefix) == masked_v4(other, self.prefix)
+            (IpAddr::V4(network_address), IpAddr::V4(other)) => {
+                masked_v4(network_address, self.prefix) == masked_v4(other, self.prefix)
             }
-            (IpAddr::V6(own), IpAddr::V6(other)) => {
-                masked_v6(own, self.prefix) == masked_v6(other, self.prefix)
+            (IpAddr::V6(address), IpAddr::V6(other)) => {
+                masked_v6(address, self.prefix) == masked_v6(other, self.prefix)
             }
             _ => false,
         }
@@ -146,8 +146,8 @@ mod tests {
         for outside in ["9.255.255.255", "11.0.0.0", "::a01:203", "2001:db8::1"] {
             assert!(!private.contains(ip(outside)), "{outside}");
         }
-        let own = network("127.0.0.0/8");
-        assert!(own.contains(ip("0.0.0.0")), "it leads to this host");
+        let loopback = network("127.0.0.0/8");
+        assert!(loopback.contains(ip("0.0.0.0")), "it leads to this host");
         assert!(network("::1").contains(ip("::")));
         assert!(network("0.0.0.0/0").contains(ip("203.0.113.9")));
         assert!(network("::/0").contains(ip("2001:db8::1")));

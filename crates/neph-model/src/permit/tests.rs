@@ -4,7 +4,7 @@ fn targets(allow: &[&str], deny: &[&str]) -> AllowedTargets {
     let networks = |texts: &[&str]| {
         texts
             .iter()
-            .map(|one| one.parse().expect("a network"))
+            .map(|text| text.parse().expect("a network"))
             .collect()
     };
     AllowedTargets {

@@ -90,14 +90,14 @@ impl Warning {
         let made = match loads {
             [load] if is_of_load => format!("the load {load}"),
             [first, rest @ ..] if is_of_load => {
-                let named: Vec<&str> = rest.iter().take(LOADS - 1).copied().collect();
-                let more = match rest.len() - named.len() {
+                let names: Vec<&str> = rest.iter().take(LOADS - 1).copied().collect();
+                let more = match rest.len() - names.len() {
                     0 => String::new(),
                     more => format!(" and {more} more"),
                 };
                 format!(
                     "a load in each of them ({first}; {}{more})",
-                    named.join("; ")
+                    names.join("; ")
                 )
             }
             _ => return self.advice().to_owned(),

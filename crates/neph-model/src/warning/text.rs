@@ -164,7 +164,7 @@ impl Warning {
     }
 }
 
-fn counted(many: u64, one: &str, more: &str) -> String {
-    let noun = if many == 1 { one } else { more };
+fn counted(many: u64, singular: &str, more: &str) -> String {
+    let noun = if many == 1 { singular } else { more };
     format!("{many} {noun}")
 }

@@ -48,7 +48,7 @@ impl Net {
     }
 
     pub(crate) fn placement(&self, namespace: &str) -> Placement {
-        Placement::named(self.name(namespace))
+        Placement::with_name(self.name(namespace))
     }
 
     pub(crate) fn join(&self, left: &End<'_>, right: &End<'_>) {

@@ -26,12 +26,12 @@ impl Catalog {
                 "INSERT INTO minutes VALUES (:experiment, :flow, :minute, :messages, :replies, :errors, :lost,
                     :failed, :duplicates, :reordered, :times)",
             )?;
-            for one in minutes {
-                let tally = &one.tally;
+            for minute in minutes {
+                let tally = &minute.tally;
                 insert.execute(named_params! {
                     ":experiment": experiment.to_string(),
-                    ":flow": one.flow.0,
-                    ":minute": one.minute,
+                    ":flow": minute.flow.0,
+                    ":minute": minute.minute,
                     ":messages": stored(tally.messages),
                     ":replies": stored(tally.replies),
                     ":errors": stored(tally.errors),
@@ -39,7 +39,7 @@ impl Catalog {
                     ":failed": stored(tally.failed),
                     ":duplicates": stored(tally.duplicates),
                     ":reordered": stored(tally.reordered),
-                    ":times": one.times,
+                    ":times": minute.times,
                 })?;
             }
             Ok(())
@@ -94,9 +94,9 @@ impl Catalog {
     /// All experiments whose messages were reduced.
     pub(crate) fn reduced(&self) -> Result<BTreeSet<ExperimentId>, StoreError> {
         self.look("read the reduced experiments", |connection| {
-            let mut all = connection.prepare("SELECT experiment_id FROM reductions")?;
-            let ids =
-                all.query_map([], |row| super::row::get_parsed(row, "experiment_id", "id"))?;
+            let mut statement = connection.prepare("SELECT experiment_id FROM reductions")?;
+            let ids = statement
+                .query_map([], |row| super::row::get_parsed(row, "experiment_id", "id"))?;
             ids.collect()
         })
     }

@@ -39,13 +39,13 @@ pub(super) fn get_parsed<T: FromStr>(row: &Row<'_>, column: &str, noun: &'static
 }
 
 /// An index in a list.
-pub(super) fn index(place: usize) -> i64 {
-    i64::try_from(place).unwrap_or(i64::MAX)
+pub(super) fn index(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 pub(super) fn get_index(row: &Row<'_>, column: &str) -> Result<usize> {
-    let place: i64 = row.get(column)?;
-    usize::try_from(place).map_err(|_| strange(column, "place in a list", place))
+    let number: i64 = row.get(column)?;
+    usize::try_from(number).map_err(|_| strange(column, "place in a list", number))
 }
 
 /// The hash of a path.
@@ -67,10 +67,10 @@ fn from_digits(column: &str, text: String) -> Result<PathHash> {
 pub(super) fn get_named<T>(
     row: &Row<'_>,
     column: &str,
-    named: impl FnOnce(&str) -> Option<T>,
+    from_name: impl FnOnce(&str) -> Option<T>,
 ) -> Result<T> {
     let name: String = row.get(column)?;
-    named(&name).ok_or_else(|| strange(column, "known name", name))
+    from_name(&name).ok_or_else(|| strange(column, "known name", name))
 }
 
 /// A nested value as JSON.

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::*;
 
-fn place() -> (tempfile::TempDir, PathBuf) {
+fn database_path() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("catalog.sqlite");
     (folder, path)
@@ -18,7 +18,7 @@ fn version(path: &Path) -> u32 {
 
 #[test]
 fn a_newer_catalog_is_refused_for_reading_and_writing() {
-    let (_folder, path) = place();
+    let (_folder, path) = database_path();
     drop(Catalog::open(&path, Access::Write).expect("a new catalog"));
     let open = Connection::open(&path).expect("a catalog");
     open.execute("UPDATE schema_version SET version = 99", [])
@@ -33,15 +33,15 @@ fn a_newer_catalog_is_refused_for_reading_and_writing() {
 
 #[test]
 fn steps_are_taken_in_order_once_and_only_by_a_writer() {
-    let (_folder, path) = place();
+    let (_folder, path) = database_path();
     let first = ["CREATE TABLE one (a INTEGER) STRICT; INSERT INTO one VALUES (1)"];
-    let both = [
+    let steps = [
         first[0],
         "ALTER TABLE one ADD COLUMN b INTEGER; UPDATE one SET b = a + 1",
     ];
     let mut open = Connection::open(&path).expect("a new file");
     migrate::bring_up_to_date(&mut open, &path, &first).expect("version 1");
-    let error = migrate::check(&open, &path, &both).expect_err("older");
+    let error = migrate::check(&open, &path, &steps).expect_err("older");
     assert!(
         matches!(
             error,
@@ -54,9 +54,9 @@ fn steps_are_taken_in_order_once_and_only_by_a_writer() {
         "{error}"
     );
     for _ in 0..2 {
-        migrate::bring_up_to_date(&mut open, &path, &both).expect("version 2");
+        migrate::bring_up_to_date(&mut open, &path, &steps).expect("version 2");
     }
-    migrate::check(&open, &path, &both).expect("up to date");
+    migrate::check(&open, &path, &steps).expect("up to date");
     let sum: i64 = open
         .query_row("SELECT sum(a + b) FROM one", [], |row| row.get(0))
         .expect("one row");
@@ -65,7 +65,7 @@ fn steps_are_taken_in_order_once_and_only_by_a_writer() {
 
 #[test]
 fn a_step_that_fails_leaves_the_version_before() {
-    let (_folder, path) = place();
+    let (_folder, path) = database_path();
     let mut open = Connection::open(&path).expect("a new file");
     let good = ["CREATE TABLE one (a INTEGER) STRICT"];
     migrate::bring_up_to_date(&mut open, &path, &good).expect("version 1");
@@ -80,7 +80,7 @@ fn a_step_that_fails_leaves_the_version_before() {
 
 #[test]
 fn what_version_1_kept_is_there_after_the_step_to_version_2() {
-    let (_folder, path) = place();
+    let (_folder, path) = database_path();
     let mut open = Connection::open(&path).expect("a new file");
     migrate::bring_up_to_date(&mut open, &path, &migrate::MIGRATIONS[..1]).expect("version 1");
     open.execute(
@@ -101,7 +101,7 @@ fn what_version_1_kept_is_there_after_the_step_to_version_2() {
 /// docs/schema.md lists every table and column of the catalog below its table's heading.
 #[test]
 fn the_page_describes_every_column() {
-    let (_folder, path) = place();
+    let (_folder, path) = database_path();
     let catalog = Catalog::open(&path, Access::Write).expect("a new catalog");
     let page = include_str!("../../../../docs/schema.md");
     let columns: BTreeSet<(String, String)> = catalog

@@ -22,16 +22,16 @@ impl Catalog {
                     :at, :bytes, :connect, :whole, :failure)",
             )?;
             let id = experiment.to_string();
-            for one in transfers {
-                let made = &one.transfer;
+            for transfer in transfers {
+                let made = &transfer.transfer;
                 insert.execute(named_params! {
                     ":experiment": id,
-                    ":endpoint": index(one.endpoint),
-                    ":class": index(one.class),
+                    ":endpoint": index(transfer.endpoint),
+                    ":class": index(transfer.class),
                     ":port": made.source_port,
                     ":pass": made.pass,
                     ":at": made.begun.nanos(),
-                    ":bytes": wide(one.size.0),
+                    ":bytes": wide(transfer.size.0),
                     ":connect": made.connect().map(Span::nanos),
                     ":whole": made.total().map(Span::nanos),
                     ":failure": made.failure(),
@@ -68,9 +68,9 @@ fn transfer(row: &Row<'_>) -> Result<ClassTransfer> {
             pass: row.get("pass")?,
             begun: Instant::from_nanos(row.get("at_ns")?),
             outcome: match times {
-                Some((connect, whole)) => PinnedOutcome::Done {
+                Some((connect, total_time)) => PinnedOutcome::Done {
                     connect: Span::from_nanos(connect),
-                    total: Span::from_nanos(whole),
+                    total: Span::from_nanos(total_time),
                 },
                 None => PinnedOutcome::Failed(failure.unwrap_or_default()),
             },

@@ -32,10 +32,10 @@ pub(crate) enum Constant {
 impl<'a> Belonging<'a> {
     /// `scenarios` is the matrix of the experiment's campaign.
     pub(crate) fn of(experiment: &'a Experiment, scenarios: &'a [Scenario]) -> Self {
-        let mut all = scenarios.iter();
+        let mut candidates = scenarios.iter();
         Self {
             experiment,
-            scenario: all.find(|known| known.id == experiment.scenario),
+            scenario: candidates.find(|known| known.id == experiment.scenario),
         }
     }
 

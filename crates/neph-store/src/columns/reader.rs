@@ -54,7 +54,9 @@ impl<R: Row> ColumnsReader<R> {
     pub(crate) fn range(&self, group: usize, column: &str) -> Option<(i64, i64)> {
         let group = self.file.metadata().row_group(group);
         let mut columns = group.columns().iter();
-        let found = columns.find(|one| one.column_path().string() == column)?;
+        let found = columns.find(|column_chunk_meta_data| {
+            column_chunk_meta_data.column_path().string() == column
+        })?;
         match found.statistics()? {
             Statistics::Int64(range) => Some((*range.min_opt()?, *range.max_opt()?)),
             _ => None,
@@ -74,9 +76,9 @@ impl<R: Row> ColumnsReader<R> {
         let mut rows = vec![R::blank(); count];
         for column in R::COLUMNS {
             let name = |at: usize| group.metadata().column(at).column_path().string();
-            let place = (0..group.num_columns()).find(|at| column.is_named(&name(*at)));
-            match place {
-                Some(place) => read_column(&*group, place, column, &mut rows)?,
+            let column_index = (0..group.num_columns()).find(|at| column.is_named(&name(*at)));
+            match column_index {
+                Some(index) => read_column(&*group, index, column, &mut rows)?,
                 None if column.required => {
                     return Err(ParquetError::General(format!(
                         "there is no column '{}'",
@@ -92,11 +94,11 @@ impl<R: Row> ColumnsReader<R> {
 
 fn read_column<R: Row>(
     group: &dyn RowGroupReader,
-    place: usize,
+    index: usize,
     column: &Column<R>,
     rows: &mut [R],
 ) -> Result<(), ParquetError> {
-    match (&column.cells, group.get_column_reader(place)?) {
+    match (&column.cells, group.get_column_reader(index)?) {
         (Cells::Nanos(_, put), ColumnReader::Int64ColumnReader(reader)) => {
             let cells = Values::read(reader, column, rows.len())?;
             cells.put(rows, put);

@@ -8,8 +8,8 @@ use super::values::{campaign, route, scenario, throughput};
 use super::{StoreLocation, prepared};
 use crate::{Access, StoreError};
 
-pub(super) fn campaigns_and_their_matrix_read_back_oldest_first(place: &StoreLocation) {
-    let mut store = place.open(Access::Write);
+pub(super) fn campaigns_and_their_matrix_read_back_oldest_first(location: &StoreLocation) {
+    let mut store = location.open(Access::Write);
     let mut young = campaign();
     young.started = Wall::from_unix_nanos(2_000);
     let mut old = campaign();
@@ -32,22 +32,22 @@ pub(super) fn campaigns_and_their_matrix_read_back_oldest_first(place: &StoreLoc
         .expect_err("it is there already");
 }
 
-pub(super) fn a_campaigns_status_is_kept_and_an_unknown_campaign_refused(place: &StoreLocation) {
-    let (mut store, experiment) = prepared(place);
+pub(super) fn a_campaigns_status_is_kept_and_an_unknown_campaign_refused(location: &StoreLocation) {
+    let (mut store, experiment) = prepared(location);
     let ended = Some(Wall::from_unix_nanos(9));
     let status = CampaignStatus::Interrupted;
     store
         .set_campaign_status(experiment.campaign, status, ended)
         .expect("set");
-    let found = &place.open(Access::Read).campaigns().expect("readable")[0];
+    let found = &location.open(Access::Read).campaigns().expect("readable")[0];
     assert_eq!((found.status, found.ended), (status, ended));
     store
         .set_campaign_status(campaign().id, status, None)
         .expect_err("there is no such campaign");
 }
 
-pub(super) fn checks_come_by_time(place: &StoreLocation) {
-    let (mut store, experiment) = prepared(place);
+pub(super) fn checks_come_by_time(location: &StoreLocation) {
+    let (mut store, experiment) = prepared(location);
     let campaign = experiment.campaign;
     for at in [20, 10] {
         store
@@ -55,15 +55,15 @@ pub(super) fn checks_come_by_time(place: &StoreLocation) {
             .expect("added");
         store.add_traceroute(campaign, &route(at)).expect("added");
     }
-    let store = place.open(Access::Read);
+    let store = location.open(Access::Read);
     let checks = store.throughputs(campaign).expect("readable");
     assert_eq!(checks, [throughput(10), throughput(20)]);
     let routes = store.traceroutes(campaign).expect("readable");
     assert_eq!(routes, [route(10), route(20)]);
 }
 
-pub(super) fn pings_between_experiments_come_by_time(place: &StoreLocation) {
-    let (mut store, experiment) = prepared(place);
+pub(super) fn pings_between_experiments_come_by_time(location: &StoreLocation) {
+    let (mut store, experiment) = prepared(location);
     let campaign = experiment.campaign;
     let ping = |at: i64, round_trip: Option<i64>| PingBetween {
         block: 1,
@@ -77,19 +77,19 @@ pub(super) fn pings_between_experiments_come_by_time(place: &StoreLocation) {
     let given = [late.clone(), early.clone()];
     store.add_pings_between(campaign, &given).expect("added");
     drop(store);
-    let store = place.open(Access::Read);
+    let store = location.open(Access::Read);
     let pings = store.pings_between(campaign).expect("readable");
     assert_eq!(pings, [early, late]);
 }
 
-pub(super) fn writing_is_for_one_and_reading_for_all(place: &StoreLocation) {
-    let (store, experiment) = prepared(place);
-    let error = place.try_open(Access::Write).expect_err("taken");
+pub(super) fn writing_is_for_one_and_reading_for_all(location: &StoreLocation) {
+    let (store, experiment) = prepared(location);
+    let error = location.try_open(Access::Write).expect_err("taken");
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
-    let mut reader = place.open(Access::Read);
+    let mut reader = location.open(Access::Read);
     let error = reader.begin(&experiment).expect_err("reading only");
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
     reader.recover().expect_err("reading only");
     drop(store);
-    place.open(Access::Write);
+    location.open(Access::Write);
 }

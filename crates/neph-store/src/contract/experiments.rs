@@ -8,8 +8,8 @@ use super::values::{campaign, event, flow_trace, message, provenance};
 use super::{StoreLocation, complete, prepared};
 use crate::{Access, StoreError};
 
-pub(super) fn a_finished_experiment_reads_back_in_order(place: &StoreLocation) {
-    let (mut store, experiment) = prepared(place);
+pub(super) fn a_finished_experiment_reads_back_in_order(location: &StoreLocation) {
+    let (mut store, experiment) = prepared(location);
     let mut recorder = store.begin(&experiment).expect("begun");
     assert_eq!(recorder.experiment(), experiment.id);
     recorder
@@ -43,7 +43,7 @@ pub(super) fn a_finished_experiment_reads_back_in_order(place: &StoreLocation) {
         .expect("finished");
     drop(store);
 
-    let store = place.open(Access::Read);
+    let store = location.open(Access::Read);
     assert_eq!(
         store.experiments(ended.campaign).expect("readable"),
         std::slice::from_ref(&ended)
@@ -66,10 +66,10 @@ pub(super) fn a_finished_experiment_reads_back_in_order(place: &StoreLocation) {
     );
 }
 
-pub(super) fn a_running_experiment_can_be_watched(place: &StoreLocation) {
-    let (mut store, experiment) = prepared(place);
+pub(super) fn a_running_experiment_can_be_watched(location: &StoreLocation) {
+    let (mut store, experiment) = prepared(location);
     let mut recorder = store.begin(&experiment).expect("begun");
-    let reader = place.open(Access::Read);
+    let reader = location.open(Access::Read);
     for seq in 0..10 {
         recorder.messages(&[message(0, seq)]).expect("recorded");
         let observed = reader.messages(experiment.id).expect("readable");
@@ -85,8 +85,10 @@ pub(super) fn a_running_experiment_can_be_watched(place: &StoreLocation) {
     assert_eq!(found.status, ExperimentStatus::Running);
 }
 
-pub(super) fn an_experiment_without_its_writer_becomes_an_interrupted_one(place: &StoreLocation) {
-    let (mut store, experiment) = prepared(place);
+pub(super) fn an_experiment_without_its_writer_becomes_an_interrupted_one(
+    location: &StoreLocation,
+) {
+    let (mut store, experiment) = prepared(location);
     let mut recorder = store.begin(&experiment).expect("begun");
     let mut lost = message(0, 1);
     lost.outcome = Outcome::Lost;
@@ -98,7 +100,7 @@ pub(super) fn an_experiment_without_its_writer_becomes_an_interrupted_one(place:
         .expect("recorded");
     drop((recorder, store));
 
-    let mut store = place.open(Access::Write);
+    let mut store = location.open(Access::Write);
     let recovered = store.recover().expect("recovered");
     assert_eq!(recovered.len(), 1);
     assert_eq!(
@@ -128,8 +130,8 @@ pub(super) fn an_experiment_without_its_writer_becomes_an_interrupted_one(place:
     assert_eq!(store.recover().expect("nothing left"), []);
 }
 
-pub(super) fn experiments_come_by_block_position_and_attempt(place: &StoreLocation) {
-    let (mut store, first) = prepared(place);
+pub(super) fn experiments_come_by_block_position_and_attempt(location: &StoreLocation) {
+    let (mut store, first) = prepared(location);
     let mut expected = Vec::new();
     for (block, position, attempt) in [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)] {
         let mut experiment = first.clone();
@@ -150,9 +152,9 @@ pub(super) fn experiments_come_by_block_position_and_attempt(place: &StoreLocati
 }
 
 pub(super) fn traces_of_flows_come_by_time_while_an_experiment_runs_and_afterwards(
-    place: &StoreLocation,
+    location: &StoreLocation,
 ) {
-    let (mut store, experiment) = prepared(place);
+    let (mut store, experiment) = prepared(location);
     let id = experiment.id;
     let recorder = store.begin(&experiment).expect("begun");
     let (early, late) = (
@@ -171,13 +173,13 @@ pub(super) fn traces_of_flows_come_by_time_while_an_experiment_runs_and_afterwar
     store
         .add_flow_trace(ExperimentId::new(), &expected[0])
         .expect_err("there is no such experiment");
-    let store = place.open(Access::Read);
+    let store = location.open(Access::Read);
     assert_eq!(store.flow_traces(id).expect("readable"), expected);
     assert_eq!(store.flow_traces(ExperimentId::new()).expect("none"), []);
 }
 
-pub(super) fn what_does_not_belong_together_is_refused(place: &StoreLocation) {
-    let (mut store, experiment) = prepared(place);
+pub(super) fn what_does_not_belong_together_is_refused(location: &StoreLocation) {
+    let (mut store, experiment) = prepared(location);
     let recorder = store.begin(&experiment).expect("begun");
     store.begin(&experiment).expect_err("it has begun already");
     let mut other = complete(&experiment);

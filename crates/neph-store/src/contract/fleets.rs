@@ -8,25 +8,25 @@ use super::{StoreLocation, complete, prepared};
 
 /// The messages of an experiment's fleet that were sent within a time.
 fn fleet_of(store: &dyn Store, id: ExperimentId, within: SentWithin) -> Vec<FleetMessage> {
-    let mut all = Vec::new();
+    let mut messages = Vec::new();
     let mut take = |batch: &[FleetMessage]| {
-        all.extend_from_slice(batch);
+        messages.extend_from_slice(batch);
         Ok(())
     };
     store.visit_fleet(id, within, &mut take).expect("readable");
-    all
+    messages
 }
 
 pub(super) fn a_fleets_messages_read_back_as_recorded_while_it_runs_and_after(
-    place: &StoreLocation,
+    location: &StoreLocation,
 ) {
-    let (mut store, mut experiment) = prepared(place);
+    let (mut store, mut experiment) = prepared(location);
     experiment.fleet = Some(fleet());
     let mut recorder = store.begin(&experiment).expect("begun");
     recorder.fleet(&[]).expect("nothing to record");
     recorder.fleet(&fleet_messages(0..700)).expect("recorded");
     recorder.messages(&[message(1, 0)]).expect("recorded");
-    let reader = place.open(Access::Read);
+    let reader = location.open(Access::Read);
     let observed = fleet_of(&*reader, experiment.id, SentWithin::ALL);
     assert_eq!(observed, fleet_messages(0..700));
     recorder
@@ -54,9 +54,9 @@ pub(super) fn a_fleets_messages_read_back_as_recorded_while_it_runs_and_after(
 }
 
 pub(super) fn a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted(
-    place: &StoreLocation,
+    location: &StoreLocation,
 ) {
-    let (mut store, mut experiment) = prepared(place);
+    let (mut store, mut experiment) = prepared(location);
     experiment.fleet = Some(fleet());
     let mut recorder = store.begin(&experiment).expect("begun");
     // Spans more than ten minutes, so one segment closes.
@@ -65,7 +65,7 @@ pub(super) fn a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted
         recorder.fleet(&batch).expect("recorded");
     }
     drop((recorder, store));
-    let mut store = place.open(Access::Write);
+    let mut store = location.open(Access::Write);
     let recovered = store.recover().expect("recovered");
     let found = &recovered[0];
     assert_eq!(found.fleet, Some(fleet()));

@@ -8,20 +8,20 @@ use super::{StoreLocation, prepared};
 
 /// All traced routes, in the order of the batches.
 fn routes_of(store: &dyn Store, experiment: ExperimentId) -> Vec<TracedRoute> {
-    let mut all = Vec::new();
+    let mut routes = Vec::new();
     let mut take = |batch: &[TracedRoute]| {
-        all.extend_from_slice(batch);
+        routes.extend_from_slice(batch);
         Ok(())
     };
     let visited = store.visit_traced_routes(experiment, &mut take);
     visited.expect("readable");
-    all
+    routes
 }
 
 pub(super) fn what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_moment(
-    place: &StoreLocation,
+    location: &StoreLocation,
 ) {
-    let (mut store, experiment) = prepared(place);
+    let (mut store, experiment) = prepared(location);
     let id = experiment.id;
     let recorder = store.begin(&experiment).expect("begun");
     let routes: Vec<TracedRoute> = (0..600).map(traced_route).collect();
@@ -40,13 +40,15 @@ pub(super) fn what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_mome
         .expect_err("nor here");
     // As after a kill: the experiment does not end.
     drop((store, recorder));
-    let mut store = place.open(Access::Write);
+    let mut store = location.open(Access::Write);
     assert_eq!(store.recover().expect("recovered").len(), 1);
     store.add_transfers(id, &made).expect("added afterwards");
-    let store = place.open(Access::Read);
+    let store = location.open(Access::Read);
     assert_eq!(routes_of(store.as_ref(), id), routes, "by time");
     let stored = store.transfers(id).expect("readable");
-    let twice = made.iter().flat_map(|one| [one.clone(), one.clone()]);
+    let twice = made
+        .iter()
+        .flat_map(|transfer| [transfer.clone(), transfer.clone()]);
     assert_eq!(stored, twice.collect::<Vec<_>>());
     assert_eq!(routes_of(store.as_ref(), unknown_id), []);
     let mut store = store;
@@ -54,8 +56,8 @@ pub(super) fn what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_mome
     store.add_transfers(id, &made).expect_err("reading only");
 }
 
-pub(super) fn a_visitor_of_routes_that_refuses_ends_the_visit(place: &StoreLocation) {
-    let (mut store, experiment) = prepared(place);
+pub(super) fn a_visitor_of_routes_that_refuses_ends_the_visit(location: &StoreLocation) {
+    let (mut store, experiment) = prepared(location);
     let _recorder = store.begin(&experiment).expect("begun");
     let routes: Vec<TracedRoute> = (0..600).map(traced_route).collect();
     store

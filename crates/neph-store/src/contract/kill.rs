@@ -98,8 +98,8 @@ fn record_one(store: &mut dyn Store, campaign: CampaignId, writer: u32) {
 }
 
 /// Prints a line to the parent, after the output of the test harness.
-fn acknowledge(what: &str, experiment: ExperimentId, safe: u64, writer: u32) {
-    let line = format!("\n{what} {experiment} {safe} {writer}\n");
+fn acknowledge(event: &str, experiment: ExperimentId, safe: u64, writer: u32) {
+    let line = format!("\n{event} {experiment} {safe} {writer}\n");
     stdout()
         .write_all(line.as_bytes())
         .expect("a parent that reads");
@@ -116,27 +116,27 @@ struct Acknowledged {
 /// `None` for other lines, and for a last line that the kill cut off: it has fewer words.
 fn parse(line: &str) -> Option<(ExperimentId, Acknowledged)> {
     let text: Vec<&str> = line.split_whitespace().collect();
-    let [what @ ("safe" | "finished"), experiment, safe, writer] = text[..] else {
+    let [event @ ("safe" | "finished"), experiment, safe, writer] = text[..] else {
         return None;
     };
     let acknowledged = Acknowledged {
         writer: writer.parse().ok()?,
         safe: safe.parse().ok()?,
-        is_finished: what == "finished",
+        is_finished: event == "finished",
     };
     Some((experiment.parse().ok()?, acknowledged))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
 fn record_and_kill(
-    place: &StoreLocation,
+    location: &StoreLocation,
     child: &str,
     writers: u32,
     after_lines: usize,
 ) -> BTreeMap<ExperimentId, Acknowledged> {
     let mut child = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", child, "--ignored", "--nocapture"])
-        .env(STORE, &place.url)
+        .env(STORE, &location.url)
         .env(WRITERS, writers.to_string())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -146,10 +146,10 @@ fn record_and_kill(
     let mut acknowledged = BTreeMap::new();
     let mut read = 0;
     for line in lines {
-        let Some((experiment, one)) = parse(&line.expect("text")) else {
+        let Some((experiment, acknowledgement)) = parse(&line.expect("text")) else {
             continue;
         };
-        acknowledged.insert(experiment, one);
+        acknowledged.insert(experiment, acknowledgement);
         read += 1;
         if read == after_lines {
             child.kill().expect("alive until now");
@@ -164,23 +164,26 @@ fn record_and_kill(
 }
 
 pub(super) fn what_was_acknowledged_survives(subject: Subject, kills: Kills) {
-    let place = (subject.fresh)();
+    let location = (subject.fresh)();
     let lines = LINES * usize::try_from(kills.writers).expect("few");
     let mut most_running = 0;
     for kill in 0..kills.times {
         // From the first record to the end of each writer's third experiment.
         let after_lines = 1 + kill * lines / kills.times;
-        let acknowledged = record_and_kill(&place, subject.child, kills.writers, after_lines);
-        let mut store = place.open(Access::Write);
+        let acknowledged = record_and_kill(&location, subject.child, kills.writers, after_lines);
+        let mut store = location.open(Access::Write);
         let recovered = store.recover().expect("recovered");
         most_running = most_running.max(recovered.len());
         assert_eq!(store.recover().expect("nothing left"), []);
         let stored = stored(store.as_ref());
-        for (experiment, one) in acknowledged {
+        for (experiment, acknowledgement) in acknowledged {
             let status = stored.get(&experiment).expect("what was begun is there");
             let is_complete = *status == ExperimentStatus::Complete;
-            assert!(is_complete || !one.is_finished, "{experiment}: {status:?}");
-            holds(store.as_ref(), experiment, one);
+            assert!(
+                is_complete || !acknowledgement.is_finished,
+                "{experiment}: {status:?}"
+            );
+            holds(store.as_ref(), experiment, acknowledgement);
         }
     }
     let min = kills.writers.min(2);
@@ -192,17 +195,20 @@ pub(super) fn what_was_acknowledged_survives(subject: Subject, kills: Kills) {
 
 /// The status of every experiment. Each must exist once, and none may be running.
 fn stored(store: &dyn Store) -> BTreeMap<ExperimentId, ExperimentStatus> {
-    let mut all: Vec<Experiment> = Vec::new();
+    let mut experiments: Vec<Experiment> = Vec::new();
     for campaign in store.campaigns().expect("readable") {
-        all.extend(store.experiments(campaign.id).expect("readable"));
+        experiments.extend(store.experiments(campaign.id).expect("readable"));
     }
-    let running = all
+    let running = experiments
         .iter()
-        .filter(|one| one.status == ExperimentStatus::Running);
+        .filter(|experiment| experiment.status == ExperimentStatus::Running);
     assert_eq!(running.count(), 0, "none runs");
-    let ids: BTreeSet<ExperimentId> = all.iter().map(|one| one.id).collect();
-    assert_eq!(ids.len(), all.len(), "each is there once");
-    all.iter().map(|one| (one.id, one.status)).collect()
+    let ids: BTreeSet<ExperimentId> = experiments.iter().map(|experiment| experiment.id).collect();
+    assert_eq!(ids.len(), experiments.len(), "each is there once");
+    experiments
+        .iter()
+        .map(|experiment| (experiment.id, experiment.status))
+        .collect()
 }
 
 /// Its messages are a prefix of the recorded ones and contain every acknowledged one exactly once.

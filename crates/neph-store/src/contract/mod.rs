@@ -128,8 +128,8 @@ pub fn child() {
 }
 
 /// A store with a campaign, and a running experiment of it that `begin` has not seen yet.
-pub(crate) fn prepared(place: &StoreLocation) -> (Box<dyn Store>, Experiment) {
-    let mut store = place.open(Access::Write);
+pub(crate) fn prepared(location: &StoreLocation) -> (Box<dyn Store>, Experiment) {
+    let mut store = location.open(Access::Write);
     let campaign = campaign();
     store
         .add_campaign(&campaign, &[scenario(0), scenario(1)])

@@ -49,8 +49,8 @@ fn is_refused(begun: Result<Box<dyn Recorder>, StoreError>, as_it_is: &str) {
     assert!(error.to_string().contains(as_it_is), "{error}");
 }
 
-pub(super) fn an_experiment_is_begun_once(place: &StoreLocation) {
-    let (mut store, experiment) = prepared(place);
+pub(super) fn an_experiment_is_begun_once(location: &StoreLocation) {
+    let (mut store, experiment) = prepared(location);
     let mut recorder = store.begin(&experiment).expect("begun");
     recorder.messages(&[message(0, 0)]).expect("recorded");
     is_refused(store.begin(&experiment), "running");
@@ -67,20 +67,20 @@ pub(super) fn an_experiment_is_begun_once(place: &StoreLocation) {
     is_there_once(store.as_ref(), &ended, &expected);
 
     drop((store, other));
-    let mut store = place.open(Access::Write);
+    let mut store = location.open(Access::Write);
     let cut_off = Experiment {
         id: ExperimentId::new(),
         ..experiment
     };
     drop(store.begin(&cut_off).expect("begun"));
     drop(store);
-    let mut store = place.open(Access::Write);
+    let mut store = location.open(Access::Write);
     assert_eq!(store.recover().expect("recovered").len(), 1);
     is_refused(store.begin(&cut_off), "interrupted");
 }
 
-pub(super) fn one_of_four_writers_begins_an_experiment(place: &StoreLocation) {
-    let (store, experiment) = prepared(place);
+pub(super) fn one_of_four_writers_begins_an_experiment(location: &StoreLocation) {
+    let (store, experiment) = prepared(location);
     let together = Barrier::new(4);
     let begun: Vec<Result<Box<dyn Recorder>, StoreError>> = thread::scope(|scope| {
         let begin = || {
@@ -105,8 +105,8 @@ pub(super) fn one_of_four_writers_begins_an_experiment(place: &StoreLocation) {
     is_there_once(store.as_ref(), &experiment, &[message(0, 0)]);
 }
 
-pub(super) fn an_experiment_ends_once(place: &StoreLocation) {
-    let (mut store, experiment) = prepared(place);
+pub(super) fn an_experiment_ends_once(location: &StoreLocation) {
+    let (mut store, experiment) = prepared(location);
     let mut recorder = store.begin(&experiment).expect("begun");
     recorder.messages(&[message(0, 0)]).expect("recorded");
     let ended = complete(&experiment);

@@ -29,8 +29,8 @@ fn is_reduced(result: Result<(), StoreError>) {
     assert!(matches!(error, StoreError::Reduced { .. }), "{error}");
 }
 
-pub(super) fn messages_are_replaced_by_minutes_and_these_removed(place: &StoreLocation) {
-    let (mut store, experiment) = prepared(place);
+pub(super) fn messages_are_replaced_by_minutes_and_these_removed(location: &StoreLocation) {
+    let (mut store, experiment) = prepared(location);
     let mut recorder = store.begin(&experiment).expect("begun");
     recorder.messages(&[message(0, 0)]).expect("recorded");
     recorder.fleet(&[fleet_message(1)]).expect("recorded");
@@ -55,7 +55,7 @@ pub(super) fn messages_are_replaced_by_minutes_and_these_removed(place: &StoreLo
         minutes_removed: None,
     };
     drop(store);
-    let mut store = place.open(Access::Write);
+    let mut store = location.open(Access::Write);
     store.recover().expect("nothing is left over");
     let known = store.reduction(experiment.id).expect("readable");
     assert_eq!(known, Some(reduction));

@@ -96,7 +96,10 @@ fn found_besides() -> Event {
 /// The experiment exists, with these messages of its main flow and of its fleet.
 fn is_there(store: &dyn Store, expected: &Experiment, messages: &[Message], fleet: usize) {
     let found = store.experiments(expected.campaign).expect("readable");
-    let found: Vec<_> = found.iter().filter(|one| one.id == expected.id).collect();
+    let found: Vec<_> = found
+        .iter()
+        .filter(|experiment| experiment.id == expected.id)
+        .collect();
     assert_eq!(found, [expected]);
     assert_eq!(store.messages(expected.id).expect("readable"), messages);
     let mut all = Vec::new();
@@ -120,9 +123,9 @@ fn is_there_whole(store: &dyn Store, expected: &Experiment) {
     assert_eq!(facts, Some(provenance(expected.id)));
 }
 
-pub(super) fn a_finished_journal_is_taken_in_once(place: &StoreLocation) {
+pub(super) fn a_finished_journal_is_taken_in_once(location: &StoreLocation) {
     let folder = Folder::new();
-    let (mut store, experiment) = prepared(place);
+    let (mut store, experiment) = prepared(location);
     let ended = journalled(folder.path(), &experiment);
     let before = IntakeResult::Before(ExperimentStatus::Complete);
     let taken = take_in(store.as_mut(), folder.path(), &ended);
@@ -139,16 +142,16 @@ pub(super) fn a_finished_journal_is_taken_in_once(place: &StoreLocation) {
     drop(store);
     // The sender repeats until the store confirms, then removes the journals.
     drop(folder);
-    let mut store = place.open(Access::Write);
+    let mut store = location.open(Access::Write);
     let gone = Path::new("/nonexistent");
     let taken = take_in(store.as_mut(), gone, &ended).expect("it is there");
     assert_eq!(taken, before);
     is_there_whole(store.as_ref(), &ended);
 }
 
-pub(super) fn one_of_four_writers_takes_a_journal_in(place: &StoreLocation) {
+pub(super) fn one_of_four_writers_takes_a_journal_in(location: &StoreLocation) {
     let folder = Folder::new();
-    let (store, experiment) = prepared(place);
+    let (store, experiment) = prepared(location);
     let ended = journalled(folder.path(), &experiment);
     let together = Barrier::new(4);
     let taken: Vec<_> = thread::scope(|scope| {
@@ -169,17 +172,17 @@ pub(super) fn one_of_four_writers_takes_a_journal_in(place: &StoreLocation) {
     is_there_whole(store.as_ref(), &ended);
 }
 
-pub(super) fn a_journal_that_was_cut_off_is_taken_in_when_it_is_whole(place: &StoreLocation) {
+pub(super) fn a_journal_that_was_cut_off_is_taken_in_when_it_is_whole(location: &StoreLocation) {
     let folder = Folder::new();
-    let (mut store, experiment) = prepared(place);
+    let (mut store, experiment) = prepared(location);
     let ended = journalled(folder.path(), &experiment);
     let journal = journal_path(folder.path(), experiment.id);
-    let whole = fs::read(&journal).expect("readable");
+    let journal_bytes = fs::read(&journal).expect("readable");
     let none_of_it = |store: &dyn Store| {
         let found = store.experiments(experiment.campaign).expect("readable");
         assert_eq!(found, []);
     };
-    fs::write(&journal, &whole[..whole.len() / 2]).expect("writable");
+    fs::write(&journal, &journal_bytes[..journal_bytes.len() / 2]).expect("writable");
     let error = take_in(store.as_mut(), folder.path(), &ended).expect_err("half of it");
     assert!(matches!(error, StoreError::JournalCutOff { .. }), "{error}");
     assert!(
@@ -191,22 +194,22 @@ pub(super) fn a_journal_that_was_cut_off_is_taken_in_when_it_is_whole(place: &St
     let error = take_in(store.as_mut(), folder.path(), &ended).expect_err("none of it");
     assert!(matches!(error, StoreError::NoJournal { .. }), "{error}");
     none_of_it(store.as_ref());
-    fs::write(&journal, &whole).expect("writable");
+    fs::write(&journal, &journal_bytes).expect("writable");
     let taken = take_in(store.as_mut(), folder.path(), &ended);
     assert_eq!(taken.expect("whole now"), IntakeResult::Now);
     is_there_whole(store.as_ref(), &ended);
 }
 
 pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(
-    place: &StoreLocation,
+    location: &StoreLocation,
 ) {
     let folder = Folder::new();
-    let (mut store, running) = prepared(place);
+    let (mut store, running) = prepared(location);
     journalled(folder.path(), &running);
     let journal = journal_path(folder.path(), running.id);
-    let whole = fs::read(&journal).expect("readable");
+    let journal_bytes = fs::read(&journal).expect("readable");
     // Cuts off the event, which is the last record.
-    fs::write(&journal, &whole[..whole.len() - 5]).expect("writable");
+    fs::write(&journal, &journal_bytes[..journal_bytes.len() - 5]).expect("writable");
     let taken = store.take_in(&Journalled {
         folder: folder.path(),
         experiment: &running,
@@ -220,22 +223,25 @@ pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(
         panic!("{found:?}")
     };
     assert_eq!(found.status, ExperimentStatus::Interrupted);
-    let all = MESSAGES + of_fleet().len() as u64;
-    assert_eq!(found.tally.messages, all);
+    let message_count = MESSAGES + of_fleet().len() as u64;
+    assert_eq!(found.tally.messages, message_count);
     let reason = found.reason.as_ref().expect("a reason");
     assert!(
-        reason.contains(&format!("{all} messages were kept")),
+        reason.contains(&format!("{message_count} messages were kept")),
         "{reason}"
     );
     is_there(store.as_ref(), found, &recorded(), of_fleet().len());
     assert_eq!(store.events(running.id).expect("readable"), []);
-    let anew = take_in(store.as_mut(), folder.path(), &running).expect("it is there");
-    assert_eq!(anew, IntakeResult::Before(ExperimentStatus::Interrupted));
+    let second_result = take_in(store.as_mut(), folder.path(), &running).expect("it is there");
+    assert_eq!(
+        second_result,
+        IntakeResult::Before(ExperimentStatus::Interrupted)
+    );
 }
 
-pub(super) fn what_is_recorded_here_is_not_taken_in(place: &StoreLocation) {
+pub(super) fn what_is_recorded_here_is_not_taken_in(location: &StoreLocation) {
     let folder = Folder::new();
-    let (mut store, experiment) = prepared(place);
+    let (mut store, experiment) = prepared(location);
     let ended = journalled(folder.path(), &experiment);
     let mut recorder = store.begin(&experiment).expect("begun");
     recorder.messages(&[message(0, 0)]).expect("recorded");
@@ -254,7 +260,7 @@ pub(super) fn what_is_recorded_here_is_not_taken_in(place: &StoreLocation) {
     });
     of_another.expect_err("the provenance of another one");
     drop((recorder, store));
-    let mut store = place.open(Access::Write);
+    let mut store = location.open(Access::Write);
     take_in(store.as_mut(), folder.path(), &ended).expect_err("it was cut off here");
     assert_eq!(store.recover().expect("recovered").len(), 1);
     let found = store.messages(experiment.id).expect("readable");
@@ -291,27 +297,28 @@ fn print(line: &str) {
 /// journalled.
 #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
 fn take_in_and_kill(
-    place: &StoreLocation,
+    location: &StoreLocation,
     folder: &Path,
     child: &str,
     kill: usize,
 ) -> Vec<Experiment> {
     let mut child = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", child, "--ignored", "--nocapture"])
-        .env(STORE, &place.url)
+        .env(STORE, &location.url)
         .env(FOLDER, folder)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .expect("a child");
     let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let mut all = Vec::new();
+    let mut experiments = Vec::new();
     let (mut printed, mut is_killed) = (0, false);
     for line in lines {
         let line = line.expect("text");
         let journalled = line.strip_prefix("journalled ");
         // The kill may cut off the last line.
-        all.extend(journalled.and_then(|text| serde_json::from_str::<Experiment>(text).ok()));
+        experiments
+            .extend(journalled.and_then(|text| serde_json::from_str::<Experiment>(text).ok()));
         printed += usize::from(journalled.is_some() || line.starts_with("taken "));
         if printed > kill / 4 && !is_killed {
             // Each kill comes at another point of the work.
@@ -322,18 +329,18 @@ fn take_in_and_kill(
     }
     child.wait().expect("ended");
     assert!(is_killed, "the child ended by itself");
-    all
+    experiments
 }
 
 pub(super) fn a_kill_in_the_middle_leaves_all_or_nothing(subject: Subject) {
-    let place = (subject.fresh)();
+    let location = (subject.fresh)();
     let mut cut_off = 0;
     for kill in 0..KILLS {
         let folder = Folder::new();
-        let all = take_in_and_kill(&place, folder.path(), subject.child, kill);
-        let mut store = place.open(Access::Write);
+        let experiments = take_in_and_kill(&location, folder.path(), subject.child, kill);
+        let mut store = location.open(Access::Write);
         assert_eq!(store.recover().expect("nothing runs here"), []);
-        for ended in all {
+        for ended in experiments {
             let taken = take_in(store.as_mut(), folder.path(), &ended);
             cut_off += usize::from(taken.expect("now or before") == IntakeResult::Now);
             is_there_whole(store.as_ref(), &ended);

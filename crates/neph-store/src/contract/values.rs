@@ -175,7 +175,7 @@ pub(crate) fn event(at: i64, kind: EventKind) -> Event {
 }
 
 pub(crate) fn provenance(experiment: ExperimentId) -> Provenance {
-    let one = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
+    let entry = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
     Provenance {
         experiment,
         version: "0.1.0".to_owned(),
@@ -189,8 +189,8 @@ pub(crate) fn provenance(experiment: ExperimentId) -> Provenance {
             cores: 2,
             clock_source: "tsc".to_owned(),
             clock_sync: "synchronised, 5 us".to_owned(),
-            offloads: one("eth0.tso", "on"),
-            sysctls: one("net.ipv4.tcp_slow_start_after_idle", "1"),
+            offloads: entry("eth0.tso", "on"),
+            sysctls: entry("net.ipv4.tcp_slow_start_after_idle", "1"),
             congestion_control: Some("cubic".to_owned()),
         },
         load: Load {

@@ -46,20 +46,20 @@ fn record(
         .expect("finished");
 }
 
-pub(super) fn four_writers_record_one_campaign_at_the_same_time(place: &StoreLocation) {
-    let (store, first) = prepared(place);
+pub(super) fn four_writers_record_one_campaign_at_the_same_time(location: &StoreLocation) {
+    let (store, first) = prepared(location);
     let together = Barrier::new(4);
     let work = |mut handle: Box<dyn Store>, writer: u32| {
         let mut ids = Vec::new();
         for number in 0..EXPERIMENTS {
-            let mut own = experiment(first.campaign);
-            (own.block, own.position) = (writer, number);
+            let mut own_experiment = experiment(first.campaign);
+            (own_experiment.block, own_experiment.position) = (writer, number);
             // All four experiments run before one of them ends.
-            let recorder = handle.begin(&own).expect("begun");
+            let recorder = handle.begin(&own_experiment).expect("begun");
             together.wait();
             let messages = messages_of(writer, number);
-            record(handle.as_mut(), recorder, &own, &messages);
-            ids.push(own.id);
+            record(handle.as_mut(), recorder, &own_experiment, &messages);
+            ids.push(own_experiment.id);
         }
         ids
     };
@@ -74,37 +74,37 @@ pub(super) fn four_writers_record_one_campaign_at_the_same_time(place: &StoreLoc
     });
     let found = store.experiments(first.campaign).expect("readable");
     // By block and position: the order of the writers and of their work.
-    let order: Vec<ExperimentId> = found.iter().map(|one| one.id).collect();
+    let order: Vec<ExperimentId> = found.iter().map(|experiment| experiment.id).collect();
     assert_eq!(order, ids);
-    for one in &found {
-        let expected = messages_of(one.block, one.position);
-        assert_eq!(store.messages(one.id).expect("readable"), expected);
-        assert_eq!(store.events(one.id).expect("readable").len(), 1);
-        assert_eq!(one.status, ExperimentStatus::Complete);
+    for experiment in &found {
+        let expected = messages_of(experiment.block, experiment.position);
+        assert_eq!(store.messages(experiment.id).expect("readable"), expected);
+        assert_eq!(store.events(experiment.id).expect("readable").len(), 1);
+        assert_eq!(experiment.status, ExperimentStatus::Complete);
         let mut routes = 0;
         let mut count = |batch: &[_]| {
             routes += batch.len();
             Ok(())
         };
         store
-            .visit_traced_routes(one.id, &mut count)
+            .visit_traced_routes(experiment.id, &mut count)
             .expect("readable");
         assert_eq!(routes, 1);
     }
 }
 
-pub(super) fn recovery_leaves_what_another_handle_records(place: &StoreLocation) {
-    let (mut store, cut_off) = prepared(place);
+pub(super) fn recovery_leaves_what_another_handle_records(location: &StoreLocation) {
+    let (mut store, cut_off) = prepared(location);
     drop(store.begin(&cut_off).expect("begun"));
     drop(store);
-    let mut store = place.open(Access::Write);
+    let mut store = location.open(Access::Write);
     let status = |store: &dyn Store| store.campaigns().expect("readable")[0].status;
     let mut running = experiment(cut_off.campaign);
     running.block = 7;
     let mut other = store.handle().expect("a further handle");
     let mut recorder = other.begin(&running).expect("begun");
     let recovered = store.recover().expect("recovered");
-    let ids: Vec<ExperimentId> = recovered.iter().map(|one| one.id).collect();
+    let ids: Vec<ExperimentId> = recovered.iter().map(|experiment| experiment.id).collect();
     assert_eq!(ids, [cut_off.id], "only what has no writer");
     assert_eq!(status(store.as_ref()), CampaignStatus::Running);
     recorder.messages(&[message(0, 0)]).expect("recorded");
@@ -120,19 +120,19 @@ pub(super) fn recovery_leaves_what_another_handle_records(place: &StoreLocation)
     assert_eq!(status(store.as_ref()), CampaignStatus::Interrupted);
 }
 
-pub(super) fn a_store_is_open_until_its_last_handle_is_dropped(place: &StoreLocation) {
-    let (store, _) = prepared(place);
+pub(super) fn a_store_is_open_until_its_last_handle_is_dropped(location: &StoreLocation) {
+    let (store, _) = prepared(location);
     let mut other = store.handle().expect("a further handle");
     drop(store);
-    let error = place.try_open(Access::Write).expect_err("taken");
+    let error = location.try_open(Access::Write).expect_err("taken");
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
     other.add_campaign(&campaign(), &[]).expect("added");
-    let reader = place.open(Access::Read);
+    let reader = location.open(Access::Read);
     drop(other);
     let mut reading = reader.handle().expect("a further handle");
     assert_eq!(reading.campaigns().expect("readable").len(), 2);
     reading
         .add_campaign(&campaign(), &[])
         .expect_err("a handle has the access of its store");
-    place.open(Access::Write);
+    location.open(Access::Write);
 }

@@ -118,8 +118,8 @@ pub(super) fn name_columns(
     experiment: ExperimentId,
 ) -> Result<(), StoreError> {
     let partial = workspace.partial_messages_of(experiment);
-    let whole = workspace.messages_of(experiment);
-    fs::rename(&partial, &whole).map_err(StoreError::file("give a name to", &partial))?;
+    let partial_path = workspace.messages_of(experiment);
+    fs::rename(&partial, &partial_path).map_err(StoreError::file("give a name to", &partial))?;
     sync_folder(&workspace.messages())
 }
 

@@ -7,11 +7,11 @@
 mod begin;
 mod finish;
 mod messages;
+mod record_summary;
 mod recorder;
 mod recording;
 mod recover;
 mod reduce;
-mod seen;
 mod step;
 mod take_in;
 

@@ -33,8 +33,8 @@ impl Recorder for EmbeddedRecorder {
         if messages.is_empty() {
             return Ok(());
         }
-        if let Fleet::NotYet(place, facts) = &self.fleet {
-            self.fleet = Fleet::Recording(FleetRecorder::new(place.clone(), facts.clone())?);
+        if let Fleet::NotYet(fleet_files, facts) = &self.fleet {
+            self.fleet = Fleet::Recording(FleetRecorder::new(fleet_files.clone(), facts.clone())?);
         }
         match &mut self.fleet {
             Fleet::Recording(recorder) => Ok(recorder.append(messages)?),

@@ -12,16 +12,16 @@ pub(super) struct Recording(Arc<Mutex<BTreeSet<ExperimentId>>>);
 impl Recording {
     /// Adds an experiment; false if it was already added.
     pub(super) fn add(&self, experiment: ExperimentId) -> bool {
-        self.all().insert(experiment)
+        self.experiments().insert(experiment)
     }
 
     /// Removes an experiment whose writer has ended.
     pub(super) fn remove(&self, experiment: ExperimentId) {
-        self.all().remove(&experiment);
+        self.experiments().remove(&experiment);
     }
 
     /// The experiments. None begins and none ends while the caller has the guard.
-    pub(super) fn all(&self) -> MutexGuard<'_, BTreeSet<ExperimentId>> {
+    pub(super) fn experiments(&self) -> MutexGuard<'_, BTreeSet<ExperimentId>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,7 +10,7 @@ use neph_journal::Contents;
 use neph_model::{Experiment, ExperimentId, ExperimentStatus};
 
 use super::Embedded;
-use super::seen::RecordSummary;
+use super::record_summary::RecordSummary;
 use crate::StoreError;
 use crate::catalog::Ended;
 use crate::columns::{ColumnsReader, FileFacts};
@@ -22,7 +22,7 @@ impl Embedded {
     /// process, which has the lock, records nothing: then they are carried out by no process.
     pub(super) fn recover_all(&mut self) -> Result<Vec<Experiment>, StoreError> {
         let shared = self.recording.clone();
-        let recording = shared.all();
+        let recording = shared.experiments();
         let mut recovered = Vec::new();
         for experiment in self.catalog.running_experiments()? {
             if !recording.contains(&experiment.id) {
@@ -53,9 +53,11 @@ impl Embedded {
             RecordSummary::in_columns(&columns)?
                 .and(fleet)
                 .reported_in(&mut experiment);
-            let place = self.workspace.fleet_of(id);
+            let fleet_files = self.workspace.fleet_of(id);
             let facts = FileFacts::of(&experiment, self.scenario_of(&experiment)?.as_ref());
-            fleet::close_all(&place, &facts, &mut |step| self.gate.passed(step.into()))?;
+            fleet::close_all(&fleet_files, &facts, &mut |step| {
+                self.gate.passed(step.into())
+            })?;
             self.catalog.end_experiment(&Ended {
                 experiment: &experiment,
                 provenance: None,

@@ -9,7 +9,7 @@ use neph_journal::{Contents, fleet_folder, journal_path};
 use neph_model::{Experiment, ExperimentStatus, Provenance};
 
 use super::finish::{name_columns, write_columns};
-use super::seen::RecordSummary;
+use super::record_summary::RecordSummary;
 use super::{Embedded, Step};
 use crate::StoreError;
 use crate::catalog::Ended;
@@ -57,14 +57,16 @@ impl Embedded {
         })?;
         let scenario = self.scenario_of(journalled.experiment)?;
         let facts = FileFacts::of(journalled.experiment, scenario.as_ref());
-        let place = FleetPlace {
+        let fleet_files = FleetPlace {
             experiment: id,
             segments: self.workspace.fleet_of(id).segments,
             journals: fleet_folder(journalled.folder, id),
         };
-        let counts = fleet::copy_all(&place, &facts, &mut |step| self.gate.passed(step.into()))?;
-        let seen = RecordSummary::in_journal(&contents)?.and(counts);
-        let experiment = ended(journalled.experiment, &seen)?;
+        let counts = fleet::copy_all(&fleet_files, &facts, &mut |step| {
+            self.gate.passed(step.into())
+        })?;
+        let summary = RecordSummary::in_journal(&contents)?.and(counts);
+        let experiment = ended(journalled.experiment, &summary)?;
 
         let partial = self.workspace.partial_messages_of(id);
         write_columns(&partial, facts, &contents)?;
@@ -86,12 +88,12 @@ impl Embedded {
 
 /// The experiment as it is stored. Ended and with all messages: unchanged. Without its writer:
 /// interrupted, with the messages that arrived.
-fn ended(experiment: &Experiment, seen: &RecordSummary) -> Result<Experiment, StoreError> {
+fn ended(experiment: &Experiment, summary: &RecordSummary) -> Result<Experiment, StoreError> {
     let mut experiment = experiment.clone();
-    let (found, expected) = (seen.messages_of_main(), experiment.tally.messages);
+    let (found, expected) = (summary.messages_of_main(), experiment.tally.messages);
     if experiment.status == ExperimentStatus::Running {
         experiment.status = ExperimentStatus::Interrupted;
-        seen.reported_in(&mut experiment);
+        summary.reported_in(&mut experiment);
     } else if found < expected {
         return Err(StoreError::JournalCutOff {
             experiment: experiment.id,

@@ -202,9 +202,12 @@ fn a_kill_while_messages_are_reduced_leaves_them_or_their_minutes() {
             }
             drop(store);
             let mut store = open(folder.path());
-            let kept = store.messages(experiment.id).is_ok();
+            let is_stored = store.messages(experiment.id).is_ok();
             let reduced = store.minutes(experiment.id).expect("readable") == minutes;
-            assert!(kept != reduced && reduced == step.is_some(), "{step:?}");
+            assert!(
+                is_stored != reduced && reduced == step.is_some(),
+                "{step:?}"
+            );
             if is_recovered {
                 store.recover().expect("recovered");
             } else {
@@ -361,8 +364,8 @@ fn a_take_in_that_ended_after_any_step_is_repeated_and_done_once() {
             events: &[],
             flow_trace: None,
         };
-        let kept = folder.path().join("kept");
-        let mut store = open(&kept);
+        let stored_path = folder.path().join("kept");
+        let mut store = open(&stored_path);
         let added = store.add_campaign(&campaign, &[scenario]);
         added.expect("a new campaign");
         store.gate.stop_after(step);
@@ -378,7 +381,7 @@ fn a_take_in_that_ended_after_any_step_is_repeated_and_done_once() {
         assert_eq!(is_stopped, is_its_own.contains(&step), "{step:?}");
         drop(store);
 
-        let mut store = open(&kept);
+        let mut store = open(&stored_path);
         assert_eq!(store.recover().expect("nothing runs"), [], "{step:?}");
         store.take_in(&journalled).expect("now or before");
         holds(&store, &experiment, true);

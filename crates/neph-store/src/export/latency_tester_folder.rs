@@ -37,7 +37,7 @@ pub fn export_latency_tester_folder(
     let mut rows = 0;
     for experiment in experiments {
         let whose = Belonging::of(experiment, &scenarios);
-        let path = folder.join(RAW_DATA).join(place(&whose, &mut taken));
+        let path = folder.join(RAW_DATA).join(unique_path(&whose, &mut taken));
         let parent = path.parent().unwrap_or(folder);
         fs::create_dir_all(parent).map_err(StoreError::file("make", parent))?;
         let file = File::create(&path).map_err(StoreError::file("make", &path))?;
@@ -56,7 +56,7 @@ fn is_settings(plan: &str) -> bool {
 }
 
 /// A unique path for an experiment's file below `raw-data`.
-fn place(whose: &Belonging<'_>, taken: &mut BTreeSet<PathBuf>) -> PathBuf {
+fn unique_path(whose: &Belonging<'_>, taken: &mut BTreeSet<PathBuf>) -> PathBuf {
     let folder = match whose.experiment.status {
         ExperimentStatus::Complete => PathBuf::new(),
         status => PathBuf::from(status.name()),

@@ -31,7 +31,7 @@ pub(super) fn write<R: Stored>(
 ) -> Result<u64, StoreError> {
     let matrices = Matrices::of(store, experiments)?;
     let facts = match experiments {
-        [one] => FileFacts::of(one, matrices.belonging(one).scenario),
+        [experiment] => FileFacts::of(experiment, matrices.belonging(experiment).scenario),
         _ => FileFacts::of_several(),
     };
     let mut writer = ColumnsWriter::<R>::create_leading(out, facts)?;

@@ -182,7 +182,7 @@ fn the_messages_of_one_and_of_several_experiments_come_out_of_a_parquet_file() {
     assert_eq!(to_parquet(store.as_ref(), &experiments, &path), 4);
     let merged: Vec<_> = experiments
         .iter()
-        .flat_map(|one| store.messages(one.id).expect("readable"))
+        .flat_map(|experiment| store.messages(experiment.id).expect("readable"))
         .collect();
     assert_eq!(rows(&path), merged);
     let last = &experiments[1..];

@@ -16,7 +16,7 @@ use crate::columns::FileFacts;
 /// journal of the open segment stays.
 #[derive(Debug)]
 pub(crate) struct FleetRecorder {
-    place: FleetPlace,
+    fleet_files: FleetPlace,
     facts: FileFacts,
     writer: FleetWriter,
     closer: Option<SegmentCloser>,
@@ -24,11 +24,11 @@ pub(crate) struct FleetRecorder {
 
 impl FleetRecorder {
     /// For an experiment without records.
-    pub(crate) fn new(place: FleetPlace, facts: FileFacts) -> Result<Self, StoreError> {
-        place.make()?;
+    pub(crate) fn new(fleet_files: FleetPlace, facts: FileFacts) -> Result<Self, StoreError> {
+        fleet_files.make()?;
         Ok(Self {
-            writer: FleetWriter::new(&place.journals, place.experiment),
-            place,
+            writer: FleetWriter::new(&fleet_files.journals, fleet_files.experiment),
+            fleet_files,
             facts,
             closer: None,
         })
@@ -47,7 +47,7 @@ impl FleetRecorder {
     fn hand_over(&mut self, number: u32) -> Result<(), StoreError> {
         if self.closer.is_none() {
             self.closer = Some(SegmentCloser::start(
-                self.place.clone(),
+                self.fleet_files.clone(),
                 self.facts.clone(),
             )?);
         }
@@ -73,14 +73,14 @@ struct SegmentCloser {
 }
 
 impl SegmentCloser {
-    fn start(place: FleetPlace, facts: FileFacts) -> Result<Self, StoreError> {
+    fn start(fleet_files: FleetPlace, facts: FileFacts) -> Result<Self, StoreError> {
         let (full, waiting) = channel();
         let failed = Arc::new(Mutex::new(None));
         let reported = Arc::clone(&failed);
-        let folder = place.segments.clone();
+        let folder = fleet_files.segments.clone();
         let thread = Builder::new()
             .name("neph-segments".to_owned())
-            .spawn(move || close_each(&place, &facts, &waiting, &reported))
+            .spawn(move || close_each(&fleet_files, &facts, &waiting, &reported))
             .map_err(StoreError::file("start a thread that writes", &folder))?;
         Ok(Self {
             full: Some(full),
@@ -107,13 +107,13 @@ impl Drop for SegmentCloser {
 }
 
 fn close_each(
-    place: &FleetPlace,
+    fleet_files: &FleetPlace,
     facts: &FileFacts,
     waiting: &Receiver<u32>,
     reported: &Mutex<Option<StoreError>>,
 ) {
     for number in waiting {
-        if let Err(error) = close(place, number, facts, &mut |_| Ok(())) {
+        if let Err(error) = close(fleet_files, number, facts, &mut |_| Ok(())) {
             *reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             return;
         }

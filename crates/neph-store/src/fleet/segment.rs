@@ -28,27 +28,29 @@ pub(crate) type Passed<'a> = dyn FnMut(SegmentStep) -> Result<(), StoreError> + 
 /// Closes a segment. May be repeated after a kill at any point: each step replaces the result of an
 /// earlier attempt.
 pub(crate) fn close(
-    place: &FleetPlace,
+    fleet_files: &FleetPlace,
     number: u32,
     facts: &FileFacts,
     passed: &mut Passed<'_>,
 ) -> Result<(), StoreError> {
-    if copy(place, number, facts, passed)?.is_none() {
+    if copy(fleet_files, number, facts, passed)?.is_none() {
         return Ok(());
     }
-    remove_if_there(&place.journal(number))?;
+    remove_if_there(&fleet_files.journal(number))?;
     passed(SegmentStep::JournalRemoved)
 }
 
 /// Writes the columnar file of a segment and keeps its journal. Returns the outcome counts; `None`
 /// if there is no journal.
 fn copy(
-    place: &FleetPlace,
+    fleet_files: &FleetPlace,
     number: u32,
     facts: &FileFacts,
     passed: &mut Passed<'_>,
 ) -> Result<Option<Counts>, StoreError> {
-    let Some(mut reader) = SegmentReader::open(&place.journals, place.experiment, number)? else {
+    let Some(mut reader) =
+        SegmentReader::open(&fleet_files.journals, fleet_files.experiment, number)?
+    else {
         return Ok(None);
     };
     let mut batch: Vec<FleetMessage> = Vec::new();
@@ -56,12 +58,12 @@ fn copy(
     if !reader.next(&mut batch)? {
         return Ok(Some(Counts::default()));
     }
-    let partial = place.partial(number);
+    let partial = fleet_files.partial(number);
     let counts = write(&mut reader, &mut batch, &partial, facts)?;
     passed(SegmentStep::Written)?;
-    fs::rename(&partial, place.segment(number))
+    fs::rename(&partial, fleet_files.segment(number))
         .map_err(StoreError::file("give a name to", &partial))?;
-    sync_folder(&place.segments)?;
+    sync_folder(&fleet_files.segments)?;
     passed(SegmentStep::Named)?;
     Ok(Some(counts))
 }
@@ -69,20 +71,20 @@ fn copy(
 /// Writes the columnar files of all journals, in order, and keeps the journals. Returns the outcome
 /// counts.
 pub(crate) fn copy_all(
-    place: &FleetPlace,
+    fleet_files: &FleetPlace,
     facts: &FileFacts,
     passed: &mut Passed<'_>,
 ) -> Result<Counts, StoreError> {
-    let mut all = Counts::default();
-    let numbers = place.journalled()?;
+    let mut totals = Counts::default();
+    let numbers = fleet_files.journalled()?;
     if !numbers.is_empty() {
-        place.make_segments()?;
+        fleet_files.make_segments()?;
     }
     for number in numbers {
-        let counts = copy(place, number, facts, passed)?;
-        all.add(&counts.unwrap_or_default());
+        let counts = copy(fleet_files, number, facts, passed)?;
+        totals.add(&counts.unwrap_or_default());
     }
-    Ok(all)
+    Ok(totals)
 }
 
 fn write(
@@ -111,12 +113,12 @@ fn write(
 
 /// Closes every segment that still has a journal, in order.
 pub(crate) fn close_all(
-    place: &FleetPlace,
+    fleet_files: &FleetPlace,
     facts: &FileFacts,
     passed: &mut Passed<'_>,
 ) -> Result<(), StoreError> {
-    for number in place.journalled()? {
-        close(place, number, facts, passed)?;
+    for number in fleet_files.journalled()? {
+        close(fleet_files, number, facts, passed)?;
     }
-    place.forget_journals()
+    fleet_files.forget_journals()
 }

@@ -11,37 +11,37 @@ use crate::SentWithin;
 use crate::columns::{FileFacts, LEADING, Row};
 use crate::samples_for_tests::experiment;
 
-fn place() -> (tempfile::TempDir, FleetPlace) {
+fn fleet_files() -> (tempfile::TempDir, FleetPlace) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let place = FleetPlace {
+    let fleet_files = FleetPlace {
         experiment: ExperimentId::new(),
         segments: folder.path().join("messages"),
         journals: folder.path().join("journal"),
     };
-    place.make().expect("writable");
-    (folder, place)
+    fleet_files.make().expect("writable");
+    (folder, fleet_files)
 }
 
 fn facts() -> FileFacts {
     FileFacts::of(&experiment(), None)
 }
 
-fn recorder(place: &FleetPlace) -> FleetRecorder {
-    FleetRecorder::new(place.clone(), facts()).expect("a recorder")
+fn recorder(fleet_files: &FleetPlace) -> FleetRecorder {
+    FleetRecorder::new(fleet_files.clone(), facts()).expect("a recorder")
 }
 
-fn visited(place: &FleetPlace, within: SentWithin) -> Vec<FleetMessage> {
-    let mut all = Vec::new();
+fn visited(fleet_files: &FleetPlace, within: SentWithin) -> Vec<FleetMessage> {
+    let mut messages = Vec::new();
     let mut give = |batch: &[FleetMessage]| {
-        all.extend_from_slice(batch);
+        messages.extend_from_slice(batch);
         Ok(())
     };
-    visit(place, within, &mut give).expect("readable");
-    all
+    visit(fleet_files, within, &mut give).expect("readable");
+    messages
 }
 
-fn end(place: &FleetPlace) {
-    close_all(place, &facts(), &mut |_| Ok(())).expect("closed");
+fn end(fleet_files: &FleetPlace) {
+    close_all(fleet_files, &facts(), &mut |_| Ok(())).expect("closed");
 }
 
 proptest! {
@@ -51,7 +51,7 @@ proptest! {
     fn what_was_recorded_reads_back_from_the_journal_and_from_the_columns(
         messages in prop::collection::vec(any_fleet_message(), 1..60),
     ) {
-        let (_folder, place) = place();
+        let (_folder, place) = fleet_files();
         let mut writer = FleetWriter::new(&place.journals, place.experiment);
         for batch in messages.chunks(7) {
             writer.append(batch).expect("recorded");
@@ -67,14 +67,14 @@ proptest! {
 
 #[test]
 fn a_segment_closes_after_ten_minutes_while_recording_goes_on() {
-    let (_folder, place) = place();
-    let mut recorder = recorder(&place);
-    let all: Vec<_> = (0..50)
+    let (_folder, fleet_files) = fleet_files();
+    let mut recorder = recorder(&fleet_files);
+    let messages: Vec<_> = (0..50)
         .map(|n| fleet_message(0, n, i64::from(n) * 60))
         .collect();
-    for message in &all {
+    for message in &messages {
         recorder.append(&[*message]).expect("recorded");
-        let observed = visited(&place, SentWithin::ALL);
+        let observed = visited(&fleet_files, SentWithin::ALL);
         assert_eq!(
             observed.last(),
             Some(message),
@@ -85,17 +85,17 @@ fn a_segment_closes_after_ten_minutes_while_recording_goes_on() {
     // Messages of 0..=10 min, then of 11..=21 ...: four full segments and an open one.
     drop(recorder);
     for number in 1..=4 {
-        assert!(place.segment(number).exists(), "{number}");
+        assert!(fleet_files.segment(number).exists(), "{number}");
     }
-    assert_eq!(place.journalled().expect("listed"), [5]);
-    end(&place);
-    assert_eq!(visited(&place, SentWithin::ALL), all);
+    assert_eq!(fleet_files.journalled().expect("listed"), [5]);
+    end(&fleet_files);
+    assert_eq!(visited(&fleet_files, SentWithin::ALL), messages);
 }
 
 #[test]
 fn only_what_was_sent_within_the_time_is_handed_out() {
-    let (_folder, place) = place();
-    let mut recorder = recorder(&place);
+    let (_folder, fleet_files) = fleet_files();
+    let mut recorder = recorder(&fleet_files);
     for n in 0..50 {
         recorder
             .append(&[fleet_message(0, n, i64::from(n) * 60)])
@@ -104,7 +104,7 @@ fn only_what_was_sent_within_the_time_is_handed_out() {
     drop(recorder);
     let minute = |n: i64| Some(Instant::from_nanos(n * 60_000_000_000));
     let within = |from, until| {
-        let found = visited(&place, SentWithin { from, until });
+        let found = visited(&fleet_files, SentWithin { from, until });
         found.iter().map(|message| message.seq).collect::<Vec<_>>()
     };
     assert_eq!(within(minute(9), minute(13)), [9, 10, 11, 12]);
@@ -115,27 +115,27 @@ fn only_what_was_sent_within_the_time_is_handed_out() {
 
 #[test]
 fn a_partial_file_never_counts_and_a_lost_segment_hides_no_later_one() {
-    let (_folder, place) = place();
-    let mut recorder = recorder(&place);
+    let (_folder, fleet_files) = fleet_files();
+    let mut recorder = recorder(&fleet_files);
     for n in 0..50 {
         recorder
             .append(&[fleet_message(0, n, i64::from(n) * 60)])
             .expect("recorded");
     }
     drop(recorder);
-    fs::write(place.partial(6), b"PAR1 torn").expect("writable");
-    assert_eq!(visited(&place, SentWithin::ALL).len(), 50);
-    fs::remove_file(place.segment(2)).expect("there");
-    assert_eq!(visited(&place, SentWithin::ALL).len(), 39);
+    fs::write(fleet_files.partial(6), b"PAR1 torn").expect("writable");
+    assert_eq!(visited(&fleet_files, SentWithin::ALL).len(), 50);
+    fs::remove_file(fleet_files.segment(2)).expect("there");
+    assert_eq!(visited(&fleet_files, SentWithin::ALL).len(), 39);
 }
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
 fn a_segment_that_cannot_be_closed_is_told_once_and_keeps_its_journal() {
-    let (_folder, place) = place();
-    let mut recorder = recorder(&place);
+    let (_folder, fleet_files) = fleet_files();
+    let mut recorder = recorder(&fleet_files);
     // A folder at the path of the file.
-    fs::create_dir(place.partial(1)).expect("made");
+    fs::create_dir(fleet_files.partial(1)).expect("made");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     let mut reported = 0;
     let error = loop {
@@ -147,9 +147,12 @@ fn a_segment_that_cannot_be_closed_is_told_once_and_keeps_its_journal() {
     };
     assert!(error.contains("00001.partial"), "{error}");
     drop(recorder);
-    fs::remove_dir(place.partial(1)).expect("there");
-    end(&place);
-    assert_eq!(visited(&place, SentWithin::ALL).len(), reported as usize);
+    fs::remove_dir(fleet_files.partial(1)).expect("there");
+    end(&fleet_files);
+    assert_eq!(
+        visited(&fleet_files, SentWithin::ALL).len(),
+        reported as usize
+    );
 }
 
 #[test]

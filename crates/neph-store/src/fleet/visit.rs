@@ -16,12 +16,14 @@ enum Segment {
 
 /// The file exists before the journal is removed. So without both, a second look for the file
 /// decides.
-fn find(place: &FleetPlace, number: u32) -> Result<Option<Segment>, StoreError> {
-    let file = place.segment(number);
+fn find(fleet_files: &FleetPlace, number: u32) -> Result<Option<Segment>, StoreError> {
+    let file = fleet_files.segment(number);
     if let Some(reader) = ColumnsReader::open(&file)? {
         return Ok(Some(Segment::Closed(reader)));
     }
-    if let Some(reader) = SegmentReader::open(&place.journals, place.experiment, number)? {
+    if let Some(reader) =
+        SegmentReader::open(&fleet_files.journals, fleet_files.experiment, number)?
+    {
         return Ok(Some(Segment::Open(reader)));
     }
     Ok(ColumnsReader::open(&file)?.map(Segment::Closed))
@@ -29,12 +31,12 @@ fn find(place: &FleetPlace, number: u32) -> Result<Option<Segment>, StoreError> 
 
 /// Passes the messages sent `within` to `give`, in the order of recording.
 pub(crate) fn visit(
-    place: &FleetPlace,
+    fleet_files: &FleetPlace,
     within: SentWithin,
     give: &mut FleetVisitor<'_>,
 ) -> Result<(), StoreError> {
-    for number in 1..=place.last()? {
-        let Some(segment) = find(place, number)? else {
+    for number in 1..=fleet_files.last()? {
+        let Some(segment) = find(fleet_files, number)? else {
             continue;
         };
         let mut batch = Vec::new();
@@ -74,17 +76,17 @@ fn give_within(
 }
 
 /// Outcome counts of all segments. Reads only the messages of open ones.
-pub(crate) fn counts(place: &FleetPlace) -> Result<Counts, StoreError> {
-    let mut all = Counts::default();
-    for number in 1..=place.last()? {
-        let Some(segment) = find(place, number)? else {
+pub(crate) fn counts(fleet_files: &FleetPlace) -> Result<Counts, StoreError> {
+    let mut totals = Counts::default();
+    for number in 1..=fleet_files.last()? {
+        let Some(segment) = find(fleet_files, number)? else {
             continue;
         };
         match segment {
             Segment::Closed(reader) => {
                 let reported = Counts::determined_by(reader.properties());
-                all.add(&reported.ok_or_else(|| StoreError::Malformed {
-                    path: place.segment(number),
+                totals.add(&reported.ok_or_else(|| StoreError::Malformed {
+                    path: fleet_files.segment(number),
                     what: "it does not say how its messages ended".to_owned(),
                 })?);
             }
@@ -92,11 +94,11 @@ pub(crate) fn counts(place: &FleetPlace) -> Result<Counts, StoreError> {
                 let mut batch = Vec::new();
                 while reader.next(&mut batch)? {
                     for message in &batch {
-                        all.count(message);
+                        totals.count(message);
                     }
                 }
             }
         }
     }
-    Ok(all)
+    Ok(totals)
 }

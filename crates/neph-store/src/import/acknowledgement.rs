@@ -42,7 +42,7 @@ pub(super) fn read_tshark(
                     }
                 }
             }
-            Err(what) => report.problem(path, Some(line.number), what),
+            Err(message) => report.problem(path, Some(line.number), message),
         }
     }
     Ok(())
@@ -74,7 +74,7 @@ fn frames(text: &str) -> Result<[Frame; 2], String> {
     let retransmitted = match fields.get(3) {
         Some(&"1") => Frame::Retransmitted(Retransmission {
             at,
-            text: in_words(fields[2], fields.get(4).copied().unwrap_or_default()),
+            text: stream_text(fields[2], fields.get(4).copied().unwrap_or_default()),
         }),
         _ => Frame::Other,
     };
@@ -82,7 +82,7 @@ fn frames(text: &str) -> Result<[Frame; 2], String> {
 }
 
 /// Describes the segment; older reports have no destination.
-fn in_words(stream: &str, destination: &str) -> String {
+fn stream_text(stream: &str, destination: &str) -> String {
     let mut text = "a segment was retransmitted".to_owned();
     if !destination.is_empty() {
         text.push_str(&format!(" to {destination}"));
@@ -103,9 +103,9 @@ fn give(frame: Frame, files: &mut [RawFile], ends: &[i64]) -> bool {
     match frame {
         Frame::Other => true,
         Frame::Retransmitted(segment) => {
-            let place = started_by(segment.at, files)
+            let index = started_by(segment.at, files)
                 .filter(|file| segment.at <= ends[*file].saturating_add(GRACE));
-            place
+            index
                 .map(|file| files[file].retransmissions.push(segment))
                 .is_some()
         }

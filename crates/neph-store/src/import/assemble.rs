@@ -51,7 +51,10 @@ pub(super) fn store_all(
     for route in routes {
         let began = began(&files, |file| file.name == route.name);
         let endpoint = known.endpoint_of(&route.name);
-        let endpoint = endpoint.map_or_else(|| route.name.endpoint.clone(), |one| one.name.clone());
+        let endpoint = endpoint.map_or_else(
+            || route.name.endpoint.clone(),
+            |endpoint| endpoint.name.clone(),
+        );
         store.add_traceroute(campaign.id, &route.into_traceroute(endpoint, began))?;
         report.traceroutes += 1;
     }
@@ -62,12 +65,12 @@ pub(super) fn store_all(
     for (file, flows) in files.iter().zip(&mut pings) {
         let scenario = scenario_of(file, &known).id;
         let mut experiment = experiment(file, &known, campaign.id, scenario);
-        places.place(&mut experiment);
+        places.assign(&mut experiment);
         experiment.flows.extend(
             flows
                 .iter()
                 .enumerate()
-                .map(|(place, flow)| ping_flow(place, flow)),
+                .map(|(index, flow)| ping_flow(index, flow)),
         );
         let stored = store_one(store, file, flows, &experiment, &campaign.plan_hash)?;
         report.experiments.push(stored);
@@ -105,8 +108,8 @@ fn attribute<'a>(
         for ping in &file.pings {
             let began = files.partition_point(|raw| raw.started() <= ping.intended);
             match began.checked_sub(1) {
-                Some(place) if ping.intended <= ends[place].saturating_add(GRACE) => {
-                    inside.entry(place).or_default().push(*ping);
+                Some(index) if ping.intended <= ends[index].saturating_add(GRACE) => {
+                    inside.entry(index).or_default().push(*ping);
                 }
                 _ => {
                     let next = files.get(began).or_else(|| files.last());
@@ -114,8 +117,8 @@ fn attribute<'a>(
                 }
             }
         }
-        for (place, pings) in inside {
-            flows[place].push(PingFlow { file, pings });
+        for (index, pings) in inside {
+            flows[index].push(PingFlow { file, pings });
         }
     }
     (flows, between)
@@ -142,7 +145,7 @@ struct PositionAllocator {
 }
 
 impl PositionAllocator {
-    fn place(&mut self, experiment: &mut Experiment) {
+    fn assign(&mut self, experiment: &mut Experiment) {
         let position = self.positions.entry(experiment.block).or_default();
         experiment.position = *position;
         *position += 1;
@@ -188,13 +191,13 @@ fn experiment(
     }
 }
 
-fn ping_index(place: usize) -> FlowIndex {
-    FlowIndex(u32::try_from(place + 1).expect("fewer ping files than 4 billion"))
+fn ping_index(index: usize) -> FlowIndex {
+    FlowIndex(u32::try_from(index + 1).expect("fewer ping files than 4 billion"))
 }
 
-fn ping_flow(place: usize, flow: &PingFlow<'_>) -> Flow {
+fn ping_flow(index: usize, flow: &PingFlow<'_>) -> Flow {
     Flow {
-        index: ping_index(place),
+        index: ping_index(index),
         role: FlowRole::PingDestination,
         probe: ProbeKind::Icmp,
         name: flow.file.name.clone(),
@@ -216,10 +219,10 @@ fn store_one(
     let main = (0..)
         .zip(&file.messages)
         .map(|(seq, message)| raw_message(seq, message, started));
-    let pings = flows.iter().enumerate().flat_map(|(place, flow)| {
+    let pings = flows.iter().enumerate().flat_map(|(index, flow)| {
         (0..)
             .zip(&flow.pings)
-            .map(move |(seq, ping)| ping_message(ping_index(place), Seq(seq), ping, started))
+            .map(move |(seq, ping)| ping_message(ping_index(index), Seq(seq), ping, started))
     });
     let messages: Vec<Message> = main.chain(pings).collect();
     let mut recorder = store.begin(experiment)?;

@@ -8,17 +8,17 @@ pub(super) fn scaled(text: &str, digits: usize) -> Option<i64> {
         Some(plain) => (true, plain),
         None => (false, text),
     };
-    let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
-    if whole.is_empty() && fraction.is_empty() {
+    let (integer, fraction) = plain.split_once('.').unwrap_or((plain, ""));
+    if integer.is_empty() && fraction.is_empty() {
         return None;
     }
     let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if !all_digits(whole) || !all_digits(fraction) {
+    if !all_digits(integer) || !all_digits(fraction) {
         return None;
     }
     let mut value = 0_i64;
     let padded = fraction.bytes().chain(std::iter::repeat(b'0')).take(digits);
-    for digit in whole.bytes().chain(padded) {
+    for digit in integer.bytes().chain(padded) {
         value = value
             .checked_mul(10)?
             .checked_add(i64::from(digit - b'0'))?;

@@ -33,10 +33,10 @@ impl fmt::Display for FileName {
         }
         f.write_str(&self.endpoint)?;
         if let Some(interval) = self.interval {
-            let (whole, rest) = (interval.nanos() / 1_000_000, interval.nanos() % 1_000_000);
+            let (milliseconds, rest) = (interval.nanos() / 1_000_000, interval.nanos() % 1_000_000);
             let fraction = format!(".{rest:06}");
             let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
-            write!(f, ".i{whole}{fraction}")?;
+            write!(f, ".i{milliseconds}{fraction}")?;
         }
         match self.request_bytes {
             Some(bytes) => write!(f, ".x{bytes}"),

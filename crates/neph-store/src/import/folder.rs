@@ -44,7 +44,7 @@ pub(super) struct Source {
 pub(super) fn sources(folder: &Path) -> Result<Vec<Source>, StoreError> {
     let mut found = Vec::new();
     search(folder, DEPTH, &mut found)?;
-    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found.sort_by(|source, other| source.path.cmp(&other.path));
     Ok(found)
 }
 
@@ -99,10 +99,10 @@ pub(super) fn settings(sources: &[Source]) -> Result<Option<(PathBuf, String)>, 
     let mut settings = sources
         .iter()
         .filter(|source| source.kind == Kind::Settings);
-    let (Some(one), None) = (settings.next(), settings.next()) else {
+    let (Some(single), None) = (settings.next(), settings.next()) else {
         return Ok(None);
     };
-    let path = &one.path;
+    let path = &single.path;
     let length = fs::metadata(path)
         .map_err(StoreError::file("look at", path))?
         .len();

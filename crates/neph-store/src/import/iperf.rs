@@ -107,21 +107,21 @@ impl IperfFile {
 /// `[  5]   0.00-1.00   sec   464 KBytes  3.80 Mbits/sec    0   55.6 KBytes`.
 fn row(text: &str) -> Option<Row<'_>> {
     let (_, rest) = text.split_once(']')?;
-    let words: Vec<&str> = rest.split_whitespace().collect();
-    let (_, end) = words.first()?.split_once('-')?;
-    let unit = words.iter().position(|word| word.ends_with("bits/sec"))?;
-    let scale = match *words.get(unit)? {
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let (_, end) = fields.first()?.split_once('-')?;
+    let unit = fields.iter().position(|word| word.ends_with("bits/sec"))?;
+    let scale = match *fields.get(unit)? {
         "bits/sec" => 0,
         "Kbits/sec" => 3,
         "Mbits/sec" => 6,
         "Gbits/sec" => 9,
         _ => return None,
     };
-    let rate = scaled(words.get(unit.checked_sub(1)?)?, scale)?;
+    let rate = scaled(fields.get(unit.checked_sub(1)?)?, scale)?;
     Some(Row {
         end: scaled(end, 9)?,
         rate: BitRate(u64::try_from(rate).ok()?),
-        retransmissions: words.get(unit + 1).and_then(|word| word.parse().ok()),
-        last: words.last().copied().unwrap_or_default(),
+        retransmissions: fields.get(unit + 1).and_then(|word| word.parse().ok()),
+        last: fields.last().copied().unwrap_or_default(),
     })
 }

@@ -78,7 +78,10 @@ pub(super) fn scenario_of(file: &RawFile, settings: &ImportedSettings) -> Scenar
     let request_size = file.name.request_bytes.map(ByteSize);
     let request_size = request_size.or(settings.request_size);
     let interval = Span::from_nanos(file.interval());
-    let endpoint = known.map_or_else(|| file.name.endpoint.clone(), |one| one.name.clone());
+    let endpoint = known.map_or_else(
+        || file.name.endpoint.clone(),
+        |endpoint| endpoint.name.clone(),
+    );
     Scenario {
         id: identity(file, &endpoint, request_size),
         index: 0,

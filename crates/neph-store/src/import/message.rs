@@ -15,9 +15,9 @@ pub(super) fn raw_message(seq: u64, raw: &RawMessage, started: i64) -> Message {
     let mut marks = Marks::intended_at(sent);
     marks.app_send = Some(sent);
     // tshark timestamps a segment when the kernel passes it to the interface.
-    let own = |at: i64| Instant::from_nanos(at - started);
-    marks.nic_tx = raw.acknowledged.map(|segment| own(segment.sent));
-    marks.acked = raw.acknowledged.map(|segment| own(segment.at));
+    let instant = |at: i64| Instant::from_nanos(at - started);
+    marks.nic_tx = raw.acknowledged.map(|segment| instant(segment.sent));
+    marks.acked = raw.acknowledged.map(|segment| instant(segment.at));
     marks.peer.app_rx = raw.server.map(|at| Instant::from_nanos(at - started));
     marks.app_recv = Some(Instant::from_nanos(raw.received - started));
     let mut message = Message::new(FlowIndex(0), Seq(seq), marks);

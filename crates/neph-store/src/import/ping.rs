@@ -60,7 +60,7 @@ impl PingFile {
                 match reply(&line.text, session.last().map_or(0, |last| last.seq)) {
                     Ok(Some(reply)) => session.push(reply),
                     Ok(None) => {}
-                    Err(what) => report.problem(path, Some(line.number), what),
+                    Err(message) => report.problem(path, Some(line.number), message),
                 }
             }
         }
@@ -71,12 +71,12 @@ impl PingFile {
 
     /// `host (address) 56(84) bytes of data.`
     fn determined_by(&mut self, header: &str) {
-        let mut words = header.split_whitespace();
-        let host = words.next().unwrap_or_default();
+        let mut fields = header.split_whitespace();
+        let host = fields.next().unwrap_or_default();
         if self.name.is_empty() {
             host.clone_into(&mut self.name);
         }
-        let reported = words
+        let reported = fields
             .next()
             .map(|word| word.trim_matches(['(', ')', ':']))
             .and_then(|word| word.parse().ok())
@@ -98,12 +98,12 @@ impl PingFile {
                 }
                 let missing = reply.seq - last.seq - 1;
                 if missing > LONGEST_GAP {
-                    let what = format!(
+                    let message = format!(
                         "icmp_seq {} to {} are missing: not counted as lost",
                         last.seq + 1,
                         reply.seq - 1
                     );
-                    report.problem(path, None, what);
+                    report.problem(path, None, message);
                 } else {
                     self.pings.extend(lost_between(last, reply));
                 }
@@ -166,12 +166,12 @@ fn reply(text: &str, last_seq: u64) -> Result<Option<Reply>, String> {
 
 /// The number since the start of the session with these 16 bits that is nearest to the last one.
 const fn unwrapped(seq: u64, last: u64) -> u64 {
-    let near = last - last % WRAP + seq;
-    if near + WRAP / 2 < last {
-        near + WRAP
-    } else if near > last + WRAP / 2 && near >= WRAP {
-        near - WRAP
+    let candidate = last - last % WRAP + seq;
+    if candidate + WRAP / 2 < last {
+        candidate + WRAP
+    } else if candidate > last + WRAP / 2 && candidate >= WRAP {
+        candidate - WRAP
     } else {
-        near
+        candidate
     }
 }

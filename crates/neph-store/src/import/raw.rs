@@ -79,7 +79,7 @@ impl RawFile {
                     newest = newest.max(message.sent);
                     messages.push(message);
                 }
-                Err(what) => report.problem(path, Some(line.number), what),
+                Err(message) => report.problem(path, Some(line.number), message),
             }
         }
         if messages.is_empty() {

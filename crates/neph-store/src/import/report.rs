@@ -63,13 +63,13 @@ pub struct ImportReport {
 }
 
 impl ImportReport {
-    pub(super) fn problem(&mut self, path: &Path, line: Option<u64>, what: impl Into<String>) {
+    pub(super) fn problem(&mut self, path: &Path, line: Option<u64>, message: impl Into<String>) {
         self.problem_count += 1;
         if self.problems.len() < REPORTED {
             self.problems.push(Problem {
                 path: path.to_owned(),
                 line,
-                what: what.into(),
+                what: message.into(),
             });
         }
     }

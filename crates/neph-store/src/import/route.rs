@@ -85,15 +85,15 @@ fn between(text: &str, open: char, close: char) -> Option<&str> {
 /// ` 3  gate (10.0.0.1)  1.1 ms  1.0 ms other (10.0.0.2)  2.0 ms`, with or without names. `*` is a
 /// probe without a reply; a time may be followed by `!H` and others.
 fn hop(text: &str) -> Option<Hop> {
-    let mut words = text.split_whitespace().peekable();
+    let mut fields = text.split_whitespace().peekable();
     let mut hop = Hop {
-        ttl: words.next()?.parse().ok().filter(|ttl| *ttl > 0)?,
+        ttl: fields.next()?.parse().ok().filter(|ttl| *ttl > 0)?,
         addresses: Vec::new(),
         round_trips: Vec::new(),
     };
-    words.peek()?;
-    while let Some(word) = words.next() {
-        if words.peek() == Some(&"ms") {
+    fields.peek()?;
+    while let Some(word) = fields.next() {
+        if fields.peek() == Some(&"ms") {
             let nanos = scaled(word, 6).filter(|nanos| *nanos >= 0)?;
             hop.round_trips.push(Span::from_nanos(nanos));
         } else if let Ok(address) = word.trim_matches(['(', ')']).parse()

@@ -51,10 +51,10 @@ impl ImportedSettings {
     /// Tester write `_` for `:`) or its description.
     pub(super) fn endpoint_of(&self, file: &FileName) -> Option<&ImportedEndpoint> {
         let reported = file.endpoint.as_str();
-        self.endpoints.iter().find(|one| {
-            let destination = &one.destination;
+        self.endpoints.iter().find(|endpoint| {
+            let destination = &endpoint.destination;
             *destination == reported
-                || one.name == reported
+                || endpoint.name == reported
                 || destination.replace(':', "_") == reported
                 || destination.replace([':', '/'], "_") == reported
         })

@@ -31,7 +31,7 @@ pub(super) fn read_tcp_stats(
         } else if !line.text.is_empty() && !line.text.ends_with(",Connection Reset") {
             match row(&line.text, &columns) {
                 Ok(row) => give(row, files, report),
-                Err(what) => report.problem(path, Some(line.number), what),
+                Err(message) => report.problem(path, Some(line.number), message),
             }
         }
     }
@@ -52,8 +52,8 @@ fn row(text: &str, columns: &[Option<TcpField>]) -> Result<TcpRow, String> {
     let at = fields[0].parse().ok().filter(|at: &i64| *at >= 0);
     let at =
         at.ok_or_else(|| format!("'{}' is no time in Unix nanoseconds: left out", fields[0]))?;
-    let named = columns.iter().zip(&fields[BEFORE..]);
-    let values = named.filter_map(|(field, text)| Some(((*field)?, text)));
+    let named_fields = columns.iter().zip(&fields[BEFORE..]);
+    let values = named_fields.filter_map(|(field, text)| Some(((*field)?, text)));
     let values = values.map(|(field, text)| {
         let value = text.parse::<u64>();
         value
@@ -68,7 +68,7 @@ fn row(text: &str, columns: &[Option<TcpField>]) -> Result<TcpRow, String> {
 
 fn give(row: TcpRow, files: &mut [RawFile], report: &mut ImportReport) {
     let after = files.partition_point(|file| file.started() <= row.at);
-    let file = after.checked_sub(1).and_then(|place| files.get_mut(place));
+    let file = after.checked_sub(1).and_then(|index| files.get_mut(index));
     match file.filter(|file| row.at <= file.ended().saturating_add(GRACE)) {
         Some(file) => file.tcp_rows.push(row),
         None => report.tcp_rows_outside += 1,

@@ -158,9 +158,14 @@ fn an_exported_folder_has_the_files_that_were_imported_and_imports_the_same() {
         let experiments = store.experiments(campaign.id).expect("readable");
         let messages: Vec<_> = experiments
             .iter()
-            .map(|one| {
-                let messages = store.messages(one.id).expect("readable");
-                (one.block, one.scenario, one.tally, messages)
+            .map(|experiment| {
+                let messages = store.messages(experiment.id).expect("readable");
+                (
+                    experiment.block,
+                    experiment.scenario,
+                    experiment.tally,
+                    messages,
+                )
             })
             .collect();
         (campaign.plan_text, campaign.blocks, scenarios, messages)

@@ -28,8 +28,8 @@ fn skip(reason: &str) {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
 fn duckdb_and_pandas_read_the_store_as_the_page_shows() {
-    let place = embedded();
-    let (mut store, mut experiment) = prepared(&place);
+    let location = embedded();
+    let (mut store, mut experiment) = prepared(&location);
     let messages: Vec<Message> = (0..1_000).map(|seq| message(0, seq)).collect();
     let mut recorder = store.begin(&experiment).expect("begun");
     recorder.messages(&messages).expect("recorded");
@@ -39,13 +39,13 @@ fn duckdb_and_pandas_read_the_store_as_the_page_shows() {
         .finish(recorder, &experiment, &provenance(experiment.id))
         .expect("finished");
     drop(store);
-    place.open(Access::Read);
+    location.open(Access::Read);
 
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let ran = Command::new(python())
         .arg(here.join("tests/readers.py"))
         .arg(here.join("../../docs/schema.md"))
-        .arg(place.url.trim_start_matches("file://"))
+        .arg(location.url.trim_start_matches("file://"))
         .arg(experiment.id.to_string())
         .output();
     let output = match ran {

@@ -109,7 +109,7 @@ impl Assembly {
     }
 
     /// The label is here.
-    pub(crate) fn place(&mut self, label: Label) {
+    pub(crate) fn define(&mut self, label: Label) {
         self.places[label.0] = self.code.len();
     }
 
@@ -169,7 +169,7 @@ mod tests {
         program.put(LOAD_WORD, (R1, R6), -12, 0x0102_0304);
         program.jump(JUMP_EQUAL, R4, 7, end);
         program.put(MOVE, (R0, R1), 0, 0);
-        program.place(end);
+        program.define(end);
         program.give(-1);
         let code = program.finish().expect("short");
         // `__u8 code; __u8 dst_reg:4, src_reg:4; __s16 off; __s32 imm;` on either kind of machine.
@@ -201,7 +201,7 @@ mod tests {
         for _ in 0..=i16::MAX {
             program.put(MOVE, (R0, R1), 0, 0);
         }
-        program.place(end);
+        program.define(end);
         assert!(program.finish().is_err());
     }
 }

@@ -48,7 +48,7 @@ pub struct Copying<'a> {
     /// least, if that is possible.
     pub memory: u64,
     /// Bytes that are kept of each packet, at most [`MAX_KEPT`].
-    pub kept: u32,
+    pub snaplen: u32,
     /// Which packets: a program of classic BPF; all where it is empty.
     pub filter: &'a [FilterStep],
 }
@@ -57,7 +57,7 @@ pub struct Copying<'a> {
 #[derive(Debug)]
 pub struct Copier {
     /// The interface's number, and its kind (`linux/if_arp.h`).
-    place: (u32, u16),
+    position: (u32, u16),
     memory: Arc<Memory>,
     parts: Vec<Part>,
     /// To ask for the interface's state, in its namespace.
@@ -125,16 +125,16 @@ impl Copier {
         };
         let mut links = Vec::new();
         let index = index.cast_unsigned();
-        for &(hook, place, order) in hooks {
-            let kept = copying.kept.clamp(1, MAX_KEPT);
-            let code = program(hook, map.as_fd(), shape, copying.filter, kept)
+        for &(hook, hook_kind, order) in hooks {
+            let snaplen = copying.snaplen.clamp(1, MAX_KEPT);
+            let code = program(hook, map.as_fd(), shape, copying.filter, snaplen)
                 .map_err(failed("write a BPF program"))?;
             let code = load(CLASSIFIER, &code).map_err(failed("load a BPF program"))?;
-            let link = link(code.as_fd(), index, (place, order));
+            let link = link(code.as_fd(), index, (hook_kind, order));
             links.push(link.map_err(failed("attach a BPF program"))?);
         }
         Ok(Self {
-            place: (index, kind),
+            position: (index, kind),
             memory: Arc::new(memory),
             parts: vec![Part::default(); shape.parts as usize],
             asking,
@@ -173,7 +173,7 @@ impl Copier {
             let end = second.min(until);
             while !part.is_done() && part.next <= end && taken < max {
                 let record = memory.record(number, part.at);
-                let (interface, hardware) = self.place;
+                let (interface, hardware) = self.position;
                 show(&record.packet(record.stamp(clocks.leap), interface, hardware));
                 taken += 1;
                 part.at += record.length();
@@ -226,7 +226,7 @@ impl Copier {
     fn is_up(&self) -> io::Result<bool> {
         // SAFETY: ifreq is plain C data for which all zeros is valid.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        request.ifr_ifru.ifru_ifindex = self.place.0.cast_signed();
+        request.ifr_ifru.ifru_ifindex = self.position.0.cast_signed();
         self.ask(libc::SIOCGIFNAME, &mut request)?;
         self.ask(libc::SIOCGIFFLAGS, &mut request)?;
         // SAFETY: the call wrote the member `ifru_flags` of the union.
@@ -235,12 +235,12 @@ impl Copier {
     }
 
     /// Asks for the interface's name, by its number, or for its flags, by its name.
-    fn ask(&self, what: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
+    fn ask(&self, request_code: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
         let socket = self.asking.as_raw_fd();
         let request: *mut libc::ifreq = request;
         // SAFETY: one question reads the number and writes the name with its end, the other reads the
         // name and writes the flags, all within the ifreq.
-        match unsafe { libc::ioctl(socket, what as _, request) } {
+        match unsafe { libc::ioctl(socket, request_code as _, request) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
@@ -295,11 +295,11 @@ fn shape(memory: u64) -> io::Result<Shape> {
     Ok(Shape { parts, room })
 }
 
-fn link(program: BorrowedFd<'_>, index: u32, (place, order): (u32, u32)) -> io::Result<OwnedFd> {
+fn link(program: BorrowedFd<'_>, index: u32, (kind, order): (u32, u32)) -> io::Result<OwnedFd> {
     let attributes = Attributes::new()
         .fd(0, program)
         .word(4, index)
-        .word(8, place)
+        .word(8, kind)
         .word(12, order);
     // SAFETY: no pointer is passed.
     unsafe { attributes.open(LINK_CREATE) }

@@ -57,7 +57,7 @@ pub(super) fn program(
     map: BorrowedFd<'_>,
     shape: Shape,
     steps: &[FilterStep],
-    kept: u32,
+    snaplen: u32,
 ) -> io::Result<Vec<u64>> {
     let mut program = Assembly::default();
     let [copy, full, pass] = [(); 3].map(|()| program.label());
@@ -65,20 +65,20 @@ pub(super) fn program(
     if !steps.is_empty() {
         filter(&mut program, steps, (copy, pass))?;
     }
-    program.place(copy);
+    program.define(copy);
     find_room(&mut program, map, shape, full, pass)?;
     stamp(&mut program, hook);
     describe(&mut program);
-    copy_bytes(&mut program, number(kept)?, pass);
+    copy_bytes(&mut program, number(snaplen)?, pass);
     // A record ends where the next may begin: at a multiple of eight.
     program.put(LOAD_LONG, (R4, STACK), KEPT, 0);
     program.put(ADD_IMM, (R4, 0), 0, i32::from(BYTES_AT) + 7);
     program.put(AND_IMM, (R4, 0), 0, -8);
     program.put(ADD, (HEAD, R4), 0, 0);
     publish(&mut program);
-    program.place(pass);
+    program.define(pass);
     program.give(NEXT);
-    program.place(full);
+    program.define(full);
     program.put(LOAD_LONG, (R1, PART), LOST_AT, 0);
     program.put(ADD_IMM, (R1, 0), 0, 1);
     program.put(PUT_LONG, (PART, R1), LOST_AT, 0);
@@ -127,10 +127,10 @@ fn stamp(program: &mut Assembly, hook: Hook) {
         program.put(MOVE_IMM, (R1, 0), 0, IS_WALL);
         program.put(PUT_LONG, (STACK, R1), NOTE, 0);
         program.go(stamped);
-        program.place(unstamped);
+        program.define(unstamped);
     }
     program.call(TAI_NANOS);
-    program.place(stamped);
+    program.define(stamped);
     program.put(PUT_LONG, (RECORD, R0), STAMP_AT, 0);
 }
 
@@ -153,19 +153,19 @@ fn describe(program: &mut Assembly) {
     program.put(LOAD_WORD, (R2, CONTEXT), TAG_PROTOCOL, 0);
     program.put(LEFT_IMM, (R2, 0), 0, 16);
     program.put(OR, (R1, R2), 0, 0);
-    program.place(untagged);
+    program.define(untagged);
     program.put(PUT_WORD, (RECORD, R3), NOTE_AT, 0);
     program.put(PUT_WORD, (RECORD, R1), PROTOCOL_AT, 0);
 }
 
 /// Writes the length, and the bytes from the link header on.
-fn copy_bytes(program: &mut Assembly, kept: i32, pass: Label) {
+fn copy_bytes(program: &mut Assembly, snaplen: i32, pass: Label) {
     let is_short = program.label();
     program.put(LOAD_WORD, (R4, CONTEXT), LENGTH, 0);
     program.put(PUT_WORD, (RECORD, R4), LENGTH_AT, 0);
-    program.jump(JUMP_BELOW, R4, kept, is_short);
-    program.put(MOVE_IMM, (R4, 0), 0, kept);
-    program.place(is_short);
+    program.jump(JUMP_BELOW, R4, snaplen, is_short);
+    program.put(MOVE_IMM, (R4, 0), 0, snaplen);
+    program.define(is_short);
     program.jump(JUMP_EQUAL, R4, 0, pass);
     program.put(PUT_WORD, (RECORD, R4), KEPT_AT, 0);
     program.put(PUT_LONG, (STACK, R4), KEPT, 0);

@@ -29,7 +29,7 @@ pub(super) fn filter(
     (accept, reject): (Label, Label),
 ) -> io::Result<()> {
     let places: Vec<Label> = steps.iter().map(|_| program.label()).collect();
-    let place = |at: usize| places.get(at).copied().ok_or_else(unknown);
+    let label = |at: usize| places.get(at).copied().ok_or_else(unknown);
     // The verifier refuses what cannot be reached. Jumps only go forwards.
     let mut is_reached = vec![false; steps.len() + 1];
     is_reached[0] = true;
@@ -37,7 +37,7 @@ pub(super) fn filter(
         if !is_reached[at] {
             continue;
         }
-        program.place(places[at]);
+        program.define(places[at]);
         let next = at + 1;
         let to = match step.code {
             // JA, JEQ, RET
@@ -52,10 +52,10 @@ pub(super) fn filter(
             *is_reached.get_mut(*reached).ok_or_else(unknown)? = true;
         }
         match step.code {
-            0x05 => program.go(place(to[0])?),
+            0x05 => program.go(label(to[0])?),
             0x15 => {
-                program.jump(JUMP_EQUAL_32, A, step.k.cast_signed(), place(to[0])?);
-                program.go(place(to[1])?);
+                program.jump(JUMP_EQUAL_32, A, step.k.cast_signed(), label(to[0])?);
+                program.go(label(to[1])?);
             }
             0x06 => program.go(if step.k == 0 { reject } else { accept }),
             _ => calculate(program, *step, reject)?,

@@ -201,13 +201,13 @@ impl<'memory> Record<'memory> {
         if is_wall { stamp } else { stamp - leap }
     }
 
-    fn kept(self) -> u32 {
+    fn captured_length(self) -> u32 {
         self.word(KEPT_AT).min(MAX_KEPT)
     }
 
     /// From its beginning to the next one's.
     pub(super) fn length(self) -> u64 {
-        u64::from((self.kept() + u32::from(BYTES_AT.cast_unsigned()) + 7) & !7)
+        u64::from((self.captured_length() + u32::from(BYTES_AT.cast_unsigned()) + 7) & !7)
     }
 
     pub(super) fn packet(self, stamp: i64, interface: u32, hardware: u16) -> Packet<'memory> {
@@ -216,7 +216,7 @@ impl<'memory> Record<'memory> {
         // memory behind the room. The kernel does not write to them until they are given back.
         let bytes = unsafe {
             let start = self.start.offset(isize::from(BYTES_AT)).as_ptr();
-            std::slice::from_raw_parts(start, self.kept() as usize)
+            std::slice::from_raw_parts(start, self.captured_length() as usize)
         };
         let is_outgoing = note & IS_OUTGOING.cast_unsigned() != 0;
         let tag = (note & IS_TAGGED.cast_unsigned() != 0).then(|| Tag {

@@ -32,10 +32,10 @@ fn an_interface_is_up_or_down_or_gone() {
         message(GONE, UP),
     ]
     .concat();
-    let there = |is_up| Reported::There(7, link_of("eth1", is_up));
+    let present = |is_up| Reported::There(7, link_of("eth1", is_up));
     assert_eq!(
         links(&datagram),
-        [there(true), there(false), Reported::Gone(7)]
+        [present(true), present(false), Reported::Gone(7)]
     );
 }
 
@@ -73,7 +73,7 @@ fn a_datagram_that_is_cut_anywhere_is_read_up_to_there() {
 #[test]
 fn what_was_up_and_is_not_there_when_all_are_told_anew_has_fallen() {
     let mut links = Links::listen().expect("netlink");
-    links.there.insert(u32::MAX, link_of("away0", true));
+    links.known.insert(u32::MAX, link_of("away0", true));
     let away = Change::Fallen("away0".to_owned());
     assert!(!links.changes().contains(&away), "nothing says so");
     links.has_missed = true;
@@ -86,7 +86,7 @@ fn what_was_up_and_is_not_there_when_all_are_told_anew_has_fallen() {
 #[test]
 fn an_answer_that_may_lack_some_makes_none_fall() {
     let mut links = Links::listen().expect("netlink");
-    links.there.insert(u32::MAX, link_of("there0", true));
+    links.known.insert(u32::MAX, link_of("there0", true));
     for reported in [Reported::Torn, Reported::All] {
         links.incoming.get_or_insert_default();
         assert_eq!(links.see(reported), []);
@@ -96,8 +96,8 @@ fn an_answer_that_may_lack_some_makes_none_fall() {
 
 /// The names of those that are up, as the kernel's files have them.
 fn up() -> BTreeSet<String> {
-    let all = std::fs::read_dir("/sys/class/net").expect("a list");
-    let all = all.filter_map(|one| one.ok()?.file_name().into_string().ok());
+    let entries = std::fs::read_dir("/sys/class/net").expect("a list");
+    let entries = entries.filter_map(|dir_entry| dir_entry.ok()?.file_name().into_string().ok());
     let is_up = |name: &String| {
         let flags = std::fs::read_to_string(format!("/sys/class/net/{name}/flags"));
         flags.is_ok_and(|flags| {
@@ -105,21 +105,21 @@ fn up() -> BTreeSet<String> {
             u32::from_str_radix(digits, 16).expect("flags") & UP != 0
         })
     };
-    all.filter(is_up).collect()
+    entries.filter(is_up).collect()
 }
 
 #[test]
 fn who_listens_knows_the_interfaces_that_are_up_and_no_others() {
     let look = || {
         let links = Links::listen().expect("netlink");
-        let there = links.there.into_values();
+        let there = links.known.into_values();
         let received = there.filter(|link| link.is_up).map(|link| link.name);
         (received.collect::<BTreeSet<_>>(), up())
     };
     // Others may change theirs between the two.
     let is_equal = (0..100).any(|_| {
-        let (received, there) = look();
-        received == there
+        let (received, names) = look();
+        received == names
     });
     assert!(is_equal, "{:?}", look());
 }
@@ -127,18 +127,18 @@ fn who_listens_knows_the_interfaces_that_are_up_and_no_others() {
 #[test]
 fn each_turn_is_told_once_and_who_goes_away_while_it_is_down_is_not_told_again() {
     let mut links = Links::listen().expect("netlink");
-    links.there.insert(1 << 30, link_of("down0", false));
+    links.known.insert(1 << 30, link_of("down0", false));
     assert_eq!(links.number_of_up("down0"), None);
     let mut reported = |reported| links.see(reported);
-    let there = |is_up| Reported::There(u32::MAX, link_of("turn0", is_up));
+    let present = |is_up| Reported::There(u32::MAX, link_of("turn0", is_up));
     let fallen = || vec![Change::Fallen("turn0".to_owned())];
     let risen = || vec![Change::Risen("turn0".to_owned())];
-    assert_eq!(reported(there(false)), []);
-    assert_eq!(reported(there(true)), risen());
-    assert_eq!(reported(there(true)), []);
-    assert_eq!(reported(there(false)), fallen());
+    assert_eq!(reported(present(false)), []);
+    assert_eq!(reported(present(true)), risen());
+    assert_eq!(reported(present(true)), []);
+    assert_eq!(reported(present(false)), fallen());
     assert_eq!(reported(Reported::Gone(u32::MAX)), []);
-    assert_eq!(reported(there(true)), risen());
+    assert_eq!(reported(present(true)), risen());
     assert_eq!(reported(Reported::Gone(u32::MAX)), fallen());
     assert!(!links.has(u32::MAX));
 }

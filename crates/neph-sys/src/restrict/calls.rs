@@ -284,9 +284,9 @@ pub(super) fn program(extra: &[Extra]) -> Result<BpfProgram, String> {
         IDENTITY,
         OF_PROCESSOR,
     ];
-    let whole = groups.into_iter().flatten().copied();
-    let whole = whole.chain(extra.iter().map(|one| one.number()));
-    let mut rules: Rules = whole.map(|number| (number, Vec::new())).collect();
+    let numbers = groups.into_iter().flatten().copied();
+    let numbers = numbers.chain(extra.iter().map(|extra| extra.number()));
+    let mut rules: Rules = numbers.map(|number| (number, Vec::new())).collect();
     rules.extend(conditional().map_err(wrong)?);
     let refused = SeccompAction::Errno(libc::ENOSYS.cast_unsigned());
     let filter = SeccompFilter::new(rules, refused, SeccompAction::Allow, processor);
@@ -318,19 +318,19 @@ fn conditional() -> Result<Rules, seccompiler::BackendError> {
     ]))
 }
 
-fn any_of(place: u8, values: &[u32]) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+fn any_of(index: u8, values: &[u32]) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let rules = values
         .iter()
-        .map(|value| argument(place, Compare::Eq, *value));
+        .map(|value| argument(index, Compare::Eq, *value));
     rules.collect()
 }
 
 /// A call whose argument at `place` compares so; only its lower 32 bits count.
 fn argument(
-    place: u8,
+    index: u8,
     compare: Compare,
     value: u32,
 ) -> Result<SeccompRule, seccompiler::BackendError> {
-    let condition = SeccompCondition::new(place, Length::Dword, compare, value.into())?;
+    let condition = SeccompCondition::new(index, Length::Dword, compare, value.into())?;
     SeccompRule::new(vec![condition])
 }

@@ -16,13 +16,13 @@ pub(super) fn raise() -> Result<(), RestrictError> {
 
 /// Removes everything but `kept` from the bounding set, as far as that is permitted: without
 /// `CAP_SETPCAP` nothing can be removed, and `no_new_privs` makes the set meaningless anyway.
-pub(super) fn limit_bounding_set(kept: &[Capability]) -> Result<(), RestrictError> {
+pub(super) fn limit_bounding_set(capabilities: &[Capability]) -> Result<(), RestrictError> {
     let may = caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP);
     if !may.map_err(|error| failed("read capabilities", &error))? {
         return Ok(());
     }
     for capability in caps::runtime::thread_all_supported() {
-        if !kept.contains(&capability) {
+        if !capabilities.contains(&capability) {
             caps::drop(None, CapSet::Bounding, capability).map_err(|error| {
                 failed(format!("remove {capability} from the bounding set"), &error)
             })?;
@@ -33,19 +33,19 @@ pub(super) fn limit_bounding_set(kept: &[Capability]) -> Result<(), RestrictErro
 
 /// Keeps those of `kept` that the thread has, effective and permitted, and nothing inheritable or
 /// ambient. Returns what remains, in a fixed order.
-pub(super) fn keep(kept: &[Capability]) -> Result<Vec<Capability>, RestrictError> {
+pub(super) fn keep(capabilities: &[Capability]) -> Result<Vec<Capability>, RestrictError> {
     let permitted = read()?;
-    let kept: HashSet<Capability> = kept
+    let available: HashSet<Capability> = capabilities
         .iter()
         .copied()
-        .filter(|one| permitted.contains(one))
+        .filter(|capability| permitted.contains(capability))
         .collect();
     // A kernel without ambient capabilities (before 4.3) has none to clear.
     let _ = caps::clear(None, CapSet::Ambient);
     set(CapSet::Inheritable, &HashSet::new())?;
-    set(CapSet::Effective, &kept)?;
-    set(CapSet::Permitted, &kept)?;
-    Ok(sorted(kept))
+    set(CapSet::Effective, &available)?;
+    set(CapSet::Permitted, &available)?;
+    Ok(sorted(available))
 }
 
 /// The capabilities without which a file of `files` cannot be opened by the user that we are now:
@@ -56,19 +56,19 @@ pub(super) fn needed_for(files: &Files) -> Result<Vec<Capability>, RestrictError
         Capability::CAP_DAC_READ_SEARCH,
     ];
     let permitted = read()?;
-    let held: Vec<Capability> = OVER_FILES
+    let required: Vec<Capability> = OVER_FILES
         .into_iter()
-        .filter(|one| permitted.contains(one))
+        .filter(|capability| permitted.contains(capability))
         .collect();
-    if held.is_empty() {
-        return Ok(held);
+    if required.is_empty() {
+        return Ok(required);
     }
     let before = caps::read(None, CapSet::Effective);
     let before = before.map_err(|error| failed("read capabilities", &error))?;
     let without = before
         .iter()
         .copied()
-        .filter(|one| !OVER_FILES.contains(one))
+        .filter(|capability| !OVER_FILES.contains(capability))
         .collect();
     set(CapSet::Effective, &without)?;
     let mut needed = Vec::new();

@@ -96,10 +96,10 @@ fn attempts(inside: &str, outside: &str) -> Vec<(String, i32)> {
         let error = io::Error::last_os_error();
         tried.push((name, if outcome < 0 { code(Err(error)) } else { 0 }));
     }
-    let named = tried
+    let names = tried
         .into_iter()
         .map(|(name, code)| (name.to_owned(), code));
-    named.collect()
+    names.collect()
 }
 
 fn socket(family: libc::c_int) -> io::Result<()> {
@@ -219,16 +219,16 @@ fn connections_may_be_opened_where_a_command_opens_them() {
 #[test]
 fn a_user_is_found_by_name_or_reported_as_unknown() {
     assert_eq!(
-        User::named("root").expect("every host has it").name(),
+        User::from_name("root").expect("every host has it").name(),
         "root"
     );
-    let error = User::named("no-such-user-here").expect_err("nobody");
+    let error = User::from_name("no-such-user-here").expect_err("nobody");
     assert_eq!(
         error.to_string(),
         "there is no user 'no-such-user-here' on this host"
     );
     assert!(matches!(
-        User::named("a\0b"),
+        User::from_name("a\0b"),
         Err(UserError::Unknown { .. })
     ));
 }

@@ -52,7 +52,7 @@ impl User {
     ///
     /// # Errors
     /// There is none, or the database cannot be read.
-    pub fn named(name: &str) -> Result<Self, UserError> {
+    pub fn from_name(name: &str) -> Result<Self, UserError> {
         let unknown = || UserError::Unknown {
             name: name.to_owned(),
         };
@@ -112,7 +112,7 @@ impl User {
     /// Makes it the user of all threads of this process, in all identities, with its own group only.
     /// Permitted capabilities stay until they are limited.
     pub(super) fn become_it(&self) -> Result<(), RestrictError> {
-        let as_whom = |what: &str| format!("{what} of user '{}'", self.name);
+        let as_whom = |operation: &str| format!("{operation} of user '{}'", self.name);
         caps::securebits::set_keepcaps(true).map_err(|error| {
             RestrictError::new("keep capabilities", io::Error::other(error.to_string()))
         })?;

@@ -35,10 +35,10 @@ fn open(kind: libc::c_int) -> Option<OwnedFd> {
     (raw >= 0).then(|| unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-pub(super) fn prepare(socket: &OwnedFd, seat: RingMode) -> Result<(), ()> {
+pub(super) fn prepare(socket: &OwnedFd, mode: RingMode) -> Result<(), ()> {
     let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
     option(socket, libc::PACKET_VERSION, &version)?;
-    match seat {
+    match mode {
         RingMode::Wire => {
             option(socket, libc::PACKET_IGNORE_OUTGOING, &1)?;
             option(socket, libc::PACKET_QDISC_BYPASS, &1)

@@ -27,8 +27,8 @@ fn stamping() -> KeepAwake {
     let ours = UdpSocket::bind("127.0.0.1:0").expect("bind");
     enable(ours.as_fd(), Carrier::Datagrams).expect("stamps");
     let is_stamping = wait_until(Duration::from_secs(2), || {
-        let own = ours.local_addr().expect("bound");
-        ours.send_to(b"hello", own).expect("send");
+        let own_address = ours.local_addr().expect("bound");
+        ours.send_to(b"hello", own_address).expect("send");
         let received = receive(ours.as_fd(), &mut [0; 16]).expect("receive");
         received.stamp.is_some()
     });

@@ -67,7 +67,7 @@ pub(super) fn program(
     program.call(SK_ASSIGN);
     program.put(MOVE, (R1, SOCKET), 0, 0);
     program.call(SK_RELEASE);
-    program.place(end);
+    program.define(end);
     program.give(PASS);
     program.finish()
 }

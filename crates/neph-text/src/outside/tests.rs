@@ -31,7 +31,7 @@ fn colours_stay_and_other_sequences_do_not() {
 
 #[test]
 fn every_character_that_the_issue_names_is_hidden() {
-    let named = [
+    let ranges = [
         0..=0x1f,
         0x7f..=0x9f,
         0x61c..=0x61c,
@@ -41,7 +41,7 @@ fn every_character_that_the_issue_names_is_hidden() {
         0xfeff..=0xfeff,
         0xe0001..=0xe007f,
     ];
-    for code in named.into_iter().flatten() {
+    for code in ranges.into_iter().flatten() {
         let letter = char::from_u32(code).expect("a character");
         assert!(is_hidden(letter), "U+{code:04X}");
     }

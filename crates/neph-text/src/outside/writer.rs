@@ -36,8 +36,8 @@ impl<W: Write> Write for Visible<W> {
         }
         let mut joined = std::mem::take(&mut self.begun);
         joined.extend_from_slice(bytes);
-        let kept = unfinished(&joined);
-        self.begun = joined.split_off(joined.len() - kept);
+        let rest_length = unfinished(&joined);
+        self.begun = joined.split_off(joined.len() - rest_length);
         if is_plain(&joined) {
             self.inner.write_all(&joined)?;
         } else {
@@ -79,14 +79,18 @@ fn unfinished(bytes: &[u8]) -> usize {
         return 1;
     }
     for (back, byte) in tail.iter().rev().enumerate() {
-        let whole = match byte {
+        let sequence_length = match byte {
             0xc2..=0xdf => 2,
             0xe0..=0xef => 3,
             0xf0..=0xf4 => 4,
             0x80..=0xbf => continue,
             _ => return 0,
         };
-        return if back + 1 < whole { back + 1 } else { 0 };
+        return if back + 1 < sequence_length {
+            back + 1
+        } else {
+            0
+        };
     }
     0
 }

@@ -27,7 +27,7 @@ fn lists_of_tables_and_scalars_keep_their_places() {
         (ip.value.as_str(), &text[ip.span.clone()]),
         ("1.2.3.4", "1.2.3.4")
     );
-    assert_eq!(source.place(ip.span).to_string(), "5:7");
+    assert_eq!(source.position(ip.span).to_string(), "5:7");
     assert_eq!(endpoints.len(), 2);
 }
 

@@ -64,15 +64,15 @@ impl Pcap {
         let Some(before) = bytes.first_chunk::<BEFORE>() else {
             return Ok(Step::Need(BEFORE));
         };
-        let [seconds, ticks, kept, length] = self.order.four(before);
-        if kept > LONGEST {
+        let [seconds, ticks, captured_length, length] = self.order.four(before);
+        if captured_length > LONGEST {
             return Err(CaptureError::Length {
                 what: "packet",
-                printed: kept,
+                printed: captured_length,
                 limit: LONGEST,
             });
         }
-        let end = BEFORE + kept as usize;
+        let end = BEFORE + captured_length as usize;
         let Some(packet) = bytes.get(BEFORE..end) else {
             return Ok(Step::Need(end));
         };
@@ -82,7 +82,7 @@ impl Pcap {
             link: self.source.link,
             interface: 0,
             bytes: packet,
-            length: length.max(kept),
+            length: length.max(captured_length),
         };
         Ok(Step::Packet(record, end))
     }

@@ -163,20 +163,20 @@ impl Section {
     ) -> Option<Result<Record<'a>, CaptureError>> {
         let field = |at| self.order.u32(body, at);
         let ticks = u64::from(field(4)?) << 32 | u64::from(field(8)?);
-        let (kept, length) = (field(12)?, field(16)?);
+        let (captured_length, length) = (field(12)?, field(16)?);
         let source = match self.source(interface) {
             Ok(source) => source,
             Err(error) => return Some(Err(error)),
         };
-        if kept > LONGEST {
-            return Some(Err(too_long(kept)));
+        if captured_length > LONGEST {
+            return Some(Err(too_long(captured_length)));
         }
         Some(Ok(Record {
             at: source.clock.nanos(ticks),
             link: source.link,
             interface,
-            bytes: body.get(20..20 + kept as usize)?,
-            length: length.max(kept),
+            bytes: body.get(20..20 + captured_length as usize)?,
+            length: length.max(captured_length),
         }))
     }
 
@@ -188,15 +188,15 @@ impl Section {
         };
         // Only the block's length gives the captured length, padding included.
         let bytes = body.get(4..)?;
-        let kept = bytes.len().min(length as usize);
-        if kept > LONGEST as usize {
+        let captured_length = bytes.len().min(length as usize);
+        if captured_length > LONGEST as usize {
             return Some(Err(too_long(length)));
         }
         Some(Ok(Record {
             at: None,
             link: source.link,
             interface: 0,
-            bytes: bytes.get(..kept)?,
+            bytes: bytes.get(..captured_length)?,
             length,
         }))
     }
@@ -204,7 +204,7 @@ impl Section {
     fn source(&self, interface: u32) -> Result<Source, CaptureError> {
         usize::try_from(interface)
             .ok()
-            .and_then(|place| self.interfaces.get(place))
+            .and_then(|index| self.interfaces.get(index))
             .copied()
             .ok_or(CaptureError::Interface(interface))
     }

@@ -39,9 +39,9 @@ impl CookedHeader {
 }
 
 /// The file header for packets with link type `link` and at most `kept` captured bytes.
-pub fn pcap_header(link: u32, kept: u32) -> [u8; 24] {
+pub fn pcap_header(link: u32, captured_length: u32) -> [u8; 24] {
     let mut header = [0; 24];
-    let fields = [super::pcap::NANOS, 0x0004_0002, 0, 0, kept, link];
+    let fields = [super::pcap::NANOS, 0x0004_0002, 0, 0, captured_length, link];
     for (into, field) in header.chunks_exact_mut(4).zip(fields) {
         into.copy_from_slice(&field.to_le_bytes());
     }
@@ -50,14 +50,14 @@ pub fn pcap_header(link: u32, kept: u32) -> [u8; 24] {
 
 /// The record header of a packet with `length` bytes, of which `kept` are captured. `at` is in
 /// nanoseconds since 1970, limited to the range of pcap (1970 to 2106).
-pub fn pcap_record(at: i64, kept: u32, length: u32) -> [u8; 16] {
+pub fn pcap_record(at: i64, captured_length: u32, length: u32) -> [u8; 16] {
     const NANOS_IN_SECOND: i64 = 1_000_000_000;
     let at = at.clamp(0, i64::from(u32::MAX) * NANOS_IN_SECOND);
     let within = |number| u32::try_from(number).unwrap_or(0);
     let fields = [
         within(at / NANOS_IN_SECOND),
         within(at % NANOS_IN_SECOND),
-        kept,
+        captured_length,
         length,
     ];
     let mut record = [0; 16];

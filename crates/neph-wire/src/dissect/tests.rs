@@ -134,12 +134,13 @@ fn netfilter(packet: &[u8]) -> Vec<u8> {
 #[test]
 fn a_payload_that_was_not_kept_has_its_length_all_the_same() {
     let bytes = ethernet(0x0800, &v4(6, &tcp(&[7; 1000])));
-    for kept in 14 + 20 + 20..bytes.len() {
-        let observed = dissect(Link::Ethernet, &bytes[..kept], length(&bytes)).expect("IP");
+    for captured_length in 14 + 20 + 20..bytes.len() {
+        let observed =
+            dissect(Link::Ethernet, &bytes[..captured_length], length(&bytes)).expect("IP");
         let Transport::Tcp { payload_len, .. } = observed.transport else {
-            panic!("no segment with {kept} bytes kept");
+            panic!("no segment with {captured_length} bytes kept");
         };
-        assert_eq!(payload_len, 1000, "with {kept} bytes kept");
+        assert_eq!(payload_len, 1000, "with {captured_length} bytes kept");
     }
 }
 
@@ -163,12 +164,12 @@ fn a_datagram_of_offload_without_a_length_is_as_long_however_little_was_kept() {
     datagram[4..6].fill(0);
     let mut packet = v4(17, &datagram);
     packet[2..4].fill(0);
-    for kept in [28, 40, packet.len()] {
-        let observed = dissect(Link::Ip, &packet[..kept], 100_000).expect("a packet");
+    for captured_length in [28, 40, packet.len()] {
+        let observed = dissect(Link::Ip, &packet[..captured_length], 100_000).expect("a packet");
         let Transport::Udp { payload_len, .. } = observed.transport else {
             panic!("{:?}", observed.transport);
         };
-        assert_eq!(payload_len, 100_000 - 28, "{kept}");
+        assert_eq!(payload_len, 100_000 - 28, "{captured_length}");
     }
 }
 
@@ -255,8 +256,8 @@ fn what_is_cut_within_a_header_that_leads_to_ip_is_not_taken_for_something_else(
         (Link::Ip, offloaded, 24),
     ];
     for (link, bytes, headers) in cases {
-        for kept in 0..bytes.len() {
-            let part = &bytes[..kept];
+        for captured_length in 0..bytes.len() {
+            let part = &bytes[..captured_length];
             let observed = dissect(link, part, length(&bytes));
             let is_reported = observed
                 .is_some_and(|observed| matches!(observed.transport, Transport::Tcp { .. }));
@@ -264,14 +265,18 @@ fn what_is_cut_within_a_header_that_leads_to_ip_is_not_taken_for_something_else(
                 Some(observed) => observed.is_cut(),
                 None => why_not(link, part, length(&bytes)) == NoPacket::Cut,
             };
-            let is_enough = kept >= headers + 20;
+            let is_enough = captured_length >= headers + 20;
             assert_eq!(
                 (is_reported, is_cut_off),
                 (is_enough, !is_enough),
-                "{kept} of {headers}"
+                "{captured_length} of {headers}"
             );
             // The packet was not longer on the wire.
-            assert_eq!(why_not(link, part, length(part)), NoPacket::NotIp, "{kept}");
+            assert_eq!(
+                why_not(link, part, length(part)),
+                NoPacket::NotIp,
+                "{captured_length}"
+            );
         }
     }
     let arp = ethernet(0x0806, &[0; 28]);
@@ -283,8 +288,8 @@ fn what_is_cut_within_a_header_that_leads_to_ip_is_not_taken_for_something_else(
 
 #[test]
 fn a_header_of_tcp_or_udp_that_was_cut_off_is_no_other_protocol() {
-    let is_cut = |packet: &[u8], kept: usize| {
-        let observed = dissect(Link::Ip, &packet[..kept], length(packet)).expect("IP");
+    let is_cut = |packet: &[u8], captured_length: usize| {
+        let observed = dissect(Link::Ip, &packet[..captured_length], length(packet)).expect("IP");
         observed.is_cut()
     };
     let (segment, datagram) = (v4(6, &tcp(b"data")), v4(17, &udp(9, b"data")));

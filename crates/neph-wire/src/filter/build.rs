@@ -68,7 +68,7 @@ impl Builder {
     }
 
     /// Places the label at the next instruction.
-    pub(super) fn place(&mut self, label: Label) {
+    pub(super) fn define(&mut self, label: Label) {
         self.places[label.0] = self.steps.len();
     }
 
@@ -87,12 +87,12 @@ impl Builder {
         self.step(LOAD_CONSTANT, value);
     }
 
-    pub(super) fn remember(&mut self, place: u32) {
-        self.step(STORE, place);
+    pub(super) fn remember(&mut self, index: u32) {
+        self.step(STORE, index);
     }
 
-    pub(super) fn recall(&mut self, place: u32) {
-        self.step(LOAD_MEMORY, place);
+    pub(super) fn recall(&mut self, index: u32) {
+        self.step(LOAD_MEMORY, index);
     }
 
     pub(super) fn calculate(&mut self, operation: Operation, by: u32) {
@@ -135,8 +135,8 @@ impl Builder {
     }
 
     /// Ends the program and accepts this many bytes.
-    pub(super) fn give(&mut self, kept: u32) {
-        self.step(GIVE, kept);
+    pub(super) fn give(&mut self, snaplen: u32) {
+        self.step(GIVE, snaplen);
     }
 
     pub(super) fn finish(mut self) -> Vec<Instruction> {

@@ -73,10 +73,10 @@ impl Wanted {
     }
 
     /// The program that accepts the first `kept` bytes of selected packets, and rejects others.
-    pub fn program(&self, start: Start, kept: u32) -> Vec<Instruction> {
+    pub fn program(&self, start: Start, snaplen: u32) -> Vec<Instruction> {
         let mut builder = Builder::default();
         if self.is_everything() {
-            builder.give(kept);
+            builder.give(snaplen);
             return builder.finish();
         }
         let [ip, v4, v6, carried, accept, reject] = builder.labels();
@@ -85,22 +85,22 @@ impl Wanted {
             Start::Ip => builder.index(0),
         }
         // The index is the start of the IP header.
-        builder.place(ip);
+        builder.define(ip);
         builder.load(Load::Byte, 0);
         builder.calculate(Operation::ShiftRight, 4);
         builder.jump(Test::Equal, 4, v4);
         builder.jump(Test::Equal, 6, v6);
         builder.go(reject);
-        builder.place(v4);
+        builder.define(v4);
         self.version_4(&mut builder, carried, reject);
-        builder.place(v6);
+        builder.define(v6);
         self.version_6(&mut builder, carried, reject);
-        builder.place(carried);
+        builder.define(carried);
         self.carried(&mut builder, accept, reject);
-        builder.place(reject);
+        builder.define(reject);
         builder.give(0);
-        builder.place(accept);
-        builder.give(kept);
+        builder.define(accept);
+        builder.give(snaplen);
         builder.finish()
     }
 
@@ -115,7 +115,7 @@ impl Wanted {
             }
         }
         builder.go(if self.hosts.is_empty() { known } else { reject });
-        builder.place(known);
+        builder.define(known);
         builder.load(Load::Byte, 9);
         builder.remember(PROTOCOL);
         builder.load(Load::Half, 6);
@@ -142,12 +142,12 @@ impl Wanted {
                         builder.jump(Test::Differs, bits, other);
                     }
                     builder.go(known);
-                    builder.place(other);
+                    builder.define(other);
                 }
             }
         }
         builder.go(if self.hosts.is_empty() { known } else { reject });
-        builder.place(known);
+        builder.define(known);
         builder.constant(0);
         builder.remember(FRAGMENT);
         builder.load(Load::Byte, 6);
@@ -173,7 +173,7 @@ impl Wanted {
         } else {
             reject
         });
-        builder.place(known);
+        builder.define(known);
         if self.ports.is_empty() {
             return builder.go(accept);
         }
@@ -181,7 +181,7 @@ impl Wanted {
             builder.jump(Test::Equal, protocol.into(), with_ports);
         }
         builder.go(reject);
-        builder.place(with_ports);
+        builder.define(with_ports);
         builder.recall(FRAGMENT);
         builder.jump(Test::Differs, 0, reject);
         for at in [0, 2] {
@@ -216,11 +216,11 @@ fn behind_ethernet(builder: &mut Builder, ip: Label, reject: Label) {
             builder.jump(Test::Equal, kind, tagged);
         }
         builder.go(reject);
-        builder.place(found);
+        builder.define(found);
         builder.constant(14);
         builder.move_index();
         builder.go(ip);
-        builder.place(tagged);
+        builder.define(tagged);
         builder.constant(4);
         builder.move_index();
     }
@@ -240,7 +240,7 @@ fn behind_extensions(builder: &mut Builder, carried: Label, reject: Label) {
         builder.go(carried);
         // Options: units of 8 bytes, plus 1. Authentication header: units of 4 bytes, plus 2.
         for (label, more, shift) in [(options, 1, 3), (authentication, 2, 2)] {
-            builder.place(label);
+            builder.define(label);
             builder.load(Load::Byte, 0);
             builder.remember(PROTOCOL);
             builder.load(Load::Byte, 1);
@@ -249,7 +249,7 @@ fn behind_extensions(builder: &mut Builder, carried: Label, reject: Label) {
             builder.move_index();
             builder.go(next);
         }
-        builder.place(fragment);
+        builder.define(fragment);
         builder.load(Load::Byte, 0);
         builder.remember(PROTOCOL);
         builder.load(Load::Half, 2);
@@ -260,7 +260,7 @@ fn behind_extensions(builder: &mut Builder, carried: Label, reject: Label) {
         builder.recall(FRAGMENT);
         // Only the first fragment contains further headers.
         builder.jump(Test::Differs, 0, carried);
-        builder.place(next);
+        builder.define(next);
     }
     builder.go(reject);
 }

@@ -29,7 +29,7 @@ fn run(program: &[Instruction], packet: &[u8]) -> u32 {
             Some(
                 bytes
                     .iter()
-                    .fold(0, |all, byte| all << 8 | u32::from(*byte)),
+                    .fold(0, |value, byte| value << 8 | u32::from(*byte)),
             )
         };
         let loaded = match code {
@@ -68,14 +68,14 @@ fn run(program: &[Instruction], packet: &[u8]) -> u32 {
 }
 
 /// The plain match.
-fn fits(wanted: &Wanted, seen: &Dissected<'_>) -> bool {
-    let hosts = [seen.ip.source, seen.ip.destination];
-    let ports = match &seen.transport {
+fn fits(wanted: &Wanted, dissected: &Dissected<'_>) -> bool {
+    let hosts = [dissected.ip.source, dissected.ip.destination];
+    let ports = match &dissected.transport {
         Transport::Tcp { header, .. } => Some([header.source, header.destination]),
         Transport::Udp { header, .. } => Some([header.source, header.destination]),
         _ => None,
     };
-    let protocol = match seen.ip.protocol {
+    let protocol = match dissected.ip.protocol {
         6 => Some(Protocol::Tcp),
         17 => Some(Protocol::Udp),
         1 | 58 => Some(Protocol::Icmp),
@@ -215,7 +215,7 @@ prop_compose! {
     }
 }
 
-fn seen(start: Start, bytes: &[u8]) -> Option<Dissected<'_>> {
+fn dissect_from(start: Start, bytes: &[u8]) -> Option<Dissected<'_>> {
     let link = match start {
         Start::Ethernet => Link::Ethernet,
         Start::Ip => Link::Ip,
@@ -229,7 +229,7 @@ proptest! {
     #[test]
     fn what_fits_is_kept_and_nothing_else(wanted in wanted(), (start, bytes) in framed()) {
         let program = wanted.program(start, KEPT);
-        let fits = match seen(start, &bytes) {
+        let fits = match dissect_from(start, &bytes) {
             Some(seen) => fits(&wanted, &seen),
             // More extension headers than are read.
             None => wanted.is_everything(),
@@ -266,12 +266,17 @@ fn of_a_tunnel_the_outermost_packet_counts() {
         0x45, 0, 0, 60, 0, 0, 0, 0, 64, 4, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
     ];
     outer.extend(inner);
-    assert!(seen(Start::Ip, &outer).expect("a packet").tunnel.is_some());
-    for (host, kept) in [([10, 0, 0, 1], KEPT), ([10, 0, 0, 9], 0)] {
+    assert!(
+        dissect_from(Start::Ip, &outer)
+            .expect("a packet")
+            .tunnel
+            .is_some()
+    );
+    for (host, snaplen) in [([10, 0, 0, 1], KEPT), ([10, 0, 0, 9], 0)] {
         let wanted = Wanted {
             hosts: vec![host.into()],
             ..Wanted::default()
         };
-        assert_eq!(run(&wanted.program(Start::Ip, KEPT), &outer), kept);
+        assert_eq!(run(&wanted.program(Start::Ip, KEPT), &outer), snaplen);
     }
 }

@@ -50,7 +50,7 @@ enum State {
 #[derive(Debug)]
 pub struct BodyReader {
     state: State,
-    seen: u64,
+    received: u64,
     max: u64,
 }
 
@@ -71,14 +71,14 @@ impl BodyReader {
         };
         Ok(Self {
             state,
-            seen: 0,
+            received: 0,
             max,
         })
     }
 
     /// Bytes of the body so far, without chunk syntax.
-    pub fn seen(&self) -> u64 {
-        self.seen
+    pub fn received(&self) -> u64 {
+        self.received
     }
 
     /// Whether the body is complete.
@@ -111,10 +111,10 @@ impl BodyReader {
                 }
             },
         };
-        self.seen = self.seen.saturating_add(payload.len() as u64);
-        if self.seen > self.max {
+        self.received = self.received.saturating_add(payload.len() as u64);
+        if self.received > self.max {
             return Err(BodyError::TooLong {
-                length: self.seen,
+                length: self.received,
                 max: self.max,
             });
         }

@@ -268,7 +268,7 @@ fn framing(headers: &Headers<'_>, minor_version: u8) -> Result<Framing, HttpErro
 /// One number; it may be repeated with the same value (section 6.3, rule 5, strictly applied).
 fn content_length(headers: &Headers<'_>) -> Result<Option<u64>, HttpError> {
     let mut printed = None;
-    for value in headers.all("content-length") {
+    for value in headers.get_all("content-length") {
         let length = plain_number(value).ok_or(HttpError::ContentLength)?;
         if printed.is_some_and(|before| before != length) {
             return Err(HttpError::ContentLength);

@@ -68,7 +68,7 @@ impl<'a> Headers<'a> {
     }
 
     /// The values of all lines with this name, ignoring case.
-    pub fn all<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'a [u8]> + 's {
+    pub fn get_all<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'a [u8]> + 's {
         self.iter()
             .filter(move |(of, _)| of.eq_ignore_ascii_case(name))
             .map(|(_, value)| value)
@@ -76,19 +76,19 @@ impl<'a> Headers<'a> {
 
     /// The value of the first line with this name.
     pub fn first(&self, name: &str) -> Option<&'a [u8]> {
-        self.all(name).next()
+        self.get_all(name).next()
     }
 
     /// The value of the only line with this name; `None` if there is none or more than one.
     pub fn only(&self, name: &str) -> Option<&'a [u8]> {
-        let mut values = self.all(name);
+        let mut values = self.get_all(name);
         let value = values.next()?;
         values.next().is_none().then_some(value)
     }
 
     /// Whether a comma-separated list under this name has this member, ignoring case.
     pub fn lists(&self, name: &str, member: &str) -> bool {
-        self.all(name)
+        self.get_all(name)
             .flat_map(|value| value.split(|byte| *byte == b','))
             .any(|item| item.trim_ascii().eq_ignore_ascii_case(member.as_bytes()))
     }

@@ -116,6 +116,6 @@ fn body_length(value: &str) -> Option<usize> {
 /// UTF-8 without control characters.
 fn text(line: &[u8]) -> Option<&str> {
     let line = str::from_utf8(line).ok()?;
-    let is_plain = |one: char| !one.is_control();
+    let is_plain = |character: char| !character.is_control();
     line.chars().all(is_plain).then_some(line)
 }

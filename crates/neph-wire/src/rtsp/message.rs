@@ -205,9 +205,9 @@ impl Message {
                 body: Vec::new(),
             }));
         }
-        let mut words = line.split(' ');
-        let (method, url, version) = (words.next(), words.next(), words.next());
-        let (Some(method), Some(url), Some(VERSION), None) = (method, url, version, words.next())
+        let mut fields = line.split(' ');
+        let (method, url, version) = (fields.next(), fields.next(), fields.next());
+        let (Some(method), Some(url), Some(VERSION), None) = (method, url, version, fields.next())
         else {
             return Err(RtspError::FirstLine);
         };

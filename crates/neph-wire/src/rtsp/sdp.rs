@@ -68,10 +68,10 @@ impl Sdp {
 impl Media {
     /// `video 0 RTP/AVP 96 97`
     fn begin(value: &str) -> Option<Self> {
-        let mut words = value.split_ascii_whitespace();
-        let kind = words.next()?.to_owned();
-        let (_, profile) = (words.next()?, words.next()?);
-        let payload_type = words.next()?.parse().ok().filter(|number| *number < 128)?;
+        let mut fields = value.split_ascii_whitespace();
+        let kind = fields.next()?.to_owned();
+        let (_, profile) = (fields.next()?, fields.next()?);
+        let payload_type = fields.next()?.parse().ok().filter(|number| *number < 128)?;
         profile.starts_with("RTP/").then(|| Self {
             kind,
             payload_type,
@@ -91,10 +91,10 @@ impl Media {
             Some(("framerate", rate)) => self.frames_per_1000_s = thousandths(rate),
             Some(("rtpmap", map)) => self.map(map),
             Some(("extmap", map)) => {
-                let mut words = map.split_ascii_whitespace();
-                let number = words.next().and_then(|number| number.split('/').next());
+                let mut fields = map.split_ascii_whitespace();
+                let number = fields.next().and_then(|number| number.split('/').next());
                 let id = number.and_then(|number| number.parse().ok());
-                if words.next() == Some(OFFSET_URI) {
+                if fields.next() == Some(OFFSET_URI) {
                     self.offset_id = id.filter(|id| (1..15).contains(id));
                 }
             }
@@ -104,12 +104,12 @@ impl Media {
 
     /// `96 H264/90000`
     fn map(&mut self, map: &str) {
-        let mut words = map.split_ascii_whitespace();
-        let number = words.next().and_then(|number| number.parse::<u8>().ok());
+        let mut fields = map.split_ascii_whitespace();
+        let number = fields.next().and_then(|number| number.parse::<u8>().ok());
         if number != Some(self.payload_type) {
             return;
         }
-        let mut parts = words.next().unwrap_or_default().split('/');
+        let mut parts = fields.next().unwrap_or_default().split('/');
         self.encoding = parts.next().and_then(word);
         let clock = parts.next().and_then(|clock| clock.parse().ok());
         self.clock_hz = clock.filter(|clock| *clock > 0);
@@ -124,8 +124,8 @@ fn word(text: &str) -> Option<String> {
 
 /// A decimal number in thousandths; further digits are cut off.
 fn thousandths(text: &str) -> Option<u32> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    if !whole
+    let (integer, part) = text.split_once('.').unwrap_or((text, ""));
+    if !integer
         .bytes()
         .chain(part.bytes())
         .all(|byte| byte.is_ascii_digit())
@@ -133,8 +133,8 @@ fn thousandths(text: &str) -> Option<u32> {
         return None;
     }
     let part: String = part.chars().chain("000".chars()).take(3).collect();
-    let (whole, part) = (whole.parse::<u32>().ok()?, part.parse::<u32>().ok()?);
-    whole.checked_mul(1_000)?.checked_add(part)
+    let (thousands, part) = (integer.parse::<u32>().ok()?, part.parse::<u32>().ok()?);
+    thousands.checked_mul(1_000)?.checked_add(part)
 }
 
 impl fmt::Display for Sdp {
@@ -160,11 +160,11 @@ impl fmt::Display for Media {
             write!(f, "a=rtpmap:{number} {encoding}/{clock}\r\n")?;
         }
         if let Some(rate) = self.frames_per_1000_s {
-            let (whole, part) = (rate / 1_000, rate % 1_000);
+            let (thousands, part) = (rate / 1_000, rate % 1_000);
             if part == 0 {
-                write!(f, "a=framerate:{whole}\r\n")?;
+                write!(f, "a=framerate:{thousands}\r\n")?;
             } else {
-                write!(f, "a=framerate:{whole}.{part:03}\r\n")?;
+                write!(f, "a=framerate:{thousands}.{part:03}\r\n")?;
             }
         }
         if let Some(id) = self.offset_id {

@@ -224,19 +224,19 @@ fn tlvs_hold(auth: Auth<'_>, seq: u32, tlvs: &[u8]) -> bool {
     let Auth::Keyed(key) = auth else { return true };
     let mut walk = Tlvs::new(tlvs);
     let mut before = 0;
-    let mut held = None;
+    let mut is_valid = None;
     while let Some(tlv) = walk.next() {
         let is_tag = tlv.code == Type::Hmac.code();
         let is_padding = tlv.code == Type::ExtraPadding.code();
-        if held.is_some() && !is_padding {
+        if is_valid.is_some() && !is_padding {
             return false;
         }
         if is_tag {
             let parts = [&seq.to_be_bytes()[..], &tlvs[..before]];
-            held = Some(key.verify(&parts, tlv.value).is_ok());
+            is_valid = Some(key.verify(&parts, tlv.value).is_ok());
         }
         before = tlvs.len() - walk.rest().len();
     }
     // Padding alone needs no tag: it has nothing to forge.
-    held.unwrap_or_else(|| Tlvs::new(tlvs).all(|tlv| tlv.code == Type::ExtraPadding.code()))
+    is_valid.unwrap_or_else(|| Tlvs::new(tlvs).all(|tlv| tlv.code == Type::ExtraPadding.code()))
 }

@@ -39,8 +39,8 @@ impl Key {
     }
 
     pub(super) fn tag(&self, parts: &[&[u8]]) -> [u8; TAG] {
-        let whole = self.mac(parts).finalize().into_bytes();
-        *whole.first_chunk().expect("SHA-256 has 32 bytes")
+        let digest = self.mac(parts).finalize().into_bytes();
+        *digest.first_chunk().expect("SHA-256 has 32 bytes")
     }
 
     /// Compares a tag in constant time.

@@ -76,8 +76,8 @@ impl Type {
 
     /// The type with this number, if it is supported.
     pub fn from_code(code: u8) -> Option<Self> {
-        let all = [Self::ExtraPadding, Self::FollowUp, Self::Hmac, Self::Marks];
-        all.into_iter().find(|of| of.code() == code)
+        let types = [Self::ExtraPadding, Self::FollowUp, Self::Hmac, Self::Marks];
+        types.into_iter().find(|of| of.code() == code)
     }
 
     /// Whether this length is valid for this type.

@@ -146,11 +146,11 @@ impl Ask {
         if let Some(dscp) = self.dscp {
             within("dscp", dscp.into(), 0, 63)?;
         }
-        let named = |name: &String| {
+        let is_name = |name: &String| {
             let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
             (1..=15).contains(&name.len()) && name.bytes().all(known)
         };
-        if self.congestion.as_ref().is_some_and(|name| !named(name)) {
+        if self.congestion.as_ref().is_some_and(|name| !is_name(name)) {
             return Err(AskError::Congestion);
         }
         Ok(())
@@ -158,7 +158,7 @@ impl Ask {
 }
 
 pub(super) fn within(
-    what: &'static str,
+    quantity: &'static str,
     value: u64,
     least: u64,
     most: u64,
@@ -167,7 +167,7 @@ pub(super) fn within(
         return Ok(());
     }
     Err(AskError::Range {
-        what,
+        what: quantity,
         value,
         least,
         most,

@@ -87,9 +87,9 @@ fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
 
 #[test]
 fn streams_that_the_server_sends_on_follow_those_of_the_client() {
-    let both = ask();
-    assert_eq!(both.all_streams(), 6);
-    assert!(both.is_up(2) && !both.is_up(3));
+    let bidirectional = ask();
+    assert_eq!(bidirectional.all_streams(), 6);
+    assert!(bidirectional.is_up(2) && !bidirectional.is_up(3));
     let down = Ask {
         direction: Direction::Down,
         ..ask()
@@ -102,9 +102,9 @@ fn streams_that_the_server_sends_on_follow_those_of_the_client() {
 fn what_cannot_be_meant_is_refused_by_its_field() {
     assert_eq!(ask().check(), Ok(()));
     let refused = |change: fn(&mut Ask)| {
-        let mut one = ask();
-        change(&mut one);
-        one.check().expect_err("it cannot be meant").to_string()
+        let mut invalid = ask();
+        change(&mut invalid);
+        invalid.check().expect_err("it cannot be meant").to_string()
     };
     assert!(refused(|ask| ask.version = 2).contains("version 2"));
     assert_eq!(
@@ -149,10 +149,10 @@ fn a_tag_is_16_bytes_in_network_order() {
 #[test]
 fn a_request_response_test_has_room_for_its_tag_and_a_most() {
     let refused = |kind: RrKind, change: fn(&mut RrAsk)| {
-        let mut one = rr(kind);
-        assert_eq!(one.check(), Ok(()));
-        change(&mut one);
-        one.check().map_err(|error| error.to_string())
+        let mut request = rr(kind);
+        assert_eq!(request.check(), Ok(()));
+        change(&mut request);
+        request.check().map_err(|error| error.to_string())
     };
     let short = |name: &str, least: u32, most: u32| {
         Err(format!(

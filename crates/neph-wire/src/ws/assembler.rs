@@ -70,7 +70,7 @@ pub struct Assembler {
     role: Role,
     max: usize,
     open: Option<Kind>,
-    pub(super) kept: Vec<u8>,
+    pub(super) buffer: Vec<u8>,
     clear_kept: bool,
     /// Payload bytes still to skip; `None` if messages are returned.
     skipped: Option<u64>,
@@ -83,7 +83,7 @@ impl Assembler {
             role,
             max,
             open: None,
-            kept: Vec::new(),
+            buffer: Vec::new(),
             clear_kept: false,
             skipped: None,
         }
@@ -99,21 +99,25 @@ impl Assembler {
     }
 
     /// Bytes of stored fragments of an incomplete message.
-    pub const fn kept(&self) -> usize {
-        if self.clear_kept { 0 } else { self.kept.len() }
+    pub const fn buffered(&self) -> usize {
+        if self.clear_kept {
+            0
+        } else {
+            self.buffer.len()
+        }
     }
 
     /// Frees the memory of a message that was returned.
     pub fn tidy(&mut self) {
         if std::mem::take(&mut self.clear_kept) {
-            self.kept.clear();
-            self.kept.shrink_to(KEPT);
+            self.buffer.clear();
+            self.buffer.shrink_to(KEPT);
         }
     }
 
     /// Memory of the stored fragments, spare capacity included.
     pub const fn capacity(&self) -> usize {
-        self.kept.capacity()
+        self.buffer.capacity()
     }
 
     /// Reads the frame at the start of `buf` and unmasks it in place. Checks the header against the
@@ -183,7 +187,7 @@ impl Assembler {
             return Err(WsError::FragmentOrder);
         }
         let before = if header.opcode == Opcode::Continuation {
-            self.kept.len() as u64
+            self.buffer.len() as u64
         } else {
             0
         };
@@ -218,18 +222,18 @@ impl Assembler {
         }
         self.keep(payload)?;
         self.clear_kept = true;
-        message(kind, &self.kept)
+        message(kind, &self.buffer)
     }
 
     fn keep(&mut self, payload: &[u8]) -> Result<(), WsError> {
-        let spare = self.kept.capacity() - self.kept.len();
+        let spare = self.buffer.capacity() - self.buffer.len();
         if payload.len() > spare {
             // An eighth more, so that not every fragment reallocates.
-            let more = payload.len() + self.kept.len() / 8;
-            let reserved = self.kept.try_reserve_exact(more);
+            let more = payload.len() + self.buffer.len() / 8;
+            let reserved = self.buffer.try_reserve_exact(more);
             reserved.map_err(|_| WsError::Memory)?;
         }
-        self.kept.extend_from_slice(payload);
+        self.buffer.extend_from_slice(payload);
         Ok(())
     }
 
@@ -243,7 +247,7 @@ impl Assembler {
         let is_whole = buf.len() as u64 >= header.len.saturating_add(header.header_len as u64);
         if is_fragment && is_whole && !header.opcode.is_control() {
             // As in [`Self::keep`].
-            buf.len() - header.header_len + self.kept.len() / 8
+            buf.len() - header.header_len + self.buffer.len() / 8
         } else {
             0
         }

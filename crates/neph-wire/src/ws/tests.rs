@@ -83,7 +83,7 @@ fn a_huge_announcement_is_refused_from_its_header() {
         max: 1 << 20,
     };
     assert_eq!(assembler.step(&mut header), Err(refused));
-    assert_eq!(assembler.kept.capacity(), 0);
+    assert_eq!(assembler.buffer.capacity(), 0);
     assert_eq!(refused.close_code(), CloseCode::TOO_BIG);
 }
 
@@ -111,16 +111,16 @@ fn a_message_in_fragments_leaves_no_memory_behind() {
     let half = vec![7; 1 << 19];
     let mut first = frame(Opcode::Binary, Fin::More, None, &half);
     assert!(assembler.step(&mut first).is_ok());
-    assert_eq!(assembler.kept(), half.len());
+    assert_eq!(assembler.buffered(), half.len());
     let mut last = frame(Opcode::Continuation, Fin::Last, None, &half);
-    let whole = assembler.step(&mut last).expect("nothing is wrong");
+    let step = assembler.step(&mut last).expect("nothing is wrong");
     assert!(matches!(
-        whole,
+        step,
         Step::Frame { event: Event::Message(Kind::Binary, bytes), .. } if bytes.len() == 1 << 20
     ));
-    assert_eq!(assembler.kept(), 0);
+    assert_eq!(assembler.buffered(), 0);
     assert!(assembler.step(&mut []).is_ok());
-    assert!(assembler.kept.capacity() < 1 << 17);
+    assert!(assembler.buffer.capacity() < 1 << 17);
 }
 
 #[test]
@@ -311,10 +311,13 @@ fn who_wants_control_frames_only_keeps_nothing_of_messages_of_any_size() {
             }
             most = most.max(buffer.len());
         }
-        assert_eq!((pings, assembler.kept()), (1, 0), "pieces of {piece}");
+        assert_eq!((pings, assembler.buffered()), (1, 0), "pieces of {piece}");
         assert!(most < 14, "{most} bytes kept");
     }
-    let mut alone = Assembler::control_frames(Role::Client);
+    let mut control_only = Assembler::control_frames(Role::Client);
     let mut continuation = vec![0x80, 0];
-    assert_eq!(alone.step(&mut continuation), Err(WsError::FragmentOrder));
+    assert_eq!(
+        control_only.step(&mut continuation),
+        Err(WsError::FragmentOrder)
+    );
 }

@@ -80,7 +80,7 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
         // The default port of neph reflect; that of STAMP is 862.
         Target::with_port("udp", peer, PORT).map_err(Failure::usage)?
     };
-    let site = args.site.as_ref().map(Placement::named);
+    let site = args.site.as_ref().map(Placement::with_name);
     let address = resolving::find(&target, args.ip.version(), site)?.address;
     let mut spec = FlowSpec {
         schedule: Schedule {
@@ -89,7 +89,7 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
             duration: args.duration,
         },
         key: args.stamp_key.clone(),
-        site: args.site.as_ref().map(Placement::named),
+        site: args.site.as_ref().map(Placement::with_name),
         ..FlowSpec::plain(target, address)
     };
     spec.request_size = spec.stamp_bytes();

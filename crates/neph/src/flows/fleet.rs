@@ -156,7 +156,7 @@ fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failu
             target.host()
         )));
     }
-    let site = args.site.as_ref().map(Placement::named);
+    let site = args.site.as_ref().map(Placement::with_name);
     let address = resolving::find(&target, args.ip.version(), site)?.address;
     if let Some(what) = of_many_hosts(address.ip()) {
         return Err(Failure::Usage(format!(

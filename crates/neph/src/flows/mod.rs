@@ -146,7 +146,7 @@ impl Args {
 
     /// The site; `None` for this host.
     fn place(&self) -> Option<Placement> {
-        self.site.as_ref().map(Placement::named)
+        self.site.as_ref().map(Placement::with_name)
     }
 
     /// The number of messages of each slot; `None` until interrupted.

@@ -173,7 +173,7 @@ fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
 impl Args {
     /// The site; `None` for this host.
     pub(super) fn place(&self) -> Option<Placement> {
-        self.site.as_ref().map(Placement::named)
+        self.site.as_ref().map(Placement::with_name)
     }
 
     fn asking(&self) -> DiscoveryOptions {

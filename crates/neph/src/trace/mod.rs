@@ -120,7 +120,7 @@ impl Args {
 
     fn spec(&self) -> Result<TraceSpec, Failure> {
         let (kind, target) = target::parse(&self.target)?;
-        let site = self.site.as_ref().map(Placement::named);
+        let site = self.site.as_ref().map(Placement::with_name);
         let destination = resolving::find(&target, self.ip.version(), site)?.address;
         target::one_host(destination.ip())?;
         target::with_link(destination)?;
@@ -158,7 +158,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let spec = args.spec()?;
     let mut out = sink::open(args.output.as_deref(), args.force)?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let site = args.site.as_ref().map(Placement::named);
+    let site = args.site.as_ref().map(Placement::with_name);
     let waiting = Waiting::begin();
     let traced = trace(&spec, site.as_ref(), &stop);
     drop(waiting);

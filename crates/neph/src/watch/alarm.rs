@@ -84,7 +84,7 @@ impl Alarm {
 
     /// The rule as given, and whether its alarm is active.
     pub(super) fn standing(&self) -> (&str, bool) {
-        self.judged.standing()
+        self.judged.active_rule()
     }
 
     /// Whether the alarm was ever raised.

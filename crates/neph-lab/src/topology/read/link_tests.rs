@@ -79,7 +79,7 @@ fn a_trace_is_found_beside_the_topology() {
     assert_eq!(trace.delays(), [Span::from_millis(1), Span::from_millis(2)]);
     let mistakes = read("night.txt").expect_err("there is none");
     assert!(mistakes[0].message.contains("night.txt cannot be read"));
-    assert_eq!(mistakes[0].place.to_string(), "19:10");
+    assert_eq!(mistakes[0].position.to_string(), "19:10");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn what_the_features_of_a_link_cannot_be_is_placed() {
         let mistakes = parse(&both_v6).expect_err(features);
         let found = mistakes
             .iter()
-            .any(|it| it.place.to_string() == position && it.remedy.contains(part));
+            .any(|it| it.position.to_string() == position && it.remedy.contains(part));
         assert!(found, "{features}: {mistakes:?}");
     }
 }
@@ -111,7 +111,7 @@ fn what_a_kind_of_link_cannot_do_is_placed_where_it_is_asked() {
     let name = folder.path().join("lab.toml").display().to_string();
     let mistakes = Topology::parse(&Source::new(name, text)).expect_err("netem has no traces");
     assert_eq!(mistakes.len(), 1, "{mistakes:?}");
-    assert_eq!(mistakes[0].place.to_string(), "21:49");
+    assert_eq!(mistakes[0].position.to_string(), "21:49");
     assert!(
         mistakes[0]
             .message

@@ -109,7 +109,7 @@ fn mistakes_are_placed_with_a_remedy() {
         let text = TWO.replace(from, to);
         let mistakes = parse(&text).expect_err(to);
         let first = &mistakes[0];
-        assert_eq!(first.place.to_string(), position, "{to}: {first}");
+        assert_eq!(first.position.to_string(), position, "{to}: {first}");
         assert!(first.remedy.contains(part), "{to}: {first}");
     }
 }
@@ -124,7 +124,7 @@ fn an_island_is_refused() {
 #[test]
 fn a_broken_syntax_and_a_missing_version_are_placed() {
     let mistake = only_mistake("version = 1\n[[site]\n");
-    assert_eq!(mistake.place.line, 2, "{mistake}");
+    assert_eq!(mistake.position.line, 2, "{mistake}");
     let mistakes = parse(&TWO.replace("version = 1", "")).expect_err("no version");
     assert_eq!(mistakes[0].remedy, "begin the file with version = 1");
 }

@@ -44,7 +44,7 @@ fn rules(points: &[&str], medians: &[Median]) -> Rules {
             subject: subject_entry.expect("a segment").1,
             limit,
             until: limit,
-            quantile: Quantile::named("p50").expect("a quantile"),
+            quantile: Quantile::from_name("p50").expect("a quantile"),
             length: Span::from_secs(1),
         }
     });

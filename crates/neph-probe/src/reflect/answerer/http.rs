@@ -56,7 +56,7 @@ impl Http {
 
     /// Received bytes of a request's body; `None` between requests.
     pub(super) fn progress(&self) -> Option<u64> {
-        self.request.as_ref().map(|request| request.body.seen())
+        self.request.as_ref().map(|request| request.body.received())
     }
 
     pub(super) fn step(&mut self, input: &[u8], line: &mut Line) -> Result<Step, End> {

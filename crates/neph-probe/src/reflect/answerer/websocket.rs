@@ -26,7 +26,7 @@ impl WebSocket {
 
     /// Bytes of fragments whose message is incomplete.
     pub(super) const fn buffered_len(&self) -> usize {
-        self.assembler.kept()
+        self.assembler.buffered()
     }
 
     /// Allocated memory of the fragments.

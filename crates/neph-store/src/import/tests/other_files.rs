@@ -57,7 +57,12 @@ fn an_iperf_file_is_the_check_of_its_run() {
     let seconds: Vec<_> = check
         .seconds
         .iter()
-        .map(|one| (one.goodput.0, one.retransmissions))
+        .map(|throughput_second| {
+            (
+                throughput_second.goodput.0,
+                throughput_second.retransmissions,
+            )
+        })
         .collect();
     assert_eq!(seconds, [(3_800_000, 0), (900_000, 2)]);
     // It took 2.35 s and ended when the first message was sent.
@@ -117,8 +122,10 @@ fn tcp_statistics_are_series_of_the_experiment_they_fall_into() {
     let samples = imported.store.samples(experiment.id).expect("readable");
     let of = |name: &str| -> Vec<(i64, f64)> {
         let series = SeriesName::named(name).expect("a series");
-        let own = samples.iter().filter(|sample| sample.series == series);
-        own.map(|sample| (sample.at, sample.value)).collect()
+        let own_samples = samples.iter().filter(|sample| sample.series == series);
+        own_samples
+            .map(|sample| (sample.at, sample.value))
+            .collect()
     };
     assert_eq!(
         of("tcp_rtt_us"),
@@ -181,23 +188,23 @@ fn settings_give_names_targets_sizes_and_addresses() {
     let scenarios = store.scenarios(campaign).expect("readable");
     let reported: Vec<_> = scenarios
         .iter()
-        .map(|one| {
+        .map(|scenario| {
             (
-                one.endpoint.as_str(),
-                one.target.to_string(),
-                one.response_size.bytes(),
+                scenario.endpoint.as_str(),
+                scenario.target.to_string(),
+                scenario.response_size.bytes(),
             )
         })
         .collect();
-    let near = ("1_Near", "ws://130.192.31.242:8080/echo".to_owned(), 512);
-    let far = ("2_Far", "wss://far.example/echo".to_owned(), 512);
-    assert_eq!(reported, [near, far]);
+    let near_site = ("1_Near", "ws://130.192.31.242:8080/echo".to_owned(), 512);
+    let far_site = ("2_Far", "wss://far.example/echo".to_owned(), 512);
+    assert_eq!(reported, [near_site, far_site]);
     assert_eq!(scenarios[0].parameters.tls(), None);
     let mut flows: Vec<_> = store
         .experiments(campaign)
         .expect("readable")
         .iter()
-        .map(|one| one.flows[0].clone())
+        .map(|experiment| experiment.flows[0].clone())
         .collect();
     flows.sort_by(|a, b| a.name.cmp(&b.name));
     assert_eq!(flows[0].target.to_string(), "130.192.31.242:8080");

@@ -13,7 +13,7 @@ use crate::ring::{BlockRing, PacketRing, RingMode, Tag, Taking};
 const KEPT: u32 = 96;
 const COPYING: Copying<'_> = Copying {
     memory: 1 << 20,
-    kept: KEPT,
+    snaplen: KEPT,
     filter: &[],
 };
 
@@ -28,21 +28,21 @@ struct RecordedPacket {
     interface: u32,
 }
 
-fn seen(packet: &Packet<'_>) -> (i64, RecordedPacket) {
-    let kept = packet.bytes().len().min(KEPT as usize);
-    let seen = RecordedPacket {
-        bytes: packet.bytes()[..kept].to_vec(),
+fn record(packet: &Packet<'_>) -> (i64, RecordedPacket) {
+    let captured = packet.bytes().len().min(KEPT as usize);
+    let record = RecordedPacket {
+        bytes: packet.bytes()[..captured].to_vec(),
         wire_length: packet.wire_length(),
         tag: packet.tag(),
         is_outgoing: packet.is_outgoing(),
         protocol: packet.protocol(),
         interface: packet.interface(),
     };
-    (packet.stamp(), seen)
+    (packet.stamp(), record)
 }
 
 /// Both capture methods at the same place, the copier first.
-fn both(interface: &str, filter: &[FilterStep]) -> (Copier, BlockRing) {
+fn copier_and_ring(interface: &str, filter: &[FilterStep]) -> (Copier, BlockRing) {
     let copier = Copier::open(interface, &Copying { filter, ..COPYING });
     let taking = Taking {
         blocks: 8,
@@ -55,28 +55,28 @@ fn both(interface: &str, filter: &[FilterStep]) -> (Copier, BlockRing) {
 
 /// Takes packets of a ring until there are `many`, or nothing comes for two seconds.
 fn take(ring: &mut BlockRing, many: usize) -> Vec<(i64, RecordedPacket)> {
-    let mut all = Vec::new();
-    while all.len() < many {
+    let mut packets = Vec::new();
+    while packets.len() < many {
         let mut awaited = [Awaited::readable(ring.as_fd())];
         wait(&mut awaited, Some(Duration::from_secs(2))).expect("wait");
         if !awaited[0].is_readable() {
             break;
         }
         while let Some(block) = ring.next_block() {
-            all.extend(block.packets().map(|packet| seen(&packet)));
+            packets.extend(block.packets().map(|packet| record(&packet)));
         }
     }
-    all
+    packets
 }
 
 /// Takes all packets that were copied.
 fn copied(copier: &mut Copier) -> Vec<(i64, RecordedPacket)> {
-    let mut all = Vec::new();
+    let mut packets = Vec::new();
     while copier
-        .look(7, true, |packet| all.push(seen(packet)))
+        .look(7, true, |packet| packets.push(record(packet)))
         .is_more
     {}
-    all
+    packets
 }
 
 fn ethernet(kind: u16, rest: &[u8]) -> Vec<u8> {
@@ -114,24 +114,29 @@ fn attached(index: u32, hook: u32) -> u32 {
 #[test]
 fn what_passes_comes_once_in_order_as_the_ring_tells_it_and_when() {
     with_pair("once", || {
-        let (mut copier, mut ring) = both("near", &[]);
-        let far = PacketRing::open("far", 1, RingMode::Wire).expect("a sender");
-        let near = UdpSocket::bind("10.9.0.1:0").expect("a port");
+        let (mut copier, mut ring) = copier_and_ring("near", &[]);
+        let far_ring = PacketRing::open("far", 1, RingMode::Wire).expect("a sender");
+        let near_socket = UdpSocket::bind("10.9.0.1:0").expect("a port");
         for number in 0..200_u16 {
             let long = vec![7; usize::from(number) * 5];
-            near.send_to(&long, "10.9.0.2:9").expect("sent");
-            send(&far, &ethernet(0x88b5, &vec![9; 4 + usize::from(number)]));
+            near_socket.send_to(&long, "10.9.0.2:9").expect("sent");
+            send(
+                &far_ring,
+                &ethernet(0x88b5, &vec![9; 4 + usize::from(number)]),
+            );
         }
         // A VLAN tag, which the kernel takes out.
         send(
-            &far,
+            &far_ring,
             &ethernet(0x8100, &[0x60, 0x2a, 0x88, 0xb5, 1, 2, 3, 4]),
         );
         let ringed = take(&mut ring, 401);
         let ours = copied(&mut copier);
         assert!(ours.is_sorted_by_key(|(at, _)| *at), "in order");
-        let of = |all: &[(i64, RecordedPacket)], is_outgoing| -> Vec<(i64, RecordedPacket)> {
-            let fit = all.iter().filter(|(_, one)| one.is_outgoing == is_outgoing);
+        let of = |packets: &[(i64, RecordedPacket)], is_outgoing| -> Vec<(i64, RecordedPacket)> {
+            let fit = packets
+                .iter()
+                .filter(|(_, packet)| packet.is_outgoing == is_outgoing);
             fit.cloned().collect()
         };
         let mut apart = Vec::new();
@@ -160,14 +165,17 @@ fn what_passes_comes_once_in_order_as_the_ring_tells_it_and_when() {
 #[test]
 fn on_loopback_a_packet_comes_once() {
     with_pair("loopback", || {
-        let (mut copier, mut ring) = both("lo", &[]);
+        let (mut copier, mut ring) = copier_and_ring("lo", &[]);
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
         for number in 0..50_u8 {
             socket.send_to(&[number; 30], "127.0.0.1:9").expect("sent");
         }
         let ringed = take(&mut ring, 100);
-        let bytes = |all: Vec<(i64, RecordedPacket)>| -> Vec<Vec<u8>> {
-            all.into_iter().map(|(_, one)| one.bytes).collect()
+        let bytes = |packets: Vec<(i64, RecordedPacket)>| -> Vec<Vec<u8>> {
+            packets
+                .into_iter()
+                .map(|(_, packet)| packet.bytes)
+                .collect()
         };
         // The kernel answers that the port has no listener.
         assert_eq!(ringed.len(), 100);
@@ -214,8 +222,8 @@ const EVERY_KIND_OF_STEP: [FilterStep; 27] = [
 #[test]
 fn a_filter_takes_what_the_ring_takes() {
     with_pair("filter", || {
-        let (mut copier, mut ring) = both("near", &EVERY_KIND_OF_STEP);
-        let far = PacketRing::open("far", 1, RingMode::Wire).expect("a sender");
+        let (mut copier, mut ring) = copier_and_ring("near", &EVERY_KIND_OF_STEP);
+        let far_ring = PacketRing::open("far", 1, RingMode::Wire).expect("a sender");
         let mut many = 0;
         for first in [0x45_u8, 0x46, 0x4f] {
             for (kind, protocol) in [(0x0800, 17_u8), (0x0800, 6), (0x86dd, 17)] {
@@ -227,7 +235,7 @@ fn a_filter_takes_what_the_ring_takes() {
                         (packet[0], packet[9]) = (first, protocol);
                         packet[header..header + 2].copy_from_slice(&port.to_be_bytes());
                         packet.resize(header + beyond, 1);
-                        send(&far, &ethernet(kind, &packet));
+                        send(&far_ring, &ethernet(kind, &packet));
                         let fits = kind == 0x0800 && protocol == 17 && beyond >= 4;
                         many += usize::from(fits && port & 0x0201 == 0x0200);
                     }
@@ -235,8 +243,8 @@ fn a_filter_takes_what_the_ring_takes() {
             }
         }
         assert_eq!(many, 18);
-        let plain = |all: Vec<(i64, RecordedPacket)>| -> Vec<RecordedPacket> {
-            all.into_iter().map(|(_, one)| one).collect()
+        let plain = |packets: Vec<(i64, RecordedPacket)>| -> Vec<RecordedPacket> {
+            packets.into_iter().map(|(_, packet)| packet).collect()
         };
         let ringed = plain(take(&mut ring, many));
         let ours = plain(copied(&mut copier));
@@ -259,7 +267,7 @@ fn a_filter_takes_what_the_ring_takes() {
 fn what_finds_no_room_is_counted_and_the_rest_is_whole() {
     with_pair("lost", || {
         let copying = Copying {
-            kept: MAX_KEPT,
+            snaplen: MAX_KEPT,
             ..COPYING
         };
         let mut copier = Copier::open("far", &copying).expect("a copier");
@@ -306,9 +314,9 @@ fn two_may_listen_and_nothing_stays_behind() {
         assert!(becomes(2));
         drop(first);
         assert!(becomes(1));
-        let set = |name: &str, what: &[&str]| {
+        let set = |name: &str, args: &[&str]| {
             let mut ip = process::command("ip");
-            let ended = ip.args(["link", "set", name]).args(what).status();
+            let ended = ip.args(["link", "set", name]).args(args).status();
             assert!(ended.expect("the ip program").success());
         };
         // Under a new name, even if another interface gets the old one.

@@ -75,11 +75,11 @@ impl<'block> Iterator for Packets<'block> {
         };
         self.at += header.tp_next_offset as usize;
         let begin = (at + usize::from(header.tp_mac)).min(BLOCK_BYTES);
-        let kept = (header.tp_snaplen as usize).min(BLOCK_BYTES - begin);
+        let captured = (header.tp_snaplen as usize).min(BLOCK_BYTES - begin);
         // SAFETY: the kernel filled `snaplen` bytes at `mac`, bounded again to the block, which
         // the kernel leaves alone as long as it is borrowed.
         let bytes =
-            unsafe { std::slice::from_raw_parts(self.block.start.add(begin).as_ptr(), kept) };
+            unsafe { std::slice::from_raw_parts(self.block.start.add(begin).as_ptr(), captured) };
         let status = header.tp_status;
         let protocol = match status & libc::TP_STATUS_VLAN_TPID_VALID {
             0 => 0x8100,

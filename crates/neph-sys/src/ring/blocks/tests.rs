@@ -80,7 +80,7 @@ fn frame(number: u32, length: usize) -> Vec<u8> {
 fn packets_come_in_order_whole_or_cut_by_the_filter() {
     with_pair("order", || {
         let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
-        let mut whole = BlockRing::open("far", &AMPLE).expect("a ring");
+        let mut ample_ring = BlockRing::open("far", &AMPLE).expect("a ring");
         let keep_sixteen = [FilterStep {
             code: 0x06,
             jt: 0,
@@ -99,19 +99,19 @@ fn packets_come_in_order_whole_or_cut_by_the_filter() {
             for frame in &frames {
                 send(&sender, frame);
             }
-            let expected = |kept: usize| -> Vec<RecordedPacket> {
+            let expected = |snaplen: usize| -> Vec<RecordedPacket> {
                 let observed = frames.iter().map(|frame| RecordedPacket {
-                    bytes: frame[..kept].to_vec(),
+                    bytes: frame[..snaplen].to_vec(),
                     wire_length: 1400,
                     tag: None,
                     is_outgoing: false,
                 });
                 observed.collect()
             };
-            assert_eq!(take(&mut whole, 40), expected(1400));
+            assert_eq!(take(&mut ample_ring, 40), expected(1400));
             assert_eq!(take(&mut cut, 40), expected(16));
         }
-        let counts = whole.counts().expect("counts");
+        let counts = ample_ring.counts().expect("counts");
         assert_eq!((counts.packets, counts.dropped), (2400, 0));
     });
 }
@@ -214,17 +214,17 @@ fn on_all_interfaces_a_packet_tells_which_it_passed_and_comes_without_its_link_h
             }
         }
         let index = |name| interface_index(name).expect("an index").cast_unsigned();
-        let what: Vec<_> = observed
+        let received: Vec<_> = observed
             .iter()
             .map(|(passed, kind, _)| (*passed, *kind))
             .collect();
-        let (far, lo) = (index("far"), index("lo"));
+        let (far_index, lo) = (index("far"), index("lo"));
         let expected = [
-            ((far, false), 0x88b5),
+            ((far_index, false), 0x88b5),
             ((lo, true), 0x0800),
             ((lo, false), 0x0800),
         ];
-        assert_eq!(what, expected);
+        assert_eq!(received, expected);
         assert_eq!(observed[0].2, frame(1, 60)[14..]);
         assert_eq!(
             (observed[2].2[0], observed[2].2.len()),
@@ -242,13 +242,13 @@ fn a_full_ring_counts_what_it_drops_and_goes_on() {
         for number in 0..4000 {
             send(&sender, &frame(number, 1400));
         }
-        let kept = take(&mut ring, 4000);
+        let packets = take(&mut ring, 4000);
         let counts = ring.counts().expect("counts");
         assert!(counts.dropped > 0 && counts.frozen > 0, "{counts:?}");
         // A machine that is late may lose some before the ring.
         assert!(counts.packets > 1000, "{counts:?}");
         assert_eq!(
-            kept.len() + counts.dropped as usize,
+            packets.len() + counts.dropped as usize,
             counts.packets as usize
         );
         sender.send(&frame(9, 60)).expect("send");

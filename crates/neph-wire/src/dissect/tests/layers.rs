@@ -72,16 +72,16 @@ fn what_is_cut_within_a_layer_is_cut_or_says_the_same() {
     } in table()
     {
         let length = u32::try_from(bytes.len()).expect("short");
-        for kept in 0..bytes.len() {
-            match dissect(link, &bytes[..kept], length) {
+        for captured_length in 0..bytes.len() {
+            match dissect(link, &bytes[..captured_length], length) {
                 None => assert_eq!(
-                    why_not(link, &bytes[..kept], length),
+                    why_not(link, &bytes[..captured_length], length),
                     NoPacket::Cut,
-                    "{name} {kept}"
+                    "{name} {captured_length}"
                 ),
                 Some(observed) => {
                     let is_header = matches!(observed.transport, Transport::Tcp { .. });
-                    assert!(!is_header, "{name} {kept}: its header is cut");
+                    assert!(!is_header, "{name} {captured_length}: its header is cut");
                 }
             }
         }

@@ -35,8 +35,8 @@ fn read(payload: &[u8]) -> Through<'_> {
     let mut key = None;
     if has(KEY) {
         // PPTP has the payload length in the upper half, the call ID in the lower.
-        let both = reader.u32()?;
-        key = Some(if is_second { both & 0xffff } else { both });
+        let word = reader.u32()?;
+        key = Some(if is_second { word & 0xffff } else { word });
     }
     if has(SEQUENCE) {
         reader.skip(4)?;

@@ -52,7 +52,7 @@ impl fmt::Display for Tunnel {
             Self::Gtp(endpoint) => write!(f, "gtp {endpoint:#x}"),
             Self::Erspan(Some(session)) => write!(f, "erspan {session}"),
             Self::Erspan(None) => write!(f, "erspan"),
-            Self::L2tp(both) => write!(f, "l2tp {}/{}", both >> 16, both & 0xffff),
+            Self::L2tp(ids) => write!(f, "l2tp {}/{}", ids >> 16, ids & 0xffff),
         }
     }
 }

@@ -122,14 +122,14 @@ fn mistakes_point_at_the_token_and_are_told_once() {
     ] {
         let mistakes = parse(&format!("[[generate]]\n{text}\n")).expect_err(text);
         assert_eq!(
-            mistakes[0].place.to_string(),
+            mistakes[0].position.to_string(),
             position,
             "{text}: {mistakes:?}"
         );
         assert!(mistakes[0].remedy.contains(part), "{text}: {mistakes:?}");
         let same = mistakes
             .iter()
-            .filter(|other| other.place == mistakes[0].place);
+            .filter(|other| other.position == mistakes[0].position);
         assert_eq!(same.count(), 1, "{mistakes:?}");
     }
 }

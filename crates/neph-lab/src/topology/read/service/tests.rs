@@ -74,7 +74,7 @@ fn mistakes_of_services_and_traffic_point_at_the_token() {
     ] {
         let mistakes = parse(&format!("{head}{rest}")).expect_err(rest);
         assert_eq!(
-            mistakes[0].place.to_string(),
+            mistakes[0].position.to_string(),
             position,
             "{rest}: {mistakes:?}"
         );

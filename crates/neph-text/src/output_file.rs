@@ -40,8 +40,8 @@ impl NotWritten {
 }
 
 impl From<NotWritten> for io::Error {
-    fn from(kept: NotWritten) -> Self {
-        Self::new(ErrorKind::AlreadyExists, kept)
+    fn from(reason: NotWritten) -> Self {
+        Self::new(ErrorKind::AlreadyExists, reason)
     }
 }
 
@@ -111,10 +111,10 @@ pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
         }
         Found::Old => {
             // The old file is removed only when the new one exists.
-            let (file, place) = create_temporary(path)?;
-            let renamed = fs::rename(&place, path);
+            let (file, temporary) = create_temporary(path)?;
+            let renamed = fs::rename(&temporary, path);
             renamed.inspect_err(|_| {
-                let _ = fs::remove_file(&place);
+                let _ = fs::remove_file(&temporary);
             })?;
             Ok(file)
         }
@@ -132,11 +132,11 @@ fn open_through(path: &Path, to: &fs::Metadata) -> io::Result<File> {
 
 /// Creates an empty file next to `path`; returns it with its path.
 fn create_temporary(path: &Path) -> io::Result<(File, PathBuf)> {
-    let place = alongside(path)?;
+    let temporary = alongside(path)?;
     // Removes the file of a killed process; a link is removed, not followed.
-    match fs::remove_file(&place) {
+    match fs::remove_file(&temporary) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok((File::create_new(&place)?, place)),
+        _ => Ok((File::create_new(&temporary)?, temporary)),
     }
 }
 
@@ -163,10 +163,10 @@ impl WholeFile {
                 name: None,
             });
         }
-        let (file, place) = create_temporary(path)?;
+        let (file, temporary) = create_temporary(path)?;
         Ok(Self {
             file,
-            place,
+            place: temporary,
             name: Some(path.to_owned()),
         })
     }
@@ -194,11 +194,11 @@ impl WholeFile {
         let Some(name) = self.name.take() else {
             return Ok(());
         };
-        let there = fs::symlink_metadata(&self.place).and_then(|there| {
+        let is_same = fs::symlink_metadata(&self.place).and_then(|metadata| {
             let written = self.file.metadata()?;
-            Ok((there.dev(), there.ino()) == (written.dev(), written.ino()))
+            Ok((metadata.dev(), metadata.ino()) == (written.dev(), written.ino()))
         });
-        match there {
+        match is_same {
             Ok(true) => fs::rename(&self.place, &name).inspect_err(|_| self.name = Some(name)),
             Ok(false) => Err(NotWritten::Link.into()),
             Err(error) => Err(error),
@@ -249,7 +249,13 @@ mod tests {
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).expect("a folder");
         let mut names: Vec<String> = entries
-            .map(|one| one.expect("an entry").file_name().display().to_string())
+            .map(|dir_entry| {
+                dir_entry
+                    .expect("an entry")
+                    .file_name()
+                    .display()
+                    .to_string()
+            })
             .collect();
         names.sort();
         names
