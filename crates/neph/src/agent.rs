@@ -230,8 +230,8 @@ fn wait(rest: Span, worker: &mut Worker<LocalExecutor>, stop: &Stop) -> Result<(
 
 /// The policy of the agent. Without a policy nothing is allowed, so the agent does not start.
 fn policy(args: &Args) -> Result<Policy, Failure> {
-    let own = args.folder.join(POLICY_FILE);
-    let path = args.policy.as_deref().unwrap_or(&own);
+    let folder = args.folder.join(POLICY_FILE);
+    let path = args.policy.as_deref().unwrap_or(&folder);
     let text = read_text(FileKind::Policy, path).map_err(|error| {
         Failure::usage(format!(
             "policy {}: {error}; an agent does nothing without one: --policy names another file, and an \

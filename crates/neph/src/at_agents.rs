@@ -52,8 +52,9 @@ pub(crate) fn agents(
             folder.display()
         )));
     }
-    let place = ControllerPlace::Folder(folder.to_owned());
-    let bus = CampaignSocket::connect(place, agents.clone()).map_err(Failure::refused)?;
+    let controller_place = ControllerPlace::Folder(folder.to_owned());
+    let bus =
+        CampaignSocket::connect(controller_place, agents.clone()).map_err(Failure::refused)?;
     let signer = registry.signer().map_err(Failure::refused)?;
     let captures = AgentCaptures::new(&folder.join(ORDERS), agents, bus, signer);
     Ok(Some(Box::new(captures.map_err(Failure::refused)?)))

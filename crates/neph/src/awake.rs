@@ -23,14 +23,14 @@ impl AwakeChoice {
         if !self.awake {
             return None;
         }
-        let kept = Awake::keep();
-        output::say(&reported(kept.as_ref().map(|_| ())));
-        kept.ok()
+        let awake = Awake::keep();
+        output::say(&reported(awake.as_ref().map(|_| ())));
+        awake.ok()
     }
 }
 
-fn reported(kept: Result<(), &std::io::Error>) -> String {
-    match kept {
+fn reported(stored: Result<(), &std::io::Error>) -> String {
+    match stored {
         Ok(()) => "neph: all cores of this machine are kept awake".to_owned(),
         Err(error) => format!(
             "neph: --awake: cores may sleep as ever, /dev/cpu_dma_latency cannot be written ({error}); run it as root"

@@ -231,8 +231,8 @@ fn runner_folder(folder: &Path) -> Result<RunnerFolder, Failure> {
 fn turn(runner: &mut Runner) {
     match runner.turn(now()) {
         Ok(events) => {
-            for one in events {
-                output::say(&format!("neph control: {one}"));
+            for event in events {
+                output::say(&format!("neph control: {event}"));
             }
         }
         Err(error) => tracing::warn!("schedules: {error}"),

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let settings = Settings {
         controller: ControllerArgs::default(),
         workspace: Workspace {
-            place: args.folder.display().to_string(),
+            location: args.folder.display().to_string(),
         },
         quiet: args.quiet,
         no_report: false,

@@ -59,7 +59,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         ..PlotSettings::default()
     };
     let shown = data.experiments.iter();
-    let shown = shown.filter(|one| settings.shows_block(one.experiment.block));
+    let shown =
+        shown.filter(|experiment_data| settings.shows_block(experiment_data.experiment.block));
     if shown.count() == 0 {
         return Err(Failure::Refused(format!(
             "campaign {} has no complete experiment; --everything includes the others",
@@ -93,7 +94,10 @@ pub(crate) fn after_run(
     workspace: &Workspace,
 ) -> Result<(), Failure> {
     let experiments = store.experiments(campaign.id)?;
-    let messages: u64 = experiments.iter().map(|one| one.tally.messages).sum();
+    let messages: u64 = experiments
+        .iter()
+        .map(|experiment| experiment.tally.messages)
+        .sum();
     if let Some(later) = later(messages) {
         output::say(&format!(
             "neph: {later}: neph diagnose {}{}",

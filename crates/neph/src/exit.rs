@@ -138,8 +138,8 @@ impl From<TransferError> for Failure {
     }
 }
 
-fn is_named_wrong(place: &PlaceError) -> bool {
-    matches!(place.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput)
+fn is_named_wrong(error: &PlaceError) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput)
 }
 
 /// The exit status of a command line that clap refused or answered itself (`--help`).
@@ -199,7 +199,7 @@ fn plain(error: &clap::Error) -> Option<String> {
         ));
     }
     let source = std::error::Error::source(error)?.to_string();
-    if let Some(option) = OWN_WORDS.iter().find(|one| argument.starts_with(**one)) {
+    if let Some(option) = OWN_WORDS.iter().find(|name| argument.starts_with(**name)) {
         return Some(format!("{option}: {source}"));
     }
     let value = text(ContextKind::InvalidValue)?;
@@ -226,8 +226,8 @@ fn lacking(error: &clap::Error, typed: &[String]) -> Option<String> {
     };
     let [missing] = &missing[..] else { return None };
     let is_typed = |option: &str| {
-        let mut named = typed.iter().map(|one| one.split('=').next());
-        named.any(|one| one == Some(option))
+        let mut with_name = typed.iter().map(|name| name.split('=').next());
+        with_name.any(|name| name == Some(option))
     };
     let is_it =
         |(asks, needs): &&(&str, &str)| missing.split(' ').next() == Some(*needs) && is_typed(asks);
@@ -241,7 +241,7 @@ fn lacking(error: &clap::Error, typed: &[String]) -> Option<String> {
 fn typed() -> Vec<String> {
     let typed = std::env::args_os();
     typed
-        .map(|one| one.to_string_lossy().into_owned())
+        .map(|argument| argument.to_string_lossy().into_owned())
         .collect()
 }
 
@@ -325,18 +325,18 @@ mod tests {
 
     #[test]
     fn a_command_that_runs_at_no_site_says_how_it_is_started_there() {
-        let words = ["neph", "reflect", "--site", "server"];
-        let error = Cli::try_parse_from(words).expect_err("it has no such option");
+        let args = ["neph", "reflect", "--site", "server"];
+        let error = Cli::try_parse_from(args).expect_err("it has no such option");
         let reported = plain(&error).expect("reported");
         assert!(reported.contains("neph lab run SITE -- neph"), "{reported}");
     }
 
     #[test]
     fn an_option_that_needs_another_is_named() {
-        let reported = |words: &[&str]| {
-            let error = Cli::try_parse_from(words).expect_err("one is missing");
-            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-            lacking(&error, &words)
+        let reported = |args: &[&str]| {
+            let error = Cli::try_parse_from(args).expect_err("one is missing");
+            let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+            lacking(&error, &args)
         };
         let every = reported(&["neph", "lab", "up", "f.toml", "--every", "4"]).expect("reported");
         assert!(

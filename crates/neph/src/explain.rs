@@ -43,15 +43,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let found = sections
         .iter()
-        .find(|one| one.code.eq_ignore_ascii_case(requested) || one.name == requested);
+        .find(|section| section.code.eq_ignore_ascii_case(requested) || section.name == requested);
     let Some(Section { code, name, text }) = found else {
         // W12 means W012. Other numbers are not near to each other.
         let number = requested.strip_prefix(['W', 'w']);
         let number = number.and_then(|number| number.parse::<u32>().ok());
         let code = number.map(|number| format!("W{number:03}"));
-        let mut codes = sections.iter().map(|one| one.code);
-        let meant = codes.find(|one| Some(*one) == code.as_deref());
-        let meant = meant.or_else(|| nearest(requested, sections.iter().map(|one| one.name)));
+        let mut codes = sections.iter().map(|section| section.code);
+        let meant = codes.find(|name| Some(*name) == code.as_deref());
+        let meant =
+            meant.or_else(|| nearest(requested, sections.iter().map(|section| section.name)));
         let meant = meant.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
         return Err(Failure::usage(format!(
             "there is no warning '{requested}': {meant}neph explain lists all"
@@ -85,9 +86,9 @@ mod tests {
 
     #[test]
     fn every_section_has_a_meaning_how_it_is_detected_and_a_remedy() {
-        let all: Vec<Section> = sections().collect();
-        assert_eq!(all.len(), neph_model::WarningCode::COUNT);
-        for Section { code, name, text } in all {
+        let entries: Vec<Section> = sections().collect();
+        assert_eq!(entries.len(), neph_model::WarningCode::COUNT);
+        for Section { code, name, text } in entries {
             assert!(code.len() == 4 && !name.is_empty(), "{code} {name}");
             let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{code}: {part}"));
             assert!(0 < at("- **Detected:**"), "{code}");

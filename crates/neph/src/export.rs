@@ -126,7 +126,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let chosen = args.choose(store.as_ref())?;
     let rows = if to_standard_output {
         let mut out = output::data();
-        let written = write(store.as_ref(), &chosen, args.what(), &mut out);
+        let written = write(store.as_ref(), &chosen, args.wanted_content(), &mut out);
         let rows = written.map_err(|error| match error {
             StoreError::Output { source, .. } => source.into(),
             other => Failure::refused(other),
@@ -137,7 +137,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         to_path(store.as_ref(), &chosen, args)?
     };
     output::say(&reported(rows, &chosen, args));
-    if args.what().of == ExportContent::SingleFlows && chosen.has_fleets() {
+    if args.wanted_content().of == ExportContent::SingleFlows && chosen.has_fleets() {
         output::say("neph export: fleets were measured too; --flows writes their messages");
     }
     Ok(if rows > 0 || chosen.is_answered_by_none(args) {
@@ -149,17 +149,19 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 impl Chosen {
     fn has_fleets(&self) -> bool {
-        self.experiments.iter().any(|one| one.fleet.is_some())
+        self.experiments
+            .iter()
+            .any(|experiment| experiment.fleet.is_some())
     }
 
     /// No path change is a valid result.
     fn is_answered_by_none(&self, args: &Args) -> bool {
-        matches!(args.what().of, ExportContent::Changes(_)) && self.has_fleets()
+        matches!(args.wanted_content().of, ExportContent::Changes(_)) && self.has_fleets()
     }
 }
 
 impl Args {
-    const fn what(&self) -> Wanted {
+    const fn wanted_content(&self) -> Wanted {
         let of = match self.changes {
             Some(detector) => ExportContent::Changes(detector),
             None if self.transfers => ExportContent::Transfers,
@@ -175,7 +177,7 @@ impl Args {
     }
 
     fn check_format(&self) -> Result<(), Failure> {
-        let Wanted { format, of } = self.what();
+        let Wanted { format, of } = self.wanted_content();
         let reason = match (format, of) {
             (FileFormat::LatencyTester, ExportContent::Fleets) => {
                 "the Latency Tester's format has no place for flows; write csv, jsonl or parquet"
@@ -226,10 +228,12 @@ impl Args {
             });
         }
         let mut experiments = store.experiments(campaign.id)?;
-        let all = experiments.len();
-        experiments.retain(|one| self.everything || one.status == ExperimentStatus::Complete);
+        let total = experiments.len();
+        experiments.retain(|experiment| {
+            self.everything || experiment.status == ExperimentStatus::Complete
+        });
         Ok(Chosen {
-            left_out: all - experiments.len(),
+            left_out: total - experiments.len(),
             campaign,
             experiments,
         })
@@ -237,7 +241,7 @@ impl Args {
 }
 
 fn reported(rows: u64, chosen: &Chosen, args: &Args) -> String {
-    let row = match args.what().of {
+    let row = match args.wanted_content().of {
         ExportContent::SingleFlows | ExportContent::Fleets => "message",
         ExportContent::Changes(_) => "path change",
         ExportContent::Transfers => "transfer",
@@ -278,24 +282,21 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
     }
     let refused = |error: &io::Error| sink::failure(path, error);
     let file = WholeFile::at(path, args.force.existing()).map_err(|error| refused(&error))?;
-    let rows = write_file(store, chosen, args.what(), &file).map_err(|error| match error {
-        StoreError::Output { source, .. } => refused(&source),
-        StoreError::File {
-            path: place,
-            source,
-            ..
-        } if place == file.place() => refused(&source),
-        StoreError::Columns {
-            operation,
-            path: place,
-            source,
-        } if place == file.place() => Failure::refused(StoreError::Columns {
-            operation,
-            path: path.clone(),
-            source,
-        }),
-        other => Failure::refused(other),
-    })?;
+    let rows =
+        write_file(store, chosen, args.wanted_content(), &file).map_err(|error| match error {
+            StoreError::Output { source, .. } => refused(&source),
+            StoreError::File { path, source, .. } if path == file.place() => refused(&source),
+            StoreError::Columns {
+                operation,
+                path: error,
+                source,
+            } if error == file.place() => Failure::refused(StoreError::Columns {
+                operation,
+                path: path.clone(),
+                source,
+            }),
+            other => Failure::refused(other),
+        })?;
     // Without rows, an existing file with this name is kept.
     if rows > 0 || chosen.is_answered_by_none(args) {
         file.finish().map_err(|error| refused(&error))?;
@@ -389,7 +390,9 @@ fn write(
         }
         (FileFormat::Csv, _) => export_csv(store, experiments, out),
         (FileFormat::Jsonl, _) => export_jsonl(store, experiments, out),
-        (FileFormat::LatencyTester, [one]) => export_latency_tester_csv(store, one, out),
+        (FileFormat::LatencyTester, [experiment]) => {
+            export_latency_tester_csv(store, experiment, out)
+        }
         (FileFormat::LatencyTester, _) => {
             unreachable!("several experiments are written as a folder")
         }

@@ -68,10 +68,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             } else {
                 Side::Finding
             };
-            one(&gallery, named(name)?, side)
+            measure_one(&gallery, find_entry(name)?, side)
         }
-        None if args.all && args.repeats => all(&gallery, EntryChoice::Every),
-        None if args.all => all(&gallery, EntryChoice::Unfinished),
+        None if args.all && args.repeats => measure_all(&gallery, EntryChoice::Every),
+        None if args.all => measure_all(&gallery, EntryChoice::Unfinished),
         None => show::list(args.format),
     }
 }
@@ -84,7 +84,7 @@ enum EntryChoice {
     Unfinished,
 }
 
-fn named(name: &str) -> Result<&'static Entry, Failure> {
+fn find_entry(name: &str) -> Result<&'static Entry, Failure> {
     entry(name).ok_or_else(|| {
         let known: Vec<&str> = entries().iter().map(|entry| entry.name).collect();
         let remedy = neph_text::did_you_mean(name, &known);
@@ -92,7 +92,7 @@ fn named(name: &str) -> Result<&'static Entry, Failure> {
     })
 }
 
-fn one(gallery: &Gallery, entry: &'static Entry, side: Side) -> Result<Outcome, Failure> {
+fn measure_one(gallery: &Gallery, entry: &'static Entry, side: Side) -> Result<Outcome, Failure> {
     match gallery.run(entry, side)? {
         Ended::Unfinished(outcome) => Ok(outcome),
         Ended::Whole(shown) => {
@@ -103,15 +103,15 @@ fn one(gallery: &Gallery, entry: &'static Entry, side: Side) -> Result<Outcome, 
 }
 
 /// Runs all entries in sequence. A failure of one does not prevent the others.
-fn all(gallery: &Gallery, which: EntryChoice) -> Result<Outcome, Failure> {
+fn measure_all(gallery: &Gallery, which: EntryChoice) -> Result<Outcome, Failure> {
     let mut everything = Vec::new();
     let mut is_whole = true;
     for (entry, side) in entries().iter().flat_map(|entry| sides(entry)) {
-        let kept = match which {
+        let result = match which {
             EntryChoice::Every => None,
             EntryChoice::Unfinished => gallery.finished(entry, side)?,
         };
-        let ended = match kept {
+        let ended = match result {
             Some(shown) => Ok(Ended::Whole(Box::new(shown))),
             None => gallery.run(entry, side),
         };
@@ -121,7 +121,7 @@ fn all(gallery: &Gallery, which: EntryChoice) -> Result<Outcome, Failure> {
                 everything.push(*shown);
             }
             Ok(Ended::Unfinished(Outcome::Interrupted)) => {
-                show::all(&everything)?;
+                show::show_all(&everything)?;
                 return Ok(Outcome::Interrupted);
             }
             Ok(Ended::Unfinished(_)) => is_whole = false,
@@ -133,7 +133,7 @@ fn all(gallery: &Gallery, which: EntryChoice) -> Result<Outcome, Failure> {
             Err(failure) => return Err(failure),
         }
     }
-    show::all(&everything)?;
+    show::show_all(&everything)?;
     Ok(outcome(
         is_whole && everything.iter().all(EntryResult::is_right),
     ))
@@ -176,11 +176,11 @@ mod tests {
                 let topology = Topology::parse(&Source::new("lab", lab.text)).expect(&reported);
                 let wanted = plan.lab.as_ref().expect("a lab");
                 assert_eq!(wanted.topology.value, lab.file);
-                for site in wanted.reflectors.iter().map(|one| &one.site) {
+                for site in wanted.reflectors.iter().map(|reflector| &reflector.site) {
                     assert!(topology.site_index(&site.value).is_some(), "{reported}");
                 }
-                let whole = estimate(&plan, &expand::scenarios(&plan)).total;
-                assert!(whole.secs_f64() < 150.0, "{name} takes {whole}");
+                let span = estimate(&plan, &expand::scenarios(&plan)).total;
+                assert!(span.secs_f64() < 150.0, "{name} takes {span}");
             }
         }
     }

@@ -49,12 +49,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             };
             let found = discover(target, address, &asking)?;
             if is_healthy(&found) {
-                let who = if found.reflector {
+                let name = if found.reflector {
                     " (a reflector)"
                 } else {
                     ""
                 };
-                output::line(&format!("{target} answers{who}"))?;
+                output::line(&format!("{target} answers{name}"))?;
                 return Ok(Outcome::Done);
             }
             why = reason(&found);
@@ -123,13 +123,13 @@ mod tests {
 
     #[test]
     fn an_address_without_a_scheme_is_asked_in_plain_text_and_with_tls() {
-        let both = [
+        let pair = [
             "http://localhost:8080/health",
             "https://localhost:8080/health",
         ];
-        assert_eq!(written("localhost"), both);
-        let both = ["http://[::1]:7443/health", "https://[::1]:7443/health"];
-        assert_eq!(written("[::1]:7443"), both);
+        assert_eq!(written("localhost"), pair);
+        let pair = ["http://[::1]:7443/health", "https://[::1]:7443/health"];
+        assert_eq!(written("[::1]:7443"), pair);
     }
 
     #[test]

@@ -108,8 +108,8 @@ fn print_report(report: &ImportReport, workspace: &Workspace) {
             "rows of TCP statistics outside every experiment",
         ),
     ];
-    for (count, what) in outside.into_iter().filter(|(count, _)| *count > 0) {
-        output::say(&format!("{count} {what}: not kept"));
+    for (count, message) in outside.into_iter().filter(|(count, _)| *count > 0) {
+        output::say(&format!("{count} {message}: not kept"));
     }
     output::say(&reported(report, workspace));
 }
@@ -118,18 +118,27 @@ fn print_report(report: &ImportReport, workspace: &Workspace) {
 /// are old.
 fn reported(report: &ImportReport, workspace: &Workspace) -> String {
     let sum = |count: fn(&ImportedExperiment) -> u64| report.experiments.iter().map(count).sum();
-    let messages: u64 = sum(|one| one.messages);
+    let messages: u64 = sum(|imported_experiment| imported_experiment.messages);
     let mut line = format!(
         "neph import: {}, {}",
         counted(report.experiments.len() as u64, "experiment"),
         counted(messages, "message"),
     );
     for (count, noun) in [
-        (sum(|one| one.acknowledged), "TCP acknowledgement"),
-        (sum(|one| one.retransmissions), "retransmission"),
-        (sum(|one| one.pings), "ping"),
+        (
+            sum(|imported_experiment| imported_experiment.acknowledged),
+            "TCP acknowledgement",
+        ),
+        (
+            sum(|imported_experiment| imported_experiment.retransmissions),
+            "retransmission",
+        ),
+        (sum(|imported_experiment| imported_experiment.pings), "ping"),
         (report.pings_outside, "further ping"),
-        (sum(|one| one.tcp_rows), "TCP statistics row"),
+        (
+            sum(|imported_experiment| imported_experiment.tcp_rows),
+            "TCP statistics row",
+        ),
         (report.throughputs, "iperf3 check"),
         (report.traceroutes, "traceroute"),
     ] {

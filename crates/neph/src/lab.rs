@@ -112,11 +112,11 @@ fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
 /// Prints which links no route uses: a measurement of such a link sees no packet.
 fn note_unused(topology: &Topology) {
     for link in topology.unused_links() {
-        let joins = |one: &Link| [one.a.min(one.b), one.a.max(one.b)];
+        let joins = |link: &Link| [link.a.min(link.b), link.a.max(link.b)];
         let many = topology
             .links
             .iter()
-            .filter(|one| joins(one) == joins(link));
+            .filter(|candidate| joins(candidate) == joins(link));
         let remedy = if many.count() == 1 {
             "; with routing = \"direct\" neighbours use the link between them"
         } else {

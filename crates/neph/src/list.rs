@@ -61,26 +61,26 @@ fn write<R: Row>(rows: &[R], format: Format) -> Result<Outcome, Failure> {
 }
 
 fn campaigns(store: &dyn Store, args: &Args) -> Result<Vec<CampaignRow>, Failure> {
-    let all = store.campaigns()?;
-    let id_length = short_length(all.iter().map(|one| one.id));
-    let row = |one: Campaign| {
-        let scenarios = store.scenarios(one.id)?.len();
-        let experiments = store.experiments(one.id)?.len();
-        let (status, way_on) = campaign_status(store, &one, &args.workspace)?;
+    let campaigns = store.campaigns()?;
+    let id_length = short_length(campaigns.iter().map(|campaign| campaign.id));
+    let row = |campaign: Campaign| {
+        let scenarios = store.scenarios(campaign.id)?.len();
+        let experiments = store.experiments(campaign.id)?.len();
+        let (status, way_on) = campaign_status(store, &campaign, &args.workspace)?;
         Ok(CampaignRow {
-            id: one.id.to_string(),
-            name: one.name,
-            started_unix_ns: one.started,
+            id: campaign.id.to_string(),
+            name: campaign.name,
+            started_unix_ns: campaign.started,
             status: status.to_owned(),
             scenarios: scenarios as u64,
-            blocks: one.blocks,
+            blocks: campaign.blocks,
             experiments: experiments as u64,
             id_length,
             offset: args.zone.offset,
             way_on,
         })
     };
-    all.into_iter().map(row).collect()
+    campaigns.into_iter().map(row).collect()
 }
 
 /// The status of a campaign, with the command that continues it if something of it is missing.
@@ -112,27 +112,27 @@ pub(crate) fn campaign_status(
 }
 
 /// The number of stored messages of these experiments, with any outcome.
-pub(crate) fn kept<'e>(
+pub(crate) fn retained<'e>(
     store: &dyn Store,
     experiments: impl IntoIterator<Item = &'e Experiment>,
 ) -> Result<u64, Failure> {
     let mut experiments = experiments.into_iter();
-    experiments.try_fold(0, |sum, one| {
+    experiments.try_fold(0, |sum, experiment| {
         // Ended experiments have counts.
-        Ok(sum + FlowNumbers::of(store, one, &mut 0)?.messages)
+        Ok(sum + FlowNumbers::of(store, experiment, &mut 0)?.messages)
     })
 }
 
 /// The status of an experiment.
 pub(crate) fn experiment_status(
     store: &dyn Store,
-    one: &Experiment,
+    experiment: &Experiment,
 ) -> Result<&'static str, Failure> {
-    let is_running = one.status == ExperimentStatus::Running;
+    let is_running = experiment.status == ExperimentStatus::Running;
     let status = if is_cut_off(store, is_running)? {
         ExperimentStatus::Interrupted
     } else {
-        one.status
+        experiment.status
     };
     Ok(status.name())
 }
@@ -149,25 +149,36 @@ pub(crate) fn experiments(
 ) -> Result<Vec<ExperimentRow>, Failure> {
     let scenarios = store.scenarios(campaign.id)?;
     let labels = labels(&scenarios);
-    let transfers = scenarios.iter().filter(|one| one.measure().is_transfer());
-    let transfers: BTreeSet<ScenarioId> = transfers.map(|one| one.id).collect();
-    let all = store.experiments(campaign.id)?;
-    let id_length = short_length_in(store, &all)?;
+    let transfers = scenarios
+        .iter()
+        .filter(|scenario| scenario.measure().is_transfer());
+    let transfers: BTreeSet<ScenarioId> = transfers.map(|scenario| scenario.id).collect();
+    let experiments = store.experiments(campaign.id)?;
+    let id_length = short_length_in(store, &experiments)?;
     let mut unread = MAX_READ;
-    let row = |one: &Experiment| {
-        let mut warnings: Vec<String> = one.warnings.iter().map(ToString::to_string).collect();
-        warnings.extend(removed(store, one)?);
-        let observed = FlowNumbers::of(store, one, &mut unread)?;
-        let unknown = || [one.scenario.to_string(), one.scenario.to_string()];
-        let label = labels.get(&one.scenario).cloned();
+    let row = |experiment: &Experiment| {
+        let mut warnings: Vec<String> = experiment
+            .warnings
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        warnings.extend(removed(store, experiment)?);
+        let observed = FlowNumbers::of(store, experiment, &mut unread)?;
+        let unknown = || {
+            [
+                experiment.scenario.to_string(),
+                experiment.scenario.to_string(),
+            ]
+        };
+        let label = labels.get(&experiment.scenario).cloned();
         let [scenario, scenario_shown] = label.unwrap_or_else(unknown);
         Ok(ExperimentRow {
-            id: one.id.to_string(),
-            started_unix_ns: one.started,
-            block: one.block,
-            attempt: one.attempt,
+            id: experiment.id.to_string(),
+            started_unix_ns: experiment.started,
+            block: experiment.block,
+            attempt: experiment.attempt,
             scenario,
-            status: experiment_status(store, one)?.to_owned(),
+            status: experiment_status(store, experiment)?.to_owned(),
             messages: observed.messages,
             lost: observed.lost,
             response_p50_ns: observed.p50.time(),
@@ -176,15 +187,15 @@ pub(crate) fn experiments(
             offset,
             scenario_shown,
             p50: observed.p50,
-            is_transfer: transfers.contains(&one.scenario),
+            is_transfer: transfers.contains(&experiment.scenario),
         })
     };
-    all.iter().map(row).collect()
+    experiments.iter().map(row).collect()
 }
 
 /// The data of an experiment that a retention policy has removed.
-fn removed(store: &dyn Store, one: &Experiment) -> Result<Option<String>, Failure> {
-    let reduction = store.reduction(one.id)?;
+fn removed(store: &dyn Store, experiment: &Experiment) -> Result<Option<String>, Failure> {
+    let reduction = store.reduction(experiment.id)?;
     Ok(reduction.map(|reduction| match reduction.minutes_removed {
         None => {
             let day = utc(reduction.at);
@@ -196,14 +207,17 @@ fn removed(store: &dyn Store, one: &Experiment) -> Result<Option<String>, Failur
 
 /// Scenarios by id.
 pub(crate) fn by_id(scenarios: Vec<Scenario>) -> BTreeMap<ScenarioId, Scenario> {
-    scenarios.into_iter().map(|one| (one.id, one)).collect()
+    scenarios
+        .into_iter()
+        .map(|scenario| (scenario.id, scenario))
+        .collect()
 }
 
 /// The labels of each scenario: complete, and without the common part.
 fn labels(scenarios: &[Scenario]) -> BTreeMap<ScenarioId, [String; 2]> {
     let labels = scenarios.iter().zip(Scenario::labels_apart(scenarios));
     labels
-        .map(|(one, shown)| (one.id, [one.label(), shown]))
+        .map(|(scenario, shown)| (scenario.id, [scenario.label(), shown]))
         .collect()
 }
 
@@ -222,7 +236,7 @@ impl FlowNumbers {
             return Self::of_minutes(store, experiment);
         }
         if experiment.fleet.is_some() {
-            return Self::kept(store, experiment, unread);
+            return Self::from_store(store, experiment, unread);
         }
         let mut tally = Tally::default();
         let mut times: Vec<Span> = Vec::new();
@@ -259,24 +273,31 @@ impl FlowNumbers {
 
     /// The stored median of an ended fleet. Otherwise the messages are read, for ended fleets at
     /// most `unread`.
-    fn kept(store: &dyn Store, experiment: &Experiment, unread: &mut u64) -> Result<Self, Failure> {
+    fn from_store(
+        store: &dyn Store,
+        experiment: &Experiment,
+        unread: &mut u64,
+    ) -> Result<Self, Failure> {
         let counted = experiment.tally;
-        let kept = Self {
+        let flow_numbers = Self {
             messages: counted.messages,
             lost: counted.lost,
             p50: P50::of_fleet(experiment.response_p50, &counted),
         };
         let is_over = experiment.status != ExperimentStatus::Running;
-        let is_known = kept.p50 != P50::TooFew || counted.replies == 0;
+        let is_known = flow_numbers.p50 != P50::TooFew || counted.replies == 0;
         if is_over && (is_known || counted.messages > *unread) {
-            return Ok(kept);
+            return Ok(flow_numbers);
         }
         let read = neph_campaign::kept_fleet(store, experiment.id);
         let (tally, p50) = read.map_err(Failure::refused)?;
         let p50 = P50::of_fleet(p50, &tally);
         *unread = unread.saturating_sub(tally.messages);
         if is_over {
-            return Ok(Self { p50, ..kept });
+            return Ok(Self {
+                p50,
+                ..flow_numbers
+            });
         }
         Ok(Self {
             messages: tally.messages,

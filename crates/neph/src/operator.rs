@@ -44,10 +44,10 @@ pub(crate) struct ControllerArgs {
 
 impl ControllerArgs {
     /// The options that repeat this controller in a suggested command.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn option_text(&self) -> String {
         match &self.control {
             Some(folder) => format!(" --control {}", folder.display()),
-            None if self.operator.is_typed() => format!(" {}", self.operator.words()),
+            None if self.operator.is_typed() => format!(" {}", self.operator.option_text()),
             None => String::new(),
         }
     }
@@ -56,7 +56,7 @@ impl ControllerArgs {
 /// A controller at another host.
 #[derive(Debug)]
 pub(crate) struct OperatorController {
-    pub(crate) place: ControllerPlace,
+    pub(crate) controller_place: ControllerPlace,
     /// The certificate of its authority (PEM).
     pub(crate) authority: String,
 }
@@ -75,7 +75,7 @@ impl OperatorArgs {
     }
 
     /// These options as command-line text.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn option_text(&self) -> String {
         let Some(address) = &self.controller else {
             return String::new();
         };
@@ -99,7 +99,7 @@ impl OperatorArgs {
         identity.tls().map_err(Failure::usage)?;
         Ok(Some(OperatorController {
             authority: identity.authority().to_owned(),
-            place: ControllerPlace::Port(OperatorPort::new(address.clone(), identity)),
+            controller_place: ControllerPlace::Port(OperatorPort::new(address.clone(), identity)),
         }))
     }
 

@@ -103,7 +103,13 @@ mod tests {
         // An IPv4-mapped IPv6 address means IPv4 packets.
         let mapped = choice("neph --host ::ffff:10.9.0.1").options();
         assert_eq!(mapped, ["--host 10.9.0.1"]);
-        let all = choice("neph");
-        assert_eq!((all.options().len(), all.expression().as_str()), (0, ""));
+        let packet_choice = choice("neph");
+        assert_eq!(
+            (
+                packet_choice.options().len(),
+                packet_choice.expression().as_str()
+            ),
+            (0, "")
+        );
     }
 }

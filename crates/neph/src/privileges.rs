@@ -188,16 +188,16 @@ impl Needs {
 
 /// The active restrictions, in a sentence.
 pub(crate) fn sentence(force: &AppliedRestrictions) -> String {
-    let kept: Vec<String> = force.capabilities.iter().map(ToString::to_string).collect();
-    let kept = if kept.is_empty() {
+    let capabilities: Vec<String> = force.capabilities.iter().map(ToString::to_string).collect();
+    let stored = if capabilities.is_empty() {
         "no capabilities".to_owned()
     } else {
-        kept.join(" ")
+        capabilities.join(" ")
     };
     let user = force.user.as_ref();
     let user = user.map_or_else(String::new, |name| format!("user {name}, "));
     format!(
-        "privileges: {user}{kept}, no_new_privs on, seccomp {}, landlock {}",
+        "privileges: {user}{stored}, no_new_privs on, seccomp {}, landlock {}",
         state(&force.seccomp),
         state(&force.landlock)
     )
@@ -213,10 +213,10 @@ fn state(force: &Force) -> String {
 
 /// The active restrictions, as JSON.
 pub(crate) fn document(force: &AppliedRestrictions) -> PrivilegesDocument {
-    let kept = force.capabilities.iter().map(ToString::to_string);
+    let capabilities = force.capabilities.iter().map(ToString::to_string);
     PrivilegesDocument {
         user: force.user.clone(),
-        capabilities: kept.collect(),
+        capabilities: capabilities.collect(),
         no_new_privs: "on",
         seccomp: state(&force.seccomp),
         landlock: state(&force.landlock),

@@ -123,15 +123,15 @@ mod tests {
 
     #[test]
     fn what_only_live_points_have_is_refused_for_files() {
-        let reported = |words: &str| {
-            let line = Line::try_parse_from(["neph"].into_iter().chain(words.split_whitespace()));
+        let reported = |args: &str| {
+            let line = Line::try_parse_from(["neph"].into_iter().chain(args.split_whitespace()));
             let Err(Failure::Usage(reported)) = line.expect("options").options.refuse_for_files()
             else {
-                panic!("{words} is taken");
+                panic!("{args} is taken");
             };
             reported
         };
-        for words in [
+        for args in [
             "-w 1s",
             "-c 5",
             "--save a",
@@ -139,7 +139,7 @@ mod tests {
             "--port 1",
             "--proto udp",
         ] {
-            assert!(reported(words).contains("is for live points"), "{words}");
+            assert!(reported(args).contains("is for live points"), "{args}");
         }
         assert!(reported("--proto udp --port 53").starts_with("--port 53 is for live points"));
     }

@@ -291,8 +291,8 @@ mod tests {
     #[test]
     fn a_plan_reads_the_flags_of_a_reflector_as_the_command_line_does() {
         let none: &[&str] = &[];
-        let all = SAMPLES.iter().map(|(_, text)| *text).chain([none]);
-        for text in all {
+        let samples = SAMPLES.iter().map(|(_, text)| *text).chain([none]);
+        for text in samples {
             let spec = here(text);
             assert!(spec.is_some(), "{text:?}");
             assert_eq!(in_a_plan(text), spec, "{text:?}");

@@ -108,13 +108,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Err(Failure::Usage(nothing));
     }
     if data.experiments.is_empty() {
-        let kept = list::kept(store.as_ref(), &data.left_out)?;
-        if kept > 0 {
+        let kept_count = list::retained(store.as_ref(), &data.left_out)?;
+        if kept_count > 0 {
             // A page without any measurement would be misleading.
             return Err(Failure::Refused(format!(
                 "nothing to report is complete; {} of {} that did not end are kept: \
                  neph report {}{} --everything shows them",
-                counted(kept, "message"),
+                counted(kept_count, "message"),
                 counted(data.left_out.len() as u64, "experiment"),
                 campaign.id,
                 args.workspace.option()
@@ -275,9 +275,13 @@ fn figures_of(plot: &PlotPlan) -> Option<BTreeSet<String>> {
 
 /// Reports figure names in a plan that do not exist.
 pub(crate) fn check_figures(plot: &PlotPlan, problems: &Problems<'_>) {
-    for figure in plot.figures.iter().filter(|one| !is_figure(&one.value)) {
-        let what = format!("there is no figure '{}'", figure.value);
-        let fault = Fault::new(what, format!("there are {}", figure_names()));
+    for figure in plot
+        .figures
+        .iter()
+        .filter(|figure| !is_figure(&figure.value))
+    {
+        let message = format!("there is no figure '{}'", figure.value);
+        let fault = Fault::new(message, format!("there are {}", figure_names()));
         problems.add(figure.span.clone(), fault);
     }
 }

@@ -125,16 +125,16 @@ impl Watching {
         let silent = self
             .loops
             .iter()
-            .find(|one| one.silence() > self.interval / 2);
+            .find(|pulse| pulse.silence() > self.interval / 2);
         match silent {
             None => {
                 let _ = self.manager.report(Report::Alive);
             }
-            Some(one) if !was_silent => output::say(&format!(
+            Some(pulse) if !was_silent => output::say(&format!(
                 "neph {}: {} is blocked for {:.0} s; the watchdog is not answered until it continues",
                 self.command,
-                one.name(),
-                one.silence().as_secs_f64()
+                pulse.name(),
+                pulse.silence().as_secs_f64()
             )),
             Some(_) => {}
         }

@@ -75,7 +75,10 @@ fn pages_of(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) {
     let mut page = Vec::new();
     man.render(&mut page).expect("memory takes everything");
     pages.push((man.get_filename(), page));
-    for below in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+    for below in command
+        .get_subcommands()
+        .filter(|subcommand| !subcommand.is_hide_set())
+    {
         pages_of(below, pages);
     }
 }

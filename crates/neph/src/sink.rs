@@ -117,7 +117,7 @@ impl OutputFile {
         Ok(Self { file, path })
     }
 
-    fn named<T>(&self, done: io::Result<T>) -> io::Result<T> {
+    fn with_path<T>(&self, done: io::Result<T>) -> io::Result<T> {
         let path = self.path.display();
         done.map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
     }
@@ -126,11 +126,11 @@ impl OutputFile {
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes);
-        self.named(written)
+        self.with_path(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = self.file.flush();
-        self.named(flushed)
+        self.with_path(flushed)
     }
 }

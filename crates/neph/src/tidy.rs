@@ -36,7 +36,7 @@ pub(crate) struct RetentionArgs {
 #[derive(Clone, Copy, Debug)]
 struct RetentionTime(Option<Span>);
 
-fn kept(text: &str) -> Result<RetentionTime, String> {
+fn retention_time(text: &str) -> Result<RetentionTime, String> {
     if text == "forever" {
         return Ok(RetentionTime(None));
     }
@@ -55,8 +55,8 @@ impl RetentionArgs {
 
     /// These options as arguments of another process.
     pub(crate) fn arguments(self) -> [String; 4] {
-        let text = |kept: RetentionTime| {
-            kept.0.map_or_else(
+        let text = |retention_time: RetentionTime| {
+            retention_time.0.map_or_else(
                 || "forever".to_owned(),
                 |span| format!("{}ms", span.nanos() / 1_000_000),
             )
@@ -126,12 +126,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 fn chosen(store: &dyn Store, args: &Args) -> Result<Vec<Campaign>, Failure> {
-    let mut all = store.campaigns()?;
+    let mut campaigns = store.campaigns()?;
     if let Some(plan) = &args.plan {
         let plan = plan.display().to_string();
-        all.retain(|campaign| campaign.plan_path == plan);
+        campaigns.retain(|campaign| campaign.plan_path == plan);
     }
-    Ok(all)
+    Ok(campaigns)
 }
 
 fn row(campaign: &Campaign, due: &DueReduction) -> TidyRow {
@@ -171,12 +171,12 @@ mod tests {
     fn a_policy_becomes_arguments_that_read_back() {
         for (text, span) in [("30d", Some(Span::from_secs(2_592_000))), ("forever", None)] {
             let args = RetentionArgs {
-                keep_messages: kept(text).expect("a length"),
-                keep_minutes: kept("1h").expect("a length"),
+                keep_messages: retention_time(text).expect("a length"),
+                keep_minutes: retention_time("1h").expect("a length"),
             };
-            let repeats = kept(&args.arguments()[1]).expect("it reads back");
+            let repeats = retention_time(&args.arguments()[1]).expect("it reads back");
             assert_eq!(repeats.0, span);
         }
-        assert!(kept("never").is_err());
+        assert!(retention_time("never").is_err());
     }
 }

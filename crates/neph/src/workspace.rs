@@ -22,14 +22,14 @@ pub(crate) struct Workspace {
         env = VARIABLE,
         default_value = USUAL
     )]
-    pub(crate) place: String,
+    pub(crate) location: String,
 }
 
 impl Workspace {
     /// Whether the command line named the workspace, not the environment or the default.
     pub(crate) fn is_asked_for(&self) -> bool {
         let usual = std::env::var(VARIABLE);
-        self.place != usual.as_deref().unwrap_or(USUAL)
+        self.location != usual.as_deref().unwrap_or(USUAL)
     }
 
     /// The option that repeats this workspace in a suggested command; empty for the usual one.
@@ -43,7 +43,10 @@ impl Workspace {
 
     /// The folder next to the store for other files, such as reports.
     pub(crate) fn folder(&self) -> PathBuf {
-        let folder = self.place.strip_prefix("file:").unwrap_or(&self.place);
+        let folder = self
+            .location
+            .strip_prefix("file:")
+            .unwrap_or(&self.location);
         PathBuf::from(folder)
     }
 
@@ -59,14 +62,14 @@ impl Workspace {
 
     /// Opens an existing workspace, and migrates an older one; creates none.
     pub(crate) fn existing(&self) -> Result<Box<dyn Store>, Failure> {
-        match open(&self.place, Access::Read) {
+        match open(&self.location, Access::Read) {
             Err(StoreError::OlderSchema { .. }) => self.write(),
             opened => opened.map_err(refused),
         }
     }
 
     fn open(&self, access: Access) -> Result<Box<dyn Store>, Failure> {
-        open(&self.place, access).map_err(refused)
+        open(&self.location, access).map_err(refused)
     }
 }
 

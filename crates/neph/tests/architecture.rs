@@ -191,8 +191,8 @@ fn ours(manifest: &Table, section: &str) -> BTreeSet<String> {
 
 /// Every Rust file of the crates, with its path from the root.
 fn sources() -> Vec<(String, String)> {
-    let all = tree::files(&root().join("crates"));
-    let rust = all
+    let paths = tree::files(&root().join("crates"));
+    let rust = paths
         .iter()
         .filter(|path| path.extension().is_some_and(|ending| ending == "rs"));
     let files: Vec<(String, String)> = rust
@@ -274,8 +274,8 @@ fn only_neph_sys_is_unsafe() {
             continue;
         }
         for (line, code) in code(&text) {
-            let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
-            let found = words.any(|word| word == "unsafe") && !code.contains('"');
+            let mut codes = code.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let found = codes.any(|word| word == "unsafe") && !code.contains('"');
             assert!(!found, "{path}:{line} is unsafe");
         }
     }

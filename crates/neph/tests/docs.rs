@@ -26,8 +26,8 @@ fn pages() -> BTreeMap<String, String> {
     let root = root();
     let docs = files(&root.join("docs")).into_iter();
     let docs = docs.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
-    let all = docs.chain(OUTSIDE.iter().map(|name| root.join(name)));
-    let pages: BTreeMap<String, String> = all
+    let paths = docs.chain(OUTSIDE.iter().map(|name| root.join(name)));
+    let pages: BTreeMap<String, String> = paths
         .map(|path| {
             let name = path.strip_prefix(&root).expect("below the root");
             let text = fs::read_to_string(&path).expect("UTF-8");
@@ -66,10 +66,10 @@ fn anchors(page: &str) -> BTreeSet<String> {
     headings
         .map(|heading| {
             let heading = heading.trim_start_matches('#').trim().to_lowercase();
-            let kept = heading
+            let headings = heading
                 .chars()
                 .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-            kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+            headings.map(|c| if c == ' ' { '-' } else { c }).collect()
         })
         .collect()
 }
@@ -95,7 +95,7 @@ fn every_link_leads_to_a_file_and_to_a_heading_of_it() {
         .iter()
         .map(|(name, text)| (name, anchors(text)))
         .collect();
-    let (mut wrong, mut seen) = (Vec::new(), 0);
+    let (mut wrong, mut observed) = (Vec::new(), 0);
     for (name, text) in &pages {
         let folder = Path::new(name).parent().expect("a file");
         for (line, link) in
@@ -104,7 +104,7 @@ fn every_link_leads_to_a_file_and_to_a_heading_of_it() {
             if link.contains("://") || link.starts_with("mailto:") {
                 continue;
             }
-            seen += 1;
+            observed += 1;
             let (file, heading) = link
                 .split_once('#')
                 .map_or((link, None), |(f, h)| (f, Some(h)));
@@ -113,17 +113,17 @@ fn every_link_leads_to_a_file_and_to_a_heading_of_it() {
             } else {
                 plain(&folder.join(file))
             };
-            let there = root.join(&to).exists();
+            let exists = root.join(&to).exists();
             let is_heading = |heading: &str| {
                 let of = headings.get(&to.display().to_string());
-                of.is_some_and(|all| all.contains(heading))
+                of.is_some_and(|entries| entries.contains(heading))
             };
-            if !there || !heading.is_none_or(is_heading) {
+            if !exists || !heading.is_none_or(is_heading) {
                 wrong.push(format!("{name}:{line}: {link}"));
             }
         }
     }
-    assert!(seen > 500, "only {seen} links were found");
+    assert!(observed > 500, "only {observed} links were found");
     assert!(
         wrong.is_empty(),
         "these lead nowhere:\n{}",
@@ -147,8 +147,8 @@ fn the_table_of_contents_has_every_page_once() {
 
 /// Where the lines of the table of contents lead, from the root.
 fn links_of(contents: &str) -> Vec<String> {
-    let all = contents.lines().flat_map(links);
-    let to = all.map(|link| plain(&Path::new("docs").join(link)));
+    let all_args = contents.lines().flat_map(links);
+    let to = all_args.map(|link| plain(&Path::new("docs").join(link)));
     to.map(|path| path.display().to_string()).collect()
 }
 

@@ -55,9 +55,10 @@ impl<O: Observer> Observer for Acknowledging<'_, O> {
 
 fn lines(experiment: ExperimentId, records: &Records) -> String {
     let of_flows = records.messages.iter();
-    let of_flows = of_flows.map(|one| format!("{experiment} {} {}\n", one.flow.0, one.seq));
-    let of_fleet = records.fleet.iter().map(|one| {
-        let (slot, port, seq) = (one.slot.0, one.source_port, one.seq);
+    let of_flows =
+        of_flows.map(|message| format!("{experiment} {} {}\n", message.flow.0, message.seq));
+    let of_fleet = records.fleet.iter().map(|message| {
+        let (slot, port, seq) = (message.slot.0, message.source_port, message.seq);
         format!("{experiment} {slot}/{port} {seq}\n")
     });
     of_flows.chain(of_fleet).collect()

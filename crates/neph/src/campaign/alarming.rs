@@ -61,7 +61,10 @@ fn posted(
 pub(super) fn was_raised(store: &dyn Store, campaign: &Campaign) -> Result<bool, Failure> {
     for experiment in store.experiments(campaign.id)? {
         let events = store.events(experiment.id)?;
-        if events.iter().any(|one| one.kind == EventKind::AlarmRaised) {
+        if events
+            .iter()
+            .any(|event| event.kind == EventKind::AlarmRaised)
+        {
             return Ok(true);
         }
     }

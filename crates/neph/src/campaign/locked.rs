@@ -23,20 +23,20 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
         let scenes = read.scenes.iter();
         let mut sites = scenes.flat_map(|scene| &scene.topology.sites);
         let locked = sites
-            .find(|one| one.name == *site && one.congestion_control.is_some())
+            .find(|lab_site| lab_site.name == *site && lab_site.congestion_control.is_some())
             .and_then(|site| site.congestion_control.as_ref())
             .filter(|locked| *locked != wanted);
         let mut written = read.plan.congestions.iter();
         if let Some(locked) = locked
             && known.insert((site.clone(), wanted.clone()))
-            && let Some(written) = written.find(|one| one.value == *wanted)
+            && let Some(written) = written.find(|placed| placed.value == *wanted)
         {
-            let what = format!(
+            let message = format!(
                 "congestion control '{wanted}' is refused at site '{site}': the topology has \
                  congestion_control = \"{locked}\" there, and its routes lock it"
             );
             let remedy = "remove congestion here, or congestion_control from the site";
-            problems.add(written.span.clone(), Fault::new(what, remedy));
+            problems.add(written.span.clone(), Fault::new(message, remedy));
         }
     }
 }

@@ -4,7 +4,7 @@ mod acknowledge;
 mod alarming;
 mod check;
 mod cut_off;
-mod ground;
+mod lab_ground;
 mod locked;
 mod outside;
 mod power;
@@ -25,7 +25,7 @@ use neph_model::Campaign;
 use neph_text::{Problems, Source};
 
 pub(crate) use check::run as check;
-pub(crate) use ground::check_agents;
+pub(crate) use lab_ground::check_agents;
 pub(crate) use preview::run as preview;
 pub(crate) use run::{ResumeArgs, RunArgs, Settings, carry_out, resume, run};
 pub(crate) use scenes::Scene;
@@ -104,8 +104,9 @@ pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
 /// The text of a topology file that was stored with a campaign; `None` if it was not. The text of a
 /// plan's only topology has no name.
 pub(crate) fn kept_topology<'c>(campaign: &'c Campaign, file: &str) -> Option<&'c str> {
-    let kept = campaign.topology_text.as_deref()?;
-    scenes::of_kept(kept, file).or_else(|| scenes::is_one(kept).then_some(kept))
+    let topology_text = campaign.topology_text.as_deref()?;
+    scenes::of_kept(topology_text, file)
+        .or_else(|| scenes::is_one(topology_text).then_some(topology_text))
 }
 
 /// Reads the plan of a campaign, and the stored topology: later changes of the files have no
@@ -115,8 +116,8 @@ fn understand_kept(campaign: &Campaign) -> Result<Read, Failure> {
     let read = read_both(source, &outside::check, |written, file| {
         let name = file.display().to_string();
         if let Some(text) = &campaign.topology_text {
-            let one = scenes::of_kept(text, written).unwrap_or(text);
-            return Ok(Source::new(name, one.to_owned()));
+            let topology_source = scenes::of_kept(text, written).unwrap_or(text);
+            return Ok(Source::new(name, topology_source.to_owned()));
         }
         output::say(&format!(
             "neph: campaign {} was begun by a version that kept no topology: {name} is read as it \

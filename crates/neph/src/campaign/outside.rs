@@ -43,11 +43,11 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
     check_iperf3(plan, problems);
     for name in &plan.congestions {
         if let Err(Unusable { why, loaded }) = congestion::check(&name.value) {
-            let what = format!(
+            let message = format!(
                 "congestion control '{}' cannot be had here: {why}",
                 name.value
             );
-            let fault = Fault::new(what, format!("loaded are {loaded}"));
+            let fault = Fault::new(message, format!("loaded are {loaded}"));
             problems.add(name.span.clone(), fault);
         }
     }
@@ -60,10 +60,10 @@ fn check_iperf3(plan: &Plan, problems: &Problems<'_>) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_here = std::env::split_paths(&path).any(|folder| folder.join("iperf3").is_file());
     if let (Some(server), false) = (checks.and_then(|checks| checks.servers.first()), is_here) {
-        let what = "iperf3 is not installed here, and the throughput checks need it";
+        let message = "iperf3 is not installed here, and the throughput checks need it";
         let remedy =
             "install it (apt-get install iperf3), or write tool = \"neph\" under [throughput]";
-        problems.add(server.span.clone(), Fault::new(what, remedy));
+        problems.add(server.span.clone(), Fault::new(message, remedy));
     }
 }
 
@@ -84,13 +84,13 @@ fn check_hosts(plan: &Plan, scenes: &[Scene], problems: &Problems<'_>) {
         let Some(site) = sites.find(|site| site.name == host) else {
             continue;
         };
-        let what =
+        let message =
             format!("host '{host}' is a site of the lab, and a site is reached by its address");
         let remedy = site.addresses().next().map_or_else(
             || "it is a switch, which has none: name a site".to_owned(),
             |address| format!("write {address}"),
         );
-        problems.add(written_at, Fault::new(what, remedy));
+        problems.add(written_at, Fault::new(message, remedy));
     }
 }
 
@@ -98,23 +98,23 @@ fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Pr
     let known: Vec<&str> = topology.sites.iter().map(|s| s.name.as_str()).collect();
     let reflecting = lab.reflectors.iter().map(|reflector| &reflector.site);
     check_stresses(plan, &known, problems);
-    let named = std::iter::once(&lab.prober)
+    let with_name = std::iter::once(&lab.prober)
         .chain(reflecting)
         .chain(&plan.sites);
-    for site in named {
+    for site in with_name {
         if !known.contains(&site.value.as_str()) {
-            let what = format!("the topology has no site '{}'", site.value);
-            let fault = Fault::new(what, did_you_mean(&site.value, &known));
+            let message = format!("the topology has no site '{}'", site.value);
+            let fault = Fault::new(message, did_you_mean(&site.value, &known));
             problems.add(site.span.clone(), fault);
             continue;
         }
         if topology.is_guest(&site.value) {
-            let what = format!(
+            let message = format!(
                 "'{}' is a guest, and nothing of this host runs in it",
                 site.value
             );
             let remedy = "measure from its host or past it; a guest has a reflector of its own";
-            problems.add(site.span.clone(), Fault::new(what, remedy));
+            problems.add(site.span.clone(), Fault::new(message, remedy));
         }
     }
 }
@@ -124,8 +124,8 @@ fn check_stresses(plan: &Plan, known: &[&str], problems: &Problems<'_>) {
     for requested in &plan.stresses {
         let loads = requested.value.loads().iter();
         for load in loads.filter(|load| !known.contains(&load.site.as_str())) {
-            let what = format!("the topology has no site '{}' to load", load.site);
-            let fault = Fault::new(what, did_you_mean(&load.site, known));
+            let message = format!("the topology has no site '{}' to load", load.site);
+            let fault = Fault::new(message, did_you_mean(&load.site, known));
             problems.add(requested.span.clone(), fault);
         }
     }
@@ -147,9 +147,9 @@ fn check_reflector(reflector: &Placed<ReflectorSpec>, problems: &Problems<'_>) {
     }
     let secret = spec.stamp_key.as_ref().map(Secret::read);
     if let Some(Err(error)) = secret {
-        let what = format!("neph reflect does not accept these flags: --stamp-key: {error}");
+        let message = format!("neph reflect does not accept these flags: --stamp-key: {error}");
         let remedy = "give the reflector an existing secret, or remove --stamp-key";
-        problems.add(span.clone(), Fault::new(what, remedy));
+        problems.add(span.clone(), Fault::new(message, remedy));
     }
 }
 
@@ -162,9 +162,9 @@ fn check_secret(
     problems: &Problems<'_>,
 ) {
     if let Err(error) = check_private(kind, Path::new(path)) {
-        let what = format!("{noun} cannot be used: {error}");
+        let message = format!("{noun} cannot be used: {error}");
         let remedy = "name a file with mode 0600, as seen from the folder that neph is started in";
-        problems.add(span.clone(), Fault::new(what, remedy));
+        problems.add(span.clone(), Fault::new(message, remedy));
     }
 }
 
@@ -176,9 +176,9 @@ fn check_file(
     problems: &Problems<'_>,
 ) {
     if let Err(error) = open_file(kind, Path::new(path)) {
-        let what = format!("{noun} {path} cannot be read: {error}");
+        let message = format!("{noun} {path} cannot be read: {error}");
         let here = "write its path as seen from the folder that neph is started in";
         let remedy = error.remedy().unwrap_or(here);
-        problems.add(span.clone(), Fault::new(what, remedy));
+        problems.add(span.clone(), Fault::new(message, remedy));
     }
 }

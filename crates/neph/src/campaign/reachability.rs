@@ -24,7 +24,7 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
     }
     for endpoint in &read.plan.endpoints {
         let mut scenes = read.scenes.iter();
-        let Some((ip, port)) = asked(endpoint) else {
+        let Some((ip, port)) = requested_address(endpoint) else {
             continue;
         };
         if let Some(fault) = scenes.find_map(|scene| unreachable_fault(ip, port, lab, scene)) {
@@ -44,7 +44,7 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
 }
 
 /// The address of the endpoint, and the port that needs a listener; `None` for a name.
-fn asked(endpoint: &Endpoint) -> Option<(IpAddr, Option<u16>)> {
+fn requested_address(endpoint: &Endpoint) -> Option<(IpAddr, Option<u16>)> {
     let ip = endpoint.target.host().parse().ok()?;
     // The kernel answers ICMP echo, and SYNs to a port without a listener.
     let by_kernel = endpoint.target.kind().properties().is_answered_by_kernel;
@@ -76,20 +76,22 @@ fn unreachable_fault(ip: IpAddr, port: Option<u16>, lab: &LabPlan, scene: &Scene
         return None;
     }
     if lab.reflectors.is_empty() {
-        let what = format!("no reflector listens at {address}: the lab has none");
+        let message = format!("no reflector listens at {address}: the lab has none");
         let remedy = format!("add [[lab.reflector]] with site = \"{}\"", site.name);
-        return Some(Fault::new(what, remedy));
+        return Some(Fault::new(message, remedy));
     }
-    let own = lab
+    let reflectors = lab
         .reflectors
         .iter()
-        .filter(|one| one.site.value == site.name);
-    let listening: Vec<SocketAddr> = own.map(|one| one.spec.value.address).collect();
+        .filter(|reflector| reflector.site.value == site.name);
+    let listening: Vec<SocketAddr> = reflectors
+        .map(|reflector| reflector.spec.value.address)
+        .collect();
     if listening.iter().any(|at| accepts(*at, address)) {
         return None;
     }
     let first = listening.first()?;
-    let what = format!(
+    let message = format!(
         "no reflector listens at {address}: that of site '{}' listens at {first}",
         site.name
     );
@@ -97,7 +99,7 @@ fn unreachable_fault(ip: IpAddr, port: Option<u16>, lab: &LabPlan, scene: &Scene
         "give that [[lab.reflector]] flags = [\"--listen\", \"[::]:{port}\"], or write the address \
          that it listens at"
     );
-    Some(Fault::new(what, remedy))
+    Some(Fault::new(message, remedy))
 }
 
 #[cfg(test)]

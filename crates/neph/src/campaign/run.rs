@@ -15,7 +15,7 @@ use neph_store::Store;
 use super::acknowledge::Acknowledging;
 use super::alarming::{self, Alarming};
 use super::cut_off::cut_off;
-use super::ground::{Control, check_rights, executor};
+use super::lab_ground::{Control, check_rights, executor};
 use super::real_clock::RealClock;
 use super::watch::Watch;
 use super::{Read, read, scenes, status, understand_kept, unfinished};
@@ -128,7 +128,7 @@ impl Settings {
         format!(
             "neph resume {campaign}{}{}",
             self.workspace.option(),
-            self.controller.words()
+            self.controller.option_text()
         )
     }
 }
@@ -241,7 +241,7 @@ pub(crate) fn carry_out(
     let resume = watch.campaign().map(|id| settings.resume(id));
     let ended = conducted.map_or_else(
         |error| cut_off(&error, resume, &stop),
-        |(campaign, standing)| {
+        |(campaign, campaign_progress)| {
             // If the status cannot be read, the report and the next step are still shown.
             let stood = stand(store.as_ref(), &campaign, settings);
             let reported = report(read, store.as_ref(), &campaign, settings);
@@ -253,7 +253,7 @@ pub(crate) fn carry_out(
                 outcome(read, store.as_ref(), &campaign)?
             };
             if let Outcome::Nothing = outcome {
-                unfinished::report(store.as_ref(), &campaign, standing, &resume)?;
+                unfinished::report(store.as_ref(), &campaign, campaign_progress, &resume)?;
             }
             stood.and(reported).map(|()| outcome)
         },
@@ -347,7 +347,7 @@ fn conduct(
         commit: version::COMMIT.to_owned(),
     };
     let plan = &read.plan;
-    let topology = scenes::kept(&read.scenes);
+    let topology = scenes::stored_topology(&read.scenes);
     let topology = topology.as_deref();
     match earlier {
         None => neph_campaign::start(plan, order, topology, &build, crew),

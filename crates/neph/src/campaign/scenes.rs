@@ -74,7 +74,7 @@ pub(super) fn read(
 }
 
 /// The text that is stored with a campaign; `None` without a lab.
-pub(super) fn kept(scenes: &[Scene]) -> Option<String> {
+pub(super) fn stored_topology(scenes: &[Scene]) -> Option<String> {
     match scenes {
         [] => None,
         [only] => Some(only.source.text().to_owned()),
@@ -91,19 +91,19 @@ pub(super) fn kept(scenes: &[Scene]) -> Option<String> {
 const HEAD: &str = "# topology ";
 
 /// Whether the text is that of a single file.
-pub(super) fn is_one(kept: &str) -> bool {
-    !kept.starts_with(HEAD)
+pub(super) fn is_one(stored: &str) -> bool {
+    !stored.starts_with(HEAD)
 }
 
 /// The stored text of one file; `None` if it was not stored.
-pub(super) fn of_kept<'t>(kept: &'t str, file: &str) -> Option<&'t str> {
-    let mut rest = kept;
+pub(super) fn of_kept<'t>(stored: &'t str, file: &str) -> Option<&'t str> {
+    let mut rest = stored;
     while let Some((length, after)) = rest.strip_prefix(HEAD)?.split_once(" bytes: ") {
         let (name, text) = after.split_once('\n')?;
         let length: usize = length.parse().ok()?;
-        let own = text.get(..length)?;
+        let topology_part = text.get(..length)?;
         if name == file {
-            return Some(own);
+            return Some(topology_part);
         }
         rest = &text[length..];
     }
@@ -130,13 +130,13 @@ mod tests {
     fn several_topologies_come_back_from_the_text_that_is_kept() {
         let high = LOW.replace("10.1", "10.2") + "# topology 3 bytes: low.toml\n# ä";
         let scenes = [scene("low.toml", LOW), scene("../high.toml", &high)];
-        assert_eq!(kept(&scenes[..1]).as_deref(), Some(LOW));
-        let text = kept(&scenes).expect("two");
+        assert_eq!(stored_topology(&scenes[..1]).as_deref(), Some(LOW));
+        let text = stored_topology(&scenes).expect("two");
         assert_eq!(of_kept(&text, "low.toml"), Some(LOW));
         assert_eq!(of_kept(&text, "../high.toml"), Some(high.as_str()));
         assert_eq!(of_kept(&text, "other.toml"), None);
         assert_eq!(of_kept(LOW, "low.toml"), None);
         assert_eq!(of_kept("# topology 99 bytes: a\nx", "a"), None);
-        assert_eq!(kept(&[]), None);
+        assert_eq!(stored_topology(&[]), None);
     }
 }

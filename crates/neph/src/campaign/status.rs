@@ -13,17 +13,20 @@ pub(super) fn line(
     campaign: &Campaign,
     workspace: &Workspace,
 ) -> Result<String, Failure> {
-    let mut all = store.experiments(campaign.id)?;
-    let failed = all
+    let mut entries = store.experiments(campaign.id)?;
+    let failed = entries
         .iter()
-        .filter(|one| one.status == ExperimentStatus::Failed);
+        .filter(|experiment| experiment.status == ExperimentStatus::Failed);
     let failed = match failed.count() {
         0 => String::new(),
         some => format!("; {} failed", counted(some as u64, "attempt")),
     };
-    all.retain(|one| one.status == ExperimentStatus::Complete);
-    let experiments = counted(all.len() as u64, "experiment");
-    let flagged = all.iter().filter(|one| !one.warnings.is_empty()).count();
+    entries.retain(|experiment| experiment.status == ExperimentStatus::Complete);
+    let experiments = counted(entries.len() as u64, "experiment");
+    let flagged = entries
+        .iter()
+        .filter(|experiment| !experiment.warnings.is_empty())
+        .count();
     let flagged = match flagged {
         0 => "none flagged".to_owned(),
         some => format!(

@@ -17,7 +17,7 @@ const REPORTED: usize = 5;
 pub(super) fn report(
     store: &dyn Store,
     campaign: &Campaign,
-    standing: CampaignProgress,
+    campaign_progress: CampaignProgress,
     resume: &str,
 ) -> Result<(), Failure> {
     let scenarios = store.scenarios(campaign.id)?;
@@ -40,7 +40,7 @@ pub(super) fn report(
     }
     let CampaignProgress {
         total, given_up, ..
-    } = standing;
+    } = campaign_progress;
     output::say(&format!(
         "neph: {given_up} of {total} experiments are left to do; {resume} tries them again"
     ));
@@ -59,24 +59,24 @@ struct IncompleteScenario<'a> {
 fn lacking(experiments: &[Experiment]) -> BTreeMap<ScenarioId, IncompleteScenario<'_>> {
     let complete: BTreeSet<(u32, ScenarioId)> = experiments
         .iter()
-        .filter(|one| one.status == ExperimentStatus::Complete)
-        .map(|one| (one.block, one.scenario))
+        .filter(|experiment| experiment.status == ExperimentStatus::Complete)
+        .map(|experiment| (experiment.block, experiment.scenario))
         .collect();
     let mut lacking: BTreeMap<ScenarioId, IncompleteScenario<'_>> = BTreeMap::new();
-    for one in experiments {
-        if complete.contains(&(one.block, one.scenario)) {
+    for experiment in experiments {
+        if complete.contains(&(experiment.block, experiment.scenario)) {
             continue;
         }
-        let reason = one.reason.as_deref().unwrap_or("no reason reported");
+        let reason = experiment.reason.as_deref().unwrap_or("no reason reported");
         let entry = lacking
-            .entry(one.scenario)
+            .entry(experiment.scenario)
             .or_insert_with(|| IncompleteScenario {
                 blocks: Vec::new(),
                 reason,
             });
         entry.reason = reason;
-        if entry.blocks.last() != Some(&one.block) {
-            entry.blocks.push(one.block);
+        if entry.blocks.last() != Some(&experiment.block) {
+            entry.blocks.push(experiment.block);
         }
     }
     lacking

@@ -22,7 +22,7 @@ pub(super) struct Watch {
     lively: bool,
     quiet: bool,
     left: Span,
-    standing: String,
+    progress_text: String,
     /// The campaign, after it is in the store.
     campaign: Option<CampaignId>,
     /// Why there are no ICMP echoes, if known.
@@ -38,7 +38,7 @@ impl Watch {
             lively: output::is_lively(),
             quiet,
             left: Span::ZERO,
-            standing: String::new(),
+            progress_text: String::new(),
             campaign: None,
             without_echo: BTreeSet::new(),
             alarming,
@@ -82,9 +82,9 @@ impl Watch {
         }
     }
 
-    fn stand(&mut self, standing: CampaignProgress, left: Option<Span>) {
+    fn stand(&mut self, campaign_progress: CampaignProgress, left: Option<Span>) {
         self.left = left.unwrap_or(self.left);
-        self.standing = format!("{}/{}", standing.complete, standing.total);
+        self.progress_text = format!("{}/{}", campaign_progress.complete, campaign_progress.total);
     }
 
     /// Alarms are printed even without progress output.
@@ -134,12 +134,12 @@ impl Observer for Watch {
             CampaignEvent::Begun {
                 campaign,
                 scenarios,
-                progress: standing,
+                progress: campaign_progress,
                 left,
             } => {
                 self.campaign = Some(campaign.id);
-                self.stand(*standing, Some(*left));
-                self.line(&begun(campaign, scenarios.len(), *standing, *left));
+                self.stand(*campaign_progress, Some(*left));
+                self.line(&begun(campaign, scenarios.len(), *campaign_progress, *left));
             }
             CampaignEvent::Waiting { block, .. } => {
                 self.line(&format!("waiting for block {}", block + 1));
@@ -155,11 +155,11 @@ impl Observer for Watch {
             CampaignEvent::Checked(check) => self.line(&checked(check)),
             CampaignEvent::Traced(route) => self.line(&traced(route)),
             CampaignEvent::ExperimentBegun {
-                progress: standing,
+                progress: campaign_progress,
                 left,
                 ..
             } => {
-                self.stand(*standing, Some(*left));
+                self.stand(*campaign_progress, Some(*left));
             }
             CampaignEvent::Running {
                 scenario,
@@ -167,22 +167,25 @@ impl Observer for Watch {
                 figures,
             } => {
                 let left = (self.left - progress.elapsed).max(Span::ZERO);
-                let (standing, label) = (&self.standing, running(scenario, figures));
+                let (state, label) = (&self.progress_text, running(scenario, figures));
                 let (course, left) = (course(scenario, progress.due, figures), time(left));
-                self.live(&format!("[{standing}] {label}: {course} | {left} left"));
+                self.live(&format!("[{state}] {label}: {course} | {left} left"));
             }
             CampaignEvent::ExperimentEnded {
                 experiment,
                 scenario,
                 figures,
-                progress: standing,
+                progress: campaign_progress,
             } => {
-                self.stand(*standing, None);
+                self.stand(*campaign_progress, None);
                 let (block, label) = (experiment.block + 1, scenario.label());
                 let flags = experiment.warnings.iter().map(|warning| self.flag(warning));
                 let flags: String = flags.collect();
                 let end = ended(experiment, figures) + &flags;
-                self.line(&format!("[{}] block {block} {label}: {end}", self.standing));
+                self.line(&format!(
+                    "[{}] block {block} {label}: {end}",
+                    self.progress_text
+                ));
             }
             // The final status needs the store.
             CampaignEvent::Ended { .. } => self.live(""),
@@ -191,7 +194,12 @@ impl Observer for Watch {
     }
 }
 
-fn begun(campaign: &Campaign, scenarios: usize, standing: CampaignProgress, left: Span) -> String {
+fn begun(
+    campaign: &Campaign,
+    scenarios: usize,
+    campaign_progress: CampaignProgress,
+    left: Span,
+) -> String {
     let Campaign {
         name,
         id,
@@ -205,7 +213,7 @@ fn begun(campaign: &Campaign, scenarios: usize, standing: CampaignProgress, left
         complete,
         open,
         ..
-    } = standing;
+    } = campaign_progress;
     let to_do = match complete {
         0 => String::new(),
         _ => format!(
@@ -265,23 +273,23 @@ fn running(scenario: &Scenario, figures: &[Figures]) -> String {
     let label = scenario.label();
     match figures.len() {
         0 | 1 => label,
-        all => format!("{label} and {}", counted(all as u64 - 1, "other")),
+        total => format!("{label} and {}", counted(total as u64 - 1, "other")),
     }
 }
 
 /// A median over several pairs would describe none of them: their medians are shown as a range.
-fn reported_of_all(all: &[Figures]) -> String {
-    if let [one] = all {
-        return reported(one);
+fn reported_of_all(entries: &[Figures]) -> String {
+    if let [figures] = entries {
+        return reported(figures);
     }
-    let medians = || all.iter().filter_map(|figures| figures.median);
-    let none: Unanswered = all
+    let medians = || entries.iter().filter_map(|figures| figures.median);
+    let none: Unanswered = entries
         .iter()
         .map(|figures| figures.tally.without_response())
         .sum();
     let middle = match (medians().min(), medians().max()) {
         (Some(min), Some(greatest)) => format!("medians {min} to {greatest}"),
-        _ if all.iter().any(|figures| figures.tally.replies > 0) => {
+        _ if entries.iter().any(|figures| figures.tally.replies > 0) => {
             format!("medians: {}", none.word())
         }
         _ => "no reply".to_owned(),

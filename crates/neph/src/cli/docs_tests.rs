@@ -25,23 +25,23 @@ fn commands(page: &str) -> Vec<(usize, Vec<String>)> {
         let line = line.strip_prefix("$ ").unwrap_or(line);
         let line = line.strip_prefix("sudo ").unwrap_or(line);
         if in_code && !is_option_text && line.starts_with("neph ") && !line.ends_with('\\') {
-            let words = words(line);
+            let args = split_args(line);
             // Messages of the program (`neph hops: ...`) and usage lines are no commands.
-            if !words[1].ends_with(':')
+            if !args[1].ends_with(':')
                 && !["[OPTIONS]", "<COMMAND>", "..."]
                     .iter()
                     .any(|part| line.contains(part))
             {
-                found.push((number, words));
+                found.push((number, args));
             }
         }
     }
     found
 }
 
-fn words(line: &str) -> Vec<String> {
+fn split_args(line: &str) -> Vec<String> {
     let ends = ["|", "#", "&&", "&", ";", ">", "2>", "2>&1", "<"];
-    let mut words = Vec::new();
+    let mut args = Vec::new();
     let mut quote = None;
     let mut word = String::new();
     for c in line.chars().chain([' ']) {
@@ -50,22 +50,22 @@ fn words(line: &str) -> Vec<String> {
             (None, '"' | '\'') => quote = Some(c),
             (None, ' ') => {
                 if ends.contains(&word.as_str()) || word.starts_with('>') {
-                    return words;
+                    return args;
                 }
                 let is_last = word.ends_with(';');
                 let end = word.trim_end_matches(';').len();
                 word.truncate(end);
                 if !word.is_empty() {
-                    words.push(std::mem::take(&mut word));
+                    args.push(std::mem::take(&mut word));
                 }
                 if is_last {
-                    return words;
+                    return args;
                 }
             }
             _ => word.push(c),
         }
     }
-    words
+    args
 }
 
 /// Whether a refusal is about the words themselves, and not about what a placeholder stands for.
@@ -85,9 +85,9 @@ fn the_commands_in_the_pages_exist_with_their_options() {
     let (mut wrong, mut observed) = (Vec::new(), 0);
     for path in &pages {
         let text = fs::read_to_string(path).expect("UTF-8");
-        for (line, words) in commands(&text) {
+        for (line, args) in commands(&text) {
             observed += 1;
-            if let Err(error) = Cli::try_parse_from(&words)
+            if let Err(error) = Cli::try_parse_from(&args)
                 && is_wrong(error.kind())
             {
                 let first = error.to_string();
@@ -95,7 +95,7 @@ fn the_commands_in_the_pages_exist_with_their_options() {
                 wrong.push(format!(
                     "{}:{line}: {}: {first}",
                     path.display(),
-                    words.join(" ")
+                    args.join(" ")
                 ));
             }
         }

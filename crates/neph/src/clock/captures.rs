@@ -26,9 +26,9 @@ use neph_text::counted::counted;
 const ROWS: i64 = 10;
 
 /// Reads both captures and reports the clock offset.
-pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Failure> {
+pub(super) fn run(args: &Args, here: &Path, path: &Path) -> Result<Outcome, Failure> {
     figure::check(args.figure.as_deref(), args.force)?;
-    refuse_duplicate(here, there)?;
+    refuse_duplicate(here, path)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let say = |printed: &str| output::say(&format!("neph clock: {printed}"));
     let reader = read::reader(&stop, &say);
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
         Err(NoPacket::Cut) => meeting.here_cut(at),
         Err(NoPacket::NotIp) => {}
     })?;
-    packets(there, reader, |at, _, packet| match packet {
+    packets(path, reader, |at, _, packet| match packet {
         Ok(packet) => meeting.add_second(at, packet),
         Err(NoPacket::Cut) => meeting.there_cut(at),
         Err(NoPacket::NotIp) => {}
@@ -47,8 +47,8 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
         return Err(Failure::Interrupted("interrupted while reading".to_owned()));
     }
     let met = meeting.end();
-    refuse_unmet((here, there), &met)?;
-    let reported = report(args, here, there, &met)?;
+    refuse_unmet((here, path), &met)?;
+    let reported = report(args, here, path, &met)?;
     Ok(if reported {
         Outcome::Done
     } else {
@@ -56,28 +56,28 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
     })
 }
 
-fn report(args: &Args, here: &Path, there: &Path, met: &MatchedCaptures) -> Result<bool, Failure> {
+fn report(args: &Args, here: &Path, path: &Path, met: &MatchedCaptures) -> Result<bool, Failure> {
     let course = match course(args, met) {
         Ok(course) => course,
-        Err(StatsError::TooFew { .. }) => return Err(too_few(here, there).into()),
+        Err(StatsError::TooFew { .. }) => return Err(too_few(here, path).into()),
         Err(error) => return Err(Failure::refused(error)),
     };
     let Some(end) = course.fits.last() else {
-        return Err(too_few(here, there).into());
+        return Err(too_few(here, path).into());
     };
     let mut exchanges = met.exchanges();
     let formula = Formula::of(&exchanges);
     let nature = args.nature();
-    let of = format!("{} minus {}", there.display(), here.display());
+    let of = format!("{} minus {}", path.display(), here.display());
     let mut reporting = args.writer();
     reporting.begin(&format!("clock of {of}"))?;
-    let row = |fit: &ClockFit, near: &Formula, n: usize| Row {
+    let row = |fit: &ClockFit, formula: &Formula, n: usize| Row {
         since: Span::from_nanos(fit.at - course.from),
         fit: *fit,
         drift: Drift::at(fit, nature),
         wall: None,
-        mean: near.mean.mean(),
-        round_trip: near.shortest,
+        mean: formula.mean.mean(),
+        round_trip: formula.shortest,
         n: n as u64,
         is_old: false,
     };
@@ -85,9 +85,9 @@ fn report(args: &Args, here: &Path, there: &Path, met: &MatchedCaptures) -> Resu
     let passed = passed(met);
     let (mut exchanges, mut passed) = (&exchanges[..], &passed[..]);
     for (fit, next) in course.fits.iter().zip(until_next(&course.fits)) {
-        let near = Formula::of(split_off(&mut exchanges, |of| of.sent < next));
+        let formula = Formula::of(split_off(&mut exchanges, |of| of.sent < next));
         let n = split_off(&mut passed, |at| *at < next).len();
-        reporting.row(&row(fit, &near, n))?;
+        reporting.row(&row(fit, &formula, n))?;
     }
     remarks(met);
     let drawn = clocks_of_captures(&formula.dots, &course, &of);
@@ -113,13 +113,13 @@ fn report(args: &Args, here: &Path, there: &Path, met: &MatchedCaptures) -> Resu
 
 fn course(args: &Args, met: &MatchedCaptures) -> Result<Course, StatsError> {
     let nature = args.nature();
-    let kept = retained_limits(met, nature);
+    let stored = retained_limits(met, nature);
     let every = args.every.map_or_else(
-        || ActiveTime::of(kept.limits(), nature.horizon).long / ROWS,
+        || ActiveTime::of(stored.limits(), nature.horizon).long / ROWS,
         Span::nanos,
     );
     let added = Added::of(met.set_back());
-    Course::of(kept.limits(), nature, &added, every)
+    Course::of(stored.limits(), nature, &added, every)
 }
 
 /// The unused parts of the captures.

@@ -68,7 +68,7 @@ const NO_CONTROLLER: &str =
 /// A controller and its list of agents.
 struct Known {
     /// Where the controller runs; `None` if it does not run.
-    place: Option<ControllerPlace>,
+    controller_place: Option<ControllerPlace>,
     agents: ControllerAgents,
 }
 
@@ -76,9 +76,12 @@ fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failu
     // A folder on the command line has precedence over an address in the environment.
     let is_meant = operator.is_typed() || folder.folder == Path::new(CONTROL_FOLDER);
     if is_meant && let Some(found) = operator.find()? {
-        let agents = agents_at(&found.place).map_err(operator::failure)?;
-        let place = Some(found.place);
-        return Ok(Known { place, agents });
+        let agents = agents_at(&found.controller_place).map_err(operator::failure)?;
+        let controller_place = Some(found.controller_place);
+        return Ok(Known {
+            controller_place,
+            agents,
+        });
     }
     let folder = &folder.folder;
     if !holds_controller(folder) {
@@ -89,14 +92,17 @@ fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failu
         )));
     }
     if is_running(folder).map_err(Failure::refused)? {
-        let place = ControllerPlace::Folder(folder.clone());
-        let agents = agents_at(&place).map_err(operator::failure)?;
-        let place = Some(place);
-        return Ok(Known { place, agents });
+        let controller_place = ControllerPlace::Folder(folder.clone());
+        let agents = agents_at(&controller_place).map_err(operator::failure)?;
+        let controller_place = Some(controller_place);
+        return Ok(Known {
+            controller_place,
+            agents,
+        });
     }
     let enrolled = existing(folder)?.agents().map_err(Failure::refused)?;
     Ok(Known {
-        place: None,
+        controller_place: None,
         agents: ControllerAgents {
             enrolled,
             connected: Vec::new(),
@@ -106,14 +112,19 @@ fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failu
 }
 
 fn list(args: &Args) -> Result<Outcome, Failure> {
-    let Known { place, agents } = known(&args.folder, &args.operator)?;
+    let Known {
+        controller_place,
+        agents,
+    } = known(&args.folder, &args.operator)?;
     let ControllerAgents {
         enrolled,
         connected,
         gone,
     } = agents;
     let row = |(agent, enrolled): (AgentName, EnrolledAgent)| {
-        let present = connected.iter().find(|one| one.agent == agent);
+        let present = connected
+            .iter()
+            .find(|connected_agent| connected_agent.agent == agent);
         let gone = gone.get(&agent).copied();
         row(agent, &enrolled, present, gone)
     };
@@ -121,7 +132,7 @@ fn list(args: &Args) -> Result<Outcome, Failure> {
     let mut out = output::data();
     rows::write(&rows, args.format, &mut out)?;
     out.flush()?;
-    if place.is_none() {
+    if controller_place.is_none() {
         output::say(NO_CONTROLLER);
     }
     Ok(Outcome::Done)
@@ -134,16 +145,20 @@ fn row(
     present: Option<&ConnectedAgent>,
     gone: Option<Wall>,
 ) -> AgentRow {
-    let clock = present.and_then(|one| one.clock);
+    let clock = present.and_then(|agent| agent.clock);
     AgentRow {
         connected: present.is_some(),
-        labels: present.map(|one| one.labels.clone()).unwrap_or_default(),
-        version: present.and_then(|one| one.version.clone()),
-        running: present.map(|one| one.running),
+        labels: present
+            .map(|agent| agent.labels.clone())
+            .unwrap_or_default(),
+        version: present.and_then(|agent| agent.version.clone()),
+        running: present.map(|agent| agent.running),
         clock_offset_ns: clock.map(|clock| clock.offset),
         clock_bound_ns: clock.map(|clock| clock.bound),
-        refusals: present.map(|one| one.refusals.clone()).unwrap_or_default(),
-        last_seen_unix_ns: present.map(|one| one.received).or(gone),
+        refusals: present
+            .map(|agent| agent.refusals.clone())
+            .unwrap_or_default(),
+        last_seen_unix_ns: present.map(|agent| agent.received).or(gone),
         enrolled_unix_ns: enrolled.enrolled,
         agent,
     }
@@ -152,13 +167,16 @@ fn row(
 /// The list of agents.
 fn listing(args: &ShowArgs) -> String {
     match args.operator.address() {
-        Some(_) => format!("neph agents {}", args.operator.words()),
+        Some(_) => format!("neph agents {}", args.operator.option_text()),
         None => format!("neph agents --control {}", args.folder.folder.display()),
     }
 }
 
 fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
-    let Known { place, agents } = known(&args.folder, &args.operator)?;
+    let Known {
+        controller_place,
+        agents,
+    } = known(&args.folder, &args.operator)?;
     let mut all = agents.enrolled.into_iter();
     let found = all.find(|(agent, _)| *agent == args.agent);
     let (agent, enrolled) = found.ok_or_else(|| {
@@ -168,13 +186,15 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
             listing(args)
         ))
     })?;
-    let details = match &place {
-        Some(place) => agent_details(place, &agent).map_err(operator::failure)?,
+    let details = match &controller_place {
+        Some(controller_place) => {
+            agent_details(controller_place, &agent).map_err(operator::failure)?
+        }
         None => AgentDetails::default(),
     };
     let document = document(agent, enrolled, details);
     write_document(&document, AgentDocument::text, args.format)?;
-    if place.is_none() {
+    if controller_place.is_none() {
         output::say(NO_CONTROLLER);
     }
     Ok(Outcome::Done)
@@ -183,20 +203,20 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
 fn document(agent: AgentName, enrolled: EnrolledAgent, details: AgentDetails) -> AgentDocument {
     let present = details.presence.as_ref();
     let listed = row(agent, &enrolled, present, details.received);
-    let seen = details.histories;
+    let agent_history = details.histories;
     AgentDocument {
         schema: Version,
         agent: listed,
         fingerprint: enrolled.fingerprint,
-        connected_unix_ns: present.map(|one| one.connected),
-        results_pending: present.map(|one| one.holds),
+        connected_unix_ns: present.map(|agent| agent.connected),
+        results_pending: present.map(|agent| agent.holds),
         in_campaign: details.has_campaign,
-        policy: seen
+        policy: agent_history
             .policy
             .into_iter()
             .map(|(key, value)| PolicyRow { key, value })
             .collect(),
-        clock: seen
+        clock: agent_history
             .clocks
             .into_iter()
             .map(|reading| ClockRow {
@@ -205,12 +225,12 @@ fn document(agent: AgentName, enrolled: EnrolledAgent, details: AgentDetails) ->
                 bound_ns: reading.clock.bound,
             })
             .collect(),
-        orders: seen.orders.into_iter().map(order).collect(),
+        orders: agent_history.orders.into_iter().map(order).collect(),
     }
 }
 
-fn order(seen: SeenOrder) -> AgentOrderRow {
-    let (state, failure) = match seen.state {
+fn order(seen_order: SeenOrder) -> AgentOrderRow {
+    let (state, failure) = match seen_order.state {
         SeenState::Sent => ("sent", None),
         SeenState::Running => ("running", None),
         SeenState::Ended => ("ended", None),
@@ -219,12 +239,12 @@ fn order(seen: SeenOrder) -> AgentOrderRow {
         SeenState::StoredFailure { reason } => ("stored", Some(reason)),
     };
     AgentOrderRow {
-        order: seen.id,
-        kind: seen.kind,
-        parts: seen.parts,
-        sent_unix_ns: seen.sent,
+        order: seen_order.id,
+        kind: seen_order.kind,
+        parts: seen_order.parts,
+        sent_unix_ns: seen_order.sent,
         state,
-        changed_unix_ns: seen.changed,
+        changed_unix_ns: seen_order.changed,
         failure,
     }
 }

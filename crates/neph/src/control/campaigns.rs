@@ -17,10 +17,10 @@ impl CampaignFinder for StoredCampaigns {
         let campaigns = store.campaigns().ok()?;
         let mut of_plan = campaigns
             .into_iter()
-            .filter(|one| one.plan_path == plan && one.started >= since);
-        of_plan.next().map(|one| FoundCampaign {
-            id: one.id,
-            status: one.status,
+            .filter(|campaign| campaign.plan_path == plan && campaign.started >= since);
+        of_plan.next().map(|campaign| FoundCampaign {
+            id: campaign.id,
+            status: campaign.status,
         })
     }
 }

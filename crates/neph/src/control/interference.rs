@@ -132,13 +132,13 @@ fn measure(args: &Args, path: &Path) -> Result<Option<Outcome>, Failure> {
 /// Reports what is measured, and what is not.
 fn report(design: &Design, designed: &Read) {
     let plan = &designed.plan;
-    let whole = estimate(plan, &scenarios(plan)).total;
+    let span = estimate(plan, &scenarios(plan)).total;
     output::say(&format!(
         "neph control: {} of circuits, each circuit by itself and both at the same time: {}, up to {}, about {}",
         counted(design.pairs.len() as u64, "pair"),
         counted(design.blocks.into(), "block"),
         design.bytes,
-        to_text(whole)
+        to_text(span)
     ));
     if !design.apart.is_empty() {
         output::say(&format!(
@@ -154,9 +154,9 @@ fn answer(args: &Args, store: &dyn Store, campaign: &Campaign) -> Result<Outcome
     let experiments = store.experiments(campaign.id)?;
     let complete = experiments
         .iter()
-        .filter(|one| one.status == ExperimentStatus::Complete);
+        .filter(|experiment| experiment.status == ExperimentStatus::Complete);
     let readings: Vec<Reading> = complete
-        .filter_map(|one| reading(one, &scenarios))
+        .filter_map(|experiment| reading(experiment, &scenarios))
         .collect();
     let findings = evaluate_pairs(&readings, args.margin);
     let measured = scenarios.first().map(Scenario::measure);
@@ -175,8 +175,8 @@ fn answer(args: &Args, store: &dyn Store, campaign: &Campaign) -> Result<Outcome
 
 /// The result of an experiment, if it belongs to a design.
 fn reading(experiment: &Experiment, scenarios: &[Scenario]) -> Option<Reading> {
-    let mut all = scenarios.iter();
-    let scenario = all.find(|scenario| scenario.id == experiment.scenario)?;
+    let mut entries = scenarios.iter();
+    let scenario = entries.find(|scenario| scenario.id == experiment.scenario)?;
     let values = &experiment.quantities.as_ref()?.values;
     Some(Reading {
         circuit: scenario.parameters.circuit()?.clone(),

@@ -19,7 +19,7 @@ use crate::output;
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
     #[command(flatten)]
-    named: NameArgs,
+    name_args: NameArgs,
     /// Write the invitation to this new file (mode 0600) instead of standard output
     #[arg(long, short = 'o', value_name = "FILE")]
     output: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         name,
         operator,
         folder,
-    } = &args.named;
+    } = &args.name_args;
     let registry = Registry::open(&folder.folder).map_err(Failure::refused)?;
     let random = random::bytes().map_err(Failure::refused)?;
     let (invitation, role, command) = if *operator {

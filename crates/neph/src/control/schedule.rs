@@ -145,8 +145,8 @@ fn schedule(args: &Args, plan: &Path, every: Span) -> Result<Schedule, Failure> 
 /// The name of a plan's file, converted to the characters of schedule names.
 fn named_after(plan: &Path) -> Result<AgentName, Failure> {
     let stem = plan.file_stem().unwrap_or_default().to_string_lossy();
-    let letters = stem.chars().map(|one| match one.to_ascii_lowercase() {
-        one if one.is_ascii_alphanumeric() => one,
+    let letters = stem.chars().map(|stem| match stem.to_ascii_lowercase() {
+        ascii_lowercase if ascii_lowercase.is_ascii_alphanumeric() => ascii_lowercase,
         _ => '-',
     });
     let name: String = letters.collect();
@@ -211,8 +211,8 @@ const MISSED: &str = "missed: ";
 const LEFT_OUT: &str = "left out: ";
 
 fn runs(book: &Book, name: &AgentName, format: Format) -> Result<Outcome, Failure> {
-    let all = book.schedules().map_err(Failure::refused)?;
-    if !all.iter().any(|schedule| schedule.name == *name) {
+    let schedules = book.schedules().map_err(Failure::refused)?;
+    if !schedules.iter().any(|schedule| schedule.name == *name) {
         return Err(Failure::usage(format!(
             "there is no schedule {name}; neph control schedule lists those that there are"
         )));
@@ -236,9 +236,13 @@ fn rows_of(history: &[Entry]) -> Vec<ScheduledRunRow> {
         };
         match entry {
             Entry::Begun { due, at, resumes } => {
-                let earlier = rows.iter().position(|one| one.due_unix_ns == *due);
-                let earlier = earlier.map(|place| rows.remove(place));
-                row.began_unix_ns = earlier.and_then(|one| one.began_unix_ns).or(Some(*at));
+                let earlier = rows
+                    .iter()
+                    .position(|scheduled_run_row| scheduled_run_row.due_unix_ns == *due);
+                let earlier = earlier.map(|index| rows.remove(index));
+                row.began_unix_ns = earlier
+                    .and_then(|scheduled_run_row| scheduled_run_row.began_unix_ns)
+                    .or(Some(*at));
                 row.campaign = *resumes;
                 "running".clone_into(&mut row.outcome);
             }
@@ -248,12 +252,15 @@ fn rows_of(history: &[Entry]) -> Vec<ScheduledRunRow> {
                 outcome,
                 campaign,
             } => {
-                let begun = rows.iter().position(|one| one.due_unix_ns == *due);
-                let begun = begun.map(|place| rows.remove(place));
-                row.began_unix_ns = begun.and_then(|one| one.began_unix_ns);
+                let begun = rows
+                    .iter()
+                    .position(|scheduled_run_row| scheduled_run_row.due_unix_ns == *due);
+                let begun = begun.map(|index| rows.remove(index));
+                row.began_unix_ns =
+                    begun.and_then(|scheduled_run_row| scheduled_run_row.began_unix_ns);
                 row.ended_unix_ns = Some(*at);
                 row.campaign = *campaign;
-                row.outcome = words(outcome);
+                row.outcome = outcome_text(outcome);
             }
             Entry::Missed {
                 first,
@@ -273,7 +280,7 @@ fn rows_of(history: &[Entry]) -> Vec<ScheduledRunRow> {
     rows
 }
 
-fn words(outcome: &RunOutcome) -> String {
+fn outcome_text(outcome: &RunOutcome) -> String {
     outcome.to_string()
 }
 
@@ -344,11 +351,11 @@ mod tests {
 
     #[test]
     fn a_schedule_is_named_after_its_plan() {
-        let named = |path: &str| named_after(Path::new(path)).map(|name| name.to_string());
+        let with_name = |path: &str| named_after(Path::new(path)).map(|name| name.to_string());
         assert_eq!(
-            named("plans/Two Sites.toml").ok().as_deref(),
+            with_name("plans/Two Sites.toml").ok().as_deref(),
             Some("two-sites")
         );
-        assert!(named("plans/….toml").is_err());
+        assert!(with_name("plans/….toml").is_err());
     }
 }

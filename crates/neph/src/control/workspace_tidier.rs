@@ -53,12 +53,12 @@ impl WorkspaceTidier {
             self.running = None;
         }
         if self.waiting.is_empty() {
-            let all = Book::in_folder(&self.folder.control).schedules();
+            let schedules = Book::in_folder(&self.folder.control).schedules();
             let due = &self.due;
             let is_due =
                 |schedule: &Schedule| due.get(&schedule.name).is_none_or(|due| *due <= now);
             // The code that runs schedules reports disk errors.
-            let of_due = all.unwrap_or_default().into_iter().filter(is_due);
+            let of_due = schedules.unwrap_or_default().into_iter().filter(is_due);
             self.waiting.extend(of_due.filter(has_workspace));
         }
         let Some(schedule) = self.waiting.pop_front() else {

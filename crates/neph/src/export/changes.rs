@@ -106,12 +106,12 @@ fn traced(
     let reported: BTreeSet<ChangeId> = changes.iter().map(DetectedChange::id).collect();
     let mut traced = Traced::new();
     store.visit_traced_routes(experiment.id, &mut |batch| {
-        for one in batch {
-            let Some((id, change)) = one.change_id().zip(one.change) else {
+        for route in batch {
+            let Some((id, change)) = route.change_id().zip(route.change) else {
                 continue;
             };
             if reported.contains(&id) {
-                traced.insert(id, (change, one.route.hash));
+                traced.insert(id, (change, route.route.hash));
             }
         }
         Ok(())

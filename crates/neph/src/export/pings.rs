@@ -39,8 +39,8 @@ mod tests {
     /// The output for a reply after 7 ms and a ping without a reply, and the number of rows.
     fn written(format: FileFormat) -> (String, u64) {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = folder.path().display().to_string();
-        let mut store = open(&place, Access::Write).expect("a new workspace");
+        let path = folder.path().display().to_string();
+        let mut store = open(&path, Access::Write).expect("a new workspace");
         let mut campaign = Campaign::begun("c", Wall::from_unix_nanos(0));
         campaign.id = "019ab300-0000-7000-8000-000000000000"
             .parse()

@@ -13,7 +13,9 @@ use super::FileFormat;
 /// The experiment that rows belong to.
 pub(super) fn whose(store: &dyn Store, experiment: &Experiment) -> Result<Whose, StoreError> {
     let scenarios = store.scenarios(experiment.campaign)?;
-    let scenario = scenarios.iter().find(|one| one.id == experiment.scenario);
+    let scenario = scenarios
+        .iter()
+        .find(|scenario| scenario.id == experiment.scenario);
     Ok(Whose::of(experiment, scenario))
 }
 

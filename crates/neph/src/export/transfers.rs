@@ -28,8 +28,8 @@ pub(super) fn write(
         }
         let owner = whose(store, experiment)?;
         let clock = WallClock::of(experiment);
-        for one in &made {
-            let row = TransferRow::of(experiment, one, clock.wall(one.transfer.begun));
+        for transfer in &made {
+            let row = TransferRow::of(experiment, transfer, clock.wall(transfer.transfer.begun));
             let whose = owner.clone();
             rows.push(&OfExperiment { whose, row }).map_err(unwritten)?;
         }

@@ -51,7 +51,7 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
         permit: Permit::ANYTHING,
         key: args.stamp_key.clone(),
         priority: args.priority(),
-        site: args.place(),
+        site: args.placement(),
         sharing: None,
     };
     if spec.rate() > f64::from(spec.rate_cap) {
@@ -80,7 +80,10 @@ fn check_key(args: &Args, probe: ProbeKind) -> Result<(), Failure> {
 /// Checks that one fleet can measure all these targets.
 fn check_endpoints(args: &Args, endpoints: &[FleetEndpoint]) -> Result<(), Failure> {
     let mut observed = BTreeSet::new();
-    if let Some(duplicates) = endpoints.iter().find(|one| !observed.insert(&one.name)) {
+    if let Some(duplicates) = endpoints
+        .iter()
+        .find(|endpoint| !observed.insert(&endpoint.name))
+    {
         return Err(Failure::Usage(format!(
             "target {} is there twice; name each once",
             duplicates.name
@@ -93,7 +96,7 @@ fn check_endpoints(args: &Args, endpoints: &[FleetEndpoint]) -> Result<(), Failu
             endpoints.len()
         )));
     }
-    let is_v4 = |one: &&FleetEndpoint| one.address.is_ipv4();
+    let is_v4 = |endpoint: &&FleetEndpoint| endpoint.address.is_ipv4();
     let (v4, v6): (Vec<_>, Vec<_>) = endpoints.iter().partition(is_v4);
     if let (Some(v4), Some(v6)) = (v4.first(), v6.first()) {
         return Err(Failure::Usage(format!(
@@ -136,19 +139,19 @@ fn rate_cap(args: &Args, probe: ProbeKind) -> Result<u32, Failure> {
 }
 
 fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failure> {
-    let whole = if text.contains("://") {
+    let complete_text = if text.contains("://") {
         text.to_owned()
     } else {
         format!("udp://{}", bracketed(text))
     };
-    let scheme = whole.split("://").next().unwrap_or_default();
+    let scheme = complete_text.split("://").next().unwrap_or_default();
     if Scheme::named(scheme).is_none() {
         return Err(Failure::Usage(format!(
             "{text}: '{scheme}' is no scheme of flows, which are udp, syn and tcp; {}",
             did_you_mean(scheme, &["udp", "syn", "tcp"])
         )));
     }
-    let target = Target::parse(&whole).map_err(Failure::usage)?;
+    let target = Target::parse(&complete_text).map_err(Failure::usage)?;
     if !target.kind().properties().has_fleets || target.is_secure() {
         return Err(Failure::Usage(format!(
             "{text}: there are no fleets of {} flows; write udp://, syn:// or tcp:// before {}",
@@ -158,9 +161,9 @@ fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failu
     }
     let site = args.site.as_ref().map(Placement::with_name);
     let address = resolving::find(&target, args.ip.version(), site)?.address;
-    if let Some(what) = of_many_hosts(address.ip()) {
+    if let Some(message) = of_many_hosts(address.ip()) {
         return Err(Failure::Usage(format!(
-            "target {} is {what}, and flows go to one host each; give the address of one host",
+            "target {} is {message}, and flows go to one host each; give the address of one host",
             address.ip()
         )));
     }

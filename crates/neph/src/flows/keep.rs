@@ -37,7 +37,10 @@ pub(super) fn name(text: &str) -> Result<String, String> {
 /// Reports that an existing name now means the new campaign.
 fn report_earlier(store: &dyn Store, name: &str) -> Result<(), Failure> {
     let campaigns = store.campaigns()?;
-    let earlier = campaigns.iter().filter(|one| one.name == name).count();
+    let earlier = campaigns
+        .iter()
+        .filter(|campaign| campaign.name == name)
+        .count();
     if earlier > 0 {
         output::say(&format!(
             "neph: {} '{name}' already: the name will mean this one; neph list has the ids of all",
@@ -95,9 +98,9 @@ impl Going {
 }
 
 /// The command with the options that define the measurement; never a secret.
-fn asked(args: &Args) -> String {
+fn command_line(args: &Args) -> String {
     let time = |span: Span| span.exact().replace(' ', "");
-    let mut words = format!("neph flows -n {} -i {}", args.flows, time(args.interval));
+    let mut text = format!("neph flows -n {} -i {}", args.flows, time(args.interval));
     let given = [
         ("-w", args.duration.map(time)),
         ("-c", args.count.map(|count| count.to_string())),
@@ -110,15 +113,15 @@ fn asked(args: &Args) -> String {
     ];
     for (option, value) in given {
         if let Some(value) = value {
-            words.push_str(&format!(" {option} {value}"));
+            text.push_str(&format!(" {option} {value}"));
         }
     }
     for (option, on) in [("--trace", args.trace), ("--advise", args.advise)] {
         if on {
-            words.push_str(&format!(" {option}"));
+            text.push_str(&format!(" {option}"));
         }
     }
-    format!("{words} {}", args.targets.join(" "))
+    format!("{text} {}", args.targets.join(" "))
 }
 
 /// Writes the messages of a fleet into a workspace.
@@ -140,7 +143,7 @@ impl Keep {
         };
         let keeping = FleetStorage {
             name: name.clone(),
-            description: asked(args),
+            description: command_line(args),
             site: args.site.clone(),
             build: Build {
                 version: version::VERSION.to_owned(),
@@ -233,11 +236,13 @@ impl Keep {
         };
         match self.state {
             State::Going(mut going) => {
-                for (_, one) in by_caps {
-                    going.intake.refused(one);
+                for (_, refusals) in by_caps {
+                    going.intake.refused(refusals);
                 }
-                let kept = going.finish(ending);
-                Ok(Some(WaitingFleet(kept.map_err(|error| refused(&error))?)))
+                let stored_fleet = going.finish(ending);
+                Ok(Some(WaitingFleet(
+                    stored_fleet.map_err(|error| refused(&error))?,
+                )))
             }
             State::Waiting { .. } | State::Broken => Ok(None),
         }
@@ -255,8 +260,11 @@ impl Keep {
         };
         if let State::Going(going) = self.state {
             // The failure is already reported with its first reason.
-            let kept = going.finish(ending);
-            drop(kept.and_then(|kept| kept.end(&Ending::Complete, anchor().wall)));
+            let stored_fleet = going.finish(ending);
+            drop(
+                stored_fleet
+                    .and_then(|stored_fleet| stored_fleet.end(&Ending::Complete, anchor().wall)),
+            );
         }
     }
 }
@@ -304,9 +312,9 @@ pub(super) fn reported(campaign: &Campaign, workspace: &Workspace) -> String {
 }
 
 /// Ends the stored fleet after another failure before its transfers.
-pub(super) fn not_made(kept: Option<WaitingFleet>) {
+pub(super) fn not_made(waiting_fleet: Option<WaitingFleet>) {
     // The first reason is already reported.
-    drop(kept.map(|kept| kept.end(&without_transfers())));
+    drop(waiting_fleet.map(|waiting_fleet| waiting_fleet.end(&without_transfers())));
 }
 
 /// The ending of an experiment without its transfers.
@@ -328,7 +336,7 @@ mod tests {
             .expect("options");
         let args = Args::from_arg_matches(&matches).expect("options");
         let reported = "neph flows -n 64 -i 200ms -w 240s --trace udp://a";
-        assert_eq!(asked(&args), reported);
+        assert_eq!(command_line(&args), reported);
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Args {
     }
 
     /// The site; `None` for this host.
-    fn place(&self) -> Option<Placement> {
+    fn placement(&self) -> Option<Placement> {
         self.site.as_ref().map(Placement::with_name)
     }
 
@@ -181,7 +181,7 @@ impl Args {
             return Err(Failure::Usage(format!(
                 "--workspace {}: nothing is kept there without --save NAME; add it, or leave \
                  --workspace out",
-                self.workspace.place
+                self.workspace.location
             )));
         }
         if self.renew.is_some_and(|renew| renew < self.interval) {

@@ -32,14 +32,23 @@ impl Tracers {
     /// Tracing is not permitted. A trace that fails for another reason is omitted: the next one may
     /// succeed.
     pub(super) fn poll(&mut self) -> Result<Vec<Traced>, ProbeError> {
-        while let Some(one) = self.follow.next_trace() {
-            match trace_flow(one.target, one.kind, one.source_port, self.site.as_ref()) {
-                Ok(tracing) => self.running.push((one.id, tracing)),
+        while let Some(order) = self.follow.next_trace() {
+            match trace_flow(
+                order.target,
+                order.kind,
+                order.source_port,
+                self.site.as_ref(),
+            ) {
+                Ok(tracing) => self.running.push((order.id, tracing)),
                 Err(error @ ProbeError::RawForbidden { .. }) => return Err(error),
-                Err(_) => self.follow.record_failure(one.id),
+                Err(_) => self.follow.record_failure(order.id),
             }
         }
-        while let Some(index) = self.running.iter().position(|(_, one)| one.is_finished()) {
+        while let Some(index) = self
+            .running
+            .iter()
+            .position(|(_, tracing)| tracing.is_finished())
+        {
             let (id, tracing) = self.running.swap_remove(index);
             match tracing.join() {
                 Ok(traced) => self.follow.record_result(id, traced, now()),
@@ -53,7 +62,9 @@ impl Tracers {
     /// Ends all traces and returns the finished routes, and the number of path changes per endpoint
     /// that were not compared.
     pub(super) fn end(self) -> (Vec<Traced>, Vec<Uncompared>) {
-        self.running.into_iter().for_each(|(_, one)| one.stop());
+        self.running
+            .into_iter()
+            .for_each(|(_, tracing)| tracing.stop());
         self.follow.end()
     }
 }

@@ -14,9 +14,9 @@ const PAUSE: Span = Span::from_millis(5);
 /// it on its common port.
 pub(super) fn target(spec: &FleetSpec, endpoint: usize) -> Result<Target, Failure> {
     let endpoint = &spec.fleet.endpoints[endpoint];
-    let place = endpoint.name.split_once("://");
-    let place = place.map_or(endpoint.name.as_str(), |(_, place)| place);
-    Target::parse(&format!("http://{place}")).map_err(Failure::usage)
+    let name = endpoint.name.split_once("://");
+    let location = name.map_or(endpoint.name.as_str(), |(_, location)| location);
+    Target::parse(&format!("http://{location}")).map_err(Failure::usage)
 }
 
 pub(super) fn task(

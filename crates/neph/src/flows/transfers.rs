@@ -27,7 +27,7 @@ pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Fa
     if args.transfers.is_none() {
         return Ok(());
     }
-    let wrong = |what: &str| Err(Failure::Usage(format!("--transfers: {what}")));
+    let wrong = |message: &str| Err(Failure::Usage(format!("--transfers: {message}")));
     if !matches!(spec.fleet.probe, ProbeKind::Tcp | ProbeKind::Syn) {
         return wrong(
             "a transfer over TCP need not take the path of a UDP flow; measure syn:// or tcp:// flows",
@@ -55,9 +55,9 @@ fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Resul
         other => other.into(),
     })?;
     // From any free port.
-    let whole = task(args, spec, endpoint, vec![0]);
-    let made = transfers(&whole, &|| small.exchange(), stop)?;
-    match made.first().map(|one| &one.outcome) {
+    let transfer_spec = task(args, spec, endpoint, vec![0]);
+    let made = transfers(&transfer_spec, &|| small.exchange(), stop)?;
+    match made.first().map(|transfer| &transfer.outcome) {
         Some(PinnedOutcome::Failed(why)) => {
             let why = format!("a transfer from {target}: {why}");
             Err(Failure::Usage(unable(&why)))
@@ -79,19 +79,22 @@ pub(super) fn make(
     let Some(of_each) = args.transfers else {
         return Ok(());
     };
-    let mut kept = watched.kept.take();
+    let mut waiting_fleet = watched.waiting_fleet.take();
     let requested = TransferRequest {
         args,
         of_each,
         spec,
     };
-    let made = all(&requested, watched, &mut kept, stop);
+    let made = make_all(&requested, watched, &mut waiting_fleet, stop);
     let ending = match &made {
         Err(_) => without_transfers(),
         Ok(()) if stop.is_set() => Ending::Interrupted,
         Ok(()) => Ending::Complete,
     };
-    match kept.map(|kept| kept.end(&ending)).transpose() {
+    match waiting_fleet
+        .map(|waiting_fleet| waiting_fleet.end(&ending))
+        .transpose()
+    {
         Ok(campaign) => {
             watched.campaign = campaign;
             made
@@ -109,10 +112,10 @@ struct TransferRequest<'a> {
 }
 
 /// For each endpoint; ends early when `stop` is set.
-fn all(
+fn make_all(
     requested: &TransferRequest<'_>,
     watched: &mut Watched,
-    kept: &mut Option<WaitingFleet>,
+    waiting_fleet: &mut Option<WaitingFleet>,
     stop: &Stop,
 ) -> Result<(), Failure> {
     let TransferRequest {
@@ -125,16 +128,16 @@ fn all(
             break;
         }
         let classes = watched.result.view.ports_by_class(endpoint);
-        let whole = task(args, spec, endpoint, turns(&classes, of_each));
+        let transfer_spec = task(args, spec, endpoint, turns(&classes, of_each));
         let target = target(spec, endpoint)?;
-        if whole.source_ports.is_empty() {
+        if transfer_spec.source_ports.is_empty() {
             watched.result.transfers.push(TransfersFound::default());
             continue;
         }
         if !args.quiet {
             output::say(&format!(
                 "neph: {} from {}, on the ports of each class",
-                counted(whole.source_ports.len() as u64, "transfer"),
+                counted(transfer_spec.source_ports.len() as u64, "transfer"),
                 target
             ));
         }
@@ -143,10 +146,10 @@ fn all(
         let size = args.transfer_size as usize;
         let made = EndpointTransfers::new(endpoint, &classes, &taken, size);
         let small = small(args, spec, &target, endpoint)?;
-        let made = made.take(&whole, &small, kept.as_mut(), stop)?;
+        let made = made.take(&transfer_spec, &small, waiting_fleet.as_mut(), stop)?;
         watched.result.transfers.push(TransfersFound {
-            by_class: completions_of(classes.len(), &made.all),
-            n: made.all.len() as u64,
+            by_class: completions_of(classes.len(), &made.transfers),
+            n: made.transfers.len() as u64,
             moved: made.moved,
         });
     }
@@ -166,7 +169,7 @@ struct EndpointTransfers<'a> {
     passes: BTreeMap<u16, u32>,
     size: ByteSize,
     moved: u64,
-    all: Vec<ClassTransfer>,
+    transfers: Vec<ClassTransfer>,
 }
 
 impl<'a> EndpointTransfers<'a> {
@@ -186,7 +189,7 @@ impl<'a> EndpointTransfers<'a> {
             passes: BTreeMap::new(),
             size: ByteSize(size as u64),
             moved: 0,
-            all: Vec::new(),
+            transfers: Vec::new(),
         }
     }
 
@@ -195,7 +198,7 @@ impl<'a> EndpointTransfers<'a> {
         mut self,
         spec: &TransferSpec,
         small: &SmallTransfer,
-        mut kept: Option<&mut WaitingFleet>,
+        mut waiting_fleet: Option<&mut WaitingFleet>,
         stop: &Stop,
     ) -> Result<Self, Failure> {
         let (mut is_kept, mut recorded, mut refused) = (0, now(), Ok(()));
@@ -204,18 +207,18 @@ impl<'a> EndpointTransfers<'a> {
             if now() - recorded < RECORDED {
                 return ControlFlow::Continue(());
             }
-            if let Some(kept) = &mut kept {
-                refused = kept.transfers(&self.all[is_kept..]);
+            if let Some(waiting_fleet) = &mut waiting_fleet {
+                refused = waiting_fleet.transfers(&self.transfers[is_kept..]);
             }
-            (is_kept, recorded) = (self.all.len(), now());
+            (is_kept, recorded) = (self.transfers.len(), now());
             match refused {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
             }
         })?;
         refused?;
-        if let Some(kept) = kept {
-            kept.transfers(&self.all[is_kept..])?;
+        if let Some(waiting_fleet) = waiting_fleet {
+            waiting_fleet.transfers(&self.transfers[is_kept..])?;
         }
         Ok(self)
     }
@@ -228,7 +231,7 @@ impl<'a> EndpointTransfers<'a> {
             let pass = self.passes.entry(transfer.source_port).or_default();
             transfer.pass = *pass;
             *pass += 1;
-            self.all.push(ClassTransfer {
+            self.transfers.push(ClassTransfer {
                 endpoint: self.endpoint,
                 class,
                 size: self.size,
@@ -257,8 +260,8 @@ mod tests {
                 outcome: PinnedOutcome::Failed("refused".to_owned()),
             });
         }
-        let of = |one: &ClassTransfer| (one.transfer.source_port, one.transfer.pass);
-        let passes: Vec<(u16, u32)> = made.all.iter().map(of).collect();
+        let of = |transfer: &ClassTransfer| (transfer.transfer.source_port, transfer.transfer.pass);
+        let passes: Vec<(u16, u32)> = made.transfers.iter().map(of).collect();
         let each = [
             (1, 0),
             (4, 0),
@@ -275,7 +278,8 @@ mod tests {
     #[test]
     fn a_transfer_that_took_another_path_counts_for_that_class() {
         let classes = [vec![1, 2], vec![4]];
-        let taken = |known, one: &PinnedTransfer| if one.source_port == 4 { 0 } else { known };
+        let taken =
+            |known, transfer: &PinnedTransfer| if transfer.source_port == 4 { 0 } else { known };
         let mut made = EndpointTransfers::new(0, &classes, &taken, 1024);
         for source_port in turns(&classes, 3) {
             made.push(PinnedTransfer {
@@ -286,8 +290,8 @@ mod tests {
             });
         }
         let found = TransfersFound {
-            by_class: completions_of(2, &made.all),
-            n: made.all.len() as u64,
+            by_class: completions_of(2, &made.transfers),
+            n: made.transfers.len() as u64,
             moved: made.moved,
         };
         assert_eq!(

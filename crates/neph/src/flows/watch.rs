@@ -38,7 +38,7 @@ struct Watch<'a> {
     metrics: FlowsMetrics,
     began: Instant<Own>,
     reported: Instant<Own>,
-    own: Option<FleetTally>,
+    fleet_tally: Option<FleetTally>,
     given_up: Option<String>,
     silence: Silence,
     not_sent: Option<String>,
@@ -77,12 +77,12 @@ pub(super) fn run(
         hosts: WatchedHosts::begin(),
         load: LoadMeter::begin(),
         report,
-        tracers: args.trace.then(|| Tracers::new(&fleet, args.place())),
+        tracers: args.trace.then(|| Tracers::new(&fleet, args.placement())),
         keep,
         metrics,
         began,
         reported: began,
-        own: None,
+        fleet_tally: None,
         given_up: None,
         silence,
         not_sent: None,
@@ -151,7 +151,7 @@ impl Watch<'_> {
                 ));
                 self.not_sent.get_or_insert(why);
             }
-            FleetReport::Ended(tally) => self.own = Some(tally),
+            FleetReport::Ended(tally) => self.fleet_tally = Some(tally),
         }
         Ok(())
     }
@@ -274,26 +274,28 @@ impl Watch<'_> {
         }
         // Before reflectors are queried: the load must be that of the measurement.
         let warnings = self.hosts.warnings(&self.load.load());
-        let own = self.own.unwrap_or_default();
-        let refused = if own.is_whole() {
+        let fleet_tally = self.fleet_tally.unwrap_or_default();
+        let refused = if fleet_tally.is_whole() {
             Vec::new()
         } else {
             refusals.end()
         };
         let keep = self.keep.take().map(|keep| keep.end(&refused));
-        let mut kept = keep.transpose()?.flatten();
+        let mut waiting_fleet = keep.transpose()?.flatten();
         // Without transfers the stored data is complete: a later ctrl-C cannot interrupt it.
         let ended = match args.transfers {
-            None => kept.take().map(|kept| kept.end(&Ending::Complete)),
+            None => waiting_fleet
+                .take()
+                .map(|waiting_fleet| waiting_fleet.end(&Ending::Complete)),
             Some(_) => None,
         };
         let campaign = ended.transpose()?;
         if let Err(error) = reported_events.and(reported_traced) {
-            keep::not_made(kept);
+            keep::not_made(waiting_fleet);
             return Err(error);
         }
         let mut view = self.digest.view();
-        view.record_late_replies(own.late);
+        view.record_late_replies(fleet_tally.late);
         if args.advise {
             let endpoints = 0..view.fleet.endpoints.len();
             view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
@@ -308,7 +310,7 @@ impl Watch<'_> {
                 cpu_idle_disabled: awake::is_kept(),
             },
             view,
-            own,
+            own: fleet_tally,
             stay_p99: self.hosts.stay_p99(),
             late_p99: self.hosts.late_p99(),
             warnings,
@@ -324,7 +326,7 @@ impl Watch<'_> {
             result,
             is_silence_reported,
             given_up: self.given_up,
-            kept,
+            waiting_fleet,
             campaign,
         })
     }
@@ -346,10 +348,10 @@ mod tests {
         let at = "127.0.0.1:0".parse().expect("an address");
         let reflector = Reflector::start(&ReflectorSpec::at(at)).expect("a port");
         let target = format!("tcp://{}", reflector.address());
-        let words = ["neph", "flows", &target, "-n", "2", "-c", "2", "-i", "20ms"];
-        let kept = ["--quiet", "--output", "/dev/null", "--workspace", folder];
-        let words = [&words[..], &kept, &["--save", "night"], more].concat();
-        let cli = Cli::try_parse_from(words).expect("good words");
+        let all_args = ["neph", "flows", &target, "-n", "2", "-c", "2", "-i", "20ms"];
+        let stored = ["--quiet", "--output", "/dev/null", "--workspace", folder];
+        let all_args = [&all_args[..], &stored, &["--save", "night"], more].concat();
+        let cli = Cli::try_parse_from(all_args).expect("good words");
         let Command::Flows(args) = cli.command else {
             panic!("another command");
         };
@@ -374,18 +376,18 @@ mod tests {
     #[test]
     fn what_is_kept_has_ended_with_its_messages_unless_transfers_are_to_come() {
         let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
-        let [alone, more] = folders.each_ref().map(|folder| folder.path().display());
-        let (alone, more) = (alone.to_string(), more.to_string());
-        let watched = measured(&alone, &[]);
-        assert!(watched.kept.is_none());
+        let [single, more] = folders.each_ref().map(|folder| folder.path().display());
+        let (single, more) = (single.to_string(), more.to_string());
+        let watched = measured(&single, &[]);
+        assert!(watched.waiting_fleet.is_none());
         let campaign = watched.campaign.expect("it has ended");
         assert_eq!(campaign.status, CampaignStatus::Complete);
-        assert_eq!(status(&alone), CampaignStatus::Complete);
+        assert_eq!(status(&single), CampaignStatus::Complete);
 
         let watched = measured(&more, &["--transfers", "2"]);
         assert!(watched.campaign.is_none());
         assert_eq!(status(&more), CampaignStatus::Running);
-        keep::not_made(watched.kept);
+        keep::not_made(watched.waiting_fleet);
         assert_eq!(status(&more), CampaignStatus::Incomplete);
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Watched {
     /// Why the fleet ended early.
     pub(super) given_up: Option<String>,
     /// The stored fleet that waits for its transfers.
-    pub(super) kept: Option<WaitingFleet>,
+    pub(super) waiting_fleet: Option<WaitingFleet>,
     /// The stored campaign, after it is complete.
     pub(super) campaign: Option<Campaign>,
 }

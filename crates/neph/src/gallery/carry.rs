@@ -43,7 +43,7 @@ pub(super) enum Ended {
 impl Gallery {
     fn workspace(&self) -> Workspace {
         Workspace {
-            place: self.folder.display().to_string(),
+            location: self.folder.display().to_string(),
         }
     }
 
@@ -79,7 +79,9 @@ impl Gallery {
         let [plan, lab] = entry.shipped(side);
         let topologies = iter::once(lab).chain(entry.season_topologies());
         let topologies = || -> io::Result<Vec<Topology>> {
-            topologies.map(|one| Ok((one.file, write(&one)?))).collect()
+            topologies
+                .map(|file| Ok((file.file, write(&file)?)))
+                .collect()
         };
         fs::create_dir_all(&folder)
             .and_then(|()| Ok((write(&plan)?, topologies()?)))
@@ -135,10 +137,10 @@ impl Gallery {
 
 /// Whether a campaign of this plan had the current topologies of the plan.
 fn had_topologies(campaign: &Campaign, plan: &Plan, now: &[Topology]) -> bool {
-    plan.topologies().into_iter().all(|named| {
-        let now = now.iter().find(|(file, _)| *file == named.value);
-        let kept = campaign::kept_topology(campaign, &named.value);
-        now.is_none_or(|(_, text)| kept == Some(text.text()))
+    plan.topologies().into_iter().all(|topology| {
+        let now = now.iter().find(|(file, _)| *file == topology.value);
+        let stored = campaign::kept_topology(campaign, &topology.value);
+        now.is_none_or(|(_, text)| stored == Some(text.text()))
     })
 }
 
@@ -155,11 +157,11 @@ mod tests {
     use super::*;
 
     /// Whether a campaign that kept the topology `kept` counts for an entry with two topologies now.
-    fn counts(plan_text: &str, kept: &str) -> bool {
+    fn counts(plan_text: &str, stored: &str) -> bool {
         let plan = plan::parse(&Source::new("plan.toml", plan_text)).expect("a good plan");
         let campaign = Campaign {
             plan_text: plan_text.to_owned(),
-            topology_text: Some(kept.to_owned()),
+            topology_text: Some(stored.to_owned()),
             ..Campaign::begun("c", Wall::from_unix_nanos(0))
         };
         let now = [("lab.toml", "low"), ("high.lab.toml", "high")];

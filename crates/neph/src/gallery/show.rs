@@ -45,7 +45,10 @@ pub(super) fn entry(shown: &EntryResult) -> Result<(), Failure> {
         writeln!(out, "  {}", statement(&result))?;
         if !result.numbers.is_empty() {
             let mut table = Table::new(NUMBER_COLUMNS);
-            result.numbers.iter().for_each(|one| table.push(row(one)));
+            result
+                .numbers
+                .iter()
+                .for_each(|compared| table.push(row(compared)));
             out.write_all(table.text().as_bytes())?;
         }
     }
@@ -93,14 +96,14 @@ fn statement(result: &ExpectationResult<'_>) -> String {
 
 /// The name of the sentence: `a finding 'endpoint' about REST and persistent`.
 fn wanted(expectation: &Expectation) -> String {
-    let what = match &expectation.topic {
+    let message = match &expectation.topic {
         Topic::Finding(topic) => format!("a finding '{topic}'"),
         Topic::Cause(rule) => format!("the cause '{rule}'"),
         Topic::Median => "the median".to_owned(),
     };
     match &expectation.about[..] {
-        [] => what,
-        about => format!("{what} about {}", about.join(" and ")),
+        [] => message,
+        about => format!("{message} about {}", about.join(" and ")),
     }
 }
 
@@ -141,10 +144,10 @@ const ALL_COLUMNS: [Heading; 4] = [
 ];
 
 /// The table of all results.
-pub(super) fn all(everything: &[EntryResult]) -> Result<(), Failure> {
+pub(super) fn show_all(everything: &[EntryResult]) -> Result<(), Failure> {
     let mut table = Table::new(ALL_COLUMNS);
-    for one in everything {
-        table.push(summary(one));
+    for result in everything {
+        table.push(summary(result));
     }
     let mut out = output::data();
     writeln!(out)?;
@@ -155,7 +158,7 @@ pub(super) fn all(everything: &[EntryResult]) -> Result<(), Failure> {
 
 fn summary(shown: &EntryResult) -> [String; 4] {
     let result = shown.results();
-    let sentence = result.iter().find_map(|one| one.statement);
+    let sentence = result.iter().find_map(|result| result.statement);
     [
         title(shown),
         verdict(shown.is_right()).to_owned(),

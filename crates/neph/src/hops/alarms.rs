@@ -26,9 +26,9 @@ impl Wanted {
     /// The first mistake, with its place.
     pub(super) fn rules(&self, points: &[String]) -> Result<Rules, Failure> {
         let subjects = subjects(points);
-        let named = subjects.iter();
-        let named: Vec<(&str, Subject)> = named.map(|(name, of)| (name.as_str(), *of)).collect();
-        let rules = self.alarm.iter().map(|text| parse(text, &named, |_| None));
+        let names = subjects.iter();
+        let names: Vec<(&str, Subject)> = names.map(|(name, of)| (name.as_str(), *of)).collect();
+        let rules = self.alarm.iter().map(|text| parse(text, &names, |_| None));
         Ok(Rules::of(rules.collect::<Result<_, _>>()?))
     }
 }
@@ -57,14 +57,14 @@ mod tests {
             "segment>2ms p99",
         ]);
         let rules = rules.expect("rules");
-        let of = |place: usize| {
+        let of = |index: usize| {
             let each = [
                 (0, Direction::Forward),
                 (0, Direction::Reverse),
                 (1, Direction::Forward),
                 (1, Direction::Reverse),
             ];
-            each.map(|(segment, direction)| rules.rules()[place].subject.is_of(segment, direction))
+            each.map(|(segment, direction)| rules.rules()[index].subject.is_of(segment, direction))
         };
         assert_eq!(of(0), [true, true, false, false]);
         assert_eq!(of(1), [false, false, false, true]);
@@ -107,7 +107,12 @@ mod tests {
         let found = standings[0].judge(&delays, 7);
         let reporting: Vec<(bool, i64)> = found
             .iter()
-            .map(|one| (one.change.is_raised, one.change.at.nanos() / 1_000_000_000))
+            .map(|found| {
+                (
+                    found.change.is_raised,
+                    found.change.at.nanos() / 1_000_000_000,
+                )
+            })
             .collect();
         // p99 needs 299: stretches of 3 s, those from 9 s on over the limit and from 21 s on well.
         assert_eq!(reporting, [(true, 15), (false, 27)]);

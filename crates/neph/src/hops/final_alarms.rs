@@ -28,15 +28,15 @@ pub(super) struct Alarms {
 
 impl Alarms {
     /// Merges the alarms of the complete captures with those that `before` reported.
-    pub(super) fn of(judged: AlarmResult, before: &AlarmReporter) -> Self {
+    pub(super) fn of(result: AlarmResult, before: &AlarmReporter) -> Self {
         let mut found: Vec<(Found, bool)> =
-            (judged.found.into_iter().map(|found| (found, false))).collect();
+            (result.found.into_iter().map(|found| (found, false))).collect();
         let mut only_live = Vec::new();
         for live in before.found() {
             let same = found
                 .iter_mut()
-                .filter(|(whole, is_reported)| !is_reported && is_same(whole, live));
-            match same.min_by_key(|(whole, _)| apart(whole.at, live.at)) {
+                .filter(|(found, is_reported)| !is_reported && is_same(found, live));
+            match same.min_by_key(|(found, _)| apart(found.at, live.at)) {
                 Some((_, is_reported)) => *is_reported = true,
                 None => only_live.push(live.clone()),
             }
@@ -44,18 +44,18 @@ impl Alarms {
         Self {
             found,
             only_live,
-            unjudged: judged.unjudged,
+            unjudged: result.unjudged,
         }
     }
 
     /// All alarms, as JSON.
     pub(super) fn documents(&self) -> Vec<AlarmDocument<OfSegment>> {
-        let whole = self
+        let documents = self
             .found
             .iter()
             .map(|(found, _)| reporting(found, "whole"));
         let live = self.only_live.iter().map(|found| reporting(found, "live"));
-        whole.chain(live).collect()
+        documents.chain(live).collect()
     }
 
     /// The new alarms, as JSON.
@@ -86,9 +86,11 @@ impl Alarms {
 
 /// Whether two alarms may be the same.
 fn is_same(a: &Found, b: &Found) -> bool {
-    let what = |found: &Found| (found.change.rule.clone(), found.change.is_raised);
-    let place = |found: &Found| (found.segment.clone(), found.direction);
-    what(a) == what(b) && place(a) == place(b) && apart(a.at, b.at) <= NEAR
+    let rule_and_state = |found: &Found| (found.change.rule.clone(), found.change.is_raised);
+    let segment_of = |found: &Found| (found.segment.clone(), found.direction);
+    rule_and_state(a) == rule_and_state(b)
+        && segment_of(a) == segment_of(b)
+        && apart(a.at, b.at) <= NEAR
 }
 
 const fn apart(a: Wall, b: Wall) -> i64 {
@@ -129,20 +131,22 @@ mod tests {
     /// Seconds of new alarms at the end, and of withdrawn ones.
     fn new(
         live: &[(SegmentDirection, i64)],
-        whole: &[(SegmentDirection, i64)],
+        final_alarms: &[(SegmentDirection, i64)],
     ) -> (Vec<i64>, Vec<i64>) {
-        let all = |of: &[(SegmentDirection, i64)]| {
-            of.iter().map(|(place, at)| found(*place, *at)).collect()
+        let found_at = |of: &[(SegmentDirection, i64)]| {
+            of.iter()
+                .map(|(segment_direction, at)| found(*segment_direction, *at))
+                .collect()
         };
-        let before = AlarmReporter::of(all(live));
-        let judged = AlarmResult {
-            found: all(whole),
+        let before = AlarmReporter::of(found_at(live));
+        let result = AlarmResult {
+            found: found_at(final_alarms),
             unjudged: Vec::new(),
         };
-        let alarms = Alarms::of(judged, &before);
+        let alarms = Alarms::of(result, &before);
         assert_eq!(
             alarms.documents().len(),
-            whole.len() + alarms.only_live.len()
+            final_alarms.len() + alarms.only_live.len()
         );
         let seconds =
             |reporting: AlarmDocument<OfSegment>| reporting.about.since_ns.nanos() / 1_000_000_000;
@@ -158,25 +162,33 @@ mod tests {
 
     #[test]
     fn what_was_told_at_once_is_not_told_again() {
-        let both = [
+        let pair = [
             (("a - b", Direction::Forward), 5),
             (("a - b", Direction::Forward), -9),
         ];
-        assert_eq!(new(&both, &both), (vec![], vec![]));
+        assert_eq!(new(&pair, &pair), (vec![], vec![]));
         // It ended after the last live evaluation; another segment is evaluated at the end.
-        let whole = [both[0], (("b - c", Direction::Forward), 6), both[1]];
-        assert_eq!(new(&both[..1], &whole), (vec![6, 9], vec![]));
+        let final_alarms = [pair[0], (("b - c", Direction::Forward), 6), pair[1]];
+        assert_eq!(new(&pair[..1], &final_alarms), (vec![6, 9], vec![]));
     }
 
     #[test]
     fn the_nearest_of_its_kind_is_the_same_and_what_has_none_is_taken_back() {
-        let place = ("a - b", Direction::Reverse);
-        let whole = [(place, 5), (place, -9), (place, 20), (place, -30)];
-        let live = [(place, 21), (place, -30)];
-        assert_eq!(new(&live, &whole), (vec![5, 9], vec![]));
-        assert_eq!(new(&[(place, 300)], &whole[..1]), (vec![5], vec![300]));
+        let segment_direction = ("a - b", Direction::Reverse);
+        let final_alarms = [
+            (segment_direction, 5),
+            (segment_direction, -9),
+            (segment_direction, 20),
+            (segment_direction, -30),
+        ];
+        let live = [(segment_direction, 21), (segment_direction, -30)];
+        assert_eq!(new(&live, &final_alarms), (vec![5, 9], vec![]));
         assert_eq!(
-            new(&[(("a - b", Direction::Forward), 5)], &whole[..1]),
+            new(&[(segment_direction, 300)], &final_alarms[..1]),
+            (vec![5], vec![300])
+        );
+        assert_eq!(
+            new(&[(("a - b", Direction::Forward), 5)], &final_alarms[..1]),
             (vec![5], vec![5])
         );
     }

@@ -45,19 +45,19 @@ pub(super) fn run(
     points: &[recording::Point],
     exporters: Option<Ready>,
 ) -> Result<Outcome, Failure> {
-    let words = SecondInterruptMessage::default();
-    let stop = interrupt::stop_on_ctrl_c_saying(&words)?;
+    let message = SecondInterruptMessage::default();
+    let stop = interrupt::stop_on_ctrl_c_saying(&message)?;
     let metrics = exporters.as_ref().map(|_| HopsMetrics::default());
     let begun = exporters.zip(metrics.clone());
     let exporting = begun.map(|(exporters, metrics)| exporters.begin(metrics));
     let exporting = exporting.transpose()?;
     let reporting = AlarmReporter::nothing(args, &stop).exporting(metrics);
-    let outcome = run_until(args, points, reporting, &stop, &words);
+    let outcome = run_until(args, points, reporting, &stop, &message);
     if let Some(exporting) = exporting {
         exporting.finish();
     }
     // The captures are deleted, or in their folder.
-    words.set(None);
+    message.set(None);
     outcome
 }
 
@@ -66,7 +66,7 @@ fn run_until(
     points: &[recording::Point],
     reporting: AlarmReporter,
     stop: &Stop,
-    words: &SecondInterruptMessage,
+    message: &SecondInterruptMessage,
 ) -> Result<Outcome, Failure> {
     // Options that the analysis cannot use are refused before the captures are made.
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
@@ -83,7 +83,7 @@ fn run_until(
     });
     let stays = |recorded: &[recording::Recorded]| {
         let repeats = repeats(args, recorded);
-        words.set(Some(format!(
+        message.set(Some(format!(
             "neph hops: ended before any result; the captures stay: {repeats}"
         )));
     };
@@ -173,24 +173,24 @@ fn reported_of(recorded: &[recording::Recorded]) -> Vec<recording::Recorded> {
 /// The command that repeats the analysis with the same clocks: a capture file does not record which
 /// kernel took its timestamps.
 fn repeats(args: &Args, recorded: &[recording::Recorded]) -> String {
-    let mut words = vec!["neph".to_owned(), "hops".to_owned()];
-    words.extend(recorded.iter().map(|point| {
+    let mut command_args = vec!["neph".to_owned(), "hops".to_owned()];
+    command_args.extend(recorded.iter().map(|point| {
         let mut sharing = recorded.iter().filter(|other| other.host == point.host);
         let first = sharing.next().filter(|_| sharing.next().is_some());
         let host = first.map_or(String::new(), |first| format!("@{}", first.name));
         format!("{}{host}={}", point.name, point.file.display())
     }));
     if args.clock == Clock::Same {
-        words.extend(["--clock", "same"].map(str::to_owned));
+        command_args.extend(["--clock", "same"].map(str::to_owned));
     }
     if let Some(wander) = args.wander {
-        words.extend(["--wander".to_owned(), wander.to_string()]);
+        command_args.extend(["--wander".to_owned(), wander.to_string()]);
     }
     for rule in &args.nat {
-        words.extend(["--nat".to_owned(), rule.clone()]);
+        command_args.extend(["--nat".to_owned(), rule.clone()]);
     }
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    words.join(" ")
+    let command_args: Vec<String> = command_args.iter().map(|word| quoted(word)).collect();
+    command_args.join(" ")
 }
 
 #[cfg(test)]

@@ -197,8 +197,8 @@ fn analyse(
         .map(|pair| args.clock == Clock::Same || pair[0].has_clock_of(&pair[1]))
         .collect();
     let mut hops = Hops::at(points.len());
-    for (place, mapping) in mappings(args, &names)? {
-        hops.map(place, mapping);
+    for (index, mapping) in mappings(args, &names)? {
+        hops.map(index, mapping);
     }
     let points = &points[..read(&mut hops, points, stop)?];
     let is_cut = stop.is_set();
@@ -278,38 +278,38 @@ fn write(
 fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure> {
     let reader = captures::reader(stop, &say);
     let received = points.iter().enumerate();
-    for (place, point) in received.filter(|(_, point)| !point.is_silent) {
+    for (index, point) in received.filter(|(_, point)| !point.is_silent) {
         let mut duplicates = DuplicateFilter::default();
         packets(&point.path, reader, |at, interface, packet| {
             let time = Wall::from_unix_nanos(at);
             match packet {
                 Ok(packet) if !duplicates.is_copy(time, interface, packet) => {
-                    hops.see(place, at, packet);
+                    hops.see(index, at, packet);
                 }
-                Err(NoPacket::Cut) => hops.see_cut(place, at),
-                _ => hops.lasts(place, at),
+                Err(NoPacket::Cut) => hops.see_cut(index, at),
+                _ => hops.lasts(index, at),
             }
         })?;
         if !stop.is_set() {
             for at in point.listened.into_iter().flatten() {
-                hops.lasts(place, at.unix_nanos());
+                hops.lasts(index, at.unix_nanos());
             }
             continue;
         }
         let name = &point.name;
-        if place == 0 {
+        if index == 0 {
             return Err(Failure::Interrupted(format!(
                 "interrupted while reading {name}: no other point was read yet to compare it with"
             )));
         }
-        let left_out = match points.len() - place - 1 {
+        let left_out = match points.len() - index - 1 {
             0 => String::new(),
             more => format!("; {} behind it left out", counted(more as u64, "point")),
         };
         output::say(&format!(
             "neph hops: interrupted while reading {name}: the result covers what was read{left_out}"
         ));
-        return Ok(place + 1);
+        return Ok(index + 1);
     }
     Ok(points.len())
 }
@@ -364,8 +364,8 @@ fn nat(rule: &str, points: &[String]) -> Result<(usize, Mapping), Failure> {
     let (name, mapping) = rule
         .split_once(':')
         .ok_or_else(|| wrong("write POINT:OUTER=INNER".to_owned()))?;
-    let place = points.iter().position(|point| point == name);
-    let place = place.ok_or_else(|| {
+    let index = points.iter().position(|point| point == name);
+    let index = index.ok_or_else(|| {
         wrong(format!(
             "no point is called '{name}'; there are {}",
             points.join(", ")
@@ -374,5 +374,5 @@ fn nat(rule: &str, points: &[String]) -> Result<(usize, Mapping), Failure> {
     let mapping = mapping
         .parse()
         .map_err(|error: neph_capture::MappingError| wrong(error.to_string()))?;
-    Ok((place, mapping))
+    Ok((index, mapping))
 }

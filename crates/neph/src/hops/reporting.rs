@@ -154,13 +154,13 @@ pub(super) fn printed(found: &Found) -> String {
 }
 
 /// As JSON, with the evaluated data: complete captures, or windows while points recorded.
-pub(super) fn reporting(found: &Found, judged: &'static str) -> AlarmDocument<OfSegment> {
+pub(super) fn reporting(found: &Found, verdict: &'static str) -> AlarmDocument<OfSegment> {
     let about = OfSegment {
         segment: found.segment.clone(),
         direction: found.direction.name(),
         since_ns: found.change.at,
         bound_ns: found.bound,
-        evaluated_on: judged,
+        evaluated_on: verdict,
     };
     AlarmDocument::of_packets(found.at, &found.change, about)
 }

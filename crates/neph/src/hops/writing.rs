@@ -20,9 +20,9 @@ use crate::output;
 pub(super) fn report(args: &Args, passages: &Passages, alarms: &Alarms) -> Result<bool, Failure> {
     let mut out = output::data();
     let delays = shares::delays(passages);
-    let trips = shares::round_trips(passages);
-    let segments = SegmentRow::all(passages, &delays, &trips);
-    let parts = RoundTripRow::all(passages, &trips);
+    let durations = shares::round_trips(passages);
+    let segments = SegmentRow::all(passages, &delays, &durations);
+    let parts = RoundTripRow::all(passages, &durations);
     let summary = || HopsLine::Summary(Box::new(SummaryDocument::of(passages)));
     let packets = || {
         let rows = passages.rows();

@@ -45,13 +45,13 @@ pub(super) struct ShellArgs {
 /// Executes the program at the site, in place of this process.
 pub(super) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     let lab = which(args.lab.as_deref())?;
-    let place = place(&lab, &args.site)?;
+    let placement = placement_of(&lab, &args.site)?;
     if let Some(console) = Lab::console(&lab.name, &args.site).map_err(failure)? {
         return in_guest(console, &args.command);
     }
     let mut command = process::command(&args.command[0]);
     command.args(&args.command[1..]);
-    become_it(command, &place)
+    become_it(command, &placement)
 }
 
 /// Runs the program in a guest, through its console: setns cannot enter another kernel.
@@ -73,7 +73,7 @@ fn quoted(word: &str) -> String {
 /// Executes a shell at the site, in place of this process.
 pub(super) fn shell(args: &ShellArgs) -> Result<Outcome, Failure> {
     let lab = which(args.lab.as_deref())?;
-    let place = place(&lab, &args.site)?;
+    let placement = placement_of(&lab, &args.site)?;
     if Lab::console(&lab.name, &args.site)
         .map_err(failure)?
         .is_some()
@@ -99,13 +99,13 @@ pub(super) fn shell(args: &ShellArgs) -> Result<Outcome, Failure> {
             .map_err(|error| Failure::refused(format!("write {file}: {error}")))?;
         command.args(["--rcfile", &file, "-i"]);
     }
-    become_it(command, &place)
+    become_it(command, &placement)
 }
 
-fn become_it(mut command: Command, place: &Placement) -> Result<Outcome, Failure> {
-    place
+fn become_it(mut command: Command, placement: &Placement) -> Result<Outcome, Failure> {
+    placement
         .arrange(Birth::default(), &mut command)
-        .and_then(|()| place.enter_namespace())
+        .and_then(|()| placement.enter_namespace())
         .map_err(|error| failure(error.into()))?;
     let error = command.exec();
     let program = command.get_program().to_string_lossy().into_owned();
@@ -158,7 +158,7 @@ fn not_among(name: &str, labs: &[String]) -> Failure {
     Failure::refused(format!("there is no lab '{name}'; {remedy}"))
 }
 
-fn place(lab: &LabListing, site: &str) -> Result<Placement, Failure> {
+fn placement_of(lab: &LabListing, site: &str) -> Result<Placement, Failure> {
     let prefix = format!("neph-{}-", lab.name);
     let sites = lab.namespaces.iter();
     let sites: Vec<&str> = sites

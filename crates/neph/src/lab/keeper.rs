@@ -37,10 +37,10 @@ pub(super) struct BackgroundLab<'a> {
 }
 
 /// Starts the background process, and waits until the lab is up.
-pub(super) fn detach(kept: &BackgroundLab<'_>) -> Result<Outcome, Failure> {
+pub(super) fn detach(background_lab: &BackgroundLab<'_>) -> Result<Outcome, Failure> {
     let refused = |error: io::Error| Failure::refused(format!("start the keeper: {error}"));
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut keeper = start(kept).map_err(refused)?;
+    let mut keeper = start(background_lab).map_err(refused)?;
     let table = hear(&mut keeper, &stop).map_err(refused)?;
     let mut reported = keeper.stderr.take().expect("piped");
     let Some(table) = table else {
@@ -50,7 +50,7 @@ pub(super) fn detach(kept: &BackgroundLab<'_>) -> Result<Outcome, Failure> {
         if stop.is_set() && !matches!(ended.code(), Some(1 | 2)) {
             return Err(Failure::Interrupted(format!(
                 "lab {} was stopped while it came up; nothing of it is left",
-                kept.name
+                background_lab.name
             )));
         }
         // Warnings, and the reason of the end in the last line.
@@ -76,21 +76,21 @@ pub(super) fn detach(kept: &BackgroundLab<'_>) -> Result<Outcome, Failure> {
     output::say(&format!(
         "neph lab: {name} is up, kept by process {}; neph lab down {name} takes it down",
         keeper.id(),
-        name = kept.name
+        name = background_lab.name
     ));
     Ok(Outcome::Done)
 }
 
-fn start(kept: &BackgroundLab<'_>) -> io::Result<Child> {
+fn start(background_lab: &BackgroundLab<'_>) -> io::Result<Child> {
     let mut command = process::command(std::env::current_exe()?);
-    command.args(["lab", "up", "--keeper", "--name", kept.name]);
-    if let Some((folder, every)) = kept.record {
+    command.args(["lab", "up", "--keeper", "--name", background_lab.name]);
+    if let Some((folder, every)) = background_lab.record {
         command.arg("--record").arg(folder);
         command.arg("--every").arg(every.to_string());
     }
     command
-        .args(["--approved", kept.approved, "--"])
-        .arg(kept.file)
+        .args(["--approved", background_lab.approved, "--"])
+        .arg(background_lab.file)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -44,8 +44,10 @@ pub(super) struct Args {
 /// Prints the table; starts no lab.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.size > MAXIMUM {
-        let what = format!("--size {} is more than a request can have", args.size);
-        return Err(Failure::usage(format!("{what}; write at most {MAXIMUM}")));
+        let message = format!("--size {} is more than a request can have", args.size);
+        return Err(Failure::usage(format!(
+            "{message}; write at most {MAXIMUM}"
+        )));
     }
     let topology = topology::read(&args.file)?;
     let index = |name: &String| {

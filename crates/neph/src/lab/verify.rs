@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     report_fallbacks(&lab);
     output::say(&format!(
         "neph lab: measuring {} of {}, {}",
-        what(&topology),
+        description(&topology),
         name_of(None, &args.file),
         takes(&topology)
     ));
@@ -87,15 +87,15 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         ));
     }
     let links = checks.iter().map(|check| check.is_ok());
-    let all: Vec<bool> = links.chain(guests.iter().map(GuestCheck::is_ok)).collect();
-    let wrong = all.iter().filter(|ok| !**ok).count();
+    let entries: Vec<bool> = links.chain(guests.iter().map(GuestCheck::is_ok)).collect();
+    let wrong = entries.iter().filter(|ok| !**ok).count();
     Ok(match (stop.is_set(), wrong) {
         (true, _) => Outcome::Interrupted,
         (false, 0) => Outcome::Done,
         (false, wrong) => {
             output::say(&format!(
                 "neph lab: {wrong} of {} directions differ from the topology",
-                all.len()
+                entries.len()
             ));
             Outcome::Nothing
         }
@@ -103,7 +103,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// The measured objects, in words.
-fn what(topology: &Topology) -> String {
+fn description(topology: &Topology) -> String {
     let links = counted(topology.links.len() as u64, "link");
     match topology.guests().len() {
         0 => links,
@@ -114,8 +114,8 @@ fn what(topology: &Topology) -> String {
 /// The duration of all measurements, in words.
 fn takes(topology: &Topology) -> String {
     let links = topology.links.iter().map(verification_takes);
-    let all = links.fold(guests::takes(topology), |sum, span| sum + span);
-    let seconds = all.nanos().div_euclid(Span::from_secs(1).nanos()) + 1;
+    let total_time = links.fold(guests::takes(topology), |sum, span| sum + span);
+    let seconds = total_time.nanos().div_euclid(Span::from_secs(1).nanos()) + 1;
     let long = match seconds {
         ..120 => format!("{seconds} s"),
         _ => format!("{} min", seconds / 60 + 1),

@@ -10,29 +10,29 @@ const MESSAGES: u32 = 9;
 
 /// A campaign with two ended fleets of nine messages of 7 ms each; the first `known` ones have a
 /// stored median.
-fn of_two_fleets(place: &str, known: &[Option<Span>; 2]) -> (Box<dyn Store>, Vec<Experiment>) {
-    let mut store = open(place, Access::Write).expect("a new workspace");
+fn of_two_fleets(location: &str, known: &[Option<Span>; 2]) -> (Box<dyn Store>, Vec<Experiment>) {
+    let mut store = open(location, Access::Write).expect("a new workspace");
     let campaign = Campaign::begun("fleets", Wall::from_unix_nanos(0));
     let scenario = scenario();
     store
         .add_campaign(&campaign, std::slice::from_ref(&scenario))
         .expect("added");
-    for (position, kept) in (0..).zip(known) {
-        let mut one = Experiment::begun(campaign.id, scenario.id, campaign.started);
-        one.position = position;
-        one.fleet = Some(fleet());
-        let mut recorder = store.begin(&one).expect("begun");
+    for (position, span) in (0..).zip(known) {
+        let mut experiment = Experiment::begun(campaign.id, scenario.id, campaign.started);
+        experiment.position = position;
+        experiment.fleet = Some(fleet());
+        let mut recorder = store.begin(&experiment).expect("begun");
         let messages: Vec<FleetMessage> = (0..MESSAGES).map(message).collect();
         recorder.fleet(&messages).expect("recorded");
-        one.status = ExperimentStatus::Complete;
-        one.tally = Tally {
+        experiment.status = ExperimentStatus::Complete;
+        experiment.tally = Tally {
             messages: MESSAGES.into(),
             replies: MESSAGES.into(),
             ..Tally::default()
         };
-        one.response_p50 = *kept;
+        experiment.response_p50 = *span;
         store
-            .finish(recorder, &one, &provenance(&one))
+            .finish(recorder, &experiment, &provenance(&experiment))
             .expect("finished");
     }
     let experiments = store.experiments(campaign.id).expect("readable");
@@ -102,8 +102,8 @@ fn provenance(experiment: &Experiment) -> Provenance {
 fn medians(known: &[Option<Span>; 2], mut unread: u64) -> (Vec<Option<Span>>, u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, experiments) = of_two_fleets(&folder.path().display().to_string(), known);
-    let reported = experiments.iter().map(|one| {
-        let observed = FlowNumbers::of(store.as_ref(), one, &mut unread).expect("readable");
+    let reported = experiments.iter().map(|experiment| {
+        let observed = FlowNumbers::of(store.as_ref(), experiment, &mut unread).expect("readable");
         assert_eq!(observed.messages, u64::from(MESSAGES));
         observed.p50.time()
     });
@@ -112,10 +112,10 @@ fn medians(known: &[Option<Span>; 2], mut unread: u64) -> (Vec<Option<Span>>, u6
 
 #[test]
 fn only_fleets_whose_median_was_not_kept_are_read_and_no_more_than_people_wait_for() {
-    let kept = Some(Span::from_millis(3));
-    assert_eq!(medians(&[kept, kept], 100), (vec![kept, kept], 100));
-    let (reported, unread) = medians(&[kept, None], 100);
-    assert_eq!((reported[0], unread), (kept, 91));
+    let span = Some(Span::from_millis(3));
+    assert_eq!(medians(&[span, span], 100), (vec![span, span], 100));
+    let (reported, unread) = medians(&[span, None], 100);
+    assert_eq!((reported[0], unread), (span, 91));
     let read = reported[1].expect("messages have it").nanos();
     assert!((7_000_000..=7_007_000).contains(&read), "{read}");
     // Enough for one of them.

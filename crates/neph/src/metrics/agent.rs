@@ -24,13 +24,13 @@ impl Exported for AgentMetrics {
 
 fn metrics(agent: &str, status: &AgentStatus) -> Vec<Metric> {
     let of = |definition, value| Metric::of(definition, &[agent], value);
-    let mut all = vec![
+    let mut metrics = vec![
         of(&AGENT_CONNECTED, Value::Count(status.is_connected.into())),
         of(&AGENT_CONNECTIONS, Value::Count(status.connections)),
         of(&AGENT_ORDERS, Value::Count(status.running.into())),
         of(&AGENT_SPENT, Value::Count(status.spent_today)),
     ];
-    all.extend(
+    metrics.extend(
         status
             .day_bytes
             .map(|max| of(&AGENT_LIMIT, Value::Count(max))),
@@ -39,12 +39,12 @@ fn metrics(agent: &str, status: &AgentStatus) -> Vec<Metric> {
     for (reason, count) in &status.refusals {
         refusals.add(&[agent, reason], Value::Count(*count));
     }
-    all.push(refusals);
+    metrics.push(refusals);
     if let Some(clock) = status.clock() {
-        all.push(of(&AGENT_OFFSET, Value::Time(clock.offset)));
-        all.push(of(&AGENT_BOUND, Value::Time(clock.bound)));
+        metrics.push(of(&AGENT_OFFSET, Value::Time(clock.offset)));
+        metrics.push(of(&AGENT_BOUND, Value::Time(clock.bound)));
     }
-    all
+    metrics
 }
 
 #[cfg(test)]

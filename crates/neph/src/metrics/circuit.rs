@@ -109,8 +109,10 @@ impl Messages {
     /// Adds a message of a flow whose last reply took `last`.
     pub(super) fn add(&mut self, circuit: &Circuit, message: EndedMessage, last: &mut LastReply) {
         let ends = self.of(circuit);
-        let place = Outcome::ALL.iter().position(|one| *one == message.outcome);
-        if let Some(count) = place.and_then(|place| ends.outcomes.get_mut(place)) {
+        let outcome_index = Outcome::ALL
+            .iter()
+            .position(|outcome| *outcome == message.outcome);
+        if let Some(count) = outcome_index.and_then(|index| ends.outcomes.get_mut(index)) {
             *count += 1;
         }
         let Some(time) = message.time else { return };
@@ -155,18 +157,18 @@ mod tests {
             endpoint: "b".to_owned(),
             kind: "udp",
         };
-        let mut all = Messages::default();
+        let mut messages = Messages::default();
         let mut last = None;
         for time in [Some(1_000_000), None, Some(1_250_000)] {
             let outcome = time.map_or(Outcome::Lost, |_| Outcome::Reply);
-            all.add(&circuit, EndedMessage { outcome, time }, &mut last);
+            messages.add(&circuit, EndedMessage { outcome, time }, &mut last);
         }
         let names = Names {
             messages: &PING_MESSAGES,
             times: &PING_RESPONSE,
             jitter: &PING_JITTER,
         };
-        let page = Page::of(&all.metrics(names)).text();
+        let page = Page::of(&messages.metrics(names)).text();
         let labels = "endpoint=\"b\",kind=\"udp\"";
         for line in [
             format!("neph_ping_messages_total{{{labels},outcome=\"reply\"}} 2"),

@@ -26,7 +26,7 @@ fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
     if let Some(names) = &status.enrolled {
         enrolled.add(&[], Value::Count(names.len() as u64));
         for name in names {
-            let is_connected = status.connected.iter().any(|one| one.agent == *name);
+            let is_connected = status.connected.iter().any(|agent| agent.agent == *name);
             connected.add(&[name.as_str()], Value::Count(is_connected.into()));
             if let Some(received) = status.gone.get(name) {
                 silence.add(&[name.as_str()], since(*received, now));
@@ -35,17 +35,17 @@ fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
     }
     let [mut labels, mut orders, mut refusals, mut offset, mut bound] =
         [&LABELS, &ORDERS, &REFUSALS, &CLOCK_OFFSET, &CLOCK_BOUND].map(Metric::new);
-    for one in &status.connected {
-        let agent = one.agent.as_str();
-        orders.add(&[agent], Value::Count(one.running.into()));
-        silence.add(&[agent], since(one.received, now));
-        for (key, value) in one.labels.iter() {
+    for connected_agent in &status.connected {
+        let agent = connected_agent.agent.as_str();
+        orders.add(&[agent], Value::Count(connected_agent.running.into()));
+        silence.add(&[agent], since(connected_agent.received, now));
+        for (key, value) in connected_agent.labels.iter() {
             labels.add(&[agent, key, value], Value::Count(1));
         }
-        for (reason, count) in &one.refusals {
+        for (reason, count) in &connected_agent.refusals {
             refusals.add(&[agent, reason], Value::Count(*count));
         }
-        if let Some(clock) = one.clock {
+        if let Some(clock) = connected_agent.clock {
             offset.add(&[agent], Value::Time(clock.offset));
             bound.add(&[agent], Value::Time(clock.bound));
         }

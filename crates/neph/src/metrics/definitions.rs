@@ -166,7 +166,7 @@ pub(super) static AGENT_BOUND: Definition = in_unit(
 
 /// All metrics, in the order of their page.
 #[cfg(test)]
-fn all() -> Vec<&'static Definition> {
+fn all_definitions() -> Vec<&'static Definition> {
     let of_hosts = [
         &BUILD,
         &ENROLLED,
@@ -202,18 +202,18 @@ mod tests {
 
     fn table() -> String {
         let mut text = "| metric | type | labels | meaning |\n|---|---|---|---|\n".to_owned();
-        for one in all() {
-            let kind = match one.kind {
+        for definition in all_definitions() {
+            let kind = match definition.kind {
                 Kind::Counter => "counter",
                 Kind::Gauge => "gauge",
                 Kind::Histogram => "histogram",
             };
-            let labels: Vec<String> = one
+            let labels: Vec<String> = definition
                 .labels
                 .iter()
                 .map(|label| format!("`{label}`"))
                 .collect();
-            let (name, labels, help) = (one.name, labels.join(", "), one.help);
+            let (name, labels, help) = (definition.name, labels.join(", "), definition.help);
             text.push_str(&format!("| `{name}` | {kind} | {labels} | {help} |\n"));
         }
         text
@@ -238,21 +238,21 @@ mod tests {
 
     #[test]
     fn names_follow_the_conventions_of_prometheus() {
-        for one in all() {
-            let name = one.name;
-            let total = if one.kind == Kind::Counter {
+        for definition in all_definitions() {
+            let name = definition.name;
+            let total = if definition.kind == Kind::Counter {
                 "_total"
             } else {
                 ""
             };
-            let end = format!("{}{total}", one.unit.suffix());
+            let end = format!("{}{total}", definition.unit.suffix());
             assert!(name.starts_with("neph_") && name.ends_with(&end), "{name}");
             let is_total = name.ends_with("_total");
-            assert_eq!(is_total, one.kind == Kind::Counter, "{name}");
-            assert!(one.help.ends_with('.'), "{name}");
+            assert_eq!(is_total, definition.kind == Kind::Counter, "{name}");
+            assert!(definition.help.ends_with('.'), "{name}");
             for flow in ["flow", "port", "slot", "experiment"] {
                 assert!(
-                    !one.labels.contains(&flow),
+                    !definition.labels.contains(&flow),
                     "{name} has one series a {flow}"
                 );
             }
@@ -271,6 +271,9 @@ mod tests {
             .flat_map(|source| source.lines())
             .filter(|line| line.starts_with("pub(") && line.contains(") static "));
         let tables = definitions.clone().filter(|line| line.contains(": ["));
-        assert_eq!(definitions.count() - tables.count(), all().len());
+        assert_eq!(
+            definitions.count() - tables.count(),
+            all_definitions().len()
+        );
     }
 }

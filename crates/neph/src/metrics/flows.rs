@@ -43,22 +43,22 @@ impl FlowsMetrics {
     /// The metrics of a fleet at this site.
     pub(crate) fn of(site: Option<&str>, fleet: &Fleet) -> Self {
         let endpoints = fleet.endpoints.iter().enumerate();
-        let endpoints = endpoints.map(|(place, endpoint)| Endpoint {
+        let endpoints = endpoints.map(|(index, endpoint)| Endpoint {
             circuit: Circuit {
                 site: site.unwrap_or_default().to_owned(),
                 endpoint: endpoint.name.clone(),
                 kind: fleet.probe.name(),
             },
             flows: (0..fleet.slots)
-                .filter(|slot| fleet.endpoint_of(Slot(*slot)) == place)
+                .filter(|slot| fleet.endpoint_of(Slot(*slot)) == index)
                 .count() as u64,
             changes: 0,
             withdrawn: 0,
         });
         let endpoints: Vec<_> = endpoints.collect();
         let mut messages = Messages::default();
-        for one in &endpoints {
-            messages.begin(&one.circuit);
+        for endpoint in &endpoints {
+            messages.begin(&endpoint.circuit);
         }
         Self(Arc::new(Mutex::new(Counts {
             fleet: fleet.clone(),
@@ -76,9 +76,9 @@ impl FlowsMetrics {
     pub(crate) fn messages(&self, messages: &[FleetMessage]) {
         let counts = &mut *self.lock();
         for message in messages {
-            let place = counts.fleet.endpoint_of(message.slot);
+            let index = counts.fleet.endpoint_of(message.slot);
             let last = counts.last.of(message);
-            if let Some(endpoint) = counts.endpoints.get(place) {
+            if let Some(endpoint) = counts.endpoints.get(index) {
                 counts.messages.add(&endpoint.circuit, message.into(), last);
             }
         }
@@ -88,8 +88,8 @@ impl FlowsMetrics {
     pub(crate) fn events(&self, events: &PathEvent) {
         let counts = &mut *self.lock();
         let (PathEvent::Changed(change) | PathEvent::Withdrawn(change)) = events;
-        let place = counts.fleet.endpoint_of(change.slot);
-        if let Some(endpoint) = counts.endpoints.get_mut(place) {
+        let index = counts.fleet.endpoint_of(change.slot);
+        if let Some(endpoint) = counts.endpoints.get_mut(index) {
             match events {
                 PathEvent::Changed(_) => endpoint.changes += 1,
                 PathEvent::Withdrawn(_) => endpoint.withdrawn += 1,
@@ -106,15 +106,15 @@ impl Exported for FlowsMetrics {
         };
         let [mut flows, mut changes, mut withdrawn] =
             [&FLOWS, &FLOWS_CHANGES, &FLOWS_WITHDRAWN].map(Metric::new);
-        for one in &endpoints {
-            let labels = one.circuit.labels();
-            flows.add(&labels, Value::Count(one.flows));
-            changes.add(&labels, Value::Count(one.changes));
-            withdrawn.add(&labels, Value::Count(one.withdrawn));
+        for endpoint in &endpoints {
+            let labels = endpoint.circuit.labels();
+            flows.add(&labels, Value::Count(endpoint.flows));
+            changes.add(&labels, Value::Count(endpoint.changes));
+            withdrawn.add(&labels, Value::Count(endpoint.withdrawn));
         }
-        let mut all = vec![flows];
-        all.extend(messages.metrics(NAMES));
-        all.extend([changes, withdrawn]);
-        all
+        let mut metrics = vec![flows];
+        metrics.extend(messages.metrics(NAMES));
+        metrics.extend([changes, withdrawn]);
+        metrics
     }
 }

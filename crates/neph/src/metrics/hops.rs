@@ -37,16 +37,22 @@ impl HopsMetrics {
 
     /// Adds the delay of a packet.
     pub(crate) fn crossed(&self, segment: &str, direction: Direction, took: i64) {
-        let place = (segment.to_owned(), direction.name());
+        let segment_direction = (segment.to_owned(), direction.name());
         let took = u64::try_from(took).unwrap_or(0);
-        self.lock().delays.entry(place).or_default().add(took, 1);
+        self.lock()
+            .delays
+            .entry(segment_direction)
+            .or_default()
+            .add(took, 1);
     }
 
     /// Adds the start or the end of an alarm.
     pub(crate) fn alarm(&self, found: &Found) {
-        let place = (found.segment.clone(), found.direction.name());
+        let segment_direction = (found.segment.clone(), found.direction.name());
         let mut counts = self.lock();
-        let raised = counts.alarms.entry((place, found.change.rule.clone()));
+        let raised = counts
+            .alarms
+            .entry((segment_direction, found.change.rule.clone()));
         let raised = raised.or_default();
         raised.is_raised = found.change.is_raised;
         raised.times += u64::from(found.change.is_raised);

@@ -120,8 +120,8 @@ struct WithBuild<E>(E);
 impl<E: Exported> Exported for WithBuild<E> {
     fn snapshot(&self) -> Vec<Metric> {
         let build = Metric::of(&definitions::BUILD, &[VERSION, COMMIT], Value::Count(1));
-        let mut all = vec![build];
-        all.extend(self.0.snapshot());
-        all
+        let mut metrics = vec![build];
+        metrics.extend(self.0.snapshot());
+        metrics
     }
 }

@@ -87,8 +87,8 @@ impl Exported for PingMetrics {
         for ((circuit, event), count) in &events {
             happened.add(&circuit.labels_and(event), Value::Count(*count));
         }
-        let mut all = messages.metrics(NAMES).to_vec();
-        all.push(happened);
-        all
+        let mut metrics = messages.metrics(NAMES).to_vec();
+        metrics.push(happened);
+        metrics
     }
 }

@@ -72,12 +72,12 @@ impl Circuits {
 struct Raised {
     times: u64,
     /// Experiments in which it is raised.
-    standing: u64,
+    raised_count: u64,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
-    standing: Option<CampaignProgress>,
+    progress: Option<CampaignProgress>,
     running: BTreeMap<ExperimentId, Circuits>,
     ended: BTreeMap<(Circuit, &'static str), u64>,
     missed: BTreeMap<Circuit, u64>,
@@ -104,20 +104,22 @@ impl RunMetrics {
         let mut counts = self.lock();
         match events {
             CampaignEvent::Begun {
-                progress: standing, ..
+                progress: campaign_progress,
+                ..
             }
             | CampaignEvent::Ended {
-                progress: standing, ..
+                progress: campaign_progress,
+                ..
             } => {
-                counts.standing = Some(*standing);
+                counts.progress = Some(*campaign_progress);
             }
             CampaignEvent::ExperimentBegun {
                 experiment,
                 scenario,
-                progress: standing,
+                progress: campaign_progress,
                 ..
             } => {
-                counts.standing = Some(*standing);
+                counts.progress = Some(*campaign_progress);
                 let circuits = Circuits::of(experiment, scenario);
                 counts.messages.begin(&circuits.main);
                 counts.running.insert(experiment.id, circuits);
@@ -139,10 +141,10 @@ impl RunMetrics {
             CampaignEvent::ExperimentEnded {
                 experiment,
                 scenario,
-                progress: standing,
+                progress: campaign_progress,
                 ..
             } => {
-                counts.standing = Some(*standing);
+                counts.progress = Some(*campaign_progress);
                 counts.end(experiment, scenario);
             }
             _ => {}
@@ -173,10 +175,10 @@ impl Counts {
         let raised = raised.or_default();
         if change.is_raised && !was_raised {
             raised.times += 1;
-            raised.standing += 1;
+            raised.raised_count += 1;
             self.raised.insert(of_experiment, circuit);
         } else if !change.is_raised && was_raised {
-            raised.standing = raised.standing.saturating_sub(1);
+            raised.raised_count = raised.raised_count.saturating_sub(1);
             self.raised.remove(&of_experiment);
         }
     }
@@ -191,7 +193,7 @@ impl Counts {
             if let Some(circuit) = self.raised.remove(&key)
                 && let Some(raised) = self.alarms.get_mut(&(circuit, key.1))
             {
-                raised.standing = raised.standing.saturating_sub(1);
+                raised.raised_count = raised.raised_count.saturating_sub(1);
             }
         }
     }
@@ -204,7 +206,10 @@ impl Counts {
             let key = (circuit.clone(), flag(warning));
             *self.flags.entry(key).or_default() += 1;
         }
-        let quantities = experiment.quantities.iter().flat_map(|all| &all.values);
+        let quantities = experiment
+            .quantities
+            .iter()
+            .flat_map(|quantities| &quantities.values);
         for (quantity, value) in quantities {
             let measure = scenario.measure().to_string();
             let key = (circuit.clone(), measure, *quantity);
@@ -240,11 +245,11 @@ impl Exported for RunMetrics {
     fn snapshot(&self) -> Vec<Metric> {
         let counts = self.lock();
         let mut planned = Metric::new(&PLANNED);
-        if let Some(standing) = counts.standing {
+        if let Some(campaign_progress) = counts.progress {
             for (state, count) in [
-                ("complete", standing.complete),
-                ("open", standing.open),
-                ("given_up", standing.given_up),
+                ("complete", campaign_progress.complete),
+                ("open", campaign_progress.open),
+                ("given_up", campaign_progress.given_up),
             ] {
                 planned.add(&[state], Value::Count(count));
             }
@@ -262,7 +267,7 @@ impl Exported for RunMetrics {
         }
         let [mut alarm, mut alarms] = [&ALARM, &ALARMS].map(Metric::new);
         for ((circuit, rule), raised) in &counts.alarms {
-            let is_raised = raised.standing > 0;
+            let is_raised = raised.raised_count > 0;
             alarm.add(&circuit.labels_and(rule), Value::Count(is_raised.into()));
             alarms.add(&circuit.labels_and(rule), Value::Count(raised.times));
         }
@@ -351,7 +356,7 @@ mod tests {
             of: 1,
             limit: Span::ZERO,
         };
-        let standing = |count: u32| {
+        let state = |count: u32| {
             let labels =
                 "{site=\"at ams\",endpoint=\"fra\",kind=\"ws\",rule=\"round_trip > 2ms p99\"}";
             line(&metrics, &format!("neph_run_alarm{labels} {count}"));
@@ -359,11 +364,11 @@ mod tests {
         };
         for _ in 0..2 {
             metrics.lock().alarm(id, circuit(), &change(true));
-            standing(1);
+            state(1);
         }
         metrics.lock().quiet(id);
-        standing(0);
+        state(0);
         metrics.lock().alarm(id, circuit(), &change(false));
-        standing(0);
+        state(0);
     }
 }

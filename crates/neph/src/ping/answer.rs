@@ -68,15 +68,15 @@ pub(super) fn first_that_answers(
         }
     }
     ask_all(&mut places, asking)?;
-    let Some((rank, place)) = best(&places) else {
+    let Some((rank, answered_address)) = best(&places) else {
         return Ok(Answers {
             best: None,
             sentence: no_answer(&places),
         });
     };
-    let answer = typed.answer(rank, place)?;
+    let answer = typed.answer(rank, answered_address)?;
     Ok(Answers {
-        sentence: sentence(&places, place, &answer),
+        sentence: sentence(&places, answered_address, &answer),
         best: Some(answer),
     })
 }
@@ -139,10 +139,10 @@ impl Typed {
     }
 
     /// One flow per protocol in which a reflector answers; one flow for any other server.
-    fn answer(&self, rank: Rank, place: &AnsweredAddress) -> Result<Answer, Failure> {
-        let port = place.target.port();
+    fn answer(&self, rank: Rank, address: &AnsweredAddress) -> Result<Answer, Failure> {
+        let port = address.target.port();
         let schemes: &[&str] = match rank {
-            Rank::Reflector if !place.target.is_secure() => &["ws", "tcp", "udp"],
+            Rank::Reflector if !address.target.is_secure() => &["ws", "tcp", "udp"],
             Rank::Reflector if self.only_secure => &["wss"],
             // Behind a proxy only HTTP is known to work.
             Rank::Reflector | Rank::Https => &["https"],
@@ -153,8 +153,8 @@ impl Typed {
             schemes.iter().map(|scheme| self.at(scheme, port)).collect();
         Ok(Answer {
             targets: targets?,
-            address: place.address,
-            discovery: place.printed.clone().unwrap_or_default(),
+            address: address.address,
+            discovery: address.printed.clone().unwrap_or_default(),
         })
     }
 }
@@ -185,7 +185,7 @@ impl AnsweredAddress {
 fn best(places: &[AnsweredAddress]) -> Option<(Rank, &AnsweredAddress)> {
     let ranked = places
         .iter()
-        .filter_map(|place| Some((place.rank()?, place)));
+        .filter_map(|address| Some((address.rank()?, address)));
     ranked.min_by_key(|(rank, _)| *rank)
 }
 
@@ -193,8 +193,8 @@ fn best(places: &[AnsweredAddress]) -> Option<(Rank, &AnsweredAddress)> {
 fn ask_all(places: &mut [AnsweredAddress], asking: &DiscoveryOptions) -> Result<(), ProbeError> {
     let (sender, receiver) = channel();
     let began = now();
-    for (number, place) in places.iter().enumerate() {
-        ask(number, place, asking, sender.clone())?;
+    for (number, address) in places.iter().enumerate() {
+        ask(number, address, asking, sender.clone())?;
     }
     drop(sender);
     let mut until = began + asking.patience;
@@ -202,9 +202,9 @@ fn ask_all(places: &mut [AnsweredAddress], asking: &DiscoveryOptions) -> Result<
         let left = (until - now()).max(Span::ZERO);
         match receiver.recv_timeout(left.to_duration()) {
             Ok((number, printed)) => {
-                let place = &mut places[number];
-                place.printed = Some(printed?);
-                if place.rank().is_some() {
+                let address = &mut places[number];
+                address.printed = Some(printed?);
+                if address.rank().is_some() {
                     until = until.min(now() + (now() - began) + GRACE);
                 }
             }
@@ -218,11 +218,15 @@ type Reported = (usize, Result<Discovery, ProbeError>);
 /// On a detached thread: a late result is discarded.
 fn ask(
     number: usize,
-    place: &AnsweredAddress,
+    answered_address: &AnsweredAddress,
     asking: &DiscoveryOptions,
     sender: Sender<Reported>,
 ) -> Result<(), ProbeError> {
-    let (target, address, asking) = (place.target.clone(), place.address, asking.clone());
+    let (target, address, asking) = (
+        answered_address.target.clone(),
+        answered_address.address,
+        asking.clone(),
+    );
     let requested = move || {
         // The receiver may be gone.
         let _ = sender.send((number, neph_probe::discover(&target, address, &asking)));
@@ -233,8 +237,8 @@ fn ask(
 }
 
 /// The target, with the address if there are several.
-fn named(target: &Target, place: &AnsweredAddress, places: &[AnsweredAddress]) -> String {
-    let ip = place.address.ip();
+fn name_of(target: &Target, address: &AnsweredAddress, places: &[AnsweredAddress]) -> String {
+    let ip = address.address.ip();
     if places.iter().any(|other| other.address.ip() != ip) {
         format!("{target} ({ip})")
     } else {
@@ -246,15 +250,18 @@ fn named(target: &Target, place: &AnsweredAddress, places: &[AnsweredAddress]) -
 /// answers: usually an untrusted certificate.
 fn sentence(places: &[AnsweredAddress], best: &AnsweredAddress, answer: &Answer) -> String {
     let chosen = answer.targets.first().unwrap_or(&best.target);
-    let mut text = format!("{} answers", named(chosen, best, places));
-    for place in places.iter().filter(|place| !std::ptr::eq(*place, best)) {
-        let name = named(&place.target, place, places);
-        let printed = place.printed.as_ref().filter(|printed| printed.accepted);
+    let mut text = format!("{} answers", name_of(chosen, best, places));
+    for address in places
+        .iter()
+        .filter(|address| !std::ptr::eq(*address, best))
+    {
+        let name = name_of(&address.target, address, places);
+        let printed = address.printed.as_ref().filter(|printed| printed.accepted);
         match printed.map(|printed| &printed.silence) {
-            Some(Some(reason)) if place.is_missed_by(best) => {
+            Some(Some(reason)) if address.is_missed_by(best) => {
                 text.push_str(&format!("; {name}: {reason}"));
             }
-            Some(None) if place.rank().is_some_and(|rank| rank < Rank::Tcp) => {
+            Some(None) if address.rank().is_some_and(|rank| rank < Rank::Tcp) => {
                 text.push_str(&format!("; {name} too"));
             }
             _ => {}
@@ -265,12 +272,12 @@ fn sentence(places: &[AnsweredAddress], best: &AnsweredAddress, answer: &Answer)
 
 /// `no answer: https://h:443: connection refused; ...`
 fn no_answer(places: &[AnsweredAddress]) -> String {
-    let each = places.iter().map(|place| {
-        let printed = place
+    let each = places.iter().map(|address| {
+        let printed = address
             .printed
             .as_ref()
             .and_then(|printed| printed.silence.as_deref());
-        let name = named(&place.target, place, places);
+        let name = name_of(&address.target, address, places);
         format!("{name}: {}", printed.unwrap_or("no answer in time"))
     });
     format!("no answer: {}", each.collect::<Vec<_>>().join("; "))
@@ -280,7 +287,7 @@ fn no_answer(places: &[AnsweredAddress]) -> String {
 mod tests {
     use super::*;
 
-    fn place(target: &str, printed: Discovery) -> AnsweredAddress {
+    fn answered_address(target: &str, printed: Discovery) -> AnsweredAddress {
         let target = Target::parse(target).expect("a target");
         AnsweredAddress {
             address: SocketAddr::from(([192, 0, 2, 1], target.port())),
@@ -326,7 +333,7 @@ mod tests {
         let places: Vec<AnsweredAddress> = names
             .iter()
             .zip(printed)
-            .map(|(name, printed)| place(name, printed))
+            .map(|(name, printed)| answered_address(name, printed))
             .collect();
         let Some((rank, found)) = best(&places) else {
             return (None, no_answer(&places));

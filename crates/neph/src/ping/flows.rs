@@ -54,9 +54,11 @@ pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
             discovery,
             redirects,
         } = ask(target, args)?;
-        found
-            .remarks
-            .extend(redirects.into_iter().map(|one| format!("followed: {one}")));
+        found.remarks.extend(
+            redirects
+                .into_iter()
+                .map(|redirect| format!("followed: {redirect}")),
+        );
         if discovery.untrusted && args.is_endless() {
             let why = discovery.silence.unwrap_or_default();
             return Err(Failure::Refused(format!("{target}: {why}")));
@@ -157,14 +159,14 @@ fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
             "--follow: only http:// and https:// redirect",
         ));
     }
-    let address = resolving::find(&target, args.ip.version(), args.place())?.address;
+    let address = resolving::find(&target, args.ip.version(), args.placement())?.address;
     let asking = args.asking();
     let discovery = discover(&target, address, &asking)?;
     if !args.follow {
         return Ok(Followed::unredirected(target, address, discovery));
     }
     let how = Resolving {
-        site: args.place(),
+        site: args.placement(),
         ..Resolving::here(args.ip.version())
     };
     follow(target, address, discovery, &how, &asking).map_err(Failure::refused)
@@ -172,7 +174,7 @@ fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
 
 impl Args {
     /// The site; `None` for this host.
-    pub(super) fn place(&self) -> Option<Placement> {
+    pub(super) fn placement(&self) -> Option<Placement> {
         self.site.as_ref().map(Placement::with_name)
     }
 
@@ -181,7 +183,7 @@ impl Args {
             tls_version: super::TlsChoice::version(self.tls_version),
             trust: self.trust(),
             patience: PATIENCE.min(self.timeout),
-            site: self.place(),
+            site: self.placement(),
         }
     }
 }
@@ -239,7 +241,7 @@ impl Peer {
             key: args.stamp_key.clone(),
             spin: args.spin,
             priority: args.priority(),
-            site: args.place(),
+            site: args.placement(),
             expected_status: args.expect_status,
             rate_cap: args.rate_cap,
             permit: Permit::ANYTHING,
@@ -283,7 +285,7 @@ fn whatever_answers(args: &Args, found: &mut PlannedFlows) -> Result<(), Failure
         let typed = Target::under("http", &args.target).map_err(Failure::usage)?;
         let target = Target::icmp(typed.host()).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
-        let address = resolving::find(&target, args.ip.version(), args.place())?.address;
+        let address = resolving::find(&target, args.ip.version(), args.placement())?.address;
         Peer::unknown(target, address).add(args, found);
         return Ok(());
     };

@@ -55,7 +55,7 @@ const REQUEST_SIZE: ByteSize = ByteSize(64);
 fn after_help() -> String {
     let schemes: Vec<String> = SCHEMES
         .iter()
-        .map(|one| format!("{}://", one.name))
+        .map(|scheme| format!("{}://", scheme.name))
         .collect();
     format!(
         "TARGET: {}host[:port][/path]. Without a scheme neph uses the first protocol that answers.\n\

@@ -26,7 +26,7 @@ pub(super) fn trace(
         destination,
         limits,
         &Permit::ANYTHING,
-        args.place().as_ref(),
+        args.placement().as_ref(),
         stop,
     )?;
     Ok(route.into_traceroute(0, host, destination))
@@ -34,7 +34,7 @@ pub(super) fn trace(
 
 fn resolve(args: &Args, host: &str) -> Result<IpAddr, Failure> {
     let target = Target::icmp(host).map_err(Failure::usage)?;
-    let found = resolving::find(&target, args.ip.version(), args.place())?;
+    let found = resolving::find(&target, args.ip.version(), args.placement())?;
     Ok(found.address.ip())
 }
 
@@ -42,14 +42,14 @@ fn resolve(args: &Args, host: &str) -> Result<IpAddr, Failure> {
 pub(super) fn text(route: &Traceroute) -> String {
     let mut text = format!("traceroute to {}", route.destination);
     for hop in &route.hops {
-        let who: Vec<String> = hop.addresses.iter().map(IpAddr::to_string).collect();
-        let who = if who.is_empty() {
+        let addresses: Vec<String> = hop.addresses.iter().map(IpAddr::to_string).collect();
+        let name = if addresses.is_empty() {
             "*".to_owned()
         } else {
-            who.join(" ")
+            addresses.join(" ")
         };
         let times: Vec<String> = hop.round_trips.iter().map(ToString::to_string).collect();
-        text.push_str(&format!("\n{:>3}  {who}  {}", hop.ttl, times.join("  ")));
+        text.push_str(&format!("\n{:>3}  {name}  {}", hop.ttl, times.join("  ")));
     }
     if let Some(length) = route.length().filter(|length| !length.is_sure()) {
         text.push_str(&format!(

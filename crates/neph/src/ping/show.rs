@@ -30,7 +30,7 @@ pub(super) struct Show<'a> {
     icmp: Option<Echo>,
     /// Data for the JSON document at the end: messages are stored as measured, about 500 bytes
     /// each, and become JSON only while the document is written.
-    kept: Vec<DocumentEntry>,
+    entries: Vec<DocumentEntry>,
     second: Second,
 }
 
@@ -97,7 +97,7 @@ impl<'a> Show<'a> {
             out,
             anchor: None,
             icmp: None,
-            kept: Vec::new(),
+            entries: Vec::new(),
             second,
         })
     }
@@ -152,7 +152,7 @@ impl<'a> Show<'a> {
             Format::Text if self.args.interval >= PATIENCE && message.ledger().is_some() => Ok(()),
             Format::Text => self.text(planned, message),
             Format::Json => {
-                self.kept
+                self.entries
                     .push(DocumentEntry::Message(*message, self.anchor));
                 Ok(())
             }
@@ -229,7 +229,7 @@ impl<'a> Show<'a> {
             }
             Format::Json if !self.args.quiet => {
                 let event = DocumentEntry::Event(document());
-                self.kept.push(event);
+                self.entries.push(event);
             }
             _ if kind == EventKind::Connected => {}
             _ => {
@@ -263,8 +263,12 @@ impl<'a> Show<'a> {
             }
             Format::Ndjson => line(&PingLine::Summary(Box::new(summary())), &mut self.out)?,
             Format::Json => {
-                let kept = &self.kept;
-                let lines = || kept.iter().map(|one| one.line(found));
+                let document_entries = &self.entries;
+                let lines = || {
+                    document_entries
+                        .iter()
+                        .map(|document_entry| document_entry.line(found))
+                };
                 let document = PingDocument {
                     summary: summary(),
                     messages: (!self.args.quiet).then(|| Lazy::new(lines)),

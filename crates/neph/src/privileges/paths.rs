@@ -25,10 +25,10 @@ pub(super) fn existing(file: &Path) -> Option<PathBuf> {
 
 /// The path that must be writable to create and fill `folder`: itself, or its nearest existing parent.
 pub(super) fn filled(folder: &Path) -> PathBuf {
-    let named = folder.ancestors();
-    let there = named.into_iter().find(|path| path.is_dir());
+    let ancestors = folder.ancestors();
+    let forward = ancestors.into_iter().find(|path| path.is_dir());
     let is_here = |path: &&Path| !path.as_os_str().is_empty();
-    there
+    forward
         .filter(is_here)
         .unwrap_or_else(|| Path::new("."))
         .to_owned()
@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn a_file_needs_its_folder_and_a_device_itself() {
-        let place = tempfile::tempdir().expect("a folder");
-        let real = place.path().canonicalize().expect("it is there");
+        let temporary = tempfile::tempdir().expect("a folder");
+        let real = temporary.path().canonicalize().expect("it is there");
         let file = real.join("a.csv");
         assert_eq!(written(&file), Some(real.clone()));
         std::fs::write(&file, "x").expect("written");
@@ -64,9 +64,9 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_needs_the_nearest_above() {
-        let place = tempfile::tempdir().expect("a folder");
-        assert_eq!(filled(&place.path().join("x/y")), place.path());
-        assert_eq!(filled(place.path()), place.path());
+        let temporary = tempfile::tempdir().expect("a folder");
+        assert_eq!(filled(&temporary.path().join("x/y")), temporary.path());
+        assert_eq!(filled(temporary.path()), temporary.path());
         assert_eq!(filled(Path::new("no-such-folder/x")), Path::new("."));
         assert_eq!(filled(Path::new(".neph-no-such")), Path::new("."));
     }

@@ -31,7 +31,7 @@ pub(crate) struct Row {
         expect(dead_code, reason = "the documentation's table has it")
     )]
     name: &'static str,
-    kept: &'static [KeptCapability],
+    capabilities: &'static [KeptCapability],
     /// Folders from which it may read what its user may read.
     pub(super) reads: &'static [&'static str],
 }
@@ -50,7 +50,11 @@ struct KeptCapability {
     why: &'static str,
 }
 
-const fn kept(capability: Capability, with: &'static str, why: &'static str) -> KeptCapability {
+const fn capability_row(
+    capability: Capability,
+    with: &'static str,
+    why: &'static str,
+) -> KeptCapability {
     KeptCapability {
         capability,
         with,
@@ -58,25 +62,26 @@ const fn kept(capability: Capability, with: &'static str, why: &'static str) -> 
     }
 }
 
-const FIFO: KeptCapability = kept(CAP_SYS_NICE, "", "real-time priority of the sending thread");
-const IDLE: KeptCapability = kept(
+const FIFO: KeptCapability =
+    capability_row(CAP_SYS_NICE, "", "real-time priority of the sending thread");
+const IDLE: KeptCapability = capability_row(
     CAP_SYS_NICE,
     "",
     "return from idle priority when packets wait",
 );
-const LOCKED: KeptCapability = kept(CAP_IPC_LOCK, "", "receive ring in locked memory");
-const ICMP: KeptCapability = kept(CAP_NET_RAW, "", "ICMP echo, SYN probes, traceroute");
-const BUFFERS: KeptCapability = kept(
+const LOCKED: KeptCapability = capability_row(CAP_IPC_LOCK, "", "receive ring in locked memory");
+const ICMP: KeptCapability = capability_row(CAP_NET_RAW, "", "ICMP echo, SYN probes, traceroute");
+const BUFFERS: KeptCapability = capability_row(
     CAP_NET_ADMIN,
     "",
     "socket buffers above net.core.rmem_max and wmem_max, any congestion control",
 );
-const OTHER_BUFFERS: KeptCapability = kept(
+const OTHER_BUFFERS: KeptCapability = capability_row(
     CAP_NET_ADMIN,
     "--throughput",
     "socket buffers above net.core.rmem_max and wmem_max",
 );
-const FAST: KeptCapability = kept(
+const FAST: KeptCapability = capability_row(
     CAP_NET_ADMIN,
     "an interval below 1 ms",
     "receive buffer above net.core.rmem_max",
@@ -91,12 +96,12 @@ impl Row {
             ICMP,
             FIFO,
             FAST,
-            kept(
+            capability_row(
                 CAP_NET_ADMIN,
                 "--congestion",
                 "load and use a congestion control that is not allowed to everybody",
             ),
-            kept(
+            capability_row(
                 CAP_NET_BIND_SERVICE,
                 "--source-port below 1024",
                 "bind the port at each connection",
@@ -107,24 +112,24 @@ impl Row {
     pub(crate) const FLOWS: Self = row(
         "flows",
         &[
-            kept(
+            capability_row(
                 CAP_NET_RAW,
                 "",
                 "one raw socket for all flows, SYN probes, --trace",
             ),
-            kept(
+            capability_row(
                 CAP_NET_ADMIN,
                 "",
                 "receive buffer above net.core.rmem_max, steering of replies (sk_lookup)",
             ),
-            kept(CAP_BPF, "", "steering of replies (sk_lookup)"),
+            capability_row(CAP_BPF, "", "steering of replies (sk_lookup)"),
             FIFO,
         ],
         USUAL,
     );
     pub(crate) const TRACE: Self = row(
         "trace",
-        &[kept(CAP_NET_RAW, "", "probes and ICMP errors")],
+        &[capability_row(CAP_NET_RAW, "", "probes and ICMP errors")],
         USUAL,
     );
     pub(crate) const CLOCK: Self = row("clock", &[FIFO, FAST], USUAL);
@@ -132,16 +137,16 @@ impl Row {
     pub(crate) const WATCH: Self = row(
         "watch",
         &[
-            kept(CAP_NET_RAW, "", "packet socket"),
-            kept(
+            capability_row(CAP_NET_RAW, "", "packet socket"),
+            capability_row(
                 CAP_NET_ADMIN,
                 "",
                 "attach the BPF program that copies packets",
             ),
-            kept(CAP_BPF, "", "BPF program that copies packets"),
+            capability_row(CAP_BPF, "", "BPF program that copies packets"),
             IDLE,
             LOCKED,
-            kept(
+            capability_row(
                 CAP_NET_BIND_SERVICE,
                 "--prometheus below 1024",
                 "bind the port",
@@ -154,10 +159,10 @@ impl Row {
     pub(crate) const HOPS_LIVE: Self = row(
         "hops of live points",
         &[
-            kept(CAP_NET_RAW, "", "packet sockets"),
+            capability_row(CAP_NET_RAW, "", "packet sockets"),
             IDLE,
             LOCKED,
-            kept(
+            capability_row(
                 CAP_SYS_ADMIN,
                 "iface:NAME@SITE",
                 "enter the namespaces of sites",
@@ -169,32 +174,32 @@ impl Row {
     pub(crate) const AGENT: Self = row(
         "agent",
         &[
-            kept(
+            capability_row(
                 CAP_NET_RAW,
                 "icmp, syn, fleet, traceroute or capture in its policy",
                 "ICMP echo, SYN probes, routes, one raw socket for all flows, packet sockets",
             ),
-            kept(
+            capability_row(
                 CAP_SYS_NICE,
                 "a probe or capture in its policy",
                 "real-time priority of the sending thread, return from idle priority when packets wait",
             ),
-            kept(
+            capability_row(
                 CAP_IPC_LOCK,
                 "capture in its policy",
                 "receive ring in locked memory",
             ),
-            kept(
+            capability_row(
                 CAP_NET_ADMIN,
                 "fleet in its policy",
                 "receive buffer above net.core.rmem_max, steering of replies (sk_lookup)",
             ),
-            kept(
+            capability_row(
                 CAP_BPF,
                 "fleet in its policy",
                 "steering of replies (sk_lookup)",
             ),
-            kept(
+            capability_row(
                 CAP_NET_BIND_SERVICE,
                 "listen below 1024 in its policy",
                 "reflectors at these ports",
@@ -207,7 +212,7 @@ impl Row {
     pub(crate) const THROUGHPUT_SERVE: Self = row("throughput serve", &[BUFFERS], OWN);
     pub(crate) const MEDIA: Self = row(
         "media",
-        &[kept(
+        &[capability_row(
             CAP_NET_ADMIN,
             "",
             "receive buffers above net.core.rmem_max",
@@ -217,7 +222,7 @@ impl Row {
     pub(crate) const MEDIA_SERVE: Self = row("media serve", &[], OWN);
 }
 
-const SITE: KeptCapability = kept(
+const SITE: KeptCapability = capability_row(
     CAP_SYS_ADMIN,
     "--site",
     "open the packet socket in the namespace of a site",
@@ -225,22 +230,31 @@ const SITE: KeptCapability = kept(
 
 const fn row(
     name: &'static str,
-    kept: &'static [KeptCapability],
+    kept_capabilities: &'static [KeptCapability],
     reads: &'static [&'static str],
 ) -> Row {
-    Row { name, kept, reads }
+    Row {
+        name,
+        capabilities: kept_capabilities,
+        reads,
+    }
 }
 
 impl Row {
     /// Capabilities that are always kept.
     pub(super) fn always(&self) -> impl Iterator<Item = Capability> {
-        let always = self.kept.iter().filter(|kept| kept.with.is_empty());
-        always.map(|kept| kept.capability)
+        let always = self
+            .capabilities
+            .iter()
+            .filter(|kept_capability| kept_capability.with.is_empty());
+        always.map(|kept_capability| kept_capability.capability)
     }
 
     /// Whether the capability is kept with some options.
     pub(super) fn has(&self, capability: Capability) -> bool {
-        self.kept.iter().any(|kept| kept.capability == capability)
+        self.capabilities
+            .iter()
+            .any(|kept_capability| kept_capability.capability == capability)
     }
 }
 
@@ -274,15 +288,15 @@ mod tests {
     fn rendered() -> String {
         let mut text = "| command | capability | with | for |\n|---|---|---|---|\n".to_owned();
         for row in ALL {
-            if row.kept.is_empty() {
+            if row.capabilities.is_empty() {
                 text.push_str(&format!("| `{}` | none | | |\n", row.name));
             }
-            for kept in row.kept {
-                let (name, why) = (kept.capability, kept.why);
-                let with = if kept.with.is_empty() {
+            for kept_capability in row.capabilities {
+                let (name, why) = (kept_capability.capability, kept_capability.why);
+                let with = if kept_capability.with.is_empty() {
                     "always"
                 } else {
-                    kept.with
+                    kept_capability.with
                 };
                 text.push_str(&format!("| `{}` | {name} | {with} | {why} |\n", row.name));
             }

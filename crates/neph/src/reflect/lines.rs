@@ -28,8 +28,10 @@ pub(super) fn report_what_fits(requested: &ReflectorCaps, fitting: &ReflectorCap
 
 /// The address of a service, if it runs.
 fn at(alongside: &[Serving], service: Service) -> Option<String> {
-    let found = alongside.iter().find(|one| one.service() == service);
-    found.map(|one| one.address().to_string())
+    let found = alongside
+        .iter()
+        .find(|serving| serving.service() == service);
+    found.map(|serving| serving.address().to_string())
 }
 
 /// Shows the addresses, the certificate fingerprint for clients, and the privileges.
@@ -61,11 +63,11 @@ pub(super) fn show_start(
     output::say(&format!("neph reflect: {address} answers {schemes}"));
     for serving in alongside {
         let address = serving.address();
-        let what = match serving.service() {
+        let message = match serving.service() {
             Service::Throughput => "throughput tests over TCP and UDP, one at a time",
             Service::Media => "media streams over RTP after RTSP",
         };
-        output::say(&format!("neph reflect: {address} serves {what}"));
+        output::say(&format!("neph reflect: {address} serves {message}"));
     }
     if let Some(certificate) = certificate {
         let names = match &certificate.names[..] {
@@ -115,7 +117,7 @@ pub(super) fn report(
     }
     if format == Format::Ndjson {
         let counts = counted.iter();
-        let counts = counts.map(|(what, count)| (what.name().to_owned(), *count));
+        let counts = counts.map(|(counted, count)| (counted.name().to_owned(), *count));
         let line = ReflectLine::Counted {
             counts: counts.collect(),
         };
@@ -126,7 +128,7 @@ pub(super) fn report(
     let text: Vec<String> = counted
         .iter()
         .filter(|(_, count)| *count > 0)
-        .map(|(what, count)| format!("{what} {count}"))
+        .map(|(counted, count)| format!("{counted} {count}"))
         .collect();
     if !text.is_empty() {
         output::say(&format!("neph reflect: {}", text.join(", ")));

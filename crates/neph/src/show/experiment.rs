@@ -151,8 +151,8 @@ mod tests {
 
     fn experiment(campaign: &Campaign) -> Experiment {
         let scenario = neph_model::ScenarioId(1);
-        let mut one = Experiment::begun(campaign.id, scenario, campaign.started);
-        one.fleet = Some(Fleet {
+        let mut experiment = Experiment::begun(campaign.id, scenario, campaign.started);
+        experiment.fleet = Some(Fleet {
             probe: ProbeKind::Udp,
             slots: 1,
             endpoints: vec![FleetEndpoint {
@@ -163,22 +163,22 @@ mod tests {
             lifetime: None,
             criteria: None,
         });
-        one
+        experiment
     }
 
     /// The times of a path whose trace ended before its target.
     fn reported(messages: u64) -> Vec<Span> {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = folder.path().display().to_string();
-        let mut store = open(&place, Access::Write).expect("a new workspace");
+        let path = folder.path().display().to_string();
+        let mut store = open(&path, Access::Write).expect("a new workspace");
         let campaign = Campaign::begun("traced", Wall::from_unix_nanos(0));
         store.add_campaign(&campaign, &[]).expect("added");
-        let mut one = experiment(&campaign);
-        let mut recorder = store.begin(&one).expect("begun");
-        let all: Vec<FleetMessage> = (0..40).map(message).collect();
-        recorder.fleet(&all).expect("recorded");
+        let mut reported_experiment = experiment(&campaign);
+        let mut recorder = store.begin(&reported_experiment).expect("begun");
+        let fleet_messages: Vec<FleetMessage> = (0..40).map(message).collect();
+        recorder.fleet(&fleet_messages).expect("recorded");
         drop(recorder);
-        one.tally.messages = messages;
+        reported_experiment.tally.messages = messages;
         let address = [192, 0, 2, 1].into();
         let trace = FlowTrace {
             destination: ([192, 0, 2, 9], 862).into(),
@@ -193,7 +193,7 @@ mod tests {
             enough: None,
         };
         let mut drawn = diamond(&trace.routes);
-        latencies(store.as_ref(), &one, &trace, &mut drawn).expect("readable");
+        latencies(store.as_ref(), &reported_experiment, &trace, &mut drawn).expect("readable");
         drawn.paths.remove(0).round_trips
     }
 

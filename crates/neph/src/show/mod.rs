@@ -39,17 +39,17 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let is_text = args.format == Format::Text;
     let mut out = output::data();
     match subject(store.as_ref(), &args.subject)? {
-        Subject::Campaign(one) => {
-            let document = campaign(store.as_ref(), &one, args)?;
+        Subject::Campaign(subject) => {
+            let document = campaign(store.as_ref(), &subject, args)?;
             if is_text {
                 out.write_all(document.text().as_bytes())?;
             } else {
                 pretty(&document, &mut out)?;
             }
         }
-        Subject::Experiment(both) => {
-            let (campaign, one) = &*both;
-            let document = experiment::document(store.as_ref(), campaign, one, offset)?;
+        Subject::Experiment(subject) => {
+            let (campaign, selected) = &*subject;
+            let document = experiment::document(store.as_ref(), campaign, selected, offset)?;
             if is_text {
                 out.write_all(document.text().as_bytes())?;
             } else {

@@ -85,11 +85,11 @@ pub(super) fn overcommit(order: &LoadOrder, count: usize) -> Option<Overcommit> 
     let LoadWork::Cpu { share, threads } = &order.work else {
         return None;
     };
-    let place = match threads {
+    let cpu_placement = match threads {
         CpuThreads::Pinned(_) => CpuPlacement::Pinned,
         CpuThreads::EachCore | CpuThreads::Anywhere(_) => CpuPlacement::Anywhere,
     };
-    let work = Work::of(count, share.in_percent() / 100.0, place);
+    let work = Work::of(count, share.in_percent() / 100.0, cpu_placement);
     let overcommit = Overcommit::of(work, Room::here())?;
     output::say(&format!("neph stress: {overcommit}"));
     Some(overcommit)
@@ -107,16 +107,16 @@ pub(super) fn show(
     if is_stopped() {
         return Ok(Outcome::Interrupted);
     }
-    let all = done.threads.iter();
-    let missed: Vec<&CpuThreadResult> = all
+    let results = done.threads.iter();
+    let missed: Vec<&CpuThreadResult> = results
         .clone()
-        .filter(|one| (one.percent() - requested).abs() > HELD)
+        .filter(|result| (result.percent() - requested).abs() > HELD)
         .collect();
     let unknown = || "other processes used it, or a CPU limit applies".to_owned();
-    let worked = all.map(CpuThreadResult::percent).sum();
+    let worked = results.map(CpuThreadResult::percent).sum();
     let why = overcommit.map_or_else(unknown, |overcommit| overcommit.why(worked));
     // Threads that are not pinned are shown together, pinned CPUs one by one.
-    let is_pinned = missed.iter().any(|one| one.cpu.is_some());
+    let is_pinned = missed.iter().any(|result| result.cpu.is_some());
     let together = if is_pinned { 1 } else { missed.len().max(1) };
     for some in missed.chunks(together) {
         report_missed(some, requested, &why);
@@ -130,9 +130,11 @@ pub(super) fn show(
 
 pub(super) fn failure(error: LoadError) -> Failure {
     match error {
-        LoadError::Cpu { cpu, source, there } => {
-            Failure::Usage(format!("--cpus {cpu}: {source}{there}"))
-        }
+        LoadError::Cpu {
+            cpu,
+            source,
+            there: forward,
+        } => Failure::Usage(format!("--cpus {cpu}: {source}{forward}")),
         LoadError::Threads { .. } => Failure::refused(format!("{error}; give fewer --cores")),
         LoadError::Socket { .. } | LoadError::Stream { .. } => Failure::refused(error),
     }
@@ -140,14 +142,14 @@ pub(super) fn failure(error: LoadError) -> Failure {
 
 /// Reports that these threads missed the target, and why; nothing for none.
 fn report_missed(missed: &[&CpuThreadResult], requested: f64, why: &str) {
-    let percents = missed.iter().map(|one| one.percent());
+    let percents = missed.iter().map(|result| result.percent());
     let ends = percents
         .clone()
         .reduce(f64::min)
         .zip(percents.reduce(f64::max));
     let Some((min, max)) = ends else { return };
-    let who = match missed {
-        [one] => one
+    let name = match missed {
+        [result] => result
             .cpu
             .map_or_else(|| "a thread".to_owned(), |cpu| format!("CPU {cpu}")),
         many => format!("{} threads", many.len()),
@@ -158,6 +160,6 @@ fn report_missed(missed: &[&CpuThreadResult], requested: f64, why: &str) {
         format!("{min:.1} to {max:.1}")
     };
     output::say(&format!(
-        "neph stress: {who} used {worked} % of the CPU time, {requested:.0} % was requested: {why}"
+        "neph stress: {name} used {worked} % of the CPU time, {requested:.0} % was requested: {why}"
     ));
 }

@@ -106,7 +106,7 @@ pub(super) fn show(
     } = done;
     // If no flow started, a table of zeros is useless; a JSON document is still written.
     let is_reported = reporting.format != Format::Text || connections.iter().any(Result::is_ok);
-    let mut whole = true;
+    let mut is_complete = true;
     let mut carried = Vec::with_capacity(connections.len());
     for (number, flow) in connections.into_iter().enumerate() {
         let flow = flow.unwrap_or_else(|refused| Carried {
@@ -114,7 +114,7 @@ pub(super) fn show(
             ..Carried::default()
         });
         if let Some(reason) = &flow.broken {
-            whole = false;
+            is_complete = false;
             let flow = number + 1;
             output::say(&format!("neph stress: flow {flow} to {address}: {reason}"));
         }
@@ -126,7 +126,7 @@ pub(super) fn show(
     if let Some(capacity) = reporting.capacity {
         output::say(&others(capacity, &carried));
     }
-    Ok(match (is_stopped(), whole) {
+    Ok(match (is_stopped(), is_complete) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::Done,
         (false, false) => Outcome::Nothing,
@@ -134,24 +134,27 @@ pub(super) fn show(
 }
 
 /// Estimates the number of other flows, assuming that all flows have equal rates.
-fn others(capacity: BitRate, own: &[Carried]) -> String {
-    if own.iter().any(|flow| flow.broken.is_some()) {
+fn others(capacity: BitRate, carrieds: &[Carried]) -> String {
+    if carrieds.iter().any(|flow| flow.broken.is_some()) {
         return format!(
             "neph stress: cross flows on a link of {capacity} unknown: not all own flows completed"
         );
     }
-    let rates = own
+    let rates = carrieds
         .iter()
         .map(|flow| rate_of(flow.received_in_time, flow.lasted));
-    let all: u64 = rates.map(BitRate::bits_per_second).sum();
-    let (flows, mean) = (own.len() as u64, BitRate(all / (own.len() as u64).max(1)));
+    let total: u64 = rates.map(BitRate::bits_per_second).sum();
+    let (flows, mean) = (
+        carrieds.len() as u64,
+        BitRate(total / (carrieds.len() as u64).max(1)),
+    );
     // For one flow, the result is the number of other flows; it includes these flows.
     let alongside = cross_flows(capacity, mean).and_then(|others| (others + 1).checked_sub(flows));
     match alongside {
         Some(count) => format!(
             "neph stress: cross flows on a link of {capacity} of which a flow has {mean}: {count}"
         ),
-        None if all == 0 => {
+        None if total == 0 => {
             format!("neph stress: cross flows on a link of {capacity} unknown: nothing was carried")
         }
         None => format!(
@@ -172,7 +175,7 @@ mod tests {
             lasted: Span::from_secs(1),
             ..Carried::default()
         };
-        let reported = |own: &[Carried]| others(BitRate(8_000), own);
+        let reported = |carrieds: &[Carried]| others(BitRate(8_000), carrieds);
         assert!(reported(&[flow(240)]).ends_with(": 3"));
         assert!(reported(&[flow(240), flow(240)]).ends_with(": 2"));
         assert!(reported(&[flow(0)]).ends_with("unknown: nothing was carried"));

@@ -119,7 +119,7 @@ fn show_event(event: ServedEvent, format: Format) {
         return;
     }
     let sentence = match event {
-        ServedEvent::Began { peer, job } => format!("{peer} measures {}", in_words(&job)),
+        ServedEvent::Began { peer, job } => format!("{peer} measures {}", to_text(&job)),
         ServedEvent::Ended { peer, fault: None } => format!("{peer} has measured"),
         ServedEvent::Ended {
             peer,
@@ -131,7 +131,7 @@ fn show_event(event: ServedEvent, format: Format) {
 }
 
 /// The requested settings.
-fn in_words(job: &Job) -> String {
+fn to_text(job: &Job) -> String {
     let streams = neph_text::counted::counted(job.streams().into(), "stream");
     let duration = job.duration();
     let ask = match job {

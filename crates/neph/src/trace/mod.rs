@@ -176,7 +176,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match args.format {
         Format::Text => out.write_all(documents::text(&reported, &drawn, conditions).as_bytes())?,
         Format::Json => pretty(&document, &mut *out)?,
-        Format::Ndjson => document.lines().try_for_each(|one| line(&one, &mut *out))?,
+        Format::Ndjson => document
+            .lines()
+            .try_for_each(|trace_line| line(&trace_line, &mut *out))?,
         Format::Csv => documents::write_csv(&reported, &mut *out)?,
     }
     // Dropping the buffer would swallow a refusal.

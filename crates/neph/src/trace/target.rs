@@ -33,11 +33,11 @@ pub(super) fn parse(text: &str) -> Result<(TraceKind, Target), Failure> {
 
 /// Refuses multicast and broadcast addresses: they have no single route.
 pub(super) fn one_host(address: IpAddr) -> Result<(), Failure> {
-    let Some(what) = of_many_hosts(address) else {
+    let Some(message) = of_many_hosts(address) else {
         return Ok(());
     };
     Err(Failure::Usage(format!(
-        "target {address} is {what}, to which there is no one route; give the address of one host"
+        "target {address} is {message}, to which there is no one route; give the address of one host"
     )))
 }
 

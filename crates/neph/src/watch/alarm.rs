@@ -40,7 +40,7 @@ impl Subject {
 /// An alarm on round trips of one method.
 #[derive(Debug)]
 pub(super) struct Alarm {
-    judged: Judged<Subject>,
+    quantity: Judged<Subject>,
     method: Method,
     /// Counted round trips.
     counted: u64,
@@ -52,7 +52,7 @@ impl Alarm {
     /// Parses an alarm on round trips by `method`.
     pub(super) fn parse(text: &str, method: Method) -> Result<Self, Failure> {
         Ok(Self {
-            judged: Judged::new(alarm::parse(text, &SUBJECTS, remote)?),
+            quantity: Judged::new(alarm::parse(text, &SUBJECTS, remote)?),
             method,
             counted: 0,
             with_data: 0,
@@ -61,7 +61,7 @@ impl Alarm {
 
     /// The rule.
     pub(super) const fn rule(&self) -> &Rule<Subject> {
-        self.judged.rule()
+        self.quantity.rule()
     }
 
     /// The message at the end if there were too few round trips for the rule.
@@ -83,27 +83,27 @@ impl Alarm {
     }
 
     /// The rule as given, and whether its alarm is active.
-    pub(super) fn standing(&self) -> (&str, bool) {
-        self.judged.active_rule()
+    pub(super) fn state(&self) -> (&str, bool) {
+        self.quantity.active_rule()
     }
 
     /// Whether the alarm was ever raised.
     pub(super) const fn was_raised(&self) -> bool {
-        self.judged.was_raised()
+        self.quantity.was_raised()
     }
 
     pub(super) fn sample(&mut self, sample: &Sample) {
         let is_data = sample.half == Half::Server && sample.answer == Answer::WithData;
         self.with_data += u64::from(is_data && sample.method == self.method);
-        if sample.method == self.method && self.judged.rule().subject.is_of(sample) {
+        if sample.method == self.method && self.quantity.rule().subject.is_of(sample) {
             self.counted += 1;
-            self.judged.count(Some(sample.round_trip));
+            self.quantity.count(Some(sample.round_trip));
         }
     }
 
     /// Evaluates the alarm at `now`, counted from the start; returns a change.
     pub(super) fn look(&mut self, now: Span) -> Option<Change> {
-        self.judged.look(now)
+        self.quantity.look(now)
     }
 }
 
@@ -111,9 +111,9 @@ impl Alarm {
 fn remote(word: &str) -> Option<Fault> {
     let is_segment = word.split_whitespace().next() == Some("segment");
     is_segment.then(|| {
-        let what = "one interface shows no segments: they lie between two capture points";
+        let message = "one interface shows no segments: they lie between two capture points";
         let remedy = "neph hops --alarm judges them; write path, client-path or with-data here";
-        Fault::new(what, remedy)
+        Fault::new(message, remedy)
     })
 }
 

@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
     let mut replay = Replay {
         conversations: intake::conversations(args),
         watching,
-        seen: CaptureCounters::default(),
+        counters: CaptureCounters::default(),
         every: args.every.nanos(),
         due: None,
         is_any: args.interface.ends_with(&format!("/{ANY}")),
@@ -99,11 +99,11 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
     let (was_alarmed, reported) = replay.finish(recorded);
     let reported = reported.map_err(Failure::from);
     let ended = fault.and(read).and(reported);
-    let seen = CaptureCounters {
+    let capture_counters = CaptureCounters {
         packets: recorded.packets,
         ..CaptureCounters::default()
     };
-    outcome(was_alarmed, ended, &stop, seen)
+    outcome(was_alarmed, ended, &stop, capture_counters)
 }
 
 /// Copies the capture into the file that `--write` names.
@@ -125,7 +125,7 @@ fn keep(args: &Args, recorded: &Recorded) -> Result<(), Failure> {
 struct Replay {
     conversations: Conversations,
     watching: Watching,
-    seen: CaptureCounters,
+    counters: CaptureCounters,
     /// Length of a period.
     every: i64,
     /// The end of the period.
@@ -180,7 +180,7 @@ impl Replay {
             self.period(end);
             self.due = Some(end.saturating_add(self.every));
         }
-        self.seen.packets += 1;
+        self.counters.packets += 1;
         match packet {
             Ok(packet) => {
                 let interface = if self.is_any { interface } else { 0 };
@@ -189,7 +189,7 @@ impl Replay {
                     .see(at, interface, packet, &mut self.watching);
             }
             Err(NoPacket::Cut) => self.conversations.see_cut(),
-            Err(NoPacket::NotIp) => self.seen.not_ip += 1,
+            Err(NoPacket::NotIp) => self.counters.not_ip += 1,
         }
     }
 
@@ -199,18 +199,18 @@ impl Replay {
         self.watching.period(
             &mut self.conversations,
             CaptureMethod::Ring,
-            self.seen,
+            self.counters,
             moment(at),
         );
     }
 
     /// Reports the last period, and all flows.
     fn finish(mut self, recorded: &Recorded) -> (bool, io::Result<()>) {
-        self.seen.lost = recorded.lost.unwrap_or(0);
+        self.counters.lost = recorded.lost.unwrap_or(0);
         let until = recorded.listened.map(|[_, until]| until.unix_nanos());
         if let Some(end) = until.or(self.due) {
             self.period(end);
         }
-        self.watching.finish(self.conversations, self.seen)
+        self.watching.finish(self.conversations, self.counters)
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Intake {
     writing: Option<Writing>,
     /// A single interface has no duplicates.
     is_any: bool,
-    way: CaptureMethod,
+    method: CaptureMethod,
 }
 
 /// Without packets so far; starts the first period.
@@ -44,15 +44,15 @@ impl Intake {
         capture_interface: &CaptureInterface,
         watching: Watching,
     ) -> Result<Self, Failure> {
-        let (link, kept) = capture_interface.format();
+        let (link, format) = capture_interface.format();
         let writing = args.write.as_deref();
-        let writing = writing.map(|path| super::write_into(path, args.force, (link, kept)));
+        let writing = writing.map(|path| super::write_into(path, args.force, (link, format)));
         Ok(Self {
             conversations: conversations(args),
             watching,
             writing: writing.transpose()?,
             is_any: capture_interface.is_any(),
-            way: capture_interface.method(),
+            method: capture_interface.method(),
         })
     }
 
@@ -82,7 +82,7 @@ impl Intake {
         let wall = Wall::from_unix_nanos(now.wall.0);
         self.conversations.silence(wall, &mut self.watching);
         self.watching
-            .period(&mut self.conversations, self.way, observed, now);
+            .period(&mut self.conversations, self.method, observed, now);
         if let Some(writing) = &mut self.writing {
             writing.flush();
         }

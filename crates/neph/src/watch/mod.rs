@@ -124,14 +124,14 @@ pub(crate) struct Args {
 impl Args {
     /// The settings of the capture.
     fn listening<'a>(&'a self, wanted: &'a Wanted) -> Result<Listening<'a>, Failure> {
-        let way = match (self.listen, &self.write) {
+        let capture_method = match (self.listen, &self.write) {
             (Some(CaptureMethod::Bpf), Some(_)) => {
                 return Err(Failure::usage(
                     "--write takes packets as they leave, --listen bpf before; leave out one of them",
                 ));
             }
             (None, Some(_)) => Some(CaptureMethod::Ring),
-            (way, _) => way,
+            (capture_method, _) => capture_method,
         };
         Ok(Listening {
             interface: &self.interface,
@@ -141,7 +141,7 @@ impl Args {
             ring: self.ring,
             most: self.count.unwrap_or(u64::MAX),
             wanted,
-            method: way,
+            method: capture_method,
         })
     }
 
@@ -233,9 +233,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         capture_interface.method().name()
     ));
     let listened = listen(args, &stop, &mut capture_interface, &mut intake);
-    let seen = capture_interface.counters();
-    let (was_alarmed, finished) = intake.finish(seen);
-    outcome(was_alarmed, listened.and(finished), &stop, seen)
+    let capture_counters = capture_interface.counters();
+    let (was_alarmed, finished) = intake.finish(capture_counters);
+    outcome(was_alarmed, listened.and(finished), &stop, capture_counters)
 }
 
 /// The outcome, after everything is reported.
@@ -243,7 +243,7 @@ fn outcome(
     was_alarmed: bool,
     ended: Result<(), Failure>,
     stop: &Stop,
-    seen: CaptureCounters,
+    capture_counters: CaptureCounters,
 ) -> Result<Outcome, Failure> {
     if was_alarmed {
         if let Err(failure) = ended {
@@ -255,7 +255,7 @@ fn outcome(
     if stop.is_set() {
         return Ok(Outcome::Interrupted);
     }
-    Ok(if seen.packets == 0 {
+    Ok(if capture_counters.packets == 0 {
         output::say("neph watch: no packet passed");
         Outcome::Nothing
     } else {
@@ -292,7 +292,7 @@ fn listen(
         capture_interface
             .changes()
             .iter()
-            .for_each(|one| intake.changed(one));
+            .for_each(|change| intake.changed(change));
         if capture_interface.has_all() {
             idle_priority.caught_up();
         }
@@ -306,25 +306,27 @@ fn listen(
     capture_interface
         .changes()
         .iter()
-        .for_each(|one| intake.changed(one));
+        .for_each(|change| intake.changed(change));
     capture_interface.take_rest(|packet, dissected| intake.packet(packet, dissected));
     fault.map_err(Failure::from)
 }
 
 /// The capture methods of `--listen`.
-fn ways() -> impl TypedValueParser<Value = CaptureMethod> {
-    let named = |way: CaptureMethod, help: &'static str| PossibleValue::new(way.name()).help(help);
-    let ways = [
-        named(
+fn method_parser() -> impl TypedValueParser<Value = CaptureMethod> {
+    let with_name = |capture_method: CaptureMethod, help: &'static str| {
+        PossibleValue::new(capture_method.name()).help(help)
+    };
+    let possible_values = [
+        with_name(
             CaptureMethod::Ring,
             "The kernel copies packets to a ring buffer, as for tcpdump",
         ),
-        named(
+        with_name(
             CaptureMethod::Bpf,
             "BPF programs in the kernel copy the start of each packet",
         ),
     ];
-    PossibleValuesParser::new(ways).map(|name| {
+    PossibleValuesParser::new(possible_values).map(|name| {
         if name == CaptureMethod::Bpf.name() {
             CaptureMethod::Bpf
         } else {

@@ -61,8 +61,8 @@ fn stream(
 ) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut capture_interface = CaptureInterface::open(listening)?;
-    let (link, kept) = capture_interface.format();
-    let mut writing = super::write_into(Path::new(OUT), force, (link, kept))?;
+    let (link, kept_count) = capture_interface.format();
+    let mut writing = super::write_into(Path::new(OUT), force, (link, kept_count))?;
     output::say(&format!(
         "neph watch: looking at {}; ctrl-C ends it",
         listening.interface
@@ -73,13 +73,16 @@ fn stream(
         stop.is_set() || clock::raw().0 - began >= length
     });
     let written = writing.finish();
-    let seen = capture_interface.counters();
+    let capture_counters = capture_interface.counters();
     if let Ok(written) = &written {
-        output::say(&format!("neph watch: {written}, {} lost", seen.lost));
+        output::say(&format!(
+            "neph watch: {written}, {} lost",
+            capture_counters.lost
+        ));
     }
     recorded?;
     written?;
-    Ok(match (stop.is_set(), seen.packets) {
+    Ok(match (stop.is_set(), capture_counters.packets) {
         (true, _) => Outcome::Interrupted,
         (false, 0) => Outcome::Nothing,
         (false, _) => Outcome::Done,

@@ -62,18 +62,18 @@ impl Screen {
             flow,
         );
         let method = self.method;
-        let kept = self
+        let keep = self
             .rows
             .keep(rank, || period_row(length, flow, recent, method));
-        self.hidden += u64::from(!kept);
+        self.hidden += u64::from(!keep);
     }
 
     /// Adds a pair of the period.
     pub(super) fn exchange(&mut self, pair: &Pair, recent: &Counted) {
         if exchanges::is_worth_a_line(recent) {
             let rank = exchanges::rank(pair, recent);
-            let kept = (self.exchanges).keep(rank, || exchanges::row(pair, recent));
-            self.hidden += u64::from(!kept);
+            let keep = (self.exchanges).keep(rank, || exchanges::row(pair, recent));
+            self.hidden += u64::from(!keep);
         }
     }
 

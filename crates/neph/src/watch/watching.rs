@@ -42,7 +42,7 @@ pub(super) struct Watching {
     first: RawNanos,
     /// The start of the period.
     began: Pair,
-    seen: CaptureCounters,
+    counters: CaptureCounters,
     others: Others,
     counts: Counts,
     /// The totals now, and at the start of the period.
@@ -71,7 +71,7 @@ impl Watching {
                 .map(|metrics_server| (Metrics::new(args.by.method()), metrics_server)),
             first: began.raw,
             began,
-            seen: CaptureCounters::default(),
+            counters: CaptureCounters::default(),
             others: Others::default(),
             counts: Counts::default(),
             repairs: Default::default(),
@@ -92,9 +92,9 @@ impl Watching {
     /// Reports the period that ends now; `seen` counts from the start.
     pub(super) fn period(
         &mut self,
-        all: &mut Conversations,
-        way: CaptureMethod,
-        seen: CaptureCounters,
+        conversations: &mut Conversations,
+        capture_method: CaptureMethod,
+        capture_counters: CaptureCounters,
         now: Pair,
     ) {
         let stretch = Stretch {
@@ -107,21 +107,21 @@ impl Watching {
             Some(screen) => screen.flow(stretch.length, flow, recent),
             None => reporting.line(&PeriodLine::flow(stretch, flow, recent)),
         };
-        let trips = all.table.look(each);
+        let round_trip_sketches = conversations.table.look(each);
         let each = |pair: &Asking, recent: &Counted| match screen {
             Some(screen) => screen.exchange(pair, recent),
             None => reporting.line(&PeriodLine::exchange(stretch, pair, recent)),
         };
-        let exchanges = all.exchanges.look(each);
-        let (others, counts) = (all.table.others(), all.counts());
+        let exchanges = conversations.exchanges.look(each);
+        let (others, counts) = (conversations.table.others(), conversations.counts());
         let period = RecentPeriod {
             stretch,
-            way,
-            seen: seen.since(&self.seen),
+            way: capture_method,
+            seen: capture_counters.since(&self.counters),
             others: since(others, self.others),
             counts: counts.since(self.counts),
             repairs: self.repairs[0].since(self.repairs[1]),
-            trips,
+            trips: round_trip_sketches,
             exchanges,
         };
         match &mut self.screen {
@@ -134,25 +134,29 @@ impl Watching {
         self.alarms(now);
         let flushed = io::Write::flush(self.reporting.out());
         self.reporting.written(flushed);
-        (self.began, self.seen) = (now, seen);
+        (self.began, self.counters) = (now, capture_counters);
         (self.others, self.counts) = (others, counts);
         self.repairs[1] = self.repairs[0];
     }
 
     /// Answers a request of Prometheus, if there is one.
-    pub(super) fn answer(&mut self, all: &Conversations, seen: CaptureCounters) {
+    pub(super) fn answer(
+        &mut self,
+        conversations: &Conversations,
+        capture_counters: CaptureCounters,
+    ) {
         let Some((metrics, metrics_server)) = &mut self.metrics else {
             return;
         };
         metrics_server.answer(|| {
             let totals = Totals {
-                seen,
-                others: all.table.others(),
-                bytes: all.counts().bytes,
-                flows: all.table.len(),
+                seen: capture_counters,
+                others: conversations.table.others(),
+                bytes: conversations.counts().bytes,
+                flows: conversations.table.len(),
                 repairs: self.repairs[0],
             };
-            let alarms: Vec<_> = self.alarms.iter().map(Alarm::standing).collect();
+            let alarms: Vec<_> = self.alarms.iter().map(Alarm::state).collect();
             metrics.page(&totals, &alarms)
         });
     }
@@ -211,10 +215,10 @@ impl Watching {
     /// Ends after all periods are reported. Returns whether an alarm was raised, and any output error.
     pub(super) fn finish(
         mut self,
-        mut all: Conversations,
-        seen: CaptureCounters,
+        mut conversations: Conversations,
+        capture_counters: CaptureCounters,
     ) -> (bool, io::Result<()>) {
-        all.end(&mut self);
+        conversations.end(&mut self);
         if let Some(screen) = &mut self.screen {
             let left = screen.leave(self.reporting.out());
             self.reporting.written(left);
@@ -227,17 +231,17 @@ impl Watching {
             name: self.interface,
             account: Account {
                 rest: 0,
-                packets: seen.packets,
-                bytes: all.counts().bytes,
-                dropped: Some(seen.lost),
+                packets: capture_counters.packets,
+                bytes: conversations.counts().bytes,
+                dropped: Some(capture_counters.lost),
                 ending: Ending::Whole,
             },
-            not_ip: seen.not_ip,
+            not_ip: capture_counters.not_ip,
             unread: None,
             times: None,
             without_time: 0,
         };
-        let reported = self.reporting.finish(&all, &[file]);
+        let reported = self.reporting.finish(&conversations, &[file]);
         // Last: a slow webhook must not delay the summary.
         if let Some(webhook) = self.webhook.take() {
             webhook.finish();
@@ -251,10 +255,10 @@ impl ConversationListener for Watching {
         self.reporting.exchanged(pair);
     }
 
-    fn answered(&mut self, of: &Between, trip: Answered) {
-        self.reporting.answered(of, trip);
+    fn answered(&mut self, of: &Between, round_trip: Answered) {
+        self.reporting.answered(of, round_trip);
         if let Some((metrics, _)) = &mut self.metrics {
-            metrics.answered(of, trip);
+            metrics.answered(of, round_trip);
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn circles(uses: &Uses) -> BTreeSet<Circle> {
         .keys()
         .map(|module| (module.as_str(), reached_from(uses, module)))
         .collect();
-    let reaches = |from: &str, to: &str| graph.get(from).is_some_and(|all| all.contains(to));
+    let reaches = |from: &str, to: &str| graph.get(from).is_some_and(|graph| graph.contains(to));
     graph
         .iter()
         .filter(|(module, _)| reaches(module, module))

@@ -96,9 +96,9 @@ impl Modules {
         &self,
         scope: &[String],
         path: &[String],
-        seen: &mut BTreeSet<(ModulePath, Vec<String>)>,
+        visited: &mut BTreeSet<(ModulePath, Vec<String>)>,
     ) -> Option<Target> {
-        if !seen.insert((scope.to_vec(), path.to_vec())) {
+        if !visited.insert((scope.to_vec(), path.to_vec())) {
             return None;
         }
         let (mut module, mut rest) = (scope.to_vec(), path);
@@ -117,7 +117,7 @@ impl Modules {
         while let Some((name, after)) = rest.split_first() {
             let child = [&module[..], std::slice::from_ref(name)].concat();
             if !self.0.contains_key(&child) {
-                let imported = self.follow_imports(&module, rest, seen);
+                let imported = self.follow_imports(&module, rest, visited);
                 let here = Target {
                     module,
                     is_module: false,
@@ -138,7 +138,7 @@ impl Modules {
         &self,
         module: &[String],
         path: &[String],
-        seen: &mut BTreeSet<(ModulePath, Vec<String>)>,
+        visited: &mut BTreeSet<(ModulePath, Vec<String>)>,
     ) -> Option<Target> {
         let scope = self.0.get(module)?;
         let (name, after) = path.split_first()?;
@@ -147,18 +147,18 @@ impl Modules {
         }
         let imports = || scope.imports.iter().filter(|import| !import.in_body);
         for import in imports().filter(|import| import.name.as_ref() == Some(name)) {
-            let whole = [&import.path[..], after].concat();
-            if let Some(target) = self.resolve(module, &whole, seen) {
+            let full_path = [&import.path[..], after].concat();
+            if let Some(target) = self.resolve(module, &full_path, visited) {
                 return Some(target);
             }
         }
         for glob in imports().filter(|import| import.name.is_none()) {
-            if let Some(target) = self.resolve(module, &glob.path, seen)
+            if let Some(target) = self.resolve(module, &glob.path, visited)
                 && target.is_module
                 && self.is_known(&target.module, name)
             {
                 let path = [&["self".to_owned()], path].concat();
-                return self.resolve(&target.module, &path, seen);
+                return self.resolve(&target.module, &path, visited);
             }
         }
         None

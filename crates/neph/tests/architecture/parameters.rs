@@ -27,7 +27,7 @@ struct Found {
 }
 
 impl Found {
-    fn judge(&mut self, signature: &Signature) {
+    fn check(&mut self, signature: &Signature) {
         let bundles = signature.inputs.iter().any(|input| match input {
             FnArg::Receiver(_) => false,
             FnArg::Typed(typed) => is_bundle(&typed.ty),
@@ -42,7 +42,7 @@ impl<'ast> Visit<'ast> for Found {
     fn visit_item(&mut self, item: &'ast Item) {
         let attributes = match item {
             Item::Fn(ItemFn { attrs, .. }) | Item::Mod(ItemMod { attrs, .. }) => attrs.as_slice(),
-            Item::Impl(one) => &one.attrs,
+            Item::Impl(item_impl) => &item_impl.attrs,
             _ => &[],
         };
         if !attributes.iter().any(is_cfg_test) {
@@ -53,13 +53,13 @@ impl<'ast> Visit<'ast> for Found {
     }
 
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
-        self.judge(&function.sig);
+        self.check(&function.sig);
         visit::visit_item_fn(self, function);
     }
 
     fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
         if !function.attrs.iter().any(is_cfg_test) {
-            self.judge(&function.sig);
+            self.check(&function.sig);
             visit::visit_impl_item_fn(self, function);
         }
     }
@@ -74,7 +74,7 @@ impl<'ast> Visit<'ast> for Found {
     }
 
     fn visit_trait_item_fn(&mut self, function: &'ast TraitItemFn) {
-        self.judge(&function.sig);
+        self.check(&function.sig);
         visit::visit_trait_item_fn(self, function);
     }
 }
@@ -94,48 +94,56 @@ fn is_bundle(of: &Type) -> bool {
 }
 
 /// Whether two types are written alike, lifetimes aside.
-fn is_same(one: &Type, other: &Type) -> bool {
-    match (one, other) {
-        (Type::Reference(one), Type::Reference(other)) => {
-            one.mutability.is_some() == other.mutability.is_some()
-                && is_same(&one.elem, &other.elem)
+fn is_same(first: &Type, other: &Type) -> bool {
+    match (first, other) {
+        (Type::Reference(type_reference), Type::Reference(other)) => {
+            type_reference.mutability.is_some() == other.mutability.is_some()
+                && is_same(&type_reference.elem, &other.elem)
         }
-        (Type::Slice(one), Type::Slice(other)) => is_same(&one.elem, &other.elem),
-        (Type::Tuple(one), Type::Tuple(other)) => {
-            one.elems.len() == other.elems.len()
-                && one
+        (Type::Slice(type_slice), Type::Slice(other)) => is_same(&type_slice.elem, &other.elem),
+        (Type::Tuple(type_tuple), Type::Tuple(other)) => {
+            type_tuple.elems.len() == other.elems.len()
+                && type_tuple
                     .elems
                     .iter()
                     .zip(&other.elems)
                     .all(|(a, b)| is_same(a, b))
         }
-        (Type::Path(one), Type::Path(other)) => {
-            let (one, other) = (&one.path.segments, &other.path.segments);
-            one.len() == other.len() && one.iter().zip(other).all(|(a, b)| is_same_segment(a, b))
+        (Type::Path(type_path), Type::Path(other)) => {
+            let (punctuated, other) = (&type_path.path.segments, &other.path.segments);
+            punctuated.len() == other.len()
+                && punctuated
+                    .iter()
+                    .zip(other)
+                    .all(|(a, b)| is_same_segment(a, b))
         }
         _ => false,
     }
 }
 
-fn is_same_segment(one: &PathSegment, other: &PathSegment) -> bool {
+fn is_same_segment(path_segment: &PathSegment, other: &PathSegment) -> bool {
     let types = |segment: &PathSegment| match &segment.arguments {
-        PathArguments::AngleBracketed(all) => all
-            .args
-            .iter()
-            .filter_map(|argument| match argument {
-                GenericArgument::Type(one) => Some(one.clone()),
-                _ => None,
-            })
-            .collect(),
+        PathArguments::AngleBracketed(angle_bracketed_generic_arguments) => {
+            angle_bracketed_generic_arguments
+                .args
+                .iter()
+                .filter_map(|argument| match argument {
+                    GenericArgument::Type(argument) => Some(argument.clone()),
+                    _ => None,
+                })
+                .collect()
+        }
         _ => Vec::new(),
     };
-    let (a, b) = (types(one), types(other));
-    one.ident == other.ident && a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| is_same(a, b))
+    let (a, b) = (types(path_segment), types(other));
+    path_segment.ident == other.ident
+        && a.len() == b.len()
+        && a.iter().zip(&b).all(|(a, b)| is_same(a, b))
 }
 
 /// The functions that break the rule, by crate: file and name.
 fn found() -> BTreeMap<String, Vec<String>> {
-    let mut all: BTreeMap<String, Vec<(String, Found)>> = BTreeMap::new();
+    let mut by_type: BTreeMap<String, Vec<(String, Found)>> = BTreeMap::new();
     for (path, text) in sources() {
         let Some((of, inside)) = path
             .strip_prefix("crates/")
@@ -149,10 +157,11 @@ fn found() -> BTreeMap<String, Vec<String>> {
         let mut found = Found::default();
         let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
         found.visit_file(&file);
-        let files = all.entry(of.to_owned()).or_default();
+        let files = by_type.entry(of.to_owned()).or_default();
         files.push((inside.to_owned(), found));
     }
-    all.into_iter()
+    by_type
+        .into_iter()
         .map(|(of, files)| {
             let tests: BTreeSet<&String> =
                 files.iter().flat_map(|file| &file.1.test_modules).collect();

@@ -17,8 +17,8 @@ const ROUNDS: usize = 12;
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 fn uses() -> Uses {
-    let all = manifests();
-    let each = all.iter();
+    let entries = manifests();
+    let each = entries.iter();
     each.map(|(name, manifest)| (name.clone(), ours(manifest, "dependencies")))
         .collect()
 }
@@ -26,21 +26,21 @@ fn uses() -> Uses {
 /// Without arrows that others imply.
 fn reduced(uses: &Uses) -> Uses {
     let reaches = |from: &String, to: &String| -> bool {
-        let mut open: Vec<&String> = uses[from].iter().filter(|one| *one != to).collect();
-        let mut seen = BTreeSet::new();
-        while let Some(one) = open.pop() {
-            if one == to {
+        let mut open: Vec<&String> = uses[from].iter().filter(|name| *name != to).collect();
+        let mut visited = BTreeSet::new();
+        while let Some(reached) = open.pop() {
+            if reached == to {
                 return true;
             }
-            if seen.insert(one) {
-                open.extend(&uses[one]);
+            if visited.insert(reached) {
+                open.extend(&uses[reached]);
             }
         }
         false
     };
     let each = uses.iter();
     each.map(|(name, used)| {
-        let direct = used.iter().filter(|one| !reaches(name, one));
+        let direct = used.iter().filter(|text| !reaches(name, text));
         (name.clone(), direct.cloned().collect())
     })
     .collect()
@@ -67,9 +67,9 @@ fn rows(uses: &Uses) -> Vec<Vec<String>> {
 fn places(rows: &[Vec<String>]) -> BTreeMap<&str, f64> {
     let mut places = BTreeMap::new();
     for (line, row) in rows.iter().enumerate() {
-        if let ([alone], true) = (&row[..], line + 1 < rows.len()) {
+        if let ([single], true) = (&row[..], line + 1 < rows.len()) {
             // In the middle, arrows from the highest to those below it would seem to be its own.
-            places.insert(alone.as_str(), WIDTH * 0.27);
+            places.insert(single.as_str(), WIDTH * 0.27);
             continue;
         }
         let room = WIDTH / f64::from(u32::try_from(row.len()).expect("few"));
@@ -91,8 +91,8 @@ fn ordered(mut rows: Vec<Vec<String>>, uses: &Uses) -> Vec<Vec<String>> {
             let below = uses[name].iter();
             let above = uses.iter().filter(|(_, below)| below.contains(name));
             let joined: Vec<f64> = below
-                .chain(above.map(|(one, _)| one))
-                .map(|one| at[one])
+                .chain(above.map(|(above, _)| above))
+                .map(|below| at[below])
                 .collect();
             let count = f64::from(u32::try_from(joined.len().max(1)).expect("few"));
             joined.iter().sum::<f64>() / count
@@ -110,7 +110,7 @@ fn svg(uses: &Uses) -> String {
     let height = ROW * f64::from(u32::try_from(rows.len()).expect("few"));
     let line = |name: &str| {
         rows.iter()
-            .position(|row| row.iter().any(|one| one == name))
+            .position(|row| row.iter().any(|row| row == name))
     };
     let top = |name: &str| {
         let line = u32::try_from(line(name).expect("it has a row")).expect("few");
@@ -162,9 +162,9 @@ fn the_picture_of_the_crates_is_that_of_their_manifests() {
     if std::env::var_os("NEPH_BLESS").is_some() {
         fs::write(&path, &made).expect("it can be written");
     }
-    let kept = fs::read_to_string(&path).unwrap_or_default();
+    let to_string = fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        kept == made,
+        to_string == made,
         "docs/crates.svg is old: NEPH_BLESS=1 cargo test -p neph --test architecture draws it"
     );
     let page = fs::read_to_string(root().join("docs/design.md")).expect("the page");

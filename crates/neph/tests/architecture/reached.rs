@@ -13,8 +13,8 @@ fn in_crate(path: &str) -> Option<(&str, &str)> {
 }
 
 /// What cargo builds by itself: the roots of libraries, programs, tests, benches and examples.
-fn is_root(place: &str) -> bool {
-    let parts: Vec<&str> = place.split('/').collect();
+fn is_root(location: &str) -> bool {
+    let parts: Vec<&str> = location.split('/').collect();
     match parts[..] {
         ["tests" | "benches" | "examples", file] => file != "mod.rs",
         ["build.rs"]
@@ -26,8 +26,8 @@ fn is_root(place: &str) -> bool {
 }
 
 /// The name by which a `mod` names a file: its stem, of `mod.rs` its folder.
-fn module(place: &str) -> Option<&str> {
-    let path = Path::new(place);
+fn module(location: &str) -> Option<&str> {
+    let path = Path::new(location);
     let stem = path.file_stem()?.to_str()?;
     if stem == "mod" {
         return path.parent()?.file_name()?.to_str();
@@ -44,23 +44,23 @@ fn folder_of(path: &str) -> String {
 
 /// The folder in which the modules are that a file names.
 fn children_of(path: &str) -> String {
-    let own = Path::new(path);
-    let stem = own
+    let own_path = Path::new(path);
+    let stem = own_path
         .file_stem()
         .and_then(|stem| stem.to_str())
         .unwrap_or_default();
-    if in_crate(path).is_some_and(|(_, place)| is_root(place)) || stem == "mod" {
-        return own
+    if in_crate(path).is_some_and(|(_, in_crate)| is_root(in_crate)) || stem == "mod" {
+        return own_path
             .parent()
             .map_or_else(String::new, |folder| folder.display().to_string());
     }
-    own.with_extension("").display().to_string()
+    own_path.with_extension("").display().to_string()
 }
 
 #[test]
 fn every_file_of_a_crate_is_named_by_a_mod() {
     let sources = sources();
-    let mut named: BTreeSet<(String, &str)> = BTreeSet::new();
+    let mut names: BTreeSet<(String, &str)> = BTreeSet::new();
     let mut paths = BTreeSet::new();
     for (path, text) in &sources {
         for line in text.lines().map(str::trim) {
@@ -75,17 +75,17 @@ fn every_file_of_a_crate_is_named_by_a_mod() {
             let module = line
                 .strip_suffix(';')
                 .and_then(|line| line.split_once("mod "));
-            named.extend(module.map(|(_, name)| (children_of(path), name)));
+            names.extend(module.map(|(_, name)| (children_of(path), name)));
         }
     }
     let lost: Vec<&String> = sources
         .iter()
         .filter(|(path, _)| {
-            let (_, place) = in_crate(path).expect("a file of a crate");
-            let file = place.rsplit('/').next().unwrap_or(place);
+            let (_, location) = in_crate(path).expect("a file of a crate");
+            let file = location.rsplit('/').next().unwrap_or(location);
             let is_named =
-                module(place).is_some_and(|name| named.contains(&(folder_of(path), name)));
-            !is_root(place) && !is_named && !paths.contains(file)
+                module(location).is_some_and(|name| names.contains(&(folder_of(path), name)));
+            !is_root(location) && !is_named && !paths.contains(file)
         })
         .map(|(path, _)| path)
         .collect();

@@ -6,10 +6,10 @@ use std::fs;
 use super::{from_root, root, sources};
 
 /// The names behind `--test` in the Makefile.
-fn named() -> BTreeSet<String> {
+fn named_targets() -> BTreeSet<String> {
     let text = fs::read_to_string(root().join("Makefile")).expect("a Makefile");
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let pairs = words.windows(2).filter(|pair| pair[0] == "--test");
+    let args: Vec<&str> = text.split_whitespace().collect();
+    let pairs = args.windows(2).filter(|pair| pair[0] == "--test");
     let names = pairs.map(|pair| pair[1].trim_matches('"').to_owned());
     // `make deny` names one of them too.
     names.collect()
@@ -36,6 +36,6 @@ fn targets() -> BTreeSet<String> {
 
 #[test]
 fn the_makefile_runs_every_test_target() {
-    let (named, targets) = (named(), targets());
-    assert_eq!(named, targets, "the Makefile's, and those that there are");
+    let (names, targets) = (named_targets(), targets());
+    assert_eq!(names, targets, "the Makefile's, and those that there are");
 }

@@ -33,13 +33,16 @@ fn what_agents_measure_is_stored_once_though_all_are_killed_meanwhile() {
     let experiments = sites.experiments();
     assert_eq!(ended, 0, "{experiments:?}");
     let mut complete = BTreeMap::new();
-    for one in &experiments {
-        if one["status"] == "complete" {
-            assert_eq!(one["messages"], MESSAGES, "{one}");
-            let key = (one["block"].to_string(), one["scenario"].to_string());
+    for experiment in &experiments {
+        if experiment["status"] == "complete" {
+            assert_eq!(experiment["messages"], MESSAGES, "{experiment}");
+            let key = (
+                experiment["block"].to_string(),
+                experiment["scenario"].to_string(),
+            );
             *complete.entry(key).or_insert(0) += 1;
         } else {
-            assert_eq!(one["status"], "failed", "{one}");
+            assert_eq!(experiment["status"], "failed", "{experiment}");
         }
     }
     assert_eq!(complete.len(), BLOCKS * SITES.len(), "{complete:?}");
@@ -49,10 +52,10 @@ fn what_agents_measure_is_stored_once_though_all_are_killed_meanwhile() {
         "{experiments:?}"
     );
     eventually("nothing is left of it", SOON, || {
-        has_no_orders(&sites.place)
+        has_no_orders(&sites.folder)
             && SITES.iter().all(|site| {
-                is_empty(&sites.place.path(&format!("agent-{site}/orders")))
-                    && is_empty(&sites.place.path(&format!("agent-{site}/journals")))
+                is_empty(&sites.folder.path(&format!("agent-{site}/orders")))
+                    && is_empty(&sites.folder.path(&format!("agent-{site}/journals")))
             })
     });
 }
@@ -61,30 +64,30 @@ fn what_agents_measure_is_stored_once_though_all_are_killed_meanwhile() {
 fn what_a_policy_refuses_is_tried_once_a_block_and_the_controllers_list_shows_why() {
     let mut sites = Sites::new(&["127.0.0.1"]);
     sites.agents.remove("ams");
-    let path = sites.place.path("agent-ams").join(POLICY_FILE);
+    let path = sites.folder.path("agent-ams").join(POLICY_FILE);
     fs::write(&path, DEFAULT_POLICY).expect("writable");
     sites.start_agent("ams", None);
     let ran = sites
-        .place
+        .folder
         .neph(["run", "p.toml", "--control", "control", "-q", "--no-report"]);
     assert_ne!(ran.status, 0, "{}", ran.err);
     let experiments = sites.experiments();
     assert_eq!(experiments.len(), BLOCKS * SITES.len(), "{experiments:?}");
-    for one in experiments {
-        let site = one["scenario"].as_str().expect("a label");
+    for experiment in experiments {
+        let site = experiment["scenario"].as_str().expect("a label");
         let expected = if site.contains("at ams") {
             "failed"
         } else {
             "complete"
         };
-        assert_eq!(one["status"], expected, "{one}");
+        assert_eq!(experiment["status"], expected, "{experiment}");
     }
     eventually("it is listed", SOON, || {
         let text = sites.neph(&["agents", "--control", "control", "--format", "json"]);
-        let all: Vec<Value> = serde_json::from_str(&text).expect("JSON");
-        let ams = all
+        let entries: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+        let ams = entries
             .iter()
-            .find(|one| one["agent"] == "ams")
+            .find(|entry| entry["agent"] == "ams")
             .expect("enrolled");
         ams["refusals"]["target"].as_u64() >= Some(1)
     });
@@ -93,8 +96,8 @@ fn what_a_policy_refuses_is_tried_once_a_block_and_the_controllers_list_shows_wh
 #[test]
 fn a_policy_that_is_not_there_or_not_understood_allows_nothing() {
     let sites = Sites::new(&["127.0.0.1"]);
-    let path = sites.place.path("other");
-    let anew = [
+    let path = sites.folder.path("other");
+    let second = [
         "agent",
         "--controller",
         "wss://127.0.0.1:1",
@@ -108,7 +111,7 @@ fn a_policy_that_is_not_there_or_not_understood_allows_nothing() {
         ("version = 1\nkinds = [\"icpm\"]\n[targets]\n", "icmp"),
     ] {
         fs::write(&path, text).expect("writable");
-        let ran = sites.place.neph(anew);
+        let ran = sites.folder.neph(second);
         assert!(
             ran.status == 2 && ran.err.contains(part),
             "{part}: {}",
@@ -116,7 +119,7 @@ fn a_policy_that_is_not_there_or_not_understood_allows_nothing() {
         );
     }
     fs::remove_file(&path).expect("it was there");
-    let ran = sites.place.neph(anew);
+    let ran = sites.folder.neph(second);
     assert!(
         ran.status == 2 && ran.err.contains("does nothing without one"),
         "{}",
@@ -124,7 +127,7 @@ fn a_policy_that_is_not_there_or_not_understood_allows_nothing() {
     );
     let text = DEFAULT_POLICY.replace("# controllers = [", "controllers = [");
     fs::write(&path, text).expect("writable");
-    let ran = sites.place.neph(anew);
+    let ran = sites.folder.neph(second);
     assert!(
         ran.status == 2 && ran.err.contains("does not allow controller"),
         "{}",
@@ -139,27 +142,27 @@ fn circuits_in_conflict_never_overlap_and_those_of_a_round_do() {
     let sites = Sites::new(&["127.0.0.1", "localhost"]);
     let ended = sites.run(&["run", "p.toml"]).0.wait().expect("it ends");
     assert!(ended.success());
-    let show = |one: Value| {
-        let id = one["id"].as_str().expect("an id");
+    let show = |entry: Value| {
+        let id = entry["id"].as_str().expect("an id");
         let text = sites.neph(&["show", id, "--format", "json"]);
         let shown: Value = serde_json::from_str(&text).expect("JSON");
         shown["experiment"].clone()
     };
     let experiments: Vec<Value> = sites.experiments().into_iter().map(show).collect();
     assert_eq!(experiments.len(), BLOCKS * 4, "{experiments:?}");
-    let end = |one: &Value| one["ended_unix_ns"].as_i64().expect("an end");
-    let start = |one: &Value| one["started_unix_ns"].as_i64().expect("a start");
-    let label = |one: &Value| one["scenario"].as_str().expect("its label").to_owned();
+    let end = |entry: &Value| entry["ended_unix_ns"].as_i64().expect("an end");
+    let start = |entry: &Value| entry["started_unix_ns"].as_i64().expect("a start");
+    let label = |entry: &Value| entry["scenario"].as_str().expect("its label").to_owned();
     let mut pairs = 0;
-    for (place, one) in experiments.iter().enumerate() {
-        for other in &experiments[place + 1..] {
-            if start(one).max(start(other)) < end(one).min(end(other)) {
+    for (index, experiment) in experiments.iter().enumerate() {
+        for other in &experiments[index + 1..] {
+            if start(experiment).max(start(other)) < end(experiment).min(end(other)) {
                 pairs += 1;
                 let shared = SITES.iter().copied().chain(["127.0.0.1", "localhost"]);
                 let shared: Vec<&str> = shared
-                    .filter(|name| label(one).contains(name) && label(other).contains(name))
+                    .filter(|name| label(experiment).contains(name) && label(other).contains(name))
                     .collect();
-                assert_eq!(shared, [""; 0], "{one} {other}");
+                assert_eq!(shared, [""; 0], "{experiment} {other}");
             }
         }
     }
@@ -189,32 +192,32 @@ fn sites_measure_each_other_by_reflectors_of_their_agents() {
     let sites = Sites::new(&["127.0.0.1"]);
     let ports: Vec<u16> = SITES.iter().map(|_| free_port()).collect();
     let plan = mesh(&ports, 40);
-    fs::write(sites.place.path("p.toml"), plan).expect("writable");
+    fs::write(sites.folder.path("p.toml"), plan).expect("writable");
     let ended = sites.run(&["run", "p.toml"]).0.wait().expect("it ends");
     let experiments = sites.experiments();
     assert!(ended.success(), "{experiments:?}");
     assert_eq!(experiments.len(), 6);
-    for one in &experiments {
+    for experiment in &experiments {
         assert_eq!(
-            (&one["status"], &one["messages"]),
+            (&experiment["status"], &experiment["messages"]),
             (&"complete".into(), &40.into()),
-            "{one}"
+            "{experiment}"
         );
-        assert_eq!(one["lost"].as_u64().unwrap_or(0), 0, "{one}");
+        assert_eq!(experiment["lost"].as_u64().unwrap_or(0), 0, "{experiment}");
     }
     eventually("the reflectors have ended", SOON, || {
         ports
             .iter()
             .all(|port| std::net::TcpStream::connect(("127.0.0.1", *port)).is_err())
-            && has_no_orders(&sites.place)
+            && has_no_orders(&sites.folder)
     });
     // One that its agent refuses will never answer: nothing is measured without it.
     let (mut sites, path) = (sites, "agent-lju/agent.toml");
     sites.agents.remove("lju");
-    fs::write(sites.place.path(path), DEFAULT_POLICY).expect("writable");
+    fs::write(sites.folder.path(path), DEFAULT_POLICY).expect("writable");
     sites.start_agent("lju", None);
     let ran = sites
-        .place
+        .folder
         .neph(["run", "p.toml", "--control", "control", "-q", "--no-report"]);
     let part = "agent lju refuses its reflector: this agent's policy does not allow 'reflector'";
     assert!(
@@ -232,20 +235,24 @@ fn sites_measure_each_other_by_reflectors_of_their_agents() {
 fn an_experiment_whose_reflector_is_killed_fails_and_is_tried_anew() {
     let mut sites = Sites::new(&["127.0.0.1"]);
     let ports: Vec<u16> = SITES.iter().map(|_| free_port()).collect();
-    fs::write(sites.place.path("p.toml"), mesh(&ports, 600)).expect("writable");
+    fs::write(sites.folder.path("p.toml"), mesh(&ports, 600)).expect("writable");
     let mut run = sites.run(&["run", "p.toml"]);
     sites.measures("lju");
     sites.agents.remove("ams").expect("it runs").kill();
     sites.start_agent("ams", None);
     assert!(run.0.wait().expect("it ends").success());
     let experiments = sites.experiments();
-    let whole = experiments.iter().filter(|one| one["status"] == "complete");
-    assert_eq!(whole.clone().count(), 6, "{experiments:?}");
-    for one in whole {
-        assert_eq!(one["lost"].as_u64().unwrap_or(0), 0, "{one}");
+    let complete_experiments = experiments
+        .iter()
+        .filter(|experiment| experiment["status"] == "complete");
+    assert_eq!(complete_experiments.clone().count(), 6, "{experiments:?}");
+    for entry in complete_experiments {
+        assert_eq!(entry["lost"].as_u64().unwrap_or(0), 0, "{entry}");
     }
-    let show = |one: &Value| sites.neph(&["show", one["id"].as_str().expect("an id")]);
-    let failed = experiments.iter().filter(|one| one["status"] == "failed");
+    let show = |entry: &Value| sites.neph(&["show", entry["id"].as_str().expect("an id")]);
+    let failed = experiments
+        .iter()
+        .filter(|experiment| experiment["status"] == "failed");
     let reasons: Vec<String> = failed.map(show).collect();
     let part = "the reflector at agent ams ended while it was measured";
     assert!(
@@ -267,7 +274,7 @@ const ONE: &str = "[[site]]\nname = \"s\"\nagent = \"a\"\n";
 
 #[test]
 fn a_plan_whose_sites_cannot_be_is_refused_with_the_place() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let two = format!("{ONE}[[site]]\nname = \"t\"\nagent = \"b\"\n");
     let lab = format!("{ONE}[lab]\ntopology = \"t.toml\"\nprober = \"p\"\n");
     for (text, part) in [
@@ -287,8 +294,8 @@ fn a_plan_whose_sites_cannot_be_is_refused_with_the_place() {
             "p.toml:5:9: a block takes 10 ms (1 round of experiments), which does not",
         ),
     ] {
-        fs::write(place.path("p.toml"), text).expect("writable");
-        let ran = place.neph(["check", "p.toml"]);
+        fs::write(folder.path("p.toml"), text).expect("writable");
+        let ran = folder.neph(["check", "p.toml"]);
         assert!(
             ran.status == 2 && ran.err.contains(part),
             "{part}: {}",
@@ -299,11 +306,11 @@ fn a_plan_whose_sites_cannot_be_is_refused_with_the_place() {
 
 #[test]
 fn what_cannot_be_with_agents_is_one_sentence_before_anything_is_measured() {
-    let place = TestFolder::empty();
-    fs::write(place.path("p.toml"), plan(ONE, "")).expect("writable");
+    let folder = TestFolder::empty();
+    fs::write(folder.path("p.toml"), plan(ONE, "")).expect("writable");
     let invite = ["control", "invite", "b", "--control", "c"];
-    assert_eq!(place.neph(invite).status, 0);
-    fs::write(place.path("q.toml"), plan("", "")).expect("writable");
+    assert_eq!(folder.neph(invite).status, 0);
+    fs::write(folder.path("q.toml"), plan("", "")).expect("writable");
     for (arguments, part) in [
         (vec!["run", "p.toml"], "add --control FOLDER"),
         (
@@ -343,14 +350,14 @@ fn what_cannot_be_with_agents_is_one_sentence_before_anything_is_measured() {
             "this is no invitation",
         ),
     ] {
-        let ran = place.neph(arguments.iter().copied());
+        let ran = folder.neph(arguments.iter().copied());
         assert!(
             ran.status == 2 && ran.err.contains(part),
             "{arguments:?}: {}",
             ran.err
         );
     }
-    assert!(!place.path("d").exists());
+    assert!(!folder.path("d").exists());
 }
 
 #[test]
@@ -358,18 +365,19 @@ fn labels_of_an_agent_are_listed() {
     let mut sites = Sites::new(&["127.0.0.1"]);
     sites.agents.remove("ams");
     let controller = format!("wss://127.0.0.1:{}", sites.port);
-    let mut words = vec!["agent", "--controller", &controller];
-    words.extend(["--folder", "agent-ams"]);
-    words.extend(["--label", "region=eu", "--label", "cloud=aws"]);
-    let (program, _) = Program::start(&sites.place, &words, "connected to");
+    let mut args = vec!["agent", "--controller", &controller];
+    args.extend(["--folder", "agent-ams"]);
+    args.extend(["--label", "region=eu", "--label", "cloud=aws"]);
+    let (program, _) = Program::start(&sites.folder, &args, "connected to");
     sites.agents.insert("ams", program);
     eventually("they are listed", SOON, || {
         let text = sites.neph(&["agents", "--control", "control", "--format", "json"]);
-        let all: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+        let entries: Vec<Value> = serde_json::from_str(&text).expect("JSON");
         let of = |name: &str| {
-            all.iter()
-                .find(|one| one["agent"] == name)
-                .map(|one| &one["labels"])
+            entries
+                .iter()
+                .find(|entry| entry["agent"] == name)
+                .map(|entry| &entry["labels"])
         };
         let wanted = serde_json::json!({"cloud": "aws", "region": "eu"});
         of("ams") == Some(&wanted) && of("lju") == Some(&serde_json::json!({}))
@@ -380,15 +388,15 @@ fn labels_of_an_agent_are_listed() {
     let shown = sites.neph(&[&shown[..], &["json"]].concat());
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     assert!(shown["agent"]["last_seen_unix_ns"].is_i64(), "{shown}");
-    words.extend(["--label", "cloud=gcp"]);
-    let ran = sites.place.neph(words.iter().copied());
+    args.extend(["--label", "cloud=gcp"]);
+    let ran = sites.folder.neph(args.iter().copied());
     assert!(
         ran.status == 2 && ran.err.contains("given twice"),
         "{}",
         ran.err
     );
-    words.extend(["--label", "Cloud"]);
-    let ran = sites.place.neph(words);
+    args.extend(["--label", "Cloud"]);
+    let ran = sites.folder.neph(args);
     assert!(
         ran.status == 2 && ran.err.contains("write KEY=VALUE"),
         "{}",

@@ -36,16 +36,16 @@ const PLAN: &str = "version = 1\nname = \"clocks\"\ninterval = \"10ms\"\nmessage
 
 /// A lab with a controller and a reflector at `host`, an agent at `client`, and one in the guest.
 struct ClockSetup {
-    kept: LabGuard,
+    lab: LabGuard,
     /// They run until the test ends.
     programs: Vec<Program>,
 }
 
 impl ClockSetup {
     fn up() -> Self {
-        let kept = LabGuard::up(TOPOLOGY, 'c');
+        let lab = LabGuard::up(TOPOLOGY, 'c');
         let mut world = Self {
-            kept,
+            lab,
             programs: Vec::new(),
         };
         let serve = [
@@ -62,9 +62,9 @@ impl ClockSetup {
             &["reflect", "--listen", "10.86.0.2:9000"],
             "answers",
         );
-        let near = world.kept.place.path("near");
-        fs::create_dir(&near).expect("a folder");
-        fs::write(near.join(POLICY_FILE), of_this_host()).expect("a file");
+        let path = world.lab.folder.path("near");
+        fs::create_dir(&path).expect("a folder");
+        fs::write(path.join(POLICY_FILE), of_this_host()).expect("a file");
         let invitation = world.invite("near");
         let agent = [
             "agent",
@@ -82,15 +82,15 @@ impl ClockSetup {
 
     /// Starts neph at a site of this kernel, and waits for its word.
     fn start(&mut self, site: &str, arguments: &[&str], awaited: &str) {
-        let mut words = vec!["lab", "run", site, "--lab", &self.kept.name, "--"];
-        words.push(env!("CARGO_BIN_EXE_neph"));
-        words.extend(arguments);
-        let (program, _) = Program::start(&self.kept.place, &words, awaited);
+        let mut args = vec!["lab", "run", site, "--lab", &self.lab.name, "--"];
+        args.push(env!("CARGO_BIN_EXE_neph"));
+        args.extend(arguments);
+        let (program, _) = Program::start(&self.lab.folder, &args, awaited);
         self.programs.push(program);
     }
 
     fn neph(&self, arguments: &[&str]) -> String {
-        let ran = self.kept.place.neph(arguments.iter().copied());
+        let ran = self.lab.folder.neph(arguments.iter().copied());
         assert_eq!(ran.status, 0, "{arguments:?}: {}", ran.err);
         ran.out
     }
@@ -101,7 +101,7 @@ impl ClockSetup {
     }
 
     fn in_guest(&self, line: &str) -> String {
-        let name = &self.kept.name;
+        let name = &self.lab.name;
         self.neph(&["lab", "run", "vm", "--lab", name, "--", "sh", "-c", line])
     }
 
@@ -128,8 +128,8 @@ impl ClockSetup {
     fn clock(&self, agent: &str) -> Option<(f64, f64)> {
         let listed = self.neph(&["agents", "--control", "control", "--format", "json"]);
         let listed: Value = serde_json::from_str(&listed).expect("JSON");
-        let mut all = listed.as_array().expect("a list").iter();
-        let found = all.find(|one| one["agent"] == agent)?;
+        let mut entries = listed.as_array().expect("a list").iter();
+        let found = entries.find(|entry| entry["agent"] == agent)?;
         let millis = |key: &str| Some(found[key].as_f64()? / 1e6);
         Some((millis("clock_offset_ns")?, millis("clock_bound_ns")?))
     }
@@ -163,15 +163,17 @@ fn now() -> f64 {
 /// The moment by the clock of the host's kernel at which the first message of each experiment was there.
 fn first_arrivals(messages: &[Value], scenario: &str) -> BTreeMap<String, f64> {
     let mut first = BTreeMap::new();
-    for one in messages {
-        let is_meant = one["scenario"]
+    for message in messages {
+        let is_meant = message["scenario"]
             .as_str()
             .is_some_and(|label| label.contains(scenario));
-        let (Some(id), Some(at)) = (one["experiment_id"].as_str(), one["peer_rx_ns"].as_f64())
-        else {
+        let (Some(id), Some(at)) = (
+            message["experiment_id"].as_str(),
+            message["peer_rx_ns"].as_f64(),
+        ) else {
             continue;
         };
-        if is_meant && one["seq"] == 0 {
+        if is_meant && message["seq"] == 0 {
             first.insert(id.to_owned(), at / 1e6);
         }
     }
@@ -187,7 +189,7 @@ fn agents_with_other_clocks_begin_together_and_their_times_and_delays_are_true_w
     let world = ClockSetup::up();
     the_offset_is_right_within_its_bound(&world);
     let started = now();
-    fs::write(world.kept.place.path("p.toml"), PLAN).expect("a file");
+    fs::write(world.lab.folder.path("p.toml"), PLAN).expect("a file");
     world.neph(&["run", "p.toml", "--control", "control", "--no-report"]);
     times_are_the_controllers(&world, [started, now()]);
     starts_are_at_the_agreed_moment(&world);
@@ -216,11 +218,11 @@ fn the_offset_is_right_within_its_bound(world: &ClockSetup) {
 fn times_are_the_controllers(world: &ClockSetup, [started, ended]: [f64; 2]) {
     let listed = world.neph(&["list", "last", "--format", "json"]);
     let listed: Value = serde_json::from_str(&listed).expect("JSON");
-    let all = listed.as_array().expect("experiments");
-    assert_eq!(all.len(), 6, "{listed}");
-    for one in all {
-        let at = one["started_unix_ns"].as_f64().expect("a time") / 1e9;
-        assert_eq!(one["status"], "complete", "{one}");
+    let entries = listed.as_array().expect("experiments");
+    assert_eq!(entries.len(), 6, "{listed}");
+    for entry in entries {
+        let at = entry["started_unix_ns"].as_f64().expect("a time") / 1e9;
+        assert_eq!(entry["status"], "complete", "{entry}");
         assert!((started..ended).contains(&at), "{started} {at} {ended}");
     }
 }
@@ -239,7 +241,7 @@ fn starts_are_at_the_agreed_moment(world: &ClockSetup) {
 
 fn delays_are_right_within_their_bound(world: &ClockSetup) {
     world.neph(&["report", "last", "--output", "report"]);
-    let table = world.kept.place.path("report/tables/directions.json");
+    let table = world.lab.folder.path("report/tables/directions.json");
     let table = fs::read_to_string(table).expect("a table");
     let table: Value = serde_json::from_str(&table).expect("JSON");
     let mut rows = table["rows"].as_array().expect("rows").iter();

@@ -24,16 +24,16 @@ const TOPOLOGY: &str = "version = 1\nrouting = \"direct\"\n\
 
 /// A controller at `office`, agents `near` at `client` and `far` at `host`, and a reflector at `host`.
 struct PointSetup {
-    kept: LabGuard,
+    lab: LabGuard,
     controller: Option<Program>,
     programs: Vec<Program>,
 }
 
 impl PointSetup {
     /// The agent at `host` takes `far` for its kernel's number, if there is one.
-    fn up(letter: char, kinds: &str, far: Option<&str>) -> Self {
+    fn up(letter: char, kinds: &str, far_end: Option<&str>) -> Self {
         let mut world = Self {
-            kept: LabGuard::up(TOPOLOGY, letter),
+            lab: LabGuard::up(TOPOLOGY, letter),
             controller: None,
             programs: Vec::new(),
         };
@@ -44,20 +44,20 @@ impl PointSetup {
             "answers",
         );
         world.start_agent("client", "near", (kinds, None));
-        world.start_agent("host", "far", (kinds, far));
+        world.start_agent("host", "far", (kinds, far_end));
         world
     }
 
     fn program(&self, site: &str, arguments: &[&str], awaited: &str) -> Program {
-        let mut words = vec!["lab", "run", site, "--lab", &self.kept.name, "--"];
-        words.extend(arguments);
-        Program::start(&self.kept.place, &words, awaited).0
+        let mut args = vec!["lab", "run", site, "--lab", &self.lab.name, "--"];
+        args.extend(arguments);
+        Program::start(&self.lab.folder, &args, awaited).0
     }
 
     fn start(&mut self, site: &str, arguments: &[&str], awaited: &str) {
-        let mut words = vec![env!("CARGO_BIN_EXE_neph")];
-        words.extend(arguments);
-        let program = self.program(site, &words, awaited);
+        let mut args = vec![env!("CARGO_BIN_EXE_neph")];
+        args.extend(arguments);
+        let program = self.program(site, &args, awaited);
         self.programs.push(program);
     }
 
@@ -75,7 +75,7 @@ impl PointSetup {
     }
 
     fn start_agent(&mut self, site: &str, name: &str, (kinds, kernel): (&str, Option<&str>)) {
-        let folder = self.kept.place.path(name);
+        let folder = self.lab.folder.path(name);
         fs::create_dir(&folder).expect("a folder");
         // Nothing else, so that no other kind's privileges help.
         let policy = of_this_host();
@@ -95,9 +95,9 @@ impl PointSetup {
         );
         let program = if let Some(kernel) = kernel {
             fs::write(folder.join("kernel"), kernel).expect("a file");
-            let own =
+            let text =
                 format!("mount --bind {name}/kernel /proc/sys/kernel/random/boot_id && {agent}");
-            self.program(site, &["unshare", "-m", "sh", "-c", &own], "connected")
+            self.program(site, &["unshare", "-m", "sh", "-c", &text], "connected")
         } else {
             self.program(site, &["sh", "-c", &agent], "connected")
         };
@@ -105,47 +105,47 @@ impl PointSetup {
     }
 
     fn neph(&self, arguments: &[&str]) -> Ran {
-        self.kept.place.neph(arguments.iter().copied())
+        self.lab.folder.neph(arguments.iter().copied())
     }
 
     /// The interface of a site that leads to this address.
     fn interface(&self, site: &str, to: &str) -> String {
-        let ran = self.kept.at(site, &format!("ip -o route get {to}"));
-        let mut words = ran.out.split_whitespace();
-        words.find(|word| *word == "dev").expect("a route");
-        words.next().expect("an interface").to_owned()
+        let ran = self.lab.at(site, &format!("ip -o route get {to}"));
+        let mut out = ran.out.split_whitespace();
+        out.find(|word| *word == "dev").expect("a route");
+        out.next().expect("an interface").to_owned()
     }
 
     /// Points at both agents.
     fn points(&self) -> [String; 2] {
-        let [near, far] = [
+        let [near_end, far_end] = [
             self.interface("client", "10.88.0.2"),
             self.interface("host", "10.88.0.1"),
         ];
         [
-            format!("client=agent:near/{near}"),
-            format!("host=agent:far/{far}"),
+            format!("client=agent:near/{near_end}"),
+            format!("host=agent:far/{far_end}"),
         ]
     }
 
     /// What `neph hops` tells of echoes that go while it records.
     fn hops(&self, more: &[&str]) -> Ran {
         let points = self.points();
-        let mut words = vec!["hops", &points[0], &points[1], "--format", "json"];
-        words.extend(more);
-        self.records("udp", &words)
+        let mut args = vec!["hops", &points[0], &points[1], "--format", "json"];
+        args.extend(more);
+        self.records("udp", &args)
     }
 
     /// What a command tells of messages that go while it records.
-    fn records(&self, protocol: &str, words: &[&str]) -> Ran {
-        let mut all = words.to_vec();
-        all.extend(["--control", "control", "--port", "9000"]);
+    fn records(&self, protocol: &str, args: &[&str]) -> Ran {
+        let mut all_args = args.to_vec();
+        all_args.extend(["--control", "control", "--port", "9000"]);
         std::thread::scope(|scope| {
-            let records = scope.spawn(|| self.neph(&all));
+            let records = scope.spawn(|| self.neph(&all_args));
             let neph = env!("CARGO_BIN_EXE_neph");
             let ping =
                 format!("{neph} ping {protocol}://10.88.0.2:9000 --count 200 --interval 100ms");
-            let ran = self.kept.at("client", &ping);
+            let ran = self.lab.at("client", &ping);
             assert_eq!(ran.status, 0, "{}", ran.err);
             records.join().expect("it ends")
         })
@@ -154,19 +154,19 @@ impl PointSetup {
     /// Whether no capture is left at an agent.
     fn has_nothing_left(&self) -> bool {
         let folders = ["near/orders", "far/orders", "near/captures", "far/captures"];
-        let mut folders = folders.iter().map(|folder| self.kept.place.path(folder));
+        let mut folders = folders.iter().map(|folder| self.lab.folder.path(folder));
         folders.all(|folder| is_empty(&folder))
     }
 }
 
 /// Median and bound of a way of the echoes, milliseconds: before them a ping asks over TCP who answers.
-fn segment(reported: &Ran, way: &str) -> (f64, f64, u64) {
+fn segment(reported: &Ran, direction: &str) -> (f64, f64, u64) {
     let reported: Value =
         serde_json::from_str(&reported.out).unwrap_or_else(|_| panic!("{}", reported.err));
     let rows = reported["segments"].as_array().expect("segments");
     let row = rows
         .iter()
-        .find(|row| row["direction"] == way && row["protocol"] == "udp");
+        .find(|row| row["direction"] == direction && row["protocol"] == "udp");
     let row = row.unwrap_or_else(|| panic!("{reported}"));
     let millis = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{row}")) / 1e6;
     (
@@ -195,10 +195,10 @@ fn a_segment_between_two_agents_has_the_delay_of_its_link() {
     let world = PointSetup::up('p', "capture", None);
     let reported = world.hops(&["-w", "4s"]);
     assert_eq!(reported.status, 0, "{}", reported.err);
-    let (there, back) = (segment(&reported, "forward"), segment(&reported, "reverse"));
+    let (forward, back) = (segment(&reported, "forward"), segment(&reported, "reverse"));
     assert!(
-        is_true(there, THERE_MS) && is_true(back, BACK_MS),
-        "{there:?} {back:?}"
+        is_true(forward, THERE_MS) && is_true(back, BACK_MS),
+        "{forward:?} {back:?}"
     );
     eventually("nothing is left", SOON, || world.has_nothing_left());
     let point = points_of_agent(&world);
@@ -222,15 +222,15 @@ fn a_segment_between_two_agents_has_the_delay_of_its_link() {
     assert_eq!(flow["server"], "10.88.0.2:9000");
     let response = flow["round_trips"]["server"]["response"]["p50_ns"].as_f64();
     let response = response.unwrap_or_else(|| panic!("{flow}")) / 1e6;
-    let whole = THERE_MS + BACK_MS;
+    let total = THERE_MS + BACK_MS;
     assert!(
-        (whole..whole + 2.0 * LATE_MS).contains(&response),
+        (total..total + 2.0 * LATE_MS).contains(&response),
         "{response}"
     );
-    let anew = world.neph(&["read", "w.pcap", "--format", "json"]);
-    let anew: Value = serde_json::from_str(&anew.out).expect("JSON");
+    let output = world.neph(&["read", "w.pcap", "--format", "json"]);
+    let second: Value = serde_json::from_str(&output.out).expect("JSON");
     assert_eq!(
-        anew["summary"]["packets_captured"],
+        second["summary"]["packets_captured"],
         summary(&lines)["packets_captured"]
     );
     let reported = world.neph(&["watch", &point, "--control", "control", "--site", "client"]);
@@ -254,8 +254,8 @@ fn summary(lines: &[Value]) -> &Value {
 
 /// The interface of `near`, without a name.
 fn points_of_agent(world: &PointSetup) -> String {
-    let [near, _] = world.points();
-    near.replace("client=", "")
+    let [points, _] = world.points();
+    points.replace("client=", "")
 }
 
 /// The kernels are said to be two, so that the clocks have to be compared; they are one, and what is told must hold.
@@ -267,14 +267,17 @@ fn clocks_of_two_agents_are_known_better_than_their_packets_tell() {
     let world = PointSetup::up('q', "capture", Some("another-kernel"));
     let reported = world.hops(&["-w", "20s"]);
     assert_eq!(reported.status, 0, "{}", reported.err);
-    let (there, back) = (segment(&reported, "forward"), segment(&reported, "reverse"));
+    let (forward, back) = (segment(&reported, "forward"), segment(&reported, "reverse"));
     assert!(
-        is_true(there, THERE_MS) && is_true(back, BACK_MS),
-        "{there:?} {back:?}"
+        is_true(forward, THERE_MS) && is_true(back, BACK_MS),
+        "{forward:?} {back:?}"
     );
     // Packets alone leave half of the round trip.
     let half = f64::midpoint(THERE_MS, BACK_MS);
-    assert!(there.1 > 0.0 && there.1 < half - 1.0, "{there:?} {back:?}");
+    assert!(
+        forward.1 > 0.0 && forward.1 < half - 1.0,
+        "{forward:?} {back:?}"
+    );
 }
 
 /// Of these kernels the clocks have to be compared. A limit of 5 ms is between the delays of the two ways.
@@ -285,7 +288,7 @@ fn alarms_between_agents_are_raised_while_they_record() {
     }
     let world = PointSetup::up('s', "capture", Some("another-kernel"));
     let points = world.points();
-    let words = [
+    let args = [
         "hops",
         &points[0],
         &points[1],
@@ -296,7 +299,7 @@ fn alarms_between_agents_are_raised_while_they_record() {
         "--alarm",
         "client - host > 5ms p50 for 3s",
     ];
-    let reported = world.records("udp", &words);
+    let reported = world.records("udp", &args);
     assert_eq!(reported.status, 3, "{}", reported.err);
     let lines = lines(&reported);
     let alarms = lines.iter().filter(|line| line["kind"] == "alarm");
@@ -324,32 +327,34 @@ fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
     }
     let mut world = PointSetup::up('r', "capture", None);
     world.start_agent("host", "shut", ("reflector", None));
-    let [near, far] = world.points();
+    let [points, far] = world.points();
     let shut = far.replace("agent:far", "agent:shut");
-    let reported = world.neph(&["hops", &near, &shut, "--control", "control", "-w", "5s"]);
+    let reported = world.neph(&["hops", &points, &shut, "--control", "control", "-w", "5s"]);
     assert_eq!(reported.status, 1, "{}", reported.err);
     let why = "the agent refuses: this agent's policy does not allow 'capture'; add it to kinds in its agent.toml";
     assert!(reported.err.contains(why), "{}", reported.err);
     eventually("it is counted", SOON, || {
         let listed = world.neph(&["agents", "--control", "control", "--format", "json"]);
         let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
-        let mut all = listed.as_array().expect("a list").iter();
-        let shut = all.find(|one| one["agent"] == "shut").expect("enrolled");
+        let mut entries = listed.as_array().expect("a list").iter();
+        let shut = entries
+            .find(|entry| entry["agent"] == "shut")
+            .expect("enrolled");
         shut["refusals"]["kind"] == 1
     });
-    let reported = world.neph(&["hops", &near, "b=agent:none/eth0", "--control", "control"]);
+    let reported = world.neph(&["hops", &points, "b=agent:none/eth0", "--control", "control"]);
     assert!(
         reported.status == 2 && reported.err.contains("agent none is not enrolled"),
         "{}",
         reported.err
     );
-    let reported = world.neph(&["hops", &near, &far, "--control", "control", "-w", "2h"]);
+    let reported = world.neph(&["hops", &points, &far, "--control", "control", "-w", "2h"]);
     assert!(
         reported.status == 2 && reported.err.contains("an agent captures"),
         "{}",
         reported.err
     );
-    let reported = world.neph(&["hops", &near, &far]);
+    let reported = world.neph(&["hops", &points, &far]);
     assert!(
         reported.status == 2 && reported.err.contains("add --control FOLDER"),
         "{}",
@@ -363,20 +368,20 @@ fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_lea
         return;
     }
     let mut world = PointSetup::up('s', "capture", None);
-    let [near, far] = world.points();
+    let [points, far] = world.points();
     // The one that captures when a command is killed is asked to forget it by the next command.
     let mut command = world
-        .kept
-        .place
-        .command(["hops", &near, &far, "--control", "control"]);
+        .lab
+        .folder
+        .command(["hops", &points, &far, "--control", "control"]);
     let (child, _messages, _) = begin(&mut command);
     eventually("it captures", SOON, || {
-        !is_empty(&world.kept.place.path("far/captures"))
+        !is_empty(&world.lab.folder.path("far/captures"))
     });
     Program(child).kill();
     let controller = world.controller.take().expect("it runs");
     let (mut next, world) = (None, &world);
-    let folders = ["near/captures", "far/captures"].map(|one| world.kept.place.path(one));
+    let folders = ["near/captures", "far/captures"].map(|name| world.lab.folder.path(name));
     // Those of the killed command.
     let earlier = folders.each_ref().map(names);
     let reported = std::thread::scope(|scope| {

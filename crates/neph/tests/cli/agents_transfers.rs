@@ -23,12 +23,12 @@ fn sites_measure_the_throughput_between_them() {
         let served = format!("\"127.0.0.1:{port}\", \"--throughput={}\"]", free_port());
         plan = plan.replace(&listen, &served);
     }
-    fs::write(sites.place.path("p.toml"), plan).expect("writable");
+    fs::write(sites.folder.path("p.toml"), plan).expect("writable");
     let ended = sites.run(&["run", "p.toml"]).0.wait().expect("it ends");
     let experiments = sites.experiments();
     assert!(ended.success(), "{experiments:?}");
-    let is_transfer = |one: &&Value| {
-        let label = one["scenario"].as_str().unwrap_or_default();
+    let is_transfer = |entry: &&Value| {
+        let label = entry["scenario"].as_str().unwrap_or_default();
         label.contains("udp throughput 5Mbit/s")
     };
     let transfers: Vec<_> = experiments.iter().filter(is_transfer).collect();
@@ -37,9 +37,9 @@ fn sites_measure_the_throughput_between_them() {
         (4, 2),
         "{experiments:?}"
     );
-    for one in transfers {
-        assert_eq!(one["status"], "complete", "{one}");
-        let id = one["id"].as_str().expect("an id");
+    for transfer in transfers {
+        assert_eq!(transfer["status"], "complete", "{transfer}");
+        let id = transfer["id"].as_str().expect("an id");
         let shown = sites.neph(&["show", id, "--format", "json"]);
         let shown: Value = serde_json::from_str(&shown).expect("a document");
         let rows = shown["quantities"].as_array().expect("quantities");

@@ -23,9 +23,9 @@ fn plan(target: &str, more: &str) -> String {
 
 /// A place with this plan, and the arguments that carry it out.
 fn with(plan: &str) -> (TestFolder, [&'static str; 3]) {
-    let place = TestFolder::empty();
-    fs::write(place.path("plan.toml"), plan).expect("a file");
-    (place, ["run", "plan.toml", "--no-report"])
+    let folder = TestFolder::empty();
+    fs::write(folder.path("plan.toml"), plan).expect("a file");
+    (folder, ["run", "plan.toml", "--no-report"])
 }
 
 /// Takes so many posts and gives what each told.
@@ -33,7 +33,7 @@ fn hear(posts: usize) -> (SocketAddr, JoinHandle<Vec<Value>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
     let address = listener.local_addr().expect("an address");
     let received = thread::spawn(move || {
-        let one = |_| {
+        let entry = |_| {
             let (mut peer, _) = listener.accept().expect("a post");
             let mut text = Vec::new();
             while !text.ends_with(b"}") {
@@ -47,17 +47,17 @@ fn hear(posts: usize) -> (SocketAddr, JoinHandle<Vec<Value>>) {
             let body = text.split("\r\n\r\n").nth(1).expect("a body");
             serde_json::from_str(body).expect("JSON")
         };
-        (0..posts).map(one).collect()
+        (0..posts).map(entry).collect()
     });
     (address, received)
 }
 
 /// The alarm events of the only experiment: kinds, and milliseconds since its start.
-fn events(place: &TestFolder) -> Vec<(String, i64)> {
-    let ran = place.neph(["list", "last", "--format", "json"]);
+fn events(folder: &TestFolder) -> Vec<(String, i64)> {
+    let ran = folder.neph(["list", "last", "--format", "json"]);
     let listed: Value = serde_json::from_str(&ran.out).expect("JSON");
     let id = listed[0]["id"].as_str().expect("an id").to_owned();
-    let ran = place.neph(["show", &id, "--format", "json"]);
+    let ran = folder.neph(["show", &id, "--format", "json"]);
     let shown: Value = serde_json::from_str(&ran.out).expect("JSON");
     let events = shown["events"].as_array().expect("events").iter();
     let kind = |event: &Value| event["kind"].as_str().expect("a kind").to_owned();
@@ -78,8 +78,8 @@ fn a_campaign_ends_with_how_many_of_its_experiments_are_flagged() {
     let reflector = reflector.expect("a reflector");
     let target = reflector.address().to_string();
     let few = plan(&target, "").replace("messages = 60", "messages = 1\nblocks = 3");
-    let (place, run) = with(&few);
-    let ran = place.neph(run);
+    let (folder, run) = with(&few);
+    let ran = folder.neph(run);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let reported = "campaign complete: 3 experiments, 3 with warnings; neph list ";
     let line = ran
@@ -92,14 +92,14 @@ fn a_campaign_ends_with_how_many_of_its_experiments_are_flagged() {
         "{line}"
     );
     let list = line.split(' ').skip_while(|word| *word != "list").take(2);
-    let listed = place.neph(list);
+    let listed = folder.neph(list);
     assert_eq!(
         listed.out.matches("only 1 reply").count(),
         3,
         "{}",
         listed.out
     );
-    let ran = place.neph(run.into_iter().chain(["--quiet"]));
+    let ran = folder.neph(run.into_iter().chain(["--quiet"]));
     assert!(!ran.err.contains("campaign complete"), "{}", ran.err);
 }
 
@@ -109,10 +109,10 @@ fn an_alarm_of_a_plan_is_told_kept_and_posted_and_the_status_is_three() {
     let reflector = reflector.expect("a reflector");
     let target = reflector.address().to_string();
     let rules = "alarm = [\"round_trip > 1ns p50\", \"round_trip > 100s p50\"]";
-    let (place, run) = with(&plan(&target, rules));
+    let (folder, run) = with(&plan(&target, rules));
     let (address, received) = hear(1);
     let url = format!("http://{address}/hook");
-    let ran = place.neph(run.into_iter().chain(["--quiet", "--webhook", &url]));
+    let ran = folder.neph(run.into_iter().chain(["--quiet", "--webhook", &url]));
     assert_eq!(ran.status, 3, "{}", ran.err);
     let reported: Vec<&str> = ran
         .err
@@ -131,13 +131,13 @@ fn an_alarm_of_a_plan_is_told_kept_and_posted_and_the_status_is_three() {
         (of("state"), of("rule")),
         ("raised".into(), "round_trip > 1ns p50".into())
     );
-    let kept = events(&place);
-    assert_eq!(kept.len(), 1);
-    assert_eq!(kept[0].0, "alarm_raised");
+    let stored = events(&folder);
+    assert_eq!(stored.len(), 1);
+    assert_eq!(stored[0].0, "alarm_raised");
     // It is complete: there is nothing to go on with, and nothing new to tell.
-    assert_eq!(place.neph(["resume"]).status, 0);
-    let (place, run) = with(&plan(&target, "alarm = \"round_trip > 100s p50\""));
-    assert_eq!(place.neph(run).status, 0);
+    assert_eq!(folder.neph(["resume"]).status, 0);
+    let (folder, run) = with(&plan(&target, "alarm = \"round_trip > 100s p50\""));
+    assert_eq!(folder.neph(run).status, 0);
 }
 
 #[test]
@@ -152,16 +152,16 @@ fn what_cannot_be_an_alarm_is_told_before_anything_is_measured() {
             "p99 needs 299 messages, and an experiment has 60",
         ),
     ] {
-        let (place, run) = with(&plan("192.0.2.1", &format!("alarm = \"{alarm}\"")));
+        let (folder, run) = with(&plan("192.0.2.1", &format!("alarm = \"{alarm}\"")));
         for arguments in [&["check", "plan.toml"][..], &run] {
-            let ran = place.neph(arguments.iter().copied());
+            let ran = folder.neph(arguments.iter().copied());
             assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
             assert!(ran.err.contains(printed), "{}", ran.err);
         }
-        assert_eq!(place.files(), ["plan.toml"]);
+        assert_eq!(folder.files(), ["plan.toml"]);
     }
-    let (place, run) = with(&plan("192.0.2.1", ""));
-    let ran = place.neph(run.into_iter().chain(["--webhook", "http://127.0.0.1:9/"]));
+    let (folder, run) = with(&plan("192.0.2.1", ""));
+    let ran = folder.neph(run.into_iter().chain(["--webhook", "http://127.0.0.1:9/"]));
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(
         ran.err.contains("the plan has no alarm; add"),
@@ -186,25 +186,25 @@ fn a_link_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
     let plan = plan("10.82.0.2:8080", rule).replacen("messages = 60\n", "", 1);
     let plan = plan
         + "\n[lab]\ntopology = \"lab.toml\"\nprober = \"a\"\n\n[[lab.reflector]]\nsite = \"b\"\n";
-    let (place, run) = with(&plan);
-    fs::write(place.path("lab.toml"), LAB).expect("a file");
+    let (folder, run) = with(&plan);
+    fs::write(folder.path("lab.toml"), LAB).expect("a file");
     let (address, received) = hear(2);
     let url = format!("http://{address}/hook");
-    let ran = place.neph(run.into_iter().chain(["--webhook", &url]));
+    let ran = folder.neph(run.into_iter().chain(["--webhook", &url]));
     assert_eq!(ran.status, 3, "{}", ran.err);
     // By the messages' own times: within what the rule says and a second of counting.
-    let kept = events(&place);
-    let [(raised, from), (over, until)] = &kept[..] else {
-        panic!("{kept:?}");
+    let stored = events(&folder);
+    let [(raised, from), (over, until)] = &stored[..] else {
+        panic!("{stored:?}");
     };
     assert_eq!(
         (raised.as_str(), over.as_str()),
         ("alarm_raised", "alarm_over")
     );
-    assert!((3_000..=4_000).contains(from), "{kept:?}");
-    assert!((6_000..=7_000).contains(until), "{kept:?}");
+    assert!((3_000..=4_000).contains(from), "{stored:?}");
+    assert!((6_000..=7_000).contains(until), "{stored:?}");
     let received = received.join().expect("heard");
-    let states: Vec<&Value> = received.iter().map(|one| &one["state"]).collect();
+    let states: Vec<&Value> = received.iter().map(|entry| &entry["state"]).collect();
     assert_eq!(states, ["raised", "over"]);
 }
 
@@ -223,15 +223,15 @@ impl Drop for Up<'_> {
 
 /// What hops says of both ends of the link, of pings for 18 s, each a line; and to people, each line with
 /// the nanoseconds since 1970 when it came.
-fn recorded(place: &TestFolder, lab: &str, rule: &[&str]) -> (Vec<Value>, Vec<(i64, String)>) {
-    let [near, far] = ["a", "b"].map(|site| format!("neph-{lab}-{site}"));
-    let ping = format!("ping icmp://10.82.0.2 --site {near} -i 20ms -w 24s -q");
-    let mut ping = place.command(ping.split(' '));
+fn recorded(folder: &TestFolder, lab: &str, rule: &[&str]) -> (Vec<Value>, Vec<(i64, String)>) {
+    let [near_end, far_end] = ["a", "b"].map(|site| format!("neph-{lab}-{site}"));
+    let ping = format!("ping icmp://10.82.0.2 --site {near_end} -i 20ms -w 24s -q");
+    let mut ping = folder.command(ping.split(' '));
     let mut ping = ping.stdout(Stdio::null()).spawn().expect("it runs");
     let hops = format!(
-        "hops a=iface:path@{near} b=iface:path@{far} -w 18s --format ndjson --packets --alarm"
+        "hops a=iface:path@{near_end} b=iface:path@{far_end} -w 18s --format ndjson --packets --alarm"
     );
-    let mut hops = place.command(hops.split(' ').chain(rule.iter().copied()));
+    let mut hops = folder.command(hops.split(' ').chain(rule.iter().copied()));
     let (child, printed, _) = begin(hops.stdout(Stdio::piped()));
     let received = thread::spawn(move || {
         let stamped = printed.lines().map_while(Result::ok);
@@ -254,19 +254,19 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_e
     ) {
         return;
     }
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     // For 3 s of each 8 s, whenever the recording begins.
     let lab = LAB.replace("direction", "every = \"8s\"\ndirection");
-    fs::write(place.path("lab.toml"), lab).expect("a file");
+    fs::write(folder.path("lab.toml"), lab).expect("a file");
     let name = format!("alarm{}", std::process::id());
-    let ran = place.neph(["lab", "up", "lab.toml", "--name", &name, "--detach"]);
+    let ran = folder.neph(["lab", "up", "lab.toml", "--name", &name, "--detach"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let up = Up(&place, name);
+    let up = Up(&folder, name);
     let (address, posts) = hear(1);
     let url = format!("http://{address}/hook");
     let rule = "a - b forward > 40ms p50 for 1s until 20ms";
-    let (lines, received) = recorded(&place, &up.1, &[rule, "--webhook", &url]);
-    let states = of(&lines, "alarm").filter_map(|one| one["state"].as_str());
+    let (lines, received) = recorded(&folder, &up.1, &[rule, "--webhook", &url]);
+    let states = of(&lines, "alarm").filter_map(|entry| entry["state"].as_str());
     let states: Vec<&str> = states.collect();
     assert!(states.starts_with(&["raised", "over"]), "{states:?}");
     for alarm in of(&lines, "alarm") {
@@ -277,7 +277,7 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_e
             let since = packet["since_ns"].as_i64().expect("when");
             packet["direction"] == "forward" && before.contains(&since)
         });
-        let delays = latest.filter_map(|one| one["segments"][0]["ns"].as_i64());
+        let delays = latest.filter_map(|latest| latest["segments"][0]["ns"].as_i64());
         let delays: Vec<i64> = delays.collect();
         let slow = delays.iter().filter(|delay| **delay > 40_000_000).count();
         assert!(delays.len() >= 6, "{alarm}");

@@ -8,8 +8,8 @@ use crate::labs::{TWO, privileged};
 use crate::neph::{Ran, TestFolder};
 
 /// A service that leaves a trace when it runs.
-fn service(place: &TestFolder) -> String {
-    let trace = place.text("trace");
+fn service(folder: &TestFolder) -> String {
+    let trace = folder.text("trace");
     format!(
         "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"sh\", \"-c\", \"touch {trace}; exec sleep 60\"]\n\
          ready = {{ command = [\"test\", \"-e\", \"{trace}\"] }}\n"
@@ -17,37 +17,41 @@ fn service(place: &TestFolder) -> String {
 }
 
 /// A folder with a topology that runs a command, and a plan that uses it.
-fn place() -> TestFolder {
-    let place = TestFolder::empty();
-    fs::write(place.path("lab.toml"), format!("{TWO}{}", service(&place))).expect("a file");
+fn plan_folder() -> TestFolder {
+    let folder = TestFolder::empty();
+    fs::write(
+        folder.path("lab.toml"),
+        format!("{TWO}{}", service(&folder)),
+    )
+    .expect("a file");
     let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\n\n\
                 [[endpoint]]\nname = \"b\"\nurl = \"ws://10.80.0.2:8080/\"\n\n\
                 [lab]\ntopology = \"lab.toml\"\nprober = \"a\"\n";
-    fs::write(place.path("plan.toml"), plan).expect("a file");
-    place
+    fs::write(folder.path("plan.toml"), plan).expect("a file");
+    folder
 }
 
 /// Runs neph with a state folder of its own.
-fn neph(place: &TestFolder, words: &[&str]) -> Ran {
-    let mut command = place.command(words.iter().copied());
-    command.env("XDG_STATE_HOME", place.path("state"));
+fn neph(folder: &TestFolder, args: &[&str]) -> Ran {
+    let mut command = folder.command(args.iter().copied());
+    command.env("XDG_STATE_HOME", folder.path("state"));
     command.output().expect("neph runs").into()
 }
 
 #[test]
 fn reading_a_topology_lists_the_commands_that_it_would_run() {
-    let place = place();
-    for words in [
+    let folder = plan_folder();
+    for args in [
         &["lab", "check", "lab.toml"][..],
         &["lab", "plan", "lab.toml"],
         &["check", "plan.toml"],
         &["plan", "plan.toml"],
     ] {
-        let ran = neph(&place, words);
+        let ran = neph(&folder, args);
         assert_eq!(ran.status, 0, "{}", ran.err);
-        let file = words[words.len() - 1];
+        let file = args[args.len() - 1];
         let listed = format!("neph: treat {file} as a script: it runs 2 commands as root\n");
-        assert!(ran.err.contains(&listed), "{words:?}: {}", ran.err);
+        assert!(ran.err.contains(&listed), "{args:?}: {}", ran.err);
         assert!(
             ran.err
                 .contains("  service 'web' at site 'b': sh -c 'touch "),
@@ -55,7 +59,7 @@ fn reading_a_topology_lists_the_commands_that_it_would_run() {
             ran.err
         );
     }
-    assert!(!place.path("trace").exists(), "nothing ran");
+    assert!(!folder.path("trace").exists(), "nothing ran");
 }
 
 #[test]
@@ -63,21 +67,21 @@ fn commands_that_nobody_approved_do_not_run() {
     if !privileged("commands_that_nobody_approved_do_not_run") {
         return;
     }
-    let place = place();
+    let folder = plan_folder();
     let lab = format!("y{}", std::process::id());
-    for words in [
+    for args in [
         &["lab", "up", "lab.toml", "--name", &lab][..],
         &["lab", "up", "lab.toml", "--detach", "--name", &lab],
         &["lab", "verify", "lab.toml"],
         &["run", "plan.toml"],
     ] {
-        let ran = neph(&place, words);
-        assert_eq!(ran.status, 2, "{words:?}: {}", ran.err);
+        let ran = neph(&folder, args);
+        assert_eq!(ran.status, 2, "{args:?}: {}", ran.err);
         let remedy = "these commands are not approved in this folder; read them, then add --yes to run them as root\n";
-        assert!(ran.err.ends_with(remedy), "{words:?}: {}", ran.err);
+        assert!(ran.err.ends_with(remedy), "{args:?}: {}", ran.err);
     }
-    assert!(!place.path("trace").exists(), "nothing ran");
-    assert!(!place.path("ws").exists(), "nothing was written");
+    assert!(!folder.path("trace").exists(), "nothing ran");
+    assert!(!folder.path("ws").exists(), "nothing was written");
 }
 
 #[test]
@@ -85,28 +89,28 @@ fn an_approval_holds_until_the_commands_change() {
     if !privileged("an_approval_holds_until_the_commands_change") {
         return;
     }
-    let place = place();
+    let folder = plan_folder();
     let lab = format!("x{}", std::process::id());
     let up = ["lab", "up", "lab.toml", "--detach", "--name", &lab];
-    let down = || assert_eq!(neph(&place, &["lab", "down", &lab]).status, 0);
-    let ran = neph(&place, &[&up[..], &["--yes"]].concat());
+    let down = || assert_eq!(neph(&folder, &["lab", "down", &lab]).status, 0);
+    let ran = neph(&folder, &[&up[..], &["--yes"]].concat());
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(!ran.err.contains("as a script"), "{}", ran.err);
     down();
-    fs::remove_file(place.path("trace")).expect("it ran");
-    let ran = neph(&place, &up);
+    fs::remove_file(folder.path("trace")).expect("it ran");
+    let ran = neph(&folder, &up);
     assert_eq!(ran.status, 0, "{}", ran.err);
     down();
-    let changed = fs::read_to_string(place.path("lab.toml")).expect("ours");
+    let changed = fs::read_to_string(folder.path("lab.toml")).expect("ours");
     fs::write(
-        place.path("lab.toml"),
+        folder.path("lab.toml"),
         changed.replace("sleep 60", "sleep 61"),
     )
     .expect("ours");
-    assert_eq!(neph(&place, &up).status, 2);
+    assert_eq!(neph(&folder, &up).status, 2);
     // What a keeper is given holds for the commands that were approved, not for those of the file.
     let other = [&up[..], &["--approved", "00"]].concat();
-    assert_eq!(neph(&place, &other).status, 2);
+    assert_eq!(neph(&folder, &other).status, 2);
 }
 
 #[test]
@@ -114,7 +118,7 @@ fn at_a_terminal_the_answer_decides() {
     if !privileged("at_a_terminal_the_answer_decides") {
         return;
     }
-    let place = place();
+    let folder = plan_folder();
     let lab = format!("w{}", std::process::id());
     for (answer, status, runs) in [("n", 1, false), ("", 1, false), ("y", 0, true)] {
         let line = format!(
@@ -123,12 +127,12 @@ fn at_a_terminal_the_answer_decides() {
         );
         let script = format!("echo '{answer}' | script -qec \"{line}\" /dev/null");
         let mut command = process::command("sh");
-        command.args(["-c", &script]).current_dir(place.path(""));
-        command.env("XDG_STATE_HOME", place.path("state"));
+        command.args(["-c", &script]).current_dir(folder.path(""));
+        command.env("XDG_STATE_HOME", folder.path("state"));
         let ran: Ran = command.output().expect("util-linux").into();
         assert_eq!(ran.status, status, "{answer}: {}", ran.out);
         assert!(ran.out.contains("run these commands? [y/N]"), "{}", ran.out);
-        assert_eq!(place.path("trace").exists(), runs, "{answer}: {}", ran.out);
+        assert_eq!(folder.path("trace").exists(), runs, "{answer}: {}", ran.out);
     }
-    assert_eq!(neph(&place, &["lab", "down", &lab]).status, 0);
+    assert_eq!(neph(&folder, &["lab", "down", &lab]).status, 0);
 }

@@ -20,8 +20,8 @@ fn step(files: &[String; 2]) -> Value {
 fn a_clock_that_was_set_back_is_one_step_however_little_and_at_either_point() {
     let set = START + 30 * SECOND;
     for back in [2_000, 180, 120, 105, 90, 50, 20].map(|millis| millis * 1_000_000) {
-        let place = TestFolder::empty();
-        let files = exchanges(&place, |at| if at < set { at } else { at - back });
+        let folder = TestFolder::empty();
+        let files = exchanges(&folder, |at| if at < set { at } else { at - back });
         let second = step(&files);
         let off = number(&second["size_ns"]) + back;
         assert!(off.abs() <= number(&second["bound_ns"]), "{second}");

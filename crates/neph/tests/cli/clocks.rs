@@ -149,14 +149,14 @@ fn a_peer_that_takes_another_key_may_be_silent_for_that() {
 
 #[test]
 fn a_figure_that_never_came_leaves_its_place_as_it_was() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     for before in [None, Some("mine")] {
-        let figure = place.path("offset.svg");
+        let figure = folder.path("offset.svg");
         if let Some(text) = before {
             fs::write(&figure, text).expect("a file");
         }
         let path = figure.display().to_string();
-        let words = [
+        let args = [
             "clock",
             "127.0.0.1:9",
             "-c",
@@ -165,7 +165,7 @@ fn a_figure_that_never_came_leaves_its_place_as_it_was() {
             "--figure",
             &path,
         ];
-        let ran = neph(words);
+        let ran = neph(args);
         assert_eq!(ran.status, 1, "{}", ran.err);
         assert_eq!(fs::read_to_string(&figure).ok().as_deref(), before);
     }
@@ -201,8 +201,8 @@ impl Capture {
 
 /// An exchange each 50 ms for a minute, 5 ms there and 1 ms back and a little more each time, seen at
 /// both ends; the second clock shows what `shows` makes of the time.
-pub(crate) fn exchanges(place: &TestFolder, shows: impl Fn(i64) -> i64) -> [String; 2] {
-    let (mut here, mut there) = (Capture(Vec::new()), Capture(Vec::new()));
+pub(crate) fn exchanges(folder: &TestFolder, shows: impl Fn(i64) -> i64) -> [String; 2] {
+    let (mut here, mut forward) = (Capture(Vec::new()), Capture(Vec::new()));
     for number in 0..1_200_u16 {
         let sent = START + i64::from(number) * SECOND / 20;
         let more = |step: u16| i64::from(number.wrapping_mul(step) % 997) * 1_000;
@@ -210,12 +210,12 @@ pub(crate) fn exchanges(place: &TestFolder, shows: impl Fn(i64) -> i64) -> [Stri
         let answered = arrived + 40_000;
         let returned = answered + 1_000_000 + more(57);
         here.see(sent, number, (1, 2));
-        there.see(shows(arrived), number, (1, 2));
-        there.see(shows(answered), number, (2, 1));
+        forward.see(shows(arrived), number, (1, 2));
+        forward.see(shows(answered), number, (2, 1));
         here.see(returned, number, (2, 1));
     }
-    [("here", here), ("there", there)].map(|(name, capture)| {
-        let path = place.path(&format!("{name}.pcap"));
+    [("here", here), ("there", forward)].map(|(name, capture)| {
+        let path = folder.path(&format!("{name}.pcap"));
         capture.write(&path);
         path.display().to_string()
     })
@@ -228,10 +228,10 @@ pub(crate) fn compared(files: &[String; 2], more: &[&str]) -> Ran {
 
 #[test]
 fn captures_of_clocks_three_seconds_and_forty_ppm_apart_say_so_within_their_bound() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let shows = |at: i64| at + 3 * SECOND + (at - START) / 1_000_000 * 40;
-    let files = exchanges(&place, shows);
-    let figure = place.path("offset.svg").display().to_string();
+    let files = exchanges(&folder, shows);
+    let figure = folder.path("offset.svg").display().to_string();
     let ran = compared(
         &files,
         &[
@@ -271,9 +271,9 @@ fn captures_of_clocks_three_seconds_and_forty_ppm_apart_say_so_within_their_boun
 
 #[test]
 fn what_no_clock_can_drift_is_told_as_none_and_what_is_not_known_as_not_known() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     // Replayed at a speed of 1.005.
-    let files = exchanges(&place, |at| at + (at - START) / 200);
+    let files = exchanges(&folder, |at| at + (at - START) / 200);
     let ran = compared(&files, &[]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let reported = "\ndrift             not plausible: +";
@@ -311,23 +311,23 @@ fn what_no_clock_can_drift_is_told_as_none_and_what_is_not_known_as_not_known() 
 
 #[test]
 fn captures_that_cannot_be_compared_are_refused_with_the_reason() {
-    let place = TestFolder::empty();
-    let files = exchanges(&place, |at| at);
-    let none = place.path("none.pcap").display().to_string();
+    let folder = TestFolder::empty();
+    let files = exchanges(&folder, |at| at);
+    let none = folder.path("none.pcap").display().to_string();
     let mut other = Capture(Vec::new());
     other.see(START, 5_000, (3, 4));
     other.write(Path::new(&none));
-    let alone = place.path("alone.pcap").display().to_string();
-    let mut one = Capture(Vec::new());
-    (0..5).for_each(|number| one.see(START + i64::from(number), number, (1, 2)));
-    one.write(Path::new(&alone));
-    for (there, why) in [
+    let path = folder.path("alone.pcap").display().to_string();
+    let mut capture = Capture(Vec::new());
+    (0..5).for_each(|number| capture.see(START + i64::from(number), number, (1, 2)));
+    capture.write(Path::new(&path));
+    for (forward, why) in [
         (&none, "no packet of"),
         (&files[0], "one file twice"),
-        (&alone, "one direction only"),
+        (&path, "one direction only"),
         (&"/nowhere.pcap".to_owned(), "/nowhere.pcap"),
     ] {
-        let ran = compared(&[files[0].clone(), there.clone()], &[]);
+        let ran = compared(&[files[0].clone(), forward.clone()], &[]);
         assert_eq!(ran.status, 2, "{}", ran.out);
         assert!(ran.err.contains(why), "{}", ran.err);
     }
@@ -335,11 +335,11 @@ fn captures_that_cannot_be_compared_are_refused_with_the_reason() {
 
 #[test]
 fn captures_of_other_hosts_share_nothing_however_much_each_of_them_repeats_itself() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let files = [("one", (1, 2)), ("other", (3, 4))].map(|(name, hosts)| {
         let mut capture = Capture(Vec::new());
         (0..20).for_each(|second| capture.see(START + second * SECOND, 7, hosts));
-        let path = place.path(&format!("{name}.pcap"));
+        let path = folder.path(&format!("{name}.pcap"));
         capture.write(&path);
         path.display().to_string()
     });
@@ -348,9 +348,9 @@ fn captures_of_other_hosts_share_nothing_however_much_each_of_them_repeats_itsel
     let why = format!("no packet of {} is in {}", files[0], files[1]);
     assert!(ran.err.contains(&why), "{}", ran.err);
     // Where one has them that the other has too, the copies are to blame.
-    let mut both = Capture(Vec::new());
-    both.see(START, 7, (1, 2));
-    both.write(Path::new(&files[1]));
+    let mut pair = Capture(Vec::new());
+    pair.see(START, 7, (1, 2));
+    pair.write(Path::new(&files[1]));
     let ran = compared(&files, &[]);
     assert_eq!(ran.status, 2, "{}", ran.out);
     assert!(ran.err.contains("cannot be matched"), "{}", ran.err);

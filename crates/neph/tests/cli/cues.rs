@@ -24,12 +24,12 @@ fn a_schedule_begins_anew_with_each_experiment() {
     if !privileged("a_schedule_begins_anew_with_each_experiment") {
         return;
     }
-    let place = TestFolder::empty();
-    fs::write(place.path("lab.toml"), LAB).expect("a file");
-    fs::write(place.path("plan.toml"), PLAN).expect("a file");
-    let ran = place.neph(["run", "plan.toml", "--no-report", "--quiet"]);
+    let folder = TestFolder::empty();
+    fs::write(folder.path("lab.toml"), LAB).expect("a file");
+    fs::write(folder.path("plan.toml"), PLAN).expect("a file");
+    let ran = folder.neph(["run", "plan.toml", "--no-report", "--quiet"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let ran = place.neph(["export", "last", "--format", "jsonl", "--output", "-"]);
+    let ran = folder.neph(["export", "last", "--format", "jsonl", "--output", "-"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let text = ran.out;
     let (mut blocks, mut contrary) = ([0, 0], [0, 0]);

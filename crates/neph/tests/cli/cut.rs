@@ -28,11 +28,15 @@ fn summary(text: &str) -> Value {
 
 #[test]
 fn a_packed_capture_that_was_cut_off_is_read_up_to_there_as_a_plain_one_is() {
-    let place = TestFolder::empty();
-    let whole = Capture::thinking().0;
-    for (kept, packets) in [(whole.len(), 5), (whole.len() - 1, 4)] {
-        fs::write(place.path("a.pcap.zst"), unfinished_zstd(&whole[..kept])).expect("a file");
-        let ran = place.neph(["read", "a.pcap.zst", "--format", "json"]);
+    let folder = TestFolder::empty();
+    let capture_bytes = Capture::thinking().0;
+    for (kept_count, packets) in [(capture_bytes.len(), 5), (capture_bytes.len() - 1, 4)] {
+        fs::write(
+            folder.path("a.pcap.zst"),
+            unfinished_zstd(&capture_bytes[..kept_count]),
+        )
+        .expect("a file");
+        let ran = folder.neph(["read", "a.pcap.zst", "--format", "json"]);
         let summary = summary(&ran.out);
         assert_eq!((ran.status, &summary["packets"]), (0, &packets.into()));
         assert_eq!(summary["files"][0]["ending"], "cut off");
@@ -47,8 +51,8 @@ fn a_packed_capture_that_was_cut_off_is_read_up_to_there_as_a_plain_one_is() {
             ran.err
         );
     }
-    fs::write(place.path("a.pcap.zst"), unfinished_zstd(&[])).expect("a file");
-    let ran = place.neph(["read", "a.pcap.zst"]);
+    fs::write(folder.path("a.pcap.zst"), unfinished_zstd(&[])).expect("a file");
+    let ran = folder.neph(["read", "a.pcap.zst"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
 }
 
@@ -68,7 +72,7 @@ fn broken_gzip(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_of_it() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::thinking();
     for segment in 0..200 {
         capture.segment((100, true), ACK, (110 + 1_000 * segment, 510), 1_000);
@@ -79,8 +83,8 @@ fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_o
         ("a.pcap.zst", "zstd", zstd),
         ("a.pcap.gz", "gzip", broken_gzip(&capture.0)),
     ] {
-        fs::write(place.path(name), packed).expect("a file");
-        let ran = place.neph(["read", name, "--format", "json"]);
+        fs::write(folder.path(name), packed).expect("a file");
+        let ran = folder.neph(["read", name, "--format", "json"]);
         assert_eq!(ran.status, 2, "{}", ran.err);
         for reported in [
             format!("{name} can be decompressed up to byte "),
@@ -105,38 +109,38 @@ fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_o
         );
     }
     // Of nothing that could be unpacked nothing is told.
-    fs::write(place.path("a.pcap.gz"), broken_gzip(&[])).expect("a file");
-    let ran = place.neph(["read", "a.pcap.gz"]);
+    fs::write(folder.path("a.pcap.gz"), broken_gzip(&[])).expect("a file");
+    let ran = folder.neph(["read", "a.pcap.gz"]);
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
 }
 
 /// A line behind a copy, or the padding of a tape.
 #[test]
 fn what_stands_behind_what_gzip_packed_is_left_out_and_a_capture_that_was_cut_before_is_told_so() {
-    let place = TestFolder::empty();
-    let whole = Capture::thinking().0;
-    for (kept, behind, ending, reported) in [
-        (whole.len(), &[0; 512][..], "whole", ""),
+    let folder = TestFolder::empty();
+    let capture_bytes = Capture::thinking().0;
+    for (kept_count, behind, ending, reported) in [
+        (capture_bytes.len(), &[0; 512][..], "whole", ""),
         (
-            whole.len(),
+            capture_bytes.len(),
             b"a line",
             "whole",
             "has data after the gzip stream",
         ),
         (
-            whole.len() - 1,
+            capture_bytes.len() - 1,
             b"a line",
             "cut off",
             "is cut off within the record",
         ),
     ] {
         let mut packed = Vec::new();
-        GzEncoder::new(&whole[..kept], Compression::fast())
+        GzEncoder::new(&capture_bytes[..kept_count], Compression::fast())
             .read_to_end(&mut packed)
             .expect("packed");
         packed.extend(behind);
-        fs::write(place.path("a.pcap.gz"), packed).expect("a file");
-        let ran = place.neph(["read", "a.pcap.gz", "--format", "json"]);
+        fs::write(folder.path("a.pcap.gz"), packed).expect("a file");
+        let ran = folder.neph(["read", "a.pcap.gz", "--format", "json"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert_eq!(summary(&ran.out)["files"][0]["ending"], ending);
         assert!(ran.err.contains(reported), "{}", ran.err);
@@ -146,15 +150,15 @@ fn what_stands_behind_what_gzip_packed_is_left_out_and_a_capture_that_was_cut_be
 
 #[test]
 fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors_is_not() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     for (later_ms, is_reported) in [(9_000, true), (900, false)] {
         let mut joined = Capture::new();
         // Through the reader's short way and its long one.
         joined.segment((later_ms, true), ACK, (100, 500), 10);
         joined.segment((later_ms, true), SYN, (1, 0), 0);
         joined.0.extend(&Capture::thinking().0[24..]);
-        fs::write(place.path("a.pcap"), joined.0).expect("a file");
-        let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+        fs::write(folder.path("a.pcap"), joined.0).expect("a file");
+        let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
         assert_eq!(ran.status, 0);
         let reported = ran.err.contains("jump back by 9.000 s") && ran.err.contains("count twice");
         assert_eq!(reported, is_reported, "{}", ran.err);
@@ -166,13 +170,13 @@ fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors
 
 #[test]
 fn a_clock_that_is_set_forward_within_a_capture_is_told() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     for (later_ms, is_reported) in [(90_000_000, true), (80_000_000, false)] {
         let mut capture = Capture::new();
         capture.segment((0, true), SYN, (1, 0), 0);
         capture.segment((later_ms, true), ACK, (100, 500), 10);
-        fs::write(place.path("a.pcap"), capture.0).expect("a file");
-        let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+        fs::write(folder.path("a.pcap"), capture.0).expect("a file");
+        let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
         let reported = ran
             .err
             .contains("a.pcap has no packet for 90000.000 s: its clock was set");
@@ -184,7 +188,7 @@ fn a_clock_that_is_set_forward_within_a_capture_is_told() {
 
 #[test]
 fn packets_that_stand_behind_later_ones_are_told_where_segments_count_as_sent_again() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     // Two segments of a tenth of a second, in the order of time and out of it.
     for (times, late) in [([100, 101], 0), ([101, 100], 1)] {
         let mut capture = Capture::new();
@@ -193,11 +197,11 @@ fn packets_that_stand_behind_later_ones_are_told_where_segments_count_as_sent_ag
         for at in times {
             capture.segment((at, true), ACK, (2 + (at - 100) * 10, 8), 10);
         }
-        fs::write(place.path("a.pcap"), capture.0).expect("a file");
-        let reported = place.neph(["read", "a.pcap"]).out;
+        fs::write(folder.path("a.pcap"), capture.0).expect("a file");
+        let reported = folder.neph(["read", "a.pcap"]).out;
         let is_reported = reported.contains("1 packet not in order of time");
         assert_eq!(is_reported, late > 0, "{reported}");
-        let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+        let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
         let counted = &summary(&ran.out)["files"][0]["packets_out_of_order"];
         assert_eq!(counted.as_u64(), Some(late));
     }
@@ -205,15 +209,15 @@ fn packets_that_stand_behind_later_ones_are_told_where_segments_count_as_sent_ag
 
 #[test]
 fn flows_that_the_table_leaves_out_are_counted() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::thinking();
-    for anew in [1_000, 2_000] {
+    for second in [1_000, 2_000] {
         // The port is used again: another flow.
-        capture.segment((anew, true), SYN, (anew * 1_000, 0), 0);
-        capture.segment((anew + 30, false), SYN | ACK, (7, anew * 1_000 + 1), 0);
+        capture.segment((second, true), SYN, (second * 1_000, 0), 0);
+        capture.segment((second + 30, false), SYN | ACK, (7, second * 1_000 + 1), 0);
     }
-    fs::write(place.path("a.pcap"), capture.0).expect("a file");
-    let reported = |top| place.neph(["read", "a.pcap", "--top", top]).out;
+    fs::write(folder.path("a.pcap"), capture.0).expect("a file");
+    let reported = |top| folder.neph(["read", "a.pcap", "--top", top]).out;
     assert!(reported("1").contains("2 lines more"), "{}", reported("1"));
     assert!(!reported("3").contains("--top"), "{}", reported("3"));
 }

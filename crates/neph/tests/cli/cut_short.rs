@@ -28,7 +28,7 @@ fn tunnelled(number: u8) -> Vec<u8> {
 }
 
 /// Adds so many packets of VXLAN over IPv6, of which so many bytes were kept.
-fn add_tunnelled(capture: &mut Capture, many: u8, kept: usize) {
+fn add_tunnelled(capture: &mut Capture, many: u8, kept_count: usize) {
     for number in 0..many {
         let inside = tunnelled(number);
         let [a, b] = u16::try_from(8 + inside.len())
@@ -39,9 +39,14 @@ fn add_tunnelled(capture: &mut Capture, many: u8, kept: usize) {
         packet.extend([0x30, 0x39, 0x12, 0xb5, a, b, 0, 0]);
         packet.extend(inside);
         let length = u32::try_from(packet.len()).expect("small");
-        packet.truncate(kept);
-        let kept = u32::try_from(packet.len()).expect("small");
-        let fields = [1_700_000_001, u32::from(number) * 1_000_000, kept, length];
+        packet.truncate(kept_count);
+        let kept_count = u32::try_from(packet.len()).expect("small");
+        let fields = [
+            1_700_000_001,
+            u32::from(number) * 1_000_000,
+            kept_count,
+            length,
+        ];
         capture
             .0
             .extend(fields.into_iter().flat_map(u32::to_le_bytes));
@@ -49,8 +54,8 @@ fn add_tunnelled(capture: &mut Capture, many: u8, kept: usize) {
     }
 }
 
-fn written(place: &TestFolder, name: &str, capture: &Capture) {
-    fs::write(place.path(name), &capture.0).expect("a file");
+fn written(folder: &TestFolder, name: &str, capture: &Capture) {
+    fs::write(folder.path(name), &capture.0).expect("a file");
 }
 
 fn json(text: &str) -> Value {
@@ -59,49 +64,52 @@ fn json(text: &str) -> Value {
 
 #[test]
 fn what_was_cut_within_a_tunnel_is_cut_off_and_not_something_else_than_ip() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     // Within the outer header, VXLAN's, the inner one's, and that of TCP.
-    for kept in [30, 52, 80, TO_INNER - 1, TO_INNER + 12] {
+    for kept_count in [30, 52, 80, TO_INNER - 1, TO_INNER + 12] {
         let mut capture = Capture::new();
-        add_tunnelled(&mut capture, 5, kept);
-        written(&place, "cut.pcap", &capture);
-        let text = place.neph(["read", "cut.pcap"]);
+        add_tunnelled(&mut capture, 5, kept_count);
+        written(&folder, "cut.pcap", &capture);
+        let text = folder.neph(["read", "cut.pcap"]);
         assert!(
             text.out.contains("Packets of no flow here: 5 cut off.\n"),
-            "{kept}: {}",
+            "{kept_count}: {}",
             text.out
         );
         let reported = format!(
             "5 packets truncated within the headers, so their content is unknown; {ADVICE}."
         );
-        assert!(text.out.contains(&reported), "{kept}: {}", text.out);
+        assert!(text.out.contains(&reported), "{kept_count}: {}", text.out);
         let summary =
-            json(&place.neph(["read", "cut.pcap", "--format", "json"]).out)["summary"].take();
-        assert_eq!(summary["other_packets"]["cut_off"], 5, "{kept}");
-        assert_eq!(summary["other_packets"]["other_protocols"], 0, "{kept}");
-        assert_eq!(summary["files"][0]["packets_not_ip"], 0, "{kept}");
+            json(&folder.neph(["read", "cut.pcap", "--format", "json"]).out)["summary"].take();
+        assert_eq!(summary["other_packets"]["cut_off"], 5, "{kept_count}");
+        assert_eq!(
+            summary["other_packets"]["other_protocols"], 0,
+            "{kept_count}"
+        );
+        assert_eq!(summary["files"][0]["packets_not_ip"], 0, "{kept_count}");
     }
-    let mut whole = Capture::new();
-    add_tunnelled(&mut whole, 5, 256);
-    written(&place, "whole.pcap", &whole);
-    let text = place.neph(["read", "whole.pcap"]).out;
+    let mut full_capture = Capture::new();
+    add_tunnelled(&mut full_capture, 5, 256);
+    written(&folder, "whole.pcap", &full_capture);
+    let text = folder.neph(["read", "whole.pcap"]).out;
     assert!(text.contains("1 flow of TCP, 5 packets"), "{text}");
     assert!(!text.contains("cut off"), "{text}");
 }
 
 #[test]
 fn packets_that_were_cut_within_a_tunnel_are_named_with_what_is_enough() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     // Nothing but those.
     for name in ["a.pcap", "b.pcap"] {
         let mut capture = Capture::new();
         add_tunnelled(&mut capture, 5, 100);
-        written(&place, name, &capture);
+        written(&folder, name, &capture);
     }
     let hops = ["hops", "a.pcap", "b.pcap"];
     let clock = ["clock", "--captures", "a.pcap", "b.pcap"];
     for command in [&hops[..], &clock] {
-        let ran = place.neph(command.iter().copied());
+        let ran = folder.neph(command.iter().copied());
         assert_eq!(ran.status, 2, "{}", ran.err);
         let reported = "5 packets, none of them of IP with a time and all of its header; ";
         assert!(
@@ -111,28 +119,28 @@ fn packets_that_were_cut_within_a_tunnel_are_named_with_what_is_enough() {
         );
     }
     // Beside pings that were not cut.
-    for (name, [there, back]) in [("a.pcap", [0, 6]), ("b.pcap", [2, 4])] {
+    for (name, [forward, back]) in [("a.pcap", [0, 6]), ("b.pcap", [2, 4])] {
         let mut capture = Capture::new();
         for number in 0..20 {
             let begin = u32::from(number) * 20;
-            capture.echo((begin + there, true), number);
+            capture.echo((begin + forward, true), number);
             capture.echo((begin + back, false), number);
         }
         add_tunnelled(&mut capture, 5, 100);
-        written(&place, name, &capture);
+        written(&folder, name, &capture);
     }
     for command in [&hops[..], &clock] {
-        let ran = place.neph(command.iter().copied());
+        let ran = folder.neph(command.iter().copied());
         assert_eq!(ran.status, 0, "{}", ran.err);
         let reported = format!("10 packets cut too short to be known again: {ADVICE}");
-        let all = ran.out + &ran.err;
-        assert!(all.contains(&reported), "{all}");
+        let printed_text = ran.out + &ran.err;
+        assert!(printed_text.contains(&reported), "{printed_text}");
     }
 }
 
 #[test]
 fn where_nothing_is_ip_no_longer_capture_is_advised() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::new();
     for _ in 0..3 {
         let fields = [1_700_000_000_u32, 0, 28, 60];
@@ -142,9 +150,9 @@ fn where_nothing_is_ip_no_longer_capture_is_advised() {
         capture.0.extend([0; 28]);
     }
     for name in ["a.pcap", "b.pcap"] {
-        written(&place, name, &capture);
+        written(&folder, name, &capture);
     }
-    let ran = place.neph(["hops", "a.pcap", "b.pcap"]);
+    let ran = folder.neph(["hops", "a.pcap", "b.pcap"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     let reported = "none of them of IP with a time; capture where IP passes";
     assert!(ran.err.contains(reported), "{}", ran.err);
@@ -154,11 +162,11 @@ fn where_nothing_is_ip_no_longer_capture_is_advised() {
 #[test]
 fn a_watch_that_keeps_too_little_says_so() {
     with_loopback("cut", || {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let short = ["--snaplen", "96", "--format", "ndjson"];
-        let short = Watch::begin(&place, &short);
-        let text = Watch::begin(&place, &["--snaplen", "96"]);
-        let enough = Watch::begin(&place, &["--format", "ndjson"]);
+        let short = Watch::begin(&folder, &short);
+        let text = Watch::begin(&folder, &["--snaplen", "96"]);
+        let enough = Watch::begin(&folder, &["--format", "ndjson"]);
         let server = UdpSocket::bind("[::1]:4789").expect("bind");
         let client = UdpSocket::bind("[::1]:0").expect("bind");
         for number in 0..5 {

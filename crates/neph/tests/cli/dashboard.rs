@@ -58,7 +58,7 @@ fn queries() -> Vec<String> {
 }
 
 /// What Prometheus answers: the number of series, or what it reports.
-pub(crate) fn asked(port: u16, query: &str) -> Result<usize, String> {
+pub(crate) fn query_dashboard(port: u16, query: &str) -> Result<usize, String> {
     let mut encoded = String::new();
     for byte in query.bytes() {
         write!(encoded, "%{byte:02X}").expect("memory");
@@ -69,7 +69,7 @@ pub(crate) fn asked(port: u16, query: &str) -> Result<usize, String> {
     let result = json["data"]["result"].as_array();
     let result = result.ok_or_else(|| answer.clone())?;
     // A value that is no number is none: 0 of 0 messages.
-    let is_number = |one: &&Value| one["value"][1] != "NaN";
+    let is_number = |entry: &&Value| entry["value"][1] != "NaN";
     Ok(result.iter().filter(is_number).count())
 }
 
@@ -96,13 +96,13 @@ fn prometheus_answers_every_query_of_the_dashboard() {
         "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: neph\n  static_configs:\n  - targets: [{}]\n",
         targets.join(", ")
     );
-    fs::write(watched.place.path("prometheus.yml"), config).expect("writable");
+    fs::write(watched.folder.path("prometheus.yml"), config).expect("writable");
     let port = free_port();
     let mut command = process::command("prometheus");
     command
         .args(["--config.file=prometheus.yml", "--storage.tsdb.path=tsdb"])
         .arg(format!("--web.listen-address=127.0.0.1:{port}"))
-        .current_dir(watched.place.path(""));
+        .current_dir(watched.folder.path(""));
     let Some(_prometheus) = serve(test, port, &mut command) else {
         return;
     };
@@ -110,7 +110,7 @@ fn prometheus_answers_every_query_of_the_dashboard() {
     let mut last = Vec::new();
     let answered = wait_until(Duration::from_secs(50), || {
         last.clear();
-        open.retain(|query| match asked(port, query) {
+        open.retain(|query| match query_dashboard(port, query) {
             Ok(0) => true,
             Ok(_) => false,
             Err(why) => {

@@ -41,29 +41,29 @@ fn a_ping_that_nobody_answered_has_no_cause_and_does_not_say_so() {
 
 #[test]
 fn a_campaign_without_a_visible_cause_says_that_no_rule_speaks() {
-    let place = TestFolder::measured();
-    let ran = place.neph(["diagnose"]);
+    let folder = TestFolder::measured();
+    let ran = folder.neph(["diagnose"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     assert!(
         ran.out.starts_with("No root cause found by the "),
         "{}",
         ran.out
     );
-    let ran = place.neph(["diagnose", "--format", "json"]);
+    let ran = folder.neph(["diagnose", "--format", "json"]);
     let document: Value = serde_json::from_str(&ran.out).expect("one document");
     assert_eq!(document["diagnoses"], Value::Array(Vec::new()));
     // It was measured with one size, which leaves a rule nothing to compare.
     let not_evaluated = document["not_evaluated"].as_array().expect("a list");
-    let rules: Vec<&Value> = not_evaluated.iter().map(|one| &one["rule"]).collect();
+    let rules: Vec<&Value> = not_evaluated.iter().map(|entry| &entry["rule"]).collect();
     assert!(rules.iter().any(|rule| *rule == "serialisation"), "{ran:?}");
 }
 
 #[test]
 fn blocks_without_an_experiment_are_nothing_to_look_at() {
-    let place = TestFolder::measured();
-    let ran = place.neph(["diagnose", "--blocks", "9"]);
+    let folder = TestFolder::measured();
+    let ran = folder.neph(["diagnose", "--blocks", "9"]);
     assert_eq!(ran.status, 1, "{}", ran.out);
     assert!(ran.err.contains("no complete experiment"), "{}", ran.err);
-    assert_eq!(place.neph(["diagnose", "--blocks", "0"]).status, 2);
-    assert_eq!(place.neph(["diagnose", "nonesuch"]).status, 2);
+    assert_eq!(folder.neph(["diagnose", "--blocks", "0"]).status, 2);
+    assert_eq!(folder.neph(["diagnose", "nonesuch"]).status, 2);
 }

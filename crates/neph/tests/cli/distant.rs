@@ -23,8 +23,8 @@ pub(crate) struct Program(pub(crate) Child);
 
 impl Program {
     /// Starts neph, and waits until its messages have this; gives the line.
-    pub(crate) fn start(place: &TestFolder, arguments: &[&str], awaited: &str) -> (Self, String) {
-        let mut command = place.command(arguments.iter().copied());
+    pub(crate) fn start(folder: &TestFolder, arguments: &[&str], awaited: &str) -> (Self, String) {
+        let mut command = folder.command(arguments.iter().copied());
         let (child, messages, mut line) = begin(&mut command);
         let mut lines = std::io::BufRead::lines(messages);
         while !line.contains(awaited) {
@@ -62,7 +62,7 @@ pub(crate) fn of_this_host() -> String {
 
 /// A controller and two agents, in a folder.
 pub(crate) struct Sites {
-    pub(crate) place: TestFolder,
+    pub(crate) folder: TestFolder,
     pub(crate) port: u16,
     pub(crate) controller: Option<Program>,
     pub(crate) agents: BTreeMap<&'static str, Program>,
@@ -72,7 +72,7 @@ pub(crate) struct Sites {
 impl Sites {
     /// Both measure a reflector, by these names of its host.
     pub(crate) fn new(hosts: &[&str]) -> Self {
-        let place = TestFolder::empty();
+        let test_folder = TestFolder::empty();
         let reflector = reflector();
         let froms = SITES.map(|site| format!("\"at {site}\"")).join(", ");
         let sites =
@@ -89,9 +89,9 @@ impl Sites {
             sites.concat(),
             endpoints.collect::<String>()
         );
-        fs::write(place.path("p.toml"), plan).expect("writable");
+        fs::write(test_folder.path("p.toml"), plan).expect("writable");
         let mut sites = Self {
-            place,
+            folder: test_folder,
             port: 0,
             controller: None,
             agents: BTreeMap::new(),
@@ -99,7 +99,7 @@ impl Sites {
         };
         sites.start_controller();
         for site in SITES {
-            let folder = sites.place.path(&format!("agent-{site}"));
+            let folder = sites.folder.path(&format!("agent-{site}"));
             fs::create_dir(&folder).expect("writable");
             fs::write(folder.join(POLICY_FILE), of_this_host()).expect("writable");
             let ran = sites.neph(&["control", "invite", site, "--control", "control"]);
@@ -109,7 +109,7 @@ impl Sites {
     }
 
     pub(crate) fn neph(&self, arguments: &[&str]) -> String {
-        self.place.neph(arguments.iter().copied()).out
+        self.folder.neph(arguments.iter().copied()).out
     }
 
     pub(crate) fn start_controller(&mut self) {
@@ -122,7 +122,7 @@ impl Sites {
             "--listen",
             &listen,
         ];
-        let (program, line) = Program::start(&self.place, &arguments, "listening at");
+        let (program, line) = Program::start(&self.folder, &arguments, "listening at");
         let address = line.split("listening at ").nth(1).expect("an address");
         let address = address.split(',').next().expect("its end");
         self.port = address
@@ -139,12 +139,12 @@ impl Sites {
         let folder = format!("agent-{site}");
         let mut arguments = vec!["agent", "--controller", &controller, "--folder", &folder];
         arguments.extend(invitation.iter().flat_map(|line| ["--invite", *line]));
-        let (program, _) = Program::start(&self.place, &arguments, "connected to");
+        let (program, _) = Program::start(&self.folder, &arguments, "connected to");
         self.agents.insert(site, program);
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Program {
-        let mut command = self.place.command(arguments.iter().copied());
+        let mut command = self.folder.command(arguments.iter().copied());
         command.args(["--control", "control", "-q", "--no-report"]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         Program(command.spawn().expect("neph runs"))
@@ -152,9 +152,9 @@ impl Sites {
 
     /// Waits until an agent is carrying something out.
     pub(crate) fn measures(&self, site: &str) {
-        let journals = self.place.path(&format!("agent-{site}/journals"));
-        let what = format!("{site} measures");
-        eventually(&what, SOON, || !is_empty(&journals));
+        let journals = self.folder.path(&format!("agent-{site}/journals"));
+        let message = format!("{site} measures");
+        eventually(&message, SOON, || !is_empty(&journals));
     }
 
     pub(crate) fn experiments(&self) -> Vec<Value> {
@@ -164,8 +164,8 @@ impl Sites {
 }
 
 /// Whether no order of a campaign is out.
-pub(crate) fn has_no_orders(place: &TestFolder) -> bool {
-    let of_controllers = fs::read_dir(place.workspace().join("orders"));
+pub(crate) fn has_no_orders(test_folder: &TestFolder) -> bool {
+    let of_controllers = fs::read_dir(test_folder.workspace().join("orders"));
     let mut folders = of_controllers.expect("a campaign ran").flatten();
     folders.all(|folder| is_empty(&folder.path()))
 }
@@ -174,7 +174,7 @@ pub(crate) fn has_no_orders(place: &TestFolder) -> bool {
 pub(crate) fn names(folder: impl AsRef<Path>) -> BTreeSet<OsString> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     entries
-        .filter_map(|one| Some(one.ok()?.file_name()))
+        .filter_map(|dir_entry| Some(dir_entry.ok()?.file_name()))
         .collect()
 }
 

@@ -58,16 +58,16 @@ fn a_mistake_in_the_question_is_a_sentence_and_no_measurement() {
 
 #[test]
 fn a_plan_measures_it_and_the_store_has_the_response_code_of_each_message() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let plan = format!(
         "version = 1\nname = \"dns\"\nblocks = 1\ninterval = \"20ms\"\nmessages = 5\n\
          [[endpoint]]\nname = \"resolver\"\nurl = \"dns://127.0.0.1:{}/example.org\"\n",
         server()
     );
-    fs::write(place.path("p.toml"), plan).expect("a folder of ours");
-    let ran = place.neph(["run", "p.toml"]);
+    fs::write(folder.path("p.toml"), plan).expect("a folder of ours");
+    let ran = folder.neph(["run", "p.toml"]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
-    let csv = place.neph(["export", "--format", "csv", "-o", "-"]);
+    let csv = folder.neph(["export", "--format", "csv", "-o", "-"]);
     let counted = csv.out.matches("dns-nxdomain").count();
     assert_eq!(counted, 5, "{}{}", csv.out, csv.err);
 }

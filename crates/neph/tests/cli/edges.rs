@@ -46,7 +46,7 @@ pub(crate) const COMMANDS: [&str; 33] = [
 
 #[test]
 fn a_reader_that_goes_away_ends_neph_quietly() {
-    let place = TestFolder::measured();
+    let folder = TestFolder::measured();
     for arguments in [
         vec!["list"],
         vec!["show"],
@@ -55,7 +55,7 @@ fn a_reader_that_goes_away_ends_neph_quietly() {
         vec!["man"],
         vec!["--help"],
     ] {
-        let mut child = place
+        let mut child = folder
             .command(arguments.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -76,7 +76,7 @@ fn a_reader_that_goes_away_ends_neph_quietly() {
 
 #[test]
 fn an_output_that_cannot_be_written_is_said() {
-    let place = TestFolder::measured();
+    let folder = TestFolder::measured();
     for arguments in [
         vec!["list"],
         vec!["show"],
@@ -85,7 +85,7 @@ fn an_output_that_cannot_be_written_is_said() {
         vec!["man"],
     ] {
         let full = fs::File::create("/dev/full").expect("Linux has it");
-        let mut command = place.command(arguments.iter().copied());
+        let mut command = folder.command(arguments.iter().copied());
         let output = command.stdout(full).output().expect("neph runs");
         let reported = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {reported}");
@@ -98,22 +98,22 @@ fn an_output_that_cannot_be_written_is_said() {
 
 #[test]
 fn an_output_that_is_closed_is_one_that_cannot_be_written() {
-    let place = TestFolder::measured();
+    let folder = TestFolder::measured();
     let fleet = "flows udp://127.0.0.1:9 -n 2 -c 2 -i 50ms --timeout 100ms --format json";
     let ping = "ping udp://127.0.0.1:9 --no-icmp -c 1 --format json";
-    for words in ["list", "show", "completions bash", "man", fleet, ping] {
-        let arguments = words.split(' ');
+    for args in ["list", "show", "completions bash", "man", fleet, ping] {
+        let arguments = args.split(' ');
         let mut closed = process::command("sh");
         closed
             .args(["-c", "exec \"$0\" \"$@\" >&-"])
-            .arg(place.command([]).get_program())
+            .arg(folder.command([]).get_program())
             .args(arguments)
-            .env("NEPH_WORKSPACE", place.workspace());
+            .env("NEPH_WORKSPACE", folder.workspace());
         let output = closed.output().expect("sh runs");
         let reported = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{words}: {reported}");
+        assert_eq!(output.status.code(), Some(1), "{args}: {reported}");
         let sentence = "neph: write the output: standard output is closed";
-        assert!(reported.contains(sentence), "{words}: {reported}");
+        assert!(reported.contains(sentence), "{args}: {reported}");
     }
 }
 
@@ -172,21 +172,21 @@ fn completions_know_every_command() {
 
 #[test]
 fn there_is_a_man_page_for_every_command() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let ran = command()
-        .args(["man", "--output", &place.text("man")])
+        .args(["man", "--output", &folder.text("man")])
         .output()
         .expect("neph runs");
     assert!(ran.status.success());
     for name in COMMANDS {
-        let path = place.path("man").join(format!("neph-{name}.1"));
+        let path = folder.path("man").join(format!("neph-{name}.1"));
         let page = fs::read_to_string(&path).expect("a page for each");
         assert!(page.contains(".TH"), "{name}");
     }
     for name in ["neph-lab-up.1", "neph.1"] {
-        assert!(place.path("man").join(name).exists(), "{name}");
+        assert!(folder.path("man").join(name).exists(), "{name}");
     }
-    let pages = fs::read_dir(place.path("man")).expect("a folder");
+    let pages = fs::read_dir(folder.path("man")).expect("a folder");
     let names = pages.map(|page| page.expect("an entry").file_name());
     let about_help = names.filter(|name| name.to_string_lossy().contains("help"));
     assert_eq!(about_help.count(), 0);

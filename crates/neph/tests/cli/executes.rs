@@ -69,14 +69,14 @@ impl Executor for Processes {
 
     fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
         let first = self.updates.recv_timeout(patience.to_duration());
-        let mut all: Vec<_> = first.into_iter().collect();
-        all.extend(self.updates.try_iter());
-        Ok(all)
+        let mut firsts: Vec<_> = first.into_iter().collect();
+        firsts.extend(self.updates.try_iter());
+        Ok(firsts)
     }
 
     fn cancel(&mut self, ticket: Ticket) {
-        let place = usize::try_from(ticket.0).expect("few");
-        let child = &mut self.running[place];
+        let index = usize::try_from(ticket.0).expect("few");
+        let child = &mut self.running[index];
         // A second ctrl-C would end it at once.
         let is_first = self.cancelled.insert(ticket);
         if is_first && child.try_wait().expect("it is ours").is_none() {
@@ -112,7 +112,7 @@ fn order(url: &str, messages: u64) -> ExperimentOrder {
 /// A host that measures journals; the journals are taken in where the store is.
 #[test]
 fn what_a_process_journalled_is_taken_in_by_a_store_once() {
-    let place = TestFolder::empty();
+    let test_folder = TestFolder::empty();
     let text = format!(
         "version = 1\nname = \"p\"\ninterval = \"5ms\"\nmessages = 40\n\
          [[endpoint]]\nname = \"e\"\nurl = \"ws://{}\"\n",
@@ -120,9 +120,9 @@ fn what_a_process_journalled_is_taken_in_by_a_store_once() {
     );
     let plan = plan::parse(&Source::new("p.toml", text)).expect("a good plan");
     let campaign = Campaign::begun("p", Wall::from_unix_nanos(1));
-    let mut asked = order(&format!("ws://{}", lasting()), 40);
-    asked.experiment.campaign = campaign.id;
-    let folder = place.path("journals");
+    let mut experiment_order = order(&format!("ws://{}", lasting()), 40);
+    experiment_order.experiment.campaign = campaign.id;
+    let folder = test_folder.path("journals");
     let mut command = command();
     let folder_text = folder.display().to_string();
     command.args(["execute", "-", "--journal", &folder_text]);
@@ -131,7 +131,8 @@ fn what_a_process_journalled_is_taken_in_by_a_store_once() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("neph runs");
-    let text = serde_json::to_string(&Order::Experiments(vec![asked.clone()])).expect("data");
+    let text =
+        serde_json::to_string(&Order::Experiments(vec![experiment_order.clone()])).expect("data");
     let mut input = child.stdin.take().expect("piped");
     input.write_all(text.as_bytes()).expect("it reads");
     drop(input);
@@ -141,7 +142,7 @@ fn what_a_process_journalled_is_taken_in_by_a_store_once() {
     for line in ran.stdout.lines() {
         match serde_json::from_str(&line.expect("text")).expect("an update") {
             Update::Recorded(_, records) => reported.extend(records.messages),
-            Update::Done(Ok(OrderResult::Experiments(mut all))) => result = all.pop(),
+            Update::Done(Ok(OrderResult::Experiments(mut results))) => result = results.pop(),
             _ => (),
         }
     }
@@ -150,11 +151,11 @@ fn what_a_process_journalled_is_taken_in_by_a_store_once() {
         status: ExperimentStatus::Complete,
         ended: Some(result.ended),
         flows: result.flows,
-        ..asked.experiment
+        ..experiment_order.experiment
     };
     ended.tally.messages = 40;
-    let kept = format!("file://{}", place.path("kept").display());
-    let mut store = neph_store::open(&kept, Access::Write).expect("a new store");
+    let stored = format!("file://{}", test_folder.path("kept").display());
+    let mut store = neph_store::open(&stored, Access::Write).expect("a new store");
     let added = store.add_campaign(&campaign, &expand::scenarios(&plan));
     added.expect("added");
     let journalled = Journalled {

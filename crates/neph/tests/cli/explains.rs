@@ -4,14 +4,17 @@ use crate::neph::neph;
 
 #[test]
 fn a_warning_is_explained_by_its_code_and_by_its_name() {
-    let all = neph(["explain"]);
-    assert_eq!((all.status, all.err.as_str()), (0, ""));
-    let lines: Vec<&str> = all.out.lines().collect();
+    let output = neph(["explain"]);
+    assert_eq!((output.status, output.err.as_str()), (0, ""));
+    let lines: Vec<&str> = output.out.lines().collect();
     assert_eq!(lines.len(), neph_model::WarningCode::COUNT);
     for line in lines {
         assert!(line.starts_with('W'), "{line}");
-        let mut words = line.split_whitespace();
-        let (code, name) = (words.next().expect("a code"), words.next().expect("a name"));
+        let mut fields = line.split_whitespace();
+        let (code, name) = (
+            fields.next().expect("a code"),
+            fields.next().expect("a name"),
+        );
         let by_code = neph(["explain", code]);
         assert_eq!(by_code.status, 0, "{}", by_code.err);
         assert!(

@@ -93,8 +93,9 @@ fn bins_are_as_long_as_a_measurement_that_is_shorter_in_text_and_json_alike() {
 
 #[test]
 fn flows_take_turns_at_several_targets_and_are_renewed() {
-    let (one, other) = (reflector(), reflector());
-    let targets = [&one, &other].map(|reflector| format!("udp://{}", reflector.address()));
+    let (first_reflector, other) = (reflector(), reflector());
+    let targets =
+        [&first_reflector, &other].map(|reflector| format!("udp://{}", reflector.address()));
     let ran = neph([
         "flows",
         &targets[0],
@@ -366,7 +367,7 @@ fn where_nothing_listens_the_port_is_named_and_standard_error_is_not_empty() {
 fn syns_to_an_open_and_a_closed_port_read_differently() {
     let open = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let [at, shut] = [&open, &closed].map(|one| one.local_addr().expect("bound"));
+    let [at, shut] = [&open, &closed].map(|listener| listener.local_addr().expect("bound"));
     drop(closed);
     for (address, reported, (refused, word)) in [
         (

@@ -28,14 +28,14 @@ fn redirects_are_followed_where_that_is_asked_for_and_the_last_target_is_measure
     };
     let ran = ping("/moved");
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
-    let both = format!("{}{}", ran.out, ran.err);
+    let text = format!("{}{}", ran.out, ran.err);
     for reported in [
         format!("followed: 302 from {} to {}", at("/moved"), at("/again")),
         format!("followed: 301 from {} to {}", at("/again"), at("/ok")),
     ] {
-        assert!(both.contains(&reported), "{reported}: {both}");
+        assert!(text.contains(&reported), "{reported}: {text}");
     }
-    assert!(both.contains("4 replies"), "{both}");
+    assert!(text.contains("4 replies"), "{text}");
     let refused = [("/loop", "redirects again"), ("/ftp", "ftp")];
     for (path, why) in refused {
         let ran = ping(path);
@@ -53,24 +53,24 @@ fn a_plan_that_follows_redirects_keeps_them_as_events() {
     let Some(server) = redirecting(test, &folder) else {
         return;
     };
-    let place = TestFolder::empty();
+    let test_folder = TestFolder::empty();
     let plan = format!(
         "version = 1\nname = \"moved\"\nblocks = 1\ninterval = \"20ms\"\nmessages = 5\n\
          follow = true\n[[endpoint]]\nname = \"moved\"\nurl = \"http://127.0.0.1:{}/moved\"\n",
         server.port
     );
-    fs::write(place.path("p.toml"), plan).expect("a file");
-    let path = place.path("p.toml");
-    let ran = place.neph(["run", path.to_str().expect("a path")]);
+    fs::write(test_folder.path("p.toml"), plan).expect("a file");
+    let path = test_folder.path("p.toml");
+    let ran = test_folder.neph(["run", path.to_str().expect("a path")]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let id = experiments(&place).remove(0);
-    let shown = json(&place, &["show", &id]);
+    let id = experiments(&test_folder).remove(0);
+    let shown = json(&test_folder, &["show", &id]);
     let events = shown["events"].to_string();
     assert!(events.contains("redirected"), "{events}");
     assert!(
         events.contains("/moved") && events.contains("/ok"),
         "{events}"
     );
-    let reported = place.neph(["show", &id]).out;
+    let reported = test_folder.neph(["show", &id]).out;
     assert!(reported.contains("5 replies"), "{reported}");
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::labs::{LabGuard, place, privileged};
+use crate::labs::{LabGuard, privileged, topology_folder};
 use crate::neph::{Ran, TestFolder};
 
 pub(crate) const GUEST: &str = "version = 1\n\
@@ -24,13 +24,13 @@ pub(crate) fn possible(test: &str) -> bool {
     if !privileged(test) {
         return false;
     }
-    let there = Path::new("/usr/bin/linux.uml").exists();
-    if !there {
+    let exists = Path::new("/usr/bin/linux.uml").exists();
+    if !exists {
         let ci = std::env::var("CI").as_deref() == Ok("true");
         assert!(!ci, "{test} needs user-mode-linux");
         println!("SKIP {test}: guests need the package user-mode-linux");
     }
-    there && !is_of_amx(test)
+    exists && !is_of_amx(test)
 }
 
 /// User-Mode Linux 6.1 dies on processors with AMX, which no package mends: the test is skipped there,
@@ -51,16 +51,20 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
     if !possible(test) {
         return;
     }
-    let kept = LabGuard::up(GUEST, 'g');
+    let lab = LabGuard::up(GUEST, 'g');
     let run = |site: &str, command: &[&str]| {
-        let words = ["lab", "run", site, "--lab", &kept.name, "--"];
-        kept.place.neph(words.iter().chain(command).copied())
+        let args = ["lab", "run", site, "--lab", &lab.name, "--"];
+        lab.folder.neph(args.iter().chain(command).copied())
     };
-    let own = fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel");
+    let to_string = fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel");
     let reported = run("vm", &["sh", "-c", "uname -r; cat /tmp/ran; exit 7"]);
     assert_eq!(reported.status, 7, "{}", reported.err);
     let (release, ran) = reported.out.split_once('\n').expect("two lines");
-    assert!(release != own.trim() && ran == "ran\n", "{}", reported.out);
+    assert!(
+        release != to_string.trim() && ran == "ran\n",
+        "{}",
+        reported.out
+    );
     // Bytes as they are, and more of them than a pipe holds.
     let many = run("vm", &["sh", "-c", "seq 20000; printf 'a  b'"]);
     assert!(
@@ -70,12 +74,13 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
     );
     let neph = env!("CARGO_BIN_EXE_neph");
     // More than a frame at once, both ways: a guest's interface takes no longer ones.
-    let asked = "tcp://10.86.1.1:9000 -c 3 -i 100ms --timeout 60s -s 300kB --response-size 300kB";
+    let requested =
+        "tcp://10.86.1.1:9000 -c 3 -i 100ms --timeout 60s -s 300kB --response-size 300kB";
     for (site, program) in [("client", neph), ("host", neph), ("other", "neph")] {
-        let ping = [program, "ping"].into_iter().chain(asked.split(' '));
+        let ping = [program, "ping"].into_iter().chain(requested.split(' '));
         let pinged = run(site, &ping.collect::<Vec<_>>());
-        let all = pinged.out.contains("3 messages, 3 replies");
-        assert!(all, "{site}: {}", pinged.out);
+        let contains = pinged.out.contains("3 messages, 3 replies");
+        assert!(contains, "{site}: {}", pinged.out);
     }
     let ping = [
         neph,
@@ -93,8 +98,8 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
     let pinged = run("client", &ping);
     assert_eq!(pinged.status, 0, "{}", pinged.err);
     assert!(pinged.out.contains("\"peer kernel\""), "{}", pinged.out);
-    let name = kept.name.clone();
-    drop(kept);
+    let name = lab.name.clone();
+    drop(lab);
     let folder = Path::new("/run/neph").join(&name);
     let processes = fs::read_dir("/proc").expect("proc").flatten();
     let left = processes.filter(|process| {
@@ -106,8 +111,8 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
 }
 
 /// A folder of programs that has what labs need, and no User-Mode Linux.
-fn without_uml(place: &TestFolder) -> PathBuf {
-    let programs = place.path("bin");
+fn without_uml(test_folder: &TestFolder) -> PathBuf {
+    let programs = test_folder.path("bin");
     fs::create_dir(&programs).expect("a folder");
     for program in ["ip", "bridge", "tc", "sh", "nsenter", "mkfifo", "busybox"] {
         let found = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
@@ -124,13 +129,13 @@ fn where_guests_cannot_run_a_plan_has_namespaces_in_their_place_and_says_so() {
     if !possible(test) {
         return;
     }
-    let place = place(&GUEST.replace("run = [\"echo ran > /tmp/ran\"]\n", ""));
+    let folder = topology_folder(&GUEST.replace("run = [\"echo ran > /tmp/ran\"]\n", ""));
     let plan = "version = 1\nname = \"p\"\ninterval = \"10ms\"\nmessages = 20\nstress = \"other 5%\"\n\
         [[endpoint]]\nname = \"vm\"\nurl = \"udp://10.86.1.1:9000\"\n\
         [lab]\ntopology = \"two.toml\"\nprober = \"client\"\n";
-    fs::write(place.path("p.toml"), plan).expect("a file");
-    let programs = without_uml(&place);
-    let mut run = place.command(["run", "p.toml", "--no-report"]);
+    fs::write(folder.path("p.toml"), plan).expect("a file");
+    let programs = without_uml(&folder);
+    let mut run = folder.command(["run", "p.toml", "--no-report"]);
     let ran: Ran = run
         .env("PATH", &programs)
         .output()
@@ -140,7 +145,7 @@ fn where_guests_cannot_run_a_plan_has_namespaces_in_their_place_and_says_so() {
     let reported = "guests as namespaces: those of [[guest]] m (vm, other) cannot run here: the program \
                 'linux.uml' is missing: install the package user-mode-linux\n";
     assert!(ran.err.contains(reported), "{}", ran.err);
-    let shown = place.neph(["show", "--format", "json"]).out;
+    let shown = folder.neph(["show", "--format", "json"]).out;
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     assert!(
         shown.to_string().contains("guests as namespaces: "),
@@ -172,26 +177,28 @@ fn a_machine_of_qemu_runs_an_installed_kernel_and_answers_with_its_marks() {
     if !has_machines(test) {
         return;
     }
-    let kept = LabGuard::up(&GUEST.replace("\"uml\"", "\"qemu\"\nvcpus = 2"), 'q');
+    let lab = LabGuard::up(&GUEST.replace("\"uml\"", "\"qemu\"\nvcpus = 2"), 'q');
     let run = |site: &str, command: &[&str]| {
-        let words = ["lab", "run", site, "--lab", &kept.name, "--"];
-        kept.place.neph(words.iter().chain(command).copied())
+        let args = ["lab", "run", site, "--lab", &lab.name, "--"];
+        lab.folder.neph(args.iter().chain(command).copied())
     };
-    let asked = "cat /proc/cmdline; ls /sys/bus/virtio/devices; echo processors $(nproc); exit 7";
-    let reported = run("vm", &["sh", "-c", asked]);
+    let requested =
+        "cat /proc/cmdline; ls /sys/bus/virtio/devices; echo processors $(nproc); exit 7";
+    let reported = run("vm", &["sh", "-c", requested]);
     assert_eq!(reported.status, 7, "{}", reported.err);
     let is_ours = reported.out.contains("neph.name=vm") && reported.out.contains("virtio0");
     assert!(is_ours, "{}", reported.out);
     assert!(reported.out.contains("processors 2"), "{}", reported.out);
     let neph = env!("CARGO_BIN_EXE_neph");
-    let asked = "udp://10.86.1.1:9000 -c 20 -i 20ms --timeout 60s --format json";
-    let ping = [neph, "ping"].into_iter().chain(asked.split(' '));
+    let requested = "udp://10.86.1.1:9000 -c 20 -i 20ms --timeout 60s --format json";
+    let ping = [neph, "ping"].into_iter().chain(requested.split(' '));
     let pinged = run("client", &ping.collect::<Vec<_>>());
     assert_eq!(pinged.status, 0, "{}", pinged.err);
     assert!(pinged.out.contains("\"peer kernel\""), "{}", pinged.out);
     // Segments longer than a frame leave the guest, and come to it one by one.
-    let asked = "tcp://10.86.1.1:9000 -c 3 -i 100ms --timeout 60s -s 300kB --response-size 300kB";
-    let ping = [neph, "ping"].into_iter().chain(asked.split(' '));
+    let requested =
+        "tcp://10.86.1.1:9000 -c 3 -i 100ms --timeout 60s -s 300kB --response-size 300kB";
+    let ping = [neph, "ping"].into_iter().chain(requested.split(' '));
     let pinged = run("client", &ping.collect::<Vec<_>>());
     assert!(
         pinged.out.contains("3 messages, 3 replies"),
@@ -207,17 +214,17 @@ fn a_guest_that_cannot_be_says_which_package_or_how_much_memory_it_needs() {
         return;
     }
     let name = format!("h{}", std::process::id());
-    let place = place(&GUEST.replace("256MiB", "64MiB"));
-    let words = [
+    let folder = topology_folder(&GUEST.replace("256MiB", "64MiB"));
+    let args = [
         "lab", "up", "two.toml", "--yes", "--detach", "--name", &name,
     ];
-    let ran = place.neph(words);
+    let ran = folder.neph(args);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(ran.err.contains("or more at [[guest]] m"), "{}", ran.err);
-    let programs = without_uml(&place);
+    let programs = without_uml(&folder);
     let refusing = GUEST.replace("\"uml\"", "\"uml\"\nfallback = false");
-    fs::write(place.path("two.toml"), refusing).expect("a file");
-    let without = place.command(words).env("PATH", &programs).output();
+    fs::write(folder.path("two.toml"), refusing).expect("a file");
+    let without = folder.command(args).env("PATH", &programs).output();
     let reported = String::from_utf8(without.expect("neph runs").stderr).expect("UTF-8");
     assert!(
         reported.contains("install the package user-mode-linux"),
@@ -227,13 +234,13 @@ fn a_guest_that_cannot_be_says_which_package_or_how_much_memory_it_needs() {
 
 #[test]
 fn nothing_of_this_host_runs_in_a_guest_and_a_plan_that_asks_for_it_is_told() {
-    let place = place(GUEST);
+    let folder = topology_folder(GUEST);
     let plan = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\
         [[endpoint]]\nname = \"vm\"\nurl = \"udp://10.86.1.1:9000\"\n\
         [lab]\ntopology = \"two.toml\"\nprober = \"client\"\n";
     let check = |more: &str| {
-        fs::write(place.path("p.toml"), format!("{plan}{more}")).expect("a file");
-        place.neph(["check", "p.toml"])
+        fs::write(folder.path("p.toml"), format!("{plan}{more}")).expect("a file");
+        folder.neph(["check", "p.toml"])
     };
     let fine = check("");
     assert_eq!(fine.status, 0, "{}", fine.err);
@@ -249,13 +256,13 @@ fn verify_holds_a_guest_against_the_ceiling_of_its_tap() {
         return;
     }
     // Without a link: a busy machine may find it late, and that is not asked here.
-    let place = place(
+    let folder = topology_folder(
         "version = 1\n[[site]]\nname = \"host\"\naddress = \"10.86.0.2\"\n\
          [[site]]\nname = \"vm\"\naddress = \"10.86.1.1\"\ninside = \"host\"\n\
          [[guest]]\nname = \"m\"\nkind = \"uml\"\nsites = [\"vm\"]\nmemory = \"256MiB\"\n\
          bandwidth = \"4Mbit/s\"\n",
     );
-    let ran = place.neph(["lab", "verify", "two.toml", "--format", "json"]);
+    let ran = folder.neph(["lab", "verify", "two.toml", "--format", "json"]);
     let reported: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
     assert_eq!(
         (ran.status, &reported[0]["to"]),

@@ -29,8 +29,8 @@ fn topology() -> String {
             "[[router]]\nname = \"{name}\"\naddress = \"{address}/24\"\n"
         ));
     }
-    for [from, at, to, there] in CIRCUITS {
-        for (name, address, router) in [(from, at, "r1"), (to, there, "r2")] {
+    for [from, at, to, forward] in CIRCUITS {
+        for (name, address, router) in [(from, at, "r1"), (to, forward, "r2")] {
             text.push_str(&format!(
                 "[[site]]\nname = \"{name}\"\naddress = \"{address}/24\"\n[[link]]\na = \"{name}\"\nb = \"{router}\"\n"
             ));
@@ -46,10 +46,10 @@ fn plan() -> String {
     let mut text = "version = 1\nname = \"three\"\ninterval = \"10ms\"\nmessages = 10\n\
         [[shared_link]]\nname = \"declared\"\nendpoints = [\"to b2\", \"to b3\"]\n"
         .to_owned();
-    for [from, at, to, there] in CIRCUITS {
+    for [from, at, to, forward] in CIRCUITS {
         text.push_str(&format!(
             "[[site]]\nname = \"{from}\"\nagent = \"{from}\"\naddress = \"{at}\"\n\
-             [[site]]\nname = \"{to}\"\nagent = \"{to}\"\naddress = \"{there}\"\n\
+             [[site]]\nname = \"{to}\"\nagent = \"{to}\"\naddress = \"{forward}\"\n\
              reflector = [\"--listen\", \"0.0.0.0:8600\", \"--throughput\"]\n\
              [[endpoint]]\nname = \"to {to}\"\nurl = \"udp://{to}:8600\"\nfrom = \"{from}\"\n"
         ));
@@ -58,28 +58,28 @@ fn plan() -> String {
 }
 
 /// Starts neph at a site, and waits for its word.
-fn start(kept: &LabGuard, site: &str, arguments: &[&str], awaited: &str) -> Program {
-    let mut words = vec!["lab", "run", site, "--lab", &kept.name, "--"];
-    words.push(env!("CARGO_BIN_EXE_neph"));
-    words.extend(arguments);
-    Program::start(&kept.place, &words, awaited).0
+fn start(lab: &LabGuard, site: &str, arguments: &[&str], awaited: &str) -> Program {
+    let mut args = vec!["lab", "run", site, "--lab", &lab.name, "--"];
+    args.push(env!("CARGO_BIN_EXE_neph"));
+    args.extend(arguments);
+    Program::start(&lab.folder, &args, awaited).0
 }
 
 /// A controller at the first router, and an agent at each site.
-fn start_all(kept: &LabGuard) -> Vec<Program> {
-    let place = &kept.place;
+fn start_all(lab: &LabGuard) -> Vec<Program> {
+    let test_folder = &lab.folder;
     let mut serve = vec!["control", "serve", "--control", "control"];
     serve.extend(["--listen", "10.87.0.21:7443"]);
-    let mut programs = vec![start(kept, "r1", &serve, "listening at")];
+    let mut programs = vec![start(lab, "r1", &serve, "listening at")];
     for site in CIRCUITS.iter().flat_map(|[from, _, to, _]| [*from, *to]) {
-        let folder = place.path(site);
+        let folder = test_folder.path(site);
         fs::create_dir(&folder).expect("a folder");
         fs::write(folder.join(POLICY_FILE), of_this_host()).expect("a file");
         let invite = ["control", "invite", site, "--control", "control"];
-        let invited = place.neph(invite).out;
-        let mut words = vec!["agent", "--controller", CONTROLLER, "--folder", site];
-        words.extend(["--invite", invited.trim()]);
-        programs.push(start(kept, site, &words, "connected"));
+        let invited = test_folder.neph(invite).out;
+        let mut args = vec!["agent", "--controller", CONTROLLER, "--folder", site];
+        args.extend(["--invite", invited.trim()]);
+        programs.push(start(lab, site, &args, "connected"));
     }
     programs
 }
@@ -89,15 +89,15 @@ fn circuits_over_one_link_are_found_and_others_are_not() {
     if !privileged("circuits_over_one_link_are_found_and_others_are_not") {
         return;
     }
-    let kept = LabGuard::up(&topology(), 'i');
-    let place = &kept.place;
-    let _programs = start_all(&kept);
-    fs::write(place.path("p.toml"), plan()).expect("a file");
-    let mut words = vec!["control", "interference", "p.toml", "--control", "control"];
-    words.extend(["--duration", "1s", "--blocks", "8"]);
+    let lab = LabGuard::up(&topology(), 'i');
+    let folder = &lab.folder;
+    let _programs = start_all(&lab);
+    fs::write(folder.path("p.toml"), plan()).expect("a file");
+    let mut args = vec!["control", "interference", "p.toml", "--control", "control"];
+    args.extend(["--duration", "1s", "--blocks", "8"]);
     // Circuits that interfere lose half. On a busy machine one that stands still for 100 ms loses 10 % of a second.
-    words.extend(["--margin", "25%"]);
-    let ran = place.neph(words);
+    args.extend(["--margin", "25%"]);
+    let ran = folder.neph(args);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(ran.err.contains("2 pairs of circuits"), "{}", ran.err);
     assert!(ran.err.contains("1 pair not measured"), "{}", ran.err);
@@ -108,32 +108,32 @@ fn circuits_over_one_link_are_found_and_others_are_not() {
     ] {
         assert!(ran.out.contains(part), "{part}\n{}", ran.out);
     }
-    a_wider_margin_has_another_answer(place);
-    what_is_declared_is_not_measured(place, &ran.out);
+    a_wider_margin_has_another_answer(folder);
+    what_is_declared_is_not_measured(folder, &ran.out);
 }
 
 /// The same results once more, with a margin that half of the goodput is within.
-fn a_wider_margin_has_another_answer(place: &TestFolder) {
-    let mut words = vec!["control", "interference", "--campaign", "last"];
-    words.extend(["--margin", "60%", "--format", "json"]);
-    let anew = place.neph(words).out;
-    let anew: Value = serde_json::from_str(&anew).expect("JSON");
-    let share = anew["pairs"][0]["circuits"][0]["share_percent"].as_f64();
+fn a_wider_margin_has_another_answer(folder: &TestFolder) {
+    let mut args = vec!["control", "interference", "--campaign", "last"];
+    args.extend(["--margin", "60%", "--format", "json"]);
+    let out = folder.neph(args).out;
+    let second: Value = serde_json::from_str(&out).expect("JSON");
+    let share = second["pairs"][0]["circuits"][0]["share_percent"].as_f64();
     assert!(
         share.is_some_and(|share| (40.0..60.0).contains(&share)),
-        "{anew}"
+        "{second}"
     );
-    let answers = anew["pairs"].as_array().expect("pairs").iter();
-    let mut answers = answers.map(|one| &one["verdict"]);
-    assert!(answers.all(|one| one == "independent"), "{anew}");
+    let answers = second["pairs"].as_array().expect("pairs").iter();
+    let mut answers = answers.map(|answer| &answer["verdict"]);
+    assert!(answers.all(|one| one == "independent"), "{second}");
 }
 
 /// The lines that were printed keep both circuits apart; with another pair declared, one pair is left.
-fn what_is_declared_is_not_measured(place: &TestFolder, printed: &str) {
+fn what_is_declared_is_not_measured(folder: &TestFolder, printed: &str) {
     let lines = printed.split("Add to the plan:").nth(1).expect("lines");
     let declared = plan().replace("[\"to b2\", \"to b3\"]", "[\"to b1\", \"to b3\"]");
-    fs::write(place.path("p.toml"), declared + lines).expect("a file");
-    let ran = place.neph(["control", "interference", "p.toml", "--print-plan"]);
+    fs::write(folder.path("p.toml"), declared + lines).expect("a file");
+    let ran = folder.neph(["control", "interference", "p.toml", "--print-plan"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let only = "a2 -> to b2, with a3 -> to b3";
     assert!(ran.out.contains(only), "{}", ran.out);
@@ -142,11 +142,11 @@ fn what_is_declared_is_not_measured(place: &TestFolder, printed: &str) {
 
 #[test]
 fn what_cannot_be_found_out_is_one_sentence() {
-    let place = TestFolder::empty();
-    fs::write(place.path("p.toml"), plan()).expect("a file");
+    let folder = TestFolder::empty();
+    fs::write(folder.path("p.toml"), plan()).expect("a file");
     let lab = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\
                [[endpoint]]\nname = \"b\"\nurl = \"udp://10.80.0.2:8080\"\n";
-    fs::write(place.path("q.toml"), lab).expect("a file");
+    fs::write(folder.path("q.toml"), lab).expect("a file");
     for (arguments, part) in [
         (vec!["q.toml"], "no site with an agent"),
         (vec!["p.toml"], "add --control FOLDER"),
@@ -158,10 +158,10 @@ fn what_cannot_be_found_out_is_one_sentence() {
         (vec!["--campaign", "last"], ""),
         (vec![], "PLAN"),
     ] {
-        let words = ["control", "interference"]
+        let args = ["control", "interference"]
             .into_iter()
             .chain(arguments.iter().copied());
-        let ran = place.neph(words);
+        let ran = folder.neph(args);
         let is_usage = ran.status == 2 || part.is_empty();
         assert!(
             is_usage && ran.status != 0 && ran.err.contains(part),
@@ -169,10 +169,10 @@ fn what_cannot_be_found_out_is_one_sentence() {
             ran.err
         );
     }
-    let printed = place
+    let printed = folder
         .neph(["control", "interference", "p.toml", "--print-plan"])
         .out;
-    fs::write(place.path("designed.toml"), printed).expect("a file");
-    let ran = place.neph(["check", "designed.toml"]);
+    fs::write(folder.path("designed.toml"), printed).expect("a file");
+    let ran = folder.neph(["check", "designed.toml"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
 }

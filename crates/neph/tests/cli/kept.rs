@@ -17,16 +17,16 @@ fn json(text: &str) -> Value {
 
 #[test]
 fn campaigns_and_their_experiments_are_listed() {
-    let place = TestFolder::measured();
-    let ran = place.neph(["list"]);
+    let folder = TestFolder::measured();
+    let ran = folder.neph(["list"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(ran.out.contains("imported"), "{}", ran.out);
-    let campaigns = json(&place.neph(["list", "--format", "json"]).out);
+    let campaigns = json(&folder.neph(["list", "--format", "json"]).out);
     assert_eq!(campaigns.as_array().map(Vec::len), Some(1));
     let id = campaigns[0]["id"].as_str().expect("a text");
     let name = campaigns[0]["name"].as_str().expect("a text");
     for spelling in ["last", id, &id[..8], name] {
-        let ran = place.neph(["list", spelling, "--format", "json"]);
+        let ran = folder.neph(["list", spelling, "--format", "json"]);
         let experiments = json(&ran.out);
         assert_eq!(experiments[0]["messages"], 40, "{spelling}: {}", ran.err);
         // The round trips are 40.0, 40.1 ... 43.9 ms: the 20th of 40 is 41.9, the 21st 42.0.
@@ -37,8 +37,8 @@ fn campaigns_and_their_experiments_are_listed() {
 
 #[test]
 fn a_table_for_programs_has_raw_values() {
-    let place = TestFolder::measured();
-    let csv = place.neph(["list", "last", "--format", "csv"]).out;
+    let folder = TestFolder::measured();
+    let csv = folder.neph(["list", "last", "--format", "csv"]).out;
     let mut lines = csv.lines();
     let heading =
         "id,started_unix_ns,block,attempt,scenario,status,messages,lost,response_p50_ns,warnings";
@@ -48,8 +48,8 @@ fn a_table_for_programs_has_raw_values() {
 
 #[test]
 fn a_campaign_and_an_experiment_are_shown() {
-    let place = TestFolder::measured();
-    let text = place.neph(["show"]).out;
+    let folder = TestFolder::measured();
+    let text = folder.neph(["show"]).out;
     for part in [
         "Campaign\n",
         "Scenarios\n",
@@ -59,9 +59,9 @@ fn a_campaign_and_an_experiment_are_shown() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let shown = json(&place.neph(["show", "last", "--format", "json"]).out);
+    let shown = json(&folder.neph(["show", "last", "--format", "json"]).out);
     let id = shown["experiments"][1]["id"].as_str().expect("a text");
-    let text = place.neph(["show", id]).out;
+    let text = folder.neph(["show", id]).out;
     for part in [
         "Experiment\n",
         "Messages\n",
@@ -74,81 +74,85 @@ fn a_campaign_and_an_experiment_are_shown() {
         !text.contains("NaN"),
         "what was not measured is '-': {text}"
     );
-    let shown = json(&place.neph(["show", id, "--format", "json"]).out);
+    let shown = json(&folder.neph(["show", id, "--format", "json"]).out);
     assert_eq!(shown["tally"]["replies"], 40);
 }
 
 #[test]
 fn each_id_of_a_list_opens_what_it_is_listed_for() {
-    let place = TestFolder::measured();
-    let campaign = json(&place.neph(["list", "--format", "json"]).out)[0]["id"].clone();
-    let listed = json(&place.neph(["list", "last", "--format", "json"]).out);
+    let folder = TestFolder::measured();
+    let campaign = json(&folder.neph(["list", "--format", "json"]).out)[0]["id"].clone();
+    let listed = json(&folder.neph(["list", "last", "--format", "json"]).out);
     for text in [["list", "last"], ["show", "last"]] {
-        let reported = place.neph(text).out;
+        let reported = folder.neph(text).out;
         let (_, rows) = reported.split_once("FLAGS").expect("a heading");
         for (row, known) in rows.lines().skip(1).zip(listed.as_array().expect("a list")) {
             let short = row.split_whitespace().next().expect("an id");
-            let whole = known["id"].as_str().expect("a text");
-            assert!(whole.starts_with(short), "{reported}");
-            let ran = place.neph(["show", short, "--format", "json"]);
+            let complete_text = known["id"].as_str().expect("a text");
+            assert!(complete_text.starts_with(short), "{reported}");
+            let ran = folder.neph(["show", short, "--format", "json"]);
             let shown = json(&ran.out);
-            assert_eq!(shown["experiment"]["id"], whole, "{short}: {}", ran.err);
+            assert_eq!(
+                shown["experiment"]["id"], complete_text,
+                "{short}: {}",
+                ran.err
+            );
         }
     }
-    let short = place.neph(["list"]).out;
+    let short = folder.neph(["list"]).out;
     let short = short.lines().nth(1).and_then(|row| row.split(' ').next());
-    let shown = place.neph(["show", short.expect("an id"), "--format", "json"]);
+    let shown = folder.neph(["show", short.expect("an id"), "--format", "json"]);
     assert_eq!(json(&shown.out)["campaign"]["id"], campaign);
 }
 
 #[test]
 fn every_export_has_every_message() {
-    let place = TestFolder::measured();
+    let folder = TestFolder::measured();
     for (format, lines) in [("csv", 81), ("jsonl", 80)] {
-        let ran = place.neph(["export", "--format", format, "--output", format]);
+        let ran = folder.neph(["export", "--format", format, "--output", format]);
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert_eq!(ran.out, "");
-        let text = fs::read_to_string(place.path(format)).expect("written");
+        let text = fs::read_to_string(folder.path(format)).expect("written");
         assert_eq!(text.lines().count(), lines, "{format}");
-        let ran = place.neph(["export", "--format", format, "--output", "-"]);
+        let ran = folder.neph(["export", "--format", format, "--output", "-"]);
         assert!(ran.out == text, "{format}: standard output has the same");
     }
-    let ran = place.neph(["export", "--format", "parquet", "--output", "x.parquet"]);
+    let ran = folder.neph(["export", "--format", "parquet", "--output", "x.parquet"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let bytes = fs::read(place.path("x.parquet")).expect("written");
+    let bytes = fs::read(folder.path("x.parquet")).expect("written");
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
 }
 
 /// Adds a second try of the second experiment that was cut off.
-fn add_one_cut_off(place: &TestFolder) {
-    let workspace = place.workspace().display().to_string();
+fn add_one_cut_off(folder: &TestFolder) {
+    let workspace = folder.workspace().display().to_string();
     let mut store = open(&workspace, Access::Write).expect("free");
     let campaign = store.campaigns().expect("readable")[0].id;
     let first = store.experiments(campaign).expect("readable").remove(1);
     let messages = store.messages(first.id).expect("readable");
     let known = store.provenance(first.id).expect("readable");
-    let mut anew = Experiment {
+    let mut experiment = Experiment {
         id: ExperimentId::new(),
         attempt: 1,
         status: ExperimentStatus::Running,
         ..first
     };
-    let mut recorder = store.begin(&anew).expect("begun");
+    let mut recorder = store.begin(&experiment).expect("begun");
     recorder.messages(&messages).expect("recorded");
-    anew.status = ExperimentStatus::Interrupted;
+    experiment.status = ExperimentStatus::Interrupted;
     let provenance = Provenance {
-        experiment: anew.id,
+        experiment: experiment.id,
         ..known.expect("every finished one has it")
     };
     store
-        .finish(recorder, &anew, &provenance)
+        .finish(recorder, &experiment, &provenance)
         .expect("finished");
 }
 
 /// What a kill -9 leaves of a campaign: it and its second try of an experiment are said to be
 /// running.
-fn leave_one_running(place: &TestFolder) -> Campaign {
-    let workspace = place.workspace().display().to_string();
+fn leave_one_running(folder: &TestFolder) -> Campaign {
+    let workspace = folder.workspace().display().to_string();
     let mut store = open(&workspace, Access::Write).expect("free");
     let earlier = store.campaigns().expect("readable").remove(0);
     let matrix = store.scenarios(earlier.id).expect("readable");
@@ -177,24 +181,24 @@ fn leave_one_running(place: &TestFolder) -> Campaign {
 
 #[test]
 fn what_was_killed_is_listed_as_interrupted_with_the_way_on_and_what_it_measured() {
-    let place = TestFolder::measured();
-    let killed = leave_one_running(&place);
-    let list = place.neph(["list"]).out;
+    let folder = TestFolder::measured();
+    let killed = leave_one_running(&folder);
+    let list = folder.neph(["list"]).out;
     let reported = format!("interrupted (neph resume {})", killed.id);
     assert!(
         list.contains(&reported) && !list.contains("running"),
         "{list}"
     );
-    let shown = json(&place.neph(["show", "killed", "--format", "json"]).out);
+    let shown = json(&folder.neph(["show", "killed", "--format", "json"]).out);
     assert_eq!(shown["campaign"]["status"], "interrupted");
-    let experiments = json(&place.neph(["list", "killed", "--format", "json"]).out);
+    let experiments = json(&folder.neph(["list", "killed", "--format", "json"]).out);
     assert_eq!(experiments[0]["status"], "interrupted");
     assert_eq!(experiments[0]["messages"], 40);
 
-    let workspace = place.workspace().display().to_string();
+    let workspace = folder.workspace().display().to_string();
     let mut writer = open(&workspace, Access::Write).expect("free");
     assert!(
-        place.neph(["list"]).out.contains("running"),
+        folder.neph(["list"]).out.contains("running"),
         "somebody is there"
     );
     writer.recover().expect("recovered");
@@ -202,31 +206,31 @@ fn what_was_killed_is_listed_as_interrupted_with_the_way_on_and_what_it_measured
         let campaigns = writer.campaigns().expect("readable");
         campaigns
             .iter()
-            .find(|one| one.name == name)
-            .map(|one| one.status)
+            .find(|campaign| campaign.name == name)
+            .map(|campaign| campaign.status)
     };
     assert_eq!(status("killed"), Some(CampaignStatus::Interrupted));
 }
 
 #[test]
 fn a_file_that_cannot_be_written_is_named() {
-    let place = TestFolder::measured();
-    let ran = place.neph(["export", "--format", "jsonl", "--output", "/dev/full"]);
+    let folder = TestFolder::measured();
+    let ran = folder.neph(["export", "--format", "jsonl", "--output", "/dev/full"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
         ran.err.contains("write /dev/full: No space left"),
         "{}",
         ran.err
     );
-    assert!(place.files().is_empty(), "nothing is left");
+    assert!(folder.files().is_empty(), "nothing is left");
 }
 
 #[test]
 fn an_export_is_of_complete_experiments_unless_everything_is_asked_for() {
-    let place = TestFolder::measured();
-    add_one_cut_off(&place);
+    let folder = TestFolder::measured();
+    add_one_cut_off(&folder);
     let export = ["export", "--format", "csv", "--output", "-"];
-    let ran = place.neph(export);
+    let ran = folder.neph(export);
     assert_eq!(
         (ran.status, ran.out.lines().count()),
         (0, 81),
@@ -236,7 +240,7 @@ fn an_export_is_of_complete_experiments_unless_everything_is_asked_for() {
     assert!(!ran.out.contains("interrupted"));
     let left = "80 messages of 2 experiments of 'raw-data' written to -; 1 that is not complete";
     assert!(ran.err.contains(left), "{}", ran.err);
-    let ran = place.neph(export.into_iter().chain(["--everything"]));
+    let ran = folder.neph(export.into_iter().chain(["--everything"]));
     assert_eq!(ran.out.lines().count(), 121, "{}", ran.err);
     let cut_off = ran
         .out
@@ -247,11 +251,18 @@ fn an_export_is_of_complete_experiments_unless_everything_is_asked_for() {
 
 #[test]
 fn an_export_of_nothing_destroys_no_file() {
-    let place = TestFolder::measured();
-    std::fs::write(place.path("earlier.csv"), "kept").expect("written");
-    for what in ["--flows", "--transfers"] {
-        let export = ["export", "--format", "csv", "--output", "earlier.csv", what];
-        let ran = place.neph(export.into_iter().chain(["--force"]));
+    let folder = TestFolder::measured();
+    std::fs::write(folder.path("earlier.csv"), "kept").expect("written");
+    for message in ["--flows", "--transfers"] {
+        let export = [
+            "export",
+            "--format",
+            "csv",
+            "--output",
+            "earlier.csv",
+            message,
+        ];
+        let ran = folder.neph(export.into_iter().chain(["--force"]));
         assert_eq!(ran.status, 1, "{}", ran.err);
         assert!(
             ran.err.contains("nothing is written to earlier.csv"),
@@ -259,26 +270,27 @@ fn an_export_of_nothing_destroys_no_file() {
             ran.err
         );
     }
-    let there = std::fs::read_to_string(place.path("earlier.csv")).expect("still there");
-    assert_eq!(there, "kept");
+    let to_string = std::fs::read_to_string(folder.path("earlier.csv")).expect("still there");
+    assert_eq!(to_string, "kept");
 }
 
 #[test]
 fn a_latency_testers_folder_is_exported_and_imported_again() {
-    let place = TestFolder::measured();
+    let test_folder = TestFolder::measured();
     let export = ["export", "--format", "latency-tester", "--output"];
-    let ran = place.neph(export.into_iter().chain(["out"]));
+    let ran = test_folder.neph(export.into_iter().chain(["out"]));
     assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
     for name in ["1-metro.i100.x64.csv", "1-metro.i100.x10240.csv"] {
         let [old, new] = ["raw-data", "out/raw-data"].map(|folder| {
-            fs::read_to_string(place.path(folder).join(name)).expect("one file per experiment")
+            fs::read_to_string(test_folder.path(folder).join(name))
+                .expect("one file per experiment")
         });
         assert!(old == new, "{name}: {new}");
     }
-    assert_eq!(place.neph(["import", "out"]).status, 0);
-    assert_eq!(place.files(), ["out"]);
+    assert_eq!(test_folder.neph(["import", "out"]).status, 0);
+    assert_eq!(test_folder.files(), ["out"]);
     for (output, part) in [("out", "is there already"), ("-", "--output FOLDER")] {
-        let ran = place.neph(export.into_iter().chain([output]));
+        let ran = test_folder.neph(export.into_iter().chain([output]));
         assert_eq!(ran.status, 2, "{}", ran.err);
         assert!(ran.err.contains(part), "{}", ran.err);
     }
@@ -286,15 +298,15 @@ fn a_latency_testers_folder_is_exported_and_imported_again() {
 
 #[test]
 fn an_import_names_the_campaign_that_it_became_however_old_it_is() {
-    let place = TestFolder::measured();
-    fs::create_dir(place.path("older")).expect("a folder");
+    let folder = TestFolder::measured();
+    fs::create_dir(folder.path("older")).expect("a folder");
     let text = raw(1_500_000_000_000_000_000);
-    fs::write(place.path("older/1-metro.i100.x64.csv"), text).expect("a file");
+    fs::write(folder.path("older/1-metro.i100.x64.csv"), text).expect("a file");
     let report = "#frame-timestamp,tcp-ack-rtt,tcp-stream-id,retransmission,ip-dst\n\
                   \"1500000000.050\",\"0.050\",\"0\",\"1\",\"10.0.0.1\"\n";
-    fs::write(place.path("older/1-tcpdump_report.csv"), report).expect("a file");
-    let ran = place.neph(["import", "older"]);
-    let campaigns = json(&place.neph(["list", "--format", "json"]).out);
+    fs::write(folder.path("older/1-tcpdump_report.csv"), report).expect("a file");
+    let ran = folder.neph(["import", "older"]);
+    let campaigns = json(&folder.neph(["list", "--format", "json"]).out);
     assert_eq!(campaigns[0]["name"], "older", "the oldest comes first");
     let id = campaigns[0]["id"].as_str().expect("a text");
     let reported = format!(
@@ -302,9 +314,9 @@ fn an_import_names_the_campaign_that_it_became_however_old_it_is() {
          `neph report {id}` shows them\n"
     );
     assert_eq!(ran.err, reported);
-    let experiments = json(&place.neph(["list", id, "--format", "json"]).out);
+    let experiments = json(&folder.neph(["list", id, "--format", "json"]).out);
     let id = experiments[0]["id"].as_str().expect("a text");
-    let shown = json(&place.neph(["show", id, "--format", "json"]).out);
+    let shown = json(&folder.neph(["show", id, "--format", "json"]).out);
     assert_eq!(shown["events"][0]["kind"], "retransmitted");
     // What its files do not tell is not made up: no plan, hence no hash of one, and no address.
     assert!(shown["provenance"]["plan_hash"].is_null(), "{shown}");
@@ -313,35 +325,35 @@ fn an_import_names_the_campaign_that_it_became_however_old_it_is() {
 
 #[test]
 fn one_experiment_can_be_exported_alone_and_imported_again() {
-    let place = TestFolder::measured();
-    let experiments = json(&place.neph(["list", "last", "--format", "json"]).out);
+    let folder = TestFolder::measured();
+    let experiments = json(&folder.neph(["list", "last", "--format", "json"]).out);
     let id = experiments[0]["id"].as_str().expect("a text");
-    fs::create_dir(place.path("out")).expect("a folder");
+    fs::create_dir(folder.path("out")).expect("a folder");
     let file = "out/1-metro.i100.x64.csv";
     let mut export = vec!["export", "--format", "latency-tester", "--output", file];
     export.extend(["--experiment", id]);
-    assert_eq!(place.neph(export).status, 0);
-    let ran = place.neph(["import", "out"]);
+    assert_eq!(folder.neph(export).status, 0);
+    let ran = folder.neph(["import", "out"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let anew = json(&place.neph(["list", "last", "--format", "json"]).out);
-    assert_eq!(anew.as_array().map(Vec::len), Some(1));
+    let second = json(&folder.neph(["list", "last", "--format", "json"]).out);
+    assert_eq!(second.as_array().map(Vec::len), Some(1));
     assert_eq!(
-        anew[0]["response_p50_ns"],
+        second[0]["response_p50_ns"],
         experiments[0]["response_p50_ns"]
     );
 }
 
 #[test]
 fn what_failed_every_try_is_told_and_tried_again_by_resume() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     // Nobody listens on port 1.
     let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\ntries = 1\n\n\
                 [[endpoint]]\nname = \"a\"\nurl = \"ws://127.0.0.1:1/\"\n";
-    fs::write(place.path("plan.toml"), plan).expect("a file");
+    fs::write(folder.path("plan.toml"), plan).expect("a file");
     let run: &[&str] = &["run", "plan.toml", "--quiet", "--no-report"];
     let resume: &[&str] = &["resume", "--quiet", "--no-report"];
     for (tried, command) in [(1, run), (2, resume)] {
-        let ran = place.neph(command.iter().copied());
+        let ran = folder.neph(command.iter().copied());
         assert_eq!(ran.status, 1, "{}", ran.err);
         for part in [
             "failed every try in block 1: asking ws://127.0.0.1:1",
@@ -349,7 +361,7 @@ fn what_failed_every_try_is_told_and_tried_again_by_resume() {
         ] {
             assert!(ran.err.contains(part), "{part}: {}", ran.err);
         }
-        let listed = json(&place.neph(["list", "last", "--format", "json"]).out);
+        let listed = json(&folder.neph(["list", "last", "--format", "json"]).out);
         assert_eq!(listed.as_array().map(Vec::len), Some(tried));
     }
 }

@@ -6,9 +6,9 @@ use crate::neph::TestFolder;
 
 #[test]
 fn times_of_lists_and_documents_are_at_the_offset_that_is_asked_for() {
-    let place = TestFolder::measured();
+    let folder = TestFolder::measured();
     let listed =
-        serde_json::from_str::<Value>(&place.neph(["list", "last", "--format", "json"]).out)
+        serde_json::from_str::<Value>(&folder.neph(["list", "last", "--format", "json"]).out)
             .expect("JSON");
     let nanos = listed[0]["started_unix_ns"].as_i64().expect("a time");
     let id = listed[0]["id"].as_str().expect("a text");
@@ -23,19 +23,19 @@ fn times_of_lists_and_documents_are_at_the_offset_that_is_asked_for() {
             local % 60
         );
         let clock = clock + if offset == "UTC" { "" } else { offset };
-        let asked = [vec!["list", "last"], vec!["show", "last"], vec!["show", id]];
-        for mut words in asked {
-            words.extend(["--utc-offset", offset]);
-            let ran = place.neph(words.clone());
+        let requested = [vec!["list", "last"], vec!["show", "last"], vec!["show", id]];
+        for mut args in requested {
+            args.extend(["--utc-offset", offset]);
+            let ran = folder.neph(args.clone());
             assert!(
                 ran.out.contains(&clock),
-                "{words:?} {clock}: {}{}",
+                "{args:?} {clock}: {}{}",
                 ran.out,
                 ran.err
             );
         }
     }
-    let ran = place.neph(["list", "--utc-offset", "CET"]);
+    let ran = folder.neph(["list", "--utc-offset", "CET"]);
     assert_eq!(ran.status, 2);
     assert!(
         ran.err.contains("write +02:00, -05:30 or UTC"),

@@ -34,34 +34,34 @@ pub(crate) fn privileged(test: &str) -> bool {
     root
 }
 
-pub(crate) fn place(topology: &str) -> TestFolder {
-    let place = TestFolder::empty();
-    fs::write(place.path("two.toml"), topology).expect("a file");
-    place
+pub(crate) fn topology_folder(topology: &str) -> TestFolder {
+    let folder = TestFolder::empty();
+    fs::write(folder.path("two.toml"), topology).expect("a file");
+    folder
 }
 
 #[test]
 fn a_good_topology_is_called_good_and_a_wrong_one_is_placed() {
-    let ran = place(TWO).neph(["lab", "check", "two.toml"]);
+    let ran = topology_folder(TWO).neph(["lab", "check", "two.toml"]);
     assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
     assert!(ran.err.contains("2 sites, 1 link\n"), "{}", ran.err);
     let wrong = TWO
         .replace("delay", "dealy")
         .replace("= \"b\"\n[", "= \"c\"\n[");
     for command in ["check", "up", "verify"] {
-        let ran = place(&wrong).neph(["lab", command, "two.toml"]);
+        let ran = topology_folder(&wrong).neph(["lab", command, "two.toml"]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
         assert!(ran.err.contains("two.toml:12:1"), "{}", ran.err);
         assert!(ran.err.contains("did you mean 'delay'?"), "{}", ran.err);
     }
-    let ran = place(TWO).neph(["lab", "check", "three.toml"]);
+    let ran = topology_folder(TWO).neph(["lab", "check", "three.toml"]);
     assert_eq!(ran.status, 2);
     assert!(ran.err.contains("three.toml"), "{}", ran.err);
 }
 
 #[test]
 fn a_lab_that_is_not_there_and_a_name_that_cannot_be() {
-    let ran = place(TWO).neph(["lab", "down", "nonesuch"]);
+    let ran = topology_folder(TWO).neph(["lab", "down", "nonesuch"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
         ran.err.contains("there is no lab 'nonesuch'"),
@@ -71,22 +71,22 @@ fn a_lab_that_is_not_there_and_a_name_that_cannot_be() {
     let offers = ["no lab is up", "did you mean", "known here: "];
     let is_offered = offers.iter().any(|offer| ran.err.contains(offer));
     assert!(is_offered, "as neph lab status does: {}", ran.err);
-    let ran = place(TWO).neph(["lab", "up", "two.toml", "--name", "No-Name"]);
+    let ran = topology_folder(TWO).neph(["lab", "up", "two.toml", "--name", "No-Name"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(ran.err.contains("'No-Name'"), "{}", ran.err);
-    assert_eq!(place(TWO).neph(["lab", "down"]).status, 2);
+    assert_eq!(topology_folder(TWO).neph(["lab", "down"]).status, 2);
 }
 
 /// Runs neph as nobody, who may do so much with the folder.
 pub(crate) fn without_root<const N: usize>(
-    place: &TestFolder,
+    folder: &TestFolder,
     mode: u32,
     arguments: [&str; N],
 ) -> Ran {
-    let mut command = place.command(arguments);
+    let mut command = folder.command(arguments);
     if is_root() {
         let open = fs::Permissions::from_mode(mode);
-        fs::set_permissions(place.path(""), open).expect("our own folder");
+        fs::set_permissions(folder.path(""), open).expect("our own folder");
         command.uid(65534).gid(65534);
     }
     Ran::from(command.output().expect("neph runs"))
@@ -94,9 +94,9 @@ pub(crate) fn without_root<const N: usize>(
 
 #[test]
 fn without_root_one_sentence_says_so() {
-    let place = place(TWO);
+    let folder = topology_folder(TWO);
     // The folder is the user's own; nobody may look into it.
-    let ran = without_root(&place, 0o755, ["lab", "up", "two.toml"]);
+    let ran = without_root(&folder, 0o755, ["lab", "up", "two.toml"]);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
     assert!(ran.err.contains("needs root"), "{}", ran.err);
     assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
@@ -108,26 +108,26 @@ fn a_site_that_may_not_be_entered_is_said_with_what_to_do() {
     if !privileged(test) {
         return;
     }
-    let kept = LabGuard::up(TWO, 'e');
-    let site = format!("neph-{}-a", kept.name);
+    let lab = LabGuard::up(TWO, 'e');
+    let site = format!("neph-{}-a", lab.name);
     let ping = ["ping", "udp://10.80.0.2", "-c", "1", "--site", &site];
-    let ran = without_root(&kept.place, 0o777, ping);
+    let ran = without_root(&lab.folder, 0o777, ping);
     assert_ne!(ran.status, 0, "{}", ran.err);
     assert!(ran.err.contains("; run it as root"), "{}", ran.err);
 }
 
 #[test]
 fn a_plan_with_a_lab_writes_nothing_where_labs_are_not_permitted() {
-    let place = place(TWO);
+    let folder = topology_folder(TWO);
     let plan = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\
         [[endpoint]]\nname = \"b\"\nurl = \"udp://10.80.0.2:8080\"\n\
         [lab]\ntopology = \"two.toml\"\nprober = \"a\"\n[[lab.reflector]]\nsite = \"b\"\n";
-    fs::write(place.path("p.toml"), plan).expect("written");
+    fs::write(folder.path("p.toml"), plan).expect("written");
     // The folder is anybody's to write, so that only the lab is refused.
-    let ran = without_root(&place, 0o777, ["run", "p.toml"]);
+    let ran = without_root(&folder, 0o777, ["run", "p.toml"]);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
     assert!(ran.err.contains("a lab needs root"), "{}", ran.err);
-    assert_eq!(place.files(), ["p.toml", "two.toml"]);
+    assert_eq!(folder.files(), ["p.toml", "two.toml"]);
 }
 
 #[test]
@@ -136,18 +136,18 @@ fn a_lab_comes_up_says_the_way_in_and_goes_down_at_ctrl_c() {
     if !privileged(test) {
         return;
     }
-    let place = place(TWO);
+    let folder = topology_folder(TWO);
     let name = format!("cli{}", std::process::id());
-    let mut up = place.command([
+    let mut up = folder.command([
         "lab", "up", "two.toml", "--name", &name, "--record", "truth",
     ]);
     let (mut child, mut err, mut line) = begin(up.stdout(Stdio::piped()));
     assert!(line.contains("is up; ctrl-C"), "{line}");
-    let listed = place.neph(["lab", "list", "--format", "json"]);
+    let listed = folder.neph(["lab", "list", "--format", "json"]);
     let labs: Value = serde_json::from_str(&listed.out).expect("JSON");
     let labs = labs.as_array().expect("a list");
-    let own = labs.iter().find(|lab| lab["name"] == name.as_str());
-    assert_eq!(own.expect("listed")["owner"], child.id());
+    let own_lab = labs.iter().find(|lab| lab["name"] == name.as_str());
+    assert_eq!(own_lab.expect("listed")["owner"], child.id());
     send("INT", child.id());
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
     line.clear();
@@ -156,9 +156,9 @@ fn a_lab_comes_up_says_the_way_in_and_goes_down_at_ctrl_c() {
     let mut out = String::new();
     let mut stdout = child.stdout.take().expect("piped");
     stdout.read_to_string(&mut out).expect("readable");
-    let way = format!("nsenter --net=/run/netns/neph-{name}-a");
-    assert!(out.contains(&way), "{out}");
-    assert!(place.path("truth/path.truth").exists());
+    let text = format!("nsenter --net=/run/netns/neph-{name}-a");
+    assert!(out.contains(&text), "{out}");
+    assert!(folder.path("truth/path.truth").exists());
     let left = fs::read_dir("/run/netns").into_iter().flatten().flatten();
     let left = left.filter(|entry| entry.file_name().to_string_lossy().contains(&name));
     assert_eq!(left.count(), 0);
@@ -170,30 +170,30 @@ fn a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files() {
     if !privileged(test) {
         return;
     }
-    let place = place(TWO);
+    let folder = topology_folder(TWO);
     // Nobody listens at a itself, so there is always something left to do.
     let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\ntries = 1\n\n\
                 [[endpoint]]\nname = \"b\"\nurl = \"ws://127.0.0.1:8080/\"\n\n\
                 [lab]\ntopology = \"two.toml\"\nprober = \"a\"\n";
-    fs::write(place.path("plan.toml"), plan).expect("a file");
-    let ran = place.neph(["run", "plan.toml", "--no-report"]);
+    fs::write(folder.path("plan.toml"), plan).expect("a file");
+    let ran = folder.neph(["run", "plan.toml", "--no-report"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     for file in ["two.toml", "plan.toml"] {
-        fs::remove_file(place.path(file)).expect("removed");
+        fs::remove_file(folder.path(file)).expect("removed");
     }
-    let ran = place.neph(["resume", "--no-report"]);
+    let ran = folder.neph(["resume", "--no-report"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(ran.err.contains("are left to do"), "{}", ran.err);
     assert!(!ran.err.contains("cannot be read"), "{}", ran.err);
     let shown: Value =
-        serde_json::from_str(&place.neph(["show", "--format", "json"]).out).expect("JSON");
+        serde_json::from_str(&folder.neph(["show", "--format", "json"]).out).expect("JSON");
     assert_eq!(shown["topology"], TWO);
     assert_eq!(shown["experiments"].as_array().map(Vec::len), Some(2));
 }
 
 /// A lab in the background, and a way to speak to it; it goes down with this.
 pub(crate) struct LabGuard {
-    pub(crate) place: TestFolder,
+    pub(crate) folder: TestFolder,
     pub(crate) name: String,
 }
 
@@ -209,37 +209,37 @@ impl LabGuard {
 
     fn up_with(topology: &str, letter: char, more: &[&str]) -> Self {
         let name = format!("{letter}{}", std::process::id());
-        let kept = Self {
-            place: place(topology),
+        let lab = Self {
+            folder: topology_folder(topology),
             name,
         };
-        let words = [
-            "lab", "up", "two.toml", "--yes", "--detach", "--name", &kept.name,
+        let args = [
+            "lab", "up", "two.toml", "--yes", "--detach", "--name", &lab.name,
         ];
-        let words: Vec<&str> = words.iter().chain(more).copied().collect();
-        let ran = kept.place.neph(words);
+        let args: Vec<&str> = args.iter().chain(more).copied().collect();
+        let ran = lab.folder.neph(args);
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert!(ran.err.contains("is up, kept by process"), "{}", ran.err);
-        kept
+        lab
     }
 
-    fn anew(&self) -> Ran {
-        let words = [
+    fn up_repeatedly(&self) -> Ran {
+        let args = [
             "lab", "up", "two.toml", "--yes", "--detach", "--name", &self.name,
         ];
-        self.place.neph(words)
+        self.folder.neph(args)
     }
 
     pub(crate) fn at(&self, site: &str, command: &str) -> Ran {
-        let words = [
+        let args = [
             "lab", "run", site, "--lab", &self.name, "--", "sh", "-c", command,
         ];
-        self.place.neph(words)
+        self.folder.neph(args)
     }
 
     pub(crate) fn status(&self) -> Value {
-        let words = ["lab", "status", &self.name, "--format", "json"];
-        let ran = self.place.neph(words);
+        let args = ["lab", "status", &self.name, "--format", "json"];
+        let ran = self.folder.neph(args);
         assert_eq!(ran.status, 0, "{}", ran.err);
         serde_json::from_str(&ran.out).expect("JSON")
     }
@@ -247,7 +247,7 @@ impl LabGuard {
 
 impl Drop for LabGuard {
     fn drop(&mut self) {
-        self.place.neph(["lab", "down", &self.name]);
+        self.folder.neph(["lab", "down", &self.name]);
     }
 }
 
@@ -258,39 +258,39 @@ fn a_lab_in_the_background_is_used_looked_at_and_taken_down() {
         return;
     }
     let service = "[[service]]\nname = \"sleeper\"\nsite = \"b\"\ncommand = [\"sleep\", \"60\"]\n";
-    let kept = LabGuard::up(&format!("{TWO}{service}"), 'k');
-    let anew = kept.anew();
-    assert_eq!(anew.status, 0, "{}", anew.err);
-    assert!(anew.err.contains("is up already"), "{}", anew.err);
-    let words = ["lab", "up", "two.toml", "--name", &kept.name];
-    let recorded = kept.place.neph(words.into_iter().chain(["--record", "x"]));
+    let lab = LabGuard::up(&format!("{TWO}{service}"), 'k');
+    let output = lab.up_repeatedly();
+    assert_eq!(output.status, 0, "{}", output.err);
+    assert!(output.err.contains("is up already"), "{}", output.err);
+    let args = ["lab", "up", "two.toml", "--name", &lab.name];
+    let recorded = lab.folder.neph(args.into_iter().chain(["--record", "x"]));
     assert_eq!(recorded.status, 2, "{}", recorded.err);
-    let remedy = format!("neph lab down {}", kept.name);
+    let remedy = format!("neph lab down {}", lab.name);
     assert!(recorded.err.contains(&remedy), "{}", recorded.err);
-    assert!(!kept.place.path("x").exists(), "nothing was done");
-    let asked = kept.at("a", "ip -o address show dev lo; exit 7");
+    assert!(!lab.folder.path("x").exists(), "nothing was done");
+    let asked = lab.at("a", "ip -o address show dev lo; exit 7");
     assert_eq!(asked.status, 7, "{}", asked.err);
     assert!(asked.out.contains("10.80.0.1"), "{}", asked.out);
-    let reached = kept.at("a", "ping -c 3 -i 0.2 -W 5 -q 10.80.0.2");
+    let reached = lab.at("a", "ping -c 3 -i 0.2 -W 5 -q 10.80.0.2");
     assert_eq!(reached.status, 0, "{}", reached.err);
-    let status = kept.status();
+    let status = lab.status();
     assert_eq!(status["services"][0]["state"], "ready");
     assert_eq!(status["links"].as_array().map(Vec::len), Some(2));
     assert_eq!(status["links"][0]["delivered"], 3, "{status:#}");
-    let missing = kept.at("c", "true");
+    let missing = lab.at("c", "true");
     assert_eq!(missing.status, 2);
     assert!(missing.err.contains("has no site 'c'"), "{}", missing.err);
-    fs::write(kept.place.path("two.toml"), TWO.replace("2ms", "3ms")).expect("a file");
-    let other = kept.anew();
+    fs::write(lab.folder.path("two.toml"), TWO.replace("2ms", "3ms")).expect("a file");
+    let other = lab.up_repeatedly();
     assert_eq!(other.status, 1, "{}", other.err);
     assert!(other.err.contains("from another topology"), "{}", other.err);
     let keeper = status["process"].as_u64().expect("a number");
-    let down = kept.place.neph(["lab", "down", &kept.name]);
+    let down = lab.folder.neph(["lab", "down", &lab.name]);
     assert_eq!(down.status, 0, "{}", down.err);
     // An init that asks no orphan how it ended leaves a zombie.
     let state = fs::read_to_string(format!("/proc/{keeper}/stat")).unwrap_or_default();
     assert!(state.is_empty() || state.contains(") Z "), "{state}");
-    let gone = kept.place.neph(["lab", "status", &kept.name]);
+    let gone = lab.folder.neph(["lab", "status", &lab.name]);
     assert_eq!(gone.status, 1, "{}", gone.err);
 }
 
@@ -299,10 +299,10 @@ fn a_shell_at_a_site_says_where_it_is() {
     if !privileged("a_shell_at_a_site_says_where_it_is") {
         return;
     }
-    let kept = LabGuard::up(TWO, 'l');
-    let mut child = kept
-        .place
-        .command(["lab", "shell", "a", "--lab", &kept.name])
+    let lab = LabGuard::up(TWO, 'l');
+    let mut child = lab
+        .folder
+        .command(["lab", "shell", "a", "--lab", &lab.name])
         .env("SHELL", "/bin/sh")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -319,7 +319,7 @@ fn a_shell_at_a_site_says_where_it_is() {
     let reported = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(3), "{reported}");
     assert!(
-        reported.contains(&format!("{} a\n", kept.name)),
+        reported.contains(&format!("{} a\n", lab.name)),
         "{reported}"
     );
     assert!(reported.contains("10.80.0.1"), "{reported}");
@@ -331,19 +331,19 @@ fn what_a_crash_left_is_replaced_and_a_failure_in_the_background_is_told() {
     if !privileged(test) {
         return;
     }
-    let kept = LabGuard::up(TWO, 'm');
-    let keeper = kept.status()["process"].as_u64().expect("a number");
+    let lab = LabGuard::up(TWO, 'm');
+    let keeper = lab.status()["process"].as_u64().expect("a number");
     send("KILL", u32::try_from(keeper).expect("a process"));
     let gone = || !std::path::Path::new(&format!("/proc/{keeper}")).exists();
     eventually("killed", Duration::from_secs(10), gone);
-    let anew = kept.anew();
-    assert_eq!(anew.status, 0, "{}", anew.err);
-    assert!(anew.err.contains("is left over"), "{}", anew.err);
-    assert!(anew.err.contains("is up, kept by"), "{}", anew.err);
+    let output = lab.up_repeatedly();
+    assert_eq!(output.status, 0, "{}", output.err);
+    assert!(output.err.contains("is left over"), "{}", output.err);
+    assert!(output.err.contains("is up, kept by"), "{}", output.err);
     let bad = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"no-such-x\"]\n";
-    fs::write(kept.place.path("bad.toml"), format!("{TWO}{bad}")).expect("a file");
-    let words = ["lab", "up", "bad.toml", "--yes", "-d", "--name", "m1bad"];
-    let ran = kept.place.neph(words);
+    fs::write(lab.folder.path("bad.toml"), format!("{TWO}{bad}")).expect("a file");
+    let args = ["lab", "up", "bad.toml", "--yes", "-d", "--name", "m1bad"];
+    let ran = lab.folder.neph(args);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
     assert!(ran.err.contains("'no-such-x' is missing"), "{}", ran.err);
     assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
@@ -351,8 +351,8 @@ fn what_a_crash_left_is_replaced_and_a_failure_in_the_background_is_told() {
 
 #[test]
 fn a_plan_shows_every_step_and_does_none() {
-    let place = place(TWO);
-    let ran = place.neph(["lab", "plan", "two.toml", "--name", "x"]);
+    let folder = topology_folder(TWO);
+    let ran = folder.neph(["lab", "plan", "two.toml", "--name", "x"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     for line in [
         "# neph-x-wire\nip netns add neph-x-wire\n",
@@ -363,7 +363,7 @@ fn a_plan_shows_every_step_and_does_none() {
     ] {
         assert!(ran.out.contains(line), "{line}: {}", ran.out);
     }
-    let ran = place.neph(["lab", "plan", "two.toml", "--name", "x", "--format", "json"]);
+    let ran = folder.neph(["lab", "plan", "two.toml", "--name", "x", "--format", "json"]);
     let steps: Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(steps[0]["namespace"], "neph-x-wire");
     assert!(!std::path::Path::new("/run/netns/neph-x-wire").exists());

@@ -35,10 +35,10 @@ fn settings_with_tls_run_against_a_self_signed_server_with_a_warning() {
     let Some((server, _folder)) = self_signed(test) else {
         return;
     };
-    let place = TestFolder::empty();
-    fs::write(place.path("s.yaml"), settings(server.port, "")).expect("a file");
+    let folder = TestFolder::empty();
+    fs::write(folder.path("s.yaml"), settings(server.port, "")).expect("a file");
     for arguments in [&["run", "s.yaml"][..], &["run", "s.yaml", "--quiet"]] {
-        let ran = place.neph(arguments.iter().copied());
+        let ran = folder.neph(arguments.iter().copied());
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert!(
             ran.err.contains("WARNING: any certificate is accepted"),
@@ -46,7 +46,7 @@ fn settings_with_tls_run_against_a_self_signed_server_with_a_warning() {
             ran.err
         );
     }
-    let ran = place.neph(["check", "s.yaml"]);
+    let ran = folder.neph(["check", "s.yaml"]);
     assert!(ran.err.contains("WARNING: any certificate"), "{}", ran.err);
 }
 
@@ -56,28 +56,32 @@ fn the_command_line_decides_which_certificates_a_plan_trusts() {
     let Some((server, folder)) = self_signed(test) else {
         return;
     };
-    let place = TestFolder::empty();
+    let test_folder = TestFolder::empty();
     let port = server.port;
     let plan = format!(
         "version = 1\nname = \"tls\"\ninterval = \"50ms\"\nmessages = 4\ntries = 1\n[[endpoint]]\n\
          name = \"own\"\nurl = \"wss://127.0.0.1:{port}\"\n"
     );
-    fs::write(place.path("p.toml"), &plan).expect("a file");
+    fs::write(test_folder.path("p.toml"), &plan).expect("a file");
     let strict = settings(port, "insecure: false\n");
-    fs::write(place.path("s.yaml"), strict).expect("a file");
+    fs::write(test_folder.path("s.yaml"), strict).expect("a file");
     let file = folder.path().join("c.pem").display().to_string();
     for name in ["p.toml", "s.yaml"] {
         // Neither the plan nor the public authorities trust it.
-        assert_eq!(place.neph(["run", name, "--no-report"]).status, 1, "{name}");
+        assert_eq!(
+            test_folder.neph(["run", name, "--no-report"]).status,
+            1,
+            "{name}"
+        );
         for flags in [vec!["--insecure"], vec!["--ca-file", &file]] {
-            let ran = place.neph(["run", name, "--no-report"].into_iter().chain(flags));
+            let ran = test_folder.neph(["run", name, "--no-report"].into_iter().chain(flags));
             assert_eq!(ran.status, 0, "{name}: {}", ran.err);
             assert!(!ran.err.contains("WARNING"), "{}", ran.err);
         }
     }
     let missing = plan.replace("tries = 1", "tries = 1\nca_file = \"nowhere.pem\"");
-    fs::write(place.path("m.toml"), missing).expect("a file");
-    let ran = place.neph(["check", "m.toml"]);
+    fs::write(test_folder.path("m.toml"), missing).expect("a file");
+    let ran = test_folder.neph(["check", "m.toml"]);
     assert_eq!(ran.status, 2);
     assert!(
         ran.err
@@ -85,8 +89,8 @@ fn the_command_line_decides_which_certificates_a_plan_trusts() {
         "{}",
         ran.err
     );
-    fs::write(place.path("plain.toml"), plan.replace("wss", "ws")).expect("a file");
-    let ran = place.neph(["run", "plain.toml", "--insecure"]);
+    fs::write(test_folder.path("plain.toml"), plan.replace("wss", "ws")).expect("a file");
+    let ran = test_folder.neph(["run", "plain.toml", "--insecure"]);
     assert_eq!(ran.status, 2);
     assert!(
         ran.err.contains("no endpoint of the plan has TLS"),
@@ -101,8 +105,8 @@ const LONGER: [i64; 6] = [1, 2, 5, 7, 8, 11];
 
 /// A folder of results: an endpoint whose round trips are 20 ms in some runs and 32 ms in others, with
 /// 3 ms in the server, and the capture of its acknowledgements beside.
-fn results(place: &TestFolder) {
-    let raw = place.path("lt/raw-data");
+fn results(folder: &TestFolder) {
+    let raw = folder.path("lt/raw-data");
     fs::create_dir_all(&raw).expect("a folder");
     for run in 1..=RUNS {
         let begun = 1_611_336_000_000_000_000 + run * 3_600_000_000_000;
@@ -115,15 +119,15 @@ fn results(place: &TestFolder) {
             // 0 to 0.9 ms of jitter.
             let network = path * 1_000_000 + message * 7 % 10 * 100_000;
             let response = network + 3_000_000;
-            let (whole, rest) = (response / 1_000_000, response % 1_000_000);
+            let (total, rest) = (response / 1_000_000, response % 1_000_000);
             let server = sent + network / 2;
-            writeln!(messages, "{sent},{server},{whole}.{rest:06}").expect("a string");
+            writeln!(messages, "{sent},{server},{total}.{rest:06}").expect("a string");
             let acked = sent + 100_000 + network;
             let (second, nanos) = (acked / 1_000_000_000, acked % 1_000_000_000);
-            let trip = format!("0.{network:09}");
+            let text = format!("0.{network:09}");
             writeln!(
                 frames,
-                "\"{second}.{nanos:09}\",\"{trip}\",\"0\",,\"172.17.0.2\""
+                "\"{second}.{nanos:09}\",\"{text}\",\"0\",,\"172.17.0.2\""
             )
             .expect("a string");
         }
@@ -134,22 +138,22 @@ fn results(place: &TestFolder) {
     let settings = "runs: 12\nruns_interval: 60\nruns_step_duration: 30\nendpoints:\n\
         - description: 1_Polito\n  destination: \"130.192.31.242:8080\"\nintervals: [250]\n\
         msg_sizes: [1024]\nresponse_size: 512\n";
-    fs::write(place.path("lt/settings.yaml"), settings).expect("a file");
+    fs::write(folder.path("lt/settings.yaml"), settings).expect("a file");
 }
 
 #[test]
 fn imported_acknowledgements_are_shown_and_the_path_of_each_connection_is_judged() {
-    let place = TestFolder::empty();
-    results(&place);
-    let ran = place.neph(["import", "lt"]);
+    let folder = TestFolder::empty();
+    results(&folder);
+    let ran = folder.neph(["import", "lt"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(ran.err.contains("480 TCP acknowledgements"), "{}", ran.err);
 
-    let ran = place.neph(["show", "last"]);
+    let ran = folder.neph(["show", "last"]);
     for part in ["1_Polito", "ws://130.192.31.242:8080/echo", "512 B"] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
-    let ran = place.neph(["report", "last"]);
+    let ran = folder.neph(["report", "last"]);
     let table = ran
         .out
         .split("TCP acknowledgement")
@@ -159,7 +163,7 @@ fn imported_acknowledgements_are_shown_and_the_path_of_each_connection_is_judged
     // Of 480 round trips half are 20.0 to 20.9 ms and half 32.0 to 32.9 ms; p99 is 32.9 ms.
     assert!(row.contains("32.90 ms") && row.contains("480"), "{row}");
 
-    let ran = place.neph(["diagnose", "last", "--format", "json"]);
+    let ran = folder.neph(["diagnose", "last", "--format", "json"]);
     let reported: Value = serde_json::from_str(&ran.out).expect("JSON");
     let cause = &reported["diagnoses"][0];
     assert_eq!(cause["rule"], "ecmp-imbalance", "{reported}");
@@ -175,10 +179,10 @@ fn imported_acknowledgements_are_shown_and_the_path_of_each_connection_is_judged
 
 #[test]
 fn a_congestion_control_that_a_site_locks_is_reported_by_check() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let topology = "version = 1\nsite = [{name = \"a\", congestion_control = \"cubic\"}, {name = \"b\"}]\n\
         link = [{a = \"a\", b = \"b\", delay = \"1ms\"}]\n";
-    fs::write(place.path("t.toml"), topology).expect("a file");
+    fs::write(folder.path("t.toml"), topology).expect("a file");
     let plan = |congestion: &str| {
         format!(
             "version = 1\nname = \"p\"\ninterval = \"25ms\"\nduration = \"1s\"\n\
@@ -186,8 +190,8 @@ fn a_congestion_control_that_a_site_locks_is_reported_by_check() {
              [[lab.reflector]]\nsite = \"b\"\n[[endpoint]]\nname = \"b\"\nurl = \"ws://10.0.0.2:8080\"\n"
         )
     };
-    fs::write(place.path("p.toml"), plan("reno")).expect("a file");
-    let ran = place.neph(["check", "p.toml"]);
+    fs::write(folder.path("p.toml"), plan("reno")).expect("a file");
+    let ran = folder.neph(["check", "p.toml"]);
     assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);
     for part in [
         "p.toml:5:14: congestion control 'reno' is refused at site 'a'",
@@ -195,15 +199,15 @@ fn a_congestion_control_that_a_site_locks_is_reported_by_check() {
     ] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
     }
-    fs::write(place.path("p.toml"), plan("cubic")).expect("a file");
-    let ran = place.neph(["check", "p.toml"]);
+    fs::write(folder.path("p.toml"), plan("cubic")).expect("a file");
+    let ran = folder.neph(["check", "p.toml"]);
     assert!(!ran.err.contains("refused at site"), "{}", ran.err);
 }
 
 /// A block of half a second every four seconds, and a ping each 200 ms: 15 of them fit between two blocks.
 #[test]
 fn pings_go_on_between_blocks() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let reflector = crate::pings::reflector();
     let plan = format!(
         "version = 1\nname = \"p\"\nblocks = 2\nblock_interval = \"4s\"\ninterval = \"50ms\"\n\
@@ -211,11 +215,11 @@ fn pings_go_on_between_blocks() {
          [[endpoint]]\nname = \"own\"\nurl = \"ws://{}\"\n",
         reflector.address()
     );
-    fs::write(place.path("p.toml"), plan).expect("a file");
+    fs::write(folder.path("p.toml"), plan).expect("a file");
     let shown = undisturbed(|| {
-        let ran = place.neph(["run", "p.toml", "--no-report", "--quiet"]);
+        let ran = folder.neph(["run", "p.toml", "--no-report", "--quiet"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
-        place.neph(["show", "last", "--format", "json"])
+        folder.neph(["show", "last", "--format", "json"])
     });
     let shown: Value = serde_json::from_str(&shown.out).expect("JSON");
     let rows = shown["pings_between"]
@@ -226,9 +230,9 @@ fn pings_go_on_between_blocks() {
     assert!((8..=15).contains(&count("sent")), "{rows:?}");
     assert_eq!((count("lost"), count("failed")), (0, 0));
     assert!(count("p50_ns") < 10_000_000, "{rows:?}");
-    let text = place.neph(["show", "last"]).out;
+    let text = folder.neph(["show", "last"]).out;
     assert!(text.contains("Pings between blocks"), "{text}");
-    let ran = place.neph(["export", "--pings", "--format", "jsonl", "-o", "-"]);
+    let ran = folder.neph(["export", "--pings", "--format", "jsonl", "-o", "-"]);
     let reported = format!("neph export: {} pings of '", count("sent"));
     assert!(
         ran.err.starts_with(&reported),
@@ -248,7 +252,7 @@ fn pings_go_on_between_blocks() {
         .as_array()
         .expect("experiments")
         .iter()
-        .filter_map(|one| one["started_unix_ns"].as_u64())
+        .filter_map(|entry| entry["started_unix_ns"].as_u64())
         .collect();
     if let [first, second] = started[..] {
         assert!((second - first).abs_diff(4_000_000_000) < 1_000_000_000);
@@ -258,7 +262,7 @@ fn pings_go_on_between_blocks() {
 /// The kernel counts what the peer acknowledged: 20 messages of 1000 bytes and their headers.
 #[test]
 fn tcp_statistics_are_read_with_each_message_or_at_an_interval_and_exported() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let reflector = crate::pings::reflector();
     for (when, least) in [("message", 10), ("100ms", 5)] {
         let plan = format!(
@@ -266,13 +270,13 @@ fn tcp_statistics_are_read_with_each_message_or_at_an_interval_and_exported() {
              tcp_stats = \"{when}\"\n[[endpoint]]\nname = \"own\"\nurl = \"tcp://{}\"\n",
             reflector.address()
         );
-        fs::write(place.path("p.toml"), plan).expect("a file");
-        let ran = place.neph(["run", "p.toml", "--no-report", "--quiet"]);
+        fs::write(folder.path("p.toml"), plan).expect("a file");
+        let ran = folder.neph(["run", "p.toml", "--no-report", "--quiet"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
-        let ran = place.neph(["export", "--format", "csv", "--samples", "-o", "-"]);
+        let ran = folder.neph(["export", "--format", "csv", "--samples", "-o", "-"]);
         let values = |series: &str| -> Vec<f64> {
-            let named = format!(",{series},");
-            let rows = ran.out.lines().filter(|row| row.contains(&named));
+            let text = format!(",{series},");
+            let rows = ran.out.lines().filter(|row| row.contains(&text));
             rows.map(|row| row.rsplit(',').next().and_then(|value| value.parse().ok()))
                 .map(|value| value.expect("a number"))
                 .collect()
@@ -280,16 +284,16 @@ fn tcp_statistics_are_read_with_each_message_or_at_an_interval_and_exported() {
         let acknowledged = values("tcp_bytes_acked");
         assert!(acknowledged.len() >= least, "{when}: {acknowledged:?}");
         assert!(acknowledged.is_sorted(), "{acknowledged:?}");
-        let whole = acknowledged.last().copied().unwrap_or_default();
-        assert!((18_000.0..24_000.0).contains(&whole), "{when}: {whole}");
+        let total = acknowledged.last().copied().unwrap_or_default();
+        assert!((18_000.0..24_000.0).contains(&total), "{when}: {total}");
         // A value that stays is kept once: the connection is established all the time.
         assert_eq!(values("tcp_state"), [1.0]);
         assert!(!values("tcp_snd_cwnd_segments").is_empty());
     }
     let plan = "version = 1\nname = \"p\"\ninterval = \"50ms\"\nmessages = 20\ntcp_stats = \"often\"\n\
         [[endpoint]]\nname = \"own\"\nurl = \"tcp://127.0.0.1:1\"\n";
-    fs::write(place.path("p.toml"), plan).expect("a file");
-    let ran = place.neph(["check", "p.toml"]);
+    fs::write(folder.path("p.toml"), plan).expect("a file");
+    let ran = folder.neph(["check", "p.toml"]);
     assert_eq!(ran.status, 2);
     assert!(
         ran.err.contains("write \"message\", or an interval"),

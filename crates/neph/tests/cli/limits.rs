@@ -54,7 +54,7 @@ struct Group(PathBuf);
 
 impl Group {
     /// `None` where there are none.
-    fn named(name: &str) -> Option<Self> {
+    fn with_name(name: &str) -> Option<Self> {
         let folder = format!("/sys/fs/cgroup/cpu/neph-{name}-{}", std::process::id());
         fs::create_dir(&folder).ok()?;
         Some(Self(folder.into()))
@@ -65,11 +65,11 @@ impl Group {
     }
 
     /// Runs neph in it.
-    fn neph(&self, words: &str) -> Ran {
+    fn neph(&self, args: &str) -> Ran {
         let shell = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
         let mut within = process::command("sh");
         within.args(["-c", shell]).arg(&self.0);
-        within.arg(command().get_program()).args(words.split(' '));
+        within.arg(command().get_program()).args(args.split(' '));
         within.output().expect("a shell").into()
     }
 }
@@ -86,7 +86,7 @@ fn a_load_names_the_quota_that_leaves_it_a_part_of_a_cpu() {
     if !privileged(test) {
         return;
     }
-    let Some(group) = Group::named("quota") else {
+    let Some(group) = Group::with_name("quota") else {
         println!("SKIP {test}: no control groups of version 1");
         return;
     };
@@ -115,16 +115,16 @@ fn prober_and_reflector_have_their_sites_share_of_the_machine() {
     if !privileged("prober_and_reflector_have_their_sites_share_of_the_machine") {
         return;
     }
-    if Group::named("probe").is_none() {
+    if Group::with_name("probe").is_none() {
         println!(
             "SKIP prober_and_reflector_have_their_sites_share: no control groups of version 1"
         );
         return;
     }
-    let place = TestFolder::empty();
-    fs::write(place.path("lab.toml"), LAB).expect("a file");
-    fs::write(place.path("plan.toml"), PLAN).expect("a file");
-    let mut child = place
+    let folder = TestFolder::empty();
+    fs::write(folder.path("lab.toml"), LAB).expect("a file");
+    fs::write(folder.path("plan.toml"), PLAN).expect("a file");
+    let mut child = folder
         .command(["run", "plan.toml", "--no-report", "--quiet"])
         .stdout(Stdio::null())
         .spawn()
@@ -139,10 +139,12 @@ fn prober_and_reflector_have_their_sites_share_of_the_machine() {
         ("neph-stamp", at(&["cpuset b"])),
     ]);
     eventually("they have their share", Duration::from_secs(30), || {
-        let seen = threads(child.id());
+        let observed = threads(child.id());
         let has_ended = child.try_wait().expect("our own").is_some();
-        let is_so = wanted.iter().all(|(name, at)| seen.get(*name) == Some(at));
-        assert!(is_so || !has_ended, "{seen:?}");
+        let is_so = wanted
+            .iter()
+            .all(|(name, at)| observed.get(*name) == Some(at));
+        assert!(is_so || !has_ended, "{observed:?}");
         is_so
     });
     let status = child.wait().expect("it ends");

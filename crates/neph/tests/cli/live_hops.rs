@@ -22,17 +22,17 @@ pub(crate) use wire::Wire;
 use crate::neph::{Ran, SOON, TestFolder, begin, eventually, ip, send};
 
 /// `neph hops` with these points and options, where ssh is this script.
-fn hops(place: &TestFolder, ssh: &str, arguments: &[&str]) -> Command {
-    let bin = place.path("bin");
+fn hops(folder: &TestFolder, ssh: &str, arguments: &[&str]) -> Command {
+    let bin = folder.path("bin");
     fs::create_dir_all(&bin).expect("a folder");
     let program = bin.join("ssh");
     fs::write(&program, format!("#!/bin/sh\n{ssh}\n")).expect("a script");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode");
     let path = std::env::var("PATH").expect("a path");
-    let mut command = place.command(["hops"].iter().chain(arguments).copied());
+    let mut command = folder.command(["hops"].iter().chain(arguments).copied());
     command
         .env("PATH", format!("{}:{path}", bin.display()))
-        .env("TMPDIR", place.path(""));
+        .env("TMPDIR", folder.path(""));
     command
 }
 
@@ -68,8 +68,8 @@ fn ended(child: Child, mut printed: BufReader<ChildStderr>, signal: &str) -> Ran
 }
 
 /// How many datagrams each capture holds, as neph reads it.
-fn datagrams(place: &TestFolder, folder: &str, point: &str) -> u64 {
-    let ran = place.neph([
+fn datagrams(test_folder: &TestFolder, folder: &str, point: &str) -> u64 {
+    let ran = test_folder.neph([
         "read",
         &format!("{folder}/{point}.pcap"),
         "--format",
@@ -86,13 +86,13 @@ fn a_point_elsewhere_is_recorded_beside_one_here() {
     let Some(wire) = Wire::up("ssh") else {
         return;
     };
-    let place = TestFolder::empty();
-    let [here, there] = wire.points();
+    let folder = TestFolder::empty();
+    let [here, points] = wire.points();
     let arguments = [
-        &here, &there, "--save", "kept", "--proto", "udp", "--port", "4002",
+        &here, &points, "--save", "kept", "--proto", "udp", "--port", "4002",
     ];
-    let command = hops(&place, ENTER, &arguments.map(|text: &str| text));
-    symlink(env!("CARGO_BIN_EXE_neph"), place.path("bin/neph")).expect("a link");
+    let command = hops(&folder, ENTER, &arguments.map(|text: &str| text));
+    symlink(env!("CARGO_BIN_EXE_neph"), folder.path("bin/neph")).expect("a link");
     let (child, printed) = begun(command);
     wire.exchange(20);
     let (status, text) = interrupted(child, printed);
@@ -100,11 +100,11 @@ fn a_point_elsewhere_is_recorded_beside_one_here() {
     for point in ["here", "there"] {
         let line = format!("neph hops: {point}: 40 packets in kept/{point}.pcap, 0 lost");
         assert!(text.contains(&line), "{text}");
-        assert_eq!(datagrams(&place, "kept", point), 40);
+        assert_eq!(datagrams(&folder, "kept", point), 40);
     }
-    let anew = "neph hops here@here=kept/here.pcap there@here=kept/there.pcap";
-    assert!(text.contains(&format!(": {anew}\n")), "{text}");
-    let ran = place.neph(anew.split(' ').skip(1));
+    let second = "neph hops here@here=kept/here.pcap there@here=kept/there.pcap";
+    assert!(text.contains(&format!(": {second}\n")), "{text}");
+    let ran = folder.neph(second.split(' ').skip(1));
     assert!(
         ran.out.contains("here and there have the same clock."),
         "{}",
@@ -112,10 +112,10 @@ fn a_point_elsewhere_is_recorded_beside_one_here() {
     );
     let site = &wire.names[0];
     let absent = format!("x=iface:zz@{site}");
-    let ran = place.neph(["hops", &here, &absent, "-w", "1s"]);
+    let ran = folder.neph(["hops", &here, &absent, "-w", "1s"]);
     let printed = format!("no interface zz in the network namespace {site}; ip -n {site} link");
     assert!(ran.status == 2 && ran.err.contains(&printed), "{}", ran.err);
-    let ran = place.neph(["hops", &here, &there, "--save", "kept"]);
+    let ran = folder.neph(["hops", &here, &points, "--save", "kept"]);
     assert_eq!(ran.status, 2);
     assert!(
         ran.err.contains("kept/here.pcap is there already"),
@@ -129,10 +129,10 @@ fn tcpdump_records_where_there_is_no_neph() {
     let Some(wire) = Wire::up("tcpdump") else {
         return;
     };
-    let place = TestFolder::empty();
-    let [here, there] = wire.points();
-    let arguments = [here.as_str(), &there, "--save", "kept", "--proto", "udp"];
-    let (child, printed) = begun(hops(&place, ENTER, &arguments));
+    let folder = TestFolder::empty();
+    let [here, points] = wire.points();
+    let arguments = [here.as_str(), &points, "--save", "kept", "--proto", "udp"];
+    let (child, printed) = begun(hops(&folder, ENTER, &arguments));
     wire.exchange(20);
     let (status, text) = interrupted(child, printed);
     assert_eq!(status, 130, "{text}");
@@ -140,7 +140,7 @@ fn tcpdump_records_where_there_is_no_neph() {
         text.contains("there: 40 packets in kept/there.pcap, 0 lost"),
         "{text}"
     );
-    assert_eq!(datagrams(&place, "kept", "there"), 40);
+    assert_eq!(datagrams(&folder, "kept", "there"), 40);
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn enough_packets_bytes_or_time_end_all_points() {
         (["--limit", "300"], "has reached 300 B"),
         (["-w", "10ms"], "0 lost"),
     ] {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let arguments = [&points[0], &points[1], end[0], end[1], "--proto", "udp"];
-        let command = hops(&place, "exit 1", &arguments.map(|text: &str| text));
+        let command = hops(&folder, "exit 1", &arguments.map(|text: &str| text));
         let (child, mut err) = begun(command);
         wire.exchange(20);
         child.wait_with_output().expect("it ends");
@@ -165,7 +165,7 @@ fn enough_packets_bytes_or_time_end_all_points() {
         err.read_to_string(&mut text).expect("text");
         assert!(text.contains(printed), "{text}");
         assert_eq!(
-            place.files(),
+            folder.files(),
             ["bin"],
             "captures that nobody asked for are gone"
         );
@@ -177,8 +177,8 @@ fn an_ssh_that_fails_is_told_in_its_words() {
     let Some(wire) = Wire::up("refused") else {
         return;
     };
-    let place = TestFolder::empty();
-    let [here, there] = wire.points();
+    let folder = TestFolder::empty();
+    let [here, points] = wire.points();
     for (ssh, printed) in [
         (
             "echo 'root@b: Permission denied (publickey).' >&2; exit 255",
@@ -188,14 +188,14 @@ fn an_ssh_that_fails_is_told_in_its_words() {
         ("echo Welcome", "no capture"),
     ] {
         let ran = Ran::from(
-            hops(&place, ssh, &[&here, &there])
+            hops(&folder, ssh, &[&here, &points])
                 .output()
                 .expect("it runs"),
         );
         assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
         assert!(ran.err.contains(printed), "{}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
-        assert_eq!(place.files(), ["bin"]);
+        assert_eq!(folder.files(), ["bin"]);
     }
 }
 
@@ -204,7 +204,7 @@ fn of_two_elsewhere_the_one_that_fails_is_told_and_no_capture_is_left() {
     let Some(wire) = Wire::up("denied") else {
         return;
     };
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let [a, b] = &wire.names;
     let ssh = format!(
         "case \"$*\" in *root@{b}*) echo 'Permission denied (publickey).' >&2; exit 255 ;; esac\n{ENTER}"
@@ -214,11 +214,11 @@ fn of_two_elsewhere_the_one_that_fails_is_told_and_no_capture_is_left() {
         format!("two=ssh:root@{b}/far"),
     ];
     let arguments = [points[0].as_str(), &points[1], "--save", "kept"];
-    fs::create_dir(place.path("bin")).expect("a folder");
-    symlink(env!("CARGO_BIN_EXE_neph"), place.path("bin/neph")).expect("a link");
+    fs::create_dir(folder.path("bin")).expect("a folder");
+    symlink(env!("CARGO_BIN_EXE_neph"), folder.path("bin/neph")).expect("a link");
     // The second time no capture of the first is in the way.
     for _ in 0..2 {
-        let ran = Ran::from(hops(&place, &ssh, &arguments).output().expect("it runs"));
+        let ran = Ran::from(hops(&folder, &ssh, &arguments).output().expect("it runs"));
         let is_reported = ran.err.contains("two: ") && ran.err.contains("Permission denied");
         assert!(ran.status == 1 && is_reported, "{}", ran.err);
     }
@@ -229,11 +229,11 @@ fn one_that_ends_early_ends_the_others_with_what_they_have() {
     let Some(wire) = Wire::up("early") else {
         return;
     };
-    let place = TestFolder::empty();
-    let [here, there] = wire.points();
-    let arguments = [here.as_str(), &there, "--save", "kept", "--proto", "udp"];
-    let command = hops(&place, ENTER, &arguments);
-    symlink(env!("CARGO_BIN_EXE_neph"), place.path("bin/neph")).expect("a link");
+    let folder = TestFolder::empty();
+    let [here, points] = wire.points();
+    let arguments = [here.as_str(), &points, "--save", "kept", "--proto", "udp"];
+    let command = hops(&folder, ENTER, &arguments);
+    symlink(env!("CARGO_BIN_EXE_neph"), folder.path("bin/neph")).expect("a link");
     let (child, printed) = begun(command);
     wire.exchange(5);
     ip(&format!("-n {} link set far down", wire.names[1]));
@@ -245,7 +245,7 @@ fn one_that_ends_early_ends_the_others_with_what_they_have() {
         text.contains("there ended") && text.contains("far went down"),
         "{text}"
     );
-    assert_eq!(datagrams(&place, "kept", "here"), 10);
+    assert_eq!(datagrams(&folder, "kept", "here"), 10);
 }
 
 #[test]
@@ -253,17 +253,17 @@ fn a_second_ctrl_c_says_which_command_tells_the_captures_that_it_leaves() {
     let Some(wire) = Wire::up("twice") else {
         return;
     };
-    let place = TestFolder::empty();
-    let [here, there] = wire.points();
+    let folder = TestFolder::empty();
+    let [here, points] = wire.points();
     // The other end is not told that it is over, and holds the recording up for its ten seconds.
     let ssh = "while [ \"$1\" != -- ]; do shift; done
 sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
-    let arguments = [here.as_str(), &there, "--proto", "udp"];
-    let (child, printed) = begun(hops(&place, ssh, &arguments));
+    let arguments = [here.as_str(), &points, "--proto", "udp"];
+    let (child, printed) = begun(hops(&folder, ssh, &arguments));
     wire.exchange(20);
     send("INT", child.id());
-    let own = place.path(&format!("neph-hops-{}-0", child.id()));
-    let is_empty = |point| fs::metadata(own.join(point)).is_ok_and(|file| file.len() <= HEADER);
+    let path = folder.path(&format!("neph-hops-{}-0", child.id()));
+    let is_empty = |point| fs::metadata(path.join(point)).is_ok_and(|file| file.len() <= HEADER);
     eventually("both are written", SOON, || {
         !is_empty("here.pcap") && !is_empty("there.pcap")
     });
@@ -271,19 +271,19 @@ sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
     assert_eq!(status, 130, "{text}");
     let reported = text.lines().last().expect("a line");
     let (_, command) = reported.split_once("the captures stay: ").expect(reported);
-    let mut words = command.split(' ').skip(1);
-    assert_eq!(words.next(), Some("hops"));
+    let mut commands = command.split(' ').skip(1);
+    assert_eq!(commands.next(), Some("hops"));
     let names = ["here=", "there="];
-    for (name, word) in names.into_iter().zip(words) {
+    for (name, word) in names.into_iter().zip(commands) {
         let file = word.strip_prefix(name).expect(word);
-        let ran = place.neph(["read", file]);
+        let ran = folder.neph(["read", file]);
         assert_eq!((ran.status == 2, ran.err.as_str()), (false, ""), "{file}");
     }
 }
 
 #[test]
 fn points_that_are_none_are_refused_in_one_sentence() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     for (points, printed) in [
         (["iface:", "iface:lo"], "write iface:eth0"),
         (["iface:lo", "iface:lo"], "write NAME= before one"),
@@ -298,7 +298,7 @@ fn points_that_are_none_are_refused_in_one_sentence() {
             "network namespace does not exist",
         ),
     ] {
-        let ran = place.neph(["hops", points[0], points[1], "-w", "1s"]);
+        let ran = folder.neph(["hops", points[0], points[1], "-w", "1s"]);
         if ran.err.contains("CAP_NET_RAW") {
             continue;
         }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::guests::{GUEST, has_machines};
-use crate::labs::{TWO, place, privileged};
+use crate::labs::{TWO, privileged, topology_folder};
 use crate::neph::TestFolder;
 
 /// What the link carries.
@@ -18,12 +18,18 @@ const STREAM_MBIT_S: f64 = 4.0;
 fn values(csv: &str, scenario: &str, series: &str) -> Vec<f64> {
     let mut lines = csv.lines();
     let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let column = |name| header.iter().position(|one| *one == name).expect(name);
-    let (named, value) = (column("series"), column("value"));
-    let own = lines.filter(|line| line.contains(scenario));
-    let fields = own.map(|line| line.split(',').collect::<Vec<_>>());
-    let own = fields.filter(|fields| fields[named] == series);
-    own.map(|fields| fields[value].parse().expect("a number"))
+    let column = |name| {
+        header
+            .iter()
+            .position(|header| *header == name)
+            .expect(name)
+    };
+    let (name_column, value) = (column("series"), column("value"));
+    let matching_lines = lines.filter(|line| line.contains(scenario));
+    let fields = matching_lines.map(|line| line.split(',').collect::<Vec<_>>());
+    let matching_fields = fields.filter(|fields| fields[name_column] == series);
+    matching_fields
+        .map(|fields| fields[value].parse().expect("a number"))
         .collect()
 }
 
@@ -31,12 +37,12 @@ fn values(csv: &str, scenario: &str, series: &str) -> Vec<f64> {
 /// rate for a moment.
 fn assert_rate(seconds: &[f64], right: f64) {
     assert!(seconds.len() >= 4, "{seconds:?}");
-    let off = |one: &f64| (one / right - 1.0).abs();
+    let off = |rate: &f64| (rate / right - 1.0).abs();
     let mut sorted = seconds.to_vec();
     sorted.sort_by(f64::total_cmp);
     let median = sorted[sorted.len() / 2];
     assert!(off(&median) < 0.05, "{median} of {right}: {seconds:?}");
-    let close = seconds.iter().filter(|one| off(one) < 0.05).count();
+    let close = seconds.iter().filter(|second| off(second) < 0.05).count();
     assert!(2 * close > seconds.len(), "{right}: {seconds:?}");
 }
 
@@ -47,7 +53,7 @@ fn a_load_has_the_rate_of_its_link_each_second_at_both_ends() {
         return;
     }
     let link = "delay = \"2ms\"\nrate = \"20Mbit/s\"\nqueue = \"256KiB\"\n";
-    let place = place(&TWO.replace("delay = \"2ms\"\n", link));
+    let folder = topology_folder(&TWO.replace("delay = \"2ms\"\n", link));
     let flow = "a flow 10.80.0.2:8080 max";
     let stream = format!("a stream 10.80.0.2:8080 {STREAM_MBIT_S}Mbit/s");
     let plan = format!(
@@ -55,10 +61,10 @@ fn a_load_has_the_rate_of_its_link_each_second_at_both_ends() {
          [[endpoint]]\nname = \"b\"\nurl = \"udp://10.80.0.2:8080\"\n\
          [lab]\ntopology = \"two.toml\"\nprober = \"a\"\n[[lab.reflector]]\nsite = \"b\"\n"
     );
-    fs::write(place.path("p.toml"), plan).expect("a file");
-    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    fs::write(folder.path("p.toml"), plan).expect("a file");
+    let ran = folder.neph(["run", "p.toml", "--no-report"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let csv = exported(&place);
+    let csv = exported(&folder);
     for end in ["sent", "received"] {
         let series = format!("load1_{end}_bit_s");
         assert_rate(&values(&csv, flow, &series), LINK_MBIT_S * 1e6 * PAYLOAD);
@@ -68,10 +74,10 @@ fn a_load_has_the_rate_of_its_link_each_second_at_both_ends() {
     let experiment = loaded
         .and_then(|line| line.split(',').next())
         .expect("an experiment");
-    let shown = place.neph(["show", experiment]).out;
+    let shown = folder.neph(["show", experiment]).out;
     assert!(shown.contains("load1_received_bit_s"), "{shown}");
-    let page = place.path("page");
-    let out = place
+    let page = folder.path("page");
+    let out = folder
         .neph(["report", "-o", page.to_str().expect("text")])
         .out;
     assert!(out.contains("medians of loads"), "{out}");
@@ -83,10 +89,10 @@ fn a_load_has_the_rate_of_its_link_each_second_at_both_ends() {
 }
 
 /// All samples as CSV.
-fn exported(place: &TestFolder) -> String {
-    let samples = place.path("samples.csv");
-    let words = ["export", "--samples", "--format", "csv", "-o"];
-    let written = place.neph(words.into_iter().chain([samples.to_str().expect("text")]));
+fn exported(folder: &TestFolder) -> String {
+    let samples = folder.path("samples.csv");
+    let args = ["export", "--samples", "--format", "csv", "-o"];
+    let written = folder.neph(args.into_iter().chain([samples.to_str().expect("text")]));
     assert_eq!(written.status, 0, "{}", written.err);
     fs::read_to_string(&samples).expect("a file")
 }
@@ -98,24 +104,24 @@ fn guests_at_both_ends_of_a_load_have_their_cpu_beside_its_rate() {
         return;
     }
     let quiet = GUEST.replace("run = [\"echo ran > /tmp/ran\"]\n", "");
-    let place = place(&quiet.replace("\"uml\"", "\"qemu\""));
+    let folder = topology_folder(&quiet.replace("\"uml\"", "\"qemu\""));
     let plan = "version = 1\nname = \"p\"\ninterval = \"100ms\"\nmessages = 50\n\
         stress = \"other flow 10.86.1.1:9000 2Mbit/s\"\n\
         [[endpoint]]\nname = \"vm\"\nurl = \"udp://10.86.1.1:9000\"\n\
         [lab]\ntopology = \"two.toml\"\nprober = \"client\"\n";
-    fs::write(place.path("p.toml"), plan).expect("a file");
-    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    fs::write(folder.path("p.toml"), plan).expect("a file");
+    let ran = folder.neph(["run", "p.toml", "--no-report"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let csv = exported(&place);
+    let csv = exported(&folder);
     for end in ["sent", "received"] {
         let seconds = values(&csv, "", &format!("load1_{end}_bit_s"));
         assert!(seconds.len() >= 3, "{end}: {seconds:?} {}", ran.err);
         assert!(seconds.iter().any(|one| *one > 1e6), "{end}: {seconds:?}");
     }
-    for who in ["sender", "receiver"] {
-        let shares = values(&csv, "", &format!("load1_{who}_cpu_percent"));
-        assert!(shares.len() >= 3, "{who}: {shares:?} {}", ran.err);
-        let is_share = |one: &f64| *one > 0.0 && *one <= 100.0;
-        assert!(shares.iter().any(is_share), "{who}: {shares:?}");
+    for name in ["sender", "receiver"] {
+        let shares = values(&csv, "", &format!("load1_{name}_cpu_percent"));
+        assert!(shares.len() >= 3, "{name}: {shares:?} {}", ran.err);
+        let is_share = |share: &f64| *share > 0.0 && *share <= 100.0;
+        assert!(shares.iter().any(is_share), "{name}: {shares:?}");
     }
 }

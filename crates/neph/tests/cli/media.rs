@@ -20,8 +20,8 @@ impl Serving {
         let mut serve = command();
         serve.args(["media", "serve", "--listen", "127.0.0.1:0"]);
         let (process, _, first) = begin(serve.args(options));
-        let words = first.split_whitespace();
-        let address = words.skip_while(|word| *word != "media:").nth(1);
+        let fields = first.split_whitespace();
+        let address = fields.skip_while(|word| *word != "media:").nth(1);
         let address = address.unwrap_or_else(|| panic!("{first}")).to_owned();
         Self { process, address }
     }
@@ -47,26 +47,26 @@ pub(crate) fn number(value: &Value) -> f64 {
 
 #[test]
 fn streams_are_measured_in_each_format() {
-    let there = Serving::start(&[]);
-    let words = |rest: &str| format!("media {} -n 2 -w 2s {rest}", there.address);
-    let shown = document(&neph(words("--format json").split_whitespace()));
+    let serving = Serving::start(&[]);
+    let args = |rest: &str| format!("media {} -n 2 -w 2s {rest}", serving.address);
+    let shown = document(&neph(args("--format json").split_whitespace()));
     assert_eq!(shown["schema"], 2);
     let streams = shown["streams"].as_array().expect("a list");
     assert_eq!(streams.len(), 2);
-    for one in streams {
+    for stream in streams {
         assert_eq!(
-            (&one["lost"], &one["fault"]),
+            (&stream["lost"], &stream["fault"]),
             (&0.into(), &Value::Null),
-            "{one}"
+            "{stream}"
         );
-        assert_eq!(one["seconds"].as_array().map(Vec::len), Some(2));
+        assert_eq!(stream["seconds"].as_array().map(Vec::len), Some(2));
         // 110 and 845 kbit/s.
-        let mean = number(&one["rate_mean_bit_s"]);
-        assert!((mean / 477_500.0 - 1.0).abs() < 0.1, "{one}");
-        assert!(number(&one["frames_in_time"]) >= 44.0, "{one}");
-        assert!(one["network_jitter_mean_ns"].is_number() && one["quality_mos"].is_number());
+        let mean = number(&stream["rate_mean_bit_s"]);
+        assert!((mean / 477_500.0 - 1.0).abs() < 0.1, "{stream}");
+        assert!(number(&stream["frames_in_time"]) >= 44.0, "{stream}");
+        assert!(stream["network_jitter_mean_ns"].is_number() && stream["quality_mos"].is_number());
     }
-    let text = neph(words("").split_whitespace());
+    let text = neph(args("").split_whitespace());
     assert_eq!(text.status, 0, "{}", text.err);
     for part in [
         "NETWORK JITTER",
@@ -75,9 +75,9 @@ fn streams_are_measured_in_each_format() {
     ] {
         assert!(text.out.contains(part), "{}", text.out);
     }
-    let csv = neph(words("--format csv").split_whitespace());
+    let csv = neph(args("--format csv").split_whitespace());
     assert_eq!(csv.out.lines().count(), 5, "{}", csv.out);
-    let lines = neph(words("--format ndjson").split_whitespace());
+    let lines = neph(args("--format ndjson").split_whitespace());
     let kinds: Vec<Value> = lines
         .out
         .lines()
@@ -88,10 +88,10 @@ fn streams_are_measured_in_each_format() {
 
 #[test]
 fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
-    let there = Serving::start(&["--max-streams", "2"]);
-    let address = there.address.as_str();
+    let serving = Serving::start(&["--max-streams", "2"]);
+    let address = serving.address.as_str();
     let other = format!("rtsp://{address}/other");
-    for (target, words, status, why) in [
+    for (target, args, status, why) in [
         (
             address,
             "-n 3 -w 1s",
@@ -116,33 +116,33 @@ fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
         ),
         ("127.0.0.1:1", "-w 1s", 1, "is neph media serve there?"),
     ] {
-        let ran = neph(["media", target].into_iter().chain(words.split(' ')));
-        assert_eq!(ran.status, status, "{target} {words}: {}", ran.err);
-        assert!(ran.err.contains(why), "{target} {words}: {}", ran.err);
+        let ran = neph(["media", target].into_iter().chain(args.split(' ')));
+        assert_eq!(ran.status, status, "{target} {args}: {}", ran.err);
+        assert!(ran.err.contains(why), "{target} {args}: {}", ran.err);
         assert!(!ran.err.contains("secret"), "{}", ran.err);
     }
 }
 
 #[test]
 fn a_trace_of_one_s_own_is_sent_and_a_bad_one_is_one_sentence_with_its_line() {
-    let place = TestFolder::empty();
-    fs::write(place.path("mine.trace"), "# mine\nfps 50\n2500\n").expect("written");
-    let path = place.path("mine.trace");
-    let there = Serving::start(&["--trace", &path.to_string_lossy()]);
+    let folder = TestFolder::empty();
+    fs::write(folder.path("mine.trace"), "# mine\nfps 50\n2500\n").expect("written");
+    let path = folder.path("mine.trace");
+    let serving = Serving::start(&["--trace", &path.to_string_lossy()]);
     let shown = document(&neph([
         "media",
-        &there.address,
+        &serving.address,
         "-w",
         "2s",
         "--format",
         "json",
     ]));
-    let one = &shown["streams"][0];
+    let entry = &shown["streams"][0];
     assert!(
-        (number(&one["rate_mean_bit_s"]) / 1e6 - 1.0).abs() < 0.05,
-        "{one}"
+        (number(&entry["rate_mean_bit_s"]) / 1e6 - 1.0).abs() < 0.05,
+        "{entry}"
     );
-    assert!(number(&one["frames"]) >= 88.0, "{one}");
+    assert!(number(&entry["frames"]) >= 88.0, "{entry}");
     for (text, why) in [
         (
             "25\n1000\n",
@@ -151,25 +151,25 @@ fn a_trace_of_one_s_own_is_sent_and_a_bad_one_is_one_sentence_with_its_line() {
         ("fps 25\n1000\n12x\n", "line 3: 12x is no frame size"),
         ("", "it has no frame"),
     ] {
-        fs::write(place.path("bad.trace"), text).expect("written");
-        let ran = place.neph(["media", "serve", "--trace", "bad.trace"]);
+        fs::write(folder.path("bad.trace"), text).expect("written");
+        let ran = folder.neph(["media", "serve", "--trace", "bad.trace"]);
         assert_eq!(ran.status, 2, "{}", ran.err);
         let wanted = format!("trace bad.trace: {why}");
         assert!(ran.err.contains(&wanted), "{}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
     }
-    let ran = place.neph(["media", "serve", "--trace", "none.trace"]);
+    let ran = folder.neph(["media", "serve", "--trace", "none.trace"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
-    let ran = place.neph(["media", "serve", "--max-rate", "900kbit/s"]);
+    let ran = folder.neph(["media", "serve", "--max-rate", "900kbit/s"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(ran.err.contains("raise --max-rate"), "{}", ran.err);
 }
 
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
-    let there = Serving::start(&["--max-streams", "1"]);
+    let serving = Serving::start(&["--max-streams", "1"]);
     let mut client = command();
-    client.args(["media", &there.address, "-w", "5min"]);
+    client.args(["media", &serving.address, "-w", "5min"]);
     let client = client.stdout(Stdio::piped()).stderr(Stdio::null());
     let mut client = client.spawn().expect("neph runs");
     let mut out = client.stdout.take().expect("it is piped");
@@ -184,6 +184,6 @@ fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
     out.read_to_string(&mut text).expect("it ends");
     assert_eq!(client.wait().expect("it ends").code(), Some(130));
     assert!(text.contains("\n1 stream: mean "), "{text}");
-    let next = neph(["media", &there.address, "-w", "1s"]);
+    let next = neph(["media", &serving.address, "-w", "1s"]);
     assert_eq!(next.status, 0, "{}", next.err);
 }

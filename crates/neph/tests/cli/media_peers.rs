@@ -34,11 +34,11 @@ GLib.MainLoop().run()
 
 #[test]
 fn a_server_of_gstreamer_is_measured() {
-    let place = TestFolder::empty();
-    fs::write(place.path("server.py"), SERVER).expect("written");
+    let folder = TestFolder::empty();
+    fs::write(folder.path("server.py"), SERVER).expect("written");
     let mut server = process::command("/usr/bin/python3");
     server
-        .arg(place.path("server.py"))
+        .arg(folder.path("server.py"))
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let Ok(mut server) = server.spawn() else {
@@ -57,36 +57,39 @@ fn a_server_of_gstreamer_is_measured() {
     server.kill().expect("it can be ended");
     server.wait().expect("it ended");
     let shown = document(&ran);
-    for one in shown["streams"].as_array().expect("a list") {
-        assert_eq!(one["encoding"], "H264");
+    for entry in shown["streams"].as_array().expect("a list") {
+        assert_eq!(entry["encoding"], "H264");
         assert_eq!(
-            (&one["lost"], &one["unrelated_datagrams"]),
+            (&entry["lost"], &entry["unrelated_datagrams"]),
             (&0.into(), &0.into()),
-            "{one}"
+            "{entry}"
         );
         // 25 in a second, but for those that the buffer of 200 ms holds at the end.
-        assert!((115.0..=125.0).contains(&number(&one["frames"])), "{one}");
         assert!(
-            number(&one["frames_incomplete"]) + number(&one["frames_missing"]) < 3.0,
-            "{one}"
+            (115.0..=125.0).contains(&number(&entry["frames"])),
+            "{entry}"
         );
-        let rate = number(&one["rate_mean_bit_s"]);
+        assert!(
+            number(&entry["frames_incomplete"]) + number(&entry["frames_missing"]) < 3.0,
+            "{entry}"
+        );
+        let rate = number(&entry["rate_mean_bit_s"]);
         assert!(
             (300e3..900e3).contains(&rate),
             "500 kbit/s were asked of the encoder: {rate}"
         );
         assert!(
-            one["network_jitter_mean_ns"].is_null(),
+            entry["network_jitter_mean_ns"].is_null(),
             "it sends no offsets"
         );
-        assert!(one["jitter_mean_ns"].is_number());
+        assert!(entry["jitter_mean_ns"].is_number());
     }
 }
 
 #[test]
 fn a_client_of_gstreamer_receives_our_streams() {
-    let there = Serving::start(&[]);
-    let location = format!("location=rtsp://{}/video", there.address);
+    let serving = Serving::start(&[]);
+    let location = format!("location=rtsp://{}/video", serving.address);
     let mut client = process::command("gst-launch-1.0");
     client.args([
         "-v",

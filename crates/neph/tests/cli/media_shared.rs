@@ -16,7 +16,7 @@ use crate::star::Star;
 fn mean<'a>(streams: impl Iterator<Item = &'a Value> + Clone, figure: &str) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a few streams")]
     let count = streams.clone().count() as f64;
-    streams.map(|one| number(&one[figure])).sum::<f64>() / count
+    streams.map(|stream| number(&stream[figure])).sum::<f64>() / count
 }
 
 /// A star with one uplink of 10 Mbit/s at the server, three other streams of 1 Mbit/s on it that keep their
@@ -24,7 +24,7 @@ fn mean<'a>(streams: impl Iterator<Item = &'a Value> + Clone, figure: &str) -> f
 fn shared(workers: u32) -> Vec<Value> {
     const SECONDS: u32 = 30;
     let mut star = Star::up(&format!("u{workers}"));
-    for words in [
+    for args in [
         "qdisc add dev vs root handle 1: htb default 20",
         "class add dev vs parent 1: classid 1:1 htb rate 10mbit burst 5k cburst 5k",
         "class add dev vs parent 1:1 classid 1:10 htb rate 3mbit ceil 10mbit prio 0 burst 3k cburst 3k",
@@ -32,7 +32,7 @@ fn shared(workers: u32) -> Vec<Value> {
         "qdisc add dev vs parent 1:20 handle 20: bfifo limit 150000",
         "filter add dev vs parent 1: protocol ip u32 match ip dport 7420 0xffff flowid 1:10",
     ] {
-        star.run("s", &format!("tc {words}"));
+        star.run("s", &format!("tc {args}"));
     }
     star.start(star.neph("s", "media serve"), "serves a video");
     for site in ["a", "b", "c"] {
@@ -40,22 +40,22 @@ fn shared(workers: u32) -> Vec<Value> {
     }
     // 971 kbit/s of payload are 1 Mbit/s with headers.
     for address in ["10.90.2.2", "10.90.3.2", "10.90.4.2"] {
-        let words = format!(
+        let text = format!(
             "throughput {address} --udp --rate 971kbit/s -w {}s",
             SECONDS + 15
         );
-        let mut other = star.neph("s", &format!("{words} --format csv"));
+        let mut other = star.neph("s", &format!("{text} --format csv"));
         other.stdout(Stdio::null()).stderr(Stdio::null());
         star.keep(other.spawn().expect("nsenter runs"));
     }
     let start = jiff::Timestamp::from_second(clock::wall().0 / 1_000_000_000 + 6);
     let start = start.expect("a time of this century");
-    let words = format!(
+    let text = format!(
         "media {} -n {workers} -w {SECONDS}s --start-at {start} --format json",
         Star::SERVER
     );
     let clients = ["a", "b", "c"].map(|site| {
-        let mut client = star.neph(site, &words);
+        let mut client = star.neph(site, &text);
         client.stdout(Stdio::piped()).stderr(Stdio::piped());
         client.spawn().expect("nsenter runs")
     });
@@ -75,11 +75,11 @@ fn streams_share_an_uplink_as_their_number_has_it() {
     if !privileged("streams_share_an_uplink_as_their_number_has_it") {
         return;
     }
-    let [one, three, nine] = thread::scope(|scope| {
+    let [scopes, three, nine] = thread::scope(|scope| {
         let running = [1, 3, 9].map(|workers| scope.spawn(move || shared(workers)));
         running.map(|thread| thread.join().expect("no panic"))
     });
-    for (workers, streams) in [(1.0, &one), (3.0, &three), (9.0, &nine)] {
+    for (workers, streams) in [(1.0, &scopes), (3.0, &three), (9.0, &nine)] {
         let rate = mean(streams.iter(), "rate_mean_bit_s") / 1e3;
         let expected = f64::min(7_000.0 / (3.0 * workers), 957.1);
         let jitter = mean(streams.iter(), "network_jitter_mean_ns") / 1e6;
@@ -104,7 +104,7 @@ fn streams_share_an_uplink_as_their_number_has_it() {
             "{workers} workers: jitter {jitter} ms"
         );
     }
-    assert!(one.iter().all(|stream| number(&stream["stalls"]) < 1.0));
+    assert!(scopes.iter().all(|stream| number(&stream["stalls"]) < 1.0));
     assert!(nine.iter().all(|stream| number(&stream["stalls"]) > 1.0));
 }
 
@@ -150,11 +150,11 @@ fn by_tshark(path: &str) -> Vec<TsharkCounts> {
     let lines = text.lines().filter(|line| line.contains("0x"));
     let streams = lines.map(|line| {
         // ... Payload Pkts Lost (percent) MinDelta MeanDelta MaxDelta MinJitter MeanJitter MaxJitter Problems
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let lost = words.iter().rposition(|word| word.starts_with('('));
+        let args: Vec<&str> = line.split_whitespace().collect();
+        let lost = args.iter().rposition(|word| word.starts_with('('));
         let lost = lost.unwrap_or_else(|| panic!("{line}"));
-        let value = |place: usize| {
-            words[place]
+        let value = |index: usize| {
+            args[index]
                 .parse::<f64>()
                 .unwrap_or_else(|_| panic!("{line}"))
         };
@@ -185,7 +185,7 @@ fn lossy() -> Star {
 
 /// The sum of a figure over streams.
 fn sum(streams: &[Value], figure: &str) -> f64 {
-    streams.iter().map(|one| number(&one[figure])).sum()
+    streams.iter().map(|stream| number(&stream[figure])).sum()
 }
 
 #[test]
@@ -205,8 +205,8 @@ fn loss_and_jitter_are_those_of_the_link_and_those_that_tshark_counts() {
         let dump = format!("tcpdump --immediate-mode -U -i va -w {path} tcp or udp");
         star.start(star.at("a", &dump), "listening on");
     }
-    let words = format!("media {} -n 4 -w 20s --format json", Star::SERVER);
-    let ran = Ran::from(star.neph("a", &words).output().expect("nsenter runs"));
+    let text = format!("media {} -n 4 -w 20s --format json", Star::SERVER);
+    let ran = Ran::from(star.neph("a", &text).output().expect("nsenter runs"));
     let shown = document(&ran);
     let streams = shown["streams"].as_array().expect("a list");
     // Of about 7300 packets 2 % are 146, with a standard deviation of 12.
@@ -227,7 +227,10 @@ fn agrees_with_tshark(streams: &[Value], path: &str) {
     let theirs = by_tshark(path);
     assert_eq!(theirs.len(), streams.len(), "{theirs:?}");
     let their = |of: fn(&TsharkCounts) -> f64| theirs.iter().map(of).sum::<f64>();
-    let (their_packets, their_lost) = (their(|one| one.packets), their(|one| one.lost));
+    let (their_packets, their_lost) = (
+        their(|tshark_counts| tshark_counts.packets),
+        their(|tshark_counts| tshark_counts.lost),
+    );
     let (packets, lost) = (sum(streams, "packets"), sum(streams, "lost"));
     // They also count what came in the moment until the streams were ended: a fifth of a second.
     let more = their_packets - packets;
@@ -245,9 +248,14 @@ fn agrees_with_tshark(streams: &[Value], path: &str) {
         values
     };
     let ours = streams.iter();
-    let ours = ours.map(|one| number(&one["jitter_max_ns"]) / 1e6);
+    let ours = ours.map(|our| number(&our["jitter_max_ns"]) / 1e6);
     let ours = sorted(ours.collect());
-    let jitters = sorted(theirs.iter().map(|one| one.jitter_max_ms).collect());
+    let jitters = sorted(
+        theirs
+            .iter()
+            .map(|tshark_counts| tshark_counts.jitter_max_ms)
+            .collect(),
+    );
     for (ours, theirs) in ours.iter().zip(&jitters) {
         assert!((ours / theirs - 1.0).abs() < 0.05, "{ours} {theirs} ms");
     }
@@ -263,26 +271,29 @@ fn delay_variation_that_a_link_makes_is_network_jitter() {
         "delay = \"2ms\"",
         "delay = \"20ms\"\njitter = \"uniform 2ms\"",
     );
-    let kept = LabGuard::up(&topology, 'm');
-    let program = kept.place.command([]);
+    let lab = LabGuard::up(&topology, 'm');
+    let program = lab.folder.command([]);
     let program = program.get_program().to_string_lossy().into_owned();
-    fs::write(kept.place.path("even.trace"), "fps 100\n1000\n").expect("written");
+    fs::write(lab.folder.path("even.trace"), "fps 100\n1000\n").expect("written");
     let mut serve = process::command("nsenter");
-    serve.arg(format!("--net=/run/netns/neph-{}-b", kept.name));
+    serve.arg(format!("--net=/run/netns/neph-{}-b", lab.name));
     serve
         .args([&program, "media", "serve", "--trace"])
-        .arg(kept.place.path("even.trace"));
+        .arg(lab.folder.path("even.trace"));
     let (mut server, _, first) = begin(&mut serve);
-    let ran = kept.at(
+    let ran = lab.at(
         "a",
         &format!("{program} media 10.80.0.2 -w 20s --format json"),
     );
     send("TERM", server.id());
     server.wait().expect("it ends");
     assert!(first.contains("serves a video"), "{first}");
-    let one = &document(&ran)["streams"][0];
-    let jitter = number(&one["network_jitter_mean_ns"]) / 1e6;
+    let entry = &document(&ran)["streams"][0];
+    let jitter = number(&entry["network_jitter_mean_ns"]) / 1e6;
     println!("jitter {jitter:.3} ms");
     assert!((jitter / (4.0 / 3.0) - 1.0).abs() < 0.15, "{jitter} ms");
-    assert_eq!((&one["lost"], &one["frames_late"]), (&0.into(), &0.into()));
+    assert_eq!(
+        (&entry["lost"], &entry["frames_late"]),
+        (&0.into(), &0.into())
+    );
 }

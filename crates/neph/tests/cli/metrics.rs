@@ -39,14 +39,16 @@ pub(crate) fn get(port: u16, path: &str) -> Option<String> {
 pub(crate) fn started(command: &mut Command, awaited: &str) -> (Program, Vec<String>) {
     let (child, printed, first) = begin(command);
     let mut lines = printed.lines();
-    let mut all = vec![first.trim_end().to_owned()];
-    while !all.iter().any(|line| line.contains(awaited)) {
-        let next = lines.next().unwrap_or_else(|| panic!("{awaited}: {all:?}"));
-        all.push(next.expect("readable"));
+    let mut entries = vec![first.trim_end().to_owned()];
+    while !entries.iter().any(|line| line.contains(awaited)) {
+        let next = lines
+            .next()
+            .unwrap_or_else(|| panic!("{awaited}: {entries:?}"));
+        entries.push(next.expect("readable"));
     }
     // Whatever else it prints must not stop it.
     thread::spawn(move || lines.for_each(drop));
-    (Program(child), all)
+    (Program(child), entries)
 }
 
 /// The port in the line that has this before an address.
@@ -62,7 +64,7 @@ const METRICS: &str = "metrics at http://";
 
 /// A controller and two agents with `--prometheus`, and what their plan measures.
 pub(crate) struct Watched {
-    pub(crate) place: TestFolder,
+    pub(crate) folder: TestFolder,
     /// Where metrics are, by who has them.
     pub(crate) ports: BTreeMap<&'static str, u16>,
     control: Option<Program>,
@@ -72,9 +74,9 @@ pub(crate) struct Watched {
 
 impl Watched {
     pub(crate) fn new() -> Self {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let reflector = reflector();
-        fs::write(place.path("p.toml"), plan(reflector.address().port())).expect("writable");
+        fs::write(folder.path("p.toml"), plan(reflector.address().port())).expect("writable");
         let serve = [
             "control",
             "serve",
@@ -83,11 +85,11 @@ impl Watched {
             "--listen",
             "127.0.0.1:0",
         ];
-        let mut command = place.command(serve);
+        let mut command = folder.command(serve);
         let (control, lines) = started(command.args(["--prometheus", "0"]), METRICS);
         let controller = format!("wss://127.0.0.1:{}", port_after(&lines, "listening at "));
         let mut watched = Self {
-            place,
+            folder,
             ports: BTreeMap::from([("control", port_after(&lines, METRICS))]),
             control: Some(control),
             agents: BTreeMap::new(),
@@ -101,16 +103,16 @@ impl Watched {
 
     fn start_agent(&mut self, site: &'static str, controller: &str) {
         let folder = format!("agent-{site}");
-        fs::create_dir(self.place.path(&folder)).expect("writable");
+        fs::create_dir(self.folder.path(&folder)).expect("writable");
         let mut policy = of_this_host();
         if site == SITES[1] {
             policy = policy.replace("\"traceroute\", ", "");
         }
-        fs::write(self.place.path(&folder).join(POLICY_FILE), policy).expect("writable");
+        fs::write(self.folder.path(&folder).join(POLICY_FILE), policy).expect("writable");
         let invite = ["control", "invite", site, "--control", "control"];
-        let invitation = self.place.neph(invite).out;
+        let invitation = self.folder.neph(invite).out;
         let arguments = ["agent", "--controller", controller, "--folder", &folder];
-        let mut command = self.place.command(arguments);
+        let mut command = self.folder.command(arguments);
         command.args(["--invite", invitation.trim(), "--prometheus", "0"]);
         let (agent, lines) = started(&mut command, "connected to");
         self.ports.insert(site, port_after(&lines, METRICS));
@@ -118,7 +120,7 @@ impl Watched {
     }
 
     pub(crate) fn run(&mut self) -> Program {
-        let mut command = self.place.command(["run", "p.toml", "--prometheus", "0"]);
+        let mut command = self.folder.command(["run", "p.toml", "--prometheus", "0"]);
         command.args(["--control", "control", "-q", "--no-report"]);
         let (run, lines) = started(command.stdout(Stdio::null()), METRICS);
         self.ports.insert("run", port_after(&lines, METRICS));
@@ -243,14 +245,18 @@ fn an_agent_with_metrics_keeps_no_privilege_for_them() {
     }
     let watched = Watched::new();
     // The policy has fleets: see the table of privileges.
-    let kept = RAW | NICE | crate::privileges::ADMIN | crate::privileges::BPF;
-    have(watched.agents["ams"].0.id(), kept, "agent --prometheus");
+    let kept_count = RAW | NICE | crate::privileges::ADMIN | crate::privileges::BPF;
+    have(
+        watched.agents["ams"].0.id(),
+        kept_count,
+        "agent --prometheus",
+    );
     watched.shows("ams", &["neph_agent_connected{agent=\"ams\"} 1"]);
 }
 
 #[test]
 fn what_cannot_be_exported_is_refused_in_one_sentence() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = taken.local_addr().expect("an address").to_string();
     let serve = [
@@ -270,7 +276,7 @@ fn what_cannot_be_exported_is_refused_in_one_sentence() {
         (["--prometheus", "x"], 2, "ADDRESS:PORT"),
         (["--otlp", "x:4318"], 2, "http://"),
     ] {
-        let ran = place.neph(serve.into_iter().chain(more));
+        let ran = folder.neph(serve.into_iter().chain(more));
         assert_eq!((ran.status, ran.out.as_str()), (status, ""), "{}", ran.err);
         assert!(ran.err.contains(part), "{}", ran.err);
     }
@@ -307,7 +313,7 @@ fn receive(listener: &TcpListener) -> (String, String, Value) {
 fn a_receiver_of_otlp_gets_the_metrics_at_the_end_too() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let arguments = [
         "control",
         "serve",
@@ -318,7 +324,7 @@ fn a_receiver_of_otlp_gets_the_metrics_at_the_end_too() {
         "--otlp",
         &url,
     ];
-    let (mut control, _) = Program::start(&place, &arguments, "listening at");
+    let (mut control, _) = Program::start(&folder, &arguments, "listening at");
     send("TERM", control.0.id());
     let (first, kind, request) = receive(&listener);
     assert_eq!(first, "POST /v1/metrics HTTP/1.1");
@@ -330,8 +336,8 @@ fn a_receiver_of_otlp_gets_the_metrics_at_the_end_too() {
     let scope = &of["scopeMetrics"][0];
     assert_eq!(scope["scope"]["name"], "nephoscope");
     let metrics = scope["metrics"].as_array().expect("metrics");
-    let named = |name: &str| metrics.iter().find(|one| one["name"] == name);
-    let enrolled = named("neph_control_agents_enrolled").expect("it is there");
+    let with_name = |name: &str| metrics.iter().find(|metric| metric["name"] == name);
+    let enrolled = with_name("neph_control_agents_enrolled").expect("it is there");
     let point = &enrolled["gauge"]["dataPoints"][0];
     assert_eq!(point["asInt"], "0", "64 bits are a string: {enrolled}");
     let at: i64 = point["timeUnixNano"]
@@ -342,7 +348,7 @@ fn a_receiver_of_otlp_gets_the_metrics_at_the_end_too() {
     let now = clock::wall().0;
     assert!((now - 60_000_000_000..=now).contains(&at), "{at} {now}");
     assert!(
-        named("neph_control_orders_running").is_none(),
+        with_name("neph_control_orders_running").is_none(),
         "no agent, no sample"
     );
     assert!(control.0.wait().expect("it ends").success());
@@ -350,9 +356,9 @@ fn a_receiver_of_otlp_gets_the_metrics_at_the_end_too() {
 
 #[test]
 fn a_receiver_of_otlp_that_is_away_is_reported_and_changes_nothing() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let url = format!("http://127.0.0.1:{}", free_port());
-    let mut command = place.command([
+    let mut command = folder.command([
         "control",
         "serve",
         "--control",

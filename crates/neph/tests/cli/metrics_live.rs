@@ -13,7 +13,7 @@ use neph_sys::clock;
 use neph_sys::deadline::wait_until;
 use neph_sys::process;
 
-use crate::dashboard::asked;
+use crate::dashboard::query_dashboard;
 use crate::distant::Program;
 use crate::live_hops::Wire;
 use crate::metrics::{get, port_after, started};
@@ -23,7 +23,7 @@ use crate::servers::{free_port, serve};
 
 /// Programs that measure, each with metrics.
 pub(crate) struct Live {
-    pub(crate) place: TestFolder,
+    pub(crate) folder: TestFolder,
     /// Where metrics are, by command.
     pub(crate) ports: BTreeMap<&'static str, u16>,
     programs: Vec<Program>,
@@ -34,7 +34,7 @@ pub(crate) struct Live {
 impl Live {
     pub(crate) fn new() -> Self {
         Self {
-            place: TestFolder::empty(),
+            folder: TestFolder::empty(),
             ports: BTreeMap::new(),
             programs: Vec::new(),
             traffic: None,
@@ -43,7 +43,7 @@ impl Live {
     }
 
     fn start(&mut self, command: &'static str, arguments: &[&str]) {
-        let mut neph = self.place.command([command]);
+        let mut neph = self.folder.command([command]);
         neph.args(arguments).args(["--prometheus", "0"]);
         let (program, lines) = started(neph.stdout(Stdio::null()), "http://127.0.0.1:");
         self.ports.insert(command, port_after(&lines, "http://"));
@@ -69,10 +69,10 @@ impl Live {
         let Some(wire) = Wire::up(test) else {
             return false;
         };
-        let [near, far] = wire.ends();
+        let [ends, far] = wire.ends();
         self.start(
             "hops",
-            &[&near, &far, "--alarm", "segment > 1ns p50 for 1s"],
+            &[&ends, &far, "--alarm", "segment > 1ns p50 for 1s"],
         );
         let over = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&over);
@@ -126,7 +126,7 @@ fn ping_and_flows_export_while_they_measure() {
         "# TYPE neph_ping_response_time_seconds histogram".to_owned(),
         "neph_build_info{".to_owned(),
     ] {
-        let is_there = page.lines().any(|one| one.starts_with(&line));
+        let is_there = page.lines().any(|page| page.starts_with(&line));
         assert!(is_there, "{line}\n{page}");
     }
     let page = live.shows(
@@ -138,7 +138,7 @@ fn ping_and_flows_export_while_they_measure() {
         format!("neph_flows_path_changes_total{labels}}} "),
         format!("neph_flows_jitter_seconds_count{labels}}} "),
     ] {
-        let is_there = page.lines().any(|one| one.starts_with(&line));
+        let is_there = page.lines().any(|page| page.starts_with(&line));
         assert!(is_there, "{line}\n{page}");
     }
 }
@@ -148,7 +148,7 @@ fn live_points_export_delays_and_alarms_and_files_do_not() {
     let test = "metrics";
     let mut live = Live::new();
     let ran = live
-        .place
+        .folder
         .neph(["hops", "a.pcap", "b.pcap", "--prometheus", "0"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(ran.err.contains("live points"), "{}", ran.err);
@@ -173,14 +173,14 @@ fn a_prometheus_that_takes_native_histograms_gets_them() {
         "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: neph\n  static_configs:\n  - targets: ['127.0.0.1:{}']\n",
         live.ports["ping"]
     );
-    fs::write(live.place.path("prometheus.yml"), config).expect("writable");
+    fs::write(live.folder.path("prometheus.yml"), config).expect("writable");
     let port = free_port();
     let mut command = process::command("prometheus");
     command
         .args(["--config.file=prometheus.yml", "--storage.tsdb.path=tsdb"])
         .arg("--enable-feature=native-histograms")
         .arg(format!("--web.listen-address=127.0.0.1:{port}"))
-        .current_dir(live.place.path(""));
+        .current_dir(live.folder.path(""));
     let Some(_prometheus) = serve(test, port, &mut command) else {
         return;
     };
@@ -195,15 +195,17 @@ fn a_prometheus_that_takes_native_histograms_gets_them() {
         "neph_ping_messages_total{outcome=\"reply\"} > 10".to_owned(),
     ] {
         let mut last = String::new();
-        let answered = wait_until(Duration::from_secs(20), || match asked(port, &query) {
-            Ok(series) => series > 0,
-            Err(why) => {
-                last = why;
-                false
+        let answered = wait_until(Duration::from_secs(20), || {
+            match query_dashboard(port, &query) {
+                Ok(series) => series > 0,
+                Err(why) => {
+                    last = why;
+                    false
+                }
             }
         });
         assert!(answered, "{query}: {last}");
     }
-    let classic = asked(port, &format!("{metric}_bucket"));
+    let classic = query_dashboard(port, &format!("{metric}_bucket"));
     assert_eq!(classic, Ok(0), "the native one takes its place");
 }

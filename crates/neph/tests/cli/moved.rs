@@ -12,16 +12,16 @@ use crate::neph::{SOON, TestFolder, eventually};
 use crate::pings::reflector;
 use crate::servers::{Server, free_port, haproxy, reflector_ahead, serve, skip};
 
-pub(crate) fn json(place: &TestFolder, arguments: &[&str]) -> Value {
-    let all = arguments.iter().copied().chain(["--format", "json"]);
-    let ran = place.neph(all);
+pub(crate) fn json(folder: &TestFolder, arguments: &[&str]) -> Value {
+    let all_arguments = arguments.iter().copied().chain(["--format", "json"]);
+    let ran = folder.neph(all_arguments);
     assert_eq!(ran.status, 0, "{arguments:?}: {}", ran.err);
     serde_json::from_str(&ran.out).expect("JSON")
 }
 
 /// The ids of the last campaign's experiments.
-pub(crate) fn experiments(place: &TestFolder) -> Vec<String> {
-    let listed = json(place, &["list", "last"]);
+pub(crate) fn experiments(folder: &TestFolder) -> Vec<String> {
+    let listed = json(folder, &["list", "last"]);
     let rows = listed["experiments"].as_array().or(listed.as_array());
     let rows = rows.map(Vec::as_slice).unwrap_or_default();
     let id = |row: &Value| row["id"].as_str().expect("an id").to_owned();
@@ -31,7 +31,7 @@ pub(crate) fn experiments(place: &TestFolder) -> Vec<String> {
 #[test]
 fn machines_behind_one_address_are_stored_and_shown_by_each_command() {
     let test = "machines_behind_one_address_are_stored_and_shown_by_each_command";
-    let place = TestFolder::empty();
+    let test_folder = TestFolder::empty();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let ours = reflector();
     let Some(ahead) = reflector_ahead(test) else {
@@ -49,14 +49,14 @@ fn machines_behind_one_address_are_stored_and_shown_by_each_command() {
          name = \"balanced\"\nurl = \"http://127.0.0.1:{}\"\n",
         balancer.port
     );
-    fs::write(place.path("p.toml"), plan).expect("a file");
-    let ran = place.neph(["run", "p.toml"]);
+    fs::write(test_folder.path("p.toml"), plan).expect("a file");
+    let ran = test_folder.neph(["run", "p.toml"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     // The end of `neph run` is the report of the terminal.
     let reported = "2 servers answer at the endpoint's address";
     assert!(ran.out.contains(reported), "{}", ran.out);
-    let ids = experiments(&place);
-    let shown = json(&place, &["show", &ids[0]]);
+    let ids = experiments(&test_folder);
+    let shown = json(&test_folder, &["show", &ids[0]]);
     let flags = shown["warnings"].to_string();
     assert!(flags.contains("several_backends"), "{flags}");
     for (arguments, part) in [
@@ -64,7 +64,7 @@ fn machines_behind_one_address_are_stored_and_shown_by_each_command() {
         (vec!["list", "last"], reported),
         (vec!["report", "last"], reported),
     ] {
-        let ran = place.neph(arguments.iter().copied());
+        let ran = test_folder.neph(arguments.iter().copied());
         assert!(ran.out.contains(part), "{arguments:?}: {}", ran.out);
     }
     // Marks of two clocks must not pass for one that is ours.
@@ -89,8 +89,8 @@ fn a_name_whose_address_changes_between_blocks_is_flagged_and_its_blocks_are_nam
     let Some(server) = reflector_at(test, "0.0.0.0") else {
         return;
     };
-    let place = TestFolder::empty();
-    let hosts = place.path("hosts");
+    let folder = TestFolder::empty();
+    let hosts = folder.path("hosts");
     let name_at = |address: &str| {
         // In place: the mount shows this very file.
         fs::write(&hosts, format!("{address} moving.test\n")).expect("a file");
@@ -101,26 +101,26 @@ fn a_name_whose_address_changes_between_blocks_is_flagged_and_its_blocks_are_nam
          messages = 10\n[[endpoint]]\nname = \"moving\"\nurl = \"ws://moving.test:{}\"\n",
         server.port
     );
-    fs::write(place.path("p.toml"), plan).expect("a file");
+    fs::write(folder.path("p.toml"), plan).expect("a file");
     let script = "mount --bind hosts /etc/hosts && exec \"$0\" run p.toml";
     let mut run = process::command("unshare")
         .args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_neph")])
-        .env("NEPH_WORKSPACE", place.workspace())
-        .current_dir(place.path("."))
+        .env("NEPH_WORKSPACE", folder.workspace())
+        .current_dir(folder.path("."))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .expect("unshare runs");
     eventually("the first block is measured", SOON, || {
-        let ran = place.neph(["list", "last", "--format", "json"]);
+        let ran = folder.neph(["list", "last", "--format", "json"]);
         ran.out.contains("\"complete\"")
     });
     name_at("127.0.0.3");
     assert!(run.wait().expect("it ends").success());
 
-    let ids = experiments(&place);
+    let ids = experiments(&folder);
     assert_eq!(ids.len(), 2);
-    let documents: Vec<Value> = ids.iter().map(|id| json(&place, &["show", id])).collect();
+    let documents: Vec<Value> = ids.iter().map(|id| json(&folder, &["show", id])).collect();
     let target = |document: &Value| document["flows"][0]["target"].to_string();
     assert!(target(&documents[0]).contains("127.0.0.2"));
     assert!(target(&documents[1]).contains("127.0.0.3"));
@@ -133,7 +133,7 @@ fn a_name_whose_address_changes_between_blocks_is_flagged_and_its_blocks_are_nam
     );
     let flags = documents[1]["warnings"].to_string();
     assert!(flags.contains("address_changed"), "{flags}");
-    let report = place.neph(["report", "last"]);
+    let report = folder.neph(["report", "last"]);
     for part in ["127.0.0.2", "127.0.0.3"] {
         assert!(report.out.contains(part), "{part}: {}", report.out);
     }

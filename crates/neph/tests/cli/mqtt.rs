@@ -32,11 +32,11 @@ fn pings_are_measured_and_a_password_is_never_printed() {
     for format in ["text", "json", "csv"] {
         let ran = few(&target, &["--format", format]);
         assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
-        let both = ran.out + &ran.err;
-        assert!(!both.contains("secret"), "{both}");
+        let pair = ran.out + &ran.err;
+        assert!(!pair.contains("secret"), "{pair}");
         if format == "text" {
-            assert!(both.contains("3 messages, 3 replies, 0 lost"), "{both}");
-            assert!(both.contains("MQTT PINGREQ and PINGRESP"), "{both}");
+            assert!(pair.contains("3 messages, 3 replies, 0 lost"), "{pair}");
+            assert!(pair.contains("MQTT PINGREQ and PINGRESP"), "{pair}");
         }
     }
 }

@@ -64,8 +64,8 @@ pub(crate) fn begin(command: &mut Command) -> (Child, BufReader<ChildStderr>, St
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// Waits until something is so, and fails where it does not become so in time.
-pub(crate) fn eventually(what: &str, within: Duration, is_so: impl FnMut() -> bool) {
-    assert!(wait_until(within, is_so), "{what}");
+pub(crate) fn eventually(message: &str, within: Duration, is_so: impl FnMut() -> bool) {
+    assert!(wait_until(within, is_so), "{message}");
 }
 
 /// A folder that goes away, with a workspace in it.
@@ -82,8 +82,8 @@ impl TestFolder {
 
     /// With a campaign of two experiments, imported: no network is needed to have one.
     pub(crate) fn measured() -> Self {
-        let place = Self::empty();
-        let old = place.path("raw-data");
+        let folder = Self::empty();
+        let old = folder.path("raw-data");
         fs::create_dir(&old).expect("a folder");
         for (size, start) in [
             (64, 1_600_000_000_000_000_000_i64),
@@ -91,9 +91,9 @@ impl TestFolder {
         ] {
             fs::write(old.join(format!("1-metro.i100.x{size}.csv")), raw(start)).expect("a file");
         }
-        let ran = place.neph(["import", &old.display().to_string()]);
+        let ran = folder.neph(["import", &old.display().to_string()]);
         assert_eq!(ran.status, 0, "{}", ran.err);
-        place
+        folder
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -27,16 +27,16 @@ fn fixtures() -> PathBuf {
 
 /// The store of that month, in a place of its own.
 fn unpacked(month: &str) -> TestFolder {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let archive = fixtures().join(format!("{month}.tar.gz"));
     let unpacked = process::command("tar")
         .arg("-xzf")
         .arg(archive)
         .arg("-C")
-        .arg(place.path("."))
+        .arg(folder.path("."))
         .status();
     assert!(unpacked.expect("tar").success());
-    place
+    folder
 }
 
 fn printed(month: &str, file: &str) -> String {
@@ -56,18 +56,18 @@ fn done(ran: Ran) -> String {
 #[test]
 fn a_store_of_november_2026_shows_and_reports_what_it_did() {
     let month = "2026-11";
-    let place = unpacked(month);
-    let listed = done(place.neph(["list", "--workspace", "store", "--format", "json"]));
+    let folder = unpacked(month);
+    let listed = done(folder.neph(["list", "--workspace", "store", "--format", "json"]));
     assert_eq!(json(&listed), json(&printed(month, "list.json")));
     for (campaign, file) in CAMPAIGNS {
         let shown = ["show", campaign, "--workspace", "store", "--format", "json"];
-        let shown = done(place.neph(shown));
+        let shown = done(folder.neph(shown));
         let mut shown = json(&shown);
         // The version of the keys came later.
         shown.as_object_mut().expect("an object").remove("schema");
         assert_eq!(shown, json(&printed(month, &format!("{file}.json"))));
         let report = ["report", campaign, "--workspace", "store", "-o", file];
-        let report = done(place.neph(report));
+        let report = done(folder.neph(report));
         let (report, _path) = report.rsplit_once("report: ").expect("where it is");
         assert_eq!(
             report.trim_end(),

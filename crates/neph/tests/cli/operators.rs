@@ -14,7 +14,7 @@ use crate::neph::{Ran, SOON, TestFolder, eventually};
 /// A controller with agents, and an operator in another folder.
 struct OperatorSetup {
     sites: Sites,
-    place: TestFolder,
+    folder: TestFolder,
     url: String,
 }
 
@@ -22,29 +22,29 @@ impl OperatorSetup {
     fn new() -> Self {
         let sites = Sites::new(&["127.0.0.1"]);
         let url = format!("wss://127.0.0.1:{}", sites.port);
-        let place = TestFolder::empty();
-        fs::copy(sites.place.path("p.toml"), place.path("p.toml")).expect("writable");
-        let world = Self { sites, place, url };
+        let folder = TestFolder::empty();
+        fs::copy(sites.folder.path("p.toml"), folder.path("p.toml")).expect("writable");
+        let world = Self { sites, folder, url };
         world.invite();
         world
     }
 
     /// Writes an invitation of operator anna to her folder, in the place of the last one.
     fn invite(&self) {
-        let path = self.place.path("anna.invitation");
+        let path = self.folder.path("anna.invitation");
         let _ = fs::remove_file(&path);
         let file = path.to_str().expect("UTF-8");
-        let mut words = vec!["control", "invite", "--operator", "anna"];
-        words.extend(["--control", "control", "-o", file]);
-        assert_eq!(self.sites.neph(&words), "", "the line is in the file alone");
+        let mut args = vec!["control", "invite", "--operator", "anna"];
+        args.extend(["--control", "control", "-o", file]);
+        assert_eq!(self.sites.neph(&args), "", "the line is in the file alone");
         let mode = fs::metadata(&path).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         // One that is there is kept, and no invitation is made.
-        let ran = self.sites.place.neph(words.iter().copied());
+        let ran = self.sites.folder.neph(args.iter().copied());
         let part = "anna.invitation exists: an invitation is written to a new file";
         assert!(ran.status == 2 && ran.err.contains(part), "{}", ran.err);
         // Nothing is left where no invitation could be made.
-        let words = [
+        let args = [
             "control",
             "invite",
             "ams",
@@ -53,13 +53,13 @@ impl OperatorSetup {
             "-o",
             "x",
         ];
-        let ran = self.sites.place.neph(words);
+        let ran = self.sites.folder.neph(args);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-        assert!(!self.sites.place.path("x").exists());
+        assert!(!self.sites.folder.path("x").exists());
     }
 
     fn revoke(&self) {
-        let words = [
+        let args = [
             "control",
             "revoke",
             "--operator",
@@ -67,30 +67,30 @@ impl OperatorSetup {
             "--control",
             "control",
         ];
-        let ran = self.sites.place.neph(words);
+        let ran = self.sites.folder.neph(args);
         assert_eq!(ran.status, 0, "{}", ran.err);
     }
 
-    fn words<'a>(&'a self, first: &[&'a str]) -> Vec<&'a str> {
-        let mut words = first.to_vec();
-        words.extend(["--controller", &self.url]);
-        words.extend(["--invite-file", "anna.invitation"]);
-        words
+    fn command_args<'a>(&'a self, first: &[&'a str]) -> Vec<&'a str> {
+        let mut args = first.to_vec();
+        args.extend(["--controller", &self.url]);
+        args.extend(["--invite-file", "anna.invitation"]);
+        args
     }
 
     fn neph(&self, first: &[&str]) -> Ran {
-        self.place.neph(self.words(first))
+        self.folder.neph(self.command_args(first))
     }
 
     fn start(&self, first: &[&str]) -> Program {
-        let mut command = self.place.command(self.words(first));
+        let mut command = self.folder.command(self.command_args(first));
         command.args(["-q", "--no-report"]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         Program(command.spawn().expect("neph runs"))
     }
 
     fn experiments(&self) -> Vec<Value> {
-        let text = self.place.neph(["list", "last", "--format", "json"]).out;
+        let text = self.folder.neph(["list", "last", "--format", "json"]).out;
         serde_json::from_str(&text).expect("JSON")
     }
 
@@ -98,17 +98,23 @@ impl OperatorSetup {
     fn is_whole(&self) {
         let mut complete = BTreeMap::new();
         let experiments = self.experiments();
-        for one in experiments.iter().filter(|one| one["status"] == "complete") {
-            assert_eq!(one["messages"], MESSAGES, "{one}");
-            let key = (one["block"].to_string(), one["scenario"].to_string());
+        for experiment in experiments
+            .iter()
+            .filter(|experiment| experiment["status"] == "complete")
+        {
+            assert_eq!(experiment["messages"], MESSAGES, "{experiment}");
+            let key = (
+                experiment["block"].to_string(),
+                experiment["scenario"].to_string(),
+            );
             *complete.entry(key).or_insert(0) += 1;
         }
         assert_eq!(complete.len(), BLOCKS * SITES.len(), "{experiments:?}");
         assert!(complete.values().all(|times| *times == 1), "{complete:?}");
         eventually("agents know that it is stored", SOON, || {
-            has_no_orders(&self.place)
+            has_no_orders(&self.folder)
         });
-        assert!(!self.sites.place.workspace().exists());
+        assert!(!self.sites.folder.workspace().exists());
     }
 }
 
@@ -135,7 +141,7 @@ fn an_operator_runs_a_plan_from_another_host_and_has_its_results() {
     let agents: Vec<Value> = serde_json::from_str(&listed.out).expect("JSON");
     let names: Vec<&str> = agents
         .iter()
-        .filter_map(|one| one["agent"].as_str())
+        .filter_map(|agent| agent["agent"].as_str())
         .collect();
     assert_eq!(names, SITES, "{}", listed.out);
     let shown = world.neph(&["agents", "show", "ams"]);
@@ -145,20 +151,20 @@ fn an_operator_runs_a_plan_from_another_host_and_has_its_results() {
         shown.out,
         shown.err
     );
-    let words = ["control", "operators", "--control", "control"];
-    let operators = world.sites.neph(&words);
+    let args = ["control", "operators", "--control", "control"];
+    let operators = world.sites.neph(&args);
     assert!(operators.contains("anna"), "{operators}");
 
     // The invitation is used; the key of the first enrolment is in another folder.
-    let mut words = world.words(&["run", "p.toml"]);
-    words.extend(["--operator", "other"]);
-    is_refused(&world.place.neph(words), "the invitation is void");
+    let mut args = world.command_args(&["run", "p.toml"]);
+    args.extend(["--operator", "other"]);
+    is_refused(&world.folder.neph(args), "the invitation is void");
     world.revoke();
     for command in [["run", "p.toml"], ["agents", "show"]] {
-        let mut words = world.words(&command);
-        words.extend((command[0] == "agents").then_some("ams"));
+        let mut args = world.command_args(&command);
+        args.extend((command[0] == "agents").then_some("ams"));
         is_refused(
-            &world.place.neph(words),
+            &world.folder.neph(args),
             "knows no operator with this certificate",
         );
     }
@@ -168,59 +174,59 @@ fn an_operator_runs_a_plan_from_another_host_and_has_its_results() {
 fn an_agent_is_no_operator_and_an_operator_no_agent() {
     let world = OperatorSetup::new();
     assert_eq!(world.neph(&["agents"]).status, 0);
-    let agent = world.sites.place.text("agent-ams");
+    let agent = world.sites.folder.text("agent-ams");
     let run = ["run", "p.toml", "--controller", &world.url];
-    let mut words = run.to_vec();
-    words.extend(["--operator", &agent]);
+    let mut args = run.to_vec();
+    args.extend(["--operator", &agent]);
     is_refused(
-        &world.place.neph(words),
+        &world.folder.neph(args),
         "it is an agent's, not an operator's",
     );
     is_refused(
         &world
-            .place
+            .folder
             .neph(run.into_iter().chain(["--operator", "none"])),
         "none has no operator's certificate",
     );
     is_refused(
         &world
-            .place
+            .folder
             .neph(["run", "p.toml", "--controller", "wss://127.0.0.1:1"]),
         "cannot reach the controller at wss://127.0.0.1:1",
     );
     let hops = ["hops", "--controller", "wss://h:1", "a", "b"];
     let part = "uses agents from their controller's host only";
-    is_refused(&world.place.neph(hops), part);
-    let mut both = run.to_vec();
-    both.extend(["--control", "x"]);
-    is_refused(&world.place.neph(both), "give one of them");
+    is_refused(&world.folder.neph(hops), part);
+    let mut runs = run.to_vec();
+    runs.extend(["--control", "x"]);
+    is_refused(&world.folder.neph(runs), "give one of them");
 
-    let folder = world.place.path(".neph-operator").join(POLICY_FILE);
+    let folder = world.folder.path(".neph-operator").join(POLICY_FILE);
     fs::write(folder, of_this_host()).expect("writable");
-    let words = [
+    let args = [
         "agent",
         "--controller",
         &world.url,
         "--folder",
         ".neph-operator",
     ];
-    is_refused(&world.place.neph(words), "it names no agent");
+    is_refused(&world.folder.neph(args), "it names no agent");
     world.revoke();
     world.invite();
-    let mut words = ["agent", "--controller", &world.url, "--folder", "new"].to_vec();
-    words.extend(["--invite-file", "anna.invitation"]);
+    let mut args = ["agent", "--controller", &world.url, "--folder", "new"].to_vec();
+    args.extend(["--invite-file", "anna.invitation"]);
     is_refused(
-        &world.place.neph(words),
+        &world.folder.neph(args),
         "the invitation is for operator anna",
     );
     let line = world
         .sites
         .neph(&["control", "invite", "mil", "--control", "control"]);
-    fs::write(world.place.path("anna.invitation"), line).expect("writable");
-    let mut words = world.words(&["run", "p.toml"]);
-    words.extend(["--operator", "new"]);
+    fs::write(world.folder.path("anna.invitation"), line).expect("writable");
+    let mut args = world.command_args(&["run", "p.toml"]);
+    args.extend(["--operator", "new"]);
     is_refused(
-        &world.place.neph(words),
+        &world.folder.neph(args),
         "invites an agent, not an operator",
     );
 }
@@ -245,7 +251,7 @@ fn a_campaign_of_an_operator_survives_a_kill_of_the_controller_and_a_revocation_
         "knows no operator with this certificate",
     );
     world.invite();
-    fs::remove_dir_all(world.place.path(".neph-operator")).expect("it was there");
+    fs::remove_dir_all(world.folder.path(".neph-operator")).expect("it was there");
     let resumed = world.neph(&["resume", "-q", "--no-report"]);
     assert_eq!(resumed.status, 0, "{}", resumed.err);
     world.is_whole();

@@ -34,16 +34,16 @@ fn is_refused(ran: &Ran, part: &str) {
 
 #[test]
 fn what_a_file_holds_cannot_control_the_terminal() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let texts = [
         format!("version = 1\nname = '{HOSTILE}'\n\"{HOSTILE}\" = 1\n"),
         format!("version = 1 {HOSTILE}\n"),
         format!("# {HOSTILE}\nbogus = \"{HOSTILE}\"\n# {HOSTILE}\n"),
     ];
     for text in texts {
-        fs::write(place.path("hostile.toml"), text).expect("written");
-        for words in [&["check"][..], &["run"], &["lab", "check"], &["lab", "up"]] {
-            let ran = place.neph(words.iter().copied().chain(["hostile.toml"]));
+        fs::write(folder.path("hostile.toml"), text).expect("written");
+        for args in [&["check"][..], &["run"], &["lab", "check"], &["lab", "up"]] {
+            let ran = folder.neph(args.iter().copied().chain(["hostile.toml"]));
             is_refused(&ran, "hostile.toml");
         }
     }
@@ -51,9 +51,9 @@ fn what_a_file_holds_cannot_control_the_terminal() {
 
 #[test]
 fn a_name_on_the_command_line_makes_one_line() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let name = format!("{HOSTILE}\nneph: all is well");
-    for words in [
+    for args in [
         &["check", &name][..],
         &["export", &name, "--format", "csv", "-o", "x.csv"],
         &["ping", "ws://127.0.0.1:9", "--ca-file", &name],
@@ -64,7 +64,7 @@ fn a_name_on_the_command_line_makes_one_line() {
             &format!("file:{name}"),
         ],
     ] {
-        let ran = place.neph(words.iter().copied());
+        let ran = folder.neph(args.iter().copied());
         assert!(is_safe(&ran.err), "{:?}", ran.err);
         assert!(!ran.err.contains("\nneph: all is well"), "{}", ran.err);
     }
@@ -72,10 +72,10 @@ fn a_name_on_the_command_line_makes_one_line() {
 
 #[test]
 fn of_a_line_of_megabytes_little_is_shown() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let text = format!("version = 1\nbogus = \"{}\"\n", "x".repeat(10_000_000));
-    fs::write(place.path("long.toml"), text).expect("written");
-    let ran = place.neph(["check", "long.toml"]);
+    fs::write(folder.path("long.toml"), text).expect("written");
+    let ran = folder.neph(["check", "long.toml"]);
     is_refused(&ran, "'bogus' is not known here");
     assert!(ran.err.len() < 10_000, "{}", ran.err.len());
 }
@@ -85,10 +85,10 @@ type CommandArgs = &'static dyn Fn(&str) -> Vec<String>;
 
 #[test]
 fn what_never_ends_is_refused_at_once() {
-    let place = TestFolder::empty();
-    let made = process::command("mkfifo").arg(place.path("pipe")).status();
+    let folder = TestFolder::empty();
+    let made = process::command("mkfifo").arg(folder.path("pipe")).status();
     assert!(made.expect("mkfifo runs").success());
-    let large = fs::File::create(place.path("large")).expect("a file");
+    let large = fs::File::create(folder.path("large")).expect("a file");
     large.set_len(1 << 36).expect("it is sparse");
     let commands: [CommandArgs; 6] = [
         &|file| vec!["check".into(), file.into()],
@@ -118,23 +118,23 @@ fn what_never_ends_is_refused_at_once() {
         (".", "it is a folder"),
         ("large", "it has 68719476736 bytes, and at most "),
     ] {
-        for words in commands {
-            let words = words(file);
+        for args in commands {
+            let args = args(file);
             let began = Stopwatch::start();
-            let ran = place.neph(words.iter().map(String::as_str));
+            let ran = folder.neph(args.iter().map(String::as_str));
             is_refused(&ran, part);
-            assert!(began.elapsed() < AT_ONCE, "{words:?}");
+            assert!(began.elapsed() < AT_ONCE, "{args:?}");
         }
     }
 }
 
 #[test]
 fn a_plan_may_come_through_a_pipe_of_the_shell() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let ran = process::command("bash")
         .args(["-c", "\"$NEPH\" check <(echo 'version = 1')"])
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
-        .current_dir(place.path(""))
+        .current_dir(folder.path(""))
         .output();
     let ran = Ran::from(ran.expect("bash runs"));
     is_refused(&ran, "there is no endpoint");
@@ -142,7 +142,7 @@ fn a_plan_may_come_through_a_pipe_of_the_shell() {
 
 #[test]
 fn two_hundred_thousand_of_anything_take_no_square() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let head = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 1\n";
     let many = |line: &dyn Fn(usize) -> String| (0..200_000).map(line).collect::<String>();
     let endpoint = |at: usize, name: usize| {
@@ -171,11 +171,11 @@ fn two_hundred_thousand_of_anything_take_no_square() {
         ),
     ];
     for (command, text) in texts {
-        fs::write(place.path("many.toml"), text).expect("written");
-        let words = [command, "check", "many.toml"];
-        let words = &words[usize::from(command == "check")..];
+        fs::write(folder.path("many.toml"), text).expect("written");
+        let args = [command, "check", "many.toml"];
+        let args = &args[usize::from(command == "check")..];
         let began = Stopwatch::start();
-        let ran = place.neph(words.iter().copied());
+        let ran = folder.neph(args.iter().copied());
         is_refused(&ran, "many.toml");
         assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
     }
@@ -204,16 +204,16 @@ const fn ping_into(target: &str) -> [&str; 8] {
 fn a_file_that_exists_is_kept_and_a_link_is_not_followed() {
     let ours = reflector();
     let target = format!("udp://{}", ours.address());
-    let place = TestFolder::empty();
-    fs::write(place.path("there"), "precious").expect("written");
-    symlink("there", place.path("link")).expect("a link");
-    symlink("nothing", place.path("loose")).expect("a link");
+    let folder = TestFolder::empty();
+    fs::write(folder.path("there"), "precious").expect("written");
+    symlink("there", folder.path("link")).expect("a link");
+    symlink("nothing", folder.path("loose")).expect("a link");
     let ping = ping_into(&target);
     let flows = [
         "flows", &target, "-c", "1", "-n", "1", "--format", "csv", "-o",
     ];
     let trace = ["trace", &target, "--format", "csv", "-o"];
-    for words in [&ping[..], &flows, &trace] {
+    for args in [&ping[..], &flows, &trace] {
         for (file, part) in [
             (
                 "there",
@@ -222,19 +222,19 @@ fn a_file_that_exists_is_kept_and_a_link_is_not_followed() {
             ("link", "it is a symbolic link, which is not followed"),
             ("loose", "it is a symbolic link, which is not followed"),
         ] {
-            let ran = place.neph(words.iter().copied().chain([file]));
+            let ran = folder.neph(args.iter().copied().chain([file]));
             is_refused(&ran, part);
             assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
         }
-        let ran = place.neph(words.iter().copied().chain(["link", "--force"]));
+        let ran = folder.neph(args.iter().copied().chain(["link", "--force"]));
         is_refused(&ran, "it is a symbolic link");
     }
-    let kept = fs::read_to_string(place.path("there")).expect("it is there");
-    assert_eq!(kept, "precious");
-    assert!(!place.path("nothing").exists());
-    let ran = place.neph(ping.iter().copied().chain(["there", "--force"]));
+    let to_string = fs::read_to_string(folder.path("there")).expect("it is there");
+    assert_eq!(to_string, "precious");
+    assert!(!folder.path("nothing").exists());
+    let ran = folder.neph(ping.iter().copied().chain(["there", "--force"]));
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let replaced = fs::read_to_string(place.path("there")).expect("it is there");
+    let replaced = fs::read_to_string(folder.path("there")).expect("it is there");
     assert!(replaced.starts_with("flow,seq,outcome,"), "{replaced}");
 }
 
@@ -242,39 +242,39 @@ fn a_file_that_exists_is_kept_and_a_link_is_not_followed() {
 fn devices_and_what_the_shell_opened_stay_usable() {
     let ours = reflector();
     let target = format!("udp://{}", ours.address());
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let ping = ping_into(&target);
-    let ran = place.neph(ping.iter().copied().chain(["/dev/null"]));
+    let ran = folder.neph(ping.iter().copied().chain(["/dev/null"]));
     assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
-    let ran = place.neph(ping.iter().copied().chain(["/dev/stdout"]));
+    let ran = folder.neph(ping.iter().copied().chain(["/dev/stdout"]));
     assert!(ran.out.starts_with("flow,seq,"), "{}{}", ran.out, ran.err);
     let line = format!("\"$NEPH\" {} /dev/stdout > kept", ping.join(" "));
     let ran = process::command("bash")
         .args(["-c", &line])
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
-        .current_dir(place.path(""))
+        .current_dir(folder.path(""))
         .output();
     let ran = Ran::from(ran.expect("bash runs"));
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let kept = fs::read_to_string(place.path("kept")).expect("it is there");
-    assert!(kept.starts_with("flow,seq,"), "{kept}");
+    let to_string = fs::read_to_string(folder.path("kept")).expect("it is there");
+    assert!(to_string.starts_with("flow,seq,"), "{to_string}");
 }
 
 #[test]
 fn man_pages_and_figures_replace_nothing_unasked() {
-    let place = TestFolder::empty();
-    fs::create_dir(place.path("man")).expect("a folder");
-    fs::write(place.path("man/neph-ping.1"), "mine").expect("written");
-    let ran = place.neph(["man", "--output", "man"]);
+    let folder = TestFolder::empty();
+    fs::create_dir(folder.path("man")).expect("a folder");
+    fs::write(folder.path("man/neph-ping.1"), "mine").expect("written");
+    let ran = folder.neph(["man", "--output", "man"]);
     is_refused(&ran, "man/neph-ping.1: it exists");
-    assert!(!place.path("man/neph.1").exists(), "nothing is written");
-    let ran = place.neph(["man", "--output", "man", "--force"]);
+    assert!(!folder.path("man/neph.1").exists(), "nothing is written");
+    let ran = folder.neph(["man", "--output", "man", "--force"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    fs::write(place.path("f.svg"), "mine").expect("written");
-    let ran = place.neph(["clock", "127.0.0.1:9", "--figure", "f.svg"]);
+    fs::write(folder.path("f.svg"), "mine").expect("written");
+    let ran = folder.neph(["clock", "127.0.0.1:9", "--figure", "f.svg"]);
     is_refused(&ran, "f.svg: it exists");
-    fs::create_dir(place.path("drawn")).expect("a folder");
-    fs::write(place.path("drawn/hops-cdf.svg"), "mine").expect("written");
-    let ran = place.neph(["hops", "a.pcap", "b.pcap", "--figure", "drawn"]);
+    fs::create_dir(folder.path("drawn")).expect("a folder");
+    fs::write(folder.path("drawn/hops-cdf.svg"), "mine").expect("written");
+    let ran = folder.neph(["hops", "a.pcap", "b.pcap", "--figure", "drawn"]);
     is_refused(&ran, "hops-cdf.svg exists");
 }

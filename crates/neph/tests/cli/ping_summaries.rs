@@ -25,7 +25,7 @@ fn closing_server(reply: &'static str) -> u16 {
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let mut buffer = [0; 4096];
-            if stream.read(&mut buffer).is_ok_and(|asked| asked > 0) {
+            if stream.read(&mut buffer).is_ok_and(|read| read > 0) {
                 // Whoever went away needs no answer.
                 let _ = stream.write_all(reply.as_bytes());
             }
@@ -159,8 +159,8 @@ fn without_a_reply_no_rule_blames_this_host() {
         assert_eq!(document["flows"][0]["answers"][expected], 3);
         let not_evaluated = document["not_evaluated"].as_array().expect("rules");
         let needs = |rule: &str| {
-            let one = not_evaluated.iter().find(|one| one["rule"] == rule);
-            one.expect("it could not look")["needs"].clone()
+            let entry = not_evaluated.iter().find(|entry| entry["rule"] == rule);
+            entry.expect("it could not look")["needs"].clone()
         };
         assert!(
             !document["not_evaluated"].to_string().contains("Linux"),

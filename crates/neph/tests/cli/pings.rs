@@ -20,7 +20,7 @@ use crate::neph::{Ran, SOON, command, neph, send};
 /// Messages that it has answered.
 pub(crate) fn answered(reflector: &Reflector) -> u64 {
     let counted = reflector.counted().into_iter();
-    let answers = counted.filter(|(what, _)| *what == Counted::Replies);
+    let answers = counted.filter(|(counted, _)| *counted == Counted::Replies);
     answers.map(|(_, count)| count).sum()
 }
 
@@ -56,8 +56,8 @@ pub(crate) fn server(reply: &'static str) -> u16 {
         let mut open = Vec::new();
         for mut stream in listener.incoming().flatten() {
             let mut buffer = [0; 4096];
-            let asked = stream.read(&mut buffer).unwrap_or(0);
-            if asked > 0 && buffer.is_ascii() {
+            let read = stream.read(&mut buffer).unwrap_or(0);
+            if read > 0 && buffer.is_ascii() {
                 // Whoever went away needs no answer.
                 let _ = stream.write_all(reply.as_bytes());
             }
@@ -145,7 +145,7 @@ fn a_message_without_a_reply_has_its_line_however_slow_the_flow() {
 struct HeldServer {
     target: String,
     /// A request is there.
-    asked: Receiver<()>,
+    requests: Receiver<()>,
     answer: Sender<()>,
 }
 
@@ -153,7 +153,7 @@ struct HeldServer {
 fn held_http() -> HeldServer {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let address = listener.local_addr().expect("an address");
-    let ((ask, asked), (answer, reported)) = (channel(), channel());
+    let ((ask, receiver), (answer, reported)) = (channel(), channel());
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let mut buffer = [0; 4096];
@@ -169,7 +169,7 @@ fn held_http() -> HeldServer {
     });
     HeldServer {
         target: format!("http://{address}"),
-        asked,
+        requests: receiver,
         answer,
     }
 }
@@ -180,7 +180,7 @@ fn held_udp(reflector: &Reflector) -> HeldServer {
     let beyond = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
     beyond.connect(reflector.address()).expect("an address");
     let target = format!("udp://{}", socket.local_addr().expect("an address"));
-    let ((ask, asked), (answer, reported)) = (channel(), channel());
+    let ((ask, receiver), (answer, reported)) = (channel(), channel());
     thread::spawn(move || {
         let mut buffer = [0; 4096];
         let (count, from) = socket.recv_from(&mut buffer).expect("a request");
@@ -192,7 +192,7 @@ fn held_udp(reflector: &Reflector) -> HeldServer {
     });
     HeldServer {
         target,
-        asked,
+        requests: receiver,
         answer,
     }
 }
@@ -200,8 +200,8 @@ fn held_udp(reflector: &Reflector) -> HeldServer {
 #[test]
 fn ctrl_c_waits_for_the_reply_that_is_under_way() {
     let reflector = reflector();
-    for held in [held_http(), held_udp(&reflector)] {
-        let target = held.target.as_str();
+    for server in [held_http(), held_udp(&reflector)] {
+        let target = server.target.as_str();
         let mut endless = command();
         endless.args([
             "ping",
@@ -214,11 +214,11 @@ fn ctrl_c_waits_for_the_reply_that_is_under_way() {
         ]);
         endless.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = endless.spawn().expect("neph runs");
-        held.asked.recv().expect("a request");
+        server.requests.recv().expect("a request");
         send("INT", child.id());
         // Longer than the sending flow takes to notice.
         clock::nap(Duration::from_millis(200));
-        held.answer.send(()).expect("it waits");
+        server.answer.send(()).expect("it waits");
         let ran = ended(child);
         assert_eq!(ran.status, 130, "{target}: {}", ran.err);
         let last = ran.out.lines().last().expect("a summary");

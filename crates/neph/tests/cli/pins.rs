@@ -68,18 +68,21 @@ fn openssl(port: &str) -> String {
 #[test]
 fn the_printed_fingerprint_is_openssls_and_pins_that_certificate_alone() {
     let (tls, other) = (Tls::start(&[]), Tls::start(&[]));
-    let own = tls.fingerprint();
-    assert_eq!(openssl(&tls.port), format!("sha256 Fingerprint={own}"));
-    let bare = own.replace(':', "").to_lowercase();
-    let either = format!("{},{own}", other.fingerprint());
-    for pin in [own, &bare, &either] {
+    let fingerprint = tls.fingerprint();
+    assert_eq!(
+        openssl(&tls.port),
+        format!("sha256 Fingerprint={fingerprint}")
+    );
+    let bare = fingerprint.replace(':', "").to_lowercase();
+    let either = format!("{},{fingerprint}", other.fingerprint());
+    for pin in [fingerprint, &bare, &either] {
         let ran = tls.ping("127.0.0.1", &["--pin", pin]);
         assert_eq!(ran.status, 0, "{pin}: {}", ran.err);
     }
     let ran = tls.ping("127.0.0.1", &["--pin", other.fingerprint()]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     let expected = format!(
-        "its SHA-256 fingerprint is {own}, and pinned is {}",
+        "its SHA-256 fingerprint is {fingerprint}, and pinned is {}",
         other.fingerprint()
     );
     assert!(ran.err.contains(&expected), "{}", ran.err);
@@ -112,26 +115,26 @@ fn a_pin_that_is_none_is_one_sentence_before_anything_is_sent() {
 #[test]
 fn a_plan_pins_and_a_resumed_campaign_keeps_the_pin_of_the_command_line() {
     let tls = Tls::start(&[]);
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let plan = |more: &str| {
         let text = format!(
             "version = 1\nname = \"p\"\ninterval = \"20ms\"\nmessages = 3\ntries = 1\n[[endpoint]]\n\
              name = \"a\"\nurl = \"https://127.0.0.1:{}\"\n{more}",
             tls.port
         );
-        std::fs::write(place.path("plan.toml"), text).expect("a file");
+        std::fs::write(folder.path("plan.toml"), text).expect("a file");
     };
     let wrong = "ab".repeat(32);
     plan(&format!("pin = \"{}\"\n", tls.fingerprint()));
-    let ran = place.neph(["run", "plan.toml", "--no-report"]);
+    let ran = folder.neph(["run", "plan.toml", "--no-report"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let ran = place.neph(["run", "plan.toml", "--no-report", "--pin", &wrong]);
+    let ran = folder.neph(["run", "plan.toml", "--no-report", "--pin", &wrong]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     plan("pin = \"abc\"\n");
-    let ran = place.neph(["check", "plan.toml"]);
+    let ran = folder.neph(["check", "plan.toml"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     plan("");
-    let ran = place.neph([
+    let ran = folder.neph([
         "run",
         "plan.toml",
         "--no-report",
@@ -149,7 +152,7 @@ fn a_made_certificate_is_for_the_names_that_clients_use() {
         assert!(tls.certificate.contains(name), "{}", tls.certificate);
     }
     assert!(!tls.certificate.contains("0.0.0.0,"), "{}", tls.certificate);
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let script = format!(
         "openssl s_client -connect 127.0.0.1:{} </dev/null 2>/dev/null | openssl x509",
         tls.port
@@ -158,9 +161,9 @@ fn a_made_certificate_is_for_the_names_that_clients_use() {
         .args(["-c", &script])
         .output()
         .expect("openssl");
-    std::fs::write(place.path("own.pem"), pem.stdout).expect("a file");
+    std::fs::write(folder.path("own.pem"), pem.stdout).expect("a file");
     for host in ["127.0.0.1", "localhost"] {
-        let ran = tls.ping(host, &["--ca-file", &place.text("own.pem")]);
+        let ran = tls.ping(host, &["--ca-file", &folder.text("own.pem")]);
         assert_eq!(ran.status, 0, "{host}: {}", ran.err);
     }
 }

@@ -18,15 +18,15 @@ fn pipe(path: &Path) {
 
 #[test]
 fn an_export_writes_through_a_pipe_and_never_replaces_it() {
-    let place = TestFolder::measured();
-    let path = place.path("pipe");
+    let folder = TestFolder::measured();
+    let path = folder.path("pipe");
     pipe(&path);
     for (format, begin) in [("csv", "experiment"), ("parquet", "PAR1")] {
         let reader = thread::spawn({
             let path = path.clone();
             move || fs::read(path).expect("a pipe")
         });
-        let ran = place.neph(["export", "--format", format, "-o", "pipe"]);
+        let ran = folder.neph(["export", "--format", format, "-o", "pipe"]);
         let is_pipe = fs::metadata(&path).is_ok_and(|found| found.file_type().is_fifo());
         assert!(is_pipe, "{format}: the pipe was replaced");
         assert_eq!(ran.status, 0, "{format}: {}", ran.err);
@@ -34,52 +34,52 @@ fn an_export_writes_through_a_pipe_and_never_replaces_it() {
         let read = String::from_utf8_lossy(&read);
         assert!(read.contains(begin), "{format}: {read:.100}");
     }
-    assert_eq!(place.files(), ["pipe"]);
+    assert_eq!(folder.files(), ["pipe"]);
 }
 
 #[test]
 fn an_export_keeps_what_is_there_and_follows_no_link() {
-    let place = TestFolder::measured();
-    fs::create_dir_all(place.path("elsewhere/empty")).expect("a folder");
-    fs::write(place.path("elsewhere/x.csv"), "precious").expect("a file");
-    symlink("elsewhere/x.csv", place.path("link")).expect("a link");
-    symlink("elsewhere/empty", place.path("folder")).expect("a link");
+    let folder = TestFolder::measured();
+    fs::create_dir_all(folder.path("elsewhere/empty")).expect("a folder");
+    fs::write(folder.path("elsewhere/x.csv"), "precious").expect("a file");
+    symlink("elsewhere/x.csv", folder.path("link")).expect("a link");
+    symlink("elsewhere/empty", folder.path("folder")).expect("a link");
     for (format, output) in [
         ("csv", "link"),
         ("parquet", "link"),
         ("csv", "elsewhere/x.csv"),
         ("latency-tester", "folder"),
     ] {
-        let ran = place.neph(["export", "--format", format, "-o", output]);
+        let ran = folder.neph(["export", "--format", format, "-o", output]);
         assert_eq!(ran.status, 2, "{output}: {}", ran.err);
     }
-    let kept = fs::read_to_string(place.path("elsewhere/x.csv")).expect("behind the link");
-    assert_eq!(kept, "precious");
+    let to_string = fs::read_to_string(folder.path("elsewhere/x.csv")).expect("behind the link");
+    assert_eq!(to_string, "precious");
     let export = ["export", "--format", "csv", "--force", "-o"];
-    let ran = place.neph(export.iter().copied().chain(["link"]));
+    let ran = folder.neph(export.iter().copied().chain(["link"]));
     assert_eq!(ran.status, 2, "{}", ran.err);
-    let ran = place.neph(export.iter().copied().chain(["elsewhere/x.csv"]));
+    let ran = folder.neph(export.iter().copied().chain(["elsewhere/x.csv"]));
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let written = fs::read_to_string(place.path("elsewhere/x.csv")).expect("replaced");
+    let written = fs::read_to_string(folder.path("elsewhere/x.csv")).expect("replaced");
     assert_eq!(written.lines().count(), 81);
-    assert_eq!(place.files(), ["elsewhere", "folder", "link"]);
-    let left = fs::read_dir(place.path("elsewhere")).expect("a folder");
+    assert_eq!(folder.files(), ["elsewhere", "folder", "link"]);
+    let left = fs::read_dir(folder.path("elsewhere")).expect("a folder");
     assert_eq!(left.count(), 2, "no part is left");
 }
 
 #[test]
 fn an_earlier_record_of_a_lab_is_refused_before_anything_is_built() {
-    let place = TestFolder::empty();
-    fs::write(place.path("two.toml"), TWO).expect("a file");
-    fs::create_dir(place.path("truth")).expect("a folder");
+    let folder = TestFolder::empty();
+    fs::write(folder.path("two.toml"), TWO).expect("a file");
+    fs::create_dir(folder.path("truth")).expect("a folder");
     let name = format!("p{}", std::process::id());
     for (record, more) in [("path.truth", None), ("routes_.truth", Some("--detach"))] {
-        let file = place.path("truth").join(record);
+        let file = folder.path("truth").join(record);
         fs::write(&file, "twelve megabytes").expect("a file");
-        let words = [
+        let args = [
             "lab", "up", "two.toml", "--name", &name, "--record", "truth",
         ];
-        let ran = place.neph(words.into_iter().chain(more));
+        let ran = folder.neph(args.into_iter().chain(more));
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
         let reported =
             format!("neph: truth/{record} is there already, from an earlier lab: name another");
@@ -88,7 +88,7 @@ fn an_earlier_record_of_a_lab_is_refused_before_anything_is_built() {
         assert_eq!(fs::read_to_string(&file).expect("kept"), "twelve megabytes");
         fs::remove_file(&file).expect("ours");
     }
-    let listed = place.neph(["lab", "list"]);
+    let listed = folder.neph(["lab", "list"]);
     assert!(!listed.out.contains(&name), "{}", listed.out);
 }
 
@@ -98,9 +98,9 @@ fn what_a_machine_lacks_for_a_lab_is_said_with_what_to_do_and_leaves_no_folder()
     if !privileged(test) {
         return;
     }
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let name = format!("lacks{}", std::process::id());
-    for (asked, reported) in [
+    for (requested, reported) in [
         (
             "congestion_control = \"nope\"",
             "write another as congestion_control",
@@ -111,60 +111,60 @@ fn what_a_machine_lacks_for_a_lab_is_said_with_what_to_do_and_leaves_no_folder()
         ),
         ("cpus = [1023]", "leave cpus out"),
     ] {
-        let topology = TWO.replace("name = \"b\"\n", &format!("name = \"b\"\n{asked}\n"));
-        fs::write(place.path("two.toml"), topology).expect("a file");
+        let topology = TWO.replace("name = \"b\"\n", &format!("name = \"b\"\n{requested}\n"));
+        fs::write(folder.path("two.toml"), topology).expect("a file");
         for more in [None, Some("--detach")] {
-            let words = [
+            let args = [
                 "lab", "up", "two.toml", "--name", &name, "--record", "truth",
             ];
-            let ran = place.neph(words.into_iter().chain(more));
+            let ran = folder.neph(args.into_iter().chain(more));
             assert_eq!(
                 (ran.status, ran.out.as_str()),
                 (1, ""),
-                "{asked}: {}",
+                "{requested}: {}",
                 ran.err
             );
-            assert!(ran.err.contains(reported), "{asked}: {}", ran.err);
-            assert!(!place.path("truth").exists(), "{asked}, {more:?}");
+            assert!(ran.err.contains(reported), "{requested}: {}", ran.err);
+            assert!(!folder.path("truth").exists(), "{requested}, {more:?}");
         }
     }
-    fs::create_dir(place.path("truth")).expect("a folder");
-    let words = [
+    fs::create_dir(folder.path("truth")).expect("a folder");
+    let args = [
         "lab", "up", "two.toml", "--name", &name, "--record", "truth",
     ];
-    assert_eq!(place.neph(words).status, 1);
-    assert!(place.path("truth").exists(), "one that was there stays");
+    assert_eq!(folder.neph(args).status, 1);
+    assert!(folder.path("truth").exists(), "one that was there stays");
 }
 
 #[test]
 fn a_report_goes_into_its_own_folder_again_and_into_nobody_elses() {
-    let place = TestFolder::measured();
-    for (words, status) in [
+    let folder = TestFolder::measured();
+    for (args, status) in [
         (&["report", "-o", "own"][..], 0),
         (&["report", "-o", "own"], 2),
         (&["report", "-o", "own", "--force"], 0),
     ] {
-        let ran = place.neph(words.iter().copied());
+        let ran = folder.neph(args.iter().copied());
         assert_eq!(ran.status, status, "{}", ran.err);
     }
-    fs::create_dir(place.path("site")).expect("a folder");
-    fs::write(place.path("site/index.html"), "<title>Mine</title>").expect("a file");
-    let ran = place.neph(["report", "-o", "site"]);
+    fs::create_dir(folder.path("site")).expect("a folder");
+    fs::write(folder.path("site/index.html"), "<title>Mine</title>").expect("a file");
+    let ran = folder.neph(["report", "-o", "site"]);
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
     let reported =
         "neph: site contains 'index.html', which is not part of a report: name a new folder";
     assert!(ran.err.contains(reported), "{}", ran.err);
-    let left = fs::read_to_string(place.path("site/index.html")).expect("kept");
+    let left = fs::read_to_string(folder.path("site/index.html")).expect("kept");
     assert_eq!(left, "<title>Mine</title>");
-    let files = fs::read_dir(place.path("site")).expect("a folder");
+    let files = fs::read_dir(folder.path("site")).expect("a folder");
     assert_eq!(files.count(), 1);
 }
 
 #[test]
 fn a_place_that_takes_nothing_is_said_with_what_to_do() {
-    let place = TestFolder::measured();
-    fs::create_dir(place.path("folder")).expect("a folder");
-    fs::write(place.path("file"), "").expect("a file");
+    let folder = TestFolder::measured();
+    fs::create_dir(folder.path("folder")).expect("a folder");
+    fs::write(folder.path("file"), "").expect("a file");
     let export = ["export", "--format", "csv", "-o"];
     let ping = ["ping", "udp://127.0.0.1:9", "-c", "1", "--no-icmp", "-o"];
     let trace = ["trace", "udp://127.0.0.1:9", "-o"];
@@ -177,7 +177,7 @@ fn a_place_that_takes_nothing_is_said_with_what_to_do() {
             ("folder", "; give the name of a file in it"),
             ("file/x", "; name a place whose folders are folders"),
         ] {
-            let ran = place.neph(command.iter().copied().chain([output]));
+            let ran = folder.neph(command.iter().copied().chain([output]));
             assert_eq!(ran.status, 2, "{command:?} {output}: {}", ran.err);
             let reported = format!("neph: cannot write {output}: ");
             let is_reported = ran.err.starts_with(&reported) && ran.err.contains(remedy);
@@ -185,11 +185,11 @@ fn a_place_that_takes_nothing_is_said_with_what_to_do() {
         }
     }
     for command in ["report", "man"] {
-        let ran = place.neph([command, "--output", "file"]);
+        let ran = folder.neph([command, "--output", "file"]);
         assert_eq!(ran.status, 2, "{command}: {}", ran.err);
         assert!(ran.err.contains("name a"), "{command}: {}", ran.err);
     }
-    assert_eq!(place.files(), ["file", "folder"]);
+    assert_eq!(folder.files(), ["file", "folder"]);
 }
 
 #[test]
@@ -198,13 +198,13 @@ fn a_report_where_nobody_may_write_is_said_with_what_to_do() {
     if !privileged(test) {
         return;
     }
-    let place = TestFolder::measured();
-    let workspace = place.text("ws");
+    let folder = TestFolder::measured();
+    let workspace = folder.text("ws");
     let opened = process::command("chmod")
         .args(["-R", "a+rwX", &workspace])
         .status();
     assert!(opened.expect("chmod runs").success());
-    let ran = without_root(&place, 0o755, ["report", "-o", "report"]);
+    let ran = without_root(&folder, 0o755, ["report", "-o", "report"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     let remedy = "Permission denied (os error 13); name a place that you may write into";
     assert!(ran.err.contains(remedy), "{}", ran.err);

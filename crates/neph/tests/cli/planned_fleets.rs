@@ -23,10 +23,10 @@ fn plan(address: std::net::SocketAddr) -> String {
 fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
     let here = ([127, 0, 0, 1], 0).into();
     let reflector = Reflector::start(&ReflectorSpec::at(here)).expect("a reflector");
-    let place = TestFolder::empty();
-    fs::write(place.path("p.toml"), plan(reflector.address())).expect("written");
+    let folder = TestFolder::empty();
+    fs::write(folder.path("p.toml"), plan(reflector.address())).expect("written");
 
-    let ran = place.neph(["plan", "p.toml"]);
+    let ran = folder.neph(["plan", "p.toml"]);
     for part in [
         "here · 16 flows · every 50 ms · 104 B",
         "320 messages",
@@ -35,28 +35,28 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
     ] {
         assert!(ran.out.contains(part), "{part}: {}{}", ran.out, ran.err);
     }
-    let ran = place.neph(["run", "p.toml"]);
+    let ran = folder.neph(["run", "p.toml"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
 
-    exports(&place);
+    exports(&folder);
     let listed: Value =
-        serde_json::from_str(&place.neph(["list", "last", "--format", "json"]).out).expect("JSON");
+        serde_json::from_str(&folder.neph(["list", "last", "--format", "json"]).out).expect("JSON");
     assert_eq!(listed[0]["messages"], 160);
     let id = listed[0]["id"].as_str().expect("a text");
-    let shown = place.neph(["show", id]).out;
+    let shown = folder.neph(["show", id]).out;
     assert!(
         shown.contains("Fleet\n") && shown.contains("200 ms"),
         "{shown}"
     );
-    let document = place.neph(["show", id, "--format", "json"]).out;
+    let document = folder.neph(["show", id, "--format", "json"]).out;
     let document: Value = serde_json::from_str(&document).expect("JSON");
     assert_eq!(document["paths"][0]["hops"], 1, "{document}");
-    let ran = place.neph(["report", "--output", "report"]);
+    let ran = folder.neph(["report", "--output", "report"]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
-    assert!(place.path("report/index.html").exists());
+    assert!(folder.path("report/index.html").exists());
     // Two blocks, a trace each: over loopback all flows go straight to where they want to go.
     for page in ["flow-paths-1.svg", "flow-paths-2.svg"] {
-        let drawn = fs::read_to_string(place.path("report/figures").join(page)).expect(page);
+        let drawn = fs::read_to_string(folder.path("report/figures").join(page)).expect(page);
         let reported = "4 traced flows to 127.0.0.1 over 1 path";
         assert!(drawn.contains(reported), "{drawn}");
     }
@@ -66,19 +66,19 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
 fn the_median_of_fleets_that_ended_is_told_without_their_messages() {
     let here = ([127, 0, 0, 1], 0).into();
     let reflector = Reflector::start(&ReflectorSpec::at(here)).expect("a reflector");
-    let place = TestFolder::empty();
-    fs::write(place.path("p.toml"), plan(reflector.address())).expect("written");
-    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    let folder = TestFolder::empty();
+    fs::write(folder.path("p.toml"), plan(reflector.address())).expect("written");
+    let ran = folder.neph(["run", "p.toml", "--no-report"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let show = || {
-        let shown = place.neph(["show", "last", "--format", "json"]);
+        let shown = folder.neph(["show", "last", "--format", "json"]);
         serde_json::from_str::<Value>(&shown.out).expect("JSON")["experiments"].take()
     };
     let shown = show();
     assert_eq!(shown.as_array().map(Vec::len), Some(2));
-    for one in shown.as_array().into_iter().flatten() {
-        let of_messages = median(&place, one["block"].as_u64());
-        let reported = one["response_p50_ns"].as_f64().expect("a median");
+    for entry in shown.as_array().into_iter().flatten() {
+        let of_messages = median(&folder, entry["block"].as_u64());
+        let reported = entry["response_p50_ns"].as_f64().expect("a median");
         // Three digits are kept, none below a microsecond.
         let bound = of_messages / 1000.0 + 1000.0;
         assert!(
@@ -86,16 +86,16 @@ fn the_median_of_fleets_that_ended_is_told_without_their_messages() {
             "{reported} {of_messages}"
         );
     }
-    let messages = place.workspace().join("messages");
+    let messages = folder.workspace().join("messages");
     fs::remove_dir_all(&messages).expect("removed");
     fs::create_dir(&messages).expect("made");
     assert_eq!(show(), shown);
 }
 
 /// Of a block's network round trips, lost messages slower than all others.
-fn median(place: &TestFolder, block: Option<u64>) -> f64 {
+fn median(folder: &TestFolder, block: Option<u64>) -> f64 {
     let out = ["export", "--flows", "--format", "jsonl", "--output", "-"];
-    let rows = place.neph(out).out;
+    let rows = folder.neph(out).out;
     let rows = rows.lines().map(serde_json::from_str);
     let mut times: Vec<f64> = rows
         .map(|row: Result<Value, _>| row.expect("JSON"))
@@ -108,14 +108,14 @@ fn median(place: &TestFolder, block: Option<u64>) -> f64 {
 
 #[test]
 fn a_plan_with_too_few_blocks_for_its_comparison_says_so() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let seasons = plan(([127, 0, 0, 1], 862).into()) + "[[season]]\nname = \"other\"\n";
     let text = |blocks: u32| seasons.replace("blocks = 2", &format!("blocks = {blocks}"));
     let reported = "blocks cannot decide the ";
     for (blocks, is_reported) in [(2, true), (6, true), (7, false)] {
-        fs::write(place.path("p.toml"), text(blocks)).expect("written");
+        fs::write(folder.path("p.toml"), text(blocks)).expect("written");
         for command in ["plan", "check"] {
-            let ran = place.neph([command, "p.toml"]);
+            let ran = folder.neph([command, "p.toml"]);
             assert_eq!(ran.status, 0, "{}", ran.err);
             assert_eq!(
                 ran.err.contains(reported),
@@ -127,9 +127,9 @@ fn a_plan_with_too_few_blocks_for_its_comparison_says_so() {
     }
 }
 
-fn exports(place: &TestFolder) {
+fn exports(folder: &TestFolder) {
     let out = ["export", "--flows", "--format", "jsonl", "--output", "-"];
-    let ran = place.neph(out);
+    let ran = folder.neph(out);
     let rows: Vec<Value> = ran
         .out
         .lines()
@@ -155,8 +155,8 @@ fn exports(place: &TestFolder) {
         "--output",
         "x.parquet",
     ];
-    assert_eq!(place.neph(parquet).status, 0);
-    let ran = place.neph(["export", "--format", "csv", "--output", "-"]);
+    assert_eq!(folder.neph(parquet).status, 0);
+    let ran = folder.neph(["export", "--format", "csv", "--output", "-"]);
     assert!(
         ran.err.contains("--flows writes their messages"),
         "{}",
@@ -170,14 +170,14 @@ fn exports(place: &TestFolder) {
         "--output",
         "x",
     ];
-    assert_eq!(place.neph(wrong).status, 2);
+    assert_eq!(folder.neph(wrong).status, 2);
     // A Latency Tester knows no fleets: there is nothing to write.
     let none = ["export", "--format", "latency-tester", "--output", "x"];
-    let ran = place.neph(none);
+    let ran = folder.neph(none);
     assert_eq!(ran.status, 1, "{}", ran.err);
     let nothing = ran.err.contains("nothing is written to x");
-    assert!(nothing && !place.path("x").exists(), "{}", ran.err);
-    assert!(!place.path("x.partial").exists());
+    assert!(nothing && !folder.path("x").exists(), "{}", ran.err);
+    assert!(!folder.path("x.partial").exists());
 }
 
 #[test]
@@ -188,27 +188,27 @@ fn what_a_reflectors_caps_refused_is_told_by_the_run_the_experiment_and_the_repo
     };
     let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
     let reflector = Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a reflector");
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let plan = plan(reflector.address()).replace("[trace]", "[trace]\nenabled = false");
-    fs::write(place.path("p.toml"), plan).expect("written");
+    fs::write(folder.path("p.toml"), plan).expect("written");
 
-    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    let ran = folder.neph(["run", "p.toml", "--no-report"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let reported = "from this address (limit 100 per second)";
     let flags = ran.err.lines().filter(|line| line.contains(reported));
     assert_eq!(flags.count(), 2, "one in each block: {}", ran.err);
 
-    let shown = place.neph(["show", "last", "--format", "json"]).out;
+    let shown = folder.neph(["show", "last", "--format", "json"]).out;
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     let id = shown["experiments"][0]["id"].as_str().expect("a text");
-    let shown = place.neph(["show", id]).out;
+    let shown = folder.neph(["show", id]).out;
     assert!(
         shown.contains(reported) && shown.contains("--max-rate"),
         "{shown}"
     );
-    let ran = place.neph(["report", "--output", "report"]);
+    let ran = folder.neph(["report", "--output", "report"]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
-    let page = fs::read_to_string(place.path("report/index.html")).expect("a page");
+    let page = fs::read_to_string(folder.path("report/index.html")).expect("a page");
     assert!(
         page.contains(reported) && page.contains("--max-rate"),
         "{page}"

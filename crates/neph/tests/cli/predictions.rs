@@ -11,9 +11,9 @@ const TWO: &str = "version = 1\n\
     [[link]]\na = \"a\"\nb = \"b\"\ndelay = \"20ms\"\na_to_b = { rate = \"3Mbit/s\" }\n";
 
 fn predict(arguments: &[&str]) -> Ran {
-    let place = TestFolder::empty();
-    std::fs::write(place.path("two.toml"), TWO).expect("a file");
-    place.neph([&["lab", "predict", "two.toml"], arguments].concat())
+    let folder = TestFolder::empty();
+    std::fs::write(folder.path("two.toml"), TWO).expect("a file");
+    folder.neph([&["lab", "predict", "two.toml"], arguments].concat())
 }
 
 #[test]
@@ -22,16 +22,16 @@ fn each_round_trip_of_a_protocol_is_counted() {
     assert_eq!(ran.status, 0, "{}", ran.err);
     let rows: Value = serde_json::from_str(&ran.out).expect("JSON");
     let rows = rows.as_array().expect("a list");
-    let trips: Vec<u64> = rows
+    let round_trips: Vec<u64> = rows
         .iter()
         .filter_map(|row| row["round_trips"].as_u64())
         .collect();
-    assert_eq!(trips, [1, 2, 3, 4]);
-    for (row, trips) in rows.iter().zip(trips) {
+    assert_eq!(round_trips, [1, 2, 3, 4]);
+    for (row, round_trips) in rows.iter().zip(round_trips) {
         // The way back has the slow link: replies of some hundred bytes take their time.
         let small = row["small_ns"].as_u64().expect("a number");
         assert!(
-            (trips * 40_000_000..trips * 42_000_000).contains(&small),
+            (round_trips * 40_000_000..round_trips * 42_000_000).contains(&small),
             "{row}"
         );
     }
@@ -44,8 +44,8 @@ fn a_slow_link_is_counted_in_its_direction() {
             "--from", from, "--to", to, "--size", "10kB", "--format", "csv",
         ]);
         assert_eq!(ran.status, 0, "{}", ran.err);
-        let kept = ran.out.lines().nth(1).expect("a row").to_owned();
-        let cells: Vec<&str> = kept.rsplit(',').collect();
+        let nth = ran.out.lines().nth(1).expect("a row").to_owned();
+        let cells: Vec<&str> = nth.rsplit(',').collect();
         cells[1].parse::<u64>().expect("nanoseconds")
     };
     // 10,000 bytes in 7 segments with 66 bytes of headers each, at 3 Mbit/s: 27.9 ms.

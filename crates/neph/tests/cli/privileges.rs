@@ -41,9 +41,9 @@ pub(crate) fn threads(pid: u32) -> Vec<BTreeMap<String, String>> {
 }
 
 /// Fails unless every thread of the process has these capabilities and no others, in all sets.
-pub(crate) fn have(pid: u32, capabilities: u64, what: &str) {
+pub(crate) fn have(pid: u32, capabilities: u64, message: &str) {
     let threads = threads(pid);
-    assert!(!threads.is_empty(), "{what} ended");
+    assert!(!threads.is_empty(), "{message} ended");
     let wanted = format!("{capabilities:016x}");
     for thread in threads {
         for (key, value) in [
@@ -55,7 +55,7 @@ pub(crate) fn have(pid: u32, capabilities: u64, what: &str) {
             ("NoNewPrivs", "1"),
             ("Seccomp", "2"),
         ] {
-            assert_eq!(thread[key], value, "{key} of {what}: {thread:?}");
+            assert_eq!(thread[key], value, "{key} of {message}: {thread:?}");
         }
     }
 }
@@ -83,8 +83,8 @@ impl Reflector {
     pub(crate) fn begin(mut neph: Command, more: &[&str]) -> Self {
         neph.args(["reflect", "--listen", "127.0.0.1:0"]).args(more);
         let (child, mut rest, line) = begin(&mut neph);
-        let words = line.split(' ').nth(2);
-        let address = words
+        let nth = line.split(' ').nth(2);
+        let address = nth
             .unwrap_or_else(|| panic!("no address: {line}"))
             .to_owned();
         // A certificate may be shown before.
@@ -152,15 +152,15 @@ fn a_reflector_of_root_keeps_no_privilege_in_any_thread() {
 }
 
 /// Begins a command as root, and fails unless it keeps these capabilities.
-fn keeps(arguments: &[&str], capabilities: u64, place: &TestFolder) {
-    checked(arguments, place, |pid| {
+fn keeps(arguments: &[&str], capabilities: u64, folder: &TestFolder) {
+    checked(arguments, folder, |pid| {
         have(pid, capabilities, arguments[0]);
     });
 }
 
 /// Begins a command as root, has its threads checked when it is restricted, and ends it.
-pub(crate) fn checked(arguments: &[&str], place: &TestFolder, check: impl Fn(u32)) {
-    let mut neph = place.command(arguments.iter().copied());
+pub(crate) fn checked(arguments: &[&str], folder: &TestFolder, check: impl Fn(u32)) {
+    let mut neph = folder.command(arguments.iter().copied());
     neph.stdout(Stdio::null()).stderr(Stdio::null());
     // One that the user may write to.
     neph.env_remove("TMPDIR");
@@ -186,45 +186,45 @@ fn each_command_of_root_keeps_what_the_table_has() {
     }
     with_loopback("table", || {
         let reflector = Reflector::begin(command(), &[]);
-        let (at, place) = (reflector.address.as_str(), TestFolder::empty());
+        let (at, folder) = (reflector.address.as_str(), TestFolder::empty());
         let (tcp, udp) = (format!("tcp://{at}"), format!("udp://{at}"));
-        let csv = place.text("out.csv");
-        keeps(&["ping", &tcp, "-o", &csv], RAW | NICE, &place);
+        let csv = folder.text("out.csv");
+        keeps(&["ping", &tcp, "-o", &csv], RAW | NICE, &folder);
         keeps(
             &["ping", &tcp, "--no-icmp", "-i", "500us"],
             RAW | NICE | ADMIN,
-            &place,
+            &folder,
         );
         keeps(
             &["ping", &udp, "--source-port", "999"],
             RAW | NICE | BIND,
-            &place,
+            &folder,
         );
         keeps(
             &["flows", &udp, "-n", "8", "--save", "x"],
             RAW | NICE | ADMIN | BPF,
-            &place,
+            &folder,
         );
-        keeps(&["clock", at], NICE, &place);
+        keeps(&["clock", at], NICE, &folder);
         // It takes connections and answers nothing: it lasts.
         let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = silent.local_addr().expect("bound").to_string();
-        keeps(&["health", &address, "--timeout", "20s"], 0, &place);
-        keeps(&["watch", "lo"], RAW | NICE | ADMIN | BPF | LOCK, &place);
+        keeps(&["health", &address, "--timeout", "20s"], 0, &folder);
+        keeps(&["watch", "lo"], RAW | NICE | ADMIN | BPF | LOCK, &folder);
         keeps(
             &["hops", "a=iface:lo", "b=iface:lo"],
             RAW | NICE | LOCK,
-            &place,
+            &folder,
         );
-        keeps(&["stress", "flow", at], 0, &place);
+        keeps(&["stress", "flow", at], 0, &folder);
         keeps(
             &["stress", "cpu", "--cores", "1", "--target", "5%"],
             0,
-            &place,
+            &folder,
         );
         // Nobody answers: it lasts.
         ip("route add 192.0.2.0/24 dev lo");
-        keeps(&["trace", "192.0.2.1"], RAW, &place);
+        keeps(&["trace", "192.0.2.1"], RAW, &folder);
         assert_eq!(reflector.end(), 0);
     });
 }
@@ -239,18 +239,18 @@ fn everything_is_measured_with_what_is_kept_by_root_and_by_anybody() {
         let reflector = Reflector::begin(command(), &["--tls", "--user", "nobody"]);
         let at = reflector.address.clone();
         let port = at.rsplit(':').next().expect("a port");
-        let named = format!("ws://localhost:{port}");
+        let text = format!("ws://localhost:{port}");
         let with = |scheme: &str| format!("{scheme}://{at}");
         let targets = ["ws", "wss", "http", "https", "tcp", "udp", "syn"].map(with);
         let icmp = "icmp://127.0.0.1".to_owned();
         let as_nobody = ["--user", "nobody"];
-        for (who, more) in [
+        for (program, more) in [
             (command as fn() -> Command, &[][..]),
             (command, &as_nobody),
             (plain, &[]),
         ] {
-            for target in targets.iter().chain([&named, &icmp]) {
-                let mut ping = who();
+            for target in targets.iter().chain([&text, &icmp]) {
+                let mut ping = program();
                 ping.args(["ping", target, "-c", "3", "-i", "50ms", "-4"])
                     .args(more);
                 if target.starts_with("wss") || target.starts_with("https") {
@@ -260,11 +260,11 @@ fn everything_is_measured_with_what_is_kept_by_root_and_by_anybody() {
             }
             for target in [with("udp"), with("tcp")] {
                 let flows = ["flows", &target, "-n", "16", "-c", "3"];
-                measured(who().args(flows).args(more), "");
+                measured(program().args(flows).args(more), "");
             }
-            measured(who().args(["clock", &at, "-c", "20"]).args(more), "");
+            measured(program().args(["clock", &at, "-c", "20"]).args(more), "");
             let stress = ["stress", "flow", &at, "-w", "300ms"];
-            measured(who().args(stress).args(more), "");
+            measured(program().args(stress).args(more), "");
         }
         for more in [&[][..], &as_nobody] {
             let syn = ["flows", &with("syn"), "-n", "16", "-c", "3"];
@@ -278,10 +278,10 @@ fn everything_is_measured_with_what_is_kept_by_root_and_by_anybody() {
 }
 
 /// Runs it; it must end well, and say this.
-fn measured(command: &mut Command, what: &str) {
+fn measured(command: &mut Command, message: &str) {
     let ran: Ran = command.output().expect("it runs").into();
     assert_eq!(ran.status, 0, "{command:?}: {}{}", ran.out, ran.err);
-    assert!(ran.out.contains(what), "{command:?}: {}", ran.out);
+    assert!(ran.out.contains(message), "{command:?}: {}", ran.out);
     assert!(
         !ran.err.contains("not implemented"),
         "{command:?}: {}",

@@ -127,9 +127,9 @@ fn document(text: &str) -> Value {
 
 #[test]
 fn the_path_and_the_servers_thinking_are_columns_of_their_own() {
-    let place = TestFolder::empty();
-    fs::write(place.path("a.pcap"), Capture::thinking().0).expect("a file");
-    let ran = place.neph(["read", "a.pcap"]);
+    let folder = TestFolder::empty();
+    fs::write(folder.path("a.pcap"), Capture::thinking().0).expect("a file");
+    let ran = folder.neph(["read", "a.pcap"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     let row: Vec<&str> = ran
         .out
@@ -150,9 +150,9 @@ fn the_path_and_the_servers_thinking_are_columns_of_their_own() {
 
 #[test]
 fn json_tells_each_kind_of_answer() {
-    let place = TestFolder::empty();
-    fs::write(place.path("a.pcap"), Capture::thinking().0).expect("a file");
-    let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+    let folder = TestFolder::empty();
+    fs::write(folder.path("a.pcap"), Capture::thinking().0).expect("a file");
+    let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
     let document = document(&ran.out);
     let server = &document["flows"][0]["round_trips"]["server"]["acknowledgement"];
     assert_eq!(server["handshake"]["p50_ns"], 30_000_000);
@@ -162,7 +162,7 @@ fn json_tells_each_kind_of_answer() {
     assert_eq!(response["p50_ns"], 50_000_000);
     assert!(server["without_data"].is_null());
     assert_eq!(document["summary"]["flows"], 1);
-    let ran = place.neph(["read", "a.pcap", "--format", "ndjson", "--samples"]);
+    let ran = folder.neph(["read", "a.pcap", "--format", "ndjson", "--samples"]);
     let kinds: Vec<String> = ran
         .out
         .lines()
@@ -181,25 +181,25 @@ fn json_tells_each_kind_of_answer() {
 
 #[test]
 fn answers_that_all_came_with_data_are_not_measurable() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::new();
     capture.segment((0, true), ACK, (100, 500), 10);
     capture.segment((50, false), ACK, (500, 110), 10);
-    fs::write(place.path("a.pcap"), capture.0).expect("a file");
-    let ran = place.neph(["read", "a.pcap"]);
+    fs::write(folder.path("a.pcap"), capture.0).expect("a file");
+    let ran = folder.neph(["read", "a.pcap"]);
     assert_eq!(ran.status, 0);
     assert!(ran.out.contains("not measurable"), "{}", ran.out);
 }
 
 #[test]
 fn a_path_of_which_only_what_was_sent_twice_was_answered_says_so() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::new();
     capture.segment((0, true), SYN, (99, 0), 0);
     capture.segment((1_000, true), SYN, (99, 0), 0);
     capture.segment((1_030, false), SYN | ACK, (499, 100), 0);
-    fs::write(place.path("a.pcap"), capture.0).expect("a file");
-    let ran = place.neph(["read", "a.pcap"]);
+    fs::write(folder.path("a.pcap"), capture.0).expect("a file");
+    let ran = folder.neph(["read", "a.pcap"]);
     let why = "1 flow without a path to the server that could be measured: \
         every answer came with data, or late, or to what was sent twice, or not at all.";
     assert!(ran.out.contains(why), "{}", ran.out);
@@ -207,14 +207,14 @@ fn a_path_of_which_only_what_was_sent_twice_was_answered_says_so() {
 
 #[test]
 fn what_asks_whether_the_other_side_is_there_stands_beside_what_else_is_odd() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::thinking();
     // A byte before the next, and an acknowledgement of ten that did not pass.
     capture.segment((5_000, true), ACK, (109, 510), 0);
     capture.segment((6_000, true), ACK, (109, 510), 0);
     capture.segment((6_030, false), ACK, (510, 120), 0);
-    fs::write(place.path("a.pcap"), capture.0).expect("a file");
-    let ran = place.neph(["read", "a.pcap"]);
+    fs::write(folder.path("a.pcap"), capture.0).expect("a file");
+    let ran = folder.neph(["read", "a.pcap"]);
     assert!(
         ran.out.contains("1 ack of unseen, 2 keep-alive\n"),
         "{}",
@@ -224,10 +224,14 @@ fn what_asks_whether_the_other_side_is_there_stands_beside_what_else_is_odd() {
 
 #[test]
 fn a_capture_that_was_cut_off_is_read_up_to_there_and_said() {
-    let place = TestFolder::empty();
-    let whole = Capture::thinking().0;
-    fs::write(place.path("a.pcap"), &whole[..whole.len() - 1]).expect("a file");
-    let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+    let folder = TestFolder::empty();
+    let capture_bytes = Capture::thinking().0;
+    fs::write(
+        folder.path("a.pcap"),
+        &capture_bytes[..capture_bytes.len() - 1],
+    )
+    .expect("a file");
+    let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
     assert_eq!(ran.status, 0);
     assert!(ran.err.contains("cut off"), "{}", ran.err);
     assert!(ran.err.contains("4 packets"), "{}", ran.err);
@@ -236,17 +240,17 @@ fn a_capture_that_was_cut_off_is_read_up_to_there_and_said() {
 
 #[test]
 fn what_is_no_capture_is_refused_in_one_sentence() {
-    let place = TestFolder::empty();
-    fs::write(place.path("picture.gif"), b"GIF89a").expect("a file");
-    fs::write(place.path("empty.pcap"), b"").expect("a file");
-    fs::write(place.path("packed.pcap.xz"), b"\xfd7zXZ\0").expect("a file");
+    let folder = TestFolder::empty();
+    fs::write(folder.path("picture.gif"), b"GIF89a").expect("a file");
+    fs::write(folder.path("empty.pcap"), b"").expect("a file");
+    fs::write(folder.path("packed.pcap.xz"), b"\xfd7zXZ\0").expect("a file");
     for (file, printed) in [
         ("picture.gif", "no capture"),
         ("empty.pcap", "is empty"),
         ("packed.pcap.xz", "xz -dc packed.pcap.xz | neph read -"),
         ("nonesuch.pcap", "nonesuch.pcap"),
     ] {
-        let ran = place.neph(["read", file]);
+        let ran = folder.neph(["read", file]);
         assert_eq!(
             (ran.status, ran.out.as_str()),
             (2, ""),
@@ -260,12 +264,12 @@ fn what_is_no_capture_is_refused_in_one_sentence() {
 
 #[test]
 fn a_capture_that_breaks_in_the_middle_tells_the_place_after_what_was_read() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut broken = Capture::thinking().0;
     let at = broken.len();
     broken.extend([0xff; 16]);
-    fs::write(place.path("a.pcap"), broken).expect("a file");
-    let ran = place.neph(["read", "a.pcap"]);
+    fs::write(folder.path("a.pcap"), broken).expect("a file");
+    let ran = folder.neph(["read", "a.pcap"]);
     assert_eq!(ran.status, 2);
     assert!(ran.out.contains("192.0.2.1:40000"), "{}", ran.out);
     assert!(ran.err.contains(&format!("byte {at}")), "{}", ran.err);
@@ -273,13 +277,13 @@ fn a_capture_that_breaks_in_the_middle_tells_the_place_after_what_was_read() {
 
 #[test]
 fn a_packed_capture_and_a_pipe_are_read_alike() {
-    let place = TestFolder::empty();
-    fs::write(place.path("a.pcap"), Capture::thinking().0).expect("a file");
-    let plain = document(&place.neph(["read", "a.pcap", "--format", "json"]).out);
+    let folder = TestFolder::empty();
+    fs::write(folder.path("a.pcap"), Capture::thinking().0).expect("a file");
+    let plain = document(&folder.neph(["read", "a.pcap", "--format", "json"]).out);
     for (program, name) in [("gzip", "a.pcap.gz"), ("zstd", "a.pcap.zst")] {
         let packed = process::command(program)
             .args(["-c", "-q"])
-            .arg(place.path("a.pcap"))
+            .arg(folder.path("a.pcap"))
             .stderr(Stdio::null())
             .output();
         let Ok(packed) = packed.map(|output| output.stdout) else {
@@ -287,8 +291,8 @@ fn a_packed_capture_and_a_pipe_are_read_alike() {
             println!("SKIP: {program} is not installed");
             continue;
         };
-        fs::write(place.path(name), packed).expect("a file");
-        let read = document(&place.neph(["read", name, "--format", "json"]).out);
+        fs::write(folder.path(name), packed).expect("a file");
+        let read = document(&folder.neph(["read", name, "--format", "json"]).out);
         assert_eq!(read["flows"], plain["flows"], "{name}");
     }
     let mut child = command()
@@ -307,16 +311,16 @@ fn a_packed_capture_and_a_pipe_are_read_alike() {
 
 #[test]
 fn pings_in_a_capture_are_told_as_ping_tells_them() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::new();
-    for (sequence, trip) in [(1, 10), (2, 20), (3, 30)] {
+    for (sequence, round_trip) in [(1, 10), (2, 20), (3, 30)] {
         let at = u32::from(sequence) * 1_000;
         capture.echo((at, true), sequence);
-        capture.echo((at + trip, false), sequence);
+        capture.echo((at + round_trip, false), sequence);
     }
     capture.echo((4_000, true), 4);
-    fs::write(place.path("a.pcap"), capture.0).expect("a file");
-    let ran = place.neph(["read", "a.pcap"]);
+    fs::write(folder.path("a.pcap"), capture.0).expect("a file");
+    let ran = folder.neph(["read", "a.pcap"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     let row = ran.out.lines().nth(1).expect("a pair");
     let row: Vec<&str> = row.split("  ").map(str::trim).collect();
@@ -328,17 +332,17 @@ fn pings_in_a_capture_are_told_as_ping_tells_them() {
             "10.00 ms", "20.00 ms", "20.00 ms", "-", "30.00 ms", "8.16 ms", "-"
         ]
     );
-    let ran = place.neph(["read", "a.pcap", "--format", "ndjson", "--samples"]);
+    let ran = folder.neph(["read", "a.pcap", "--format", "ndjson", "--samples"]);
     let lines = ran.out.lines().map(document);
     let samples: Vec<Value> = lines.filter(|line| line["kind"] == "sample").collect();
-    let trips: Vec<&Value> = samples
+    let round_trips: Vec<&Value> = samples
         .iter()
         .map(|sample| &sample["round_trip_ns"])
         .collect();
-    assert_eq!(trips, [10_000_000, 20_000_000, 30_000_000]);
+    assert_eq!(round_trips, [10_000_000, 20_000_000, 30_000_000]);
     assert_eq!(samples[2]["at_unix_ns"], 1_700_000_003_030_000_000_i64);
     assert_eq!(samples[0]["protocol"], "ping");
-    let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+    let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
     let document = document(&ran.out);
     let pair = &document["exchanges"][0];
     assert_eq!(pair["protocol"], "ping");
@@ -349,15 +353,15 @@ fn pings_in_a_capture_are_told_as_ping_tells_them() {
 
 #[test]
 fn a_packet_that_passed_two_interfaces_counts_once() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let capture = Capture::thinking();
-    fs::write(place.path("once.pcap"), &capture.0).expect("a file");
-    let read = |file| document(&place.neph(["read", file, "--format", "json"]).out);
+    fs::write(folder.path("once.pcap"), &capture.0).expect("a file");
+    let read = |file| document(&folder.neph(["read", file, "--format", "json"]).out);
     let once = read("once.pcap");
     assert_eq!(once["summary"]["capture_duplicates_removed"], 0);
     // Interface 0 is that of a capture which tells none.
     for interfaces in [[2, 5], [0, 1]] {
-        fs::write(place.path("twice.pcap"), capture.at_interfaces(interfaces)).expect("a file");
+        fs::write(folder.path("twice.pcap"), capture.at_interfaces(interfaces)).expect("a file");
         let twice = read("twice.pcap");
         assert_eq!(once["flows"], twice["flows"], "{interfaces:?}");
         assert_eq!(twice["summary"]["capture_duplicates_removed"], 5);
@@ -366,15 +370,15 @@ fn a_packet_that_passed_two_interfaces_counts_once() {
 
 #[test]
 fn what_cannot_be_read_is_told_before_anything_is_read() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let capture = Capture::thinking().0;
-    fs::write(place.path("a.pcap"), &capture).expect("a file");
-    fs::create_dir(place.path("folder")).expect("a folder");
+    fs::write(folder.path("a.pcap"), &capture).expect("a file");
+    fs::create_dir(folder.path("folder")).expect("a folder");
     for (file, printed) in [
         ("none.pcap", "none.pcap: No such"),
         ("folder", "folder/*.pcap"),
     ] {
-        let ran = place.neph(["read", "a.pcap", file]);
+        let ran = folder.neph(["read", "a.pcap", file]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
         assert!(ran.err.contains(printed), "{}", ran.err);
     }
@@ -382,18 +386,18 @@ fn what_cannot_be_read_is_told_before_anything_is_read() {
 
 #[test]
 fn a_link_type_that_is_not_read_is_named() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::thinking().0;
     capture[20] = 147;
-    for kept in [capture.len(), capture.len() - 1] {
-        fs::write(place.path("user.pcap"), &capture[..kept]).expect("a file");
-        let ran = place.neph(["read", "user.pcap"]);
+    for kept_count in [capture.len(), capture.len() - 1] {
+        fs::write(folder.path("user.pcap"), &capture[..kept_count]).expect("a file");
+        let ran = folder.neph(["read", "user.pcap"]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""));
         assert!(ran.err.contains("has link type 147"), "{}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
     }
-    fs::write(place.path("none.pcap"), &capture[..24]).expect("a file");
-    let ran = place.neph(["read", "none.pcap"]);
+    fs::write(folder.path("none.pcap"), &capture[..24]).expect("a file");
+    let ran = folder.neph(["read", "none.pcap"]);
     assert_eq!(ran.status, 1);
     assert!(ran.err.contains("holds no packet"), "{}", ran.err);
 }

@@ -9,13 +9,13 @@ use crate::reads::{ACK, Capture};
 
 #[test]
 fn a_spreadsheet_has_a_line_for_each_flow_and_pair_with_all_columns() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::thinking();
     capture.echo((1_000, true), 1);
     capture.echo((1_010, false), 1);
     capture.echo((1_020, false), 2);
-    fs::write(place.path("a.pcap"), capture.0).expect("a file");
-    let ran = place.neph(["read", "a.pcap", "--format", "csv"]);
+    fs::write(folder.path("a.pcap"), capture.0).expect("a file");
+    let ran = folder.neph(["read", "a.pcap", "--format", "csv"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     let lines: Vec<Vec<&str>> = ran
         .out
@@ -26,8 +26,8 @@ fn a_spreadsheet_has_a_line_for_each_flow_and_pair_with_all_columns() {
         panic!("{}", ran.out);
     };
     let of = |line: &[&str], name: &str| {
-        let place = header.iter().position(|one| *one == name);
-        line[place.expect("a column")].to_owned()
+        let column = header.iter().position(|header| *header == name);
+        line[column.expect("a column")].to_owned()
     };
     assert!(lines.iter().all(|line| line.len() == header.len()));
     assert_eq!(
@@ -43,17 +43,17 @@ fn a_spreadsheet_has_a_line_for_each_flow_and_pair_with_all_columns() {
 
 #[test]
 fn a_path_has_mean_and_deviation_and_what_a_timer_held_back_stands_beside_it() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::new();
     // 10, 30, 50 ms and a queue of 100; twice the server holds an acknowledgement back for 40 ms.
-    let trips = [10, 30, 10, 50, 10, 51, 110];
-    for (round, trip) in (0_u32..).zip(trips) {
+    let round_trips = [10, 30, 10, 50, 10, 51, 110];
+    for (round, round_trip) in (0_u32..).zip(round_trips) {
         let (at, seq) = (round * 150, 100 + round * 10);
         capture.segment((at, true), ACK, (seq, 500), 10);
-        capture.segment((at + trip, false), ACK, (500, seq + 10), 0);
+        capture.segment((at + round_trip, false), ACK, (500, seq + 10), 0);
     }
-    fs::write(place.path("a.pcap"), capture.0).expect("a file");
-    let json = place.neph(["read", "a.pcap", "--format", "json"]).out;
+    fs::write(folder.path("a.pcap"), capture.0).expect("a file");
+    let json = folder.neph(["read", "a.pcap", "--format", "json"]).out;
     let document: Value = serde_json::from_str(&json).expect("JSON");
     let server = &document["flows"][0]["round_trips"]["server"]["acknowledgement"];
     let (path, delayed) = (&server["path"], &server["delayed"]);
@@ -67,7 +67,7 @@ fn a_path_has_mean_and_deviation_and_what_a_timer_held_back_stands_beside_it() {
         (&path["max_ns"], &delayed["n"]),
         (&110_000_000.into(), &2.into())
     );
-    let text = place.neph(["read", "a.pcap"]).out;
+    let text = folder.neph(["read", "a.pcap"]).out;
     let reported = "Excluded as delayed acknowledgements of servers";
     assert!(text.contains(reported), "{text}");
 }

@@ -9,7 +9,7 @@ use crate::reads::{ACK, Capture, SYN};
 
 #[test]
 fn no_round_trip_is_below_zero_and_those_that_would_be_are_counted() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::new();
     // The clock is set back by 5 ms under way: of a handshake, a segment, an echo.
     capture.segment((100, true), SYN, (99, 0), 0);
@@ -21,8 +21,8 @@ fn no_round_trip_is_below_zero_and_those_that_would_be_are_counted() {
     // And one is answered within a stamp.
     capture.echo((120, true), 2);
     capture.echo((120, false), 2);
-    fs::write(place.path("a.pcap"), capture.0).expect("a file");
-    let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+    fs::write(folder.path("a.pcap"), capture.0).expect("a file");
+    let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     assert!(
         !ran.out.contains(": -") && !ran.out.contains(":-"),
@@ -34,7 +34,7 @@ fn no_round_trip_is_below_zero_and_those_that_would_be_are_counted() {
     assert_eq!(summary["responses_stamped_before_request"], 3);
     assert_eq!(summary["round_trips_below_resolution"], 1);
     assert_eq!(document["exchanges"][0]["round_trips"]["server"]["n"], 1);
-    let text = place.neph(["read", "a.pcap"]).out;
+    let text = folder.neph(["read", "a.pcap"]).out;
     let reported = "\n3 answers with a timestamp before their request's ";
     assert!(text.contains(reported), "{text}");
     assert!(text.contains("\n1 round trip of 0 ns: "), "{text}");
@@ -42,28 +42,28 @@ fn no_round_trip_is_below_zero_and_those_that_would_be_are_counted() {
 
 #[test]
 fn an_answer_within_a_stamp_counts_once_however_many_round_trips_tell_it() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::new();
     // Acknowledged and answered with data: a round trip of each.
     capture.segment((10, true), ACK, (100, 500), 10);
     capture.segment((10, false), ACK, (500, 110), 10);
-    fs::write(place.path("a.pcap"), capture.0).expect("a file");
-    let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+    fs::write(folder.path("a.pcap"), capture.0).expect("a file");
+    let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
     let document: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let trips = &document["summary"]["round_trips"]["server"];
-    assert_eq!(trips["acknowledgement"]["with_data"]["max_ns"], 0);
-    assert_eq!(trips["response"]["max_ns"], 0);
+    let round_trips = &document["summary"]["round_trips"]["server"];
+    assert_eq!(round_trips["acknowledgement"]["with_data"]["max_ns"], 0);
+    assert_eq!(round_trips["response"]["max_ns"], 0);
     assert_eq!(document["summary"]["round_trips_below_resolution"], 1);
 }
 
 #[test]
 fn who_is_pinged_has_no_port() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::new();
     capture.echo((0, true), 1);
     capture.echo((9, false), 1);
-    fs::write(place.path("a.pcap"), capture.0).expect("a file");
-    let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+    fs::write(folder.path("a.pcap"), capture.0).expect("a file");
+    let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
     let document: Value = serde_json::from_str(&ran.out).expect("JSON");
     let pinged = &document["exchanges"][0];
     assert_eq!(pinged["client"], "192.0.2.1");

@@ -9,11 +9,11 @@ use crate::reads::{ACK, Capture, SYN};
 
 /// What is written as text, and the summary as JSON.
 fn read(capture: &Capture, more: &[&str]) -> (String, Value) {
-    let place = TestFolder::empty();
-    fs::write(place.path("a.pcap"), &capture.0).expect("a file");
-    let ran = place.neph([&["read", "a.pcap"], more].concat());
+    let folder = TestFolder::empty();
+    fs::write(folder.path("a.pcap"), &capture.0).expect("a file");
+    let ran = folder.neph([&["read", "a.pcap"], more].concat());
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let json = place.neph(["read", "a.pcap", "--format", "json"]);
+    let json = folder.neph(["read", "a.pcap", "--format", "json"]);
     let document: Value = serde_json::from_str(&json.out).expect("JSON");
     (ran.out, document["summary"].clone())
 }
@@ -57,14 +57,14 @@ fn quic_at(port: u16, capture: &mut Capture, number: u32, by_client: bool) {
 
 #[test]
 fn quic_of_which_one_direction_was_captured_is_not_said_to_lack_a_spin_bit() {
-    let mut one = Capture::new();
+    let mut capture = Capture::new();
     let mut both = Capture::new();
     for number in 0..200 {
-        quic(&mut one, number, true);
+        quic(&mut capture, number, true);
         quic(&mut both, number, true);
         quic(&mut both, number, false);
     }
-    let (text, summary) = read(&one, &[]);
+    let (text, summary) = read(&capture, &[]);
     let reported = "1 connection of QUIC with one direction only in the capture";
     assert!(text.contains(reported), "{text}");
     assert!(!text.contains("without a spin bit"), "{text}");
@@ -147,18 +147,18 @@ fn a_port_of_quic_can_be_named_where_the_handshake_did_not_pass() {
         quic_at(4_433, &mut capture, number, true);
         quic_at(4_433, &mut capture, number, false);
     }
-    let place = TestFolder::empty();
-    fs::write(place.path("a.pcap"), &capture.0).expect("a file");
+    let folder = TestFolder::empty();
+    fs::write(folder.path("a.pcap"), &capture.0).expect("a file");
     let json = |more: &[&str]| -> Value {
-        let ran = place.neph([&["read", "a.pcap", "--format", "json"], more].concat());
+        let ran = folder.neph([&["read", "a.pcap", "--format", "json"], more].concat());
         serde_json::from_str(&ran.out).expect("JSON")
     };
     let unnamed = json(&[]);
     assert_eq!(unnamed["summary"]["other_packets"]["udp"], 400);
-    let named = json(&["--quic-port", "4433"]);
-    assert_eq!(named["exchanges"][0]["protocol"], "quic_spin");
+    let with_quic_port = json(&["--quic-port", "4433"]);
+    assert_eq!(with_quic_port["exchanges"][0]["protocol"], "quic_spin");
     assert_eq!(
-        named["exchanges"][0]["round_trips"]["server"]["p50_ns"],
+        with_quic_port["exchanges"][0]["round_trips"]["server"]["p50_ns"],
         2_000_000
     );
 }

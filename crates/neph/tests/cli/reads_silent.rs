@@ -48,9 +48,9 @@ fn ctrl_c_ends_the_reading_of_a_silent_pipe_with_what_was_read() {
 
 #[test]
 fn ctrl_c_says_how_many_captures_are_left_out() {
-    let place = TestFolder::empty();
-    std::fs::write(place.path("later.pcap"), Capture::thinking().0).expect("a file");
-    let mut child = place
+    let folder = TestFolder::empty();
+    std::fs::write(folder.path("later.pcap"), Capture::thinking().0).expect("a file");
+    let mut child = folder
         .command(["read", "-", "later.pcap"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

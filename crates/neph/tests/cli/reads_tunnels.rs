@@ -73,7 +73,7 @@ impl Encapsulation {
 struct Capture(Vec<(u32, Vec<u8>)>);
 
 impl Capture {
-    fn write(mut self, place: &TestFolder) {
+    fn write(mut self, folder: &TestFolder) {
         self.0.sort_by_key(|(at, _)| *at);
         let mut file = 0xa1b2_c3d4_u32.to_le_bytes().to_vec();
         file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0]);
@@ -84,7 +84,7 @@ impl Capture {
             }
             file.extend(frame);
         }
-        fs::write(place.path("a.pcap"), file).expect("a file");
+        fs::write(folder.path("a.pcap"), file).expect("a file");
     }
 
     /// A connection from host 1 to host 2 with these first numbers, answered after 20 ms: a handshake and
@@ -93,7 +93,7 @@ impl Capture {
         &mut self,
         at: u32,
         numbers: (u32, u32),
-        (there, back): (Encapsulation, Encapsulation),
+        (encapsulation, back): (Encapsulation, Encapsulation),
     ) {
         let tcp = |is_client: bool, (seq, ack): (u32, u32), flags, payload: usize| {
             let (from, to, ports) = if is_client {
@@ -118,22 +118,23 @@ impl Capture {
             (60, false, (s + 1, c + 101), 24, 500),
             (61, true, (c + 101, s + 501), 16, 0),
         ] {
-            let frame = if is_client { there } else { back };
+            let frame = if is_client { encapsulation } else { back };
             let packet = tcp(is_client, numbers, flags, payload);
             self.0.push((at + after, frame.frame(&packet)));
         }
     }
 
     /// A ping that is answered after 20 ms.
-    fn ping(&mut self, at: u32, number: u8, (there, back): (Encapsulation, Encapsulation)) {
+    fn ping(&mut self, at: u32, number: u8, (encapsulation, back): (Encapsulation, Encapsulation)) {
         let echo = |kind| [kind, 0, 0, 0, 0, 7, 0, number, 1, 2, 3, number];
-        self.0.push((at, there.frame(&ip(1, (1, 2), &echo(8)))));
+        self.0
+            .push((at, encapsulation.frame(&ip(1, (1, 2), &echo(8)))));
         self.0.push((at + 20, back.frame(&ip(1, (2, 1), &echo(0)))));
     }
 }
 
-fn read(place: &TestFolder) -> Value {
-    let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+fn read(folder: &TestFolder) -> Value {
+    let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     serde_json::from_str(&ran.out).expect("JSON")
 }
@@ -155,7 +156,7 @@ fn round_trips(document: &Value) -> Vec<Option<i64>> {
 
 #[test]
 fn directions_in_different_networks_are_one_connection() {
-    for ways in [
+    for directions in [
         (Encapsulation::Vlan(0), Encapsulation::Nothing),
         (Encapsulation::Vlan(10), Encapsulation::Vlan(20)),
         (Encapsulation::Vlan(10), Encapsulation::Nothing),
@@ -165,17 +166,17 @@ fn directions_in_different_networks_are_one_connection() {
         (Encapsulation::IpInIp, Encapsulation::Nothing),
         (Encapsulation::Vxlan(7), Encapsulation::Geneve(7)),
     ] {
-        for (there, back) in [ways, (ways.1, ways.0)] {
-            let place = TestFolder::empty();
+        for (encapsulation, back) in [directions, (directions.1, directions.0)] {
+            let folder = TestFolder::empty();
             let mut capture = Capture::default();
-            capture.connection(0, (1_000, 9_000), (there, back));
+            capture.connection(0, (1_000, 9_000), (encapsulation, back));
             // The same ports again.
-            capture.connection(500, (3_000_000_000, 77), (there, back));
+            capture.connection(500, (3_000_000_000, 77), (encapsulation, back));
             for number in 0..5 {
-                capture.ping(u32::from(number) * 100, number, (there, back));
+                capture.ping(u32::from(number) * 100, number, (encapsulation, back));
             }
-            capture.write(&place);
-            let document = read(&place);
+            capture.write(&folder);
+            let document = read(&folder);
             assert_eq!(round_trips(&document), [Some(20), Some(20)], "{document}");
             let [pings] = document["exchanges"].as_array().expect("a list").as_slice() else {
                 panic!("{document}");
@@ -193,7 +194,7 @@ fn directions_in_different_networks_are_one_connection() {
 
 #[test]
 fn a_connection_that_began_before_the_capture_is_joined_too() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::default();
     capture.connection(
         0,
@@ -201,19 +202,23 @@ fn a_connection_that_began_before_the_capture_is_joined_too() {
         (Encapsulation::Vlan(10), Encapsulation::Vlan(20)),
     );
     capture.0.drain(..3);
-    capture.write(&place);
-    let document = read(&place);
+    capture.write(&folder);
+    let document = read(&folder);
     assert_eq!(round_trips(&document), [Some(20)], "{document}");
 }
 
 #[test]
 fn address_spaces_that_overlap_stay_apart() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::default();
     // The same addresses and ports at once, with numbers of their own; two of them even turn over.
     for (tenant, at) in [(1, 0), (2, 3), (3, 5)] {
-        let both = Encapsulation::Vxlan(tenant);
-        capture.connection(at, (tenant * 1_000_000_000, tenant * 7), (both, both));
+        let encapsulation = Encapsulation::Vxlan(tenant);
+        capture.connection(
+            at,
+            (tenant * 1_000_000_000, tenant * 7),
+            (encapsulation, encapsulation),
+        );
     }
     capture.connection(
         7,
@@ -225,15 +230,15 @@ fn address_spaces_that_overlap_stay_apart() {
         (2_500_000_000, 1_500_000_000),
         (Encapsulation::Vlan(30), Encapsulation::Vlan(40)),
     );
-    capture.write(&place);
-    let document = read(&place);
+    capture.write(&folder);
+    let document = read(&folder);
     assert_eq!(round_trips(&document), [Some(20); 5], "{document}");
     assert_eq!(document["summary"]["flows_in_different_tunnels"], 2);
 }
 
 #[test]
 fn directions_that_several_could_answer_are_left_apart_and_reported() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::default();
     // To the number the same: which answer is whose cannot be known.
     capture.connection(
@@ -246,20 +251,20 @@ fn directions_that_several_could_answer_are_left_apart_and_reported() {
         (1_000, 9_000),
         (Encapsulation::Vlan(30), Encapsulation::Vlan(40)),
     );
-    capture.write(&place);
-    let document = read(&place);
+    capture.write(&folder);
+    let document = read(&folder);
     let summary = &document["summary"];
     assert_eq!(summary["flows"], 4, "{document}");
     assert_eq!(summary["flows_one_direction_only"], 4);
     assert_eq!(summary["ambiguous_directions"], 2);
-    let text = place.neph(["read", "a.pcap"]).out;
+    let text = folder.neph(["read", "a.pcap"]).out;
     let reported = "2 directions in VLANs or tunnels of their own that several others could answer";
     assert!(text.contains(reported), "{text}");
 }
 
 #[test]
 fn the_two_files_of_a_tap_are_read_as_one_capture() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut capture = Capture::default();
     capture.connection(
         0,
@@ -274,22 +279,22 @@ fn the_two_files_of_a_tap_are_read_as_one_capture() {
         Capture(sent.cloned().collect())
     });
     for (half, name) in halves.into_iter().zip(["up.pcap", "down+2.pcap"]) {
-        half.write(&place);
-        fs::rename(place.path("a.pcap"), place.path(name)).expect("a file");
+        half.write(&folder);
+        fs::rename(folder.path("a.pcap"), folder.path(name)).expect("a file");
     }
-    capture.write(&place);
-    let whole = read(&place)["flows"].clone();
+    capture.write(&folder);
+    let tapped_flows = read(&folder)["flows"].clone();
     for names in ["up.pcap+down+2.pcap", "down+2.pcap+up.pcap"] {
-        let ran = place.neph(["read", names, "--format", "json"]);
+        let ran = folder.neph(["read", names, "--format", "json"]);
         assert_eq!((ran.status, ran.err.as_str()), (0, ""));
-        let both: Value = serde_json::from_str(&ran.out).expect("JSON");
-        assert_eq!(both["flows"], whole, "{names}");
+        let pair: Value = serde_json::from_str(&ran.out).expect("JSON");
+        assert_eq!(pair["flows"], tapped_flows, "{names}");
     }
-    let alone = place.neph(["read", "up.pcap"]).out;
-    assert!(alone.contains("give both, a.pcap+b.pcap"), "{alone}");
-    assert_eq!(place.neph(["read", "up.pcap+none.pcap"]).status, 2);
-    fs::write(place.path("text.pcap"), "no capture").expect("a file");
-    let ran = place.neph(["read", "up.pcap+text.pcap"]);
+    let out = folder.neph(["read", "up.pcap"]).out;
+    assert!(out.contains("give both, a.pcap+b.pcap"), "{out}");
+    assert_eq!(folder.neph(["read", "up.pcap+none.pcap"]).status, 2);
+    fs::write(folder.path("text.pcap"), "no capture").expect("a file");
+    let ran = folder.neph(["read", "up.pcap+text.pcap"]);
     assert_eq!((ran.status, ran.err.lines().count()), (2, 1), "{}", ran.err);
     assert!(ran.err.contains("text.pcap is no capture"), "{}", ran.err);
 }

@@ -89,15 +89,15 @@ fn written() -> Written {
         .packet(7, ON_A_PATH | COPY, cue + 1_500_000_000)
 }
 
-fn place(bytes: &[u8]) -> TestFolder {
-    let place = TestFolder::empty();
-    fs::write(place.path("up.truth"), bytes).expect("a file");
-    place
+fn capture_folder(bytes: &[u8]) -> TestFolder {
+    let folder = TestFolder::empty();
+    fs::write(folder.path("up.truth"), bytes).expect("a file");
+    folder
 }
 
 #[test]
 fn a_record_is_summed_up() {
-    let ran = place(&written().0).neph(["lab", "truth", "up.truth"]);
+    let ran = capture_folder(&written().0).neph(["lab", "truth", "up.truth"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{}", ran.out);
     let expected = "\
 up.truth: link 'uplink', every packet, 1.500 s from 2023-11-14 22:13:20 UTC
@@ -122,9 +122,9 @@ both          -  cued        1                    -
 
 #[test]
 fn every_record_is_told_to_programs_in_three_ways() {
-    let place = place(&written().0);
+    let folder = capture_folder(&written().0);
     let reported = |format| {
-        let ran = place.neph(["lab", "truth", "up.truth", "--format", format]);
+        let ran = folder.neph(["lab", "truth", "up.truth", "--format", format]);
         assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{}", ran.out);
         ran.out
     };
@@ -176,7 +176,7 @@ fn every_record_is_told_to_programs_in_three_ways() {
 fn a_cut_off_end_is_told_and_what_is_no_record_is_refused() {
     let mut cut = written().0;
     cut.truncate(cut.len() - 20);
-    let ran = place(&cut).neph(["lab", "truth", "up.truth"]);
+    let ran = capture_folder(&cut).neph(["lab", "truth", "up.truth"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(
         ran.err.contains("ends within a record (36 bytes"),
@@ -185,7 +185,7 @@ fn a_cut_off_end_is_told_and_what_is_no_record_is_refused() {
     );
     assert!(ran.out.contains("a_to_b          10 "), "{}", ran.out);
     let damaged = written().record(9, &[]).packet(0, 0, 0).0;
-    let ran = place(&damaged).neph(["lab", "truth", "up.truth"]);
+    let ran = capture_folder(&damaged).neph(["lab", "truth", "up.truth"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
         ran.err
@@ -202,14 +202,14 @@ fn a_cut_off_end_is_told_and_what_is_no_record_is_refused() {
             "has version 1",
         ),
     ] {
-        let ran = place(bytes).neph(["lab", "truth", "up.truth"]);
+        let ran = capture_folder(bytes).neph(["lab", "truth", "up.truth"]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
         assert!(ran.err.contains(why), "{}", ran.err);
     }
-    let ran = place(b"").neph(["lab", "truth", "down.truth"]);
+    let ran = capture_folder(b"").neph(["lab", "truth", "down.truth"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(ran.err.contains("name the LINK.truth files"), "{}", ran.err);
-    let ran = place(b"").neph(["lab", "up", "two.toml", "--every", "5"]);
+    let ran = capture_folder(b"").neph(["lab", "up", "two.toml", "--every", "5"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(ran.err.contains("--record"), "{}", ran.err);
 }
@@ -220,13 +220,13 @@ fn what_a_lab_wrote_down_is_what_its_links_counted() {
     if !privileged(test) {
         return;
     }
-    let kept = LabGuard::recording(TWO, 't', "1");
-    let reached = kept.at("a", "ping -c 20 -i 0.01 -q 10.80.0.2");
+    let lab = LabGuard::recording(TWO, 't', "1");
+    let reached = lab.at("a", "ping -c 20 -i 0.01 -q 10.80.0.2");
     assert_eq!(reached.status, 0, "{}", reached.err);
-    let status = kept.status();
-    kept.place.neph(["lab", "down", &kept.name]);
-    let ran = kept
-        .place
+    let status = lab.status();
+    lab.folder.neph(["lab", "down", &lab.name]);
+    let ran = lab
+        .folder
         .neph(["lab", "truth", "truth/path.truth", "--format", "json"]);
     let list: Vec<Value> = serde_json::from_str(&ran.out).expect("JSON");
     for (at, direction) in ["a_to_b", "b_to_a"].into_iter().enumerate() {
@@ -262,11 +262,11 @@ fn a_sampled_record_says_so_and_holds_both_directions() {
     if !privileged(test) {
         return;
     }
-    let kept = LabGuard::recording(TWO, 'u', "4");
-    let reached = kept.at("a", "ping -c 200 -i 0.002 -q 10.80.0.2");
+    let lab = LabGuard::recording(TWO, 'u', "4");
+    let reached = lab.at("a", "ping -c 200 -i 0.002 -q 10.80.0.2");
     assert_eq!(reached.status, 0, "{}", reached.err);
-    kept.place.neph(["lab", "down", &kept.name]);
-    let ran = kept.place.neph(["lab", "truth", "truth/path.truth"]);
+    lab.folder.neph(["lab", "down", &lab.name]);
+    let ran = lab.folder.neph(["lab", "truth", "truth/path.truth"]);
     assert!(ran.out.contains("one packet in 4"), "{}", ran.out);
     for direction in ["a_to_b", "b_to_a"] {
         let row = ran.out.lines().find(|line| line.starts_with(direction));
@@ -304,7 +304,7 @@ fn moved(every: u32) -> Written {
 /// leave after one that came later.
 #[test]
 fn flows_are_told_with_their_paths_and_what_was_overtaken() {
-    let ran = place(&moved(1).0).neph(["lab", "truth", "up.truth", "--flows"]);
+    let ran = capture_folder(&moved(1).0).neph(["lab", "truth", "up.truth", "--flows"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{}", ran.out);
     let expected = "\
 up.truth: link 'wan', every packet, times count from 2023-11-14 22:13:20 UTC
@@ -319,7 +319,8 @@ FLOW    PROTOCOL  FROM PORT  TO PORT  PACKETS  REORDERED  CHANGES  PATHS, AND SI
 a_to_b        17      40001      862        5          3        1  1 0 ns, 0 6.00 ms
 ";
     assert_eq!(ran.out, expected);
-    let csv = place(&moved(1).0).neph(["lab", "truth", "up.truth", "--flows", "--format", "csv"]);
+    let csv = capture_folder(&moved(1).0)
+        .neph(["lab", "truth", "up.truth", "--flows", "--format", "csv"]);
     let lines: Vec<&str> = csv.out.lines().skip(1).collect();
     assert_eq!(
         lines,
@@ -328,15 +329,15 @@ a_to_b        17      40001      862        5          3        1  1 0 ns, 0 6.0
             "up.truth,wan,a_to_b,17,40001,862,1,0,1700000000006000000,1700000000008000000,2,0,0,1",
         ]
     );
-    let sampled = place(&moved(4).0);
+    let sampled = capture_folder(&moved(4).0);
     let list = sampled.neph(["lab", "truth", "up.truth", "--flows", "--format", "json"]);
     let list: Value = serde_json::from_str(&list.out).expect("a list");
     assert_eq!(list[1]["path"], 0);
     assert_eq!(list[1]["reordered"], Value::Null, "neighbours are missing");
-    let nothing = place(b"").neph(["lab", "truth", "up.truth", "--flows"]);
+    let nothing = capture_folder(b"").neph(["lab", "truth", "up.truth", "--flows"]);
     assert_eq!(nothing.status, 2, "{}", nothing.err);
     let reshuffled = Written::of("routes", 1).record(3, &[]).record(3, &[]).0;
-    let ran = place(&reshuffled).neph(["lab", "truth", "up.truth", "--flows"]);
+    let ran = capture_folder(&reshuffled).neph(["lab", "truth", "up.truth", "--flows"]);
     let reported = "no flows: it records 2 changes of a schedule or of routes; the flows of a link are in its LINK.truth";
     assert!(ran.out.contains(reported), "{}{}", ran.out, ran.err);
 }

@@ -12,10 +12,10 @@ use neph_model::ReflectorIdentity;
 #[test]
 fn a_main_flow_that_cannot_begin_ends_the_command_with_its_sentence() {
     let reflector = reflector();
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let taken = UdpSocket::bind("0.0.0.0:0").expect("a free port");
     let port = taken.local_addr().expect("an address").port().to_string();
-    let nowhere = place.text("authorities.pem");
+    let nowhere = folder.text("authorities.pem");
     let [udp, tcp, wss] =
         ["udp", "tcp", "wss"].map(|scheme| format!("{scheme}://{}", reflector.address()));
     let bare = reflector.address().to_string();

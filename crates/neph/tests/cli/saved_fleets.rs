@@ -11,8 +11,8 @@ use crate::neph::{Ran, SOON, TestFolder, eventually, send};
 use crate::pings::{ended, reflector};
 
 /// The messages that the workspace has of the last campaign, without the heading.
-fn messages(place: &TestFolder) -> usize {
-    let ran = place.neph([
+fn messages(folder: &TestFolder) -> usize {
+    let ran = folder.neph([
         "export",
         "last",
         "--flows",
@@ -27,8 +27,8 @@ fn messages(place: &TestFolder) -> usize {
 }
 
 /// How the last campaign's only experiment stands.
-fn shown(place: &TestFolder) -> Ran {
-    let ran = place.neph(["list", "last"]);
+fn shown(folder: &TestFolder) -> Ran {
+    let ran = folder.neph(["list", "last"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     ran
 }
@@ -37,9 +37,9 @@ fn shown(place: &TestFolder) -> Ran {
 const KEPT: u64 = 10_000;
 
 /// How many bytes the journals of running fleets have.
-fn kept_bytes(place: &TestFolder) -> u64 {
+fn kept_bytes(test_folder: &TestFolder) -> u64 {
     let files = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
-    let journals = place.workspace().join("journal");
+    let journals = test_folder.workspace().join("journal");
     let fleets = files(&journals).flat_map(|fleet| files(&fleet.path()));
     fleets
         .filter_map(|file| file.metadata().ok())
@@ -48,24 +48,24 @@ fn kept_bytes(place: &TestFolder) -> u64 {
 }
 
 /// Begins a measurement that is kept, and waits until some messages of it are.
-fn going(place: &TestFolder, target: &str, more: &[&str]) -> std::process::Child {
+fn going(folder: &TestFolder, target: &str, more: &[&str]) -> std::process::Child {
     let some = ["flows", target, "-n", "8", "-i", "20ms", "--save", "night"];
-    let mut command = place.command(some.into_iter().chain(more.iter().copied()));
+    let mut command = folder.command(some.into_iter().chain(more.iter().copied()));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = command.spawn().expect("neph runs");
-    eventually("messages are kept", SOON, || kept_bytes(place) > KEPT);
+    eventually("messages are kept", SOON, || kept_bytes(folder) > KEPT);
     running
 }
 
 /// The path changes that each detector finds in what was kept are a table; never as Parquet.
-fn each_detector_is_asked(place: &TestFolder) {
+fn each_detector_is_asked(folder: &TestFolder) {
     for detector in ["guard", "rule", "change-points"] {
         let of = ["export", "night", "--changes", detector, "--output", "-"];
-        let ran = place.neph(of.into_iter().chain(["--format", "csv"]));
+        let ran = folder.neph(of.into_iter().chain(["--format", "csv"]));
         assert_eq!(ran.status, 0, "{detector}: {}", ran.err);
         let heading = ran.out.lines().next().unwrap_or_default();
         assert!(heading.ends_with("before_ns,after_ns,path_before,path_after,other_routers"));
-        let refused = place.neph(of.into_iter().chain(["--format", "parquet"]));
+        let refused = folder.neph(of.into_iter().chain(["--format", "parquet"]));
         let why = "path changes are written as csv or jsonl; give --format csv";
         assert!(
             refused.status == 2 && refused.err.contains(why),
@@ -75,20 +75,21 @@ fn each_detector_is_asked(place: &TestFolder) {
     }
 }
 
-fn keeps_by_what_changes_were_told(place: &TestFolder) {
-    let listed = place.neph(["list", "last", "--format", "json"]).out;
+fn keeps_by_what_changes_were_told(folder: &TestFolder) {
+    let listed = folder.neph(["list", "last", "--format", "json"]).out;
     let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
-    let shown = place.neph(["show", listed[0]["id"].as_str().expect("an id")]);
+    let shown = folder.neph(["show", listed[0]["id"].as_str().expect("an id")]);
     let reported = shown.out.contains("5 of 8 round trips within 2 ms");
     assert!(reported, "{}", shown.out);
 }
 
 #[test]
 fn saved_flows_are_listed_shown_exported_and_reported() {
-    let (one, other) = (reflector(), reflector());
-    let targets = [&one, &other].map(|reflector| format!("udp://{}", reflector.address()));
-    let place = TestFolder::empty();
-    let ran = place.neph([
+    let (first_reflector, other) = (reflector(), reflector());
+    let targets =
+        [&first_reflector, &other].map(|reflector| format!("udp://{}", reflector.address()));
+    let folder = TestFolder::empty();
+    let ran = folder.neph([
         "flows",
         &targets[0],
         &targets[1],
@@ -108,15 +109,15 @@ fn saved_flows_are_listed_shown_exported_and_reported() {
         "night",
     ]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
-    keeps_by_what_changes_were_told(&place);
+    keeps_by_what_changes_were_told(&folder);
     assert!(
         ran.err
             .contains("neph: kept as campaign night, complete; neph report "),
         "{}",
         ran.err
     );
-    assert_eq!(messages(&place), 16 * 12);
-    let shown = place.neph(["show", "night"]);
+    assert_eq!(messages(&folder), 16 * 12);
+    let shown = folder.neph(["show", "night"]);
     let on_the_wire = shown.out.contains("104 B") && !shown.out.contains("64 B");
     assert!(on_the_wire, "{}", shown.out);
     assert!(
@@ -124,12 +125,12 @@ fn saved_flows_are_listed_shown_exported_and_reported() {
         "{}",
         shown.out
     );
-    let report = place.neph(["report", "night", "-o", &place.text("report")]);
+    let report = folder.neph(["report", "night", "-o", &folder.text("report")]);
     assert_eq!(report.status, 0, "{}{}", report.out, report.err);
-    let page = fs::read_to_string(place.path("report/index.html")).expect("a page");
+    let page = fs::read_to_string(folder.path("report/index.html")).expect("a page");
     assert!(page.contains("<dt>Measured by</dt>"), "neph flows kept it");
-    let figures = fs::read_dir(place.path("report").join("figures"))
-        .or_else(|_| fs::read_dir(place.path("report")))
+    let figures = fs::read_dir(folder.path("report").join("figures"))
+        .or_else(|_| fs::read_dir(folder.path("report")))
         .expect("a folder");
     let names: Vec<String> = figures
         .map(|entry| entry.expect("an entry").file_name().display().to_string())
@@ -138,8 +139,8 @@ fn saved_flows_are_listed_shown_exported_and_reported() {
         names.iter().any(|name| name.starts_with("flow-spectrum")),
         "{names:?}"
     );
-    each_detector_is_asked(&place);
-    let resumed = place.neph(["resume", "night"]);
+    each_detector_is_asked(&folder);
+    let resumed = folder.neph(["resume", "night"]);
     assert!(
         resumed.err.contains("is complete already"),
         "{}",
@@ -152,17 +153,17 @@ fn ctrl_c_is_the_end_of_a_run_without_one_and_interrupts_a_run_with_one() {
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
     for (more, word) in [(&[][..], "complete"), (&["-w", "60s"][..], "interrupted")] {
-        let place = TestFolder::empty();
-        let running = going(&place, &target, more);
+        let folder = TestFolder::empty();
+        let running = going(&folder, &target, more);
         send("INT", running.id());
         let ran = ended(running);
         assert_eq!(ran.status, 130, "{}", ran.err);
         let printed = format!("kept as campaign night, {word}; neph report");
         assert!(ran.err.contains(&printed), "{}", ran.err);
-        assert!(shown(&place).out.contains(word));
-        assert!(messages(&place) > 100);
+        assert!(shown(&folder).out.contains(word));
+        assert!(messages(&folder) > 100);
         if word == "interrupted" {
-            let resumed = place.neph(["resume", "night"]);
+            let resumed = folder.neph(["resume", "night"]);
             assert_eq!(resumed.status, 2, "{}", resumed.err);
             assert!(resumed.err.contains("without a plan"), "{}", resumed.err);
         }
@@ -172,9 +173,9 @@ fn ctrl_c_is_the_end_of_a_run_without_one_and_interrupts_a_run_with_one() {
 #[test]
 fn ctrl_c_in_the_fleet_leaves_the_transfers_out() {
     let reflector = reflector();
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let target = format!("tcp://{}", reflector.address());
-    let running = going(&place, &target, &["-w", "60s", "--transfers", "8"]);
+    let running = going(&folder, &target, &["-w", "60s", "--transfers", "8"]);
     send("INT", running.id());
     let ran = ended(running);
     assert_eq!(ran.status, 130, "{}", ran.err);
@@ -187,11 +188,11 @@ fn ctrl_c_in_the_fleet_leaves_the_transfers_out() {
 #[test]
 fn transfers_that_fail_do_not_take_the_summary_away() {
     let reflector = reflector();
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let target = format!("syn://{}", reflector.address());
     let some = ["flows", &target, "-n", "8", "-i", "100ms", "-c", "8"];
     let more = ["--transfers", "8", "--save", "night"];
-    let mut command = place.command(some.into_iter().chain(more));
+    let mut command = folder.command(some.into_iter().chain(more));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = command.spawn().expect("neph runs");
     let mut reported = BufReader::new(running.stdout.take().expect("piped"));
@@ -212,18 +213,18 @@ fn transfers_that_fail_do_not_take_the_summary_away() {
 #[test]
 fn after_a_kill_the_messages_are_there() {
     let reflector = reflector();
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let target = format!("udp://{}", reflector.address());
-    let running = going(&place, &target, &[]);
+    let running = going(&folder, &target, &[]);
     send("KILL", running.id());
     let killed = running.wait_with_output().expect("it ended");
     assert!(!killed.status.success());
-    assert!(messages(&place) > 100);
-    what_is_kept_is_told(&place);
+    assert!(messages(&folder) > 100);
+    what_is_kept_is_told(&folder);
     // The next who writes ends what was cut off.
-    let next = place.neph(["flows", &target, "-n", "2", "-c", "1", "--save", "day"]);
+    let next = folder.neph(["flows", &target, "-n", "2", "-c", "1", "--save", "day"]);
     assert_eq!(next.status, 0, "{}", next.err);
-    let listed = place.neph(["list"]);
+    let listed = folder.neph(["list"]);
     assert!(
         listed.out.contains("interrupted") && listed.out.contains("complete"),
         "{}",
@@ -232,20 +233,20 @@ fn after_a_kill_the_messages_are_there() {
 }
 
 /// There is nothing to go on with, so that nobody is sent there.
-fn what_is_kept_is_told(place: &TestFolder) {
-    let listed = place.neph(["list"]).out;
+fn what_is_kept_is_told(folder: &TestFolder) {
+    let listed = folder.neph(["list"]).out;
     let way_on = listed.split_once("interrupted (neph report ");
     let (_, way_on) = way_on.unwrap_or_else(|| panic!("{listed}"));
     assert!(!listed.contains("resume"), "{listed}");
     let id = way_on.split(' ').next().unwrap_or_default();
-    let ran = place.neph(["report", id]);
+    let ran = folder.neph(["report", id]);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
     let reported = format!(
         "{} messages of 1 experiment that did not end are kept: neph report {id} --everything",
-        messages(place)
+        messages(folder)
     );
     assert!(ran.err.contains(&reported), "{reported}: {}", ran.err);
-    let ran = place.neph(["report", id, "--everything"]);
+    let ran = folder.neph(["report", id, "--everything"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(
         ran.err.is_empty() && ran.out.contains("1 experiment"),
@@ -257,7 +258,7 @@ fn what_is_kept_is_told(place: &TestFolder) {
 #[test]
 fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
     let reflector = reflector();
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let script = format!(
         "trap '' XFSZ; ulimit -f 400; exec \"$NEPH\" flows udp://{} -n 200 -i 20ms -w 60s --save night",
         reflector.address()
@@ -265,7 +266,7 @@ fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
     let output = process::command("bash")
         .args(["-c", &script])
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
-        .env("NEPH_WORKSPACE", place.workspace())
+        .env("NEPH_WORKSPACE", folder.workspace())
         .output();
     let ran = Ran::from(output.expect("bash"));
     assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
@@ -276,19 +277,19 @@ fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
         "{}",
         ran.err
     );
-    let kept = messages(&place);
-    assert!(kept > 1000, "{kept}");
+    let kept_count = messages(&folder);
+    assert!(kept_count > 1000, "{kept_count}");
 }
 
 #[test]
 fn what_cannot_begin_leaves_no_campaign_and_bad_names_are_refused() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     for (name, part) in [("last", "means the campaign"), ("", "not empty")] {
-        let ran = place.neph(["flows", "127.0.0.1", "-c", "1", "--save", name]);
+        let ran = folder.neph(["flows", "127.0.0.1", "-c", "1", "--save", name]);
         assert_eq!(ran.status, 2, "{}", ran.err);
         assert!(ran.err.contains(part), "{}", ran.err);
     }
-    let ran = place.neph([
+    let ran = folder.neph([
         "flows",
         "127.0.0.1",
         "-c",
@@ -299,13 +300,13 @@ fn what_cannot_begin_leaves_no_campaign_and_bad_names_are_refused() {
         "night",
     ]);
     assert_eq!(ran.status, 2, "{}", ran.err);
-    assert!(!place.neph(["list"]).out.contains("night"));
+    assert!(!folder.neph(["list"]).out.contains("night"));
 }
 
 #[test]
 fn a_name_that_is_given_again_is_told_and_a_workspace_without_a_name_is_refused() {
     let reflector = reflector();
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let target = format!("udp://{}", reflector.address());
     let some = ["flows", &target, "-n", "2", "-c", "2", "-i", "50ms"];
     for reported in [
@@ -313,7 +314,7 @@ fn a_name_that_is_given_again_is_told_and_a_workspace_without_a_name_is_refused(
         Some("neph: a campaign is called 'night' already: the name will mean this one"),
         Some("neph: 2 campaigns are called 'night' already: the name will mean this one"),
     ] {
-        let ran = place.neph(some.into_iter().chain(["--save", "night"]));
+        let ran = folder.neph(some.into_iter().chain(["--save", "night"]));
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert_eq!(
             ran.err.contains("'night' already"),
@@ -327,7 +328,7 @@ fn a_name_that_is_given_again_is_told_and_a_workspace_without_a_name_is_refused(
             ran.err
         );
     }
-    let ran = place.neph(some.into_iter().chain(["--workspace", "elsewhere"]));
+    let ran = folder.neph(some.into_iter().chain(["--workspace", "elsewhere"]));
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
     let reported = "--workspace elsewhere: nothing is kept there without --save NAME";
     assert!(ran.err.contains(reported), "{}", ran.err);

@@ -24,8 +24,8 @@ fn hold(address: &str) -> Option<TcpStream> {
     let mut frame = vec![0x82, 0xff];
     frame.extend_from_slice(&(SIZE as u64).to_be_bytes());
     frame.resize(frame.len() + 4 + SIZE - 1, 0);
-    let asked = stream.write_all(UPGRADE);
-    let agreed = asked.and_then(|()| stream.read(&mut [0; 1024]));
+    let requested = stream.write_all(UPGRADE);
+    let agreed = requested.and_then(|()| stream.read(&mut [0; 1024]));
     // What is refused ends somewhere in here.
     agreed.and_then(|_| stream.write_all(&frame)).ok()?;
     Some(stream)
@@ -42,13 +42,13 @@ fn a_reflector_whose_memory_runs_out_ends_connections_and_goes_on() {
         );
         limited.args(["-c", &script]).stdout(Stdio::null());
         let (mut reflector, mut printed, line) = begin(&mut limited);
-        let mut words = line.split_whitespace();
-        let address = words
+        let mut fields = line.split_whitespace();
+        let address = fields
             .find(|word| word.starts_with("127.0.0.1:"))
             .expect("it prints where it listens");
-        let held: Vec<TcpStream> = (0..300).filter_map(|_| hold(address)).collect();
+        let streams: Vec<TcpStream> = (0..300).filter_map(|_| hold(address)).collect();
         assert!(reflector.try_wait().expect("it is ours").is_none());
-        drop(held);
+        drop(streams);
         let served = || {
             let mut stream = TcpStream::connect(address).ok()?;
             stream.write_all(UPGRADE).ok()?;
@@ -56,8 +56,8 @@ fn a_reflector_whose_memory_runs_out_ends_connections_and_goes_on() {
             (count > 0).then_some(())
         };
         let pace = Duration::from_millis(50);
-        let anew = poll(pace, SOON, || served().is_some());
-        assert!(anew, "nobody is served when memory is free again");
+        let second = poll(pace, SOON, || served().is_some());
+        assert!(second, "nobody is served when memory is free again");
         send("INT", reflector.id());
         assert!(reflector.wait().expect("it ends").success());
         let mut rest = String::new();

@@ -21,7 +21,7 @@ fn measures_for_it_alone(sites: &Sites) {
         "--workspace",
         "other",
     ];
-    let other = sites.place.neph(other);
+    let other = sites.folder.neph(other);
     assert!(
         other.status != 0 && other.err.contains("measures for another campaign"),
         "{}",
@@ -37,7 +37,7 @@ fn measures_for_it_alone(sites: &Sites) {
         .as_array()
         .expect("lines")
         .iter()
-        .find(|one| one["key"] == "kinds");
+        .find(|entry| entry["key"] == "kinds");
     assert!(kinds.is_some(), "{shown}");
 }
 
@@ -53,9 +53,9 @@ fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once()
         "--control",
         "control",
     ];
-    let added = sites.place.neph(schedule);
+    let added = sites.folder.neph(schedule);
     assert_eq!(added.status, 0, "{}", added.err);
-    let taken = sites.place.neph(schedule);
+    let taken = sites.folder.neph(schedule);
     assert!(
         taken.status == 2 && taken.err.contains("there is a schedule p already"),
         "{}",
@@ -77,7 +77,7 @@ fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once()
     assert_eq!(experiments.len(), BLOCKS * SITES.len(), "{experiments:?}");
     assert!(experiments.iter().all(|one| one["status"] == "complete"));
     eventually("nothing is left of it", SOON, || {
-        has_no_orders(&sites.place)
+        has_no_orders(&sites.folder)
     });
 
     let ended = sites.neph(&[
@@ -99,8 +99,8 @@ fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once()
 fn a_schedule_that_makes_no_sense_is_refused() {
     let sites = Sites::new(&["127.0.0.1"]);
     let refused = |arguments: &[&str], part: &str| {
-        let all = [&["control", "schedule", "--control", "control"], arguments].concat();
-        let ran = sites.place.neph(all);
+        let all_args = [&["control", "schedule", "--control", "control"], arguments].concat();
+        let ran = sites.folder.neph(all_args);
         assert!(
             ran.status == 2 && ran.err.contains(part),
             "{part}: {}",
@@ -121,7 +121,7 @@ fn a_schedule_that_makes_no_sense_is_refused() {
     refused(&["--remove", "none"], "there is no schedule none");
     refused(&["--runs", "none"], "there is no schedule none");
     let unknown = sites
-        .place
+        .folder
         .neph(["agents", "show", "nobody", "--control", "control"]);
     assert!(
         unknown.status == 2 && unknown.err.contains("there is no agent nobody"),

@@ -10,9 +10,9 @@ use crate::pings::keyed;
 const SECRET: &str = "hunter2-never-stored";
 
 /// A file with a secret, that nobody else can read.
-fn private(place: &TestFolder, name: &str, text: &str) {
-    fs::write(place.path(name), text).expect("a file");
-    set_mode(&place.path(name), 0o600);
+fn private(folder: &TestFolder, name: &str, text: &str) {
+    fs::write(folder.path(name), text).expect("a file");
+    set_mode(&folder.path(name), 0o600);
 }
 
 fn set_mode(path: &Path, mode: u32) {
@@ -23,9 +23,9 @@ fn set_mode(path: &Path, mode: u32) {
 fn a_secret_comes_from_a_file_or_a_variable_and_must_be_the_reflectors() {
     let reflector = keyed(Some("open sesame"));
     let target = format!("udp://{}", reflector.address());
-    let place = TestFolder::empty();
-    private(&place, "key", "open sesame\n");
-    let file = format!("file:{}", place.text("key"));
+    let folder = TestFolder::empty();
+    private(&folder, "key", "open sesame\n");
+    let file = format!("file:{}", folder.text("key"));
     for (source, variable, status) in [
         (&*file, "", 0),
         ("env:NEPH_TEST_KEY", "open sesame", 0),
@@ -62,13 +62,13 @@ fn a_bare_secret_is_refused_by_every_command_and_not_repeated() {
 
 #[test]
 fn a_key_file_that_others_can_read_is_refused_with_its_remedy() {
-    let place = TestFolder::empty();
-    private(&place, "key", SECRET);
-    private(&place, "empty", "\n");
-    set_mode(&place.path("key"), 0o644);
+    let folder = TestFolder::empty();
+    private(&folder, "key", SECRET);
+    private(&folder, "empty", "\n");
+    set_mode(&folder.path("key"), 0o644);
     let plan = "version = 1\nname = \"k\"\ninterval = \"10ms\"\nmessages = 2\n[[endpoint]]\n\
                 name = \"a\"\nurl = \"udp://127.0.0.1:9\"\nkey_file = \"key\"\n";
-    fs::write(place.path("plan.toml"), plan).expect("a file");
+    fs::write(folder.path("plan.toml"), plan).expect("a file");
     for (args, part) in [
         (&["run", "plan.toml"][..], "chmod 600 key"),
         (
@@ -88,7 +88,7 @@ fn a_key_file_that_others_can_read_is_refused_with_its_remedy() {
             "is not set",
         ),
     ] {
-        let ran = place.neph(args.iter().copied());
+        let ran = folder.neph(args.iter().copied());
         assert_eq!(ran.status, 2, "{args:?}: {}", ran.err);
         let text = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(part) && !text.contains(SECRET), "{text}");
@@ -98,20 +98,20 @@ fn a_key_file_that_others_can_read_is_refused_with_its_remedy() {
 /// Flags of a lab's reflector stand in the plan, which is a file without protection.
 #[test]
 fn a_bare_secret_in_a_plan_is_refused_and_not_repeated() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let topology = "version = 1\n[[site]]\nname = \"client\"\naddress = \"10.80.1.1/24\"\n\
                     [[site]]\nname = \"server\"\naddress = \"10.80.1.2/24\"\n\
                     [[link]]\nname = \"path\"\na = \"client\"\nb = \"server\"\n";
-    fs::write(place.path("lab.toml"), topology).expect("a file");
+    fs::write(folder.path("lab.toml"), topology).expect("a file");
     let plan = format!(
         "version = 1\nname = \"k\"\ninterval = \"10ms\"\nmessages = 2\n[[endpoint]]\n\
          name = \"a\"\nurl = \"udp://10.80.1.2:8080\"\n[lab]\ntopology = \"lab.toml\"\n\
          prober = \"client\"\n[[lab.reflector]]\nsite = \"server\"\n\
          flags = [\"--stamp-key\", \"{SECRET}\"]\n"
     );
-    fs::write(place.path("plan.toml"), plan).expect("a file");
+    fs::write(folder.path("plan.toml"), plan).expect("a file");
     for command in ["check", "run"] {
-        let ran = place.neph([command, "plan.toml"]);
+        let ran = folder.neph([command, "plan.toml"]);
         assert_eq!(ran.status, 2, "{command}: {}", ran.err);
         let text = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
@@ -120,7 +120,7 @@ fn a_bare_secret_in_a_plan_is_refused_and_not_repeated() {
         );
         assert!(!text.contains(SECRET), "{text}");
     }
-    assert!(!place.workspace().exists());
+    assert!(!folder.workspace().exists());
 }
 
 /// Fails if a file below `folder` holds the secret, plain or as its usual encodings.
@@ -141,14 +141,14 @@ fn search(folder: &Path, except: &Path) -> usize {
     files
 }
 
-fn holds_none(what: &str, bytes: &[u8]) {
+fn holds_none(message: &str, bytes: &[u8]) {
     let hex = "68756e746572322d6e657665722d73746f726564";
     let base64 = "aHVudGVyMi1uZXZlci1zdG9yZWQ";
     for form in [SECRET, hex, base64] {
         let found = bytes
             .windows(form.len())
             .any(|part| part == form.as_bytes());
-        assert!(!found, "{what} holds the secret");
+        assert!(!found, "{message} holds the secret");
     }
 }
 
@@ -156,13 +156,13 @@ fn holds_none(what: &str, bytes: &[u8]) {
 fn no_secret_is_in_what_is_stored_exported_or_shown() {
     let reflector = keyed(Some(SECRET));
     let target = format!("udp://{}", reflector.address());
-    let place = TestFolder::empty();
-    private(&place, "key", SECRET);
+    let folder = TestFolder::empty();
+    private(&folder, "key", SECRET);
     let plan = format!(
         "version = 1\nname = \"k\"\ninterval = \"10ms\"\nmessages = 20\n[[endpoint]]\nname = \"a\"\n\
          url = \"{target}\"\nkey_file = \"key\"\n"
     );
-    fs::write(place.path("plan.toml"), plan).expect("a file");
+    fs::write(folder.path("plan.toml"), plan).expect("a file");
     for line in [
         "run plan.toml",
         "flows TARGET -n 4 -i 20ms -c 40 --save fleet --stamp-key env:NEPH_TEST_KEY --format json \
@@ -176,7 +176,7 @@ fn no_secret_is_in_what_is_stored_exported_or_shown() {
     ] {
         let line = line.replace("TARGET", &target);
         let args: Vec<&str> = line.split_whitespace().collect();
-        let mut command = place.command(args.iter().copied());
+        let mut command = folder.command(args.iter().copied());
         let output = command.env("NEPH_TEST_KEY", SECRET).output();
         let output = output.expect("neph runs");
         let (out, err) = (&output.stdout, &output.stderr);
@@ -188,6 +188,6 @@ fn no_secret_is_in_what_is_stored_exported_or_shown() {
         holds_none(args[0], out);
         holds_none(args[0], err);
     }
-    let files = search(&place.path("."), &place.path("./key"));
+    let files = search(&folder.path("."), &folder.path("./key"));
     assert!(files > 6, "{files} files were searched");
 }

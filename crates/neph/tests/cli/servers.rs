@@ -103,13 +103,13 @@ fn ends(document: &Value) -> [u64; 4] {
 /// On how many connections the messages went.
 fn connections(document: &Value) -> usize {
     let messages = document["messages"].as_array().expect("messages");
-    let mut all: Vec<_> = messages
+    let mut entries: Vec<_> = messages
         .iter()
         .filter_map(|message| message["connection"].as_u64())
         .collect();
-    all.sort_unstable();
-    all.dedup();
-    all.len()
+    entries.sort_unstable();
+    entries.dedup();
+    entries.len()
 }
 
 #[test]

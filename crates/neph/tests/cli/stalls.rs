@@ -122,25 +122,25 @@ fn is_stopped(pid: u32) -> bool {
 
 /// The network of a flow took less than this at the most, its shares add up, and all
 /// retransmissions were spurious.
-fn holds(what: &str, summary: &Value, most: Duration) {
+fn holds(message: &str, summary: &Value, most: Duration) {
     let flow = &summary["flows"][0];
     let most = most.as_secs_f64() * 1e9;
     let network = flow["network_ns"]["max"].as_f64();
-    assert!(network.is_none_or(|max| max < most), "{what}: {flow:#}");
-    assert!(flow["network_and_peer_ns"].is_null(), "{what}: {flow:#}");
+    assert!(network.is_none_or(|max| max < most), "{message}: {flow:#}");
+    assert!(flow["network_and_peer_ns"].is_null(), "{message}: {flow:#}");
     let stages = flow["stages"].as_array().expect("a list");
     let share: f64 = stages
         .iter()
         .map(|stage| stage["share"].as_f64().expect("a share"))
         .sum();
-    assert!((share - 1.0).abs() < 1e-9, "{what}: {share} {flow:#}");
+    assert!((share - 1.0).abs() < 1e-9, "{message}: {share} {flow:#}");
     for stage in stages.iter().filter(|stage| stage["stage"] == "network") {
         let max = stage["ns"]["max"].as_f64();
-        assert!(max.is_some_and(|max| max < most), "{what}: {stage:#}");
+        assert!(max.is_some_and(|max| max < most), "{message}: {stage:#}");
     }
     assert_eq!(
         flow["spurious_retransmissions"], flow["retransmissions"],
-        "{what}: {flow:#}"
+        "{message}: {flow:#}"
     );
 }
 
@@ -157,18 +157,18 @@ fn what_a_stopped_peer_spends_is_no_network_and_the_stall_is_named() {
     let peer = Peer::begin(&[]);
     let pid = peer.pid();
     let (still, awake) = (Duration::from_millis(450), Duration::from_millis(150));
-    for way in WAYS {
-        let what = format!("{way:?}");
+    for direction in WAYS {
+        let message = format!("{direction:?}");
         let stopping = Stopping::begin(vec![pid], still, awake);
-        let summary = peer.ping(way, ["-i", "10ms", "-c", "250"]);
+        let summary = peer.ping(direction, ["-i", "10ms", "-c", "250"]);
         drop(stopping);
-        holds(&what, &summary, still / 4);
-        assert_eq!(causes(&summary), ["stalled-peer"], "{what}: {summary:#}");
+        holds(&message, &summary, still / 4);
+        assert_eq!(causes(&summary), ["stalled-peer"], "{message}: {summary:#}");
         let cause = &summary["diagnoses"][0]["cause"];
         let program = cause.as_str().expect("a sentence");
         assert!(
             program.contains("the server application stalled"),
-            "{what}: {program}"
+            "{message}: {program}"
         );
     }
 }
@@ -176,11 +176,11 @@ fn what_a_stopped_peer_spends_is_no_network_and_the_stall_is_named() {
 #[test]
 fn what_a_peer_that_works_slowly_spends_is_no_network() {
     let peer = Peer::begin(&["--think", "30ms"]);
-    for way in WAYS {
-        let what = format!("{way:?}");
-        let summary = peer.ping(way, ["-i", "50ms", "-c", "30"]);
-        holds(&what, &summary, Duration::from_millis(15));
-        assert_eq!(causes(&summary), ["slow-server"], "{what}: {summary:#}");
+    for direction in WAYS {
+        let message = format!("{direction:?}");
+        let summary = peer.ping(direction, ["-i", "50ms", "-c", "30"]);
+        holds(&message, &summary, Duration::from_millis(15));
+        assert_eq!(causes(&summary), ["slow-server"], "{message}: {summary:#}");
     }
 }
 
@@ -232,8 +232,8 @@ impl Drop for Quota {
     fn drop(&mut self) {
         let _ = self.hog.kill();
         let _ = self.hog.wait();
-        let all = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
-        for pid in all.lines() {
+        let to_string = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
+        for pid in to_string.lines() {
             let _ = fs::write("/sys/fs/cgroup/cpu/cgroup.procs", pid);
         }
         let _ = fs::remove_dir(&self.folder);
@@ -248,16 +248,16 @@ fn what_a_peer_waits_for_its_cpu_quota_is_no_network_and_the_stall_is_named() {
         println!("SKIP {test}: needs root and the cgroup controller cpu (version 1)");
         return;
     };
-    for way in WAYS {
-        let what = format!("{way:?}");
+    for direction in WAYS {
+        let message = format!("{direction:?}");
         let before = quota.throttled();
-        let summary = peer.ping(way, ["-i", "20ms", "-c", "150"]);
-        assert!(quota.throttled() - before >= 4, "{what}");
-        holds(&what, &summary, Duration::from_millis(100));
-        let named = causes(&summary);
-        assert!(named.contains(&"stalled-peer"), "{what}: {summary:#}");
+        let summary = peer.ping(direction, ["-i", "20ms", "-c", "150"]);
+        assert!(quota.throttled() - before >= 4, "{message}");
+        holds(&message, &summary, Duration::from_millis(100));
+        let names = causes(&summary);
+        assert!(names.contains(&"stalled-peer"), "{message}: {summary:#}");
         for wrong in ["bufferbloat", "random-loss"] {
-            assert!(!named.contains(&wrong), "{what}: {summary:#}");
+            assert!(!names.contains(&wrong), "{message}: {summary:#}");
         }
     }
 }
@@ -289,8 +289,8 @@ fn a_guest_that_stands_still_behind_a_link_is_no_queue() {
     if !has_machines(test) {
         return;
     }
-    let kept = LabGuard::up(GUEST, 's');
-    let machines = machines(&kept.name);
+    let lab = LabGuard::up(GUEST, 's');
+    let machines = machines(&lab.name);
     assert!(!machines.is_empty());
     let (still, awake) = (Duration::from_millis(900), Duration::from_millis(100));
     for target in [
@@ -301,10 +301,10 @@ fn a_guest_that_stands_still_behind_a_link_is_no_queue() {
         let ping = [
             "ping", target, "-i", "20ms", "-c", "500", "-q", "--format", "json",
         ];
-        let words = ["lab", "run", "client", "--lab", &kept.name, "--"];
-        let words = words.into_iter().chain([env!("CARGO_BIN_EXE_neph")]);
+        let args = ["lab", "run", "client", "--lab", &lab.name, "--"];
+        let args = args.into_iter().chain([env!("CARGO_BIN_EXE_neph")]);
         let stopping = Stopping::begin(machines.clone(), still, awake);
-        let ran = kept.place.neph(words.chain(ping));
+        let ran = lab.folder.neph(args.chain(ping));
         drop(stopping);
         assert_eq!(ran.status, 0, "{target}: {}", ran.err);
         let summary: Value = serde_json::from_str(&ran.out).expect("one document");

@@ -52,9 +52,9 @@ impl Star {
     }
 
     #[expect(clippy::unused_self, reason = "only a star has something to ask for")]
-    fn ip(&self, words: &str) {
-        let ran = process::command("ip").args(words.split(' ')).output();
-        succeeded(words, &ran.expect("ip runs"));
+    fn ip(&self, args: &str) {
+        let ran = process::command("ip").args(args.split(' ')).output();
+        succeeded(args, &ran.expect("ip runs"));
     }
 
     /// A program in a site, as one process.
@@ -66,18 +66,18 @@ impl Star {
     }
 
     /// neph in a site.
-    pub(crate) fn neph(&self, site: &str, words: &str) -> Command {
+    pub(crate) fn neph(&self, site: &str, args: &str) -> Command {
         let neph = command();
         let program = neph.get_program().to_string_lossy().into_owned();
         let mut command = self.at(site, &program);
-        command.args(words.split_whitespace());
+        command.args(args.split_whitespace());
         command
     }
 
     /// Runs a program in a site to its end.
-    pub(crate) fn run(&self, site: &str, words: &str) -> Output {
-        let ran = self.at(site, words).output().expect("nsenter runs");
-        succeeded(words, &ran);
+    pub(crate) fn run(&self, site: &str, args: &str) -> Output {
+        let ran = self.at(site, args).output().expect("nsenter runs");
+        succeeded(args, &ran);
         ran
     }
 
@@ -107,9 +107,9 @@ impl Star {
     }
 }
 
-fn succeeded(words: &str, ran: &Output) {
+fn succeeded(args: &str, ran: &Output) {
     let why = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success(), "{words}: {why}");
+    assert!(ran.status.success(), "{args}: {why}");
 }
 
 fn end(mut child: Child) {

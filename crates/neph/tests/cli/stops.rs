@@ -17,25 +17,25 @@ const SLOW: &str = "[[service]]\nname = \"slow\"\nsite = \"b\"\ncommand = [\"sle
 
 /// A lab that is coming up.
 struct Coming {
-    place: TestFolder,
+    folder: TestFolder,
     lab: String,
     child: Option<Child>,
 }
 
 impl Coming {
-    fn begin(letter: char, words: &[&str]) -> Self {
-        let place = TestFolder::empty();
-        fs::write(place.path("slow.toml"), format!("{TWO}{SLOW}")).expect("a file");
+    fn begin(letter: char, args: &[&str]) -> Self {
+        let folder = TestFolder::empty();
+        fs::write(folder.path("slow.toml"), format!("{TWO}{SLOW}")).expect("a file");
         let lab = format!("{letter}{}", std::process::id());
-        let all = ["lab", "up", "slow.toml", "--yes", "--name", &lab];
-        let child = place
-            .command(all.into_iter().chain(words.iter().copied()))
+        let entries = ["lab", "up", "slow.toml", "--yes", "--name", &lab];
+        let child = folder
+            .command(entries.into_iter().chain(args.iter().copied()))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .expect("neph runs");
         Self {
-            place,
+            folder,
             lab,
             child: Some(child),
         }
@@ -76,7 +76,7 @@ impl Drop for Coming {
             let _ = child.kill();
             let _ = child.wait();
         }
-        self.place.neph(["lab", "down", &self.lab]);
+        self.folder.neph(["lab", "down", &self.lab]);
     }
 }
 
@@ -86,13 +86,13 @@ fn a_lab_that_is_stopped_while_it_comes_up_leaves_nothing_and_says_so() {
     if !privileged(test) {
         return;
     }
-    for (letter, signal, words) in [
+    for (letter, signal, args) in [
         ('n', "INT", &[][..]),
         ('o', "TERM", &[]),
         ('p', "HUP", &[]),
         ('q', "INT", &["--detach"]),
     ] {
-        stop_and_look(Coming::begin(letter, words), signal);
+        stop_and_look(Coming::begin(letter, args), signal);
     }
 }
 
@@ -114,20 +114,20 @@ fn a_campaign_whose_lab_comes_up_is_stopped_as_well() {
     if !privileged("a_campaign_whose_lab_comes_up_is_stopped_as_well") {
         return;
     }
-    let place = TestFolder::empty();
-    fs::write(place.path("slow.toml"), format!("{TWO}{SLOW}")).expect("a file");
+    let folder = TestFolder::empty();
+    fs::write(folder.path("slow.toml"), format!("{TWO}{SLOW}")).expect("a file");
     let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\n\n\
                 [[endpoint]]\nname = \"b\"\nurl = \"ws://10.80.0.2:8080/\"\n\n\
                 [lab]\ntopology = \"slow.toml\"\nprober = \"a\"\n";
-    fs::write(place.path("plan.toml"), plan).expect("a file");
-    let child = place
+    fs::write(folder.path("plan.toml"), plan).expect("a file");
+    let child = folder
         .command(["run", "plan.toml", "--yes"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("neph runs");
     let coming = Coming {
-        place,
+        folder,
         lab: format!("run{}", child.id()),
         child: Some(child),
     };
@@ -141,7 +141,7 @@ fn down_says_what_it_waits_for() {
     }
     let mut coming = Coming::begin('j', &[]);
     coming.has_begun();
-    let mut down = coming.place.command(["lab", "down", &coming.lab]);
+    let mut down = coming.folder.command(["lab", "down", &coming.lab]);
     let (mut down, _said, line) = begin(&mut down);
     let up = coming.child.as_ref().expect("it runs").id();
     let waits = format!("lab {} is just coming up (process {up})", coming.lab);
@@ -154,12 +154,12 @@ fn down_says_what_it_waits_for() {
 
 #[test]
 fn what_nohup_started_outlives_its_terminal() {
-    let words = [
+    let args = [
         "-c",
         "trap '' HUP; exec \"$0\" reflect --listen 127.0.0.1:0",
     ];
     let mut shell = process::command("sh");
-    shell.args(words).arg(command().get_program());
+    shell.args(args).arg(command().get_program());
     let (mut child, _said, line) = begin(&mut shell);
     assert!(line.contains("answers"), "{line}");
     send("HUP", child.id());

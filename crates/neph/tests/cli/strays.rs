@@ -15,15 +15,15 @@ const BAD: &str = "mkdir -p /run/neph/half /run/neph/odd/journal '/run/neph/No L
     > /run/neph/half/journal\n";
 
 /// Runs a script that has no labs but its own; `$NEPH` is the program.
-fn alone(topology: &str, script: &str) -> Ran {
-    let place = TestFolder::empty();
-    fs::write(place.path("two.toml"), topology).expect("a file");
+fn run_single(topology: &str, script: &str) -> Ran {
+    let folder = TestFolder::empty();
+    fs::write(folder.path("two.toml"), topology).expect("a file");
     let script = format!("mount -t tmpfs none /run || exit 99\n{script}");
     let output = process::command("unshare")
         .args(["-m", "sh", "-c", &script])
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
         .env("NO_COLOR", "1")
-        .current_dir(place.path(""))
+        .current_dir(folder.path(""))
         .output();
     Ran::from(output.expect("the program unshare"))
 }
@@ -41,22 +41,22 @@ fn a_bad_entry_is_told_and_hinders_no_command_about_the_others() {
          echo \"$words: $?\"; done\n\
          ls /run/neph; ls /run/netns\n"
     );
-    let ran = alone(TWO, &script);
+    let ran = run_single(TWO, &script);
     let reported = "list: 1\nstatus good: 0\nrun a --lab good -- true: 0\ndown file: 1\n\
                 down --all: 1\nlist: 1\nNo Lab\nfile\nodd\n";
     assert_eq!(ran.out, reported, "{}", ran.err);
-    let of = |words: &str| {
-        let printed = ran.err.split(&format!("# {words}\n")).nth(1);
-        printed.expect(words).split("# ").next().expect("the first")
+    let of = |args: &str| {
+        let printed = ran.err.split(&format!("# {args}\n")).nth(1);
+        printed.expect(args).split("# ").next().expect("the first")
     };
-    for words in ["list", "down --all"] {
-        let printed = of(words);
+    for args in ["list", "down --all"] {
+        let printed = of(args);
         for sentence in [
             "neph: /run/neph/file is no lab's: remove it (rm -r '/run/neph/file')\n",
             "neph: /run/neph/No Lab is no lab's: remove it (rm -r '/run/neph/No Lab')\n",
             "neph: read the journal of lab odd: Is a directory",
         ] {
-            assert!(printed.contains(sentence), "{words}: {printed}");
+            assert!(printed.contains(sentence), "{args}: {printed}");
         }
     }
     let warning = "neph: warning: the journal of lab half has a line that this version of neph \
@@ -77,6 +77,6 @@ fn verify_clears_what_a_killed_one_left_and_nothing_else() {
                   printf \"owner 999999 1\\nnamespace neph-$lab-a\\nwhole\\n\" \\\n\
                   > /run/neph/$lab/journal; done\n\
                   \"$NEPH\" lab verify two.toml > /dev/null; echo $?; ls /run/neph\n";
-    let ran = alone("version = 1\n[[site]]\nname = \"a\"\n", script);
+    let ran = run_single("version = 1\n[[site]]\nname = \"a\"\n", script);
     assert_eq!(ran.out, "0\nrun999999\nv5\n", "{}", ran.err);
 }

@@ -18,20 +18,23 @@ fn a_load_tells_what_each_thread_worked_by_its_own_clock() {
         "stress", "cpu", "--target", "25%", "--cores", "1", "-w", "4s", "--format", "json",
     ]);
     let reported: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let [one] = reported.as_array().expect("a list").as_slice() else {
+    let [entry] = reported.as_array().expect("a list").as_slice() else {
         panic!("{reported}")
     };
-    assert_eq!(one["target_percent"], 25.0);
-    assert!(one["lasted_ns"].as_i64() >= Some(4_000_000_000), "{one}");
-    let worked = one["achieved_percent"].as_f64().expect("a number");
+    assert_eq!(entry["target_percent"], 25.0);
+    assert!(
+        entry["lasted_ns"].as_i64() >= Some(4_000_000_000),
+        "{entry}"
+    );
+    let worked = entry["achieved_percent"].as_f64().expect("a number");
     // It never works more than is asked, but for a last piece, which is as long as this machine
     // stands still meanwhile; less on one that others use too.
     assert!(worked > 0.0 && worked < 40.0, "{worked}");
-    assert!(one["hashes_per_second"].as_f64() > Some(0.0));
+    assert!(entry["hashes_per_second"].as_f64() > Some(0.0));
     // What it says and how it ends are one.
-    let held = (worked - 25.0).abs() <= 3.0;
-    assert_eq!(ran.status, i32::from(!held), "{}", ran.err);
-    assert_eq!(ran.err.contains("was requested"), !held, "{}", ran.err);
+    let is_within = (worked - 25.0).abs() <= 3.0;
+    assert_eq!(ran.status, i32::from(!is_within), "{}", ran.err);
+    assert_eq!(ran.err.contains("was requested"), !is_within, "{}", ran.err);
 }
 
 #[test]
@@ -52,22 +55,22 @@ fn what_cannot_be_is_a_usage_error() {
 
 #[test]
 fn a_load_says_once_that_it_works() {
-    let there = Reflecting::start();
-    let to = |kind: &str| format!("{kind} {} -w 1s --announce", there.address);
-    for words in [
+    let reflecting = Reflecting::start();
+    let to = |kind: &str| format!("{kind} {} -w 1s --announce", reflecting.address);
+    for load_text in [
         to("flow"),
         to("stream"),
         "cpu --target 2% -w 1s --announce".to_owned(),
     ] {
-        let ran = neph(["stress"].into_iter().chain(words.split(' ')));
+        let ran = neph(["stress"].into_iter().chain(load_text.split(' ')));
         let printed = ran
             .err
             .lines()
             .filter(|line| *line == "neph stress: it works");
-        assert_eq!(printed.count(), 1, "{words}: {}", ran.err);
+        assert_eq!(printed.count(), 1, "{load_text}: {}", ran.err);
     }
-    let gone = there.address.clone();
-    drop(there);
+    let gone = reflecting.address.clone();
+    drop(reflecting);
     let ran = neph(["stress", "flow", &gone, "-w", "200ms", "--announce"]);
     assert!(!ran.err.contains("it works"), "{}", ran.err);
 }
@@ -97,15 +100,15 @@ impl Drop for Reflecting {
 }
 
 /// What `neph stress` tells of traffic to `address`, in rows.
-fn traffic(address: &str, words: &str) -> (i32, Vec<Value>) {
-    let words = words.split(' ').map(|word| match word {
+fn traffic(address: &str, args: &str) -> (i32, Vec<Value>) {
+    let args = args.split(' ').map(|word| match word {
         "TARGET" => address,
         word => word,
     });
     let ran = neph(
         ["stress"]
             .into_iter()
-            .chain(words)
+            .chain(args)
             .chain(["--format", "json"]),
     );
     let reported: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
@@ -120,8 +123,11 @@ fn number(row: &Value, name: &str) -> u64 {
 
 #[test]
 fn bulk_keeps_below_its_rate_and_what_was_sent_was_received() {
-    let there = Reflecting::start();
-    let (status, rows) = traffic(&there.address, "flow TARGET --rate 8Mbit/s --flows 2 -w 2s");
+    let reflecting = Reflecting::start();
+    let (status, rows) = traffic(
+        &reflecting.address,
+        "flow TARGET --rate 8Mbit/s --flows 2 -w 2s",
+    );
     assert_eq!((status, rows.len()), (0, 2), "{rows:?}");
     for row in &rows {
         let (sent, lasted) = (number(row, "sent_bytes"), number(row, "lasted_ns"));
@@ -135,9 +141,9 @@ fn bulk_keeps_below_its_rate_and_what_was_sent_was_received() {
 
 #[test]
 fn requests_and_replies_take_turns_and_both_count() {
-    let there = Reflecting::start();
-    let words = "flow TARGET --reply 10000 --request 500 --rate max -w 500ms";
-    let (status, rows) = traffic(&there.address, words);
+    let reflecting = Reflecting::start();
+    let args = "flow TARGET --reply 10000 --request 500 --rate max -w 500ms";
+    let (status, rows) = traffic(&reflecting.address, args);
     assert_eq!((status, rows.len()), (0, 1), "{rows:?}");
     let answered = number(&rows[0], "answered");
     assert!(answered > 0, "{rows:?}");
@@ -149,8 +155,8 @@ fn requests_and_replies_take_turns_and_both_count() {
 
 #[test]
 fn a_stream_has_its_rate_and_tells_what_came_back() {
-    let there = Reflecting::start();
-    let (status, rows) = traffic(&there.address, "stream TARGET --rate 1450kbit/s -w 2s");
+    let reflecting = Reflecting::start();
+    let (status, rows) = traffic(&reflecting.address, "stream TARGET --rate 1450kbit/s -w 2s");
     assert_eq!(rows.len(), 1, "{rows:?}");
     let row = &rows[0];
     let frames = number(row, "frames");
@@ -167,9 +173,15 @@ fn a_stream_has_its_rate_and_tells_what_came_back() {
 
 #[test]
 fn a_stream_that_did_not_hold_its_rate_ends_with_its_time_and_says_so() {
-    let there = Reflecting::start();
-    let words = ["stress", "stream", &there.address, "--rate", "100Gbit/s"];
-    let ran = neph(words.into_iter().chain(["-w", "500ms", "--format", "json"]));
+    let reflecting = Reflecting::start();
+    let args = [
+        "stress",
+        "stream",
+        &reflecting.address,
+        "--rate",
+        "100Gbit/s",
+    ];
+    let ran = neph(args.into_iter().chain(["-w", "500ms", "--format", "json"]));
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
         ran.err.contains("was sent; frames skipped: "),
@@ -198,29 +210,29 @@ fn traffic_to_nobody_ends_by_itself_and_says_so() {
 
 #[test]
 fn a_reflector_that_stops_answering_is_told_and_nothing_is_reckoned_with_it() {
-    for words in [
+    for args in [
         "flow TARGET --rate max --capacity 10Gbit/s",
         "flow TARGET --rate max --reply 1000",
         "flow TARGET --rate 1Mbit/s",
         "stream TARGET",
     ] {
-        let there = Reflecting::start();
-        let words = format!("stress {words} -w 3s").replace("TARGET", &there.address);
+        let reflecting = Reflecting::start();
+        let load_text = format!("stress {args} -w 3s").replace("TARGET", &reflecting.address);
         let mut load = command();
-        load.args(words.split(' ')).args(["--format", "json"]);
+        load.args(load_text.split(' ')).args(["--format", "json"]);
         load.stdout(Stdio::piped()).stderr(Stdio::piped());
         let load = load.spawn().expect("neph runs");
         clock::nap(Duration::from_secs(1));
-        send("STOP", there.process.id());
+        send("STOP", reflecting.process.id());
         let ended = load.wait_with_output().expect("it ends");
         let printed = String::from_utf8_lossy(&ended.stderr);
-        assert_eq!(ended.status.code(), Some(1), "{words}: {printed}");
+        assert_eq!(ended.status.code(), Some(1), "{load_text}: {printed}");
         assert!(
             printed.contains("stopped answering after "),
-            "{words}: {printed}"
+            "{load_text}: {printed}"
         );
         let not_reckoned = printed.contains("unknown: not all own flows");
-        assert_eq!(not_reckoned, words.contains("--capacity"), "{printed}");
+        assert_eq!(not_reckoned, load_text.contains("--capacity"), "{printed}");
         let reported: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
         assert!(reported[0]["fault"].is_string(), "{reported}");
         // What was to be sent in three seconds was; waiting for the rest is not among them.
@@ -238,8 +250,8 @@ fn threads_that_share_too_few_cores_are_told_of_in_one_sentence() {
     let ran = neph(many.into_iter().chain(["-w", "1s"]));
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert_eq!(ran.err.matches("was requested").count(), 1, "{}", ran.err);
-    let there = thread::available_parallelism().map_or(1, usize::from);
-    let reported = format!("; --cores {there} has room\n");
+    let forward = thread::available_parallelism().map_or(1, usize::from);
+    let reported = format!("; --cores {forward} has room\n");
     let first = ran.err.lines().next().expect("a line");
     assert!(
         first.starts_with("neph stress: 256 threads share the "),
@@ -261,10 +273,10 @@ fn threads_that_share_too_few_cores_are_told_of_in_one_sentence() {
 
 #[test]
 fn a_server_that_is_no_reflector_is_told_to_be_none_without_a_table() {
-    let there = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = there.local_addr().expect("an address").to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
     let server = thread::spawn(move || {
-        let (mut stream, _) = there.accept().expect("a connection");
+        let (mut stream, _) = listener.accept().expect("a connection");
         stream
             .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
             .expect("room");
@@ -288,9 +300,9 @@ fn threads_that_nobody_means_are_refused_before_any_begins() {
 
 #[test]
 fn where_nothing_listens_a_flow_says_what_to_start() {
-    let there = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = there.local_addr().expect("an address").to_string();
-    drop(there);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    drop(listener);
     let ran = neph(["stress", "flow", &address, "-w", "1s"]);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
     let reported =

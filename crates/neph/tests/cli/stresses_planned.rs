@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::labs::{TWO, place, privileged};
+use crate::labs::{TWO, privileged, topology_folder};
 use crate::neph::{Ran, SOON, begin, eventually};
 
 /// A plan for the lab of two sites whose experiments ask for this load.
@@ -18,13 +18,13 @@ fn plan(stress: &str) -> String {
 
 #[test]
 fn a_plan_that_loads_a_site_which_is_not_there_is_told_where() {
-    let place = place(TWO);
+    let folder = topology_folder(TWO);
     for (stress, part) in [
         ("\"c 50%\"", "the topology has no site 'c' to load"),
         ("[\"none\", \"b\"]", "\"b\" is no load"),
     ] {
-        fs::write(place.path("p.toml"), plan(stress)).expect("a file");
-        let ran = place.neph(["check", "p.toml"]);
+        fs::write(folder.path("p.toml"), plan(stress)).expect("a file");
+        let ran = folder.neph(["check", "p.toml"]);
         assert_eq!(ran.status, 2, "{}", ran.err);
         assert!(
             ran.err.contains(part) && ran.err.contains("p.toml:5:"),
@@ -40,10 +40,10 @@ fn traffic_of_a_plan_goes_from_its_site_to_where_it_shall() {
     if !privileged(test) {
         return;
     }
-    let place = place(TWO);
+    let folder = topology_folder(TWO);
     let loads = "\"a flow 10.80.0.2:8080 2Mbit/s, a stream 10.80.0.2:8080 300kbit/s\"";
-    fs::write(place.path("p.toml"), plan(loads).replace("20\n", "200\n")).expect("a file");
-    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    fs::write(folder.path("p.toml"), plan(loads).replace("20\n", "200\n")).expect("a file");
+    let ran = folder.neph(["run", "p.toml", "--no-report"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     // On a busy machine it may be less than asked, and is said to be; nothing it is never.
     let wrong = ["carried 0.00", "did not say"].map(|part| ran.err.contains(part));
@@ -56,22 +56,22 @@ fn a_load_that_was_not_held_flags_its_experiment() {
     if !privileged(test) {
         return;
     }
-    let place = place(TWO);
+    let folder = topology_folder(TWO);
     // A site without a reflector may be silent on purpose, so the plan is not refused.
     let load = "b stream 10.80.0.1:9999 300kbit/s";
-    fs::write(place.path("p.toml"), plan(&format!("\"{load}\""))).expect("a file");
-    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    fs::write(folder.path("p.toml"), plan(&format!("\"{load}\""))).expect("a file");
+    let ran = folder.neph(["run", "p.toml", "--no-report"]);
     let reported = format!("background load {load} missed its target (it carried 0.00 Mbit/s)");
     assert_eq!(ran.err.matches(&reported).count(), 1, "{}", ran.err);
     assert!(ran.err.contains("1 with warnings"), "{}", ran.err);
-    let shown = |words: &[&str]| place.neph(words.iter().copied()).out;
+    let shown = |args: &[&str]| folder.neph(args.iter().copied()).out;
     assert!(shown(&["list", "last"]).contains(&reported));
     let flags = shown(&["show"]);
     assert!(
         flags.contains(&reported) && !flags.contains("the plan generates"),
         "{flags}"
     );
-    let page = place.path("page");
+    let page = folder.path("page");
     shown(&["report", "-o", page.to_str().expect("text")]);
     let page = fs::read_to_string(page.join("index.html")).expect("a page");
     let closed = "without a key? Remedy: give the site";
@@ -84,18 +84,21 @@ fn a_site_is_loaded_while_it_is_measured_and_not_afterwards() {
     if !privileged(test) {
         return;
     }
-    let place = place(TWO);
+    let folder = topology_folder(TWO);
     let load = "b 5%";
-    let asked = plan(&format!("[\"none\", \"{load}\"]"));
-    fs::write(place.path("p.toml"), asked).expect("a file");
-    let mut run = place.command(["run", "p.toml", "--no-report"]);
+    let requested = plan(&format!("[\"none\", \"{load}\"]"));
+    fs::write(folder.path("p.toml"), requested).expect("a file");
+    let mut run = folder.command(["run", "p.toml", "--no-report"]);
     let ran = Ran::from(run.env(MARK, test).output().expect("neph runs"));
     assert_eq!(ran.status, 0, "{}", ran.err);
     let shown: Value =
-        serde_json::from_str(&place.neph(["show", "--format", "json"]).out).expect("JSON");
-    let words = shown.to_string();
-    let both = [format!("\"{load}\""), "\"none\"".to_owned()];
-    assert!(both.iter().all(|load| words.contains(load)), "{words}");
+        serde_json::from_str(&folder.neph(["show", "--format", "json"]).out).expect("JSON");
+    let load_text = shown.to_string();
+    let pair = [format!("\"{load}\""), "\"none\"".to_owned()];
+    assert!(
+        pair.iter().all(|load| load_text.contains(load)),
+        "{load_text}"
+    );
     assert!(!is_loaded(test));
 }
 
@@ -105,10 +108,10 @@ fn a_load_ends_with_a_plan_that_is_killed() {
     if !privileged(test) {
         return;
     }
-    let place = place(TWO);
-    let asked = plan("\"b 5%\"").replace("20\n", "60000\n");
-    fs::write(place.path("p.toml"), asked).expect("a file");
-    let mut run = place.command(["run", "p.toml", "--no-report"]);
+    let folder = topology_folder(TWO);
+    let requested = plan("\"b 5%\"").replace("20\n", "60000\n");
+    fs::write(folder.path("p.toml"), requested).expect("a file");
+    let mut run = folder.command(["run", "p.toml", "--no-report"]);
     let (mut running, _, _) = begin(run.env(MARK, test));
     eventually("a load", SOON, || is_loaded(test));
     running.kill().expect("it runs");
@@ -116,7 +119,7 @@ fn a_load_ends_with_a_plan_that_is_killed() {
     eventually("no load", SOON, || !is_loaded(test));
     let lab = format!("run{}", running.id());
     // Another test's neph may have taken down what was left by now.
-    place.neph(["lab", "down", &lab]);
+    folder.neph(["lab", "down", &lab]);
 }
 
 /// What the processes of one test have in their environment.
@@ -125,7 +128,7 @@ const MARK: &str = "NEPH_TEST_OF_LOADS";
 /// Whether a process of this test carries out an order.
 fn is_loaded(test: &str) -> bool {
     let processes = fs::read_dir("/proc").expect("proc").flatten();
-    let mut folders = processes.map(|one| one.path());
+    let mut folders = processes.map(|dir_entry| dir_entry.path());
     folders.any(|folder| {
         let read = |file| fs::read_to_string(folder.join(file)).unwrap_or_default();
         let is_own = read("environ").contains(&format!("{MARK}={test}\0"));

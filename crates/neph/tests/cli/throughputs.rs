@@ -23,8 +23,8 @@ impl Serving {
         let mut serve = command();
         serve.args(["throughput", "serve", "--listen", "127.0.0.1:0"]);
         let (process, _, first) = begin(serve.args(options));
-        let words = first.split_whitespace();
-        let address = words.skip_while(|word| *word != "throughput:").nth(1);
+        let fields = first.split_whitespace();
+        let address = fields.skip_while(|word| *word != "throughput:").nth(1);
         let address = address.unwrap_or_else(|| panic!("{first}")).to_owned();
         Self { process, address }
     }
@@ -48,22 +48,27 @@ pub(crate) fn number(value: &Value) -> f64 {
 
 #[test]
 fn a_rate_that_is_asked_is_held_and_named_in_text_and_json() {
-    let there = Serving::start(&[]);
-    let words = |rest: &str| format!("throughput {} -w 2s --rate 50Mbit/s {rest}", there.address);
-    let ran = neph(words("--udp --format json").split_whitespace());
+    let serving = Serving::start(&[]);
+    let args = |rest: &str| {
+        format!(
+            "throughput {} -w 2s --rate 50Mbit/s {rest}",
+            serving.address
+        )
+    };
+    let ran = neph(args("--udp --format json").split_whitespace());
     let shown = document(&ran);
-    let one = &shown["directions"][0];
+    let entry = &shown["directions"][0];
     assert_eq!(
-        (&shown["schema"], &one["limit"]),
+        (&shown["schema"], &entry["limit"]),
         (&2.into(), &"target_rate".into())
     );
     assert!(
-        (number(&one["goodput_bit_s"]) / 50e6 - 1.0).abs() < 0.01,
-        "{one}"
+        (number(&entry["goodput_bit_s"]) / 50e6 - 1.0).abs() < 0.01,
+        "{entry}"
     );
     assert_eq!(shown["client"]["sent"].as_array().map(Vec::len), Some(2));
     assert!(shown["server_end"]["cpu"][0]["cores"][0]["busy_percent"].is_number());
-    let text = neph(words("--direction both").split_whitespace());
+    let text = neph(args("--direction both").split_whitespace());
     assert_eq!(text.status, 0, "{}", text.err);
     for part in [
         "\nup: ",
@@ -72,9 +77,9 @@ fn a_rate_that_is_asked_is_held_and_named_in_text_and_json() {
     ] {
         assert!(text.out.contains(part), "{}", text.out);
     }
-    let csv = neph(words("--format csv").split_whitespace());
+    let csv = neph(args("--format csv").split_whitespace());
     assert_eq!(csv.out.lines().count(), 3, "{}", csv.out);
-    let lines = neph(words("--format ndjson").split_whitespace());
+    let lines = neph(args("--format ndjson").split_whitespace());
     let kinds: Vec<Value> = lines
         .out
         .lines()
@@ -85,7 +90,7 @@ fn a_rate_that_is_asked_is_held_and_named_in_text_and_json() {
 
 #[test]
 fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
-    let there = Serving::start(&[
+    let serving = Serving::start(&[
         "--max-duration",
         "5s",
         "--max-streams",
@@ -93,8 +98,8 @@ fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
         "--max-rate",
         "1Gbit/s",
     ]);
-    let address = there.address.as_str();
-    for (words, status, why) in [
+    let address = serving.address.as_str();
+    for (args, status, why) in [
         ("-w 6s --rate 1Mbit/s", 1, "this server allows at most 5"),
         (
             "-w 1s --rate 1Mbit/s -n 3",
@@ -115,13 +120,13 @@ fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
             "--congestion nonesuch",
         ),
     ] {
-        let ran = neph(["throughput", address].into_iter().chain(words.split(' ')));
-        assert_eq!(ran.status, status, "{words}: {}", ran.err);
-        assert!(ran.err.contains(why), "{words}: {}", ran.err);
-        assert_eq!(ran.err.lines().count(), 1, "{words}: {}", ran.err);
+        let ran = neph(["throughput", address].into_iter().chain(args.split(' ')));
+        assert_eq!(ran.status, status, "{args}: {}", ran.err);
+        assert!(ran.err.contains(why), "{args}: {}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{args}: {}", ran.err);
     }
-    let gone = there.address.clone();
-    drop(there);
+    let gone = serving.address.clone();
+    drop(serving);
     let ran = neph(["throughput", &gone]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
@@ -133,11 +138,11 @@ fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
 
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
-    let there = Serving::start(&[]);
+    let serving = Serving::start(&[]);
     let mut client = command();
     client.args([
         "throughput",
-        &there.address,
+        &serving.address,
         "-w",
         "5min",
         "--rate",
@@ -162,7 +167,7 @@ fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
     );
     let next = neph([
         "throughput",
-        &there.address,
+        &serving.address,
         "-w",
         "200ms",
         "--rate",
@@ -173,31 +178,31 @@ fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
 
 /// A link of the lab between two sites, with a server at the second.
 pub(crate) struct Linked {
-    kept: LabGuard,
+    lab: LabGuard,
     server: Child,
 }
 
 impl Linked {
     pub(crate) fn up(link: &str, letter: char) -> Self {
         let topology = TWO.replace("delay = \"2ms\"", link);
-        let kept = LabGuard::up(&topology, letter);
+        let lab = LabGuard::up(&topology, letter);
         let mut serve = process::command("nsenter");
-        serve.arg(format!("--net=/run/netns/neph-{}-b", kept.name));
-        serve.arg(kept.place.command([]).get_program());
+        serve.arg(format!("--net=/run/netns/neph-{}-b", lab.name));
+        serve.arg(lab.folder.command([]).get_program());
         let (server, _, first) = begin(serve.args(["throughput", "serve"]));
         assert!(
             first.contains("serves throughput and request/response tests"),
             "{first}"
         );
-        Self { kept, server }
+        Self { lab, server }
     }
 
     /// What a command of neph measures from the first site.
     pub(crate) fn measured(&self, name: &str, options: &str) -> Value {
-        let program = self.kept.place.command([]);
+        let program = self.lab.folder.command([]);
         let program = program.get_program().to_string_lossy();
         let command = format!("{program} {name} 10.80.0.2 --format json {options}");
-        document(&self.kept.at("a", &command))
+        document(&self.lab.at("a", &command))
     }
 }
 
@@ -219,25 +224,25 @@ fn a_link_of_20_mbit_is_measured_and_named_as_the_limit() {
     );
     // The rate counts frames: of 1514 bytes at most 1448 are payload of TCP, of 1490 of UDP 1448 are.
     let tcp = linked.measured("throughput", "-w 6s --congestion cubic");
-    let one = &tcp["directions"][0];
-    let goodput = number(&one["goodput_bit_s"]) / (20e6 * 1448.0 / 1514.0);
+    let entry = &tcp["directions"][0];
+    let goodput = number(&entry["goodput_bit_s"]) / (20e6 * 1448.0 / 1514.0);
     assert!(
         (goodput - 1.0).abs() < 0.03,
         "{goodput} {}",
-        one["limit_text"]
+        entry["limit_text"]
     );
-    assert_eq!(one["limit"], "path", "{}", one["limit_text"]);
+    assert_eq!(entry["limit"], "path", "{}", entry["limit_text"]);
     let udp = linked.measured("throughput", "--udp --rate 30Mbit/s -w 4s");
-    let one = &udp["directions"][0];
-    let goodput = number(&one["goodput_bit_s"]) / (20e6 * 1448.0 / 1490.0);
+    let entry = &udp["directions"][0];
+    let goodput = number(&entry["goodput_bit_s"]) / (20e6 * 1448.0 / 1490.0);
     assert!(
         (goodput - 1.0).abs() < 0.03,
         "{goodput} {}",
-        one["limit_text"]
+        entry["limit_text"]
     );
-    assert_eq!(one["limit"], "path", "{}", one["limit_text"]);
+    assert_eq!(entry["limit"], "path", "{}", entry["limit_text"]);
     let ours = number(&tcp["directions"][0]["goodput_bit_s"]);
-    if let Some(theirs) = by_iperf3(&linked.kept) {
+    if let Some(theirs) = by_iperf3(&linked.lab) {
         assert!(
             (ours / theirs - 1.0).abs() < 0.05,
             "neph {ours}, iperf3 {theirs}"
@@ -246,7 +251,7 @@ fn a_link_of_20_mbit_is_measured_and_named_as_the_limit() {
 }
 
 /// What iperf3 measures over the same link, where it is installed.
-fn by_iperf3(kept: &LabGuard) -> Option<f64> {
+fn by_iperf3(lab: &LabGuard) -> Option<f64> {
     if process::command("iperf3")
         .arg("--version")
         .output()
@@ -256,12 +261,12 @@ fn by_iperf3(kept: &LabGuard) -> Option<f64> {
         return None;
     }
     let mut server = process::command("nsenter");
-    server.arg(format!("--net=/run/netns/neph-{}-b", kept.name));
+    server.arg(format!("--net=/run/netns/neph-{}-b", lab.name));
     let server = server.args(["iperf3", "-s", "-1"]).stdout(Stdio::null());
     let mut server = server.spawn().expect("nsenter runs");
     let mut shown = Value::Null;
     eventually("iperf3 answers", Duration::from_secs(30), || {
-        let ran = kept.at("a", "iperf3 -c 10.80.0.2 -t 6 -C cubic -J");
+        let ran = lab.at("a", "iperf3 -c 10.80.0.2 -t 6 -C cubic -J");
         shown = serde_json::from_str(&ran.out).unwrap_or_default();
         shown["end"]["sum_received"]["bits_per_second"].is_number()
     });
@@ -276,8 +281,8 @@ fn an_injected_loss_of_one_percent_is_found() {
     }
     let linked = Linked::up("delay = \"2ms\"\nloss = \"1%\"", 'u');
     let shown = linked.measured("throughput", "--udp --rate 20Mbit/s -w 6s --direction both");
-    for one in shown["directions"].as_array().expect("a list") {
-        let udp = &one["udp"];
+    for entry in shown["directions"].as_array().expect("a list") {
+        let udp = &entry["udp"];
         let (sent, lost) = (number(&udp["sent"]), number(&udp["lost"]));
         // 20 Mbit/s for 6 s are 10,359 datagrams, of which 103.6 are lost with a deviation of 10.1.
         assert!(sent > 10_000.0, "{udp}");

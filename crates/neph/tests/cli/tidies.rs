@@ -9,15 +9,15 @@ use crate::pings::reflector;
 
 const DUE: [&str; 3] = ["tidy", "--keep-messages", "1ms"];
 
-fn json(place: &TestFolder, arguments: &[&str]) -> Value {
-    let ran = place.neph([arguments, &["--format", "json"]].concat());
+fn json(folder: &TestFolder, arguments: &[&str]) -> Value {
+    let ran = folder.neph([arguments, &["--format", "json"]].concat());
     assert_eq!(ran.status, 0, "{}", ran.err);
     serde_json::from_str(&ran.out).expect("JSON")
 }
 
-fn rows(place: &TestFolder, arguments: &[&str]) -> Vec<Value> {
-    let all = json(place, arguments);
-    all.as_array().expect("rows").clone()
+fn rows(folder: &TestFolder, arguments: &[&str]) -> Vec<Value> {
+    let entries = json(folder, arguments);
+    entries.as_array().expect("rows").clone()
 }
 
 fn reports(ran: &Ran, part: &str) {
@@ -26,33 +26,33 @@ fn reports(ran: &Ran, part: &str) {
 
 /// Two experiments of 60 messages.
 fn measured() -> TestFolder {
-    let (reflector, place) = (reflector(), TestFolder::empty());
+    let (reflector, folder) = (reflector(), TestFolder::empty());
     let plan = format!(
         "version = 1\nname = \"p\"\ninterval = \"10ms\"\nmessages = 60\nblocks = 2\n\
          [[endpoint]]\nname = \"here\"\nurl = \"ws://127.0.0.1:{}\"\n[companion]\nenabled = false\n",
         reflector.address().port()
     );
-    fs::write(place.path("p.toml"), plan).expect("writable");
-    let ran = place.neph(["run", "p.toml", "-q", "--no-report"]);
+    fs::write(folder.path("p.toml"), plan).expect("writable");
+    let ran = folder.neph(["run", "p.toml", "-q", "--no-report"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    place
+    folder
 }
 
 #[test]
 fn what_is_due_is_listed_and_nothing_else_is_touched() {
-    let place = measured();
-    let before = rows(&place, &["list", "last"]);
+    let folder = measured();
+    let before = rows(&folder, &["list", "last"]);
     reports(
-        &place.neph(["tidy"]),
+        &folder.neph(["tidy"]),
         "the messages of 0 experiments were replaced",
     );
-    let dry = rows(&place, &[&DUE[..], &["--dry-run"]].concat());
+    let dry = rows(&folder, &[&DUE[..], &["--dry-run"]].concat());
     assert_eq!((dry.len(), before.len()), (2, 2));
     assert_eq!(dry[0]["action"], "messages to minutes");
-    let of_another = place.neph([&DUE[..], &["--plan", "another.toml"]].concat());
+    let of_another = folder.neph([&DUE[..], &["--plan", "another.toml"]].concat());
     reports(&of_another, "the messages of 0 experiments");
     assert_eq!(
-        rows(&place, &["list", "last"]),
+        rows(&folder, &["list", "last"]),
         before,
         "nothing has changed"
     );
@@ -67,11 +67,11 @@ fn what_is_due_is_listed_and_nothing_else_is_touched() {
 
 #[test]
 fn messages_become_minutes_and_these_go_too_and_lists_state_it() {
-    let place = measured();
-    let before = rows(&place, &["list", "last"]);
-    let tidied = place.neph(DUE);
+    let folder = measured();
+    let before = rows(&folder, &["list", "last"]);
+    let tidied = folder.neph(DUE);
     reports(&tidied, "the messages of 2 experiments were replaced");
-    let after = rows(&place, &["list", "last"]);
+    let after = rows(&folder, &["list", "last"]);
     for (before, after) in before.iter().zip(&after) {
         for key in ["messages", "lost", "status"] {
             assert_eq!(before[key], after[key]);
@@ -88,17 +88,17 @@ fn messages_become_minutes_and_these_go_too_and_lists_state_it() {
             "{ratio:?}"
         );
     }
-    let shown = json(&place, &["show", after[0]["id"].as_str().expect("an id")]);
+    let shown = json(&folder, &["show", after[0]["id"].as_str().expect("an id")]);
     assert!(
         shown["reduced"]["minutes"].as_u64() >= Some(1),
         "{}",
         shown["reduced"]
     );
-    assert!(rows(&place, &DUE).is_empty(), "it is done");
+    assert!(rows(&folder, &DUE).is_empty(), "it is done");
 
-    let gone = place.neph([&DUE[..], &["--keep-minutes", "1ms"]].concat());
+    let gone = folder.neph([&DUE[..], &["--keep-minutes", "1ms"]].concat());
     reports(&gone, "the histograms of 2 experiments were removed");
-    let last = rows(&place, &["list", "last"]);
+    let last = rows(&folder, &["list", "last"]);
     assert_eq!(last[0]["messages"], before[0]["messages"]);
     let warnings = last[0]["warnings"].as_str().expect("text");
     assert!(
@@ -109,11 +109,11 @@ fn messages_become_minutes_and_these_go_too_and_lists_state_it() {
 
 #[test]
 fn what_needs_single_messages_refuses_in_one_sentence() {
-    let place = measured();
-    place.neph(DUE);
+    let folder = measured();
+    folder.neph(DUE);
     let export = ["export", "--format", "csv", "--output", "-"];
     for needs in [&["report"][..], &["diagnose"], &export] {
-        let ran = place.neph(needs.iter().copied());
+        let ran = folder.neph(needs.iter().copied());
         assert_eq!(ran.status, 1, "{needs:?}: {}", ran.err);
         reports(&ran, "needs single messages; neph show");
         assert_eq!(ran.err.trim_end().lines().count(), 1, "{}", ran.err);

@@ -11,7 +11,7 @@ use crate::neph::{Ran, SOON, command, eventually, ip, neph, send};
 #[test]
 fn this_host_is_one_hop_away_in_every_format() {
     let trace = |format: &str| {
-        let words = [
+        let args = [
             "trace",
             "127.0.0.1",
             "--flows",
@@ -20,7 +20,7 @@ fn this_host_is_one_hop_away_in_every_format() {
             "--format",
             format,
         ];
-        let ran = neph(words);
+        let ran = neph(args);
         assert_eq!(ran.status, 0, "{}", ran.err);
         ran.out
     };
@@ -63,14 +63,14 @@ fn the_rule_asks_as_many_flows_as_it_needs() {
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(ran.out.contains(": 8 flows "), "{}", ran.out);
     assert!(ran.out.contains("with 99 % confidence"), "{}", ran.out);
-    let words = ["--confidence", "95%", "--hop-rate", "500", "--no-raw"];
-    let ran = neph(["trace", "127.0.0.1"].into_iter().chain(words));
+    let args = ["--confidence", "95%", "--hop-rate", "500", "--no-raw"];
+    let ran = neph(["trace", "127.0.0.1"].into_iter().chain(args));
     assert!(ran.out.contains(": 6 flows "), "{}", ran.out);
 }
 
 #[test]
 fn what_makes_no_sense_is_refused_in_a_sentence() {
-    for (words, part) in [
+    for (args, part) in [
         (
             &["ws://h"][..],
             "routes are traced with udp://, syn:// or icmp://",
@@ -93,11 +93,11 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
             "cannot be used with",
         ),
     ] {
-        let ran = neph(["trace"].into_iter().chain(words.iter().copied()));
+        let ran = neph(["trace"].into_iter().chain(args.iter().copied()));
         assert_eq!(
             (ran.status, ran.out.as_str()),
             (2, ""),
-            "{words:?}: {}",
+            "{args:?}: {}",
             ran.err
         );
         assert!(ran.err.contains(part), "{}", ran.err);
@@ -147,12 +147,12 @@ fn nobody_answers_is_1_and_ctrl_c_is_130() {
         return;
     }
     let nobody = SilentNamespace::up();
-    let words = ["trace", "10.94.0.2", "--site", &nobody.0, "--flows", "2"];
-    let ran = neph(words.into_iter().chain(["--timeout", "50ms"]));
+    let args = ["trace", "10.94.0.2", "--site", &nobody.0, "--flows", "2"];
+    let ran = neph(args.into_iter().chain(["--timeout", "50ms"]));
     assert_eq!(ran.status, 1, "{} {}", ran.out, ran.err);
     assert!(ran.out.contains("2 flows: no answer"), "{}", ran.out);
     let mut patient = command();
-    patient.args(words.into_iter().chain(["--timeout", "1min"]));
+    patient.args(args.into_iter().chain(["--timeout", "1min"]));
     let child = patient.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = child.spawn().expect("neph runs");
     eventually("neph minds ctrl-C", SOON, || catches_interrupts(child.id()));
@@ -161,11 +161,11 @@ fn nobody_answers_is_1_and_ctrl_c_is_130() {
     assert_eq!(ran.status, 130);
     // The signal may come before the first probe; whatever is known then is shown.
     assert!(ran.out.contains("trace to 10.94.0.2"), "{}", ran.out);
-    let far = neph(["trace", "192.0.2.1", "--site", &nobody.0]);
-    assert_eq!(far.status, 1);
+    let output = neph(["trace", "192.0.2.1", "--site", &nobody.0]);
+    assert_eq!(output.status, 1);
     assert!(
-        far.err.contains("trace the route to 192.0.2.1:33434"),
+        output.err.contains("trace the route to 192.0.2.1:33434"),
         "{}",
-        far.err
+        output.err
     );
 }

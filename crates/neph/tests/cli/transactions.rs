@@ -12,13 +12,21 @@ use crate::throughputs::{Linked, Serving, document, number};
 
 #[test]
 fn each_kind_is_measured_in_each_format() {
-    let there = Serving::start(&[]);
+    let serving = Serving::start(&[]);
     for (option, test) in [
         ("--udp", "udp_rr"),
         ("--tcp", "tcp_rr"),
         ("--connect", "tcp_crr"),
     ] {
-        let ran = neph(["rr", &there.address, option, "-w", "2s", "--format", "json"]);
+        let ran = neph([
+            "rr",
+            &serving.address,
+            option,
+            "-w",
+            "2s",
+            "--format",
+            "json",
+        ]);
         let shown = document(&ran);
         assert_eq!(
             (&shown["schema"], &shown["test"]),
@@ -34,24 +42,27 @@ fn each_kind_is_measured_in_each_format() {
         let order = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"].map(|key| number(&rtt[key]));
         assert!(order.is_sorted(), "{rtt}");
         let buckets = shown["histogram"].as_array().expect("a list");
-        let counted: f64 = buckets.iter().map(|one| number(&one["count"])).sum();
+        let counted: f64 = buckets.iter().map(|bucket| number(&bucket["count"])).sum();
         assert!((counted - count).abs() < 0.5, "{counted} {count}");
         let seconds = shown["seconds"].as_array().expect("a list");
-        let counted: f64 = seconds.iter().map(|one| number(&one["transactions"])).sum();
+        let counted: f64 = seconds
+            .iter()
+            .map(|second| number(&second["transactions"]))
+            .sum();
         assert!(
             (counted - count).abs() < 0.5 && seconds.len() == 2,
             "{counted} {count}"
         );
         assert!(shown["server_end"]["thread_percent"].is_number());
     }
-    let text = neph(["rr", &there.address, "-w", "1s"]);
+    let text = neph(["rr", &serving.address, "-w", "1s"]);
     assert_eq!(text.status, 0, "{}", text.err);
     assert!(text.out.contains("\nUDP_RR: "), "{}", text.out);
-    let csv = neph(["rr", &there.address, "-w", "1s", "--format", "csv"]);
+    let csv = neph(["rr", &serving.address, "-w", "1s", "--format", "csv"]);
     assert_eq!(csv.out.lines().count(), 2, "{}", csv.out);
     let lines = neph([
         "rr",
-        &there.address,
+        &serving.address,
         "-w",
         "1s",
         "--busy-poll",
@@ -68,9 +79,9 @@ fn each_kind_is_measured_in_each_format() {
 
 #[test]
 fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
-    let there = Serving::start(&["--max-duration", "5s", "--max-streams", "2"]);
-    let address = there.address.as_str();
-    for (words, status, why) in [
+    let serving = Serving::start(&["--max-duration", "5s", "--max-streams", "2"]);
+    let address = serving.address.as_str();
+    for (args, status, why) in [
         ("-w 6s", 1, "this server allows at most 5"),
         ("-w 1s -n 3", 1, "this server allows at most 2"),
         ("-w 1ms", 2, "write 100ms to 24h"),
@@ -80,17 +91,17 @@ fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
         ("--tcp --reply 2MiB", 2, "write 1 to 1048576 bytes"),
         ("--timeout 2min", 2, "write 1ms to 60s"),
     ] {
-        let ran = neph(["rr", address].into_iter().chain(words.split(' ')));
-        assert_eq!(ran.status, status, "{words}: {}", ran.err);
-        assert!(ran.err.contains(why), "{words}: {}", ran.err);
-        assert_eq!(ran.err.lines().count(), 1, "{words}: {}", ran.err);
+        let ran = neph(["rr", address].into_iter().chain(args.split(' ')));
+        assert_eq!(ran.status, status, "{args}: {}", ran.err);
+        assert!(ran.err.contains(why), "{args}: {}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{args}: {}", ran.err);
     }
-    for words in ["--udp --tcp", "--tcp --timeout 2s", "--connect --busy-poll"] {
-        let ran = neph(["rr", address].into_iter().chain(words.split(' ')));
-        assert_eq!(ran.status, 2, "{words}: {}", ran.err);
+    for args in ["--udp --tcp", "--tcp --timeout 2s", "--connect --busy-poll"] {
+        let ran = neph(["rr", address].into_iter().chain(args.split(' ')));
+        assert_eq!(ran.status, 2, "{args}: {}", ran.err);
     }
-    let gone = there.address.clone();
-    drop(there);
+    let gone = serving.address.clone();
+    drop(serving);
     let ran = neph(["rr", &gone]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
@@ -102,9 +113,9 @@ fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
 
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
-    let there = Serving::start(&[]);
+    let serving = Serving::start(&[]);
     let mut client = command();
-    client.args(["rr", &there.address, "-w", "5min", "--connect"]);
+    client.args(["rr", &serving.address, "-w", "5min", "--connect"]);
     let client = client.stdout(Stdio::piped()).stderr(Stdio::null());
     let mut client = client.spawn().expect("neph runs");
     let mut out = client.stdout.take().expect("it is piped");
@@ -119,7 +130,7 @@ fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
     out.read_to_string(&mut text).expect("it ends");
     assert_eq!(client.wait().expect("it ends").code(), Some(130));
     assert!(text.contains("\nTCP_CRR: "), "{text}");
-    let next = neph(["rr", &there.address, "-w", "200ms"]);
+    let next = neph(["rr", &serving.address, "-w", "200ms"]);
     assert_eq!(next.status, 0, "{}", next.err);
 }
 
@@ -156,12 +167,12 @@ fn an_injected_loss_is_counted_with_what_was_waited_for_it() {
     let shown = linked.measured("rr", "-n 4 -w 8s --timeout 20ms");
     let (count, lost) = (number(&shown["transactions"]), number(&shown["lost"]));
     // A request and a reply are lost with 2 % each.
-    let (all, share) = (count + lost, 1.0 - 0.98 * 0.98);
-    let deviation = (all * share * (1.0 - share)).sqrt();
-    assert!(all > 3_000.0, "{all}");
+    let (total, share) = (count + lost, 1.0 - 0.98 * 0.98);
+    let deviation = (total * share * (1.0 - share)).sqrt();
+    assert!(total > 3_000.0, "{total}");
     assert!(
-        (lost - all * share).abs() < 4.0 * deviation,
-        "{lost} of {all}"
+        (lost - total * share).abs() < 4.0 * deviation,
+        "{lost} of {total}"
     );
     // Half of them on the way to the server: the share of requests among losses is 0.02 of 0.0396.
     let requests = number(&shown["lost_requests"]);

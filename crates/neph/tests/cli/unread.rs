@@ -17,8 +17,8 @@ fn a_number_that_cannot_be_is_told_in_one_sentence() {
             "give a whole number, at least 1",
         ),
     ];
-    for (words, part) in cases {
-        let ran = neph(words.iter().copied());
+    for (args, part) in cases {
+        let ran = neph(args.iter().copied());
         assert_eq!((ran.status, ran.err.lines().count()), (2, 1), "{}", ran.err);
         assert!(ran.err.contains(part), "{}", ran.err);
     }
@@ -72,8 +72,8 @@ fn a_target_with_a_part_that_means_nothing_is_refused() {
             "drop it, or use udp://",
         ),
     ];
-    for (words, part) in cases {
-        let ran = neph(words.iter().copied());
+    for (args, part) in cases {
+        let ran = neph(args.iter().copied());
         assert_eq!((ran.status, ran.err.lines().count()), (2, 1), "{}", ran.err);
         assert!(ran.err.contains(part), "{}", ran.err);
     }

@@ -65,7 +65,7 @@ fn every_command_becomes_the_user_that_was_named() {
     }
     with_loopback("users", || {
         let reflector = Reflector::begin(command(), &[]);
-        let (at, place) = (reflector.address.as_str(), TestFolder::empty());
+        let (at, folder) = (reflector.address.as_str(), TestFolder::empty());
         let (tcp, udp) = (format!("tcp://{at}"), format!("udp://{at}"));
         // Nobody answers: the trace lasts.
         ip("route add 192.0.2.0/24 dev lo");
@@ -85,7 +85,7 @@ fn every_command_becomes_the_user_that_was_named() {
         ];
         for (arguments, capabilities) in commands {
             let with_user = [arguments, &["--user", "nobody"]].concat();
-            checked(&with_user, &place, |pid| {
+            checked(&with_user, &folder, |pid| {
                 have(pid, capabilities, arguments[0]);
                 are_nobodys(pid);
                 if arguments[0] == "ping" {
@@ -106,14 +106,14 @@ fn what_a_named_user_measures_is_written_and_is_its_own() {
     }
     with_loopback("owner", || {
         let reflector = Reflector::begin(command(), &[]);
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let target = format!("udp://{}", reflector.address);
         let commands = [
             ["ping", &target, "-c", "3", "-i", "50ms", "-o", "ping.txt"],
             ["flows", &target, "-c", "3", "-n", "4", "-o", "flows.txt"],
         ];
         let run = |arguments: [&str; 8]| {
-            let mut neph = place.command(arguments);
+            let mut neph = folder.command(arguments);
             neph.args(["--user", "nobody"]);
             Ran::from(neph.output().expect("it runs"))
         };
@@ -126,14 +126,14 @@ fn what_a_named_user_measures_is_written_and_is_its_own() {
                 "{}",
                 ran.err
             );
-            assert!(!place.path(arguments[7]).exists());
+            assert!(!folder.path(arguments[7]).exists());
         }
         let nobody = NOBODY.parse().ok();
-        chown(place.path(""), nobody, nobody).expect("root may");
+        chown(folder.path(""), nobody, nobody).expect("root may");
         for arguments in commands {
             let ran = run(arguments);
             assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
-            let file = fs::metadata(place.path(arguments[7])).expect("it is written");
+            let file = fs::metadata(folder.path(arguments[7])).expect("it is written");
             assert_eq!(file.uid().to_string(), NOBODY);
             assert!(file.len() > 0);
         }
@@ -156,12 +156,12 @@ fn root_goes_on_in_a_workspace_that_another_user_began() {
     }
     with_loopback("turns", || {
         let reflector = Reflector::begin(command(), &[]);
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let nobody = NOBODY.parse().ok();
-        chown(place.path(""), nobody, nobody).expect("root may");
+        chown(folder.path(""), nobody, nobody).expect("root may");
         let target = format!("udp://{}", reflector.address);
         for (name, more) in [("a", &["--user", "nobody"][..]), ("b", &[]), ("c", &[])] {
-            let mut neph = place.command(["flows", &target, "-c", "3", "-n", "4", "--save", name]);
+            let mut neph = folder.command(["flows", &target, "-c", "3", "-n", "4", "--save", name]);
             let ran = Ran::from(neph.args(more).output().expect("it runs"));
             assert_eq!(ran.status, 0, "{name}: {}{}", ran.out, ran.err);
         }

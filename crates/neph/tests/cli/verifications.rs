@@ -8,7 +8,7 @@ use neph_sys::deadline::Stopwatch;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::labs::{TWO, place, privileged};
+use crate::labs::{TWO, privileged, topology_folder};
 use crate::neph::{begin, eventually, send};
 use crate::undisturbed::undisturbed;
 
@@ -17,7 +17,9 @@ fn a_lab_is_verified() {
     if !privileged("a_lab_is_verified") {
         return;
     }
-    let ran = undisturbed(|| place(TWO).neph(["lab", "verify", "two.toml", "--format", "json"]));
+    let ran = undisturbed(|| {
+        topology_folder(TWO).neph(["lab", "verify", "two.toml", "--format", "json"])
+    });
     let checks: Value = serde_json::from_str(&ran.out).expect("JSON");
     let checks = checks.as_array().expect("a list");
     assert_eq!(checks.len(), 2, "both directions");
@@ -40,18 +42,15 @@ fn a_verification_that_is_interrupted_tells_what_it_has() {
     }
     let slow = "[[site]]\nname = \"c\"\naddress = \"10.80.0.3/24\"\n\
                 [[link]]\nname = \"far\"\na = \"b\"\nb = \"c\"\ndelay = \"60s\"\n";
-    let place = place(&format!("{TWO}{slow}"));
-    let mut verify = place.command(["lab", "verify", "two.toml", "--format", "csv"]);
+    let folder = topology_folder(&format!("{TWO}{slow}"));
+    let mut verify = folder.command(["lab", "verify", "two.toml", "--format", "csv"]);
     let (child, _err, line) = begin(verify.stdout(Stdio::piped()));
     assert!(line.contains("2 links of two, at most 62 s"), "{line}");
     // Until the second link is being measured.
     let namespace = format!("neph-v{}-b", child.id());
     let sent = || {
-        let words = ["-n", &namespace, "-s", "-j", "link", "show", "dev", "far"];
-        let reported = process::command("ip")
-            .args(words)
-            .output()
-            .expect("ip runs");
+        let args = ["-n", &namespace, "-s", "-j", "link", "show", "dev", "far"];
+        let reported = process::command("ip").args(args).output().expect("ip runs");
         let reported: Value = serde_json::from_slice(&reported.stdout).unwrap_or_default();
         reported[0]["stats64"]["tx"]["packets"]
             .as_u64()

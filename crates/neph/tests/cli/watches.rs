@@ -40,12 +40,12 @@ pub(crate) fn with_loopback(test: &str, work: impl FnOnce() + Send) {
 pub(crate) struct Watch(Option<Child>);
 
 impl Watch {
-    pub(crate) fn begin(place: &TestFolder, arguments: &[&str]) -> Self {
-        Self::of(place, "lo", arguments)
+    pub(crate) fn begin(folder: &TestFolder, arguments: &[&str]) -> Self {
+        Self::of(folder, "lo", arguments)
     }
 
-    pub(crate) fn of(place: &TestFolder, interface: &str, arguments: &[&str]) -> Self {
-        let mut command = place.command(["watch", interface].iter().chain(arguments).copied());
+    pub(crate) fn of(folder: &TestFolder, interface: &str, arguments: &[&str]) -> Self {
+        let mut command = folder.command(["watch", interface].iter().chain(arguments).copied());
         let (child, printed, line) = begin(command.stdout(Stdio::piped()));
         assert!(line.contains(&format!("looking at {interface}")), "{line}");
         // What it says further is read when it has ended.
@@ -134,17 +134,17 @@ fn sent_bytes(lines: &[Value], kind: &str) -> u64 {
 #[test]
 fn bytes_of_periods_are_those_of_their_flows_whatever_the_link_header() {
     with_loopback("bytes", || {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let arguments = ["--format", "ndjson", "--proto", "tcp"];
-        let watches = ["lo", "any"].map(|interface| Watch::of(&place, interface, &arguments));
+        let watches = ["lo", "any"].map(|interface| Watch::of(&folder, interface, &arguments));
         exchange("127.0.0.1", 20);
         for watch in watches {
             let lines = lines(&watch.interrupt().out);
             let periods = of_kind(&lines, "period").into_iter();
-            let all = periods.map(|line| line["bytes"].as_u64().expect("a count"));
+            let entries = periods.map(|line| line["bytes"].as_u64().expect("a count"));
             let of_flows = sent_bytes(&lines, "flow");
             assert!(of_flows > 40 * 40, "{of_flows}");
-            assert_eq!(all.sum::<u64>(), of_flows);
+            assert_eq!(entries.sum::<u64>(), of_flows);
             assert_eq!(sent_bytes(&lines, "flow_period"), of_flows);
             let summary = lines.last().expect("a summary");
             assert_eq!(summary["bytes"], of_flows);
@@ -156,8 +156,8 @@ fn bytes_of_periods_are_those_of_their_flows_whatever_the_link_header() {
 #[test]
 fn flows_are_told_in_periods_and_at_the_end() {
     with_loopback("told", || {
-        let place = TestFolder::empty();
-        let watch = Watch::begin(&place, &["--format", "ndjson", "--samples"]);
+        let folder = TestFolder::empty();
+        let watch = Watch::begin(&folder, &["--format", "ndjson", "--samples"]);
         let port = exchange("127.0.0.1", 20);
         let ran = watch.interrupt();
         assert_eq!(ran.status, 130);
@@ -201,8 +201,8 @@ fn flows_are_told_in_periods_and_at_the_end() {
 #[test]
 fn people_get_a_line_a_flow_and_what_was_lost() {
     with_loopback("text", || {
-        let place = TestFolder::empty();
-        let watch = Watch::begin(&place, &["--every", "100ms"]);
+        let folder = TestFolder::empty();
+        let watch = Watch::begin(&folder, &["--every", "100ms"]);
         let port = exchange("127.0.0.1", 20);
         let ran = watch.interrupt();
         assert_eq!(ran.status, 130);
@@ -221,14 +221,14 @@ fn people_get_a_line_a_flow_and_what_was_lost() {
 #[test]
 fn enough_packets_or_time_end_it() {
     with_loopback("enough", || {
-        let place = TestFolder::empty();
-        let watch = Watch::begin(&place, &["--count", "10", "--format", "ndjson"]);
+        let folder = TestFolder::empty();
+        let watch = Watch::begin(&folder, &["--count", "10", "--format", "ndjson"]);
         exchange("127.0.0.1", 20);
         let ran = watch.end();
         assert_eq!(ran.status, 0);
         let lines = lines(&ran.out);
         assert_eq!(lines.last().expect("a summary")["files"][0]["packets"], 10);
-        let ran = place.neph(["watch", "lo", "--duration", "100ms"]);
+        let ran = folder.neph(["watch", "lo", "--duration", "100ms"]);
         assert_eq!(ran.status, 1, "nothing passed: {}", ran.out);
     });
 }
@@ -236,10 +236,10 @@ fn enough_packets_or_time_end_it() {
 #[test]
 fn the_kernel_hands_over_what_was_asked_for() {
     with_loopback("filter", || {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let arguments = ["--host", "::1", "--port", "9", "--proto", "tcp"];
-        let none = Watch::begin(&place, &[&arguments[..], &["--format", "ndjson"]].concat());
-        let six = Watch::begin(&place, &["--host", "::1", "--format", "ndjson"]);
+        let none = Watch::begin(&folder, &[&arguments[..], &["--format", "ndjson"]].concat());
+        let six = Watch::begin(&folder, &["--host", "::1", "--format", "ndjson"]);
         let four = [
             "--host",
             "127.0.0.1",
@@ -248,7 +248,7 @@ fn the_kernel_hands_over_what_was_asked_for() {
             "--proto",
             "tcp",
         ];
-        let four = Watch::begin(&place, &[&four[..], &["--format", "ndjson"]].concat());
+        let four = Watch::begin(&folder, &[&four[..], &["--format", "ndjson"]].concat());
         let (port_four, port_six) = (exchange("127.0.0.1", 5), exchange("::1", 5));
         let servers = |watch: Watch| -> Vec<String> {
             let ran = watch.interrupt();
@@ -266,12 +266,12 @@ fn the_kernel_hands_over_what_was_asked_for() {
 #[test]
 fn a_path_that_is_too_slow_raises_an_alarm() {
     with_loopback("alarm", || {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let rule = "with-data > 1ns p50";
         let other = "with-data > 100s p50";
         let arguments = ["--every", "50ms", "--format", "ndjson"];
         let alarms = ["--alarm", rule, "--alarm", other];
-        let watch = Watch::begin(&place, &[&arguments[..], &alarms].concat());
+        let watch = Watch::begin(&folder, &[&arguments[..], &alarms].concat());
         exchange("127.0.0.1", 100);
         let ran = watch.interrupt();
         assert_eq!(ran.status, 3, "however it ends: {}", ran.out);
@@ -282,7 +282,7 @@ fn a_path_that_is_too_slow_raises_an_alarm() {
             (&alarms[0]["rule"], &alarms[0]["state"]),
             (&rule.into(), &"raised".into())
         );
-        let ran = place.neph(["watch", "lo", "--alarm", "pat > 2ms p99"]);
+        let ran = folder.neph(["watch", "lo", "--alarm", "pat > 2ms p99"]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""));
         assert!(ran.err.contains("--alarm:1:1"), "{}", ran.err);
     });
@@ -300,7 +300,7 @@ fn metrics(address: &str) -> std::io::Result<String> {
 #[test]
 fn prometheus_is_told_of_pairs_of_hosts() {
     with_loopback("metrics", || {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let arguments = [
             "watch",
             "lo",
@@ -309,7 +309,7 @@ fn prometheus_is_told_of_pairs_of_hosts() {
             "--alarm",
             "path > 1s p50",
         ];
-        let mut command = place.command(arguments);
+        let mut command = folder.command(arguments);
         let (child, _said, line) = begin(command.stdout(Stdio::piped()));
         let address = line
             .split(['/', ' '])
@@ -346,7 +346,7 @@ fn prometheus_is_told_of_pairs_of_hosts() {
 #[test]
 fn what_cannot_be_watched_is_said_in_one_sentence() {
     with_loopback("refused", || {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         for (arguments, printed) in [
             (&["watch", "no-such-if0"][..], "no interface no-such-if0"),
             (&["watch", "lo", "--samples"], "--format ndjson"),
@@ -358,7 +358,7 @@ fn what_cannot_be_watched_is_said_in_one_sentence() {
             ),
             (&["watch", "lo", "--write", "-", "--samples"], "leave out"),
         ] {
-            let ran = place.neph(arguments.iter().copied());
+            let ran = folder.neph(arguments.iter().copied());
             assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
             assert!(ran.err.contains(printed), "{}", ran.err);
         }
@@ -367,12 +367,12 @@ fn what_cannot_be_watched_is_said_in_one_sentence() {
 
 #[test]
 fn without_rights_the_first_sentence_names_all_that_the_way_needs() {
-    let place = TestFolder::empty();
-    for (way, needed) in [
+    let folder = TestFolder::empty();
+    for (direction, needed) in [
         ("ring", "setcap cap_net_raw+ep"),
         ("bpf", "setcap cap_net_raw,cap_bpf,cap_net_admin+ep"),
     ] {
-        let ran = without_root(&place, 0o755, ["watch", "lo", "--listen", way]);
+        let ran = without_root(&folder, 0o755, ["watch", "lo", "--listen", direction]);
         assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
         assert!(ran.err.contains(needed), "{}", ran.err);
     }

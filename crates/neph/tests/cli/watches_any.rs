@@ -46,8 +46,8 @@ fn flow(ran: &Ran) -> [u64; 3] {
     let [flow] = of_kind(&lines, "flow")[..] else {
         panic!("{}", ran.out);
     };
-    let sent = |what: &str| -> u64 {
-        let of = |side: &str| flow["sent"][side][what].as_u64().expect("a count");
+    let sent = |message: &str| -> u64 {
+        let of = |side: &str| flow["sent"][side][message].as_u64().expect("a count");
         of("client") + of("server")
     };
     let answered = &flow["round_trips"]["server"]["acknowledgement"]["with_data"];
@@ -67,21 +67,21 @@ fn a_packet_that_a_router_passes_on_counts_once() {
     with_loopback("any", || {
         std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("a router");
         let (client, server) = (Host::behind("any", 1), Host::behind("any", 2));
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let arguments = ["--format", "ndjson", "--proto", "tcp"];
         let alongside = ["--write", "any.pcap"];
-        let any = Watch::of(&place, "any", &[&arguments[..], &alongside].concat());
-        let one = Watch::of(&place, "to1", &arguments);
+        let any = Watch::of(&folder, "any", &[&arguments[..], &alongside].concat());
+        let watch = Watch::of(&folder, "to1", &arguments);
         let listener = with_namespace(&server.ns, || TcpListener::bind("10.9.2.2:0"));
         let listener = listener.expect("enter").expect("listen");
         exchange_with(listener, 20, |address| {
             let stream = with_namespace(&client.ns, || TcpStream::connect(address));
             stream.expect("enter").expect("connect")
         });
-        let (any, one) = (any.interrupt(), one.interrupt());
-        assert_eq!((any.status, one.status), (130, 130));
-        assert_eq!(flow(&any), flow(&one));
-        let [packets, ..] = flow(&one);
+        let (any, output) = (any.interrupt(), watch.interrupt());
+        assert_eq!((any.status, output.status), (130, 130));
+        assert_eq!(flow(&any), flow(&output));
+        let [packets, ..] = flow(&output);
         let reported = summary(&any);
         assert_eq!(reported["files"][0]["packets"], 2 * packets, "in and out");
         assert_eq!(reported["capture_duplicates_removed"], packets);
@@ -90,7 +90,7 @@ fn a_packet_that_a_router_passes_on_counts_once() {
             "each once"
         );
         // The file tells the interfaces, and so the same.
-        let read = place.neph(["read", "any.pcap", "--format", "ndjson"]);
+        let read = folder.neph(["read", "any.pcap", "--format", "ndjson"]);
         assert_eq!((read.status, read.err.as_str()), (0, ""));
         assert_eq!(flow(&read), flow(&any));
         assert_eq!(summary(&read)["capture_duplicates_removed"], packets);
@@ -100,18 +100,18 @@ fn a_packet_that_a_router_passes_on_counts_once() {
 #[test]
 fn what_loopback_shows_as_sent_and_as_received_counts_once() {
     with_loopback("anylo", || {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let arguments = ["--format", "ndjson", "--host", "127.0.0.1"];
-        let any = Watch::of(&place, "any", &arguments);
-        let one = Watch::of(&place, "lo", &arguments);
+        let any = Watch::of(&folder, "any", &arguments);
+        let watch = Watch::of(&folder, "lo", &arguments);
         let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
         exchange_with(listener, 20, |address| {
             TcpStream::connect(address).expect("connect")
         });
-        let (any, one) = (any.interrupt(), one.interrupt());
-        assert_eq!(flow(&any), flow(&one));
+        let (any, output) = (any.interrupt(), watch.interrupt());
+        assert_eq!(flow(&any), flow(&output));
         let packets = |ran: &Ran| summary(ran)["files"][0]["packets"].clone();
-        assert_eq!(packets(&any), packets(&one));
+        assert_eq!(packets(&any), packets(&output));
         assert_eq!(summary(&any)["capture_duplicates_removed"], 0);
     });
 }

@@ -28,9 +28,9 @@ fn bound(address: &str) -> UdpSocket {
 #[test]
 fn questions_outside_of_tcp_are_told_in_periods() {
     with_loopback("asked", || {
-        let place = TestFolder::empty();
-        let watch = Watch::begin(&place, &["--format", "ndjson", "--every", "50ms"]);
-        let text = Watch::begin(&place, &["--every", "50ms"]);
+        let folder = TestFolder::empty();
+        let watch = Watch::begin(&folder, &["--format", "ndjson", "--every", "50ms"]);
+        let text = Watch::begin(&folder, &["--every", "50ms"]);
         ask_names();
         let (ran, text) = (watch.interrupt(), text.interrupt());
         let lines = lines(&ran.out);
@@ -44,10 +44,12 @@ fn questions_outside_of_tcp_are_told_in_periods() {
             3
         );
         assert!(periods.iter().all(|line| line["server"] == "127.0.0.1:53"));
-        let all = of_kind(&lines, "period");
-        let all = all.iter().map(|line| &line["exchanges"]["dns"]);
-        let trips: u64 = all.map(|dns| count(&dns["round_trips"]["server"])).sum();
-        assert_eq!(trips, 3);
+        let of_kinds = of_kind(&lines, "period");
+        let entries = of_kinds.iter().map(|line| &line["exchanges"]["dns"]);
+        let round_trips: u64 = entries
+            .map(|dns| count(&dns["round_trips"]["server"]))
+            .sum();
+        assert_eq!(round_trips, 3);
         let of_all = of_kind(&lines, "exchange");
         assert_eq!(of_all[0]["answered"], 3, "{}", ran.out);
         let shown = text.out.lines().filter(|line| line.starts_with("dns"));

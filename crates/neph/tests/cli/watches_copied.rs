@@ -17,8 +17,8 @@ use crate::watches_any::Host;
 const ROUND_TRIPS: [&str; 4] = ["--samples", "--format", "ndjson", "--proto=tcp"];
 
 /// Whether the kernel here has such programs; says where not.
-fn has_programs(test: &str, place: &TestFolder) -> bool {
-    let ran = place.neph(["watch", "lo", "--listen", "bpf", "--duration", "1ms"]);
+fn has_programs(test: &str, folder: &TestFolder) -> bool {
+    let ran = folder.neph(["watch", "lo", "--listen", "bpf", "--duration", "1ms"]);
     let has = ran.status < 2;
     if !has {
         skip(test);
@@ -27,11 +27,15 @@ fn has_programs(test: &str, place: &TestFolder) -> bool {
 }
 
 /// A watch that listens in one way.
-fn by(way: &str, place: &TestFolder, interface: &str, arguments: &[&str]) -> Watch {
-    Watch::of(place, interface, &[&["--listen", way], arguments].concat())
+fn by(direction: &str, folder: &TestFolder, interface: &str, arguments: &[&str]) -> Watch {
+    Watch::of(
+        folder,
+        interface,
+        &[&["--listen", direction], arguments].concat(),
+    )
 }
 
-fn way(ran: &Ran) -> Value {
+fn method_value(ran: &Ran) -> Value {
     let reported = lines(&ran.out);
     of_kind(&reported, "period").pop().expect("a period")["capture_method"].clone()
 }
@@ -40,8 +44,8 @@ fn way(ran: &Ran) -> Value {
 fn round_trips(ran: &Ran) -> (Vec<[Value; 3]>, Vec<i64>) {
     let reported = lines(&ran.out);
     let samples = of_kind(&reported, "sample").into_iter().map(|sample| {
-        let what = ["side", "method", "answer"].map(|key| sample[key].clone());
-        (what, sample["round_trip_ns"].as_i64().expect("a time"))
+        let keys = ["side", "method", "answer"].map(|key| sample[key].clone());
+        (keys, sample["round_trip_ns"].as_i64().expect("a time"))
     });
     samples.unzip()
 }
@@ -49,27 +53,30 @@ fn round_trips(ran: &Ran) -> (Vec<[Value; 3]>, Vec<i64>) {
 #[test]
 fn copies_tell_the_round_trips_of_the_ring_and_are_taken_where_nothing_waits_in_a_queue() {
     with_loopback("copied", || {
-        let place = TestFolder::empty();
-        if !has_programs("copies_tell_the_round_trips_of_the_ring", &place) {
+        let folder = TestFolder::empty();
+        if !has_programs("copies_tell_the_round_trips_of_the_ring", &folder) {
             return;
         }
         let server = Host::behind("copied", 7);
-        let copied = by("bpf", &place, "to7", &ROUND_TRIPS);
-        let ringed = by("ring", &place, "to7", &ROUND_TRIPS);
-        let chosen = Watch::of(&place, "to7", &ROUND_TRIPS);
+        let copied = by("bpf", &folder, "to7", &ROUND_TRIPS);
+        let ringed = by("ring", &folder, "to7", &ROUND_TRIPS);
+        let chosen = Watch::of(&folder, "to7", &ROUND_TRIPS);
         let listener = with_namespace(&server.ns, || TcpListener::bind("10.9.7.2:0"));
         exchange_with(listener.expect("enter").expect("listen"), 200, |address| {
             TcpStream::connect(address).expect("connect")
         });
         let [copied, ringed, chosen] = [copied, ringed, chosen].map(Watch::interrupt);
-        assert_eq!([&copied, &ringed, &chosen].map(way), ["bpf", "ring", "bpf"]);
-        let ((what, copied), (expected, ringed)) = (round_trips(&copied), round_trips(&ringed));
-        assert_eq!(what, expected);
+        assert_eq!(
+            [&copied, &ringed, &chosen].map(method_value),
+            ["bpf", "ring", "bpf"]
+        );
+        let ((keys, copied), (expected, ringed)) = (round_trips(&copied), round_trips(&ringed));
+        assert_eq!(keys, expected);
         assert!(copied.len() >= 200, "{}", copied.len());
         let apart = copied
             .iter()
             .zip(&ringed)
-            .map(|(one, other)| (one - other).abs());
+            .map(|(difference, other)| (difference - other).abs());
         let mut apart: Vec<i64> = apart.collect();
         apart.sort_unstable();
         let median = apart[apart.len() / 2];
@@ -80,16 +87,16 @@ fn copies_tell_the_round_trips_of_the_ring_and_are_taken_where_nothing_waits_in_
             &["--snaplen", "4096"],
             &["--ring", "129MiB"],
         ] {
-            let chosen = Watch::of(&place, "to7", &[alongside, &ROUND_TRIPS].concat());
-            assert_eq!(way(&chosen.interrupt()), "ring", "{alongside:?}");
+            let chosen = Watch::of(&folder, "to7", &[alongside, &ROUND_TRIPS].concat());
+            assert_eq!(method_value(&chosen.interrupt()), "ring", "{alongside:?}");
         }
         ip("link set to7 down");
         ip("link set to7 txqueuelen 100 up");
         let queue = ["qdisc", "add", "dev", "to7", "root", "pfifo"];
         let queued = process::command("tc").args(queue).status();
         assert!(queued.expect("the tc program").success());
-        let chosen = Watch::of(&place, "to7", &ROUND_TRIPS);
-        assert_eq!(way(&chosen.interrupt()), "ring");
+        let chosen = Watch::of(&folder, "to7", &ROUND_TRIPS);
+        assert_eq!(method_value(&chosen.interrupt()), "ring");
     });
 }
 
@@ -97,21 +104,21 @@ fn copies_tell_the_round_trips_of_the_ring_and_are_taken_where_nothing_waits_in_
 fn where_the_kernel_cuts_segments_for_the_interface_the_ring_is_taken_and_tells_those_of_the_wire()
 {
     with_loopback("cut", || {
-        let place = TestFolder::empty();
-        if !has_programs("where_the_kernel_cuts_segments", &place) {
+        let folder = TestFolder::empty();
+        if !has_programs("where_the_kernel_cuts_segments", &folder) {
             return;
         }
         let server = Host::behind("cut", 7);
-        assert_eq!(longest(&place, &server), ("bpf".into(), true));
+        assert_eq!(longest(&folder, &server), ("bpf".into(), true));
         switch_off("to7").expect("an interface that cuts nothing itself");
-        assert_eq!(longest(&place, &server), ("ring".into(), false));
+        assert_eq!(longest(&folder, &server), ("ring".into(), false));
     });
 }
 
 /// How a watch listens that nobody told how, and whether a packet that it saw of a megabyte was longer
 /// than an Ethernet frame.
-fn longest(place: &TestFolder, server: &Host) -> (Value, bool) {
-    let watch = Watch::of(place, "to7", &["--format", "ndjson"]);
+fn longest(folder: &TestFolder, server: &Host) -> (Value, bool) {
+    let watch = Watch::of(folder, "to7", &["--format", "ndjson"]);
     let listener = with_namespace(&server.ns, || TcpListener::bind("10.9.7.2:0"));
     let listener = listener.expect("enter").expect("listen");
     let address = listener.local_addr().expect("an address");
@@ -129,15 +136,16 @@ fn longest(place: &TestFolder, server: &Host) -> (Value, bool) {
         panic!("{}", ran.out);
     };
     let sent = &flow["sent"]["client"];
-    let [bytes, packets] = ["bytes", "packets"].map(|what| sent[what].as_u64().expect("a count"));
-    (way(&ran), bytes / packets > 1_500)
+    let [bytes, packets] =
+        ["bytes", "packets"].map(|message| sent[message].as_u64().expect("a count"));
+    (method_value(&ran), bytes / packets > 1_500)
 }
 
 #[test]
 fn copies_are_of_the_packets_that_were_asked_for() {
     with_loopback("asked", || {
-        let place = TestFolder::empty();
-        if !has_programs("copies_are_of_the_packets_that_were_asked_for", &place) {
+        let folder = TestFolder::empty();
+        if !has_programs("copies_are_of_the_packets_that_were_asked_for", &folder) {
             return;
         }
         let choices = [
@@ -152,7 +160,7 @@ fn copies_are_of_the_packets_that_were_asked_for() {
         ];
         let watches = choices.map(|choice| {
             let arguments = [choice, &["--format", "ndjson"]].concat();
-            ["bpf", "ring"].map(|way| by(way, &place, "lo", &arguments))
+            ["bpf", "ring"].map(|direction| by(direction, &folder, "lo", &arguments))
         });
         for server in ["127.0.0.1", "::1"] {
             exchange(server, 20);
@@ -180,8 +188,8 @@ fn copies_are_of_the_packets_that_were_asked_for() {
 #[test]
 fn traffic_that_never_pauses_does_not_keep_it_from_ending() {
     with_loopback("flood", || {
-        let place = TestFolder::empty();
-        if !has_programs("traffic_that_never_pauses", &place) {
+        let folder = TestFolder::empty();
+        if !has_programs("traffic_that_never_pauses", &folder) {
             return;
         }
         let sender = UdpSocket::bind("127.0.0.1:0").expect("a socket");
@@ -193,7 +201,7 @@ fn traffic_that_never_pauses_does_not_keep_it_from_ending() {
                     let _ = sender.send_to(b"x", "127.0.0.1:9");
                 }
             });
-            let ran = place.neph(["watch", "lo", "--listen", "bpf", "--duration", "300ms"]);
+            let ran = folder.neph(["watch", "lo", "--listen", "bpf", "--duration", "300ms"]);
             is_over.store(true, Ordering::Relaxed);
             ran
         });
@@ -205,7 +213,7 @@ fn traffic_that_never_pauses_does_not_keep_it_from_ending() {
 #[test]
 fn what_cannot_be_copied_is_said_in_one_sentence() {
     with_loopback("uncopied", || {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         for (arguments, printed) in [
             (&["any"][..], "one interface"),
             (&["lo", "--snaplen", "4096"], "at most 2048 bytes"),
@@ -213,7 +221,7 @@ fn what_cannot_be_copied_is_said_in_one_sentence() {
             (&["lo", "--write", "-"], "leave out"),
             (&["no-such-if0"], "no interface no-such-if0"),
         ] {
-            let ran = place.neph(
+            let ran = folder.neph(
                 ["watch", "--listen", "bpf"]
                     .iter()
                     .chain(arguments)

@@ -34,10 +34,10 @@ fn turns(lines: &[Value]) -> Vec<(&str, &str)> {
 #[test]
 fn an_interface_that_goes_down_is_watched_on_when_it_is_up_again() {
     with_loopback("down", || {
-        for way in [&["--listen", "ring"][..], &[]] {
-            let place = TestFolder::empty();
-            let arguments = [&["watch", "lo", "--format", "ndjson"], way].concat();
-            let mut command = place.command(arguments);
+        for direction in [&["--listen", "ring"][..], &[]] {
+            let folder = TestFolder::empty();
+            let arguments = [&["watch", "lo", "--format", "ndjson"], direction].concat();
+            let mut command = folder.command(arguments);
             let (child, mut printed, _) = begin(command.stdout(Stdio::piped()));
             exchange("127.0.0.1", 5);
             ip("link set lo down");
@@ -64,22 +64,22 @@ fn an_interface_that_goes_down_is_watched_on_when_it_is_up_again() {
 fn an_interface_that_goes_away_ends_it_with_what_was_measured_and_so_does_one_that_is_down() {
     with_loopback("away", || {
         ip("link add one type veth peer name one-peer");
-        let place = TestFolder::empty();
-        let ran = place.neph(["watch", "one"]);
+        let folder = TestFolder::empty();
+        let ran = folder.neph(["watch", "one"]);
         assert_eq!(ran.status, 1);
         assert!(
             ran.err.contains("start neph watch again when it is up"),
             "{}",
             ran.err
         );
-        let ways = [&["--listen", "ring"][..], &[]];
-        for (is_up, way) in [true, false]
+        let directions = [&["--listen", "ring"][..], &[]];
+        for (is_up, direction) in [true, false]
             .into_iter()
-            .flat_map(|up| ways.map(|way| (up, way)))
+            .flat_map(|up| directions.map(|direction| (up, direction)))
         {
             ip("link set one up");
-            let arguments = [&["watch", "one", "--format", "ndjson"], way].concat();
-            let mut command = place.command(arguments);
+            let arguments = [&["watch", "one", "--format", "ndjson"], direction].concat();
+            let mut command = folder.command(arguments);
             let (child, mut printed, _) = begin(command.stdout(Stdio::piped()));
             if !is_up {
                 ip("link set one down");
@@ -102,12 +102,12 @@ fn an_interface_that_goes_away_ends_it_with_what_was_measured_and_so_does_one_th
 #[test]
 fn one_of_all_interfaces_that_goes_down_or_away_is_told_and_the_others_are_watched_on() {
     with_loopback("anydown", || {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         for name in ["one", "two"] {
             ip(&format!("link add {name} type veth peer name {name}-peer"));
             ip(&format!("link set {name} up"));
         }
-        let mut command = place.command(["watch", "any", "--format", "ndjson"]);
+        let mut command = folder.command(["watch", "any", "--format", "ndjson"]);
         let (child, mut printed, _) = begin(command.stdout(Stdio::piped()));
         let mut wording = |expected: &str| {
             let (at, reported) = next(&mut printed);

@@ -11,14 +11,14 @@ use crate::watches::{Watch, exchange, lines, of_kind, with_loopback};
 #[test]
 fn what_is_written_beside_reads_as_what_was_told() {
     with_loopback("written", || {
-        let place = TestFolder::empty();
-        let watch = Watch::begin(&place, &["--write", "beside.pcap", "--format", "ndjson"]);
+        let folder = TestFolder::empty();
+        let watch = Watch::begin(&folder, &["--write", "beside.pcap", "--format", "ndjson"]);
         exchange("127.0.0.1", 20);
         exchange("::1", 20);
         let ran = watch.interrupt();
         assert_eq!(ran.status, 130);
         let reported = lines(&ran.out);
-        let read = place.neph(["read", "beside.pcap", "--format", "ndjson"]);
+        let read = folder.neph(["read", "beside.pcap", "--format", "ndjson"]);
         assert_eq!(
             (read.status, read.err.as_str()),
             (0, ""),
@@ -35,8 +35,8 @@ fn what_is_written_beside_reads_as_what_was_told() {
 #[test]
 fn standard_output_can_be_the_capture() {
     with_loopback("out", || {
-        let place = TestFolder::empty();
-        let watch = Watch::begin(&place, &["--write", "-", "--port", "9", "--count", "3"]);
+        let folder = TestFolder::empty();
+        let watch = Watch::begin(&folder, &["--write", "-", "--port", "9", "--count", "3"]);
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
         for bytes in [10, 400, 20, 30] {
             sender
@@ -46,7 +46,7 @@ fn standard_output_can_be_the_capture() {
         let output = watch.output();
         assert_eq!(output.status.code(), Some(0));
         // A header, and three records: of the second 256 bytes are kept.
-        let records = [52, 256, 62].map(|kept| 16 + kept);
+        let records = [52, 256, 62].map(|kept_count| 16 + kept_count);
         assert_eq!(output.stdout.len(), 24 + records.iter().sum::<usize>());
     });
 }
@@ -73,12 +73,12 @@ fn a_vlan_tag_that_the_kernel_takes_out_is_told_and_written() {
         ] {
             ip(line);
         }
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let arguments = ["watch", "far", "--port", "443", "--write", "vlan.pcap"];
         let arguments = arguments
             .iter()
             .chain(&["--count", "1", "--format", "ndjson"]);
-        let mut command = place.command(arguments.copied());
+        let mut command = folder.command(arguments.copied());
         let (child, _said, _) = begin(command.stdout(Stdio::piped()));
         let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         sender.send(&tagged_syn()).expect("send");
@@ -90,7 +90,7 @@ fn a_vlan_tag_that_the_kernel_takes_out_is_told_and_written() {
             "{}",
             ran.out
         );
-        let written = std::fs::read(place.path("vlan.pcap")).expect("a capture");
+        let written = std::fs::read(folder.path("vlan.pcap")).expect("a capture");
         assert_eq!(written[24 + 16..], tagged_syn(), "as it was on the wire");
     });
 }

@@ -15,68 +15,68 @@ fn a_wrong_option_is_a_usage_error_with_a_hint() {
 
 #[test]
 fn a_workspace_that_is_not_there_is_said_and_not_made() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     for command in ["list", "show", "report", "resume"] {
-        let ran = place.neph([command]);
+        let ran = folder.neph([command]);
         assert_eq!(ran.status, 2, "{command}: {}", ran.err);
         assert_eq!(ran.out, "");
         assert!(ran.err.contains("there is no workspace at"), "{}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
     }
-    assert!(!place.workspace().exists());
+    assert!(!folder.workspace().exists());
 }
 
 #[test]
 fn a_campaign_that_is_not_there_is_said_with_the_way_to_find_one() {
-    let place = TestFolder::measured();
+    let folder = TestFolder::measured();
     let export = ["export", "nonesuch", "--format", "csv", "--output", "x.csv"];
     for arguments in [&["list", "nonesuch"][..], &["show", "nonesuch"], &export] {
-        let ran = place.neph(arguments.iter().copied());
+        let ran = folder.neph(arguments.iter().copied());
         assert_eq!(ran.status, 2, "{arguments:?}");
         assert!(ran.err.contains("'nonesuch'"), "{}", ran.err);
         assert!(ran.err.contains("`neph list`"), "{}", ran.err);
     }
-    assert_eq!(place.files(), [""; 0]);
+    assert_eq!(folder.files(), [""; 0]);
 }
 
 #[test]
 fn an_export_that_fails_leaves_no_file() {
-    let place = TestFolder::measured();
-    let into = |path: &str| place.neph(["export", "--format", "csv", "--output", path]);
+    let folder = TestFolder::measured();
+    let into = |path: &str| folder.neph(["export", "--format", "csv", "--output", path]);
     let ran = into("missing/x.csv");
     assert_eq!(ran.status, 2);
     let reported = "cannot write missing/x.csv: No such file or directory (os error 2); make the folder missing first";
     assert!(ran.err.contains(reported), "{}", ran.err);
-    fs::create_dir(place.path("folder")).expect("a folder");
+    fs::create_dir(folder.path("folder")).expect("a folder");
     let ran = into("folder");
     assert_eq!(ran.status, 2, "{}", ran.err);
-    let ran = place.neph(["export", "--format", "parquet", "--output", "-"]);
+    let ran = folder.neph(["export", "--format", "parquet", "--output", "-"]);
     assert_eq!(ran.status, 2);
     assert!(ran.err.contains("--output FILE"), "{}", ran.err);
-    assert_eq!(place.files(), ["folder"]);
+    assert_eq!(folder.files(), ["folder"]);
 }
 
 #[test]
 fn a_plan_with_mistakes_is_told_line_by_line_and_nothing_runs() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let plan = "version = 1\nname = \"x\"\nintervall = \"25ms\"\ninterval = 0\n\n[[endpoint]]\n\
                 name = \"a\"\nurl = \"ws://127.0.0.1:1/\"\n";
-    fs::write(place.path("plan.toml"), plan).expect("a file");
+    fs::write(folder.path("plan.toml"), plan).expect("a file");
     for command in ["check", "plan", "run"] {
-        let ran = place.neph([command, "plan.toml"]);
+        let ran = folder.neph([command, "plan.toml"]);
         assert_eq!(ran.status, 2, "{command}: {}", ran.err);
         assert!(ran.err.contains("plan.toml:3:1"), "{}", ran.err);
         assert!(ran.err.contains("'interval'"), "{}", ran.err);
     }
-    assert_eq!(place.files(), ["plan.toml"]);
-    assert!(!place.workspace().exists());
+    assert_eq!(folder.files(), ["plan.toml"]);
+    assert!(!folder.workspace().exists());
 }
 
 #[test]
 fn a_plan_that_is_not_there_is_said() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     for command in ["check", "plan", "run"] {
-        let ran = place.neph([command, "nonesuch.toml"]);
+        let ran = folder.neph([command, "nonesuch.toml"]);
         assert_eq!(ran.status, 2, "{command}: {}", ran.err);
         assert!(ran.err.contains("nonesuch.toml"), "{}", ran.err);
     }
@@ -84,16 +84,19 @@ fn a_plan_that_is_not_there_is_said() {
 
 #[test]
 fn a_folder_without_measurements_is_not_imported() {
-    let place = TestFolder::empty();
-    let ran = place.neph(["import", "nonesuch"]);
+    let folder = TestFolder::empty();
+    let ran = folder.neph(["import", "nonesuch"]);
     assert_eq!(ran.status, 2);
     assert!(ran.err.contains("is no folder"), "{}", ran.err);
-    assert!(!place.workspace().exists());
-    fs::create_dir(place.path("empty")).expect("a folder");
-    let ran = place.neph(["import", "empty"]);
+    assert!(!folder.workspace().exists());
+    fs::create_dir(folder.path("empty")).expect("a folder");
+    let ran = folder.neph(["import", "empty"]);
     assert_eq!(ran.status, 2);
     assert!(ran.err.contains("#client-send-timestamp"), "{}", ran.err);
-    assert!(!place.workspace().exists(), "nothing to keep, no workspace");
+    assert!(
+        !folder.workspace().exists(),
+        "nothing to keep, no workspace"
+    );
 }
 
 #[test]
@@ -122,7 +125,7 @@ fn a_ping_that_cannot_be_is_refused_before_it_starts() {
 
 #[test]
 fn limits_with_nothing_between_them_make_no_report() {
-    let place = TestFolder::measured();
+    let folder = TestFolder::measured();
     for (limits, printed) in [
         (
             ["--rtt-min", "5s", "--rtt-max", "1s"],
@@ -133,35 +136,35 @@ fn limits_with_nothing_between_them_make_no_report() {
             "--whisker-min 20 is not below --whisker-max 10",
         ),
     ] {
-        let ran = place.neph(["report"].into_iter().chain(limits));
+        let ran = folder.neph(["report"].into_iter().chain(limits));
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
         assert!(ran.err.contains(printed), "{}", ran.err);
-        assert!(!place.workspace().join("reports").exists());
+        assert!(!folder.workspace().join("reports").exists());
     }
 }
 
 #[test]
 fn blocks_that_were_not_measured_make_no_empty_report() {
-    let place = TestFolder::measured();
-    let ran = place.neph(["report", "--blocks", "9"]);
+    let folder = TestFolder::measured();
+    let ran = folder.neph(["report", "--blocks", "9"]);
     assert_eq!((ran.status, ran.out.as_str()), (2, ""));
     let printed = "neph: nothing to show of block 9: the campaign has measured block 1\n";
     assert_eq!(ran.err, printed);
-    assert!(!place.workspace().join("reports").exists());
+    assert!(!folder.workspace().join("reports").exists());
     // What can be shown is shown, and what cannot is told.
-    let ran = place.neph(["report", "--blocks", "1,9"]);
+    let ran = folder.neph(["report", "--blocks", "1,9"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, printed));
 }
 
 #[test]
 fn a_plan_that_asks_for_an_unknown_figure_is_refused_with_those_there_are() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let plan = "version = 1\nname = \"x\"\ninterval = \"25ms\"\nduration = \"1s\"\n\
         request_size = 64\n\n[[endpoint]]\nname = \"a\"\nurl = \"ws://127.0.0.1:9/\"\n\n\
         [plot]\nfigures = [\"timeline\", \"box\"]\n";
-    fs::write(place.path("p.toml"), plan).expect("a file");
+    fs::write(folder.path("p.toml"), plan).expect("a file");
     for command in ["check", "plan", "run"] {
-        let ran = place.neph([command, "p.toml"]);
+        let ran = folder.neph([command, "p.toml"]);
         assert_eq!(ran.status, 2, "{command}: {}", ran.err);
         assert!(
             ran.err.contains("p.toml:12:24: there is no figure 'box'"),
@@ -174,16 +177,16 @@ fn a_plan_that_asks_for_an_unknown_figure_is_refused_with_those_there_are() {
             ran.err
         );
     }
-    assert!(!place.workspace().exists());
+    assert!(!folder.workspace().exists());
 }
 
 #[test]
 fn what_a_plan_names_outside_itself_is_checked_where_it_is_written() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let topology = "version = 1\n[[site]]\nname = \"client\"\naddress = \"10.80.1.1/24\"\n\
                     [[site]]\nname = \"server\"\naddress = \"10.80.1.2/24\"\n\
                     [[link]]\nname = \"path\"\na = \"client\"\nb = \"server\"\n";
-    fs::write(place.path("lab.toml"), topology).expect("a file");
+    fs::write(folder.path("lab.toml"), topology).expect("a file");
     let plan = r#"version = 1
 name = "x"
 interval = "25ms"
@@ -207,7 +210,7 @@ flags = ["--tls", "--listn"]
 name = "b"
 url = "udp://server:8080"
 "#;
-    fs::write(place.path("plan.toml"), plan).expect("a file");
+    fs::write(folder.path("plan.toml"), plan).expect("a file");
     let found = [
         ("plan.toml:5:19", "did you mean 'client'?"),
         ("plan.toml:9:12", "read missing.key: No such file"),
@@ -218,27 +221,31 @@ url = "udp://server:8080"
         ("plan.toml:22:7", "write 10.80.1.2"),
     ];
     for command in ["check", "plan", "run"] {
-        let ran = place.neph([command, "plan.toml"]);
+        let ran = folder.neph([command, "plan.toml"]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{command}");
-        for (at, what) in found {
+        for (at, message) in found {
             assert!(ran.err.contains(at), "{command}: {at}: {}", ran.err);
-            assert!(ran.err.contains(what), "{command}: {what}: {}", ran.err);
+            assert!(
+                ran.err.contains(message),
+                "{command}: {message}: {}",
+                ran.err
+            );
         }
     }
     let remote = plan.replace("lab.toml", "lib.toml");
-    fs::write(place.path("plan.toml"), remote).expect("a file");
-    let ran = place.neph(["check", "plan.toml"]);
+    fs::write(folder.path("plan.toml"), remote).expect("a file");
+    let ran = folder.neph(["check", "plan.toml"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(ran.err.contains("plan.toml:13:12"), "{}", ran.err);
     assert!(ran.err.contains("lib.toml cannot be read"), "{}", ran.err);
-    assert!(!place.workspace().exists());
+    assert!(!folder.workspace().exists());
 }
 
 #[test]
 fn a_reflector_that_cannot_be_is_refused_before_it_listens() {
-    let place = TestFolder::empty();
-    fs::write(place.path("empty.pem"), "").expect("a file");
-    let (missing, empty) = (place.text("missing.pem"), place.text("empty.pem"));
+    let folder = TestFolder::empty();
+    fs::write(folder.path("empty.pem"), "").expect("a file");
+    let (missing, empty) = (folder.text("missing.pem"), folder.text("empty.pem"));
     for (arguments, part) in [
         (&["--cert", &missing, "--key", &missing][..], "missing.pem"),
         (&["--cert", &empty, "--key", &empty], "empty.pem"),
@@ -262,15 +269,15 @@ fn a_reflector_that_cannot_be_is_refused_before_it_listens() {
 
 #[test]
 fn what_is_not_here_is_told_with_every_other_mistake() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let plan = "version = 1\nname = \"x\"\ninterval = \"25ms\"\nduration = \"1s\"\n\
         congestion = [\"reno\", \"nosuch\"]\n[[endpoint]]\nname = \"a\"\nurl = \"ws://127.0.0.1:9/\"\n\
         [[skip]]\nendpoint = \"b\"\n[plot]\nfigures = [\"timelin\"]\n";
-    fs::write(place.path("p.toml"), plan).expect("a file");
-    let reported = |what: &[&str]| {
-        let ran = place.neph(["check", "p.toml"]);
+    fs::write(folder.path("p.toml"), plan).expect("a file");
+    let reported = |arguments: &[&str]| {
+        let ran = folder.neph(["check", "p.toml"]);
         assert_eq!(ran.status, 2, "{}", ran.err);
-        for part in what {
+        for part in arguments {
             assert!(ran.err.contains(part), "{part}: {}", ran.err);
         }
     };
@@ -281,11 +288,11 @@ fn what_is_not_here_is_told_with_every_other_mistake() {
         figure,
         "p.toml:10:12: there is no endpoint 'b' to skip",
     ]);
-    let alone = plan.replace(
+    let single = plan.replace(
         "[[skip]]\nendpoint = \"b\"\n[plot]\nfigures = [\"timelin\"]\n",
         "",
     );
-    fs::write(place.path("p.toml"), alone).expect("a file");
+    fs::write(folder.path("p.toml"), single).expect("a file");
     reported(&[missing]);
 }
 
@@ -330,14 +337,14 @@ fn what_cannot_be_meant_is_a_mistake_of_the_command_line_with_what_to_write_inst
 
 #[test]
 fn a_workspace_that_cannot_be_made_is_named_with_the_option() {
-    let place = TestFolder::measured();
-    fs::write(place.path("file"), "mine").expect("a file");
+    let test_folder = TestFolder::measured();
+    fs::write(test_folder.path("file"), "mine").expect("a file");
     for folder in ["file", "/proc"] {
-        let ran = place.neph(["import", "raw-data", "--workspace", folder]);
+        let ran = test_folder.neph(["import", "raw-data", "--workspace", folder]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
         assert!(ran.err.contains("--workspace FOLDER"), "{}", ran.err);
     }
-    assert_eq!(place.files(), ["file"]);
+    assert_eq!(test_folder.files(), ["file"]);
 }
 
 #[test]

@@ -46,7 +46,7 @@ struct Engine {
     folder: TempDir,
 }
 
-fn words(text: &str) -> Vec<String> {
+fn split_args(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
@@ -94,7 +94,7 @@ impl Engine {
         // Locks in shared memory would stay.
         fs::write(&settings, "[engine]\nlock_type = \"file\"\n").expect("writable");
         let at = folder.path().display();
-        let command = words(&format!(
+        let command = split_args(&format!(
             "nsenter --mount --target {} env CONTAINERS_CONF={} podman --root {at}/root --runroot {at}/run \
              --tmpdir {at}/tmp --storage-driver vfs --cgroup-manager cgroupfs --runtime runc",
             daemon.id(),
@@ -105,7 +105,7 @@ impl Engine {
         let group = format!("neph-delivery-podman-{}", std::process::id());
         Self {
             command,
-            more: words(&format!("{limits} --cgroup-parent /{group}")),
+            more: split_args(&format!("{limits} --cgroup-parent /{group}")),
             group,
             daemon,
             made,
@@ -123,7 +123,7 @@ impl Engine {
              --exec-opt native.cgroupdriver=cgroupfs"
         );
         let engine = Self {
-            command: words(&format!("docker -H unix://{at}/sock")),
+            command: split_args(&format!("docker -H unix://{at}/sock")),
             more: Vec::new(),
             group,
             daemon: start_hidden(&program, &log),
@@ -150,12 +150,12 @@ impl Engine {
     /// Runs neph in a container in the test's namespace, with these options of the engine.
     fn neph(&self, options: &str, arguments: &str) -> (bool, String) {
         let image = name();
-        let mut all = vec!["run", "--network", "host"];
-        all.extend(self.more.iter().map(String::as_str));
-        all.extend(options.split(' '));
-        all.push(&image);
-        all.extend(arguments.split(' '));
-        self.ask(&all)
+        let mut all_args = vec!["run", "--network", "host"];
+        all_args.extend(self.more.iter().map(String::as_str));
+        all_args.extend(options.split(' '));
+        all_args.push(&image);
+        all_args.extend(arguments.split(' '));
+        self.ask(&all_args)
     }
 }
 
@@ -176,8 +176,10 @@ impl Drop for Engine {
 
 /// Folders of engines that this host does not have.
 fn missing() -> Vec<&'static str> {
-    let all = KEPT.into_iter();
-    all.filter(|folder| !Path::new(folder).exists()).collect()
+    let kept_layers = KEPT.into_iter();
+    kept_layers
+        .filter(|folder| !Path::new(folder).exists())
+        .collect()
 }
 
 /// Removes control groups of this name, below every mount: their processes are gone.
@@ -203,7 +205,7 @@ fn remove_groups(name: &str) {
 fn check_settings(engine: &Engine) {
     let shown = engine.do_it(&["inspect", &name()]);
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
-    let (whole, config) = (&shown[0], &shown[0]["Config"]);
+    let (image, config) = (&shown[0], &shown[0]["Config"]);
     assert_eq!(config["User"], "65532:65532");
     assert_eq!(config["Entrypoint"], serde_json::json!(["/neph"]));
     let label = |key: &str| &config["Labels"][format!("org.opencontainers.image.{key}")];
@@ -212,13 +214,13 @@ fn check_settings(engine: &Engine) {
     // Docker shows it in the configuration, podman before it.
     let health = [
         &config["Healthcheck"],
-        &whole["HealthCheck"],
-        &whole["Healthcheck"],
+        &image["HealthCheck"],
+        &image["Healthcheck"],
     ];
     let test = health
         .iter()
-        .find(|one| !one.is_null())
-        .map(|one| &one["Test"]);
+        .find(|health| !health.is_null())
+        .map(|health| &health["Test"]);
     assert_eq!(test, Some(&serde_json::json!(["CMD", "/neph", "health"])));
 }
 
@@ -331,23 +333,29 @@ fn two_runs_write_the_same_image_and_its_digests_are_right() {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    let (first_folder, two) = (folder.path().join("one"), folder.path().join("two"));
     assert_eq!(
-        image(&binary, &one).lines().take(2).collect::<Vec<_>>(),
+        image(&binary, &first_folder)
+            .lines()
+            .take(2)
+            .collect::<Vec<_>>(),
         image(&binary, &two).lines().take(2).collect::<Vec<_>>()
     );
-    let both = [one.display().to_string(), two.display().to_string()];
-    run("diff", &["-r", &both[0], &both[1]]);
+    let pair = [
+        first_folder.display().to_string(),
+        two.display().to_string(),
+    ];
+    run("diff", &["-r", &pair[0], &pair[1]]);
     // Each blob of the layout is called by its digest, and the manifests name no other.
     let read = |path: &Path| fs::read_to_string(path).expect("readable");
-    let index = one.join("oci/index.json");
+    let index = first_folder.join("oci/index.json");
     let json = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
     let blob = |digest: &Value| {
         let digest = digest
             .as_str()
             .and_then(|text| text.strip_prefix("sha256:"));
         let digest = digest.expect("a digest").to_owned();
-        let path = one.join("oci/blobs/sha256").join(&digest);
+        let path = first_folder.join("oci/blobs/sha256").join(&digest);
         let sum = run("sha256sum", &[&path.display().to_string()]);
         assert!(sum.starts_with(&digest), "{sum}");
         path

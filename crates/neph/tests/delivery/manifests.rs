@@ -47,8 +47,8 @@ fn text(node: &Node, path: &str) -> String {
 }
 
 fn object(file: &str, kind: &str) -> Node {
-    let mut all = objects(file).into_iter();
-    all.find(|one| text(one, "kind") == kind).expect(kind)
+    let mut nodes = objects(file).into_iter();
+    nodes.find(|node| text(node, "kind") == kind).expect(kind)
 }
 
 /// Reflector and agent: the file, the kind of what starts pods.
@@ -62,7 +62,7 @@ fn list(node: &Node, path: &str) -> Vec<String> {
     let Some(Value::List(list)) = at(node, path) else {
         panic!("{path} is no list");
     };
-    let texts = list.iter().map(|one| match &one.value {
+    let texts = list.iter().map(|node| match &node.value {
         Value::Text(text) => text.clone(),
         other => panic!("{path}: {other:?}"),
     });
@@ -74,8 +74,9 @@ fn the_arguments_of_pods_are_those_of_the_program() {
     for (file, kind) in PODS {
         let pods = object(file, kind);
         let arguments = list(&pods, &format!("{CONTAINER}.args"));
-        let arguments = arguments.iter().map(|one| {
-            one.replace("$(NODE_NAME)", "node")
+        let arguments = arguments.iter().map(|argument| {
+            argument
+                .replace("$(NODE_NAME)", "node")
                 .replace("$(NEPH_CONTROLLER)", "wss://control.example:7443")
         });
         let (is_good, printed) = ran(neph().args(arguments).arg("--help"));
@@ -175,12 +176,12 @@ fn what_is_selected_and_named_is_there() {
     assert_eq!(text(&service, "spec.ports.0.targetPort"), names[0]);
     assert_eq!(text(&service, "spec.ports.1.targetPort"), names[1]);
     for probe in ["readinessProbe", "livenessProbe"] {
-        let asked = text(&pods, &format!("{CONTAINER}.{probe}.httpGet.port"));
-        assert_eq!(asked, names[0], "{probe}");
+        let requested = text(&pods, &format!("{CONTAINER}.{probe}.httpGet.port"));
+        assert_eq!(requested, names[0], "{probe}");
     }
     let backend = "spec.rules.0.http.paths.0.backend.service";
     let backend_name = text(&ingress, &format!("{backend}.name"));
     assert_eq!(backend_name, text(&service, "metadata.name"));
-    let asked = text(&ingress, &format!("{backend}.port.name"));
-    assert_eq!(asked, text(&service, "spec.ports.0.name"));
+    let requested = text(&ingress, &format!("{backend}.port.name"));
+    assert_eq!(requested, text(&service, "spec.ports.0.name"));
 }

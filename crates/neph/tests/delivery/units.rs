@@ -113,7 +113,7 @@ fn the_arguments_of_units_are_those_of_the_program() {
 fn a_service_that_hangs_is_ended_and_one_with_wrong_options_is_not_started_for_ever() {
     for name in UNITS {
         let unit = unit(name);
-        let has = |line: &str| unit.lines().any(|one| one == line);
+        let has = |line: &str| unit.lines().any(|unit| unit == line);
         for line in [
             "Type=notify",
             "Restart=on-failure",
@@ -123,8 +123,8 @@ fn a_service_that_hangs_is_ended_and_one_with_wrong_options_is_not_started_for_e
         }
         assert!(unit.contains("\nWatchdogSec="), "{name}");
         // A user of its own: one for each run, or one that the package makes.
-        let own = has("DynamicUser=yes") || has(&format!("User={name}"));
-        assert!(own, "{name} runs as root");
+        let has_own_user = has("DynamicUser=yes") || has(&format!("User={name}"));
+        assert!(has_own_user, "{name} runs as root");
     }
     let users = fs::read_to_string(root().join("deploy/debian/neph.sysusers")).expect("users");
     assert!(users.contains("\nu neph-control "), "{users}");

@@ -54,40 +54,42 @@ pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> Named {
     if !measured.is_ok_and(|text| text == lab.topology() + &lab.plan()) {
         measure(lab, folder);
     }
-    let asked = neph(folder, &["diagnose", "--format", "json"]);
+    let output = neph(folder, &["diagnose", "--format", "json"]);
     assert!(
-        asked.status.success(),
+        output.status.success(),
         "lab {}: {}",
         lab.number,
-        reported(&asked.stderr)
+        reported(&output.stderr)
     );
-    let document: Value = serde_json::from_slice(&asked.stdout).expect("one document");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
     let diagnoses = document["diagnoses"].as_array().expect("a list");
-    let mut named = Named::default();
+    let mut diagnosed = Named::default();
     for diagnosis in diagnoses {
         let text = |key: &str| diagnosis[key].as_str().expect("a text").to_owned();
         let (rule, cause) = (text("rule"), text("cause"));
         if DISTURBANCES.contains(&rule.as_str()) || stood_still_by_chance(diagnosis) {
-            named.disturbances.push(cause);
+            diagnosed.disturbances.push(cause);
             continue;
         }
-        for seen in diagnosis["observations"].as_array().expect("a list") {
-            let scenario = seen["scenario"].as_str().expect("a label");
+        for observed in diagnosis["observations"].as_array().expect("a list") {
+            let scenario = observed["scenario"].as_str().expect("a label");
             let (endpoint, _) = scenario.split_once(" · ").expect("an endpoint first");
-            let place = (rule.clone(), endpoint.to_owned());
-            named.causes.insert(place, cause.clone());
+            let cause_at = (rule.clone(), endpoint.to_owned());
+            diagnosed.causes.insert(cause_at, cause.clone());
         }
     }
-    named
+    diagnosed
 }
 
 /// Whether a peer stood still once or twice: that was this machine, which was seen to stop for 86 ms
 /// beside a calm lab. What labs put in comes three times and more.
 fn stood_still_by_chance(diagnosis: &Value) -> bool {
     let evidence = diagnosis["evidence"].as_array().expect("a list");
-    let stalls = evidence.iter().find(|one| one["name"] == "stalls");
+    let stalls = evidence
+        .iter()
+        .find(|evidence| evidence["name"] == "stalls");
     let few = stalls
-        .and_then(|one| one["value"].as_f64())
+        .and_then(|stall| stall["value"].as_f64())
         .is_some_and(|stalls| stalls < 3.0);
     diagnosis["rule"] == "stalled-peer" && few
 }

@@ -54,9 +54,9 @@ const TOGETHER: [(&str, &str); 13] = [
 ];
 
 /// Whether one endpoint can have both.
-pub(crate) fn go_together(one: &Cause, other: &Cause) -> bool {
-    let (one, other) = (one.rule, other.rule);
-    TOGETHER.contains(&(one, other)) || TOGETHER.contains(&(other, one))
+pub(crate) fn go_together(cause: &Cause, other: &Cause) -> bool {
+    let (first_rule, other) = (cause.rule, other.rule);
+    TOGETHER.contains(&(first_rule, other)) || TOGETHER.contains(&(other, first_rule))
 }
 
 const fn cause(rule: &'static str, put_in: fn(&mut Endpoint, &mut Random)) -> Cause {
@@ -69,13 +69,13 @@ fn ecmp(at: &mut Endpoint, random: &mut Random) {
     let step = (at.round_trip_ms() * between(random, 0.25, 0.8)).max(2.0);
     for number in 0..2 + random.below(2) {
         let longer = step * f64::from(u8::try_from(number).expect("three"));
-        at.ways.push(way(at.delay_ms + longer));
+        at.extra_paths.push(extra_path(at.delay_ms + longer));
     }
     at.ports = ports(random);
     (at.interval_ms, at.seconds) = (20, 0.4);
 }
 
-pub(crate) fn way(delay_ms: f64) -> ExtraPath {
+pub(crate) fn extra_path(delay_ms: f64) -> ExtraPath {
     ExtraPath {
         delay_ms,
         only: None,
@@ -232,13 +232,13 @@ fn icmp(at: &mut Endpoint, random: &mut Random) {
         });
         return;
     }
-    if at.ways.is_empty() {
-        at.ways.push(way(at.delay_ms));
+    if at.extra_paths.is_empty() {
+        at.extra_paths.push(extra_path(at.delay_ms));
     }
     let shift = (at.round_trip_ms() * between(random, 0.2, 0.8)).max(1.5);
     let mut echoes = ExtraPath {
         only: Some("icmp"),
-        ..way(at.delay_ms)
+        ..extra_path(at.delay_ms)
     };
     // Losses take longer to be seen than so many flows have.
     match random.below(3) {
@@ -249,7 +249,7 @@ fn icmp(at: &mut Endpoint, random: &mut Random) {
         1 if at.delay_ms > shift => echoes.delay_ms -= shift,
         _ => echoes.delay_ms += shift,
     }
-    at.ways.push(echoes);
+    at.extra_paths.push(echoes);
 }
 
 /// The server's process stands still for 0.3 to 0.9 of a period.

@@ -2,7 +2,9 @@
 
 use neph_stats::Random;
 
-use crate::causes::{bulk_on_an_uplink, frequent_and_large, ports, rare_and_large, requests, way};
+use crate::causes::{
+    bulk_on_an_uplink, extra_path, frequent_and_large, ports, rare_and_large, requests,
+};
 use crate::draw::{between, one_of};
 use crate::endpoint::{Endpoint, ExtraPath, Middle, Uplink};
 
@@ -11,7 +13,7 @@ pub(crate) const DECOYS: [fn(&mut Endpoint, &mut Random); 10] = [
     |_, _| {},
     |at, random| {
         // Equal paths of equal length.
-        at.ways = vec![way(at.delay_ms), way(at.delay_ms)];
+        at.extra_paths = vec![extra_path(at.delay_ms), extra_path(at.delay_ms)];
         at.ports = ports(random)[..4].to_vec();
         (at.interval_ms, at.seconds) = (20, 0.4);
     },
@@ -57,8 +59,8 @@ pub(crate) const DECOYS: [fn(&mut Endpoint, &mut Random); 10] = [
         // A path for echoes that is as long as the messages'.
         let echoes = ExtraPath {
             only: Some("icmp"),
-            ..way(at.delay_ms)
+            ..extra_path(at.delay_ms)
         };
-        at.ways = vec![way(at.delay_ms), echoes];
+        at.extra_paths = vec![extra_path(at.delay_ms), echoes];
     },
 ];

@@ -53,7 +53,7 @@ fn lab(number: usize, causes: &[&Cause], random: &mut Random) -> Lab {
         causes: BTreeSet::new(),
     };
     let share_one = match causes {
-        [one, other] => go_together(one, other) && random.below(2) == 0,
+        [cause, other] => go_together(cause, other) && random.below(2) == 0,
         _ => false,
     };
     if share_one {
@@ -80,7 +80,7 @@ fn add(lab: &mut Lab, causes: &[&Cause], random: &mut Random) {
     let mut endpoint = plain(NAMES[lab.endpoints.len()], random);
     for cause in CAUSES
         .iter()
-        .filter(|one| causes.iter().any(|it| it.rule == one.rule))
+        .filter(|cause| causes.iter().any(|it| it.rule == cause.rule))
     {
         (cause.put_in)(&mut endpoint, random);
         lab.causes.insert((cause.rule, endpoint.name));
@@ -129,7 +129,7 @@ fn plain(name: &'static str, random: &mut Random) -> Endpoint {
         corrupt_percent: 0.0,
         reorder_percent: 0.0,
         uplink: None,
-        ways: Vec::new(),
+        extra_paths: Vec::new(),
         bulk: None,
         middle: None,
         think_ms: 0.0,
@@ -149,6 +149,6 @@ pub(crate) fn between(random: &mut Random, low: f64, high: f64) -> f64 {
     low + (high - low) * random.unit()
 }
 
-pub(crate) fn one_of<T: Copy>(random: &mut Random, all: &[T]) -> T {
-    all[random.below(all.len())]
+pub(crate) fn one_of<T: Copy>(random: &mut Random, entries: &[T]) -> T {
+    entries[random.below(entries.len())]
 }

@@ -62,7 +62,7 @@ pub(crate) struct Endpoint {
     pub(crate) corrupt_percent: f64,
     pub(crate) reorder_percent: f64,
     pub(crate) uplink: Option<Uplink>,
-    pub(crate) ways: Vec<ExtraPath>,
+    pub(crate) extra_paths: Vec<ExtraPath>,
     pub(crate) bulk: Option<Bulk>,
     pub(crate) middle: Option<Middle>,
     pub(crate) think_ms: f64,
@@ -151,13 +151,13 @@ impl Endpoint {
             self.loss_percent,
             up.join(", ")
         );
-        for way in &self.ways {
-            let only = way
+        for extra_path in &self.extra_paths {
+            let only = extra_path
                 .only
                 .map_or_else(String::new, |only| format!("only = \"{only}\"\n"));
             text += &format!(
                 "[[link.path]]\n{only}a_to_b = {{ delay = \"{:.3}ms\", loss = \"{:.3}%\" }}\n\n",
-                way.delay_ms, way.loss_percent
+                extra_path.delay_ms, extra_path.loss_percent
             );
         }
         text

@@ -22,7 +22,7 @@ const ENOUGH: f64 = 0.97;
 const FEW: usize = 2;
 
 /// A number that the environment gives, or else this one.
-fn asked(name: &str, otherwise: u64) -> u64 {
+fn setting(name: &str, otherwise: u64) -> u64 {
     let Ok(text) = std::env::var(name) else {
         return otherwise;
     };
@@ -49,8 +49,8 @@ fn privileged(test: &str) -> bool {
 /// In a folder of its own, kept where the environment wants it.
 fn carried_out(lab: &Lab) -> Named {
     let passing = tempfile::tempdir().expect("a temporary folder");
-    let kept = std::env::var("NEPH_LABS_FOLDER").map(PathBuf::from);
-    let folder = kept.unwrap_or_else(|_| passing.path().to_owned());
+    let path = std::env::var("NEPH_LABS_FOLDER").map(PathBuf::from);
+    let folder = path.unwrap_or_else(|_| passing.path().to_owned());
     let folder = folder.join(format!("lab{}", lab.number));
     fs::create_dir_all(&folder).expect("a folder");
     carry_out(lab, &folder)
@@ -62,17 +62,17 @@ fn of_random_labs_the_causes_are_named_and_nothing_else() {
     if !privileged(test) {
         return;
     }
-    let number = count(asked("NEPH_LABS", FEW as u64));
-    let seed = asked("NEPH_LABS_SEED", 1);
+    let number = count(setting("NEPH_LABS", FEW as u64));
+    let seed = setting("NEPH_LABS_SEED", 1);
     let only = std::env::var("NEPH_LABS_ONLY").is_ok();
-    let only = only.then(|| count(asked("NEPH_LABS_ONLY", 0)));
+    let only = only.then(|| count(setting("NEPH_LABS_ONLY", 0)));
     println!("{number} labs of NEPH_LABS_SEED={seed}");
     let mut score = Score::default();
     let wanted = |lab: &Lab| only.is_none_or(|only| only == lab.number);
     for lab in labs(seed, number).into_iter().filter(wanted) {
         let start = Stopwatch::start();
-        let named = carried_out(&lab);
-        let mistakes = score.add(&lab, &named);
+        let diagnosed = carried_out(&lab);
+        let mistakes = score.add(&lab, &diagnosed);
         println!(
             "lab {}: {:?}, {} endpoints, {} blocks, {:.0} s: {}",
             lab.number,
@@ -86,7 +86,7 @@ fn of_random_labs_the_causes_are_named_and_nothing_else() {
                 "WRONG"
             },
         );
-        for line in mistakes.iter().chain(&named.disturbances) {
+        for line in mistakes.iter().chain(&diagnosed.disturbances) {
             println!("    {line}");
         }
     }

@@ -10,7 +10,7 @@ use crate::lab::Lab;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     put_in: u32,
-    named: u32,
+    diagnosed: u32,
     wrong: u32,
 }
 
@@ -22,18 +22,18 @@ pub(crate) struct Score {
 
 impl Score {
     /// Adds a lab; a line about each cause that was missed or wrong.
-    pub(crate) fn add(&mut self, lab: &Lab, named: &Named) -> Vec<String> {
+    pub(crate) fn add(&mut self, lab: &Lab, diagnosed: &Named) -> Vec<String> {
         let mut lines = Vec::new();
         for at in &lab.causes {
             let count = self.counts.entry(at.0.to_owned()).or_default();
             count.put_in += 1;
-            if named.has(*at) {
-                count.named += 1;
+            if diagnosed.has(*at) {
+                count.diagnosed += 1;
             } else {
                 lines.push(format!("missed {} at {}", at.0, at.1));
             }
         }
-        for ((rule, endpoint), cause) in &named.causes {
+        for ((rule, endpoint), cause) in &diagnosed.causes {
             let put_in = lab.causes.iter().any(|at| at.0 == rule && at.1 == endpoint);
             if !put_in {
                 self.counts.entry(rule.clone()).or_default().wrong += 1;
@@ -43,25 +43,25 @@ impl Score {
         lines
     }
 
-    fn all(&self) -> Count {
+    fn totals(&self) -> Count {
         let counts = self.counts.values();
-        counts.fold(Count::default(), |all, one| Count {
-            put_in: all.put_in + one.put_in,
-            named: all.named + one.named,
-            wrong: all.wrong + one.wrong,
+        counts.fold(Count::default(), |count, one| Count {
+            put_in: count.put_in + one.put_in,
+            diagnosed: count.diagnosed + one.diagnosed,
+            wrong: count.wrong + one.wrong,
         })
     }
 
     /// The share of what was named that was put in; 1 where nothing was named.
     pub(crate) fn precision(&self) -> f64 {
-        let all = self.all();
-        share(all.named, all.named + all.wrong)
+        let count = self.totals();
+        share(count.diagnosed, count.diagnosed + count.wrong)
     }
 
     /// The share of what was put in that was named; 1 where nothing was put in.
     pub(crate) fn recall(&self) -> f64 {
-        let all = self.all();
-        share(all.named, all.put_in)
+        let count = self.totals();
+        share(count.diagnosed, count.put_in)
     }
 }
 
@@ -77,12 +77,15 @@ impl fmt::Display for Score {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "| cause | put in | named | missed | wrongly named |")?;
         writeln!(out, "|---|---|---|---|---|")?;
-        let all = self.all();
+        let count = self.totals();
         let rows = self.counts.iter().map(|(name, one)| (name.as_str(), one));
-        for (name, one) in rows.chain([("all", &all)]) {
-            let missed = one.put_in - one.named;
-            let (put_in, named, wrong) = (one.put_in, one.named, one.wrong);
-            writeln!(out, "| {name} | {put_in} | {named} | {missed} | {wrong} |")?;
+        for (name, one) in rows.chain([("all", &count)]) {
+            let missed = one.put_in - one.diagnosed;
+            let (put_in, diagnosed_count, wrong) = (one.put_in, one.diagnosed, one.wrong);
+            writeln!(
+                out,
+                "| {name} | {put_in} | {diagnosed_count} | {missed} | {wrong} |"
+            )?;
         }
         write!(
             out,

@@ -90,19 +90,22 @@ type Set = BTreeMap<String, BTreeSet<(u32, u64)>>;
 /// What neph said is safe. A last line that the kill tore is no acknowledgement.
 fn acknowledged(path: &Path) -> Set {
     let text = fs::read_to_string(path).unwrap_or_default();
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let complete_text = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut set = Set::new();
-    for line in whole.lines() {
-        let mut words = line.split(' ');
-        let (Some(experiment), Some(flow), Some(seq)) = (words.next(), words.next(), words.next())
+    for line in complete_text.lines() {
+        let mut lines = line.split(' ');
+        let (Some(experiment), Some(flow), Some(seq)) = (lines.next(), lines.next(), lines.next())
         else {
             panic!("a line of three words, not '{line}'");
         };
-        let place = (
+        let position = (
             flow.parse().expect("a flow"),
             seq.parse().expect("a number"),
         );
-        let fresh = set.entry(experiment.to_owned()).or_default().insert(place);
+        let fresh = set
+            .entry(experiment.to_owned())
+            .or_default()
+            .insert(position);
         assert!(fresh, "{line} is acknowledged twice");
     }
     set
@@ -175,10 +178,10 @@ fn what_was_acknowledged_survives_a_kill_at_any_moment() {
         }
         let (set, complete) = stored(&bench.folder);
         for (experiment, places) in &before {
-            let kept = set.get(experiment).unwrap_or_else(|| {
+            let sets = set.get(experiment).unwrap_or_else(|| {
                 panic!("kill {number} at {moment:?}: experiment {experiment} is gone")
             });
-            let lost: Vec<_> = places.difference(kept).collect();
+            let lost: Vec<_> = places.difference(sets).collect();
             assert!(
                 lost.is_empty(),
                 "kill {number} at {moment:?}: lost {lost:?}"

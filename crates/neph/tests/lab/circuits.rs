@@ -32,16 +32,16 @@ impl Ran {
 
     /// A quantity of each experiment whose label has this part.
     fn values(&self, part: &str, quantity: &str) -> Vec<f64> {
-        let all = self.json(&["list", "last"]);
-        let all = all.as_array().expect("experiments").iter();
-        let of_part = all.filter(|one| {
-            one["scenario"]
+        let json = self.json(&["list", "last"]);
+        let entries = json.as_array().expect("experiments").iter();
+        let of_part = entries.filter(|entry| {
+            entry["scenario"]
                 .as_str()
                 .is_some_and(|label| label.contains(part))
         });
-        let values = of_part.map(|one| {
-            assert_eq!(one["status"], "complete", "{one}");
-            let shown = self.json(&["show", one["id"].as_str().expect("an id")]);
+        let values = of_part.map(|of_part| {
+            assert_eq!(of_part["status"], "complete", "{of_part}");
+            let shown = self.json(&["show", of_part["id"].as_str().expect("an id")]);
             let rows = shown["quantities"].as_array().expect("quantities").clone();
             let row = rows.iter().find(|row| row["quantity"] == quantity);
             let value = row.and_then(|row| row["value"].as_f64());
@@ -89,9 +89,9 @@ fn star() -> String {
         [[link]]\nname = \"uplink\"\na = \"bra\"\nb = \"core\"\ndelay = \"100us\"\nqueue = \"100 packets\"\n\
         a_to_b = { rate = \"7300kbit/s\" }\nb_to_a = { rate = \"10Mbit/s\" }\n"
         .to_owned();
-    for (place, site) in (2..).zip(["ams", "mil", "lju"]) {
+    for (index, site) in (2..).zip(["ams", "mil", "lju"]) {
         topology.push_str(&format!(
-            "[[site]]\nname = \"{site}\"\naddress = \"10.83.0.{place}/24\"\n\
+            "[[site]]\nname = \"{site}\"\naddress = \"10.83.0.{index}/24\"\n\
              [[link]]\nname = \"{site}\"\na = \"core\"\nb = \"{site}\"\ndelay = \"5ms\"\n"
         ));
     }

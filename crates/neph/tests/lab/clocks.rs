@@ -37,11 +37,11 @@ fn real(value: &Value) -> f64 {
 
 /// What `neph clock` says with these arguments.
 fn reported(arguments: &[&str]) -> Value {
-    let both = ["--format", "json", "--method", "hulls,four-stamps"];
+    let pair = ["--format", "json", "--method", "hulls,four-stamps"];
     let arguments: Vec<&str> = ["clock"]
         .iter()
         .chain(arguments)
-        .chain(&both)
+        .chain(&pair)
         .copied()
         .collect();
     let output = ran(neph(Path::new("/nowhere"), &arguments));
@@ -69,10 +69,10 @@ fn one_clock_is_told_to_be_one_over_a_link_whose_ways_differ() {
     let site = lab.namespace("client");
     let document = reported(&["10.79.0.2", "--site", &site, "-c", "150", "-i", "20ms"]);
     drop(reflector);
-    let [there, back] = lab.delays(80);
+    let [delays, back] = lab.delays(80);
     let summary = &document["summary"];
     let least = |of: &[i64]| of.iter().copied().min().expect("packets");
-    let half = least(&there).midpoint(least(&back));
+    let half = least(&delays).midpoint(least(&back));
     for clock in ["wall", "monotonic"] {
         let (offset, bound) = (
             number(&summary[clock]["offset_ns"]),
@@ -88,7 +88,7 @@ fn one_clock_is_told_to_be_one_over_a_link_whose_ways_differ() {
     let mean = |of: &[i64]| of.iter().sum::<i64>() / i64::try_from(of.len()).expect("some");
     let (formula, by_link) = (
         number(&summary["four_timestamps"]["wall_offset_ns"]),
-        (mean(&there) - mean(&back)) / 2,
+        (mean(&delays) - mean(&back)) / 2,
     );
     println!("four stamps: {formula} ns; half of what the link's ways differ by: {by_link}");
     // Three seconds over a path of 12 ms hardly tell one.
@@ -175,14 +175,14 @@ impl Capture {
     }
 
     /// At both ends; `None` where there is no tcpdump, which is said of the test.
-    pub(crate) fn both(lab: &TwoSites, test: &str) -> Option<[Self; 2]> {
+    pub(crate) fn both_directions(lab: &TwoSites, test: &str) -> Option<[Self; 2]> {
         let captures = ["client", "server"].map(|site| Self::begin(lab, site));
-        let [Some(here), Some(there)] = captures else {
+        let [Some(here), Some(capture)] = captures else {
             assert!(std::env::var("CI").as_deref() != Ok("true"), "tcpdump");
             println!("SKIP {test}: tcpdump is not installed");
             return None;
         };
-        Some([here, there])
+        Some([here, capture])
     }
 
     /// Ends both when all is quiet. Gives the files' bytes and a moment, nanoseconds since 1970: both
@@ -190,11 +190,11 @@ impl Capture {
     ///
     /// tcpdump forgets what it has not read when it is told to end, and of an exchange that TCP repeats,
     /// 200 ms after the link lost the first, one may see what the other does not.
-    pub(crate) fn end_both([here, there]: [Self; 2]) -> ([Vec<u8>; 2], i64) {
+    pub(crate) fn end_both([here, capture]: [Self; 2]) -> ([Vec<u8>; 2], i64) {
         clock::nap(Duration::from_millis(50));
         let until = clock::wall().0;
         clock::nap(Duration::from_millis(400));
-        ([here.end(), there.end()], until)
+        ([here.end(), capture.end()], until)
     }
 
     /// Ends it and gives the file's bytes.
@@ -226,9 +226,9 @@ pub(crate) fn shifted(mut capture: Vec<u8>, offset: i64, ppm: i64) -> Vec<u8> {
         let time = field(&capture, at) * SECOND + field(&capture, at + 4);
         let since = time - *first.get_or_insert(time);
         let shown = time + offset + since / 1_000_000 * ppm;
-        for (place, value) in [(at, shown / SECOND), (at + 4, shown % SECOND)] {
+        for (index, value) in [(at, shown / SECOND), (at + 4, shown % SECOND)] {
             let value = u32::try_from(value).expect("32 bits");
-            capture[place..place + 4].copy_from_slice(&value.to_le_bytes());
+            capture[index..index + 4].copy_from_slice(&value.to_le_bytes());
         }
         at += 16 + usize::try_from(field(&capture, at + 8)).expect("a length");
     }
@@ -242,16 +242,16 @@ fn captures_at_both_ends_tell_a_clock_three_seconds_and_forty_ppm_off() {
     }
     let lab = TwoSites::up("clock_captures", SHORT);
     let reflector = lab.reflector(Span::ZERO);
-    let Some(captures) = Capture::both(&lab, "captures_at_both_ends") else {
+    let Some(captures) = Capture::both_directions(&lab, "captures_at_both_ends") else {
         return;
     };
     for scheme in ["icmp", "udp", "tcp"] {
         measure(lab.flow(scheme, Span::from_millis(20), 100));
     }
     drop(reflector);
-    let ([here, there], _) = Capture::end_both(captures);
-    let there = shifted(there, 3 * SECOND, 40);
-    let files = Files::of("clock-files", [("here", &here), ("there", &there)]);
+    let ([here, end_boths], _) = Capture::end_both(captures);
+    let forward = shifted(end_boths, 3 * SECOND, 40);
+    let files = Files::of("clock-files", [("here", &here), ("there", &forward)]);
     let document = reported(&["--captures", &files.paths[0], &files.paths[1]]);
     drop(files);
     let summary = &document["summary"];

@@ -73,9 +73,9 @@ fn round_trips(store: &dyn Store, experiment: ExperimentId) -> BTreeMap<u16, Spa
     let mut visit = |batch: &[neph_model::FleetMessage]| {
         for message in batch {
             if let Some(reply) = message.reply() {
-                let trip = reply.network();
-                let least = found.entry(message.source_port).or_insert(trip);
-                *least = (*least).min(trip);
+                let span = reply.network();
+                let least = found.entry(message.source_port).or_insert(span);
+                *least = (*least).min(span);
             }
         }
         Ok(())
@@ -98,9 +98,9 @@ fn the_report_of_a_traced_fleet_draws_all_four_paths_of_a_diamond() {
     run_in(folder, &["report", "--output", "report"]);
 
     let (store, experiment, trace) = kept_in(folder);
-    let trips = round_trips(store.as_ref(), experiment);
-    held_to_the_truth(&trace, &trips);
-    assert_eq!(trips.len(), 40);
+    let spans = round_trips(store.as_ref(), experiment);
+    held_to_the_truth(&trace, &spans);
+    assert_eq!(spans.len(), 40);
 
     let drawn = fs::read_to_string(folder.join("report/figures/flow-paths.svg"));
     let drawn = drawn.expect("the figure");
@@ -113,7 +113,7 @@ fn the_report_of_a_traced_fleet_draws_all_four_paths_of_a_diamond() {
     );
 }
 
-fn held_to_the_truth(trace: &FlowTrace, trips: &BTreeMap<u16, Span>) {
+fn held_to_the_truth(trace: &FlowTrace, spans: &BTreeMap<u16, Span>) {
     assert_eq!(
         trace.routes.len(),
         32,
@@ -125,16 +125,16 @@ fn held_to_the_truth(trace: &FlowTrace, trips: &BTreeMap<u16, Span>) {
     } in &trace.routes
     {
         let addresses: Vec<Option<IpAddr>> = hops.iter().map(|hop| hop.address).collect();
-        let (router, there) = WAYS
+        let (router, forward) = WAYS
             .into_iter()
             .find(|(router, _)| addresses.get(1) == Some(&Some(at(*router))))
             .expect("one of the four");
-        let whole = [at(3), at(router), at(8), at(2)].map(Some);
-        assert_eq!(addresses, whole);
+        let expected_route = [at(3), at(router), at(8), at(2)].map(Some);
+        assert_eq!(addresses, expected_route);
         *found.entry(router).or_insert(0) += 1;
         // The shortest way back takes 3 ms.
-        let least = Span::from_millis(there + 3);
-        let measured = trips[source_port];
+        let least = Span::from_millis(forward + 3);
+        let measured = spans[source_port];
         assert!(
             measured >= least,
             "port {source_port}: {measured} by .{router}"
@@ -178,7 +178,7 @@ fn on_record(folder: &Path) -> BTreeMap<u16, BTreeSet<u8>> {
     for (number, (router, _)) in (1..).zip(WAYS) {
         let record = folder.join(format!("r0-m{number}.truth"));
         let file = TruthFile::open(&record).expect("the link's record");
-        for key in flows_of(file.map(|one| one.expect("a whole record"))).keys() {
+        for key in flows_of(file.map(|record| record.expect("a whole record"))).keys() {
             if (key.direction, key.protocol, key.destination_port) == (0, 17, 8080) {
                 found.entry(key.source_port).or_default().insert(router);
             }

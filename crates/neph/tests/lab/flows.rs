@@ -55,10 +55,10 @@ reshuffle = true
 
 /// The whole way there of each source port, as the link had it.
 fn by_port(flows: &BTreeMap<FlowKey, FlowTruth>) -> BTreeMap<u16, &FlowTruth> {
-    let there = flows.iter().filter(|(key, _)| {
+    let keys = flows.iter().filter(|(key, _)| {
         key.direction == 0 && key.protocol == 17 && key.destination_port == PORT
     });
-    there.map(|(key, truth)| (key.source_port, truth)).collect()
+    keys.map(|(key, truth)| (key.source_port, truth)).collect()
 }
 
 /// A change that the link made: port, moment, from and to which path.
@@ -88,7 +88,7 @@ fn made(truth: &BTreeMap<u16, &FlowTruth>) -> Vec<LinkChange> {
     truth.iter().flat_map(of_flow).collect()
 }
 
-fn near(nanos: &Value, path: u8) -> bool {
+fn is_near_path(nanos: &Value, path: u8) -> bool {
     let expected = PATHS[usize::from(path)] * 1000;
     // What hosts and the link's own lateness add, and what is taken away as common to all flows
     // while everything is late; paths are 2 ms apart.
@@ -100,14 +100,14 @@ fn is_found(change: &Value, made: &LinkChange, late: i64) -> bool {
     let at = change["at_unix_ns"].as_i64().expect("a moment");
     change["source_port"] == made.port
         && (made.at - DATED..=made.at + late).contains(&at)
-        && near(&change["before_ns"], made.paths.0)
-        && near(&change["after_ns"], made.paths.1)
+        && is_near_path(&change["before_ns"], made.paths.0)
+        && is_near_path(&change["after_ns"], made.paths.1)
 }
 
 /// How many of those that can be asked for were found, dated at most `late` nanoseconds after them.
-fn count_found(changes: &[Value], asked: &[&LinkChange], late: i64) -> usize {
+fn count_found(changes: &[Value], link_changes: &[&LinkChange], late: i64) -> usize {
     let found = |made: &&&LinkChange| changes.iter().any(|change| is_found(change, made, late));
-    asked.iter().filter(found).count()
+    link_changes.iter().filter(found).count()
 }
 
 /// Whether the link made it at all: this flow was on that path by then, and on the one that is said to
@@ -120,11 +120,11 @@ fn is_of_the_link(change: &Value, made: &[LinkChange]) -> bool {
         .filter(|made| change["source_port"] == made.port);
     let past: Vec<&LinkChange> = of_flow.filter(|made| made.at <= at + DATED).collect();
     past.iter()
-        .rposition(|made| near(&change["after_ns"], made.paths.1))
+        .rposition(|made| is_near_path(&change["after_ns"], made.paths.1))
         .is_some_and(|last| {
             let is_over = past.get(last + 1).is_some_and(|next| next.at + DATED < at);
             let mut before = past[..=last].iter();
-            !is_over && before.any(|made| near(&change["before_ns"], made.paths.0))
+            !is_over && before.any(|made| is_near_path(&change["before_ns"], made.paths.0))
         })
 }
 
@@ -157,7 +157,10 @@ fn measure_in_time() -> (tempfile::TempDir, Value, BTreeMap<FlowKey, FlowTruth>)
         drop(reflector);
         let flows = lab.flows();
         let warnings = reported["warnings"].as_array().expect("warnings");
-        match warnings.iter().find(|one| one["warning"] == "sender_late") {
+        match warnings
+            .iter()
+            .find(|warning| warning["warning"] == "sender_late")
+        {
             Some(late) if times < 3 => println!("measured once more: {late}"),
             _ => return (workspace, reported, flows),
         }
@@ -208,12 +211,12 @@ fn changes_are_the_links(reported: &Value, made: &[LinkChange]) {
     for change in changes {
         if !is_of_the_link(change, made) {
             let port = &change["source_port"];
-            let own: Vec<String> = made
+            let own_changes: Vec<String> = made
                 .iter()
                 .filter(|made| *port == made.port)
                 .map(|made| format!("{} {:?}", made.at, made.paths))
                 .collect();
-            wrong.push(format!("{change}\n the link: {own:?}"));
+            wrong.push(format!("{change}\n the link: {own_changes:?}"));
         }
         forward += u64::from(change["evidence"]["direction"] == "forward");
     }
@@ -224,19 +227,22 @@ fn changes_are_the_links(reported: &Value, made: &[LinkChange]) {
         wrong.join("\n")
     );
     // A moment at which everything is late is one at which the direction is not to be told.
-    let all = changes.len() as u64;
-    assert!(forward * 100 >= all * 95, "{forward} of {all} there");
-    let asked: Vec<&LinkChange> = made.iter().filter(|made| made.lasts).collect();
-    let found = count_found(changes, &asked, RESHUFFLED);
-    let dated = count_found(changes, &asked, DATED);
-    let all = asked.len();
+    let total = changes.len() as u64;
+    assert!(forward * 100 >= total * 95, "{forward} of {total} there");
+    let link_changes: Vec<&LinkChange> = made.iter().filter(|made| made.lasts).collect();
+    let found = count_found(changes, &link_changes, RESHUFFLED);
+    let dated = count_found(changes, &link_changes, DATED);
+    let total = link_changes.len();
     println!(
-        "{} changes reported; of {all} asked for, {found} found, {dated} dated exactly",
+        "{} changes reported; of {total} asked for, {found} found, {dated} dated exactly",
         changes.len()
     );
-    assert!(all > 300, "the link reshuffled: {all}");
-    assert!(found * 100 >= all * 99, "{found} of {all} found");
-    assert!(dated * 100 >= all * 95, "{dated} of {all} dated exactly");
+    assert!(total > 300, "the link reshuffled: {total}");
+    assert!(found * 100 >= total * 99, "{found} of {total} found");
+    assert!(
+        dated * 100 >= total * 95,
+        "{dated} of {total} dated exactly"
+    );
 }
 
 /// The guard finds in the kept messages what it told live; the others find most of it.
@@ -244,25 +250,25 @@ fn kept_messages_say_the_same(reported: &Value, workspace: &Path, made: &[LinkCh
     let sorted = |changes: &[Value]| {
         let keys = ["source_port", "before_ns", "after_ns"];
         let of = |change: &Value| keys.map(|key| change[key].as_i64().expect("a number"));
-        let mut all: Vec<[i64; 3]> = changes.iter().map(of).collect();
-        all.sort_unstable();
-        all
+        let mut entries: Vec<[i64; 3]> = changes.iter().map(of).collect();
+        entries.sort_unstable();
+        entries
     };
-    let asked = made.iter().filter(|made| made.lasts);
-    let asked: Vec<&LinkChange> = asked.collect();
+    let link_changes = made.iter().filter(|made| made.lasts);
+    let link_changes: Vec<&LinkChange> = link_changes.collect();
     for detector in ["guard", "rule", "change-points"] {
         let found = detected(workspace, detector);
         if detector == "guard" {
             let live = reported["changes"].as_array().expect("changes");
             assert_eq!(sorted(&found), sorted(live));
         }
-        let hits = count_found(&found, &asked, DATED);
+        let hits = count_found(&found, &link_changes, DATED);
         println!(
             "{detector}: {} found, {hits} of {}",
             found.len(),
-            asked.len()
+            link_changes.len()
         );
-        assert!(hits * 10 >= asked.len() * 9, "{detector}: {hits}");
+        assert!(hits * 10 >= link_changes.len() * 9, "{detector}: {hits}");
     }
 }
 
@@ -274,10 +280,10 @@ fn classes_are_the_links(pair: &Value, truth: &BTreeMap<u16, &FlowTruth>) {
     for segment in truth.values().flat_map(|flow| &flow.segments) {
         packets[usize::from(segment.path)] += segment.packets;
     }
-    let all: u64 = packets.iter().sum();
+    let total: u64 = packets.iter().sum();
     for ((path, packets), class) in (0..).zip(packets).zip(classes) {
-        assert!(near(&class["base_ns"], path), "{class}");
-        let share = real(packets) / real(all);
+        assert!(is_near_path(&class["base_ns"], path), "{class}");
+        let share = real(packets) / real(total);
         let printed = class["share_of_time"].as_f64().expect("a share");
         println!("class {path}: {printed:.4} of time, the link {share:.4}");
         assert!(
@@ -317,20 +323,20 @@ fn unfairness_is_the_links(pair: &Value, truth: &BTreeMap<u16, &FlowTruth>) {
 
 /// The median of the flow's round trips in a bin, had hosts and link taken no time of their own.
 fn median_in(flow: &FlowTruth, (from, until): (i64, i64)) -> Option<f64> {
-    let mut trips: Vec<i64> = Vec::new();
+    let mut round_trips: Vec<i64> = Vec::new();
     for segment in &flow.segments {
         let mut at = segment.from;
         while at <= segment.until {
             if (from..until).contains(&at) {
-                trips.push(PATHS[usize::from(segment.path)] * 1000);
+                round_trips.push(PATHS[usize::from(segment.path)] * 1000);
             }
             at += INTERVAL;
         }
     }
-    trips.sort_unstable();
+    round_trips.sort_unstable();
     let (low, high) = (
-        trips.get((trips.len().max(1) - 1) / 2)?,
-        trips.get(trips.len() / 2)?,
+        round_trips.get((round_trips.len().max(1) - 1) / 2)?,
+        round_trips.get(round_trips.len() / 2)?,
     );
     #[expect(clippy::cast_precision_loss, reason = "a test's statistics")]
     let middle = low.midpoint(*high) as f64;

@@ -89,7 +89,9 @@ fn an_entry_is_right_with_its_cause_and_its_control_without() {
 /// The only report of a workspace.
 fn report(workspace: &Path) -> PathBuf {
     let reports = fs::read_dir(workspace.join("reports")).expect("reports");
-    let folders: Vec<PathBuf> = reports.map(|one| one.expect("a folder").path()).collect();
+    let folders: Vec<PathBuf> = reports
+        .map(|dir_entry| dir_entry.expect("a folder").path())
+        .collect();
     let [report] = folders.as_slice() else {
         panic!("{folders:?}")
     };
@@ -104,8 +106,8 @@ fn advised_port(report: &Path) -> u16 {
         .as_array()
         .expect("evidence")
         .iter();
-    let mut port = evidence.filter(|one| one["name"] == "best source port");
-    let port = port.next().and_then(|one| one["value"].as_f64());
+    let mut port = evidence.filter(|evidence| evidence["name"] == "best source port");
+    let port = port.next().and_then(|port| port["value"].as_f64());
     format!("{}", port.expect("a port"))
         .parse()
         .expect("a port")

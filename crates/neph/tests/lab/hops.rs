@@ -55,9 +55,9 @@ fn reported(points: Points<'_>, more: &[&str]) -> [Crossings; 2] {
     let files = Files::of("hops-files", points);
     let mut crossed = [Vec::new(), Vec::new()];
     for line in told_packets(files.paths.each_ref().map(String::as_str), more) {
-        let way = usize::from(line["direction"] == "reverse");
+        let direction = usize::from(line["direction"] == "reverse");
         let segment = &line["segments"][0];
-        let at = line["timestamps_unix_ns"][way].as_i64();
+        let at = line["timestamps_unix_ns"][direction].as_i64();
         let of = Crossed {
             at: at.expect("it passed the point where it began"),
             delay: segment["ns"].as_i64(),
@@ -65,18 +65,27 @@ fn reported(points: Points<'_>, more: &[&str]) -> [Crossings; 2] {
         };
         let is_lost = line["lost_in"] == 0;
         assert!(!is_lost || of.delay.is_none(), "{line}");
-        crossed[way].push((passed[way][&of.at], of, is_lost));
+        crossed[direction].push((passed[direction][&of.at], of, is_lost));
     }
-    crossed.map(|way| {
-        let last = way.iter().map(|(_, of, _)| of.at).max().expect("packets");
-        for (_, of, is_lost) in &way {
+    crossed.map(|direction| {
+        let last = direction
+            .iter()
+            .map(|(_, of, _)| of.at)
+            .max()
+            .expect("packets");
+        for (_, of, is_lost) in &direction {
             // Of the last ones nobody can say that they would not have come.
             assert!(
                 of.delay.is_some() || *is_lost || of.at + SECOND > last,
                 "{of:?}"
             );
         }
-        numbered(way.into_iter().map(|(what, of, _)| (what, of)).collect())
+        numbered(
+            direction
+                .into_iter()
+                .map(|(identity, of, _)| (identity, of))
+                .collect(),
+        )
     })
 }
 
@@ -121,7 +130,7 @@ fn every_packet_takes_what_the_links_record_says_and_the_lost_ones_are_those_it_
     }
     let lab = TwoSites::up("hops_record", LINK);
     let reflector = lab.reflector(Span::ZERO);
-    let captures = Capture::both(&lab, "every_packet_takes_what_the_links_record_says");
+    let captures = Capture::both_directions(&lab, "every_packet_takes_what_the_links_record_says");
     let Some(captures) = captures else {
         return;
     };
@@ -129,14 +138,14 @@ fn every_packet_takes_what_the_links_record_says_and_the_lost_ones_are_those_it_
         measure(lab.flow(scheme, Span::from_millis(10), 300));
     }
     drop(reflector);
-    let ([here, there], until) = Capture::end_both(captures);
-    let moved = shifted(there.clone(), 3 * SECOND, 40);
-    let one_clock = reported([("a", &here), ("b", &there)], &["--clock", "same"]);
+    let ([here, end_boths], until) = Capture::end_both(captures);
+    let moved = shifted(end_boths.clone(), 3 * SECOND, 40);
+    let one_clock = reported([("a", &here), ("b", &end_boths)], &["--clock", "same"]);
     let fitted = reported([("a", &here), ("c", &moved)], &[]);
     let record = recorded(lab);
-    for (way, name) in ["forward", "reverse"].iter().enumerate() {
-        let reported = [&one_clock[way], &fitted[way]];
-        hold(name, reported, &record[way], until);
+    for (direction, name) in ["forward", "reverse"].iter().enumerate() {
+        let reported = [&one_clock[direction], &fitted[direction]];
+        hold(name, reported, &record[direction], until);
     }
 }
 
@@ -152,31 +161,32 @@ fn hold(name: &str, reported: [&Crossings; 2], record: &Crossings, until: i64) {
     let (mut n, mut lost) = (0, 0);
     let (mut beyond, mut by_clock) = (Vec::new(), Vec::new());
     for (packet, record) in record.iter().filter(|(_, of)| of.at < until) {
-        let [one, fitted] = reported.map(|reported| {
+        let [crossed, fitted] = reported.map(|reported| {
             let reported = reported.get(packet);
             reported.unwrap_or_else(|| panic!("{name}: nothing is told of {record:?}"))
         });
         n += 1;
         lost += usize::from(record.delay.is_none());
         assert_eq!(
-            one.delay.is_some(),
+            crossed.delay.is_some(),
             record.delay.is_some(),
-            "{one:?} {record:?}"
+            "{crossed:?} {record:?}"
         );
         assert_eq!(fitted.delay.is_some(), record.delay.is_some(), "{fitted:?}");
-        let (Some(delay), Some(fit), Some(truth)) = (one.delay, fitted.delay, record.delay) else {
+        let (Some(delay), Some(fit), Some(truth)) = (crossed.delay, fitted.delay, record.delay)
+        else {
             continue;
         };
         assert!(
             delay >= truth,
-            "captured outside of the link: {one:?} {record:?}"
+            "captured outside of the link: {crossed:?} {record:?}"
         );
         beyond.push(delay - truth);
         by_clock.push((fit - delay).abs());
         // Shifted by the time since the file's first packet: at most a step of 40 ns is lost.
         assert!(
             (fit - delay).abs() <= fitted.bound + 40,
-            "{one:?} {fitted:?}"
+            "{crossed:?} {fitted:?}"
         );
     }
     let (within, _, median) = spread(beyond, 50_000);

@@ -114,18 +114,18 @@ type End = (u8, u32);
 
 /// When a frame passed that ended there, and how long it was; only of what passed once.
 fn ends(frames: &[Frame]) -> HashMap<End, (i64, u32)> {
-    let (mut ends, mut anew) = (HashMap::new(), HashSet::new());
+    let (mut ends, mut second) = (HashMap::new(), HashSet::new());
     for frame in frames {
         let Some((begin, end)) = frame.numbers() else {
             continue;
         };
-        let place = (frame.ip[14], end);
+        let key = (frame.ip[14], end);
         let length = end.wrapping_sub(begin);
-        if ends.insert(place, (frame.at, length)).is_some() {
-            anew.insert(place);
+        if ends.insert(key, (frame.at, length)).is_some() {
+            second.insert(key);
         }
     }
-    ends.retain(|place, _| !anew.contains(place));
+    ends.retain(|end, _| !second.contains(end));
     ends
 }
 
@@ -158,31 +158,31 @@ fn large_packets_of_both_ends_take_as_long_as_their_last_byte_within_the_bound()
     let lab = TwoSites::up("hops_offload", "delay = \"2ms\"");
     let hosts = Hosts::behind(&lab);
     let interfaces = [0, 1].map(|at| format!("hop0@{}", hosts.names[at]));
-    let [near, far] = recorded(&interfaces, || hosts.transfer());
+    let [near_end, far_end] = recorded(&interfaces, || hosts.transfer());
     drop(hosts);
     drop(lab);
-    let moved = shifted(far.clone(), 3 * SECOND, 40);
-    let files = Files::of("hops-offload", [("a", &near), ("b", &moved)]);
+    let moved = shifted(far_end.clone(), 3 * SECOND, 40);
+    let files = Files::of("hops-offload", [("a", &near_end), ("b", &moved)]);
     let reported = reported(files.paths.each_ref().map(String::as_str));
     drop(files);
     let was: HashMap<i64, i64> = frames(&moved)
         .iter()
-        .zip(frames(&far))
+        .zip(frames(&far_end))
         .map(|(moved, frame)| (moved.at, frame.at))
         .collect();
-    let (near, far) = (ends(&frames(&near)), ends(&frames(&far)));
+    let (near_end, far_end) = (ends(&frames(&near_end)), ends(&frames(&far_end)));
     // Bytes that end a packet at both points: by their stamps.
-    let both = near.iter().filter_map(|(place, (at, length))| {
-        let (other, cut) = far.get(place)?;
+    let nears = near_end.iter().filter_map(|(key, (at, length))| {
+        let (other, cut) = far_end.get(key)?;
         Some(((*at, *other), length != cut))
     });
-    let both: HashMap<(i64, i64), bool> = both.collect();
+    let pair: HashMap<(i64, i64), bool> = nears.collect();
     let (mut right, mut joined, mut close) = (0, 0, 0);
     for (marks, delay, bound, is_joined) in reported {
         let stamps = (marks[0], was[&marks[1]]);
         let off = delay - (stamps.1 - stamps.0).abs();
         assert!(off.abs() <= bound + 40, "{off}, at most {bound}");
-        if let Some(is_cut) = both.get(&stamps) {
+        if let Some(is_cut) = pair.get(&stamps) {
             right += 1;
             joined += usize::from(is_joined);
             close += usize::from(off.abs() <= 5_000);
@@ -196,12 +196,12 @@ fn large_packets_of_both_ends_take_as_long_as_their_last_byte_within_the_bound()
     }
     println!(
         "{right} of {} packets with data, {joined} of them joined, {close} within 5 us",
-        both.len()
+        pair.len()
     );
-    let cut = both.values().filter(|is_cut| **is_cut).count();
+    let cut = pair.values().filter(|is_cut| **is_cut).count();
     assert!(cut > CHUNKS, "large ones were sent by both ends");
     assert!(
-        right * 100 >= both.len() * 99,
+        right * 100 >= pair.len() * 99,
         "nearly all are told, but for what was sent again"
     );
 }

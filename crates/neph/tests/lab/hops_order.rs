@@ -19,23 +19,23 @@ const CLIENT: u8 = 1;
 fn out_of_order(sent: &[Frame], came: &[Frame], sender: u8) -> usize {
     let mine = |frame: &&Frame| frame.protocol() == UDP && frame.sender() == sender;
     // Nothing but the time to live, and the checksum over it, could change on the way.
-    let what = |frame: &Frame| [&frame.ip[2..8], &frame.ip[12..]].concat();
+    let content = |frame: &Frame| [&frame.ip[2..8], &frame.ip[12..]].concat();
     let [sent, came] = [sent, came].map(|frames| {
         let mut frames: Vec<&Frame> = frames.iter().filter(mine).collect();
         frames.sort_by_key(|frame| frame.at);
         frames
     });
     let sent = sent.into_iter().enumerate();
-    let places: HashMap<Vec<u8>, usize> = sent.map(|(at, frame)| (what(frame), at)).collect();
+    let places: HashMap<Vec<u8>, usize> = sent.map(|(at, frame)| (content(frame), at)).collect();
     let mut highest: HashMap<(u8, Vec<u8>), usize> = HashMap::new();
     let mut out_of_order = 0;
     for frame in came {
-        let Some(&place) = places.get(&what(frame)) else {
+        let Some(&index) = places.get(&content(frame)) else {
             continue;
         };
         let highest = highest.entry(frame.flow()).or_default();
-        out_of_order += usize::from(place < *highest);
-        *highest = place.max(*highest);
+        out_of_order += usize::from(index < *highest);
+        *highest = index.max(*highest);
     }
     out_of_order
 }
@@ -48,13 +48,13 @@ fn as_many_are_told_to_be_reordered_as_came_out_of_order() {
     let lab = TwoSites::up("hops_order", "delay = \"20ms\"\nreorder = \"5%\"");
     let reflector = lab.reflector(Span::ZERO);
     let interfaces = ["client", "server"].map(|site| format!("path@{}", lab.namespace(site)));
-    let [near, far] = recorded(&interfaces, || {
+    let [near_end, far_end] = recorded(&interfaces, || {
         measure(lab.flow("udp", Span::from_millis(2), 600));
     });
     drop(reflector);
     drop(lab);
-    let moved = shifted(far.clone(), 3 * SECOND, 40);
-    let files = Files::of("hops-order", [("a", &near), ("b", &moved)]);
+    let moved = shifted(far_end.clone(), 3 * SECOND, 40);
+    let files = Files::of("hops-order", [("a", &near_end), ("b", &moved)]);
     let [a, b] = &files.paths;
     let output = ran(neph(
         Path::new("/nowhere"),
@@ -62,17 +62,17 @@ fn as_many_are_told_to_be_reordered_as_came_out_of_order() {
     ));
     drop(files);
     let reported: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let (near, far) = (frames(&near), frames(&far));
-    for (way, so) in [
-        ("forward", out_of_order(&near, &far, CLIENT)),
-        ("reverse", out_of_order(&far, &near, CLIENT + 1)),
+    let (near_end, far_end) = (frames(&near_end), frames(&far_end));
+    for (direction, so) in [
+        ("forward", out_of_order(&near_end, &far_end, CLIENT)),
+        ("reverse", out_of_order(&far_end, &near_end, CLIENT + 1)),
     ] {
         let rows = reported["segments"].as_array().expect("rows");
         let row = rows
             .iter()
-            .find(|row| row["direction"] == way && row["protocol"] == "udp");
+            .find(|row| row["direction"] == direction && row["protocol"] == "udp");
         let row = row.unwrap_or_else(|| panic!("{reported:#}"));
-        println!("{way}: {so} out of order, told {}", row["reordered"]);
+        println!("{direction}: {so} out of order, told {}", row["reordered"]);
         assert_eq!(row["reordered"], so, "{reported:#}");
         // One in twenty skips 20 ms, in which ten others are sent.
         assert!(so > 50, "{so} of 600");

@@ -55,10 +55,10 @@ impl Bench {
         Self { folder, lab }
     }
 
-    fn neph(&self, words: &[&str]) -> Child {
+    fn neph(&self, args: &[&str]) -> Child {
         process::command(env!("CARGO_BIN_EXE_neph"))
             .arg("lab")
-            .args(words)
+            .args(args)
             .env(MARK, &self.lab)
             .env("XDG_STATE_HOME", "/dev/null")
             .current_dir(&self.folder)
@@ -70,8 +70,8 @@ impl Bench {
     }
 
     fn up(&self, detached: &[&str]) -> Child {
-        let words = ["up", "lab.toml", "--yes", "--name", &self.lab];
-        self.neph(&[&words, detached].concat())
+        let args = ["up", "lab.toml", "--yes", "--name", &self.lab];
+        self.neph(&[&args, detached].concat())
     }
 
     /// Everything of the lab that can be found on this machine.
@@ -90,8 +90,12 @@ impl Bench {
                 left.extend(path.contains(&prefix).then_some(path));
             }
         }
-        let own = Path::new("/run/neph").join(&self.lab);
-        left.extend(own.exists().then(|| own.display().to_string()));
+        let lab_folder = Path::new("/run/neph").join(&self.lab);
+        left.extend(
+            lab_folder
+                .exists()
+                .then(|| lab_folder.display().to_string()),
+        );
         for entry in fs::read_dir("/sys/class/net").expect("sysfs").flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             // The names that this topology gives to interfaces.
@@ -105,13 +109,13 @@ impl Bench {
     /// Those that carry the mark, with their command lines.
     fn processes(&self) -> Vec<(u32, String)> {
         let mark = format!("{MARK}={}", self.lab);
-        let all = fs::read_dir("/proc").expect("proc").flatten();
-        let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let dirs = fs::read_dir("/proc").expect("proc").flatten();
+        let pids = dirs.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         pids.filter_map(|pid: u32| {
             let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
             let is_ours = environment
                 .split(|byte| *byte == 0)
-                .any(|one| one == mark.as_bytes());
+                .any(|environment| environment == mark.as_bytes());
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line).replace('\0', " ");
             is_ours.then(|| (pid, format!("process {pid}: {line}")))
@@ -188,8 +192,8 @@ fn strike(bench: &Bench, lengths: &Lengths, number: u64) -> bool {
         1 => kill_after(bench.up(&["--detach"]), during(lengths.up)),
         2 => {
             bench.up(&["--detach"]).wait().expect("it comes up");
-            let words = ["run", "s1", "--lab", &bench.lab, "--", "sleep", "120"];
-            let ran = bench.neph(&words);
+            let args = ["run", "s1", "--lab", &bench.lab, "--", "sleep", "120"];
+            let ran = bench.neph(&args);
             clock::nap(within(100));
             let keeper = bench.keeper().expect("it is up").to_string();
             let killed = process::command("sh")
@@ -225,8 +229,8 @@ fn one_down_leaves_nothing_of_a_lab_that_was_killed_at_any_moment() {
         println!("SKIP one_down_leaves_nothing: labs need root");
         return;
     }
-    let asked = std::env::var("NEPH_KILLS").ok();
-    let kills = asked.and_then(|n| n.parse().ok()).unwrap_or(KILLS);
+    let requested = std::env::var("NEPH_KILLS").ok();
+    let kills = requested.and_then(|n| n.parse().ok()).unwrap_or(KILLS);
     let groups = groups();
     let lengths = Lengths::measured(&Bench::new(kills, groups));
     let mut met = [0; 4];

@@ -12,12 +12,12 @@ use crate::stage::{TwoSites, measure, median, neph, privileged};
 use crate::undisturbed::undisturbed;
 
 /// Of the segment's row: packets of a protocol one way.
-fn row<'a>(reported: &'a Value, way: &str, protocol: &str) -> &'a Value {
+fn row<'a>(reported: &'a Value, direction: &str, protocol: &str) -> &'a Value {
     let rows = reported["segments"].as_array().expect("rows");
     let row = rows
         .iter()
-        .find(|row| row["direction"] == way && row["protocol"] == protocol);
-    row.unwrap_or_else(|| panic!("{way} of {protocol} in {reported:#}"))
+        .find(|row| row["direction"] == direction && row["protocol"] == protocol);
+    row.unwrap_or_else(|| panic!("{direction} of {protocol} in {reported:#}"))
 }
 
 fn number(value: &Value) -> i64 {
@@ -78,12 +78,12 @@ fn the_segment_between_two_live_points_is_the_link() {
         drop(reflector);
         (reported, lab.delays(80))
     });
-    for (way, recorded) in ["forward", "reverse"].iter().zip(recorded) {
+    for (direction, recorded) in ["forward", "reverse"].iter().zip(recorded) {
         let link = median(recorded);
         for (protocol, least) in [("icmp", 200), ("tcp", 100)] {
-            let row = row(&reported, way, protocol);
+            let row = row(&reported, direction, protocol);
             let (n, p50) = (number(&row["n"]), number(&row["p50_ns"]));
-            println!("{way}, {protocol}: {n} packets, p50 {p50} ns; the link {link} ns");
+            println!("{direction}, {protocol}: {n} packets, p50 {p50} ns; the link {link} ns");
             assert_eq!(number(&row["lost"]), 0, "{reported:#}");
             assert!(n >= least, "{reported:#}");
             // What the kernel takes between the stamps of a veth and the link's own.
@@ -103,13 +103,13 @@ fn what_the_link_loses_is_lost_in_its_segment() {
     let recorded = lab
         .delays(80)
         .map(|delays| i64::try_from(delays.len()).expect("few"));
-    let there = row(&reported, "forward", "icmp");
-    println!("arrived {}, lost {}", there["n"], there["lost"]);
-    assert_eq!(number(&there["n"]), recorded[0]);
+    let forward = row(&reported, "forward", "icmp");
+    println!("arrived {}, lost {}", forward["n"], forward["lost"]);
+    assert_eq!(number(&forward["n"]), recorded[0]);
     let lost = 200 - recorded[0];
     assert!(lost > 0, "10 % of 200");
     // Whether the last ones were lost or only late is not known when the capture ends.
-    let unsure = lost - number(&there["lost"]);
-    assert!((0..=2).contains(&unsure), "{there:#}");
+    let unsure = lost - number(&forward["lost"]);
+    assert!((0..=2).contains(&unsure), "{forward:#}");
     assert_eq!(number(&row(&reported, "reverse", "icmp")["lost"]), 0);
 }

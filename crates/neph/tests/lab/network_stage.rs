@@ -20,9 +20,9 @@ fn directions(messages: &[Message]) -> [Vec<i64>; 2] {
         .iter()
         .filter_map(|message| Ledger::directions(&message.marks, ClockOffset::SAME_CLOCK));
     let reported: Vec<[i64; 2]> = reported
-        .map(|(there, back)| [there.delay.nanos(), back.delay.nanos()])
+        .map(|(one_way, back)| [one_way.delay.nanos(), back.delay.nanos()])
         .collect();
-    [0, 1].map(|way| reported.iter().map(|both| both[way]).collect())
+    [0, 1].map(|direction| reported.iter().map(|pair| pair[direction]).collect())
 }
 
 /// TCP's own estimates, which come with the stamps of what is sent: no less than the link's two delays,
@@ -59,7 +59,8 @@ fn the_network_stage_is_what_the_link_did_from_a_tenth_to_a_hundred_milliseconds
             );
             let reflector = lab.reflector(Span::ZERO);
             let messages = measure(lab.flow(scheme, Span::from_millis(20), 60));
-            let own = directions(&measure(lab.flow_within(scheme, Span::from_millis(20), 30)));
+            let own_times =
+                directions(&measure(lab.flow_within(scheme, Span::from_millis(20), 30)));
             drop(reflector);
             for message in &messages {
                 let ledger = message.ledger().expect("nothing is lost on this link");
@@ -67,26 +68,29 @@ fn the_network_stage_is_what_the_link_did_from_a_tenth_to_a_hundred_milliseconds
                 assert_eq!(sum, ledger.response_time(), "message {}", message.seq);
             }
             tcp_says_what_the_link_did(&messages, 2 * micros);
-            let [there, back] = directions(&messages);
+            let [forward, back] = directions(&messages);
             assert!(
-                there.len() >= 55,
+                forward.len() >= 55,
                 "{} of 60 messages are complete",
-                there.len()
+                forward.len()
             );
             let [did_there, did_back] = lab.delays(100);
-            let [own_there, own_back] = own.map(median);
-            let both = [
-                ("there", did_there, there, own_there),
+            let [own_there, own_back] = own_times.map(median);
+            let pair = [
+                ("there", did_there, forward, own_there),
                 ("back", did_back, back, own_back),
             ];
-            for (name, did, wording, own) in both {
+            for (name, did, wording, own_median) in pair {
                 let (did, wording) = (median(did), median(wording));
                 let apart = wording - did;
                 println!(
-                    "{delay:>6} {scheme:>9} {name:>10} {did:>11} {wording:>13} {apart:>9} ({own})"
+                    "{delay:>6} {scheme:>9} {name:>10} {did:>11} {wording:>13} {apart:>9} ({own_median})"
                 );
                 late = late.max(did - micros * 1_000);
-                rows.push((format!("{delay} {scheme} {name}"), apart.abs() - 2 * own));
+                rows.push((
+                    format!("{delay} {scheme} {name}"),
+                    apart.abs() - 2 * own_median,
+                ));
             }
         }
     }

@@ -47,9 +47,9 @@ impl Frame {
 
     /// Where the bytes of TCP that it carries begin and end; `None` of what carries none.
     pub(crate) fn numbers(&self) -> Option<(u32, u32)> {
-        let whole = u32::from(u16::from_be_bytes([self.ip[2], self.ip[3]]));
+        let total = u32::from(u16::from_be_bytes([self.ip[2], self.ip[3]]));
         let begin = u32::from_be_bytes(self.ip[24..28].try_into().expect("four bytes"));
-        let length = whole - 20 - u32::from(self.ip[32] >> 4) * 4;
+        let length = total - 20 - u32::from(self.ip[32] >> 4) * 4;
         (self.protocol() == 6 && length > 0).then(|| (begin, begin.wrapping_add(length)))
     }
 }
@@ -63,13 +63,13 @@ pub(crate) fn frames(capture: &[u8]) -> Vec<Frame> {
     let (mut frames, mut at) = (Vec::new(), 24);
     while at + 16 <= capture.len() {
         let stamp = i64::from(field(at)) * SECOND + i64::from(field(at + 4));
-        let kept = usize::try_from(field(at + 8)).expect("a length");
-        let frame = &capture[at + 16..at + 16 + kept];
+        let kept_count = usize::try_from(field(at + 8)).expect("a length");
+        let frame = &capture[at + 16..at + 16 + kept_count];
         if frame[12..14] == [8, 0] {
             let ip = frame[ETHERNET..].to_vec();
             frames.push(Frame { at: stamp, ip });
         }
-        at += 16 + kept;
+        at += 16 + kept_count;
     }
     frames
 }
@@ -130,8 +130,11 @@ pub(crate) fn recorded(interfaces: &[String; 2], traffic: impl FnOnce()) -> [Vec
         interfaces[0].replace('@', "-")
     ));
     let save = folder.display().to_string();
-    let [near, far] = interfaces;
-    let points = [format!("near=iface:{near}"), format!("far=iface:{far}")];
+    let [near_end, far_end] = interfaces;
+    let points = [
+        format!("near=iface:{near_end}"),
+        format!("far=iface:{far_end}"),
+    ];
     let mut command = neph(
         Path::new("/nowhere"),
         &["hops", &points[0], &points[1], "--save", &save],
@@ -153,9 +156,9 @@ pub(crate) fn recorded(interfaces: &[String; 2], traffic: impl FnOnce()) -> [Vec
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(130), "{rest:?}");
     for point in ["near", "far"] {
-        let whole =
+        let has_path =
             |line: &String| line.contains(&format!("{point}: ")) && line.ends_with(" 0 lost");
-        assert!(rest.iter().any(whole), "{rest:?}");
+        assert!(rest.iter().any(has_path), "{rest:?}");
     }
     let captures = ["near", "far"].map(|point| {
         let file = folder.join(format!("{point}.pcap"));

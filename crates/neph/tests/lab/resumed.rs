@@ -72,9 +72,9 @@ impl Bench {
     }
 
     /// Begins to carry the plan out, or goes on with it.
-    fn neph(&self, words: &[&str]) -> Child {
+    fn neph(&self, args: &[&str]) -> Child {
         process::command(env!("CARGO_BIN_EXE_neph"))
-            .args(words)
+            .args(args)
             .args(["--quiet", "--no-report", "--acknowledge", "safe"])
             .env("NEPH_WORKSPACE", self.path("kept"))
             .current_dir(self.0.path())
@@ -96,11 +96,12 @@ impl Bench {
             .scenarios(campaign)
             .ok()?
             .into_iter()
-            .map(|one| (one.id, one.season().expect("a season").to_owned()))
+            .map(|scenario| (scenario.id, scenario.season().expect("a season").to_owned()))
             .collect();
-        let all = store.experiments(campaign).ok()?.into_iter();
+        let experiments = store.experiments(campaign).ok()?.into_iter();
         Some(
-            all.map(|one| (seasons[&one.scenario].clone(), one))
+            experiments
+                .map(|experiment| (seasons[&experiment.scenario].clone(), experiment))
                 .collect(),
         )
     }
@@ -108,11 +109,17 @@ impl Bench {
     /// Waits until messages of an experiment of the season are safe.
     fn wait_for(&self, season: &str, child: &mut Child) {
         let is_safe = poll(Duration::from_millis(20), LATEST, || {
-            let running = self.experiments().into_iter().flatten().find(|(of, one)| {
-                of == season && one.status == ExperimentStatus::Running && one.ended.is_none()
-            });
+            let running = self
+                .experiments()
+                .into_iter()
+                .flatten()
+                .find(|(of, experiment)| {
+                    of == season
+                        && experiment.status == ExperimentStatus::Running
+                        && experiment.ended.is_none()
+                });
             let safe = fs::read_to_string(self.path("safe")).unwrap_or_default();
-            if running.is_some_and(|(_, one)| safe.contains(&one.id.to_string())) {
+            if running.is_some_and(|(_, experiment)| safe.contains(&experiment.id.to_string())) {
                 return true;
             }
             let ended = child.try_wait().expect("told");
@@ -178,32 +185,35 @@ fn is_whole(bench: &Bench) {
     let store = bench.store().expect("a workspace");
     let status = store.campaigns().expect("campaigns")[0].status;
     assert_eq!(status, CampaignStatus::Complete);
-    let all = bench.experiments().expect("experiments");
+    let experiments = bench.experiments().expect("experiments");
     let mut complete = BTreeSet::new();
     let mut cut_off = Vec::new();
-    let mut kept = Places::new();
-    let mut trips: BTreeMap<&str, BTreeSet<Span>> = BTreeMap::new();
-    for (season, one) in &all {
-        let (places, trip) = messages_of(store.as_ref(), one);
-        trips.entry(season.as_str()).or_default().extend(trip);
-        match one.status {
+    let mut stored = Places::new();
+    let mut spans: BTreeMap<&str, BTreeSet<Span>> = BTreeMap::new();
+    for (season, experiment) in &experiments {
+        let (places, span) = messages_of(store.as_ref(), experiment);
+        spans.entry(season.as_str()).or_default().extend(span);
+        match experiment.status {
             ExperimentStatus::Complete => {
                 assert_eq!(places.len() as u64, FLOWS * MESSAGES);
-                assert!(complete.insert((season, one.block)), "measured twice");
+                assert!(
+                    complete.insert((season, experiment.block)),
+                    "measured twice"
+                );
             }
-            ExperimentStatus::Interrupted => cut_off.push((season.as_str(), one.block)),
-            status => panic!("{season} in block {}: {status:?}", one.block),
+            ExperimentStatus::Interrupted => cut_off.push((season.as_str(), experiment.block)),
+            status => panic!("{season} in block {}: {status:?}", experiment.block),
         }
-        kept.extend(places);
+        stored.extend(places);
     }
     assert_eq!(complete.len() as u64, 2 * u64::from(BLOCKS));
     assert_eq!(cut_off, [("low", 0), ("high", 0)]);
     let safe = safe(bench);
-    let lost: Vec<_> = safe.difference(&kept).collect();
+    let lost: Vec<_> = safe.difference(&stored).collect();
     assert!(!safe.is_empty() && lost.is_empty(), "{lost:?}");
     // Each season was measured in its own topology, after every change of them.
     let least = DELAYS.map(|(season, delay)| {
-        let least = *trips[season].first().expect("a reply");
+        let least = *spans[season].first().expect("a reply");
         assert!(least >= Span::from_millis(2 * delay), "{season}: {least}");
         least
     });
@@ -211,30 +221,30 @@ fn is_whole(bench: &Bench) {
 }
 
 /// Where the messages of an experiment are, each there once, and the least round trip.
-fn messages_of(store: &dyn Store, one: &Experiment) -> (Places, Option<Span>) {
+fn messages_of(store: &dyn Store, experiment: &Experiment) -> (Places, Option<Span>) {
     let mut places = Places::new();
-    let mut trips = Vec::new();
+    let mut spans = Vec::new();
     let mut visit = |batch: &[neph_model::FleetMessage]| {
         for message in batch {
             let flow = format!("{}/{}", message.slot.0, message.source_port);
-            let place = (one.id.to_string(), format!("{flow} {}", message.seq));
-            assert!(places.insert(place), "{message:?} is there twice");
-            trips.extend(message.reply().map(FleetReply::network));
+            let key = (experiment.id.to_string(), format!("{flow} {}", message.seq));
+            assert!(places.insert(key), "{message:?} is there twice");
+            spans.extend(message.reply().map(FleetReply::network));
         }
         Ok(())
     };
-    let visited = store.visit_fleet(one.id, SentWithin::ALL, &mut visit);
+    let visited = store.visit_fleet(experiment.id, SentWithin::ALL, &mut visit);
     visited.expect("its messages");
-    (places, trips.into_iter().min())
+    (places, spans.into_iter().min())
 }
 
 /// What neph said is safe. A line that the kill tore is none, nor is what was written behind it.
 fn safe(bench: &Bench) -> Places {
     let text = fs::read_to_string(bench.path("safe")).expect("what is safe");
-    let whole = text.lines().filter(|line| {
-        let words: Vec<&str> = line.split(' ').collect();
-        words.len() == 3 && words[0].parse::<ExperimentId>().is_ok()
+    let texts = text.lines().filter(|line| {
+        let args: Vec<&str> = line.split(' ').collect();
+        args.len() == 3 && args[0].parse::<ExperimentId>().is_ok()
     });
-    let places = whole.filter_map(|line| line.split_once(' '));
+    let places = texts.filter_map(|line| line.split_once(' '));
     places.map(|(a, b)| (a.to_owned(), b.to_owned())).collect()
 }

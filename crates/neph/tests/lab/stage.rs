@@ -96,7 +96,7 @@ impl TwoSites {
         Self { lab, folder }
     }
 
-    fn place(&self, site: &str) -> Placement {
+    fn placement(&self, site: &str) -> Placement {
         self.lab.place(site).expect("the site is there")
     }
 
@@ -107,7 +107,7 @@ impl TwoSites {
             reply_delay: think,
             ..ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)))
         };
-        Reflector::start_in(&spec, &self.place("server")).expect("the reflector starts")
+        Reflector::start_in(&spec, &self.placement("server")).expect("the reflector starts")
     }
 
     /// A flow from the client to the server.
@@ -128,7 +128,7 @@ impl TwoSites {
             response_size: 68,
             trust: Trust::Anything,
             spin: FlowSpec::SPIN,
-            site: Some(self.place("client")),
+            site: Some(self.placement("client")),
             reflector: scheme != "icmp",
             ..FlowSpec::plain(target, address)
         }
@@ -138,7 +138,7 @@ impl TwoSites {
     /// this machine (5 us on a calm one, 20 us where another core is woken by the hypervisor).
     pub(crate) fn flow_within(&self, scheme: &str, interval: Span, count: u64) -> FlowSpec {
         FlowSpec {
-            site: Some(self.place("server")),
+            site: Some(self.placement("server")),
             ..self.flow(scheme, interval, count)
         }
     }

@@ -21,11 +21,11 @@ fn round_trips(spec: FlowSpec) -> Vec<i64> {
         reflector: false,
         ..spec
     });
-    let trips = messages
+    let round_trips = messages
         .iter()
-        .map(|one| one.marks.network_and_peer_round_trip());
-    trips
-        .map(|trip| trip.expect("nothing is lost here").nanos())
+        .map(|message| message.marks.network_and_peer_round_trip());
+    round_trips
+        .map(|span| span.expect("nothing is lost here").nanos())
         .collect()
 }
 
@@ -39,14 +39,17 @@ fn a_syns_round_trip_is_what_the_link_did() {
     // Shorter than the round trip too: each SYN then finds the target waiting for the one before.
     let mut wording = round_trips(lab.flow("syn", Span::from_millis(7), 60));
     wording.extend(round_trips(lab.flow("syn", Span::from_millis(50), 30)));
-    let own = round_trips(lab.flow_within("syn", Span::from_millis(20), 30));
+    let own_rtts = round_trips(lab.flow_within("syn", Span::from_millis(20), 30));
     drop(reflector);
     let did = lab.delays(50).map(median);
-    let (wording, own) = (median(wording), median(own));
+    let (wording, own_median) = (median(wording), median(own_rtts));
     let apart = wording - did[0] - did[1];
     let late = did[0] + did[1] - 20_000_000;
-    println!("link did {did:?}, SYN says {wording}, {apart} apart; {own} without a link");
-    assert!(apart.abs() - 2 * own <= BOUND + 2 * late, "{apart} apart");
+    println!("link did {did:?}, SYN says {wording}, {apart} apart; {own_median} without a link");
+    assert!(
+        apart.abs() - 2 * own_median <= BOUND + 2 * late,
+        "{apart} apart"
+    );
 }
 
 fn fleet_of_syns(lab: &TwoSites, address: SocketAddr) -> FleetSpec {
@@ -82,9 +85,9 @@ fn least_by_port(spec: FleetSpec) -> BTreeMap<u16, Span> {
     let run = FleetRun::start(spec, Stop::new()).expect("a fleet that can be");
     let mut least = BTreeMap::new();
     let mut see = |message: &FleetMessage| {
-        let trip = message.reply().expect("nothing is lost here").round_trip;
-        let known = least.entry(message.source_port).or_insert(trip);
-        *known = trip.min(*known);
+        let span = message.reply().expect("nothing is lost here").round_trip;
+        let known = least.entry(message.source_port).or_insert(span);
+        *known = span.min(*known);
     };
     for report in run.reports() {
         if let FleetReport::Messages(messages) = report {
@@ -105,18 +108,20 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
     let lab = TwoSites::up("transfer", link);
     let _reflector = lab.reflector(Span::ZERO);
     let flow = lab.flow("syn", Span::from_millis(100), 1);
-    let trips = least_by_port(fleet_of_syns(&lab, flow.address));
+    let spans = least_by_port(fleet_of_syns(&lab, flow.address));
     // There and back a port's packets each take one of both paths.
-    let near = |trip: &Span, millis: i64| (*trip - Span::from_millis(millis)).abs().nanos();
-    for trip in trips.values() {
+    let near_end = |span: &Span, millis: i64| (*span - Span::from_millis(millis)).abs().nanos();
+    for span in spans.values() {
         let nearest = [10, 14, 18]
-            .map(|millis| near(trip, millis))
+            .map(|millis| near_end(span, millis))
             .into_iter()
             .min();
-        assert!(nearest < Some(1_000_000), "{trip}");
+        assert!(nearest < Some(1_000_000), "{span}");
     }
     let classes = [10, 14, 18].map(|millis| {
-        let of_it = trips.values().filter(|trip| near(trip, millis) < 1_000_000);
+        let of_it = spans
+            .values()
+            .filter(|span| near_end(span, millis) < 1_000_000);
         of_it.count()
     });
     println!("ports by round trip of 10, 14 and 18 ms: {classes:?}");
@@ -125,7 +130,7 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
         let target = Target::parse(&format!("{scheme}://{}", flow.address)).expect("a target");
         let spec = TransferSpec {
             address: flow.address,
-            source_ports: trips.keys().copied().collect(),
+            source_ports: spans.keys().copied().collect(),
             repetitions: 4,
             interval: Span::from_millis(1),
             timeout: Span::from_secs(2),
@@ -140,20 +145,26 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
         let small = SmallTransfer::at(&target, flow.address, TRANSFER_SIZE, &asking);
         let small = small.expect("a reflector");
         let made = transfers(&spec, &|| small.exchange(), &Stop::new()).expect("a site");
-        for (port, trip) in &trips {
-            let of_port: Vec<_> = made.iter().filter(|one| one.source_port == *port).collect();
+        for (port, span) in &spans {
+            let of_port: Vec<_> = made
+                .iter()
+                .filter(|transfer| transfer.source_port == *port)
+                .collect();
             assert_eq!(of_port.len(), 4);
-            let connect = of_port.iter().filter_map(|one| one.connect()).min();
-            let whole = of_port.iter().filter_map(|one| one.total()).min();
+            let connect = of_port
+                .iter()
+                .filter_map(|transfer| transfer.connect())
+                .min();
+            let whole = of_port.iter().filter_map(|transfer| transfer.total()).min();
             let (connect, whole) = (connect.expect("it did"), whole.expect("it came"));
-            println!("{scheme} port {port}: trip {trip}, connect {connect}, whole {whole}");
+            println!("{scheme} port {port}: trip {span}, connect {connect}, whole {whole}");
             // Beside the link, the program and both kernels take less than half a round trip.
-            let near = |took: Span, trips: i64| {
-                let alongside = took - trip.times(trips);
-                alongside > Span::from_micros(-500) && alongside.times(2) < *trip
+            let near_end = |took: Span, round_trips: i64| {
+                let alongside = took - span.times(round_trips);
+                alongside > Span::from_micros(-500) && alongside.times(2) < *span
             };
             assert!(
-                near(connect, 1) && near(whole, round_trips),
+                near_end(connect, 1) && near_end(whole, round_trips),
                 "{connect}, {whole}"
             );
         }

@@ -73,10 +73,12 @@ fn read(workspace: &Path) -> Option<Box<dyn Store>> {
 }
 
 /// The only experiment of the campaign of that name, and its routes by time.
-fn kept(workspace: &Path, name: &str) -> Option<(Experiment, Vec<TracedRoute>)> {
+fn stored_routes(workspace: &Path, name: &str) -> Option<(Experiment, Vec<TracedRoute>)> {
     let store = read(workspace)?;
     let campaigns = store.campaigns().expect("campaigns");
-    let campaign = campaigns.into_iter().find(|one| one.name == name)?;
+    let campaign = campaigns
+        .into_iter()
+        .find(|campaign| campaign.name == name)?;
     let experiment = store.experiments(campaign.id).expect("readable").pop()?;
     let mut routes = Vec::new();
     let mut take = |batch: &[TracedRoute]| {
@@ -90,7 +92,7 @@ fn kept(workspace: &Path, name: &str) -> Option<(Experiment, Vec<TracedRoute>)> 
 
 /// How many changes the kept routes confirm.
 fn confirmed(routes: &[TracedRoute]) -> usize {
-    let others = |one: &&TracedRoute| one.change.and_then(|it| it.other_routers) == Some(true);
+    let others = |route: &&TracedRoute| route.change.and_then(|it| it.other_routers) == Some(true);
     routes.iter().filter(others).count()
 }
 
@@ -98,8 +100,8 @@ fn confirmed(routes: &[TracedRoute]) -> usize {
 fn killed_on_its_way(mut running: Child, workspace: &Path) {
     let mut routes = Vec::new();
     let is_kept = poll(Duration::from_millis(100), PATIENCE, || {
-        routes = kept(workspace, "night").map_or_else(Vec::new, |(_, routes)| routes);
-        let slots: BTreeSet<Slot> = routes.iter().map(|one| one.slot).collect();
+        routes = stored_routes(workspace, "night").map_or_else(Vec::new, |(_, routes)| routes);
+        let slots: BTreeSet<Slot> = routes.iter().map(|route| route.slot).collect();
         let is_running = running.try_wait().expect("told").is_none();
         let is_kept = slots.len() == usize::from(FLOWS) && confirmed(&routes) > 2;
         assert!(is_running || is_kept, "{routes:?}");
@@ -112,9 +114,9 @@ fn killed_on_its_way(mut running: Child, workspace: &Path) {
 
 /// The addresses that neph trace finds on these flows' ways, by port.
 fn traced(diamond: &Diamond, workspace: &Path, target: &str) -> BTreeMap<u16, Addresses> {
-    let words = ["trace", target, "--source-port", "41000-41011"];
-    let words = [&words[..], &["--format", "json"]].concat();
-    let reported = ran(diamond.neph(workspace, &words)).stdout;
+    let args = ["trace", target, "--source-port", "41000-41011"];
+    let args = [&args[..], &["--format", "json"]].concat();
+    let reported = ran(diamond.neph(workspace, &args)).stdout;
     let reported: Value = serde_json::from_slice(&reported).expect("JSON");
     let flows = reported["flows"].as_array().expect("flows").iter();
     let of = |flow: &Value| {
@@ -133,9 +135,9 @@ fn traced(diamond: &Diamond, workspace: &Path, target: &str) -> BTreeMap<u16, Ad
 /// ones may have another too, where a router that did not answer is left out of the verdict. Tells
 /// how many changes other routers confirm.
 fn each_change_has_its_verdict(workspace: &Path, at_most: usize) -> usize {
-    let words = ["export", "night", "--everything", "--changes", "guard"];
-    let words = [&words[..], &["--format", "jsonl", "--output", "-"]].concat();
-    let rows = ran(neph(workspace, &words)).stdout;
+    let args = ["export", "night", "--everything", "--changes", "guard"];
+    let args = [&args[..], &["--format", "jsonl", "--output", "-"]].concat();
+    let rows = ran(neph(workspace, &args)).stdout;
     let rows = String::from_utf8_lossy(&rows);
     let mut others = 0;
     for line in rows.lines() {
@@ -171,8 +173,8 @@ fn table(workspace: &Path, name: &str) -> String {
 /// What the first row of a table says in the column of that name.
 fn cell<'a>(table: &'a str, column: &str) -> Option<&'a str> {
     let mut lines = table.lines();
-    let place = lines.next()?.split(',').position(|name| name == column)?;
-    lines.next()?.split(',').nth(place)
+    let index = lines.next()?.split(',').position(|name| name == column)?;
+    lines.next()?.split(',').nth(index)
 }
 
 #[test]
@@ -187,18 +189,18 @@ fn routes_of_flows_survive_a_kill_with_the_changes_that_they_confirm() {
     let mut command = diamond.flows(workspace, (&target, "night"), &[]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     killed_on_its_way(command.spawn().expect("neph runs"), workspace);
-    let (_, before) = kept(workspace, "night").expect("kept");
+    let (_, before) = stored_routes(workspace, "night").expect("kept");
     // The next who writes ends what was cut off, and takes no route away.
     ran(diamond.flows(workspace, (&target, "day"), &["-c", "3"]));
-    let (experiment, after) = kept(workspace, "night").expect("kept");
+    let (experiment, after) = stored_routes(workspace, "night").expect("kept");
     assert_eq!(before, after);
     assert_eq!(experiment.status.name(), "interrupted");
     let shown = ran(neph(workspace, &["show", "night"])).stdout;
     let shown = String::from_utf8_lossy(&shown);
     assert!(shown.contains("interrupted"), "{shown}");
 
-    let words = ["show", &experiment.id.to_string(), "--format", "json"];
-    let shown: Value = serde_json::from_slice(&ran(neph(workspace, &words)).stdout).expect("JSON");
+    let args = ["show", &experiment.id.to_string(), "--format", "json"];
+    let shown: Value = serde_json::from_slice(&ran(neph(workspace, &args)).stdout).expect("JSON");
     assert_eq!(shown["traced"]["routes"], after.len());
     assert_eq!(shown["traced"]["other_routers"], confirmed(&after));
     let paths = shown["paths"].as_array().expect("paths");
@@ -227,17 +229,17 @@ fn the_kept_fingerprint_is_what_neph_trace_says_of_the_same_flow() {
         let target = format!("{scheme}://10.87.0.2:{PORT}");
         let more = ["-w", "8s", "--first-port", "41000"];
         ran(diamond.flows(workspace, (&target, name), &more));
-        let (_, kept) = kept(workspace, name).expect("kept");
-        assert!(kept.len() > 6, "{kept:?}");
+        let (_, routes) = stored_routes(workspace, name).expect("kept");
+        assert!(routes.len() > 6, "{routes:?}");
         let now = traced(&diamond, workspace, &target);
-        for TracedRoute { route, .. } in &kept {
+        for TracedRoute { route, .. } in &routes {
             // The far end is asked nothing that it would answer: the last router ends the way.
-            let whole = &now[&route.source_port];
-            assert_eq!((whole.len(), route.hops.len()), (4, 3), "{route:?}");
-            assert_eq!(route.hash, PathHash::of(&whole[..3]), "{route:?}");
+            let addresses = &now[&route.source_port];
+            assert_eq!((addresses.len(), route.hops.len()), (4, 3), "{route:?}");
+            assert_eq!(route.hash, PathHash::of(&addresses[..3]), "{route:?}");
         }
-        let paths: BTreeSet<PathHash> = kept.iter().map(|one| one.route.hash).collect();
-        assert!(paths.len() > 1, "{kept:?}");
+        let paths: BTreeSet<PathHash> = routes.iter().map(|route| route.route.hash).collect();
+        assert!(paths.len() > 1, "{routes:?}");
     }
     diamond.down();
 }

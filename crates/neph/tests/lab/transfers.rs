@@ -72,8 +72,8 @@ fn transfers_after_a_reshuffle_count_for_the_path_they_took() {
     let pair = &reported["pairs"][0];
     let moved = pair["transfers_moved"].as_u64().expect("a number");
     assert!((60..300).contains(&moved), "{pair}");
-    for (place, lowest) in [(0, 40_000_000), (1, 47_200_000)] {
-        let class = &pair["transfers"][place];
+    for (index, lowest) in [(0, 40_000_000), (1, 47_200_000)] {
+        let class = &pair["transfers"][index];
         let median = class["median_ns"].as_i64().expect("a median");
         assert!(median >= lowest && median < lowest + 3_000_000, "{class}");
     }
@@ -127,12 +127,12 @@ fn kept_transfers_say_the_same(reported: &Value, workspace: &Path) {
     ran(neph(workspace, &["report", "night", "-o", &out]));
     let table = std::fs::read_to_string(folder.join("tables/flow-transfers.json"));
     let table: Value = serde_json::from_str(&table.expect("the table")).expect("JSON");
-    for (place, class) in (0..).zip(reported.as_array().expect("classes")) {
-        let shown = &shown["transfers"][place];
+    for (index, class) in (0..).zip(reported.as_array().expect("classes")) {
+        let shown = &shown["transfers"][index];
         for key in ["n", "failed", "ports", "median_ns", "ratio"] {
             assert_eq!(shown[key], class[key], "{key}: {shown}");
         }
-        let millis = table["rows"][place]["median_ms"].as_f64();
+        let millis = table["rows"][index]["median_ms"].as_f64();
         let nanos = class["median_ns"].as_f64().expect("a median");
         let apart = millis.expect("a median") - nanos / 1e6;
         assert!(apart.abs() < 1e-6, "{table}");

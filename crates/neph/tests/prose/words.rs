@@ -137,7 +137,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Word(word, instead) => write!(f, "'{word}': {instead}"),
-            Self::Long(words, begins) => write!(f, "{words} words: {begins} ..."),
+            Self::Long(count, begins) => write!(f, "{count} words: {begins} ..."),
         }
     }
 }
@@ -145,12 +145,12 @@ impl fmt::Display for Fault {
 /// The faults of one paragraph, list item, cell, comment or string.
 pub(super) fn faults(text: &str) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '_'));
-    let words: Vec<String> = words
+    let texts = text.split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '_'));
+    let args: Vec<String> = texts
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
         .collect();
-    let joined = format!(" {} ", words.join(" "));
+    let joined = format!(" {} ", args.join(" "));
     for (phrases, instead) in INSTEAD {
         for phrase in *phrases {
             let found = joined.matches(&format!(" {phrase} ")).count();
@@ -158,13 +158,13 @@ pub(super) fn faults(text: &str) -> Vec<Fault> {
         }
     }
     for sentence in sentences(text) {
-        let words: Vec<&str> = sentence.split_whitespace().collect();
-        let words: Vec<&str> = words
+        let args: Vec<&str> = sentence.split_whitespace().collect();
+        let args: Vec<&str> = args
             .into_iter()
             .filter(|word| word.contains(char::is_alphanumeric))
             .collect();
-        if words.len() > LONGEST {
-            faults.push(Fault::Long(words.len(), words[..8].join(" ")));
+        if args.len() > LONGEST {
+            faults.push(Fault::Long(args.len(), args[..8].join(" ")));
         }
     }
     faults

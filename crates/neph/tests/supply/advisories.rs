@@ -35,13 +35,15 @@ fn advisories(text: &str) -> Vec<Advisory> {
         };
         let safe = [patched, unaffected]
             .into_iter()
-            .flat_map(|all| all.split("; "));
-        let safe = safe.filter(|one| !one.is_empty());
+            .flat_map(|text| text.split("; "));
+        let safe = safe.filter(|safe| !safe.is_empty());
         Advisory {
             id: id.to_owned(),
             name: name.to_owned(),
             kind: kind.to_owned(),
-            safe: safe.map(|one| VersionReq::parse(one).expect(row)).collect(),
+            safe: safe
+                .map(|safe| VersionReq::parse(safe).expect(row))
+                .collect(),
             title: title.to_owned(),
         }
     })
@@ -59,11 +61,13 @@ fn known(crates: &[Locked], advisories: &[Advisory], accepted: &[&str]) -> Vec<S
     };
     let mut found = Vec::new();
     for package in crates {
-        let all = advisories.iter().filter(|one| concerns(one, package));
-        found.extend(all.map(|one| {
+        let matching = advisories
+            .iter()
+            .filter(|advisory| concerns(advisory, package));
+        found.extend(matching.map(|advisory| {
             let Advisory {
                 id, kind, title, ..
-            } = one;
+            } = advisory;
             format!(
                 "{id} ({kind}): {} {}: {title}",
                 package.name, package.version
@@ -82,7 +86,7 @@ fn no_crate_has_a_known_advisory() {
     let accepted = rules["advisories"]["ignore"].as_array().expect("a list");
     let accepted: Vec<&str> = accepted
         .iter()
-        .filter_map(|one| one["id"].as_str())
+        .filter_map(|entry| entry["id"].as_str())
         .collect();
     for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
         let found = known(&locked(lock), &advisories, &accepted);

@@ -32,26 +32,32 @@ fn it_has_what_the_schema_requires_and_each_reference_leads_somewhere() {
     assert_eq!(bill["specVersion"], "1.5");
     assert!(text(&bill, "serialNumber").starts_with("urn:uuid:"));
     let components = bill["components"].as_array().expect("components");
-    let all = components.iter().chain([&bill["metadata"]["component"]]);
-    let references: BTreeSet<&str> = all.clone().map(|one| text(one, "bom-ref")).collect();
+    let entries = components.iter().chain([&bill["metadata"]["component"]]);
+    let references: BTreeSet<&str> = entries
+        .clone()
+        .map(|entry| text(entry, "bom-ref"))
+        .collect();
     assert_eq!(
         references.len(),
         components.len() + 1,
         "none is there twice"
     );
-    for one in all {
-        let licenses = one["licenses"].as_array().expect("licences");
+    for entry in entries {
+        let licenses = entry["licenses"].as_array().expect("licences");
         assert!(
-            !text(one, "name").is_empty() && licenses.len() == 1,
-            "{one}"
+            !text(entry, "name").is_empty() && licenses.len() == 1,
+            "{entry}"
         );
-        assert!(text(one, "purl").contains(text(one, "version")), "{one}");
+        assert!(
+            text(entry, "purl").contains(text(entry, "version")),
+            "{entry}"
+        );
     }
     let dependencies = bill["dependencies"].as_array().expect("dependencies");
     assert_eq!(dependencies.len(), references.len());
-    for one in dependencies {
-        let to = one["dependsOn"].as_array().into_iter().flatten();
-        for reference in to.chain([&one["ref"]]).filter_map(Value::as_str) {
+    for dependency in dependencies {
+        let to = dependency["dependsOn"].as_array().into_iter().flatten();
+        for reference in to.chain([&dependency["ref"]]).filter_map(Value::as_str) {
             assert!(references.contains(reference), "{reference}");
         }
     }
@@ -65,7 +71,7 @@ fn reachable(metadata: &Value) -> BTreeSet<String> {
     for package in list(&metadata["packages"]) {
         let is_macro = list(&package["targets"])
             .iter()
-            .any(|one| one["kind"][0] == "proc-macro");
+            .any(|list| list["kind"][0] == "proc-macro");
         if !is_macro {
             let name = format!("{} {}", text(&package, "name"), text(&package, "version"));
             names.insert(text(&package, "id").to_owned(), name);
@@ -83,12 +89,12 @@ fn reachable(metadata: &Value) -> BTreeSet<String> {
             continue;
         };
         found.insert(name.clone());
-        for one in list(&nodes[id.as_str()]["deps"]) {
-            if list(&one["dep_kinds"])
+        for entry in list(&nodes[id.as_str()]["deps"]) {
+            if list(&entry["dep_kinds"])
                 .iter()
                 .any(|kind| kind["kind"].is_null())
             {
-                waiting.push(text(&one, "pkg").to_owned());
+                waiting.push(text(&entry, "pkg").to_owned());
             }
         }
     }
@@ -101,18 +107,18 @@ fn it_names_linked_crates_with_their_checksums_and_no_others() {
     let reachable = reachable(&metadata());
     let locked = locked("Cargo.lock");
     let mut crates = 0;
-    for one in bill["components"].as_array().expect("components") {
-        let (name, version) = (text(one, "name"), text(one, "version"));
-        if text(one, "purl").starts_with("pkg:cargo/") {
+    for entry in bill["components"].as_array().expect("components") {
+        let (name, version) = (text(entry, "name"), text(entry, "version"));
+        if text(entry, "purl").starts_with("pkg:cargo/") {
             crates += 1;
             let package = locked
                 .iter()
-                .find(|one| (&*one.name, &*one.version) == (name, version));
-            let checksum = package.and_then(|one| one.checksum.as_deref());
-            assert_eq!(one["hashes"][0]["content"].as_str(), checksum, "{one}");
+                .find(|locked| (&*locked.name, &*locked.version) == (name, version));
+            let checksum = package.and_then(|locked| locked.checksum.as_deref());
+            assert_eq!(entry["hashes"][0]["content"].as_str(), checksum, "{entry}");
             assert!(
                 checksum.is_some() && reachable.contains(&format!("{name} {version}")),
-                "{one}"
+                "{entry}"
             );
         }
     }
@@ -125,13 +131,13 @@ fn it_names_linked_crates_with_their_checksums_and_no_others() {
         "neph-probe",
         "clap",
     ] {
-        let mut all = bill["components"].as_array().into_iter().flatten();
-        assert!(all.any(|one| one["name"] == name), "{name}");
+        let mut entries = bill["components"].as_array().into_iter().flatten();
+        assert!(entries.any(|one| one["name"] == name), "{name}");
     }
     for absent in ["proptest", "clap_derive", "cc", "tempfile"] {
-        let mut all = bill["components"].as_array().into_iter().flatten();
+        let mut entries = bill["components"].as_array().into_iter().flatten();
         assert!(
-            !all.any(|one| one["name"] == absent),
+            !entries.any(|one| one["name"] == absent),
             "{absent} is linked into nothing"
         );
     }
@@ -157,11 +163,11 @@ fn crates_in(binary: &[u8]) -> BTreeSet<String> {
 fn it_names_every_crate_that_the_binary_shows() {
     let (_, bill) = bill();
     let components = bill["components"].as_array().expect("components");
-    let name = |one: &Value| format!("{}-{}", text(one, "name"), text(one, "version"));
-    let named: BTreeSet<String> = components.iter().map(name).collect();
+    let name = |entry: &Value| format!("{}-{}", text(entry, "name"), text(entry, "version"));
+    let names: BTreeSet<String> = components.iter().map(name).collect();
     let binary = std::fs::read(env!("CARGO_BIN_EXE_neph")).expect("it was built for tests");
     let found = crates_in(&binary);
     assert!(found.len() > 30, "{found:?}");
-    let missing: Vec<_> = found.difference(&named).collect();
+    let missing: Vec<_> = found.difference(&names).collect();
     assert!(missing.is_empty(), "linked and not named: {missing:?}");
 }

@@ -31,24 +31,25 @@ pub(crate) struct Locked {
 /// The crates of a lock file.
 pub(crate) fn locked(path: &str) -> Vec<Locked> {
     let lock = toml(path);
-    let all = lock["package"].as_array().expect("packages").iter();
-    all.map(|package| {
-        let text = |key: &str| package.get(key)?.as_str().map(str::to_owned);
-        Locked {
-            name: text("name").expect("a name"),
-            version: text("version").expect("a version"),
-            source: text("source"),
-            checksum: text("checksum"),
-            uses: package.get("dependencies").map_or_else(Vec::new, names),
-        }
-    })
-    .collect()
+    let entries = lock["package"].as_array().expect("packages").iter();
+    entries
+        .map(|package| {
+            let text = |key: &str| package.get(key)?.as_str().map(str::to_owned);
+            Locked {
+                name: text("name").expect("a name"),
+                version: text("version").expect("a version"),
+                source: text("source"),
+                checksum: text("checksum"),
+                uses: package.get("dependencies").map_or_else(Vec::new, names),
+            }
+        })
+        .collect()
 }
 
 /// The names in a package's list of dependencies: `name`, or `name version`.
 fn names(list: &toml::Value) -> Vec<String> {
-    let all = list.as_array().into_iter().flatten();
-    let first = all.filter_map(|one| one.as_str()?.split(' ').next());
+    let entries = list.as_array().into_iter().flatten();
+    let first = entries.filter_map(|entry| entry.as_str()?.split(' ').next());
     first.map(str::to_owned).collect()
 }
 

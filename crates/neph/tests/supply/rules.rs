@@ -10,12 +10,12 @@ use crate::crates::{locked, metadata, toml};
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 fn strings<'a>(list: &'a toml::Value, key: Option<&str>) -> Vec<&'a str> {
-    let all = list.as_array().expect("a list").iter();
-    let text = |one: &'a toml::Value| match key {
-        Some(key) => one[key].as_str(),
-        None => one.as_str(),
+    let entries = list.as_array().expect("a list").iter();
+    let text = |entry: &'a toml::Value| match key {
+        Some(key) => entry[key].as_str(),
+        None => entry.as_str(),
     };
-    all.map(|one| text(one).expect("a text")).collect()
+    entries.map(|entry| text(entry).expect("a text")).collect()
 }
 
 #[test]
@@ -44,7 +44,8 @@ fn every_licence_is_one_that_is_allowed() {
         let license = license.unwrap_or_else(|| panic!("{name} has no licence"));
         let parsed = Expression::parse_mode(license, ParseMode::LAX);
         let parsed = parsed.unwrap_or_else(|error| panic!("{name}: {error}"));
-        let is_allowed = parsed.evaluate(|one| allowed.contains(&one.to_string().as_str()));
+        let is_allowed =
+            parsed.evaluate(|license_req| allowed.contains(&license_req.to_string().as_str()));
         assert!(is_allowed, "{name} is under {license}: see deny.toml");
     }
 }
@@ -55,9 +56,9 @@ fn no_crate_is_there_that_is_banned() {
     let banned = &rules["bans"]["deny"];
     assert!(strings(banned, Some("crate")).contains(&"openssl-sys"));
     let locked = locked("Cargo.lock");
-    for one in banned.as_array().expect("a list") {
-        let name = one["crate"].as_str().expect("a name");
-        let allowed = one.get("wrappers").map(|list| strings(list, None));
+    for entry in banned.as_array().expect("a list") {
+        let name = entry["crate"].as_str().expect("a name");
+        let allowed = entry.get("wrappers").map(|list| strings(list, None));
         let users = locked
             .iter()
             .filter(|package| package.uses.iter().any(|used| used == name));
@@ -85,22 +86,25 @@ fn only_listed_crates_are_there_in_several_versions() {
             .or_default()
             .push(package.version);
     }
-    versions.retain(|_, all| all.len() > 1);
-    for (name, all) in &versions {
+    versions.retain(|_, version| version.len() > 1);
+    for (name, entries) in &versions {
         let is_listed = |version: &&String| listed.contains(&format!("{name}@{version}").as_str());
-        let rest: Vec<_> = all.iter().filter(|version| !is_listed(version)).collect();
+        let rest: Vec<_> = entries
+            .iter()
+            .filter(|version| !is_listed(version))
+            .collect();
         assert_eq!(
             rest.len(),
             1,
-            "{name} {all:?}: list all but one under [bans] skip"
+            "{name} {entries:?}: list all but one under [bans] skip"
         );
     }
-    for one in listed {
-        let (name, version) = one.split_once('@').expect("NAME@VERSION");
+    for entry in listed {
+        let (name, version) = entry.split_once('@').expect("NAME@VERSION");
         let is_there = versions
             .get(name)
-            .is_some_and(|all| all.iter().any(|one| one == version));
-        assert!(is_there, "{one} is listed and not needed any more");
+            .is_some_and(|entries| entries.iter().any(|name| name == version));
+        assert!(is_there, "{entry} is listed and not needed any more");
     }
 }
 
@@ -109,7 +113,9 @@ fn no_version_is_left_open() {
     for package in metadata()["packages"].as_array().expect("packages") {
         let is_ours = package["source"].is_null();
         let dependencies = package["dependencies"].as_array().into_iter().flatten();
-        for dependency in dependencies.filter(|one| is_ours && one["source"] != Value::Null) {
+        for dependency in
+            dependencies.filter(|dependency| is_ours && dependency["source"] != Value::Null)
+        {
             assert_ne!(
                 dependency["req"], "*",
                 "{}: {}",

@@ -37,7 +37,7 @@ impl GuestCheck {
     }
 
     pub(super) fn row(&self) -> VerifiedRow {
-        let place = VerifiedWhere {
+        let verified_where = VerifiedWhere {
             link: "tap".to_owned(),
             from: self.host.clone(),
             to: self.guest.clone(),
@@ -49,7 +49,7 @@ impl GuestCheck {
             ok: self.is_ok(),
             verdict: self.verdict(),
         };
-        VerifiedRow::guest(place, rate)
+        VerifiedRow::guest(verified_where, rate)
     }
 
     fn verdict(&self) -> String {
@@ -71,10 +71,12 @@ pub(super) fn takes(topology: &Topology) -> Span {
 pub(super) fn check(lab: &Lab, stop: &Stop) -> Vec<GuestCheck> {
     let guests = lab.topology().guests();
     let guests = guests.iter().take_while(|_| !stop.is_set());
-    guests.filter_map(|guest| one(lab, guest, stop)).collect()
+    guests
+        .filter_map(|guest| verify_one(lab, guest, stop))
+        .collect()
 }
 
-fn one(lab: &Lab, guest: &Guest, stop: &Stop) -> Option<GuestCheck> {
+fn verify_one(lab: &Lab, guest: &Guest, stop: &Stop) -> Option<GuestCheck> {
     let sites = &lab.topology().sites;
     let site = &sites[guest.site];
     let (host, ip) = (&sites[site.inside?].name, site.addresses().next()?);

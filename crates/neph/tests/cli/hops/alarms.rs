@@ -9,19 +9,19 @@ use super::{lines, run};
 use crate::neph::{Ran, TestFolder, command};
 
 /// Packets there each 2 ms for so many rounds of 6 ms; from 3 s to 6 s all there take 8 ms more.
-fn captures(place: &TestFolder, rounds: u32) -> Vec<String> {
+fn captures(folder: &TestFolder, rounds: u32) -> Vec<String> {
     let slow = START + 3 * SECOND..START + 6 * SECOND;
     let shows = |point: usize, at: i64| {
         let is_slow = point == 1 && slow.contains(&at);
         at + if is_slow { 8_000_000 } else { 0 }
     };
-    Simulated::of(Path::PLAIN, rounds, 7).write(place, shows).0
+    Simulated::of(Path::PLAIN, rounds, 7).write(folder, shows).0
 }
 
 #[test]
 fn a_segment_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
-    let place = TestFolder::empty();
-    let files = captures(&place, 2_000);
+    let folder = TestFolder::empty();
+    let files = captures(&folder, 2_000);
     let other = "p0 - p1 reverse > 6ms p99";
     for rule in [
         "segment > 6ms p99 for 1s",
@@ -31,15 +31,18 @@ fn a_segment_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
         let ran = run(&files, &[&arguments[..], &["--format", "ndjson"]].concat());
         assert_eq!(ran.status, 3, "{}", ran.err);
         let lines = lines(&ran);
-        let alarms: Vec<&Value> = lines.iter().filter(|one| one["kind"] == "alarm").collect();
+        let alarms: Vec<&Value> = lines
+            .iter()
+            .filter(|line| line["kind"] == "alarm")
+            .collect();
         let [raised, over] = alarms[..] else {
             panic!("{alarms:?}");
         };
         for (alarm, state, second) in [(raised, "raised", 4), (over, "over", 7)] {
             assert_eq!(alarm["state"], state);
             assert_eq!(alarm["rule"], rule);
-            let place = (alarm["segment"].as_str(), alarm["direction"].as_str());
-            assert_eq!(place, (Some("p0 - p1"), Some("forward")));
+            let segment_direction = (alarm["segment"].as_str(), alarm["direction"].as_str());
+            assert_eq!(segment_direction, (Some("p0 - p1"), Some("forward")));
             assert_eq!(alarm["since_ns"], second * SECOND);
         }
         assert_eq!(lines.last().expect("a summary")["kind"], "summary");
@@ -53,8 +56,8 @@ fn a_segment_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
 
 #[test]
 fn alarms_are_told_where_the_rest_cannot_be_written() {
-    let place = TestFolder::empty();
-    let files = captures(&place, 2_000);
+    let folder = TestFolder::empty();
+    let files = captures(&folder, 2_000);
     let rule = "segment > 6ms p99 for 1s";
     let full = File::options().write(true).open("/dev/full");
     let mut command = command();
@@ -69,8 +72,8 @@ fn alarms_are_told_where_the_rest_cannot_be_written() {
 
 #[test]
 fn what_is_well_or_too_little_raises_none_and_what_is_no_segment_is_refused() {
-    let place = TestFolder::empty();
-    let files = captures(&place, 20);
+    let folder = TestFolder::empty();
+    let files = captures(&folder, 20);
     let alarm = |rule: &str| run(&files, &["--clock", "same", "--alarm", rule]);
     let well = alarm("segment > 1s p50");
     assert_eq!((well.status, well.err.as_str()), (0, ""));

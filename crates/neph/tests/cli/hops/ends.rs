@@ -15,8 +15,8 @@ pub(super) const HEADER: usize = 24;
 
 /// Where the packet that begins here ends.
 pub(super) fn next(capture: &[u8], at: usize) -> usize {
-    let kept = capture[at + 8..at + 12].try_into().expect("four bytes");
-    at + 16 + usize::try_from(u32::from_le_bytes(kept)).expect("short")
+    let stored = capture[at + 8..at + 12].try_into().expect("four bytes");
+    at + 16 + usize::try_from(u32::from_le_bytes(stored)).expect("short")
 }
 
 /// Others talk to the same server by some of the packets: host 9 in the place of host 1.
@@ -38,9 +38,9 @@ fn of_others(capture: &[u8], is_theirs: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 
 #[test]
 fn a_packed_capture_that_was_cut_off_is_used_up_to_there() {
-    let place = TestFolder::empty();
-    let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&place, |_, at| at);
-    let whole = run(&files, &["--clock", "same", "--format", "ndjson"]);
+    let folder = TestFolder::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&folder, |_, at| at);
+    let output = run(&files, &["--clock", "same", "--format", "ndjson"]);
     let paths = files.iter().map(|file| file.rsplit('=').next());
     let paths: Vec<&str> = paths.map(|path| path.expect("a path")).collect();
     for file in &paths {
@@ -48,7 +48,7 @@ fn a_packed_capture_that_was_cut_off_is_used_up_to_there() {
         fs::write(file, unfinished_zstd(&capture)).expect("a file");
     }
     let ran = run(&files, &["--clock", "same", "--format", "ndjson"]);
-    assert_eq!((ran.status, &ran.out), (0, &whole.out), "{}", ran.err);
+    assert_eq!((ran.status, &ran.out), (0, &output.out), "{}", ran.err);
     let reported = "is compressed and truncated";
     assert_eq!(
         ran.err.matches(reported).count(),
@@ -67,32 +67,32 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
         points: 3,
         ..Path::PLAIN
     };
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut simulated = Simulated::of(path, 100, 21);
-    let (files, _) = simulated.write(&place, |_, at| at);
+    let (files, _) = simulated.write(&folder, |_, at| at);
     // Host 9 is at the first two points alone.
     for point in ["p0.pcap", "p1.pcap"] {
-        let file = place.path(point);
+        let file = folder.path(point);
         let mut capture = fs::read(&file).expect("a capture");
         let others = of_others(&capture, |_| true);
         capture.extend(&others[HEADER..]);
         fs::write(&file, capture).expect("a file");
     }
     // The last point's capture is over half way.
-    let file = place.path("p2.pcap");
+    let file = folder.path("p2.pcap");
     let capture = fs::read(&file).expect("a capture");
     let mut passed: Vec<i64> = simulated.truths.iter().filter_map(|of| of.at[2]).collect();
     passed.sort_unstable();
-    let kept = passed.len() / 2;
-    let end = (0..kept).fold(HEADER, |at, _| next(&capture, at));
+    let kept_count = passed.len() / 2;
+    let end = (0..kept_count).fold(HEADER, |at, _| next(&capture, at));
     fs::write(&file, &capture[..end]).expect("a file");
     let ran = run(&files, &["--format", "ndjson", "--clock", "same"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let lines = lines(&ran);
     let reported = &lines.last().expect("a summary")["loss_unknown"];
-    let there = || simulated.truths.iter().filter(|truth| !truth.is_back);
-    let is_later = |at: Option<i64>| at.is_some_and(|at| at > passed[kept - 1]);
-    let later = there().filter(|truth| is_later(truth.at[2])).count();
+    let forward = || simulated.truths.iter().filter(|truth| !truth.is_back);
+    let is_later = |at: Option<i64>| at.is_some_and(|at| at > passed[kept_count - 1]);
+    let later = forward().filter(|truth| is_later(truth.at[2])).count();
     assert!(later > 100, "{later}");
     // Of host 9 too, what came later says nothing.
     let [never, not_captured, at_end] = ["never_passed", "not_captured", "not_captured_at_end"]
@@ -102,7 +102,11 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
                 .and_then(|packets| usize::try_from(packets).ok());
             packets.expect("a count")
         });
-    assert_eq!(never + not_captured, there().count() + later, "{reported}");
+    assert_eq!(
+        never + not_captured,
+        forward().count() + later,
+        "{reported}"
+    );
     assert!(never > 100 && not_captured >= 2 * later, "{reported}");
     // Host 9's first came before anything passed the last point.
     assert_eq!(at_end + 1, not_captured, "{reported}");
@@ -121,19 +125,19 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
 
 #[test]
 fn a_file_that_cannot_be_used_is_refused_with_what_to_do() {
-    let place = TestFolder::empty();
-    let (files, _) = Simulated::of(Path::PLAIN, 3, 5).write(&place, |_, at| at);
-    let mut broken = fs::read(place.path("p0.pcap")).expect("a capture");
-    let whole = broken.len();
+    let folder = TestFolder::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 3, 5).write(&folder, |_, at| at);
+    let mut broken = fs::read(folder.path("p0.pcap")).expect("a capture");
+    let total = broken.len();
     broken.extend([0xff; 16]);
-    fs::write(place.path("broken.pcap"), broken).expect("a file");
-    fs::write(place.path("text.pcap"), "hello, world").expect("a file");
+    fs::write(folder.path("broken.pcap"), broken).expect("a file");
+    fs::write(folder.path("text.pcap"), "hello, world").expect("a file");
     for (file, remedy) in [
         ("none.pcap", "give a capture's path".to_owned()),
         ("text.pcap", "as tcpdump -w writes them".to_owned()),
-        ("broken.pcap", format!("head -c {whole}")),
+        ("broken.pcap", format!("head -c {total}")),
     ] {
-        let wrong = place.path(file).display().to_string();
+        let wrong = folder.path(file).display().to_string();
         let ran = run(&[files[0].clone(), wrong], &[]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
         assert!(ran.err.contains(&remedy), "{}", ran.err);
@@ -142,16 +146,16 @@ fn a_file_that_cannot_be_used_is_refused_with_what_to_do() {
 
 /// The packets of a capture that a filter leaves.
 fn filtered(capture: &[u8], is_kept: impl Fn(&[u8]) -> bool) -> Vec<u8> {
-    let mut kept = capture[..HEADER].to_vec();
+    let mut captures = capture[..HEADER].to_vec();
     let mut at = HEADER;
     while at < capture.len() {
         let end = next(capture, at);
         if is_kept(&capture[at + 16..end]) {
-            kept.extend(&capture[at..end]);
+            captures.extend(&capture[at..end]);
         }
         at = end;
     }
-    kept
+    captures
 }
 
 /// Losses of each segment, protocol and way that has any.
@@ -174,12 +178,12 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
         lost: 100,
         ..Path::PLAIN
     };
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut simulated = Simulated::of(path, 300, 33);
-    let (files, _) = simulated.write(&place, |_, at| at);
+    let (files, _) = simulated.write(&folder, |_, at| at);
     let ndjson = ["--format", "ndjson", "--clock", "same"];
     let before = lines(&run(&files, &ndjson));
-    let file = place.path(&format!("{point}.pcap"));
+    let file = folder.path(&format!("{point}.pcap"));
     let capture = fs::read(&file).expect("a capture");
     fs::write(&file, filtered(&capture, is_kept)).expect("a file");
     let ran = run(&files, &ndjson);
@@ -189,17 +193,17 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
     let text = run(&files, &["--clock", "same"]);
     let list = unknown["never_passed_kinds"].as_array().expect("a list");
     assert_eq!(list.len(), kinds.len(), "{unknown}");
-    for (reported, (protocol, way)) in list.iter().zip(kinds) {
+    for (reported, (protocol, direction)) in list.iter().zip(kinds) {
         assert_eq!(
             (&reported["protocol"], &reported["direction"]),
-            (&(*protocol).into(), &(*way).into())
+            (&(*protocol).into(), &(*direction).into())
         );
         assert_eq!(reported["point"], point);
         assert_eq!(reported["others_passed"], false);
         let packets = reported["packets"].as_u64().expect("a count");
         assert!(packets > 100, "{unknown}");
         let printed = format!(
-            "{packets} packets of {protocol} {way} not seen at the next point; none of their hosts' passed \
+            "{packets} packets of {protocol} {direction} not seen at the next point; none of their hosts' passed \
              {point}, so the capture may be filtered, or all were lost before it."
         );
         assert!(text.out.contains(&printed), "{printed}: {}", text.out);
@@ -216,16 +220,16 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
 
 #[test]
 fn what_a_capture_did_not_last_for_is_not_called_filtered() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 300, 35);
-    let (files, _) = simulated.write(&place, |_, at| at);
-    let file = place.path("p1.pcap");
+    let (files, _) = simulated.write(&folder, |_, at| at);
+    let file = folder.path("p1.pcap");
     let capture = fs::read(&file).expect("a capture");
     // Of the first quarter all but UDP, and nothing after it.
-    let (seen, all) = (Cell::new(0), simulated.truths.len());
+    let (observed, total) = (Cell::new(0), simulated.truths.len());
     let is_kept = |packet: &[u8]| {
-        seen.set(seen.get() + 1);
-        seen.get() <= all / 4 && packet[9] != 17
+        observed.set(observed.get() + 1);
+        observed.get() <= total / 4 && packet[9] != 17
     };
     fs::write(&file, filtered(&capture, is_kept)).expect("a file");
     let reported = lines(&run(&files, &["--format", "ndjson", "--clock", "same"]));
@@ -240,40 +244,40 @@ fn what_a_capture_did_not_last_for_is_not_called_filtered() {
 
 #[test]
 fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 20, 5);
-    let (files, _) = simulated.write(&place, |_, at| at);
-    let capture = fs::read(place.path("p0.pcap")).expect("a capture");
+    let (files, _) = simulated.write(&folder, |_, at| at);
+    let capture = fs::read(folder.path("p0.pcap")).expect("a capture");
     // So many bytes of each packet.
-    let kept = |bytes: usize| {
-        let mut kept = capture[..HEADER].to_vec();
+    let cut_capture = |bytes: usize| {
+        let mut captures = capture[..HEADER].to_vec();
         let mut at = HEADER;
         while at < capture.len() {
             let end = next(&capture, at);
             let short = bytes.min(end - at - 16);
-            kept.extend(&capture[at..at + 8]);
-            kept.extend(u32::try_from(short).expect("short").to_le_bytes());
-            kept.extend(&capture[at + 12..at + 16 + short]);
+            captures.extend(&capture[at..at + 8]);
+            captures.extend(u32::try_from(short).expect("short").to_le_bytes());
+            captures.extend(&capture[at + 12..at + 16 + short]);
             at = end;
         }
-        kept
+        captures
     };
     for (bytes, why) in [
         (
             capture[..HEADER].to_vec(),
             "holds no packet; capture while the traffic passes",
         ),
-        (kept(12), "120 packets, none of them of IP"),
+        (cut_capture(12), "120 packets, none of them of IP"),
         (
-            kept(27),
+            cut_capture(27),
             "are cut within their headers, and cannot be known again; keep at least 256 bytes",
         ),
     ] {
-        let short = place.path("short.pcap");
+        let short = folder.path("short.pcap");
         fs::write(&short, bytes).expect("a file");
         let short = short.display().to_string();
-        let whole = place.path("p1.pcap").display().to_string();
-        let clock = neph(["clock", "--captures", &short, &whole]);
+        let path = folder.path("p1.pcap").display().to_string();
+        let clock = neph(["clock", "--captures", &short, &path]);
         for ran in [run(&[short, files[1].clone()], &[]), clock] {
             assert_eq!(ran.status, 2, "{why}: {}", ran.err);
             assert!(ran.err.contains(why), "{why}: {}", ran.err);
@@ -284,16 +288,16 @@ fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
 
 #[test]
 fn one_capture_twice_is_named_as_that_and_captures_of_one_way_are_not() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 20, 5);
-    let (files, _) = simulated.write(&place, |_, at| at);
-    let capture = fs::read(place.path("p0.pcap")).expect("a capture");
-    let copy = place.path("copy.pcap");
+    let (files, _) = simulated.write(&folder, |_, at| at);
+    let capture = fs::read(folder.path("p0.pcap")).expect("a capture");
+    let copy = folder.path("copy.pcap");
     let end = (0..50).fold(HEADER, |at, _| next(&capture, at));
     fs::write(&copy, &capture[..end]).expect("a file");
     let copy = copy.display().to_string();
-    let whole = place.path("p0.pcap").display().to_string();
-    let clock = neph(["clock", "--captures", &copy, &whole]);
+    let path = folder.path("p0.pcap").display().to_string();
+    let clock = neph(["clock", "--captures", &copy, &path]);
     for ran in [run(&[files[0].clone(), copy.clone()], &[]), clock] {
         assert_eq!(ran.status, 2, "{}", ran.err);
         let printed = "are the same, of all 50 packets that are in both: this is one capture twice";
@@ -302,13 +306,13 @@ fn one_capture_twice_is_named_as_that_and_captures_of_one_way_are_not() {
     // Points of one kernel may share a stamp.
     let same = run(&[files[0].clone(), copy], &["--clock", "same"]);
     assert!(!same.err.contains("twice"), "{}", same.err);
-    let file = place.path("p1.pcap");
-    let there = filtered(&fs::read(&file).expect("a capture"), |packet| {
+    let file = folder.path("p1.pcap");
+    let forward = filtered(&fs::read(&file).expect("a capture"), |packet| {
         packet[15] == 1
     });
-    fs::write(&file, there).expect("a file");
+    fs::write(&file, forward).expect("a file");
     let other = file.display().to_string();
-    let clock = neph(["clock", "--captures", &whole, &other]);
+    let clock = neph(["clock", "--captures", &path, &other]);
     assert!(clock.err.contains("one direction only"), "{}", clock.err);
 }
 
@@ -326,11 +330,11 @@ fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
         points: 3,
         ..Path::PLAIN
     };
-    let place = TestFolder::empty();
-    let (files, _) = Simulated::of(path, 100, 43).write(&place, |_, at| at);
+    let folder = TestFolder::empty();
+    let (files, _) = Simulated::of(path, 100, 43).write(&folder, |_, at| at);
     let is_ping_of_one = |packet: &[u8]| packet[9] == 1 && (packet[15] == 1 || packet[19] == 1);
     for point in ["p0", "p1", "p2"] {
-        let file = place.path(&format!("{point}.pcap"));
+        let file = folder.path(&format!("{point}.pcap"));
         let mut capture = fs::read(&file).expect("a capture");
         let others = of_others(&capture, |_| true);
         capture.extend(&others[HEADER..]);
@@ -363,11 +367,11 @@ fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
 
 #[test]
 fn hosts_of_which_one_direction_was_captured_are_told_what_helps() {
-    let place = TestFolder::empty();
-    let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&place, |_, at| at);
+    let folder = TestFolder::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&folder, |_, at| at);
     let is_datagram = |packet: &[u8]| packet[9] == 17;
     for point in ["p0", "p1"] {
-        let file = place.path(&format!("{point}.pcap"));
+        let file = folder.path(&format!("{point}.pcap"));
         let others = of_others(&fs::read(&file).expect("a capture"), is_datagram);
         let is_shown = |packet: &[u8]| !is_datagram(packet) || packet[15] == 9 || point == "p0";
         fs::write(&file, filtered(&others, is_shown)).expect("a file");

@@ -8,15 +8,15 @@ use crate::neph::TestFolder;
 
 #[test]
 fn figures_name_the_points_and_count_what_was_lost() {
-    let place = TestFolder::empty();
+    let test_folder = TestFolder::empty();
     let path = Path {
         points: 3,
         lost: 20,
         ..Path::PLAIN
     };
     let mut simulated = Simulated::of(path, 300, 11);
-    let (files, _) = simulated.write(&place, shows(3));
-    let folder = place.path("drawn");
+    let (files, _) = simulated.write(&test_folder, shows(3));
+    let folder = test_folder.path("drawn");
     let ran = run(&files, &["--figure", &folder.display().to_string()]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     for name in ["hops-segments", "hops-cdf", "hops-waterfall-1"] {
@@ -26,11 +26,14 @@ fn figures_name_the_points_and_count_what_was_lost() {
         }
     }
     let drawn = fs::read_to_string(folder.join("hops-waterfall-1.svg")).expect("a drawing");
-    let lost = simulated.truths.iter().filter(|one| one.lost_in.is_some());
-    let (lost, all) = (lost.count(), simulated.truths.len());
+    let lost = simulated
+        .truths
+        .iter()
+        .filter(|truth| truth.lost_in.is_some());
+    let (lost, total) = (lost.count(), simulated.truths.len());
     let reported = format!(
         "of {} packets seen at every point, and 20 of {lost} lost",
-        all - lost
+        total - lost
     );
     assert!(drawn.contains("p0 → p1 → p2"));
     assert!(drawn.contains(&reported), "{reported}");
@@ -38,14 +41,20 @@ fn figures_name_the_points_and_count_what_was_lost() {
 
 #[test]
 fn a_place_where_no_figures_can_be_is_refused_before_anything_is_told() {
-    let place = TestFolder::empty();
+    let test_folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 5, 3);
-    let (files, _) = simulated.write(&place, shows(2));
-    fs::write(place.path("taken"), "").expect("a file");
+    let (files, _) = simulated.write(&test_folder, shows(2));
+    fs::write(test_folder.path("taken"), "").expect("a file");
     for (folder, why) in [
-        (place.text("taken"), "a folder is needed, and this is none"),
-        (place.text("taken/drawn"), "no figures can be written there"),
-        (place.text("new/x.svg"), "leave the file's name away"),
+        (
+            test_folder.text("taken"),
+            "a folder is needed, and this is none",
+        ),
+        (
+            test_folder.text("taken/drawn"),
+            "no figures can be written there",
+        ),
+        (test_folder.text("new/x.svg"), "leave the file's name away"),
         ("/proc".to_owned(), "no figures can be written there"),
     ] {
         let ran = run(&files, &["--figure", &folder]);
@@ -59,8 +68,8 @@ fn a_place_where_no_figures_can_be_is_refused_before_anything_is_told() {
     }
     let ran = run(
         &files[..1],
-        &["p1=/nowhere.pcap", "--figure", &place.text("a/b")],
+        &["p1=/nowhere.pcap", "--figure", &test_folder.text("a/b")],
     );
     assert_eq!(ran.status, 2, "{}", ran.err);
-    assert!(!place.path("a").exists(), "nothing was drawn");
+    assert!(!test_folder.path("a").exists(), "nothing was drawn");
 }

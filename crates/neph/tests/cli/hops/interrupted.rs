@@ -13,12 +13,12 @@ use crate::neph::{Ran, TestFolder, command, send};
 
 /// Captures of three points, of which one comes out of a pipe and stops in the middle; then ctrl-C.
 fn interrupted_at(point: usize) -> Ran {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let path = Path {
         points: 3,
         ..Path::PLAIN
     };
-    let (files, _) = Simulated::of(path, 1_000, 21).write(&place, shows(3));
+    let (files, _) = Simulated::of(path, 1_000, 21).write(&folder, shows(3));
     let (_, file) = files[point].split_once('=').expect("NAME=FILE");
     let capture = fs::read(file).expect("a capture");
     fs::remove_file(file).expect("ours");

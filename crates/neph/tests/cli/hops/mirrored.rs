@@ -21,8 +21,8 @@ pub(super) fn records(path: &str) -> (Vec<u8>, Vec<Vec<u8>>) {
     let (header, mut rest) = file.split_at(24);
     let mut records = Vec::new();
     while !rest.is_empty() {
-        let kept = u32::from_le_bytes(rest[8..12].try_into().expect("four bytes"));
-        let (record, behind) = rest.split_at(16 + usize::try_from(kept).expect("short"));
+        let le_bytes = u32::from_le_bytes(rest[8..12].try_into().expect("four bytes"));
+        let (record, behind) = rest.split_at(16 + usize::try_from(le_bytes).expect("short"));
         records.push(record.to_vec());
         rest = behind;
     }
@@ -36,18 +36,18 @@ fn mirror(path: &str) {
         let field = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("four"));
         (field(0), field(4))
     };
-    let mut all = Vec::new();
+    let mut entries = Vec::new();
     for record in records {
         let mut copy = record.clone();
         let (second, nanos) = stamp(&record);
         // Within the second: it is the order that counts.
         let later = (nanos + LATER).min(999_999_999);
         copy[4..8].copy_from_slice(&later.to_le_bytes());
-        all.push(((second, nanos), record));
-        all.push(((second, later), copy));
+        entries.push(((second, nanos), record));
+        entries.push(((second, later), copy));
     }
-    all.sort_by_key(|(at, _)| *at);
-    let records: Vec<Vec<u8>> = all.into_iter().map(|(_, record)| record).collect();
+    entries.sort_by_key(|(at, _)| *at);
+    let records: Vec<Vec<u8>> = entries.into_iter().map(|(_, record)| record).collect();
     fs::write(path, [header, records.concat()].concat()).expect("a file");
 }
 
@@ -67,8 +67,8 @@ fn a_point_that_shows_each_packet_twice_tells_the_same() {
     let ahead = |point, at| if point == 2 { at + 3 * SECOND } else { at };
     for write_twice in [mirror, append] {
         for point in 0..3 {
-            let place = TestFolder::empty();
-            let (files, _) = Simulated::of(path, 100, 9).write(&place, ahead);
+            let folder = TestFolder::empty();
+            let (files, _) = Simulated::of(path, 100, 9).write(&folder, ahead);
             let reported = |files: &[String]| {
                 let ran = run(files, &["--format", "json"]);
                 assert_eq!((ran.status, ran.err.as_str()), (0, ""), "point {point}");
@@ -82,8 +82,8 @@ fn a_point_that_shows_each_packet_twice_tells_the_same() {
                 assert_eq!(once[part], twice[part], "point {point}");
             }
             for (at, of) in (0..).zip(twice["summary"]["points"].as_array().expect("points")) {
-                let anew = if at == point { 600 } else { 0 };
-                assert_eq!(of["capture_duplicates"], anew, "{of}");
+                let second = if at == point { 600 } else { 0 };
+                assert_eq!(of["capture_duplicates"], second, "{of}");
             }
             let text = run(&files, &[]).out;
             let printed = format!("600 packets of p{point} stand there again");
@@ -94,14 +94,14 @@ fn a_point_that_shows_each_packet_twice_tells_the_same() {
 
 #[test]
 fn clocks_of_captures_of_which_one_is_doubled_are_told_the_same() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     for write_twice in [mirror, append] {
         for point in 0..2 {
             let ahead = |point, at| if point == 1 { at + 3 * SECOND } else { at };
-            let (files, _) = Simulated::of(Path::PLAIN, 300, 9).write(&place, ahead);
-            let [here, there] = [path_of(&files[0]), path_of(&files[1])];
+            let (files, _) = Simulated::of(Path::PLAIN, 300, 9).write(&folder, ahead);
+            let [here, forward] = [path_of(&files[0]), path_of(&files[1])];
             let reported = || {
-                let ran = neph(["clock", "--captures", here, there, "--format", "json"]);
+                let ran = neph(["clock", "--captures", here, forward, "--format", "json"]);
                 assert_eq!(ran.status, 0, "{}", ran.err);
                 let document: Value = serde_json::from_str(&ran.out).expect("JSON");
                 let lines = document["offsets"].as_array().expect("lines").iter();
@@ -117,8 +117,8 @@ fn clocks_of_captures_of_which_one_is_doubled_are_told_the_same() {
             assert_eq!(once, twice, "point {point}");
             // Two have the number 0, which many do not mean as one.
             assert_eq!(n, fewer + 2);
-            let anew = "1798 packets left out because a capture shows them again";
-            assert!(printed.contains(anew), "{printed}");
+            let second = "1798 packets left out because a capture shows them again";
+            assert!(printed.contains(second), "{printed}");
         }
     }
 }
@@ -137,8 +137,8 @@ fn helps(printed: &str) -> bool {
 #[test]
 fn a_capture_that_shows_each_packet_twice_is_read_as_if_it_showed_it_once() {
     for is_numbered in [true, false] {
-        let place = TestFolder::empty();
-        let (files, _) = Simulated::of(Path::PLAIN, 1_000, 9).write(&place, |_, at| at);
+        let folder = TestFolder::empty();
+        let (files, _) = Simulated::of(Path::PLAIN, 1_000, 9).write(&folder, |_, at| at);
         let path = path_of(&files[0]);
         if !is_numbered {
             let (header, records) = records(path);
@@ -174,8 +174,8 @@ fn a_capture_that_shows_each_packet_twice_is_read_as_if_it_showed_it_once() {
 
 #[test]
 fn copies_that_nobody_can_tell_apart_are_named_as_the_reason() {
-    let place = TestFolder::empty();
-    let (files, _) = Simulated::of(Path::PLAIN, 100, 9).write(&place, |_, at| at);
+    let folder = TestFolder::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 100, 9).write(&folder, |_, at| at);
     for file in &files {
         // Datagrams alone, as of a sender that numbers none.
         let (header, records) = records(path_of(file));
@@ -188,8 +188,11 @@ fn copies_that_nobody_can_tell_apart_are_named_as_the_reason() {
         fs::write(path_of(file), [header, records.concat()].concat()).expect("a file");
     }
     mirror(path_of(&files[1]));
-    let [here, there] = [path_of(&files[0]), path_of(&files[1])];
-    let (hops, clock) = (run(&files, &[]), neph(["clock", "--captures", here, there]));
+    let [here, forward] = [path_of(&files[0]), path_of(&files[1])];
+    let (hops, clock) = (
+        run(&files, &[]),
+        neph(["clock", "--captures", here, forward]),
+    );
     assert!(helps(&hops.err), "{}", hops.err);
     // It looks at no interfaces.
     assert!(!clock.err.contains("LINUX_SLL2"), "{}", clock.err);

@@ -42,7 +42,7 @@ struct Deviation {
     /// Delays of packets in segments that were told.
     n: usize,
     /// Of these, off by more than 5 us.
-    far: usize,
+    max_distance: usize,
     /// In nanoseconds.
     worst: i64,
     bound: i64,
@@ -64,7 +64,7 @@ impl Deviation {
                 "segment {segment}: {by}, {bound} at most: {line}"
             );
             self.n += 1;
-            self.far += usize::from(by.abs() > 5_000);
+            self.max_distance += usize::from(by.abs() > 5_000);
             self.worst = self.worst.max(by.abs());
             self.bound = self.bound.max(bound);
         }
@@ -80,14 +80,14 @@ fn count(lines: &[Value], simulated: &Simulated) {
     let reported: u64 = segments().map(|line| count(line, "lost")).sum();
     assert_eq!(reported, lost as u64);
     for protocol in ["icmp", "tcp", "udp"] {
-        for (way, is_back) in [("forward", false), ("reverse", true)] {
-            let of =
-                segments().filter(|line| line["protocol"] == protocol && line["direction"] == way);
+        for (direction, is_back) in [("forward", false), ("reverse", true)] {
+            let of = segments()
+                .filter(|line| line["protocol"] == protocol && line["direction"] == direction);
             let reported: u64 = of.map(|line| count(line, "copies")).sum();
             assert_eq!(
                 reported,
                 simulated.copies(protocol, is_back) as u64,
-                "{protocol} {way}"
+                "{protocol} {direction}"
             );
         }
     }
@@ -106,30 +106,30 @@ fn shows(points: usize) -> impl Fn(usize, i64) -> i64 + Copy {
 
 /// Runs neph over a simulated path and holds every packet against it.
 fn hold(path: Path, rounds: u32, more: &[&str]) -> Deviation {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut simulated = Simulated::of(path, rounds, 0x5eed_0000 + u64::from(rounds));
     let clocks = shows(path.points);
-    let (files, stamps) = simulated.write(&place, clocks);
-    let all: Vec<&str> = ["--format", "ndjson", "--packets"]
+    let (files, stamps) = simulated.write(&folder, clocks);
+    let all_args: Vec<&str> = ["--format", "ndjson", "--packets"]
         .into_iter()
         .chain(more.iter().copied())
         .collect();
-    let ran = run(&files, &all);
+    let ran = run(&files, &all_args);
     assert_eq!(ran.status, 0, "{path:?}: {}", ran.err);
     let mut off = Deviation::default();
-    let mut seen = HashSet::new();
+    let mut hash_sets = HashSet::new();
     let lines = lines(&ran);
     for line in lines.iter().filter(|line| line["kind"] == "packet") {
         let marks = line["timestamps_unix_ns"].as_array().expect("marks");
         let first = marks.iter().enumerate().find(|(_, mark)| !mark.is_null());
         let (point, mark) = first.expect("one mark at least");
         let number = stamps[&(point, mark.as_i64().expect("a stamp"))];
-        assert!(seen.insert(number), "told twice: {line}");
+        assert!(hash_sets.insert(number), "told twice: {line}");
         let truth = &simulated.truths[number];
-        let way = if truth.is_back { "reverse" } else { "forward" };
+        let direction = if truth.is_back { "reverse" } else { "forward" };
         assert_eq!(
             (&line["direction"], &line["protocol"]),
-            (&way.into(), &truth.protocol.into())
+            (&direction.into(), &truth.protocol.into())
         );
         let ends = ["source", "destination"].map(|end| line[end].as_str().expect("an address"));
         let has_ports = ends.iter().all(|end| end.contains(':'));
@@ -146,8 +146,8 @@ fn hold(path: Path, rounds: u32, more: &[&str]) -> Deviation {
         off.look(line, truth);
     }
     count(&lines, &simulated);
-    assert_eq!(seen.len(), simulated.truths.len(), "{path:?}");
-    assert!(off.n > 0 && off.far * 1_000 <= off.n, "{off:?}");
+    assert_eq!(hash_sets.len(), simulated.truths.len(), "{path:?}");
+    assert!(off.n > 0 && off.max_distance * 1_000 <= off.n, "{off:?}");
     off
 }
 
@@ -193,14 +193,14 @@ fn copies_that_the_network_makes_are_counted_and_the_first_that_comes_is_the_pac
 
 #[test]
 fn points_of_one_host_have_one_clock_and_no_doubt() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 20, 3);
-    let (files, _) = simulated.write(&place, |_, at| at);
-    let named: Vec<String> = files
+    let (files, _) = simulated.write(&folder, |_, at| at);
+    let names: Vec<String> = files
         .iter()
         .map(|file| file.replace('=', "@kvm1="))
         .collect();
-    for (files, more) in [(&named, &[][..]), (&files, &["--clock", "same"])] {
+    for (files, more) in [(&names, &[][..]), (&files, &["--clock", "same"])] {
         let arguments = [more, &["--format", "ndjson"]].concat();
         let ran = run(files, &arguments);
         assert_eq!(ran.status, 0, "{}", ran.err);
@@ -213,23 +213,23 @@ fn points_of_one_host_have_one_clock_and_no_doubt() {
 
 #[test]
 fn what_round_trips_are_made_of_adds_up_whatever_the_clocks_are() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let path = Path {
         points: 3,
         ..Path::PLAIN
     };
     let mut simulated = Simulated::of(path, 200, 9);
-    let (files, _) = simulated.write(&place, shows(3));
+    let (files, _) = simulated.write(&folder, shows(3));
     let ran = run(&files, &["--format", "json"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let document: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let trips = document["round_trips"].as_array().expect("a list");
+    let round_trips = document["round_trips"].as_array().expect("a list");
     assert_eq!(
-        trips.len(),
+        round_trips.len(),
         12,
         "all and three parts of each of three protocols"
     );
-    for of in trips.chunks(4) {
+    for of in round_trips.chunks(4) {
         let mean = |at: usize| of[at]["mean_ns"].as_i64().expect("a time");
         assert_eq!(of[0]["n"], 200, "{of:?}");
         let parts = mean(1) + mean(2) + mean(3);
@@ -286,15 +286,15 @@ fn shares(document: &Value) {
             })
             .collect()
     };
-    let all = [
+    let entries = [
         of("segments", "share_of_round_trip"),
         of("round_trips", "share"),
     ]
     .concat();
     for protocol in ["icmp", "tcp", "udp"] {
-        let its = all.iter().filter(|(of, _)| of == protocol);
+        let its = entries.iter().filter(|(of, _)| of == protocol);
         let shares: Vec<f64> = its.map(|(_, share)| *share).collect();
-        assert_eq!(shares.len(), 5, "{all:?}");
+        assert_eq!(shares.len(), 5, "{entries:?}");
         let sum: f64 = shares.iter().sum();
         assert!((sum - 1.0).abs() < 1e-9, "{sum}: {shares:?}");
         // Each way 200 us at least, of 1 to 2 ms in all.
@@ -308,9 +308,9 @@ fn shares(document: &Value) {
 
 #[test]
 fn what_cannot_be_compared_is_refused_in_one_sentence() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 3, 1);
-    let (files, _) = simulated.write(&place, |_, at| at);
+    let (files, _) = simulated.write(&folder, |_, at| at);
     let other = TestFolder::empty();
     let translated = Path {
         nat: true,
@@ -320,7 +320,7 @@ fn what_cannot_be_compared_is_refused_in_one_sentence() {
     let twice = [files[0].clone(), files[0].clone()];
     let absent = [files[0].clone(), "p1=/nowhere.pcap".to_owned()];
     let alien = [unmatched[0].clone(), files[1].clone()];
-    let no_capture = place.path("text");
+    let no_capture = folder.path("text");
     std::fs::write(&no_capture, "no capture at all").expect("a file");
     let no_capture = [files[0].clone(), no_capture.display().to_string()];
     for (files, more, why) in [

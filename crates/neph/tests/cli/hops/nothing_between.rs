@@ -22,10 +22,10 @@ fn three_seconds_later(capture: &[u8]) -> Vec<u8> {
 
 #[test]
 fn of_both_directions_with_nothing_between_the_clocks_are_told_and_no_way() {
-    let place = TestFolder::empty();
-    let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&place, |_, at| at);
+    let folder = TestFolder::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&folder, |_, at| at);
     let capture = fs::read(files[0].rsplit('=').next().expect("a path")).expect("a capture");
-    let names = ["a.pcap", "later.pcap"].map(|name| place.path(name).display().to_string());
+    let names = ["a.pcap", "later.pcap"].map(|name| folder.path(name).display().to_string());
     fs::write(&names[0], &capture).expect("a file");
     fs::write(&names[1], three_seconds_later(&capture)).expect("a file");
 

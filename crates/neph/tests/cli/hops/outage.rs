@@ -16,20 +16,20 @@ fn no_ip() -> Vec<u8> {
 
 #[test]
 fn what_is_lost_until_the_end_is_lost_where_something_else_shows_that_the_capture_lasted() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 200, 41);
-    let (files, _) = simulated.write(&place, |_, at| at);
+    let (files, _) = simulated.write(&folder, |_, at| at);
     let mut passed: Vec<i64> = simulated.truths.iter().filter_map(|of| of.at[1]).collect();
     passed.sort_unstable();
-    let kept = passed.len() / 2;
+    let kept_count = passed.len() / 2;
     let requests = simulated.truths.iter().filter(|truth| !truth.is_back);
-    let later = requests.filter(|truth| truth.at[1] > Some(passed[kept - 1]));
+    let later = requests.filter(|truth| truth.at[1] > Some(passed[kept_count - 1]));
     let later = later.count() as u64;
     assert!(later > 100, "{later}");
     // Nothing passes any more.
-    let file = place.path("p1.pcap");
+    let file = folder.path("p1.pcap");
     let capture = fs::read(&file).expect("a capture");
-    let end = (0..kept).fold(HEADER, |at, _| next(&capture, at));
+    let end = (0..kept_count).fold(HEADER, |at, _| next(&capture, at));
     let short = &capture[..end];
     for (written, lost) in [(short.to_vec(), 0), ([short, &no_ip()].concat(), later)] {
         fs::write(&file, written).expect("a file");

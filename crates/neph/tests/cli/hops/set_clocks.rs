@@ -9,11 +9,11 @@ use crate::neph::TestFolder;
 #[test]
 fn a_clock_that_is_set_on_the_way_spoils_only_what_passes_meanwhile() {
     for jump in [2 * SECOND, -2 * SECOND] {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
         // While a packet is behind the point.
-        let mut there = simulated.truths.iter().filter(|truth| !truth.is_back);
-        let passed = there.find_map(|truth| truth.at[1].filter(|at| *at > START + 3 * SECOND));
+        let mut truths = simulated.truths.iter().filter(|truth| !truth.is_back);
+        let passed = truths.find_map(|truth| truth.at[1].filter(|at| *at > START + 3 * SECOND));
         let set = passed.expect("six seconds of them") + 1_000;
         let shows = |point: usize, at: i64| {
             if point == 1 && at >= set {
@@ -22,7 +22,7 @@ fn a_clock_that_is_set_on_the_way_spoils_only_what_passes_meanwhile() {
                 at
             }
         };
-        let (files, stamps) = simulated.write(&place, shows);
+        let (files, stamps) = simulated.write(&folder, shows);
         let ran = run(&files, &["--format", "ndjson", "--packets"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
         let lines = lines(&ran);
@@ -77,14 +77,14 @@ fn clocks_that_are_set_as_far_and_as_often_as_one_likes_spoil_only_what_passes_m
         (&[(1, 40 * DAY), (4, -7_200)], &[(2, -3_600), (5, DAY)]),
     ];
     for sets in worlds {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
         let shows = |point: usize, at: i64| {
             let of = [sets.0, sets.1].into_iter().nth(point).unwrap_or_default();
             let set = of.iter().filter(|(when, _)| at >= START + when * SECOND);
             at + set.map(|(_, by)| by * SECOND).sum::<i64>()
         };
-        let (files, stamps) = simulated.write(&place, shows);
+        let (files, stamps) = simulated.write(&folder, shows);
         let began = Stopwatch::start();
         let ran = run(&files, &["--format", "ndjson", "--packets"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
@@ -119,11 +119,11 @@ fn clocks_that_are_set_as_far_and_as_often_as_one_likes_spoil_only_what_passes_m
 
 #[test]
 fn one_clock_that_is_set_back_is_one_clock() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
     let set = START + 3 * SECOND;
     let shows = |_: usize, at: i64| if at >= set { at - 7_200 * SECOND } else { at };
-    let (files, stamps) = simulated.write(&place, shows);
+    let (files, stamps) = simulated.write(&folder, shows);
     let ran = run(
         &files,
         &["--clock", "same", "--format", "ndjson", "--packets"],
@@ -144,24 +144,24 @@ fn one_clock_that_is_set_back_is_one_clock() {
 
 #[test]
 fn captures_one_behind_the_other_are_no_clock_that_was_set() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
-    let (files, _) = simulated.write(&place, |_, at| at);
+    let (files, _) = simulated.write(&folder, |_, at| at);
     // Both of the first point's halves, the later one first.
     let first_file = files[0]
         .split_once('=')
         .map_or(&*files[0], |(_, file)| file);
-    let whole = std::fs::read(first_file).expect("a capture");
+    let full_bytes = std::fs::read(first_file).expect("a capture");
     let place_of_half = {
         let (mut at, mut records) = (24, Vec::new());
-        while at < whole.len() {
+        while at < full_bytes.len() {
             records.push(at);
-            let length = whole[at + 8..at + 12].try_into().expect("four bytes");
+            let length = full_bytes[at + 8..at + 12].try_into().expect("four bytes");
             at += 16 + u32::from_le_bytes(length) as usize;
         }
         records[records.len() / 2]
     };
-    let (first, later) = whole.split_at(place_of_half);
+    let (first, later) = full_bytes.split_at(place_of_half);
     let turned = [&first[..24], later, &first[24..]].concat();
     std::fs::write(first_file, turned).expect("a file");
     let ran = run(&files, &["--format", "ndjson"]);
@@ -173,7 +173,7 @@ fn captures_one_behind_the_other_are_no_clock_that_was_set() {
 #[test]
 fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
     for jump in [10 * SECOND, -10 * SECOND] {
-        let place = TestFolder::empty();
+        let folder = TestFolder::empty();
         let mut simulated = Simulated::of(Path::PLAIN, 1_000, 12);
         let set = START + 3 * SECOND;
         let shows = |point: usize, at: i64| {
@@ -184,7 +184,7 @@ fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
             };
             if point == 1 { at + ahead } else { at }
         };
-        let (files, stamps) = simulated.write(&place, shows);
+        let (files, stamps) = simulated.write(&folder, shows);
         let ran = run(&files, &["--format", "ndjson", "--packets"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
         let began = simulated
@@ -211,10 +211,10 @@ fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
 
 #[test]
 fn one_clock_that_cannot_have_been_is_doubted() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 200, 13);
     let ahead = |point: usize, at: i64| if point == 1 { at + SECOND } else { at };
-    let (files, _) = simulated.write(&place, ahead);
+    let (files, _) = simulated.write(&folder, ahead);
     let doubt = "leave out --clock same";
     let ran = run(&files, &["--clock", "same"]);
     assert!(ran.err.contains(doubt), "{}{}", ran.err, ran.out);
@@ -225,14 +225,14 @@ fn one_clock_that_cannot_have_been_is_doubted() {
         ran.out
     );
     assert!(!run(&files, &[]).err.contains(doubt));
-    let (files, _) = simulated.write(&place, |_, at| at);
+    let (files, _) = simulated.write(&folder, |_, at| at);
     assert!(!run(&files, &["--clock", "same"]).err.contains(doubt));
 }
 
 #[test]
 fn a_drift_of_which_nothing_is_known_is_no_number() {
-    let place = TestFolder::empty();
-    let (files, _) = Simulated::of(Path::PLAIN, 3, 5).write(&place, |_, at| at);
+    let folder = TestFolder::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 3, 5).write(&folder, |_, at| at);
     let text = run(&files, &[]).out;
     assert!(text.contains(", drift not known.\n"), "{text}");
     let summary = lines(&run(&files, &["--format", "ndjson"])).pop();
@@ -243,7 +243,7 @@ fn a_drift_of_which_nothing_is_known_is_no_number() {
         "{clock}"
     );
     // Over some seconds it is.
-    let (files, _) = Simulated::of(Path::PLAIN, 1_000, 5).write(&place, |_, at| at);
+    let (files, _) = Simulated::of(Path::PLAIN, 1_000, 5).write(&folder, |_, at| at);
     let text = run(&files, &[]).out;
     assert!(
         text.contains(" ppm.\n") && !text.contains("not known"),

@@ -226,7 +226,7 @@ impl Simulated {
     /// showed.
     pub(super) fn write(
         &mut self,
-        place: &TestFolder,
+        folder: &TestFolder,
         shows: impl Fn(usize, i64) -> i64,
     ) -> (Vec<String>, HashMap<(usize, i64), usize>) {
         let mut stamps = HashMap::new();
@@ -249,14 +249,14 @@ impl Simulated {
             for (at, bytes) in capture {
                 let at = shows(point, *at);
                 let length = i64::try_from(bytes.len()).expect("short");
-                let kept = length.min(160);
-                for field in [at / SECOND, at % SECOND, kept, length] {
+                let kept_count = length.min(160);
+                for field in [at / SECOND, at % SECOND, kept_count, length] {
                     file.extend(u32::try_from(field).expect("32 bits").to_le_bytes());
                 }
-                file.extend(&bytes[..usize::try_from(kept).expect("short")]);
+                file.extend(&bytes[..usize::try_from(kept_count).expect("short")]);
             }
             let name = format!("p{point}");
-            let path = place.path(&format!("{name}.pcap"));
+            let path = folder.path(&format!("{name}.pcap"));
             fs::write(&path, file).expect("a file");
             format!("{name}={}", path.display())
         });

@@ -18,7 +18,7 @@ fn of_others(mut record: Vec<u8>) -> Vec<u8> {
 }
 
 /// Captures of a path whose first point calls the server 192.0.2.77, and of hosts that have one name.
-fn captures(place: &TestFolder, points: usize) -> Vec<String> {
+fn captures(folder: &TestFolder, points: usize) -> Vec<String> {
     let path = Path {
         points,
         ..Path::PLAIN
@@ -26,7 +26,7 @@ fn captures(place: &TestFolder, points: usize) -> Vec<String> {
     let other = TestFolder::empty();
     let (plain, _) = Simulated::of(path, 1, 3).write(&other, |_, at| at);
     let path = Path { nat: true, ..path };
-    let (files, _) = Simulated::of(path, 100, 5).write(place, |_, at| at);
+    let (files, _) = Simulated::of(path, 100, 5).write(folder, |_, at| at);
     for (file, plain) in files.iter().zip(plain) {
         let others = records(path_of(&plain)).1.into_iter().map(of_others);
         add(file, others.collect());
@@ -36,13 +36,13 @@ fn captures(place: &TestFolder, points: usize) -> Vec<String> {
 
 /// Records that a capture has too.
 fn add(file: &str, others: Vec<Vec<u8>>) {
-    let (header, mut all) = records(path_of(file));
-    all.extend(others);
-    all.sort_by_key(|record| {
+    let (header, mut entries) = records(path_of(file));
+    entries.extend(others);
+    entries.sort_by_key(|record| {
         let field = |at: usize| record[at..at + 4].try_into().map(u32::from_le_bytes);
         (field(0).expect("four bytes"), field(4).expect("four bytes"))
     });
-    fs::write(path_of(file), [header, all.concat()].concat()).expect("a file");
+    fs::write(path_of(file), [header, entries.concat()].concat()).expect("a file");
 }
 
 /// A segment between hosts 1 and 2, from another port of host 1; before the translator to port 8000 of
@@ -77,14 +77,14 @@ fn lost_and_renamed(out: &str) -> (u64, u64) {
 #[test]
 fn flows_to_a_port_that_is_translated_are_not_lost_where_the_same_hosts_talk_directly() {
     for points in [2, 3] {
-        let (place, other) = (TestFolder::empty(), TestFolder::empty());
+        let (folder, other) = (TestFolder::empty(), TestFolder::empty());
         let path = Path {
             points,
             ..Path::PLAIN
         };
         let (to_port, _) = Simulated::of(path, 100, 5).write(&other, |_, at| at);
         let path = Path { lost: 50, ..path };
-        let (files, _) = Simulated::of(path, 200, 3).write(&place, |_, at| at);
+        let (files, _) = Simulated::of(path, 200, 3).write(&folder, |_, at| at);
         for (point, (file, to_port)) in files.iter().zip(to_port).enumerate() {
             // The last point alone lies behind the translator.
             let records = records(path_of(&to_port)).1.into_iter();
@@ -101,8 +101,8 @@ fn flows_to_a_port_that_is_translated_are_not_lost_where_the_same_hosts_talk_dir
             .collect();
         let given: Vec<&str> = rules.iter().flat_map(|rule| ["--nat", rule]).collect();
         let shown: Vec<String> = rules.iter().map(|rule| format!("--nat '{rule}'")).collect();
-        let all = ["--clock", "same", "--format", "json"];
-        let ran = run(&files, &all);
+        let entries = ["--clock", "same", "--format", "json"];
+        let ran = run(&files, &entries);
         let (before, behind) = (points - 2, points - 1);
         let reported = format!(
             "neph hops: of p{before} 200 packets are in p{behind} with other addresses or ports, and are excluded: \
@@ -114,7 +114,7 @@ fn flows_to_a_port_that_is_translated_are_not_lost_where_the_same_hosts_talk_dir
         // Reverse path only: on the other one they go to a host of which nothing passed.
         assert_eq!(renamed, 100, "{}", ran.out);
         assert!(lost > 10, "those that talk directly: {lost}");
-        let ran = run(&files, &[&all[..], &given[..]].concat());
+        let ran = run(&files, &[&entries[..], &given[..]].concat());
         assert_eq!((ran.status, ran.err.as_str()), (0, ""));
         assert_eq!(lost_and_renamed(&ran.out), (lost, 0));
     }
@@ -124,8 +124,8 @@ fn flows_to_a_port_that_is_translated_are_not_lost_where_the_same_hosts_talk_dir
 fn hosts_that_are_not_translated_do_not_hide_those_that_are() {
     let rule = "p0:192.0.2.77=192.0.2.2";
     for points in [2, 4] {
-        let place = TestFolder::empty();
-        let files = captures(&place, points);
+        let folder = TestFolder::empty();
+        let files = captures(&folder, points);
         let ran = run(&files, &["--clock", "same"]);
         let reported = format!(
             "neph hops: of p0 599 packets are in p1 with other addresses, and are excluded: with NAT between them give its rule (--nat '{rule}')\n"
@@ -147,11 +147,11 @@ fn hosts_that_are_not_translated_do_not_hide_those_that_are() {
 
 #[test]
 fn of_two_points_that_show_other_hosts_mostly_it_is_said() {
-    let place = TestFolder::empty();
-    let files = captures(&place, 2);
+    let folder = TestFolder::empty();
+    let files = captures(&folder, 2);
     // Numbers that the translator writes too are known nowhere.
-    let (header, all) = records(path_of(&files[1]));
-    let all: Vec<Vec<u8>> = all
+    let (header, entries) = records(path_of(&files[1]));
+    let entries: Vec<Vec<u8>> = entries
         .into_iter()
         .filter(|record| record[16 + 9] == 17)
         .map(|mut record| {
@@ -161,13 +161,13 @@ fn of_two_points_that_show_other_hosts_mostly_it_is_said() {
             record
         })
         .collect();
-    fs::write(path_of(&files[1]), [header, all.concat()].concat()).expect("a file");
-    let (header, all) = records(path_of(&files[0]));
-    let all: Vec<Vec<u8>> = all
+    fs::write(path_of(&files[1]), [header, entries.concat()].concat()).expect("a file");
+    let (header, entries) = records(path_of(&files[0]));
+    let entries: Vec<Vec<u8>> = entries
         .into_iter()
         .filter(|record| record[16 + 9] == 17)
         .collect();
-    fs::write(path_of(&files[0]), [header, all.concat()].concat()).expect("a file");
+    fs::write(path_of(&files[0]), [header, entries.concat()].concat()).expect("a file");
     let ran = run(&files, &["--clock", "same"]);
     let reported = "neph hops: the hosts of 200 packets of p0 are not in p1, and the hosts of 200 packets of \
                 p1 are not in p0. With NAT between them give its rule";

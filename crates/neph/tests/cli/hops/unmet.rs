@@ -15,11 +15,11 @@ const TRANSLATED: Path = Path {
 
 #[test]
 fn a_segment_that_no_packet_passed_leaves_the_others_told() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let mut files = Vec::new();
     for (clock, ahead) in [(&["--clock", "same"][..], 0), (&[], 3 * SECOND)] {
         let shows = |point, at| if point == 2 { at + ahead } else { at };
-        (files, _) = Simulated::of(TRANSLATED, 100, 5).write(&place, shows);
+        (files, _) = Simulated::of(TRANSLATED, 100, 5).write(&folder, shows);
         let ran = run(&files, &[clock, &["--format", "json"]].concat());
         assert_eq!(ran.status, 0, "{}", ran.err);
         let reported = "neph hops: p0 - p1 has no result: no packet of p0 is in p1; ";
@@ -58,8 +58,8 @@ fn a_segment_that_no_packet_passed_leaves_the_others_told() {
 
 #[test]
 fn a_translator_before_the_last_point_is_told_by_a_rule_of_that_point() {
-    let place = TestFolder::empty();
-    let (mut files, _) = Simulated::of(TRANSLATED, 100, 5).write(&place, |_, at| at);
+    let folder = TestFolder::empty();
+    let (mut files, _) = Simulated::of(TRANSLATED, 100, 5).write(&folder, |_, at| at);
     files.reverse();
     let clock = ["--clock", "same"];
     let ran = run(&files, &clock);
@@ -74,14 +74,14 @@ fn a_translator_before_the_last_point_is_told_by_a_rule_of_that_point() {
 
 #[test]
 fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let path = Path {
         points: 4,
         ..Path::PLAIN
     };
     for (is_one, clock) in [(true, &["--clock", "same"][..]), (false, &[])] {
         let shows = |point, at| if is_one { at } else { shows(4)(point, at) };
-        let (files, _) = Simulated::of(path, 100, 7).write(&place, shows);
+        let (files, _) = Simulated::of(path, 100, 7).write(&folder, shows);
         let reported = |order: &[usize]| {
             let files: Vec<String> = order.iter().map(|point| files[*point].clone()).collect();
             let ran = run(&files, &[clock, &["--format", "ndjson"]].concat());
@@ -100,7 +100,7 @@ fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
         assert_eq!(reported(&[3, 1, 2, 0]).as_deref(), Some("p3, p2, p1, p0"));
         assert_eq!(reported(&[0, 3, 2]).as_deref(), Some("p0, p2, p3"));
     }
-    let (files, _) = Simulated::of(path, 100, 7).write(&place, shows(4));
+    let (files, _) = Simulated::of(path, 100, 7).write(&folder, shows(4));
     let order = [files[0].clone(), files[3].clone(), files[1].clone()];
     let ran = run(&order, &["--format", "ndjson"]);
     let summary = ran.out.lines().last().expect("a summary");
@@ -117,14 +117,14 @@ fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
 
 #[test]
 fn points_that_were_given_from_the_end_that_answers_are_told_from_the_other() {
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let path = Path {
         points: 3,
         ..Path::PLAIN
     };
     for (is_one, clock) in [(true, &["--clock", "same"][..]), (false, &[])] {
         let shows = |point, at| if is_one { at } else { shows(3)(point, at) };
-        let (files, _) = Simulated::of(path, 100, 7).write(&place, shows);
+        let (files, _) = Simulated::of(path, 100, 7).write(&folder, shows);
         for order in [&[2, 1, 0][..], &[2, 0]] {
             let given: Vec<String> = order.iter().map(|point| files[*point].clone()).collect();
             let ran = run(&given, &[clock, &["--format", "ndjson"]].concat());

@@ -8,10 +8,10 @@ use super::{Wire, begun, ended, hops, interrupted};
 use crate::neph::{Ran, TestFolder, ip};
 
 /// What the command says that tells the captures that stay.
-fn told_again(place: &TestFolder, text: &str) -> Ran {
+fn told_again(folder: &TestFolder, text: &str) -> Ran {
     let (_, command) = text.split_once("the captures stay: neph ").expect(text);
     let command = command.lines().next().expect("a command");
-    place.neph(command.split(' '))
+    folder.neph(command.split(' '))
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn captures_that_nothing_could_be_told_of_stay() {
     let Some(wire) = Wire::up("strangers") else {
         return;
     };
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let [a, b] = &wire.names;
     ip(&format!("-n {b} link set lo up"));
     let points = [
@@ -27,7 +27,7 @@ fn captures_that_nothing_could_be_told_of_stay() {
         format!("there=iface:lo@{b}"),
     ];
     let arguments = [points[0].as_str(), &points[1], "--proto", "udp"];
-    let (child, printed) = begun(hops(&place, "exit 1", &arguments));
+    let (child, printed) = begun(hops(&folder, "exit 1", &arguments));
     wire.exchange(5);
     let opened = with_namespace(&wire.spaces[1], || UdpSocket::bind("127.0.0.1:0"));
     let socket = opened.expect("entered").expect("a socket");
@@ -35,7 +35,7 @@ fn captures_that_nothing_could_be_told_of_stay() {
     let (status, text) = interrupted(child, printed);
     assert_eq!(status, 2, "{text}");
     assert!(text.contains("no packet of here is in there"), "{text}");
-    let ran = told_again(&place, &text);
+    let ran = told_again(&folder, &text);
     let is_read = ran.status == 2 && ran.err.contains("no packet of here is in there");
     assert!(is_read, "{}", ran.err);
 }
@@ -45,26 +45,26 @@ fn a_point_that_no_packet_passed_leaves_the_others_told_and_all_captures() {
     let Some(wire) = Wire::up("silent") else {
         return;
     };
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let b = &wire.names[1];
-    let [near, far] = &wire.ends();
+    let [ends, far] = &wire.ends();
     let silent = &format!("silent=iface:lo@{b}");
     ip(&format!("-n {b} link set lo up"));
     for (order, printed) in [
-        ([near, far, silent], "far - silent has no result: "),
-        ([silent, near, far], "silent - near has no result: "),
+        ([ends, far, silent], "far - silent has no result: "),
+        ([silent, ends, far], "silent - near has no result: "),
     ] {
         let arguments = order.map(String::as_str);
         let arguments = [&arguments[..], &["--proto", "udp", "--format", "csv"]].concat();
-        let (child, before) = begun(hops(&place, "exit 1", &arguments));
+        let (child, before) = begun(hops(&folder, "exit 1", &arguments));
         wire.exchange(5);
         let ran = ended(child, before, "INT");
         assert_eq!(ran.status, 130, "{}", ran.err);
         assert!(ran.err.contains(printed), "{}", ran.err);
         let row = "near - far,forward,udp,5,";
         assert!(ran.out.contains(row), "{}", ran.out);
-        let anew = told_again(&place, &ran.err);
-        assert_eq!(anew.status, 0, "{}", anew.err);
-        assert!(anew.out.contains("near - far"), "{}", anew.out);
+        let output = told_again(&folder, &ran.err);
+        assert_eq!(output.status, 0, "{}", output.err);
+        assert!(output.out.contains("near - far"), "{}", output.out);
     }
 }

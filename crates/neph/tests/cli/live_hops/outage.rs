@@ -52,11 +52,11 @@ fn what_is_lost_until_a_recording_ends_is_lost() {
     let Some(bridged) = Bridged::up("outage") else {
         return;
     };
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let points = bridged.wire.ends();
     let options = ["--proto", "udp", "--port", "4002", "--format", "json"];
     let arguments = [&points.each_ref().map(String::as_str)[..], &options].concat();
-    let (child, printed) = begun(hops(&place, "exit 1", &arguments));
+    let (child, printed) = begun(hops(&folder, "exit 1", &arguments));
     bridged.wire.exchange(20);
     ip(&format!("-n {} link set two down", bridged.middle));
     let sent = with_namespace(&bridged.wire.spaces[0], || {
@@ -71,8 +71,8 @@ fn what_is_lost_until_a_recording_ends_is_lost() {
     assert_eq!(ran.status, 130, "{}", ran.err);
     let reported: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
     let rows = reported["segments"].as_array().expect("rows");
-    let there = rows.iter().find(|row| row["direction"] == "forward");
-    let lost = there.expect("a row")["lost"].as_u64().expect("a count");
+    let forward = rows.iter().find(|row| row["direction"] == "forward");
+    let lost = forward.expect("a row")["lost"].as_u64().expect("a count");
     let unknown = &reported["summary"]["loss_unknown"];
     let late = unknown["not_captured_at_end"].as_u64().expect("a count");
     // The last ones may have been on their way when the recording ended.

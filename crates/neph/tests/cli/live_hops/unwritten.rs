@@ -10,12 +10,12 @@ use super::{HEADER, Wire, begun, datagrams, hops};
 use crate::neph::{SOON, TestFolder, begin, eventually};
 
 /// What `neph hops` says whose first alarm cannot be written to `out`, and its status.
-fn cut_off(place: &TestFolder, wire: &Wire, out: impl Into<Stdio>) -> (String, i32) {
+fn cut_off(folder: &TestFolder, wire: &Wire, out: impl Into<Stdio>) -> (String, i32) {
     let points = wire.ends();
     let rule = "segment > 1ns p50 for 1s";
     let options = ["-w", "60s", "--format", "ndjson", "--alarm", rule];
     let arguments = [&points.each_ref().map(String::as_str)[..], &options].concat();
-    let mut command = hops(place, "exit 1", &arguments);
+    let mut command = hops(folder, "exit 1", &arguments);
     let (mut child, mut printed, line) = begin(command.stdout(out));
     // This process holds the output no longer.
     drop(command);
@@ -35,17 +35,17 @@ fn a_full_disk_ends_the_recording_with_a_sentence_and_its_captures_stay() {
     let Some(wire) = Wire::up("full") else {
         return;
     };
-    let place = TestFolder::empty();
+    let folder = TestFolder::empty();
     let full = File::options().write(true).open("/dev/full");
-    let (text, status) = cut_off(&place, &wire, full.expect("a full disk"));
+    let (text, status) = cut_off(&folder, &wire, full.expect("a full disk"));
     assert_eq!(status, 3, "{text}");
     let sentence =
         "neph hops: write the output: No space left on device (os error 28); the recording ends";
     assert_eq!(text.matches(sentence).count(), 1, "{text}");
     assert_eq!(text.matches("write the output").count(), 1, "{text}");
     assert!(text.contains("ALARM: segment > 1ns p50 for 1s"), "{text}");
-    let (_, anew) = text.split_once("the captures stay: neph ").expect(&text);
-    let ran = place.neph(anew.lines().next().expect("a command").split(' '));
+    let (_, second) = text.split_once("the captures stay: neph ").expect(&text);
+    let ran = folder.neph(second.lines().next().expect("a command").split(' '));
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
 }
 
@@ -84,22 +84,22 @@ fn a_capture_for_which_there_is_no_room_is_told_with_the_packets_it_has_and_the_
     let Some(wire) = Wire::up("room") else {
         return;
     };
-    let place = TestFolder::empty();
+    let test_folder = TestFolder::empty();
     let points = wire.ends();
     let points = points.each_ref().map(String::as_str);
     let proto = ["--proto", "udp"];
     for (save, folder, other) in [
-        (&[][..], place.path(""), "TMPDIR, or --save FOLDER"),
+        (&[][..], test_folder.path(""), "TMPDIR, or --save FOLDER"),
         (&["--save", "kept"], "kept".into(), "--save"),
     ] {
-        let command = hops(&place, "exit 1", &[&points, save, &proto].concat());
+        let command = hops(&test_folder, "exit 1", &[&points, save, &proto].concat());
         let (mut child, mut printed) = begun(with_short_files(&command));
         wire.exchange(5);
-        let own = place.path(&format!("neph-hops-{}-0", child.id()));
+        let path = test_folder.path(&format!("neph-hops-{}-0", child.id()));
         let captures = if save.is_empty() {
-            own
+            path
         } else {
-            place.path("kept")
+            test_folder.path("kept")
         };
         eventually("the first packets are written", SOON, || {
             let written = |point| fs::metadata(captures.join(point));
@@ -113,16 +113,16 @@ fn a_capture_for_which_there_is_no_room_is_told_with_the_packets_it_has_and_the_
         let mut text = String::new();
         printed.read_to_string(&mut text).expect("text");
         assert_eq!(status, Some(1), "{text}");
-        let near = text
+        let near_end = text
             .lines()
             .find_map(|line| line.strip_prefix("neph hops: near: "));
-        let (packets, lost) = near.expect(&text).split_once(", ").expect(&text);
+        let (packets, lost) = near_end.expect(&text).split_once(", ").expect(&text);
         assert!(!lost.starts_with('0'), "{text}");
         let (packets, _) = packets.split_once(" packets").expect(&text);
         if !save.is_empty() {
             assert_eq!(
                 packets,
-                datagrams(&place, "kept", "near").to_string(),
+                datagrams(&test_folder, "kept", "near").to_string(),
                 "{text}"
             );
         }

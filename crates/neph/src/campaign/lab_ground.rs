@@ -80,13 +80,13 @@ pub(super) fn executor(
         topologies: scenes.iter().map(|scene| scene.topology.clone()).collect(),
         topology_of: topology_of.collect::<BTreeMap<_, _>>(),
     };
-    let ground = LabGround::up(plan, season, stop).map_err(failure)?;
-    Ok(Box::new(LocalExecutor::in_lab(Box::new(ground))))
+    let lab_ground = LabGround::up(plan, season, stop).map_err(failure)?;
+    Ok(Box::new(LocalExecutor::in_lab(Box::new(lab_ground))))
 }
 
 /// A controller that can be used.
 struct Found {
-    place: ControllerPlace,
+    controller_place: ControllerPlace,
     /// Name of the folder of its orders in a workspace.
     id: String,
     signer: Signer,
@@ -99,7 +99,7 @@ impl Found {
     fn in_folder(folder: &Path) -> Result<Self, Failure> {
         let registry = crate::control::existing(folder)?;
         Ok(Self {
-            place: ControllerPlace::Folder(folder.to_owned()),
+            controller_place: ControllerPlace::Folder(folder.to_owned()),
             id: registry.id(),
             signer: registry.signer().map_err(Failure::refused)?,
             enrolled: enrolled(&registry)?,
@@ -108,13 +108,17 @@ impl Found {
     }
 
     fn at_port(args: &OperatorArgs, found: OperatorController) -> Result<Self, Failure> {
-        let there = agents_at(&found.place).map_err(operator::failure)?;
+        let controller_agents = agents_at(&found.controller_place).map_err(operator::failure)?;
         Ok(Self {
-            place: found.place,
+            controller_place: found.controller_place,
             id: controller_id(&found.authority),
             signer: Signer::without_key(),
-            enrolled: there.enrolled.into_iter().map(|(name, _)| name).collect(),
-            listing: format!("neph agents {}", args.words()),
+            enrolled: controller_agents
+                .enrolled
+                .into_iter()
+                .map(|(name, _)| name)
+                .collect(),
+            listing: format!("neph agents {}", args.option_text()),
         })
     }
 }
@@ -150,7 +154,7 @@ fn agents(plan: &Plan, control: &Control<'_>) -> Result<Box<dyn Executor>, Failu
         default: None,
     };
     let agents = sites.agents.values().cloned().collect();
-    let bus = CampaignSocket::connect(found.place, agents).map_err(operator::failure)?;
+    let bus = CampaignSocket::connect(found.controller_place, agents).map_err(operator::failure)?;
     // In the workspace: only one campaign uses it at a time, and it is there when the campaign is
     // resumed.
     let orders = control.workspace.folder().join("orders").join(found.id);
@@ -190,8 +194,8 @@ fn are_enrolled(plan: &Plan, known: &[AgentName], listing: &str) -> Result<(), F
 fn reflectors(plan: &Plan) -> BTreeMap<AgentName, AgentReflector> {
     const MINIMUM: Span = Span::from_secs(600);
     const MAXIMUM: Span = Span::from_secs(23 * 3600);
-    let whole = estimate(plan, &scenarios(plan)).total;
-    let duration = (whole.times(2) + MINIMUM).min(MAXIMUM);
+    let span = estimate(plan, &scenarios(plan)).total;
+    let duration = (span.times(2) + MINIMUM).min(MAXIMUM);
     let sites = plan.agents.iter();
     let order = |site: &AgentSite| {
         let spec = site.reflector.clone()?;
