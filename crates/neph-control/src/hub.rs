@@ -63,7 +63,7 @@ pub struct AgentDetails {
     /// Whether it measures for a campaign.
     pub has_campaign: bool,
     /// Its history.
-    pub histories: AgentHistory,
+    pub seen: AgentHistory,
 }
 
 #[derive(Debug)]
@@ -257,7 +257,7 @@ impl Hub {
                 .map(|connected| connected.presence.clone()),
             received: inner.gone.get(agent).copied(),
             has_campaign: inner.claims.contains_key(agent),
-            histories,
+            seen,
         }
     }
 

@@ -24,11 +24,11 @@ use crate::{format, interrupt, output, value};
 pub(crate) struct RetentionArgs {
     /// Keep messages for this time after the end of their experiment, such as 30d or forever; then
     /// histograms per minute
-    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = kept)]
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = retention_time)]
     keep_messages: RetentionTime,
     /// Keep histograms per minute for this time after the end of their experiment, such as 365d or
     /// forever; then only counts
-    #[arg(long, value_name = "TIME", default_value = "365d", value_parser = kept)]
+    #[arg(long, value_name = "TIME", default_value = "365d", value_parser = retention_time)]
     keep_minutes: RetentionTime,
 }
 

@@ -203,7 +203,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
 fn document(agent: AgentName, enrolled: EnrolledAgent, details: AgentDetails) -> AgentDocument {
     let present = details.presence.as_ref();
     let listed = row(agent, &enrolled, present, details.received);
-    let agent_history = details.histories;
+    let agent_history = details.seen;
     AgentDocument {
         schema: Version,
         agent: listed,

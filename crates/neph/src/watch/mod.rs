@@ -105,7 +105,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
     snaplen: u32,
     /// Method of the capture [default: bpf on interfaces where it gives the same results as ring, else ring]
-    #[arg(long, value_name = "WAY", value_parser = ways())]
+    #[arg(long, value_name = "WAY", value_parser = method_parser())]
     listen: Option<CaptureMethod>,
     /// Size of the capture buffer, 2MiB to 1GiB; while it is full, neph loses packets and counts them
     #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "32MiB")]
