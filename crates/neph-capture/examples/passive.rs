@@ -68,11 +68,8 @@ fn main() -> io::Result<()> {
             if step == "periods" && nanos >= due {
                 table.flush(&mut counts);
                 let totals = table.look(|_, recent| {
-                    std::hint::black_box(
-                        recent
-                            .round_trips(Half::Server)
-                            .path(Method::Acknowledgement),
-                    );
+                    let round_trips = recent.round_trips(Half::Server);
+                    std::hint::black_box(round_trips.path(Method::Acknowledgement));
                 });
                 std::hint::black_box(totals);
                 due = nanos + SECOND;

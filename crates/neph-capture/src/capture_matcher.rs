@@ -30,7 +30,7 @@ pub struct CaptureMatcher {
     first_packets: HashMap<u64, FirstPacket, RandomState>,
     pairs: HashMap<(IpAddr, IpAddr), u32>,
     found: Vec<Found>,
-    here: Point,
+    first: Point,
     second: Point,
     times: [Steady; 2],
     /// Fragments of each capture.
@@ -94,7 +94,7 @@ enum Known {
 /// A packet of both captures, whose direction is not known yet.
 #[derive(Debug, Clone, Copy)]
 struct Found {
-    here: i64,
+    first_at: i64,
     second_at: i64,
     pair: u32,
     /// From the lower address to the higher.
@@ -107,7 +107,7 @@ struct Found {
 pub struct Crossing {
     /// When it passed the first point, in nanoseconds since 1970 by its clock in steady time: without the
     /// steps back in [`MatchedCaptures::set_back`].
-    pub here: i64,
+    pub first_at: i64,
     /// The same at the second point, by its clock.
     pub second_at: i64,
     /// Its direction.
@@ -122,7 +122,7 @@ pub struct MatchedCaptures {
     /// In the order of the second capture.
     pub crossings: Vec<Crossing>,
     /// The first capture.
-    pub here: Point,
+    pub first: Point,
     /// The second.
     pub second: Point,
     /// Packets with several equal ones in one capture: none of them is used.
@@ -166,7 +166,7 @@ pub(crate) const fn is_repeated(first: i64, at: i64, is_named: bool) -> bool {
 impl CaptureMatcher {
     /// Adds a packet of the first capture of which too few bytes were captured.
     pub fn here_cut(&mut self, at: i64) {
-        self.here.cut_short(at);
+        self.first.cut_short(at);
         self.times[0].next(at);
     }
 
@@ -177,16 +177,16 @@ impl CaptureMatcher {
     }
 
     /// Adds a packet of the first capture.
-    pub fn here(&mut self, at: i64, packet: &Dissected<'_>) {
+    pub fn add_first(&mut self, at: i64, packet: &Dissected<'_>) {
         let Some(identity) = Identity::of(packet) else {
             self.here_cut(at);
             return;
         };
-        self.here.count(at);
+        self.first.count(at);
         let is_named = identity.is_named(packet);
         match self.known_here(at, identity, is_named) {
             Known::New => {}
-            Known::Again => self.here.repeats += 1,
+            Known::Again => self.first.repeats += 1,
             Known::Ambiguous => self.identical += 1,
         }
         if let Some(complete) = self.complete_packet(0, at, identity, packet) {
@@ -288,7 +288,7 @@ impl CaptureMatcher {
         let ends = if is_upward { ends } else { (ends.1, ends.0) };
         let next = u32::try_from(self.pairs.len()).unwrap_or(u32::MAX);
         self.found.push(Found {
-            here: first_packet.at,
+            first_at: first_packet.at,
             second_at: at,
             pair: *self.pairs.entry(ends).or_insert(next),
             is_upward,
@@ -304,18 +304,18 @@ impl CaptureMatcher {
         self.found.retain(|found| !found.is_identical);
         let mut directions = Directions::of(self.pairs.len());
         for found in &self.found {
-            let apart = found.second_at.saturating_sub(found.here);
+            let apart = found.second_at.saturating_sub(found.first_at);
             directions.see(found.pair, found.is_upward, apart);
         }
-        let [here, second] = self.times.each_ref().map(Steady::falls);
+        let [first, second] = self.times.each_ref().map(Steady::falls);
         let is_same = |found: &&Found| {
-            let here = found.here - added_at(here, found.here);
-            here == found.second_at - added_at(second, found.second_at)
+            let first_found = found.first_at - added_at(first, found.first_at);
+            first_found == found.second_at - added_at(second, found.second_at)
         };
         let same_stamp = self.found.iter().filter(is_same).count() as u64;
         let mut met = MatchedCaptures {
             crossings: Vec::with_capacity(self.found.len()),
-            here: self.here,
+            first: self.first,
             second: self.second,
             identical: self.identical,
             ambiguous_in_both: self.ambiguous_in_both,
@@ -327,7 +327,7 @@ impl CaptureMatcher {
         };
         for found in &self.found {
             met.cross(
-                (found.here, found.second_at),
+                (found.first_at, found.second_at),
                 found.pair,
                 found.is_upward,
                 &directions,
@@ -341,7 +341,7 @@ impl MatchedCaptures {
     /// Adds a packet of both captures, by its timestamps and its sender.
     pub(crate) fn cross(
         &mut self,
-        (here, second): (i64, i64),
+        (first, second): (i64, i64),
         pair: u32,
         is_upward: bool,
         directions: &Directions,
@@ -358,7 +358,7 @@ impl MatchedCaptures {
         };
         self.timeless += u64::from(known.is_none());
         self.crossings.push(Crossing {
-            here,
+            first_at: first,
             second_at: second,
             direction,
             pair,
@@ -369,7 +369,7 @@ impl MatchedCaptures {
     /// Timestamps of milliseconds do not show that: a short path takes less.
     pub fn is_one_capture(&self) -> bool {
         let shared = self.crossings.len() as u64 + self.one_way + self.even;
-        let resolution = self.here.resolution.max(self.second.resolution);
+        let resolution = self.first.resolution.max(self.second.resolution);
         self.same_stamp > 0 && self.same_stamp == shared && resolution < 1_000_000
     }
 }

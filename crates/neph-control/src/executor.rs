@@ -169,7 +169,7 @@ impl<B: Bus> AgentsExecutor<B> {
             shares,
             experiments,
             is_prepared: false,
-            pending_updates: Vec::new(),
+            pending: Vec::new(),
             targets,
             lost: BTreeMap::new(),
         };
@@ -248,19 +248,14 @@ impl<B: Bus> AgentsExecutor<B> {
                 && !running.is_prepared
                 && !running.experiments.is_empty();
             running
-                .pending_updates
+                .pending
                 .extend(share.note(update).filter(|_| !is_early));
         }
         if let Some(prepared) = running.all_prepared() {
             updates.push((ticket, Update::Prepared(prepared)));
         }
         if running.is_prepared || running.experiments.is_empty() {
-            updates.extend(
-                running
-                    .pending_updates
-                    .drain(..)
-                    .map(|update| (ticket, update)),
-            );
+            updates.extend(running.pending.drain(..).map(|update| (ticket, update)));
         }
         if let Some(result) = running.all_done() {
             updates.push((ticket, Update::Done(result)));
@@ -359,11 +354,8 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
     }
 
     fn cancel(&mut self, ticket: Ticket) {
-        if let Some(index) = self
-            .pending_orders
-            .iter()
-            .position(|(pending, _)| *pending == ticket)
-        {
+        let mut pending = self.pending_orders.iter();
+        if let Some(index) = pending.position(|(known, _)| *known == ticket) {
             let (ticket, order) = self.pending_orders.remove(index);
             self.send(ticket, order);
         }

@@ -249,7 +249,7 @@ impl Hub {
     /// Details of an agent.
     pub(crate) fn details(&self, agent: &AgentName) -> AgentDetails {
         let inner = self.lock();
-        let histories = inner.histories.get(agent).cloned().unwrap_or_default();
+        let seen = inner.histories.get(agent).cloned().unwrap_or_default();
         AgentDetails {
             presence: inner
                 .agents

@@ -149,9 +149,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 impl Chosen {
     fn has_fleets(&self) -> bool {
-        self.experiments
-            .iter()
-            .any(|experiment| experiment.fleet.is_some())
+        self.experiments.iter().any(|run| run.fleet.is_some())
     }
 
     /// No path change is a valid result.

@@ -336,11 +336,8 @@ fn resuming_an_incomplete_campaign_tries_again_what_was_given_up() {
     let (campaign, progress) = lab.go().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Incomplete);
     assert_eq!((progress.given_up, progress.open), (2, 0));
-    lab.fake.outcomes.extend([
-        FakeOutcome::Refused,
-        FakeOutcome::Complete,
-        FakeOutcome::Refused,
-    ]);
+    use FakeOutcome::{Complete, Refused};
+    lab.fake.outcomes.extend([Refused, Complete, Refused]);
     let (campaign, progress) = lab.go().expect("it goes on");
     let mut backwards = lab.diary.0.iter().rev();
     let begun = backwards.find(|line| line.starts_with("begun"));
@@ -381,14 +378,8 @@ fn whatever_happens_wherever_the_campaign_ends_whole() {
 
 #[test]
 fn where_a_reflector_answered_once_nobody_else_will_do() {
-    let mut lab = Lab::new(
-        PLAN,
-        &[
-            FakeOutcome::Refused,
-            FakeOutcome::Complete,
-            FakeOutcome::CtrlC,
-        ],
-    );
+    use FakeOutcome::{Complete, CtrlC, Refused};
+    let mut lab = Lab::new(PLAN, &[Refused, Complete, CtrlC]);
     lab.fake.reflector = true;
     lab.go().expect("it runs");
     assert_eq!(lab.fake.expected, [false, false, true]);

@@ -42,9 +42,9 @@ impl MatchedCaptures {
                 received.filter(|received| self.is_steady(crossing, received))
             {
                 max.push(OffsetLimit {
-                    at: crossing.here,
-                    within: received.here.saturating_sub(crossing.here),
-                    offset: (crossing.second_at.saturating_sub(crossing.here))
+                    at: crossing.first_at,
+                    within: received.first_at.saturating_sub(crossing.first_at),
+                    offset: (crossing.second_at.saturating_sub(crossing.first_at))
                         .saturating_add(wider(&self.second)),
                 });
             }
@@ -58,10 +58,10 @@ impl MatchedCaptures {
                 printed.filter(|printed| self.is_steady(printed, crossing))
             {
                 min.push(OffsetLimit {
-                    at: printed.here,
-                    within: crossing.here.saturating_sub(printed.here),
-                    offset: (crossing.second_at.saturating_sub(crossing.here))
-                        .saturating_sub(wider(&self.here)),
+                    at: printed.first_at,
+                    within: crossing.first_at.saturating_sub(printed.first_at),
+                    offset: (crossing.second_at.saturating_sub(crossing.first_at))
+                        .saturating_sub(wider(&self.first)),
                 });
             }
         }
@@ -78,20 +78,20 @@ impl MatchedCaptures {
     pub fn exchanges(&self) -> Vec<FourTimestamps> {
         let mut open: HashMap<u32, Crossing> = HashMap::new();
         let mut exchanges = Vec::new();
-        let [here, second] = &self.falls;
+        let [first, second] = &self.falls;
         for crossing in &self.crossings {
             if crossing.direction == Direction::Forward {
                 open.insert(crossing.pair, *crossing);
             } else if let Some(request) = open.remove(&crossing.pair)
                 && self.is_steady(&request, crossing)
             {
-                let added = added_at(here, request.here)
+                let added = added_at(first, request.first_at)
                     .saturating_sub(added_at(second, request.second_at));
                 exchanges.push(FourTimestamps {
-                    sent: request.here,
+                    sent: request.first_at,
                     arrived: request.second_at.saturating_add(added),
                     answered: crossing.second_at.saturating_add(added),
-                    returned: crossing.here,
+                    returned: crossing.first_at,
                 });
             }
         }
@@ -100,8 +100,8 @@ impl MatchedCaptures {
 
     /// Where one of the clocks was set back, in the order of time.
     pub fn set_back(&self) -> Vec<ClockSetBack> {
-        let [here, second] = &self.falls;
-        let mut set_backs: Vec<ClockSetBack> = each(here)
+        let [first, second] = &self.falls;
+        let mut set_backs: Vec<ClockSetBack> = each(first)
             .map(|(fall, by)| ClockSetBack {
                 cut: ClockCut {
                     until: fall.from.saturating_sub(1),
@@ -121,8 +121,8 @@ impl MatchedCaptures {
 
     /// Whether no clock was set back between two packets.
     fn is_steady(&self, crossing: &Crossing, other: &Crossing) -> bool {
-        let [here, second] = &self.falls;
-        falls_before(here, crossing.here) == falls_before(here, other.here)
+        let [first, second] = &self.falls;
+        falls_before(first, crossing.first_at) == falls_before(first, other.first_at)
             && falls_before(second, crossing.second_at) == falls_before(second, other.second_at)
     }
 }
@@ -143,7 +143,7 @@ impl Received {
             .iter()
             .filter(|crossing| crossing.direction == Direction::Forward);
         let mut times: Vec<(i64, i64)> = of_direction
-            .map(|crossing| (crossing.second_at, crossing.here))
+            .map(|crossing| (crossing.second_at, crossing.first_at))
             .collect();
         times.sort_unstable();
         let mut latest: Vec<i64> = times.iter().map(|(_, sent)| *sent).collect();

@@ -58,9 +58,9 @@ fn meet(packets: &[Packet], clock: impl Fn(i64) -> i64) -> MatchedCaptures {
         observed.sort();
         observed
     });
-    let [here, second] = at_each;
-    for (at, bytes) in here {
-        meeting.here(at, &dissect(Link::Ip, &bytes, 44).unwrap());
+    let [first, second] = at_each;
+    for (at, bytes) in first {
+        meeting.add_first(at, &dissect(Link::Ip, &bytes, 44).unwrap());
     }
     for (at, bytes) in second {
         meeting.add_second(clock(at), &dissect(Link::Ip, &bytes, 44).unwrap());
@@ -83,19 +83,19 @@ fn fragmented(max: usize, [sent, replied]: [i64; 2]) -> Vec<(i64, Vec<u8>)> {
 
 #[test]
 fn what_is_whole_here_and_in_fragments_there_passed_with_its_last_byte() {
-    for (here, there, parts) in [
+    for (first_size, second_size, parts) in [
         (4_000, 1_400, [1_u32, 3]),
         (1_400, 4_000, [3, 1]),
         (1_400, 640, [3, 5]),
     ] {
         let mut meeting = CaptureMatcher::default();
-        for (at, bytes) in fragmented(here, [0, 40_000_000]) {
-            meeting.here(
+        for (at, bytes) in fragmented(first_size, [0, 40_000_000]) {
+            meeting.add_first(
                 at,
                 &dissect(Link::Ip, &bytes, u32::try_from(bytes.len()).unwrap()).unwrap(),
             );
         }
-        for (at, bytes) in fragmented(there, [10_000_000, 30_000_000]) {
+        for (at, bytes) in fragmented(second_size, [10_000_000, 30_000_000]) {
             meeting.add_second(
                 at,
                 &dissect(Link::Ip, &bytes, u32::try_from(bytes.len()).unwrap()).unwrap(),
@@ -107,12 +107,12 @@ fn what_is_whole_here_and_in_fragments_there_passed_with_its_last_byte() {
             .iter()
             .filter(|crossing| crossing.direction == Direction::Forward);
         let took: Vec<i64> = requests
-            .map(|crossing| crossing.second_at - crossing.here)
+            .map(|crossing| crossing.second_at - crossing.first_at)
             .collect();
         let [first, second] = parts.map(|parts| i64::from(parts - 1) * 10_000);
         assert_eq!(took, [10_000_000 + second - first; 20]);
         assert_eq!(
-            (met.identical, met.here.packets),
+            (met.identical, met.first.packets),
             (0, 20 * u64::from(parts[0] + 1))
         );
     }
@@ -122,7 +122,7 @@ fn what_is_whole_here_and_in_fragments_there_passed_with_its_last_byte() {
 fn what_is_in_the_same_fragments_in_both_captures_is_known_by_these() {
     let mut meeting = CaptureMatcher::default();
     for (at, bytes) in fragmented(1_400, [0, 40_000_000]) {
-        meeting.here(
+        meeting.add_first(
             at,
             &dissect(Link::Ip, &bytes, u32::try_from(bytes.len()).unwrap()).unwrap(),
         );
@@ -173,7 +173,7 @@ fn packets_that_are_alike_are_left_out_and_told() {
     let dissected = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
     let mut meeting = CaptureMatcher::default();
     for (at, which) in [(0, 0), (100, 1), (200, 2), (SECOND, 2)] {
-        meeting.here(at, &dissected(which));
+        meeting.add_first(at, &dissected(which));
     }
     for (at, which) in [(50, 0), (60, 1), (250, 2), (SECOND, 0)] {
         meeting.add_second(at, &dissected(which));
@@ -190,7 +190,7 @@ fn what_is_alike_within_captures_that_share_nothing_is_in_neither_of_them_and_th
     let dissected = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
     let mut meeting = CaptureMatcher::default();
     for at in [0, SECOND] {
-        meeting.here(at, &dissected(0));
+        meeting.add_first(at, &dissected(0));
         meeting.add_second(at, &dissected(1));
     }
     let met = meeting.end();
@@ -213,7 +213,7 @@ fn of_what_a_mirror_shows_twice_the_first_counts_whichever_capture_has_it() {
     ] {
         let mut meeting = CaptureMatcher::default();
         for (at, which) in here {
-            meeting.here(*at, &dissected(*which));
+            meeting.add_first(*at, &dissected(*which));
         }
         for (at, which) in second {
             meeting.add_second(*at, &dissected(*which));
@@ -222,14 +222,14 @@ fn of_what_a_mirror_shows_twice_the_first_counts_whichever_capture_has_it() {
         let stamps = met
             .crossings
             .iter()
-            .map(|crossing| (crossing.here, crossing.second_at));
+            .map(|crossing| (crossing.first_at, crossing.second_at));
         let stamps: Vec<(i64, i64)> = stamps.collect();
         let first =
             |of: &[(i64, usize)], which| of.iter().find(|entry| entry.1 == which).unwrap().0;
         let reported = [0, 1].map(|which| (first(here, which), first(second, which)));
         assert_eq!((stamps, met.identical), (reported.to_vec(), 0));
         let repeats = [here, second].map(|of| of.len() as u64 - 2);
-        assert_eq!([met.here.repeats, met.second.repeats], repeats);
+        assert_eq!([met.first.repeats, met.second.repeats], repeats);
         assert!(met.set_back().is_empty());
     }
 }
@@ -241,8 +241,11 @@ fn what_the_captures_are_like_is_told() {
         &packets,
         |at| if at > 2 * SECOND { at - 2 * SECOND } else { at },
     );
-    assert_eq!((met.here.packets, met.second.packets), (10, 10));
-    assert_eq!((met.here.resolution, met.second.resolution), (1_000, 1_000));
+    assert_eq!((met.first.packets, met.second.packets), (10, 10));
+    assert_eq!(
+        (met.first.resolution, met.second.resolution),
+        (1_000, 1_000)
+    );
     let set = met.set_back();
     assert_eq!(set.len(), 1, "{set:?}");
     assert_eq!((set[0].cut.until, set[0].cut.from), (SECOND, 2 * SECOND));

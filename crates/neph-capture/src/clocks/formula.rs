@@ -41,7 +41,7 @@ pub fn until_next(fits: &[ClockFit]) -> impl Iterator<Item = i64> {
 
 /// Moments at which packets passed the first point, ascending.
 pub fn passed(met: &MatchedCaptures) -> Vec<i64> {
-    let mut times: Vec<i64> = met.crossings.iter().map(|of| of.here).collect();
+    let mut times: Vec<i64> = met.crossings.iter().map(|of| of.first_at).collect();
     times.sort_unstable();
     times
 }

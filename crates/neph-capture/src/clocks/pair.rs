@@ -63,7 +63,7 @@ pub fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), ReadError> {
 /// # Errors
 /// All packets of both have the same timestamps.
 pub fn refuse_one_capture(
-    (here, second): (&Path, &Path),
+    (first, second): (&Path, &Path),
     met: &MatchedCaptures,
     remedy: &str,
 ) -> Result<(), ReadError> {
@@ -73,7 +73,7 @@ pub fn refuse_one_capture(
     Err(ReadError::wrong(format!(
         "the stamps of {} and {} are the same, of all {} that are in both: this is one capture twice; \
          {remedy}",
-        here.display(),
+        first.display(),
         second.display(),
         counted(met.same_stamp, "packet")
     )))
@@ -83,13 +83,13 @@ pub fn refuse_one_capture(
 ///
 /// # Errors
 /// Both names refer to one file.
-pub fn refuse_duplicate(here: &Path, second: &Path) -> Result<(), ReadError> {
-    match (here.canonicalize(), second.canonicalize()) {
+pub fn refuse_duplicate(first_path: &Path, second_path: &Path) -> Result<(), ReadError> {
+    match (first_path.canonicalize(), second_path.canonicalize()) {
         (Ok(first), Ok(other)) if first == other && first.is_file() => {
             Err(ReadError::wrong(format!(
                 "--captures {} {}: that is one file twice; give the captures of both ends",
-                here.display(),
-                second.display()
+                first_path.display(),
+                second_path.display()
             )))
         }
         _ => Ok(()),
@@ -101,12 +101,12 @@ pub fn refuse_duplicate(here: &Path, second: &Path) -> Result<(), ReadError> {
 /// # Errors
 /// They share no packet, or only packets that give no limit.
 pub fn refuse_unmet(
-    (here, second): (&Path, &Path),
+    (first, second): (&Path, &Path),
     met: &MatchedCaptures,
 ) -> Result<(), ReadError> {
-    let (name, other) = (here.display(), second.display());
+    let (name, other) = (first.display(), second.display());
     if met.crossings.is_empty() && met.one_way + met.even == 0 {
-        refuse_cut([(here, &met.here), (second, &met.second)])?;
+        refuse_cut([(first, &met.first), (second, &met.second)])?;
         if met.ambiguous_in_both > 0 {
             return Err(ReadError::wrong(format!(
                 "{name} or {other} contains {} several times, so packets cannot be matched; capture one interface, or remove exact duplicates (editcap -w 0.02 FILE NEW)",
@@ -118,7 +118,7 @@ pub fn refuse_unmet(
              and not behind a NAT"
         )));
     }
-    refuse_one_capture((here, second), met, "give the captures of both ends")?;
+    refuse_one_capture((first, second), met, "give the captures of both ends")?;
     if met.crossings.is_empty() && met.even > 0 {
         return Err(ReadError::wrong(format!(
             "of {} in {name} and {other} as many say that the one point comes first as say it of the other; \
@@ -127,17 +127,17 @@ pub fn refuse_unmet(
         )));
     }
     if met.crossings.is_empty() {
-        return Err(too_few(here, second));
+        return Err(too_few(first, second));
     }
     Ok(())
 }
 
 /// The error for captures that share packets of one direction only.
-pub fn too_few(here: &Path, second: &Path) -> ReadError {
+pub fn too_few(first: &Path, second: &Path) -> ReadError {
     ReadError::wrong(format!(
         "{} and {} share packets of one direction only; the clocks' offset needs requests and replies (of a TAP with a \
          file for each direction give both: a.pcap+b.pcap)",
-        here.display(),
+        first.display(),
         second.display()
     ))
 }

@@ -57,7 +57,7 @@ impl ReadOffsets {
     pub fn between(earlier: &[ClockReading], later: &[ClockReading]) -> Self {
         let mut readings: Vec<Reading> = earlier
             .iter()
-            .filter_map(|here| joined(here, later))
+            .filter_map(|reading| joined(reading, later))
             .collect();
         readings.sort_by_key(|reading| reading.at);
         for index in 1..readings.len() {
@@ -80,9 +80,9 @@ impl ReadOffsets {
 
     /// The offset at a moment of the earlier point's clock. `None` without a reading, and where a clock was
     /// set.
-    fn at(&self, here: i64) -> Option<Reading> {
-        let next = self.readings.partition_point(|reading| reading.at <= here);
-        let aged = |reading: &Reading| reading.after(reading.distance(here));
+    fn at(&self, at: i64) -> Option<Reading> {
+        let next = self.readings.partition_point(|reading| reading.at <= at);
+        let aged = |reading: &Reading| reading.after(reading.distance(at));
         let before = next.checked_sub(1).and_then(|last| self.readings.get(last));
         match (before, self.readings.get(next)) {
             (Some(_), Some(after)) if after.is_apart => None,
@@ -94,15 +94,15 @@ impl ReadOffsets {
 
     /// The offset from packets at this moment, narrowed by the readings. Where both contradict each other,
     /// the packets count.
-    pub(crate) fn narrowed(&self, here: i64, proved: ClockOffset) -> ClockOffset {
+    pub(crate) fn narrowed(&self, at: i64, proved: ClockOffset) -> ClockOffset {
         let (value, bound) = (proved.value().nanos(), proved.bound().nanos());
         let packets = Reading {
-            at: here,
+            at,
             least: value.saturating_sub(bound),
             most: value.saturating_add(bound),
             is_apart: false,
         };
-        let narrowed_reading = self.at(here).and_then(|read| packets.and(read));
+        let narrowed_reading = self.at(at).and_then(|read| packets.and(read));
         let Some(narrowed_reading) = narrowed_reading
             .filter(|reading| (reading.least, reading.most) != (packets.least, packets.most))
         else {
@@ -163,14 +163,14 @@ mod tests {
 
     #[test]
     fn the_offset_of_two_is_within_both_bounds_and_what_passed_between_the_readings() {
-        let here = readings(&[(100 * MS, 10 * MS, MS)]);
+        let first = readings(&[(100 * MS, 10 * MS, MS)]);
         // 1000 s earlier, and at the same moment: 90 ms by the third clock.
         let second = readings(&[(-1_000 * SECOND, 0, 0), (101 * MS, 11 * MS, MS)]);
-        let read = ReadOffsets::between(&here, &second);
+        let read = ReadOffsets::between(&first, &second);
         assert_eq!(reported(&read, 100 * MS), (1_000, 2_000));
         // A reading that is 10 s old loses 1 ms of accuracy.
         assert_eq!(reported(&read, 100 * MS + 10 * SECOND), (1_000, 3_000));
-        let nothing = ReadOffsets::between(&here, &[]);
+        let nothing = ReadOffsets::between(&first, &[]);
         assert_eq!(reported(&nothing, 100 * MS), (2_000, 5_000));
     }
 

@@ -47,17 +47,17 @@ impl Followed {
         let mut latest = vec![[None; 2]; self.pairs()];
         let between = one_clock.get(first..second);
         let is_one = between.is_some_and(|clocks| !clocks.contains(&false));
-        for (number, here, second_at) in self.passed(first, second).take(MAXIMUM) {
+        for (number, first_at, second_at) in self.passed(first, second).take(MAXIMUM) {
             let (pair, is_upward) = self.between(number);
             let (votes, latest) = (&mut votes[pair], &mut latest[pair]);
-            let apart = second_at.saturating_sub(here);
+            let apart = second_at.saturating_sub(first_at);
             let larger = if is_one {
-                (self.stamp(second, second_at)).saturating_sub(self.stamp(first, here))
+                (self.stamp(second, second_at)).saturating_sub(self.stamp(first, first_at))
             } else {
                 let before = latest[usize::from(!is_upward)];
-                latest[usize::from(is_upward)] = Some((here, apart));
-                let recent_vote =
-                    before.filter(|(at, _): &(i64, i64)| here.abs_diff(*at) <= NEAR.unsigned_abs());
+                latest[usize::from(is_upward)] = Some((first_at, apart));
+                let recent_vote = before
+                    .filter(|(at, _): &(i64, i64)| first_at.abs_diff(*at) <= NEAR.unsigned_abs());
                 let Some((_, before)) = recent_vote else {
                     continue;
                 };

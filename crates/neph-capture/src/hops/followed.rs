@@ -254,24 +254,24 @@ impl Followed {
         second: usize,
     ) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
         self.order(second).filter_map(move |number| {
-            let here = self.packets.mark(number, first)?;
+            let first_mark = self.packets.mark(number, first)?;
             let second_mark = self.packets.mark(number, second)?;
-            Some((number, here, second_mark))
+            Some((number, first_mark, second_mark))
         })
     }
 
     pub(super) fn vote(&mut self) {
         let mut directions = Directions::of(self.flows.pairs());
         for segment in 0..self.segments() {
-            for (number, here, second_mark) in self.marks_of_both(segment) {
+            for (number, first_mark, second_mark) in self.marks_of_both(segment) {
                 let (flow, pair) = self.flow(number);
-                let apart = second_mark.saturating_sub(here);
+                let apart = second_mark.saturating_sub(first_mark);
                 if self.one_clock[segment] {
-                    let (here, second_time) = (
-                        self.stamp(segment, here),
+                    let (first_time, second_time) = (
+                        self.stamp(segment, first_mark),
                         self.stamp(segment + 1, second_mark),
                     );
-                    let apart = second_time.saturating_sub(here);
+                    let apart = second_time.saturating_sub(first_time);
                     directions.see_by_one_clock(pair, flow.is_upward(), apart);
                 } else {
                     directions.see(pair, flow.is_upward(), apart);

@@ -226,13 +226,13 @@ impl Hops {
         packet: &Dissected<'_>,
     ) -> (Option<u32>, Option<u32>) {
         let key = self.hasher.hash_one(identity);
-        let here = u8::try_from(point).unwrap_or(u8::MAX);
+        let point_number = u8::try_from(point).unwrap_or(u8::MAX);
         let mut before = None;
         if let Some(known) = self.identical.get_mut(&key) {
-            before = (known.point == here).then_some(known.last);
+            before = (known.point == point_number).then_some(known.last);
             let next = before.map_or(known.first, |before| self.packets.get(before).next);
             if next != NONE {
-                (known.last, known.point) = (next, here);
+                (known.last, known.point) = (next, point_number);
                 return (Some(next), before);
             }
         }
@@ -249,11 +249,11 @@ impl Hops {
         let known = self.identical.entry(key).or_insert(IdenticalPackets {
             first: number,
             last: number,
-            point: here,
+            point: point_number,
         });
         if known.last != number {
             self.packets.of[known.last as usize].next = number;
-            (known.last, known.point) = (number, here);
+            (known.last, known.point) = (number, point_number);
         }
         (Some(number), before)
     }

@@ -19,7 +19,7 @@ use crate::sequence::Serial;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTripPair {
     /// The forward packet.
-    pub there: u32,
+    pub forward: u32,
     /// The reverse packet.
     pub back: u32,
 }
@@ -75,10 +75,7 @@ impl Followed {
                     if is_answer {
                         waiting.remove(&request_key);
                         let back = number;
-                        round_trips.push(RoundTripPair {
-                            there: forward,
-                            back,
-                        });
+                        round_trips.push(RoundTripPair { forward, back });
                     }
                 }
                 None => {}

@@ -59,19 +59,19 @@ fn marks(followed: &Followed) -> Vec<Vec<Option<i64>>> {
 #[test]
 fn packets_that_are_alike_are_paired_in_their_order_where_each_point_saw_as_many() {
     let same = || datagram(0, 1, 2);
-    let here = [(0, same()), (10, same()), (20, same())];
+    let first = [(0, same()), (10, same()), (20, same())];
     let second = [(5, same()), (15, same()), (25, same())];
-    let followed = follow(&[&here, &second]);
+    let followed = follow(&[&first, &second]);
     let pairs = [(0, 5), (10, 15), (20, 25)].map(|(a, b)| vec![Some(a), Some(b)]);
     assert_eq!(marks(&followed), pairs);
-    let followed = follow(&[&here, &second[..2]]);
+    let followed = follow(&[&first, &second[..2]]);
     assert_eq!((marks(&followed).len(), followed.identical()), (0, 3));
 }
 
 /// As many say the one way as the other where each direction is once slower than it ever was.
 #[test]
 fn hosts_whose_packets_tell_no_way_differ_by_their_clocks_alone_only_where_nothing_moves() {
-    let here: Vec<(i64, Vec<u8>)> = (0..12)
+    let first: Vec<(i64, Vec<u8>)> = (0..12)
         .map(|nth| {
             let (from, to) = if nth % 2 == 0 { (1, 2) } else { (2, 1) };
             (i64::from(nth) * 1_000, datagram(nth, from, to))
@@ -80,13 +80,13 @@ fn hosts_whose_packets_tell_no_way_differ_by_their_clocks_alone_only_where_nothi
     let (mut still, mut moved_both) = ([7; 12], [7; 12]);
     (moved_both[4], moved_both[9]) = (8, 8);
     for (by, is_still) in [(&still, true), (&moved_both, false)] {
-        let followed = read(&[&here, &moved(&here, by)]).end(&[false]);
+        let followed = read(&[&first, &moved(&first, by)]).end(&[false]);
         let first = followed.passages().next().unwrap();
         assert!(first.direction.is_none() && followed.is_compared(&first));
         assert_eq!(followed.is_still(&first), is_still);
     }
     still[4] = 8;
-    let followed = read(&[&here, &moved(&here, &still)]).end(&[false]);
+    let followed = read(&[&first, &moved(&first, &still)]).end(&[false]);
     assert!(
         followed
             .passages()
@@ -99,18 +99,18 @@ fn hosts_whose_packets_tell_no_way_differ_by_their_clocks_alone_only_where_nothi
 #[test]
 fn in_a_window_none_that_are_alike_are_paired() {
     let same = || datagram(0, 1, 2);
-    let here = [(10, same()), (20, same()), (21, datagram(1, 1, 2))];
+    let first = [(10, same()), (20, same()), (21, datagram(1, 1, 2))];
     let second = [(15, same()), (25, same()), (36, datagram(1, 1, 2))];
-    let followed = read(&[&here, &second]).end_of_window(&[true]);
+    let followed = read(&[&first, &second]).end_of_window(&[true]);
     assert_eq!(marks(&followed), [[Some(21), Some(36)]]);
 }
 
 #[test]
 fn of_copies_the_first_that_came_is_the_packet() {
     let other = || datagram(1, 1, 2);
-    let here = [(0, datagram(0, 1, 2)), (1, other())];
+    let first = [(0, datagram(0, 1, 2)), (1, other())];
     let second = [(5, datagram(0, 1, 2)), (6, other()), (9, datagram(0, 1, 2))];
-    let followed = follow(&[&here, &second]);
+    let followed = follow(&[&first, &second]);
     assert_eq!(marks(&followed), [[Some(0), Some(5)], [Some(1), Some(6)]]);
     assert_eq!(
         (
@@ -196,12 +196,12 @@ fn a_flow_is_renamed_where_its_numbers_are_known_again_and_not_where_some_are_al
         packet
     };
     for (identical, is_renamed) in [(2, false), (8, true)] {
-        let mut here = vec![(0, datagram(0, 1, 2))];
-        here.extend((1..11).map(|number| (i64::from(number), other_port(number))));
+        let mut first = vec![(0, datagram(0, 1, 2))];
+        first.extend((1..11).map(|number| (i64::from(number), other_port(number))));
         let mut second = vec![(50, datagram(0, 1, 2))];
         let numbers = (1..=identical).chain(100..110 - identical);
         second.extend(numbers.map(|number| (50 + i64::from(number), datagram(number, 3, 2))));
-        let followed = follow(&[&here, &second]);
+        let followed = follow(&[&first, &second]);
         let passages: Vec<Passage> = followed.passages().collect();
         let renamed: Vec<bool> = passages
             .iter()
@@ -297,9 +297,9 @@ fn a_datagram_that_others_are_like_is_no_piece_of_one() {
 
 #[test]
 fn bytes_that_were_sent_again_are_no_pieces() {
-    let here = [(0, segment(1, 100, 1_000)), (30, segment(2, 100, 1_000))];
+    let first = [(0, segment(1, 100, 1_000)), (30, segment(2, 100, 1_000))];
     let second = [(40, segment(2, 100, 1_000))];
-    let followed = follow(&[&here, &second]);
+    let followed = follow(&[&first, &second]);
     assert_eq!(marks(&followed), [[Some(0), None], [Some(30), Some(40)]]);
     assert_eq!(followed.joined(), 0);
 }
@@ -314,7 +314,13 @@ fn a_reply_belongs_to_the_request_before_it_and_of_two_requests_to_the_later() {
     ];
     let followed = follow(&[&packets, &moved(&packets, &[2, 2, -2, -2])]);
     let round_trips = followed.trips();
-    assert_eq!(round_trips, [RoundTripPair { there: 1, back: 2 }]);
+    assert_eq!(
+        round_trips,
+        [RoundTripPair {
+            forward: 1,
+            back: 2
+        }]
+    );
 }
 
 #[test]
@@ -334,7 +340,13 @@ fn fragments_behind_the_first_are_no_requests_and_no_replies() {
         (90, behind(4, 2, 1)),
     ];
     let followed = follow(&[&packets, &moved(&packets, &[2, 2, -2, -2, 2, -2])]);
-    assert_eq!(followed.trips(), [RoundTripPair { there: 0, back: 2 }]);
+    assert_eq!(
+        followed.trips(),
+        [RoundTripPair {
+            forward: 0,
+            back: 2
+        }]
+    );
 }
 
 #[test]
@@ -347,13 +359,10 @@ fn requests_that_are_under_way_together_have_their_own_replies() {
         });
         at.into_iter().zip(packets).collect()
     };
-    let here = packets_in([0, 1, 2, 3], [0, 10, 205, 215]);
+    let first = packets_in([0, 1, 2, 3], [0, 10, 205, 215]);
     let second = packets_in([0, 2, 1, 3], [100, 105, 110, 115]);
-    let followed = follow(&[&here, &second]);
-    let round_trips = [(0, 2), (1, 3)].map(|(forward, back)| RoundTripPair {
-        there: forward,
-        back,
-    });
+    let followed = follow(&[&first, &second]);
+    let round_trips = [(0, 2), (1, 3)].map(|(forward, back)| RoundTripPair { forward, back });
     assert_eq!(followed.trips(), round_trips);
 }
 
@@ -384,7 +393,7 @@ proptest! {
             prop_assert!(many <= packets.len());
         }
         for trip in followed.trips() {
-            prop_assert!(followed.passage(trip.there).direction == Some(Direction::Forward));
+            prop_assert!(followed.passage(trip.forward).direction == Some(Direction::Forward));
             prop_assert!(followed.passage(trip.back).direction == Some(Direction::Reverse));
         }
     }

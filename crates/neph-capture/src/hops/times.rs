@@ -11,7 +11,7 @@ impl Followed {
     pub fn meeting(&self, segment: usize) -> MatchedCaptures {
         let mut met = MatchedCaptures {
             crossings: Vec::new(),
-            here: *self.point(segment),
+            first: *self.point(segment),
             second: *self.point(segment + 1),
             identical: 0,
             ambiguous_in_both: 0,
@@ -21,18 +21,22 @@ impl Followed {
             same_stamp: 0,
             falls: [segment, segment + 1].map(|point| self.points[point].time.falls().to_vec()),
         };
-        for (number, here, second_mark) in self.marks_of_both(segment) {
+        for (number, first_mark, second_mark) in self.marks_of_both(segment) {
             let (flow, pair) = self.flow(number);
             let stamps = (
-                self.stamp(segment, here),
+                self.stamp(segment, first_mark),
                 self.stamp(segment + 1, second_mark),
             );
             met.same_stamp += u64::from(stamps.0 == stamps.1);
             let is_one = self.one_clock[segment];
-            if is_one && self.is_set_underway(segment, (here, second_mark)) {
+            if is_one && self.is_set_underway(segment, (first_mark, second_mark)) {
                 continue;
             }
-            let times = if is_one { stamps } else { (here, second_mark) };
+            let times = if is_one {
+                stamps
+            } else {
+                (first_mark, second_mark)
+            };
             met.cross(times, pair, flow.is_upward(), &self.directions);
         }
         met
@@ -65,10 +69,10 @@ impl Followed {
 
     /// Whether the one clock of a segment's points was set back while a packet was in it, by its steady
     /// times.
-    pub fn is_set_underway(&self, segment: usize, (here, second_at): (i64, i64)) -> bool {
+    pub fn is_set_underway(&self, segment: usize, (first_at, second_at): (i64, i64)) -> bool {
         let points = [segment, segment + 1].map(|point| self.points[point].time.falls());
-        let [here, second_falls] =
-            [(points[0], here), (points[1], second_at)].map(|(falls, at)| falls_before(falls, at));
-        points[0].len() == points[1].len() && here != second_falls
+        let [first_falls, second_falls] = [(points[0], first_at), (points[1], second_at)]
+            .map(|(falls, at)| falls_before(falls, at));
+        points[0].len() == points[1].len() && first_falls != second_falls
     }
 }

@@ -52,8 +52,8 @@ impl Followed {
         }
         let name = names.into_iter().max_by_key(|(_, many)| *many);
         renamed.name = name.map(|(name, _)| name);
-        if let Some((here, second_name)) = renamed.name {
-            renamed.is_shared = [here, second_name].map(|name| self.is_shared(name, segment));
+        if let Some((first_name, second_name)) = renamed.name {
+            renamed.is_shared = [first_name, second_name].map(|name| self.is_shared(name, segment));
         }
         renamed
     }

@@ -11,9 +11,9 @@ use super::renamed::Called;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnmatchedPackets {
     /// Packets at the first point whose hosts have no packet at both points.
-    pub here: u64,
+    pub first: u64,
     /// The same at the second point.
-    pub there: u64,
+    pub second: u64,
     /// Packets that passed both.
     pub met: u64,
     /// Packets at the second point that the first shows with other addresses or ports. Other packets of their
@@ -36,8 +36,8 @@ impl Followed {
         };
         let renamed = self.renamed.get(segment);
         UnmatchedPackets {
-            here: at(segment),
-            there: at(segment + 1),
+            first: at(segment),
+            second: at(segment + 1),
             met: self.passed(segment, segment + 1).count() as u64,
             renamed: renamed.map_or(0, |renamed| renamed.packets),
             name: renamed.and_then(|renamed| renamed.name),

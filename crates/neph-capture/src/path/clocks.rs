@@ -87,8 +87,8 @@ fn not_one_clock((name, other): (&String, &String), met: &MatchedCaptures) -> Op
             .iter()
             .filter(move |crossing| crossing.direction == of);
         directions.map(move |crossing| match of {
-            Direction::Forward => crossing.here.saturating_sub(crossing.second_at),
-            Direction::Reverse => crossing.second_at.saturating_sub(crossing.here),
+            Direction::Forward => crossing.first_at.saturating_sub(crossing.second_at),
+            Direction::Reverse => crossing.second_at.saturating_sub(crossing.first_at),
         })
     };
     let [forward, back] = [Direction::Forward, Direction::Reverse].map(|direction| {
@@ -121,7 +121,7 @@ fn one_stamp((name, other): (&String, &String), met: &MatchedCaptures) -> Option
             .iter()
             .filter(|crossing| crossing.direction == direction)
             .peekable();
-        of.peek().is_some() && of.all(|crossing| crossing.here == crossing.second_at)
+        of.peek().is_some() && of.all(|crossing| crossing.first_at == crossing.second_at)
     };
     let directions = match [Direction::Forward, Direction::Reverse].map(is_one) {
         [false, false] => return None,
@@ -153,7 +153,7 @@ fn unmet(points: &[Point], segment: usize, met: &MatchedCaptures) -> String {
     let names: Vec<&str> = points.iter().map(|point| point.name.as_str()).collect();
     let (name, other) = (names[segment], names[segment + 1]);
     let cut = refuse_cut([
-        (Path::new(name), &met.here),
+        (Path::new(name), &met.first),
         (Path::new(other), &met.second),
     ]);
     if let Err(ReadError::Wrong(cut)) = cut {

@@ -110,23 +110,23 @@ impl Offsets {
     }
 
     /// The offset at a moment of the earlier point's clock.
-    pub fn at(&self, here: i64) -> Option<ClockOffset> {
+    pub fn at(&self, first_at: i64) -> Option<ClockOffset> {
         match self {
             Self::Same => Some(ClockOffset::SAME_CLOCK),
-            Self::Fitted(fitted) => fitted.at(here),
+            Self::Fitted(fitted) => fitted.at(first_at),
             Self::Unknown => None,
         }
     }
 
     /// The offset when a packet passed the later point, from its timestamps at both. `None` where a clock was
     /// set in between.
-    pub fn around(&self, here: i64, second_at: i64) -> Option<ClockOffset> {
+    pub fn around(&self, first_at: i64, second_at: i64) -> Option<ClockOffset> {
         let Self::Fitted(fitted) = self else {
-            return self.at(here);
+            return self.at(first_at);
         };
-        let fitted_offset = fitted.at(here)?;
+        let fitted_offset = fitted.at(first_at)?;
         let moment = second_at.saturating_sub(fitted_offset.value().nanos());
-        (!fitted.is_set_between(here, moment)).then(|| fitted.at(moment))?
+        (!fitted.is_set_between(first_at, moment)).then(|| fitted.at(moment))?
     }
 
     /// The offset at a moment of the later point's clock. `None` where either clock may have been set.
@@ -177,19 +177,21 @@ impl Fitted {
         over.or_else(|| Drift::at(fit, self.nature))
     }
 
-    fn at(&self, here: i64) -> Option<ClockOffset> {
-        let proved = self.proved(here)?;
-        Some(self.read.narrowed(here, proved))
+    fn at(&self, first_at: i64) -> Option<ClockOffset> {
+        let proved = self.proved(first_at)?;
+        Some(self.read.narrowed(first_at, proved))
     }
 
     /// The offset from packets.
-    fn proved(&self, here: i64) -> Option<ClockOffset> {
-        let next = self.fits.partition_point(|fit| fit.at <= here);
+    fn proved(&self, first_at: i64) -> Option<ClockOffset> {
+        let next = self.fits.partition_point(|fit| fit.at <= first_at);
         let before = next.checked_sub(1).and_then(|index| self.fits.get(index));
         match (before, self.fits.get(next)) {
-            (Some(before), _) if before.at == here => Some(reported(before.offset, before.bound)),
-            (Some(_), Some(_)) => self.between(next - 1, here),
-            (Some(end), None) | (None, Some(end)) => self.beyond(end, here),
+            (Some(before), _) if before.at == first_at => {
+                Some(reported(before.offset, before.bound))
+            }
+            (Some(_), Some(_)) => self.between(next - 1, first_at),
+            (Some(end), None) | (None, Some(end)) => self.beyond(end, first_at),
             (None, None) => None,
         }
     }
@@ -204,12 +206,12 @@ impl Fitted {
     /// both bounds plus the wander to the nearer fit. A hidden step adds its size. If that is unlimited, the
     /// offset follows one fit until the step and the other one after it. The bound then covers both, with the
     /// errors of their rates.
-    fn between(&self, index: usize, here: i64) -> Option<ClockOffset> {
+    fn between(&self, index: usize, first_at: i64) -> Option<ClockOffset> {
         let (before, after) = (self.fits.get(index)?, self.fits.get(index + 1)?);
         if self.is_set_between(before.at, after.at) {
             return None;
         }
-        let (part, distance) = (here - before.at, after.at - before.at);
+        let (part, distance) = (first_at - before.at, after.at - before.at);
         let share = |of: i64, part: i64| {
             let moved = i128::from(of) * i128::from(part) / i128::from(distance);
             i64::try_from(moved).unwrap_or(0)
@@ -236,11 +238,11 @@ impl Fitted {
     }
 
     /// The offset before the first fit or after the last: along its line.
-    fn beyond(&self, end: &ClockFit, here: i64) -> Option<ClockOffset> {
-        if self.is_set_between(end.at, here) {
+    fn beyond(&self, end: &ClockFit, first_at: i64) -> Option<ClockOffset> {
+        if self.is_set_between(end.at, first_at) {
             return None;
         }
-        let away = here.saturating_sub(end.at);
+        let away = first_at.saturating_sub(end.at);
         let doubt = scaled(end.rate_bound + self.nature.wander, away.saturating_abs()) + 1;
         Some(reported(
             end.offset.saturating_add(scaled(end.rate, away)),

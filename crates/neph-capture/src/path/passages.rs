@@ -92,13 +92,13 @@ impl Passages {
     pub fn of(names: Vec<String>, followed: Followed, clocks: Vec<Offsets>) -> Self {
         let trips = followed.trips();
         let round_trip = |pair: &RoundTripPair| {
-            let (forward, back) = (followed.passage(pair.there), followed.passage(pair.back));
+            let (forward, back) = (followed.passage(pair.forward), followed.passage(pair.back));
             let (left, came) = (forward.mark(0)?, back.mark(0)?);
             let is_set = clocks
                 .first()
                 .is_some_and(|of| of.is_set_between(left, came));
             let is_one = !is_set && !followed.is_set_back(0, (left, came));
-            is_one.then_some((pair.there, came.saturating_sub(left)))
+            is_one.then_some((pair.forward, came.saturating_sub(left)))
         };
         let round_trips = trips.iter().filter_map(round_trip).collect();
         // If the first point saw nothing, the next one with its clock is used.
@@ -145,15 +145,17 @@ impl Passages {
 
     /// Its delay in a segment.
     pub fn delay(&self, passage: &Passage, direction: Direction, segment: usize) -> Option<OneWay> {
-        let (here, second_time) = self.times(passage, segment)?;
-        let offset = self.clocks[segment].around(here, second_time)?;
+        let (first_time, second_time) = self.times(passage, segment)?;
+        let offset = self.clocks[segment].around(first_time, second_time)?;
         let reported = match direction {
-            Direction::Forward => {
-                offset.there(Instant::from_nanos(here), Instant::from_nanos(second_time))
-            }
-            Direction::Reverse => {
-                offset.back(Instant::from_nanos(second_time), Instant::from_nanos(here))
-            }
+            Direction::Forward => offset.there(
+                Instant::from_nanos(first_time),
+                Instant::from_nanos(second_time),
+            ),
+            Direction::Reverse => offset.back(
+                Instant::from_nanos(second_time),
+                Instant::from_nanos(first_time),
+            ),
         };
         Some(OneWay {
             delay: reported.delay,
@@ -164,13 +166,15 @@ impl Passages {
     /// When it passed both points of a segment, in times that its clocks compare. `None` where their one
     /// clock was set back in between.
     fn times(&self, passage: &Passage, segment: usize) -> Option<(i64, i64)> {
-        let (here, second_mark) = (passage.mark(segment)?, passage.mark(segment + 1)?);
+        let (first_mark, second_mark) = (passage.mark(segment)?, passage.mark(segment + 1)?);
         if !matches!(self.clocks[segment], Offsets::Same) {
-            return Some((here, second_mark));
+            return Some((first_mark, second_mark));
         }
-        let is_set = self.followed.is_set_underway(segment, (here, second_mark));
+        let is_set = self
+            .followed
+            .is_set_underway(segment, (first_mark, second_mark));
         let stamp = |point, at| self.followed.stamp(point, at);
-        (!is_set).then(|| (stamp(segment, here), stamp(segment + 1, second_mark)))
+        (!is_set).then(|| (stamp(segment, first_mark), stamp(segment + 1, second_mark)))
     }
 
     /// Rounding error of timestamps in micro- or milliseconds.
@@ -208,7 +212,10 @@ impl Passages {
                 continue;
             }
             // Its own timestamp shows on which side of a step it passed.
-            let offset = nearer.map_or_else(|| clocks.at_there(at), |here| clocks.around(here, at));
+            let offset = nearer.map_or_else(
+                || clocks.at_there(at),
+                |first_at| clocks.around(first_at, at),
+            );
             (point, at) = match offset {
                 Some(offset) => (point - 1, at.saturating_sub(offset.value().nanos())),
                 None => (0..point)

@@ -146,7 +146,7 @@ pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
         })
         .collect();
     for round_trip_pair in &passages.trips {
-        let forward = passages.followed.passage(round_trip_pair.there);
+        let forward = passages.followed.passage(round_trip_pair.forward);
         let back = passages.followed.passage(round_trip_pair.back);
         let marks: Option<Vec<(i64, i64)>> = (0..=last)
             .map(|point| forward.mark(point).zip(back.mark(point)))

@@ -64,8 +64,8 @@ fn is_or_are(packets: u64) -> String {
 fn hint(names: &[String], segment: usize, unmatched: &UnmatchedPackets) -> Option<String> {
     let (name, other) = (&names[segment], &names[segment + 1]);
     let UnmatchedPackets {
-        here,
-        there: second,
+        first: here,
+        second,
         ..
     } = *unmatched;
     if let Some(pair) = unmatched.name {
@@ -134,11 +134,11 @@ fn rules_for(
         [false, true] => false,
         _ => is_shorter_behind(names, segment),
     };
-    let (here, second_word) = (word(pair.0), word(pair.1));
+    let (first_word, second_word) = (word(pair.0), word(pair.1));
     let (outer, inner) = if is_behind {
-        (second_word, here)
+        (second_word, first_word)
     } else {
-        (here, second_word)
+        (first_word, second_word)
     };
     rules(side(names, segment, is_behind), &outer, &inner)
 }

@@ -110,10 +110,10 @@ fn crossed(
 ) -> impl Iterator<Item = Crossed> {
     let stamp = move |point| Some(followed.stamp(point, passage.mark(point)?));
     (0..followed.segments()).filter_map(move |segment| {
-        let (here, second_time) = (stamp(segment)?, stamp(segment + 1)?);
+        let (first_time, second_time) = (stamp(segment)?, stamp(segment + 1)?);
         let (entered, took) = match direction {
-            Direction::Forward => (here, second_time.saturating_sub(here)),
-            Direction::Reverse => (second_time, here.saturating_sub(second_time)),
+            Direction::Forward => (first_time, second_time.saturating_sub(first_time)),
+            Direction::Reverse => (second_time, first_time.saturating_sub(second_time)),
         };
         Some(Crossed {
             segment,

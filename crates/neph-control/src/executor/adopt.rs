@@ -62,7 +62,7 @@ impl<B: Bus> AgentsExecutor<B> {
                     shares: vec![share],
                     experiments,
                     is_prepared: false,
-                    pending_updates: Vec::new(),
+                    pending: Vec::new(),
                     targets,
                     lost: BTreeMap::new(),
                 },

@@ -26,7 +26,7 @@ pub(super) struct Running {
     pub(super) experiments: Vec<ExperimentId>,
     pub(super) is_prepared: bool,
     /// Updates that wait until all shares are prepared.
-    pub(super) pending_updates: Vec<Update>,
+    pub(super) pending: Vec<Update>,
     /// The target of each experiment.
     pub(super) targets: Vec<Option<Target>>,
     /// Experiments whose reflector ended during them, and its agent.

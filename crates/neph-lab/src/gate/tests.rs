@@ -43,9 +43,8 @@ fn outcomes(gate: &mut Gate, packets: &[(Span, u32)]) -> Vec<(Moment, PacketOutc
     gate.advance(Moment::NEVER);
     decided.extend(std::iter::from_fn(|| gate.next_decided()));
     let mut decided = decided.into_iter();
-    let pairs = outcomes.into_iter();
-    pairs
-        .map(|(at, outcome)| (at, outcome.or_else(|| decided.next()).expect("decided")))
+    let rows = outcomes.into_iter();
+    rows.map(|(at, outcome)| (at, outcome.or_else(|| decided.next()).expect("decided")))
         .collect()
 }
 
@@ -198,16 +197,13 @@ fn each_share_of_packets_is_treated_as_asked_and_no_other() {
         all_three += i32::from(is_treated);
     }
     // Within five standard deviations of the binomial.
-    for (count, expected, slack) in [
+    for (count, share, slack) in [
         (corrupt, 10_000, 474),
         (duplicate, 20_000, 632),
         (early, 30_000, 725),
         (all_three, 600, 122),
     ] {
-        assert!(
-            (count - expected).abs() <= slack,
-            "{count} and not {expected}"
-        );
+        assert!((count - share).abs() <= slack, "{count} and not {share}");
     }
 }
 

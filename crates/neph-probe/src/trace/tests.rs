@@ -27,7 +27,7 @@ fn these(flows: u16) -> FlowSet {
     FlowSet::These((1000..1000 + flows).collect())
 }
 
-fn single_stage(last: u8) -> Stage {
+fn hop(last: u8) -> Stage {
     Stage::Flows(Box::new(move |_| last))
 }
 
@@ -50,7 +50,7 @@ fn addresses(run: &Run) -> Vec<Vec<Option<IpAddr>>> {
 #[test]
 fn a_single_path_is_told_hop_by_hop_with_its_round_trips() {
     for apart in [ProbeMatching::ByNumber, ProbeMatching::OneAtATime] {
-        let mut net = Net::new(vec![single_stage(1), single_stage(2), single_stage(3)]);
+        let mut net = Net::new(vec![hop(1), hop(2), hop(3)]);
         let run = run(&spec(these(2)), apart, &mut net);
         let expected = vec![
             Some(addr(1)),
@@ -72,10 +72,10 @@ fn a_single_path_is_told_hop_by_hop_with_its_round_trips() {
 #[test]
 fn each_flow_keeps_to_its_own_path() {
     let mut net = Net::new(vec![
-        single_stage(1),
+        hop(1),
         balanced(7, &[10, 11, 12, 13]),
         balanced(9, &[20, 21]),
-        single_stage(30),
+        hop(30),
     ]);
     let run = run(&spec(these(64)), ProbeMatching::ByNumber, &mut net);
     for route in &run.routes {
@@ -90,14 +90,10 @@ fn each_flow_keeps_to_its_own_path() {
 
 #[test]
 fn multipath_detection_stops_where_the_theory_says() {
-    let mut single = Net::new(vec![single_stage(1), single_stage(2)]);
+    let mut single = Net::new(vec![hop(1), hop(2)]);
     let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut single);
     assert_eq!((reported.routes.len(), reported.enough), (8, Some(true)));
-    let mut diamond = Net::new(vec![
-        single_stage(1),
-        balanced(3, &[10, 11, 12, 13]),
-        single_stage(30),
-    ]);
+    let mut diamond = Net::new(vec![hop(1), balanced(3, &[10, 11, 12, 13]), hop(30)]);
     let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut diamond);
     let met: BTreeSet<_> = reported
         .routes
@@ -129,7 +125,7 @@ fn a_diamond_within_a_diamond_is_found() {
     let mut net = Net::new(vec![
         Stage::Flows(Box::new(outer)),
         Stage::Flows(Box::new(inner)),
-        single_stage(30),
+        hop(30),
     ]);
     let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
     let met: BTreeSet<_> = reported
@@ -178,11 +174,7 @@ fn what_cannot_be_had_is_said() {
 
 #[test]
 fn packets_balanced_one_by_one_are_told_from_flows() {
-    let mut net = Net::new(vec![
-        single_stage(1),
-        Stage::Packets(vec![10, 11]),
-        single_stage(30),
-    ]);
+    let mut net = Net::new(vec![hop(1), Stage::Packets(vec![10, 11]), hop(30)]);
     let mut often = spec(these(8));
     often.queries = 10;
     let run = run(&often, ProbeMatching::ByNumber, &mut net);
@@ -208,11 +200,7 @@ fn packets_balanced_one_by_one_are_told_from_flows() {
 #[test]
 fn balancing_by_destination_is_one_path() {
     let chosen = 10 + u8::try_from(hash(5, 7) % 4).expect("small");
-    let mut net = Net::new(vec![
-        single_stage(1),
-        single_stage(chosen),
-        single_stage(30),
-    ]);
+    let mut net = Net::new(vec![hop(1), hop(chosen), hop(30)]);
     let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
     let hashes: BTreeSet<_> = reported.routes.iter().map(|route| route.hash).collect();
     assert_eq!((hashes.len(), reported.routes.len()), (1, 8));
@@ -221,12 +209,7 @@ fn balancing_by_destination_is_one_path() {
 #[test]
 fn silent_hops_are_holes_and_cost_little() {
     for apart in [ProbeMatching::ByNumber, ProbeMatching::OneAtATime] {
-        let mut net = Net::new(vec![
-            single_stage(1),
-            Stage::Silent,
-            Stage::Silent,
-            single_stage(4),
-        ]);
+        let mut net = Net::new(vec![hop(1), Stage::Silent, Stage::Silent, hop(4)]);
         let run = run(&spec(these(32)), apart, &mut net);
         let expected = vec![
             Some(addr(1)),
@@ -246,7 +229,7 @@ fn silent_hops_are_holes_and_cost_little() {
 
 #[test]
 fn a_destination_that_is_silent_ends_after_a_few_hops() {
-    let mut net = Net::new(vec![single_stage(1), single_stage(2)]);
+    let mut net = Net::new(vec![hop(1), hop(2)]);
     net.mute = true;
     let run = run(&spec(these(4)), ProbeMatching::ByNumber, &mut net);
     assert!(run.routes.iter().all(|route| route.end == TraceEnd::Silent));
@@ -259,9 +242,9 @@ fn a_destination_that_is_silent_ends_after_a_few_hops() {
 fn a_router_that_answers_seldom_is_asked_seldom_until_it_answers_every_flow() {
     // Ten answers a second, asked at fifty.
     let mut net = Net::new(vec![
-        single_stage(1),
+        hop(1),
         Stage::Limited(2, Span::from_millis(100)),
-        single_stage(3),
+        hop(3),
     ]);
     let run = run(&spec(these(24)), ProbeMatching::ByNumber, &mut net);
     let holes = run
@@ -274,7 +257,7 @@ fn a_router_that_answers_seldom_is_asked_seldom_until_it_answers_every_flow() {
 
 #[test]
 fn lost_probes_are_asked_again() {
-    let mut net = Net::new(vec![single_stage(1), single_stage(2), single_stage(3)]);
+    let mut net = Net::new(vec![hop(1), hop(2), hop(3)]);
     net.loss_percent = 10;
     let run = run(&spec(these(32)), ProbeMatching::ByNumber, &mut net);
     for route in &run.routes {
@@ -301,7 +284,7 @@ fn lost_probes_are_asked_again() {
 
 #[test]
 fn a_loop_is_told_and_left() {
-    let stages = (0..30).map(|at| single_stage(10 + at % 2)).collect();
+    let stages = (0..30).map(|at| hop(10 + at % 2)).collect();
     let mut net = Net::new(stages);
     let run = run(&spec(these(2)), ProbeMatching::ByNumber, &mut net);
     for route in &run.routes {
@@ -312,11 +295,7 @@ fn a_loop_is_told_and_left() {
 
 #[test]
 fn a_router_that_refuses_ends_the_route() {
-    let mut net = Net::new(vec![
-        single_stage(1),
-        Stage::Refuses(2, 13),
-        single_stage(3),
-    ]);
+    let mut net = Net::new(vec![hop(1), Stage::Refuses(2, 13), hop(3)]);
     let run = run(&spec(these(2)), ProbeMatching::ByNumber, &mut net);
     for route in &run.routes {
         let (from, code) = (addr(2), 13);
@@ -327,13 +306,7 @@ fn a_router_that_refuses_ends_the_route() {
 
 #[test]
 fn the_farthest_hop_is_kept_to() {
-    let mut net = Net::new(vec![
-        single_stage(1),
-        single_stage(2),
-        single_stage(3),
-        single_stage(4),
-        single_stage(5),
-    ]);
+    let mut net = Net::new(vec![hop(1), hop(2), hop(3), hop(4), hop(5)]);
     let mut near_spec = spec(these(1));
     near_spec.max_hops = 3;
     let run = run(&near_spec, ProbeMatching::ByNumber, &mut net);
@@ -342,14 +315,7 @@ fn the_farthest_hop_is_kept_to() {
 
 #[test]
 fn neither_rate_is_exceeded() {
-    let mut net = Net::new(vec![
-        single_stage(1),
-        single_stage(2),
-        single_stage(3),
-        single_stage(4),
-        single_stage(5),
-        single_stage(6),
-    ]);
+    let mut net = Net::new(vec![hop(1), hop(2), hop(3), hop(4), hop(5), hop(6)]);
     let mut spec = spec(these(40));
     (spec.hop_rate, spec.rate) = (40, 100);
     run(&spec, ProbeMatching::ByNumber, &mut net);
@@ -371,7 +337,7 @@ fn neither_rate_is_exceeded() {
 
 #[test]
 fn stopped_early_it_tells_what_it_knows() {
-    let mut net = Net::new(vec![single_stage(1), single_stage(2), single_stage(3)]);
+    let mut net = Net::new(vec![hop(1), hop(2), hop(3)]);
     net.until = Some(Span::from_millis(15));
     let run = run(&spec(these(1)), ProbeMatching::ByNumber, &mut net);
     assert_eq!(run.routes[0].end, TraceEnd::Stopped);
@@ -380,11 +346,7 @@ fn stopped_early_it_tells_what_it_knows() {
 
 #[test]
 fn a_destination_that_answers_seldom_is_at_one_distance() {
-    let mut net = Net::new(vec![
-        single_stage(1),
-        balanced(3, &[10, 11, 12, 13]),
-        single_stage(30),
-    ]);
+    let mut net = Net::new(vec![hop(1), balanced(3, &[10, 11, 12, 13]), hop(30)]);
     net.reluctant = Some(Span::from_secs(1));
     let reported = run(&spec(these(16)), ProbeMatching::ByNumber, &mut net);
     for route in &reported.routes {

@@ -82,9 +82,9 @@ impl Watch {
         }
     }
 
-    fn stand(&mut self, campaign_progress: CampaignProgress, left: Option<Span>) {
+    fn stand(&mut self, progress: CampaignProgress, left: Option<Span>) {
         self.left = left.unwrap_or(self.left);
-        self.progress_text = format!("{}/{}", campaign_progress.complete, campaign_progress.total);
+        self.progress_text = format!("{}/{}", progress.complete, progress.total);
     }
 
     /// Alarms are printed even without progress output.
@@ -134,12 +134,12 @@ impl Observer for Watch {
             CampaignEvent::Begun {
                 campaign,
                 scenarios,
-                progress: campaign_progress,
+                progress,
                 left,
             } => {
                 self.campaign = Some(campaign.id);
-                self.stand(*campaign_progress, Some(*left));
-                self.line(&begun(campaign, scenarios.len(), *campaign_progress, *left));
+                self.stand(*progress, Some(*left));
+                self.line(&begun(campaign, scenarios.len(), *progress, *left));
             }
             CampaignEvent::Waiting { block, .. } => {
                 self.line(&format!("waiting for block {}", block + 1));
@@ -154,12 +154,8 @@ impl Observer for Watch {
             }
             CampaignEvent::Checked(check) => self.line(&checked(check)),
             CampaignEvent::Traced(route) => self.line(&traced(route)),
-            CampaignEvent::ExperimentBegun {
-                progress: campaign_progress,
-                left,
-                ..
-            } => {
-                self.stand(*campaign_progress, Some(*left));
+            CampaignEvent::ExperimentBegun { progress, left, .. } => {
+                self.stand(*progress, Some(*left));
             }
             CampaignEvent::Running {
                 scenario,
@@ -175,9 +171,9 @@ impl Observer for Watch {
                 experiment,
                 scenario,
                 figures,
-                progress: campaign_progress,
+                progress,
             } => {
-                self.stand(*campaign_progress, None);
+                self.stand(*progress, None);
                 let (block, label) = (experiment.block + 1, scenario.label());
                 let flags = experiment.warnings.iter().map(|warning| self.flag(warning));
                 let flags: String = flags.collect();
@@ -194,12 +190,7 @@ impl Observer for Watch {
     }
 }
 
-fn begun(
-    campaign: &Campaign,
-    scenarios: usize,
-    campaign_progress: CampaignProgress,
-    left: Span,
-) -> String {
+fn begun(campaign: &Campaign, scenarios: usize, progress: CampaignProgress, left: Span) -> String {
     let Campaign {
         name,
         id,
@@ -213,7 +204,7 @@ fn begun(
         complete,
         open,
         ..
-    } = campaign_progress;
+    } = progress;
     let to_do = match complete {
         0 => String::new(),
         _ => format!(
@@ -279,8 +270,8 @@ fn running(scenario: &Scenario, figures: &[Figures]) -> String {
 
 /// A median over several pairs would describe none of them: their medians are shown as a range.
 fn reported_of_all(entries: &[Figures]) -> String {
-    if let [figures] = entries {
-        return reported(figures);
+    if let [single] = entries {
+        return reported(single);
     }
     let medians = || entries.iter().filter_map(|figures| figures.median);
     let none: Unanswered = entries

@@ -26,19 +26,19 @@ use neph_text::counted::counted;
 const ROWS: i64 = 10;
 
 /// Reads both captures and reports the clock offset.
-pub(super) fn run(args: &Args, here: &Path, path: &Path) -> Result<Outcome, Failure> {
+pub(super) fn run(args: &Args, first: &Path, second: &Path) -> Result<Outcome, Failure> {
     figure::check(args.figure.as_deref(), args.force)?;
-    refuse_duplicate(here, path)?;
+    refuse_duplicate(first, second)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let say = |printed: &str| output::say(&format!("neph clock: {printed}"));
     let reader = read::reader(&stop, &say);
     let mut meeting = CaptureMatcher::default();
-    packets(here, reader, |at, _, packet| match packet {
-        Ok(packet) => meeting.here(at, packet),
+    packets(first, reader, |at, _, packet| match packet {
+        Ok(packet) => meeting.add_first(at, packet),
         Err(NoPacket::Cut) => meeting.here_cut(at),
         Err(NoPacket::NotIp) => {}
     })?;
-    packets(path, reader, |at, _, packet| match packet {
+    packets(second, reader, |at, _, packet| match packet {
         Ok(packet) => meeting.add_second(at, packet),
         Err(NoPacket::Cut) => meeting.there_cut(at),
         Err(NoPacket::NotIp) => {}
@@ -47,8 +47,8 @@ pub(super) fn run(args: &Args, here: &Path, path: &Path) -> Result<Outcome, Fail
         return Err(Failure::Interrupted("interrupted while reading".to_owned()));
     }
     let met = meeting.end();
-    refuse_unmet((here, path), &met)?;
-    let reported = report(args, here, path, &met)?;
+    refuse_unmet((first, second), &met)?;
+    let reported = report(args, first, second, &met)?;
     Ok(if reported {
         Outcome::Done
     } else {
@@ -56,19 +56,24 @@ pub(super) fn run(args: &Args, here: &Path, path: &Path) -> Result<Outcome, Fail
     })
 }
 
-fn report(args: &Args, here: &Path, path: &Path, met: &MatchedCaptures) -> Result<bool, Failure> {
+fn report(
+    args: &Args,
+    first: &Path,
+    second: &Path,
+    met: &MatchedCaptures,
+) -> Result<bool, Failure> {
     let course = match course(args, met) {
         Ok(course) => course,
-        Err(StatsError::TooFew { .. }) => return Err(too_few(here, path).into()),
+        Err(StatsError::TooFew { .. }) => return Err(too_few(first, second).into()),
         Err(error) => return Err(Failure::refused(error)),
     };
     let Some(end) = course.fits.last() else {
-        return Err(too_few(here, path).into());
+        return Err(too_few(first, second).into());
     };
     let mut exchanges = met.exchanges();
     let formula = Formula::of(&exchanges);
     let nature = args.nature();
-    let of = format!("{} minus {}", path.display(), here.display());
+    let of = format!("{} minus {}", second.display(), first.display());
     let mut reporting = args.writer();
     reporting.begin(&format!("clock of {of}"))?;
     let row = |fit: &ClockFit, formula: &Formula, n: usize| Row {
@@ -127,7 +132,7 @@ fn remarks(met: &MatchedCaptures) {
     let cut = too_short();
     let of = [
         (
-            met.here.repeats + met.second.repeats,
+            met.first.repeats + met.second.repeats,
             "left out because a capture shows them again (a mirror of both directions, or several interfaces): \
              the first of each counts",
         ),
@@ -147,7 +152,7 @@ fn remarks(met: &MatchedCaptures) {
             met.timeless,
             "of both directions show only the clock offset between the captures: it is reported, but the order of the points is unknown",
         ),
-        (met.here.cut + met.second.cut, &cut),
+        (met.first.cut + met.second.cut, &cut),
     ];
     for (count, reason) in of.into_iter().filter(|(count, _)| *count > 0) {
         output::say(&format!(

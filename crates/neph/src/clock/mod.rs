@@ -126,7 +126,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     args.needs().restrict(&args.user)?;
     match (&args.peer, args.captures.as_slice()) {
         (Some(peer), _) => live::run(args, peer),
-        (None, [here, path]) => captures::run(args, here, path),
+        (None, [first, second]) => captures::run(args, first, second),
         (None, _) => Err(Failure::usage(
             "whose clock? Name a peer where neph reflect answers (neph clock HOST), or two captures of the \
              same packets (neph clock --captures HERE THERE)",

@@ -281,17 +281,15 @@ impl Watch<'_> {
             refusals.end()
         };
         let keep = self.keep.take().map(|keep| keep.end(&refused));
-        let mut waiting_fleet = keep.transpose()?.flatten();
+        let mut waiting = keep.transpose()?.flatten();
         // Without transfers the stored data is complete: a later ctrl-C cannot interrupt it.
         let ended = match args.transfers {
-            None => waiting_fleet
-                .take()
-                .map(|waiting_fleet| waiting_fleet.end(&Ending::Complete)),
+            None => waiting.take().map(|waiting| waiting.end(&Ending::Complete)),
             Some(_) => None,
         };
         let campaign = ended.transpose()?;
         if let Err(error) = reported_events.and(reported_traced) {
-            keep::not_made(waiting_fleet);
+            keep::not_made(waiting);
             return Err(error);
         }
         let mut view = self.digest.view();
@@ -326,7 +324,7 @@ impl Watch<'_> {
             result,
             is_silence_reported,
             given_up: self.given_up,
-            waiting_fleet,
+            waiting_fleet: waiting,
             campaign,
         })
     }

@@ -251,10 +251,7 @@ fn name_of(target: &Target, address: &AnsweredAddress, places: &[AnsweredAddress
 fn sentence(places: &[AnsweredAddress], best: &AnsweredAddress, answer: &Answer) -> String {
     let chosen = answer.targets.first().unwrap_or(&best.target);
     let mut text = format!("{} answers", name_of(chosen, best, places));
-    for address in places
-        .iter()
-        .filter(|address| !std::ptr::eq(*address, best))
-    {
+    for address in places.iter().filter(|other| !std::ptr::eq(*other, best)) {
         let name = name_of(&address.target, address, places);
         let printed = address.printed.as_ref().filter(|printed| printed.accepted);
         match printed.map(|printed| &printed.silence) {

@@ -33,16 +33,13 @@ fn what_agents_measure_is_stored_once_though_all_are_killed_meanwhile() {
     let experiments = sites.experiments();
     assert_eq!(ended, 0, "{experiments:?}");
     let mut complete = BTreeMap::new();
-    for experiment in &experiments {
-        if experiment["status"] == "complete" {
-            assert_eq!(experiment["messages"], MESSAGES, "{experiment}");
-            let key = (
-                experiment["block"].to_string(),
-                experiment["scenario"].to_string(),
-            );
+    for run in &experiments {
+        if run["status"] == "complete" {
+            assert_eq!(run["messages"], MESSAGES, "{run}");
+            let key = (run["block"].to_string(), run["scenario"].to_string());
             *complete.entry(key).or_insert(0) += 1;
         } else {
-            assert_eq!(experiment["status"], "failed", "{experiment}");
+            assert_eq!(run["status"], "failed", "{run}");
         }
     }
     assert_eq!(complete.len(), BLOCKS * SITES.len(), "{complete:?}");
@@ -242,17 +239,13 @@ fn an_experiment_whose_reflector_is_killed_fails_and_is_tried_anew() {
     sites.start_agent("ams", None);
     assert!(run.0.wait().expect("it ends").success());
     let experiments = sites.experiments();
-    let complete_experiments = experiments
-        .iter()
-        .filter(|experiment| experiment["status"] == "complete");
-    assert_eq!(complete_experiments.clone().count(), 6, "{experiments:?}");
-    for entry in complete_experiments {
+    let complete = experiments.iter().filter(|run| run["status"] == "complete");
+    assert_eq!(complete.clone().count(), 6, "{experiments:?}");
+    for entry in complete {
         assert_eq!(entry["lost"].as_u64().unwrap_or(0), 0, "{entry}");
     }
     let show = |entry: &Value| sites.neph(&["show", entry["id"].as_str().expect("an id")]);
-    let failed = experiments
-        .iter()
-        .filter(|experiment| experiment["status"] == "failed");
+    let failed = experiments.iter().filter(|run| run["status"] == "failed");
     let reasons: Vec<String> = failed.map(show).collect();
     let part = "the reflector at agent ams ended while it was measured";
     assert!(
@@ -376,8 +369,8 @@ fn labels_of_an_agent_are_listed() {
         let of = |name: &str| {
             entries
                 .iter()
-                .find(|entry| entry["agent"] == name)
-                .map(|entry| &entry["labels"])
+                .find(|row| row["agent"] == name)
+                .map(|row| &row["labels"])
         };
         let wanted = serde_json::json!({"cloud": "aws", "region": "eu"});
         of("ams") == Some(&wanted) && of("lju") == Some(&serde_json::json!({}))

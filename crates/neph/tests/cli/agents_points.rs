@@ -254,8 +254,8 @@ fn summary(lines: &[Value]) -> &Value {
 
 /// The interface of `near`, without a name.
 fn points_of_agent(world: &PointSetup) -> String {
-    let [points, _] = world.points();
-    points.replace("client=", "")
+    let [near, _] = world.points();
+    near.replace("client=", "")
 }
 
 /// The kernels are said to be two, so that the clocks have to be compared; they are one, and what is told must hold.
@@ -274,10 +274,7 @@ fn clocks_of_two_agents_are_known_better_than_their_packets_tell() {
     );
     // Packets alone leave half of the round trip.
     let half = f64::midpoint(THERE_MS, BACK_MS);
-    assert!(
-        forward.1 > 0.0 && forward.1 < half - 1.0,
-        "{forward:?} {back:?}"
-    );
+    assert!(forward.1 > 0.0 && forward.1 < half - 1.0, "{forward:?}");
 }
 
 /// Of these kernels the clocks have to be compared. A limit of 5 ms is between the delays of the two ways.
@@ -327,34 +324,32 @@ fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
     }
     let mut world = PointSetup::up('r', "capture", None);
     world.start_agent("host", "shut", ("reflector", None));
-    let [points, far] = world.points();
+    let [near, far] = world.points();
     let shut = far.replace("agent:far", "agent:shut");
-    let reported = world.neph(&["hops", &points, &shut, "--control", "control", "-w", "5s"]);
+    let reported = world.neph(&["hops", &near, &shut, "--control", "control", "-w", "5s"]);
     assert_eq!(reported.status, 1, "{}", reported.err);
     let why = "the agent refuses: this agent's policy does not allow 'capture'; add it to kinds in its agent.toml";
     assert!(reported.err.contains(why), "{}", reported.err);
     eventually("it is counted", SOON, || {
         let listed = world.neph(&["agents", "--control", "control", "--format", "json"]);
         let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
-        let mut entries = listed.as_array().expect("a list").iter();
-        let shut = entries
-            .find(|entry| entry["agent"] == "shut")
-            .expect("enrolled");
-        shut["refusals"]["kind"] == 1
+        let shut = listed.as_array().expect("a list").iter();
+        let mut shut = shut.filter(|row| row["agent"] == "shut");
+        shut.any(|row| row["refusals"]["kind"] == 1)
     });
-    let reported = world.neph(&["hops", &points, "b=agent:none/eth0", "--control", "control"]);
+    let reported = world.neph(&["hops", &near, "b=agent:none/eth0", "--control", "control"]);
     assert!(
         reported.status == 2 && reported.err.contains("agent none is not enrolled"),
         "{}",
         reported.err
     );
-    let reported = world.neph(&["hops", &points, &far, "--control", "control", "-w", "2h"]);
+    let reported = world.neph(&["hops", &near, &far, "--control", "control", "-w", "2h"]);
     assert!(
         reported.status == 2 && reported.err.contains("an agent captures"),
         "{}",
         reported.err
     );
-    let reported = world.neph(&["hops", &points, &far]);
+    let reported = world.neph(&["hops", &near, &far]);
     assert!(
         reported.status == 2 && reported.err.contains("add --control FOLDER"),
         "{}",
@@ -368,12 +363,12 @@ fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_lea
         return;
     }
     let mut world = PointSetup::up('s', "capture", None);
-    let [points, far] = world.points();
+    let [near, far] = world.points();
     // The one that captures when a command is killed is asked to forget it by the next command.
     let mut command = world
         .lab
         .folder
-        .command(["hops", &points, &far, "--control", "control"]);
+        .command(["hops", &near, &far, "--control", "control"]);
     let (child, _messages, _) = begin(&mut command);
     eventually("it captures", SOON, || {
         !is_empty(&world.lab.folder.path("far/captures"))

@@ -5,18 +5,18 @@ use crate::neph::{TestFolder, neph};
 
 /// Four seconds of exchanges, and four a day later; the second clock is 5 ms ahead and 1 ppm fast.
 fn files(folder: &TestFolder) -> [String; 2] {
-    let (mut here, mut forward) = (Capture(Vec::new()), Capture(Vec::new()));
+    let (mut first, mut second) = (Capture(Vec::new()), Capture(Vec::new()));
     let shows = |at: i64| at + 5_000_000 + (at - START) / 1_000_000;
     for nth in 0..400_u16 {
         let day = i64::from(nth / 200) * 86_400 * SECOND;
         let sent = START + day + i64::from(nth % 200) * SECOND / 50;
         let (arrived, answered, returned) = (sent + 4_000_000, sent + 4_100_000, sent + 8_100_000);
-        here.see(sent, nth, (1, 2));
-        forward.see(shows(arrived), nth, (1, 2));
-        forward.see(shows(answered), nth, (2, 1));
-        here.see(returned, nth, (2, 1));
+        first.see(sent, nth, (1, 2));
+        second.see(shows(arrived), nth, (1, 2));
+        second.see(shows(answered), nth, (2, 1));
+        first.see(returned, nth, (2, 1));
     }
-    [("here", here), ("there", forward)].map(|(name, capture)| {
+    [("here", first), ("there", second)].map(|(name, capture)| {
         let path = folder.path(&format!("{name}.pcap"));
         capture.write(&path);
         path.display().to_string()
@@ -26,8 +26,8 @@ fn files(folder: &TestFolder) -> [String; 2] {
 #[test]
 fn a_wander_that_gaps_hide_is_not_said_to_be_too_short() {
     let folder = TestFolder::empty();
-    let [here, forward] = files(&folder);
-    let ran = neph(["clock", "--captures", &here, &forward]);
+    let [first, second] = files(&folder);
+    let ran = neph(["clock", "--captures", &first, &second]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let reported = "wander            not estimated: gaps in the data";
     assert!(ran.out.contains(reported), "{}", ran.out);
@@ -37,9 +37,9 @@ fn a_wander_that_gaps_hide_is_not_said_to_be_too_short() {
 #[test]
 fn clock_and_hops_tell_the_same_drift_of_long_captures() {
     let folder = TestFolder::empty();
-    let [here, forward] = files(&folder);
-    let clock = neph(["clock", "--captures", &here, &forward, "--format", "json"]);
-    let hops = neph(["hops", &here, &forward, "--format", "json"]);
+    let [first, second] = files(&folder);
+    let clock = neph(["clock", "--captures", &first, &second, "--format", "json"]);
+    let hops = neph(["hops", &first, &second, "--format", "json"]);
     let drift = &document(&clock.out)["summary"]["drift"]["ppm"];
     let clocks = &document(&hops.out)["summary"]["clocks"][0];
     assert_eq!(&clocks["rate_ppm"], drift, "{clocks}");

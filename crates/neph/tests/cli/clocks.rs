@@ -202,19 +202,19 @@ impl Capture {
 /// An exchange each 50 ms for a minute, 5 ms there and 1 ms back and a little more each time, seen at
 /// both ends; the second clock shows what `shows` makes of the time.
 pub(crate) fn exchanges(folder: &TestFolder, shows: impl Fn(i64) -> i64) -> [String; 2] {
-    let (mut here, mut forward) = (Capture(Vec::new()), Capture(Vec::new()));
+    let (mut first, mut second) = (Capture(Vec::new()), Capture(Vec::new()));
     for number in 0..1_200_u16 {
         let sent = START + i64::from(number) * SECOND / 20;
         let more = |step: u16| i64::from(number.wrapping_mul(step) % 997) * 1_000;
         let arrived = sent + 5_000_000 + more(31);
         let answered = arrived + 40_000;
         let returned = answered + 1_000_000 + more(57);
-        here.see(sent, number, (1, 2));
-        forward.see(shows(arrived), number, (1, 2));
-        forward.see(shows(answered), number, (2, 1));
-        here.see(returned, number, (2, 1));
+        first.see(sent, number, (1, 2));
+        second.see(shows(arrived), number, (1, 2));
+        second.see(shows(answered), number, (2, 1));
+        first.see(returned, number, (2, 1));
     }
-    [("here", here), ("there", forward)].map(|(name, capture)| {
+    [("here", first), ("there", second)].map(|(name, capture)| {
         let path = folder.path(&format!("{name}.pcap"));
         capture.write(&path);
         path.display().to_string()

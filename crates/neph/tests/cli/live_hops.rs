@@ -87,9 +87,9 @@ fn a_point_elsewhere_is_recorded_beside_one_here() {
         return;
     };
     let folder = TestFolder::empty();
-    let [here, points] = wire.points();
+    let [first, second] = wire.points();
     let arguments = [
-        &here, &points, "--save", "kept", "--proto", "udp", "--port", "4002",
+        &first, &second, "--save", "kept", "--proto", "udp", "--port", "4002",
     ];
     let command = hops(&folder, ENTER, &arguments.map(|text: &str| text));
     symlink(env!("CARGO_BIN_EXE_neph"), folder.path("bin/neph")).expect("a link");
@@ -112,10 +112,10 @@ fn a_point_elsewhere_is_recorded_beside_one_here() {
     );
     let site = &wire.names[0];
     let absent = format!("x=iface:zz@{site}");
-    let ran = folder.neph(["hops", &here, &absent, "-w", "1s"]);
+    let ran = folder.neph(["hops", &first, &absent, "-w", "1s"]);
     let printed = format!("no interface zz in the network namespace {site}; ip -n {site} link");
     assert!(ran.status == 2 && ran.err.contains(&printed), "{}", ran.err);
-    let ran = folder.neph(["hops", &here, &points, "--save", "kept"]);
+    let ran = folder.neph(["hops", &first, &second, "--save", "kept"]);
     assert_eq!(ran.status, 2);
     assert!(
         ran.err.contains("kept/here.pcap is there already"),
@@ -130,8 +130,8 @@ fn tcpdump_records_where_there_is_no_neph() {
         return;
     };
     let folder = TestFolder::empty();
-    let [here, points] = wire.points();
-    let arguments = [here.as_str(), &points, "--save", "kept", "--proto", "udp"];
+    let [first, second] = wire.points();
+    let arguments = [first.as_str(), &second, "--save", "kept", "--proto", "udp"];
     let (child, printed) = begun(hops(&folder, ENTER, &arguments));
     wire.exchange(20);
     let (status, text) = interrupted(child, printed);
@@ -178,7 +178,7 @@ fn an_ssh_that_fails_is_told_in_its_words() {
         return;
     };
     let folder = TestFolder::empty();
-    let [here, points] = wire.points();
+    let [first, second] = wire.points();
     for (ssh, printed) in [
         (
             "echo 'root@b: Permission denied (publickey).' >&2; exit 255",
@@ -188,7 +188,7 @@ fn an_ssh_that_fails_is_told_in_its_words() {
         ("echo Welcome", "no capture"),
     ] {
         let ran = Ran::from(
-            hops(&folder, ssh, &[&here, &points])
+            hops(&folder, ssh, &[&first, &second])
                 .output()
                 .expect("it runs"),
         );
@@ -230,8 +230,8 @@ fn one_that_ends_early_ends_the_others_with_what_they_have() {
         return;
     };
     let folder = TestFolder::empty();
-    let [here, points] = wire.points();
-    let arguments = [here.as_str(), &points, "--save", "kept", "--proto", "udp"];
+    let [first, second] = wire.points();
+    let arguments = [first.as_str(), &second, "--save", "kept", "--proto", "udp"];
     let command = hops(&folder, ENTER, &arguments);
     symlink(env!("CARGO_BIN_EXE_neph"), folder.path("bin/neph")).expect("a link");
     let (child, printed) = begun(command);
@@ -254,11 +254,11 @@ fn a_second_ctrl_c_says_which_command_tells_the_captures_that_it_leaves() {
         return;
     };
     let folder = TestFolder::empty();
-    let [here, points] = wire.points();
+    let [first, second] = wire.points();
     // The other end is not told that it is over, and holds the recording up for its ten seconds.
     let ssh = "while [ \"$1\" != -- ]; do shift; done
 sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
-    let arguments = [here.as_str(), &points, "--proto", "udp"];
+    let arguments = [first.as_str(), &second, "--proto", "udp"];
     let (child, printed) = begun(hops(&folder, ssh, &arguments));
     wire.exchange(20);
     send("INT", child.id());

@@ -69,10 +69,10 @@ impl Live {
         let Some(wire) = Wire::up(test) else {
             return false;
         };
-        let [ends, far] = wire.ends();
+        let [near, far] = wire.ends();
         self.start(
             "hops",
-            &[&ends, &far, "--alarm", "segment > 1ns p50 for 1s"],
+            &[&near, &far, "--alarm", "segment > 1ns p50 for 1s"],
         );
         let over = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&over);

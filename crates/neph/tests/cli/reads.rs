@@ -225,12 +225,8 @@ fn what_asks_whether_the_other_side_is_there_stands_beside_what_else_is_odd() {
 #[test]
 fn a_capture_that_was_cut_off_is_read_up_to_there_and_said() {
     let folder = TestFolder::empty();
-    let capture_bytes = Capture::thinking().0;
-    fs::write(
-        folder.path("a.pcap"),
-        &capture_bytes[..capture_bytes.len() - 1],
-    )
-    .expect("a file");
+    let bytes = Capture::thinking().0;
+    fs::write(folder.path("a.pcap"), &bytes[..bytes.len() - 1]).expect("a file");
     let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
     assert_eq!(ran.status, 0);
     assert!(ran.err.contains("cut off"), "{}", ran.err);

@@ -85,9 +85,8 @@ fn keeps_by_what_changes_were_told(folder: &TestFolder) {
 
 #[test]
 fn saved_flows_are_listed_shown_exported_and_reported() {
-    let (first_reflector, other) = (reflector(), reflector());
-    let targets =
-        [&first_reflector, &other].map(|reflector| format!("udp://{}", reflector.address()));
+    let (first, other) = (reflector(), reflector());
+    let targets = [&first, &other].map(|reflector| format!("udp://{}", reflector.address()));
     let folder = TestFolder::empty();
     let ran = folder.neph([
         "flows",

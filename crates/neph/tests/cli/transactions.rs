@@ -12,21 +12,13 @@ use crate::throughputs::{Linked, Serving, document, number};
 
 #[test]
 fn each_kind_is_measured_in_each_format() {
-    let serving = Serving::start(&[]);
+    let host = Serving::start(&[]);
     for (option, test) in [
         ("--udp", "udp_rr"),
         ("--tcp", "tcp_rr"),
         ("--connect", "tcp_crr"),
     ] {
-        let ran = neph([
-            "rr",
-            &serving.address,
-            option,
-            "-w",
-            "2s",
-            "--format",
-            "json",
-        ]);
+        let ran = neph(["rr", &host.address, option, "-w", "2s", "--format", "json"]);
         let shown = document(&ran);
         assert_eq!(
             (&shown["schema"], &shown["test"]),
@@ -55,14 +47,14 @@ fn each_kind_is_measured_in_each_format() {
         );
         assert!(shown["server_end"]["thread_percent"].is_number());
     }
-    let text = neph(["rr", &serving.address, "-w", "1s"]);
+    let text = neph(["rr", &host.address, "-w", "1s"]);
     assert_eq!(text.status, 0, "{}", text.err);
     assert!(text.out.contains("\nUDP_RR: "), "{}", text.out);
-    let csv = neph(["rr", &serving.address, "-w", "1s", "--format", "csv"]);
+    let csv = neph(["rr", &host.address, "-w", "1s", "--format", "csv"]);
     assert_eq!(csv.out.lines().count(), 2, "{}", csv.out);
     let lines = neph([
         "rr",
-        &serving.address,
+        &host.address,
         "-w",
         "1s",
         "--busy-poll",

@@ -69,10 +69,10 @@ fn one_clock_is_told_to_be_one_over_a_link_whose_ways_differ() {
     let site = lab.namespace("client");
     let document = reported(&["10.79.0.2", "--site", &site, "-c", "150", "-i", "20ms"]);
     drop(reflector);
-    let [delays, back] = lab.delays(80);
+    let [forward, back] = lab.delays(80);
     let summary = &document["summary"];
     let least = |of: &[i64]| of.iter().copied().min().expect("packets");
-    let half = least(&delays).midpoint(least(&back));
+    let half = least(&forward).midpoint(least(&back));
     for clock in ["wall", "monotonic"] {
         let (offset, bound) = (
             number(&summary[clock]["offset_ns"]),
@@ -88,7 +88,7 @@ fn one_clock_is_told_to_be_one_over_a_link_whose_ways_differ() {
     let mean = |of: &[i64]| of.iter().sum::<i64>() / i64::try_from(of.len()).expect("some");
     let (formula, by_link) = (
         number(&summary["four_timestamps"]["wall_offset_ns"]),
-        (mean(&delays) - mean(&back)) / 2,
+        (mean(&forward) - mean(&back)) / 2,
     );
     println!("four stamps: {formula} ns; half of what the link's ways differ by: {by_link}");
     // Three seconds over a path of 12 ms hardly tell one.
@@ -177,12 +177,12 @@ impl Capture {
     /// At both ends; `None` where there is no tcpdump, which is said of the test.
     pub(crate) fn both_directions(lab: &TwoSites, test: &str) -> Option<[Self; 2]> {
         let captures = ["client", "server"].map(|site| Self::begin(lab, site));
-        let [Some(here), Some(capture)] = captures else {
+        let [Some(first), Some(second)] = captures else {
             assert!(std::env::var("CI").as_deref() != Ok("true"), "tcpdump");
             println!("SKIP {test}: tcpdump is not installed");
             return None;
         };
-        Some([here, capture])
+        Some([first, second])
     }
 
     /// Ends both when all is quiet. Gives the files' bytes and a moment, nanoseconds since 1970: both
@@ -190,11 +190,11 @@ impl Capture {
     ///
     /// tcpdump forgets what it has not read when it is told to end, and of an exchange that TCP repeats,
     /// 200 ms after the link lost the first, one may see what the other does not.
-    pub(crate) fn end_both([here, capture]: [Self; 2]) -> ([Vec<u8>; 2], i64) {
+    pub(crate) fn end_both([first, second]: [Self; 2]) -> ([Vec<u8>; 2], i64) {
         clock::nap(Duration::from_millis(50));
         let until = clock::wall().0;
         clock::nap(Duration::from_millis(400));
-        ([here.end(), capture.end()], until)
+        ([first.end(), second.end()], until)
     }
 
     /// Ends it and gives the file's bytes.
@@ -249,9 +249,9 @@ fn captures_at_both_ends_tell_a_clock_three_seconds_and_forty_ppm_off() {
         measure(lab.flow(scheme, Span::from_millis(20), 100));
     }
     drop(reflector);
-    let ([here, end_boths], _) = Capture::end_both(captures);
-    let forward = shifted(end_boths, 3 * SECOND, 40);
-    let files = Files::of("clock-files", [("here", &here), ("there", &forward)]);
+    let ([first, second], _) = Capture::end_both(captures);
+    let forward = shifted(second, 3 * SECOND, 40);
+    let files = Files::of("clock-files", [("here", &first), ("there", &forward)]);
     let document = reported(&["--captures", &files.paths[0], &files.paths[1]]);
     drop(files);
     let summary = &document["summary"];

@@ -138,10 +138,10 @@ fn every_packet_takes_what_the_links_record_says_and_the_lost_ones_are_those_it_
         measure(lab.flow(scheme, Span::from_millis(10), 300));
     }
     drop(reflector);
-    let ([here, end_boths], until) = Capture::end_both(captures);
-    let moved = shifted(end_boths.clone(), 3 * SECOND, 40);
-    let one_clock = reported([("a", &here), ("b", &end_boths)], &["--clock", "same"]);
-    let fitted = reported([("a", &here), ("c", &moved)], &[]);
+    let ([first, second], until) = Capture::end_both(captures);
+    let moved = shifted(second.clone(), 3 * SECOND, 40);
+    let one_clock = reported([("a", &first), ("b", &second)], &["--clock", "same"]);
+    let fitted = reported([("a", &first), ("c", &moved)], &[]);
     let record = recorded(lab);
     for (direction, name) in ["forward", "reverse"].iter().enumerate() {
         let reported = [&one_clock[direction], &fitted[direction]];

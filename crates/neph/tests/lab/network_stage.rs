@@ -59,8 +59,7 @@ fn the_network_stage_is_what_the_link_did_from_a_tenth_to_a_hundred_milliseconds
             );
             let reflector = lab.reflector(Span::ZERO);
             let messages = measure(lab.flow(scheme, Span::from_millis(20), 60));
-            let own_times =
-                directions(&measure(lab.flow_within(scheme, Span::from_millis(20), 30)));
+            let floors = directions(&measure(lab.flow_within(scheme, Span::from_millis(20), 30)));
             drop(reflector);
             for message in &messages {
                 let ledger = message.ledger().expect("nothing is lost on this link");
@@ -75,22 +74,19 @@ fn the_network_stage_is_what_the_link_did_from_a_tenth_to_a_hundred_milliseconds
                 forward.len()
             );
             let [did_there, did_back] = lab.delays(100);
-            let [own_there, own_back] = own_times.map(median);
+            let [own_there, own_back] = floors.map(median);
             let pair = [
                 ("there", did_there, forward, own_there),
                 ("back", did_back, back, own_back),
             ];
-            for (name, did, wording, own_median) in pair {
+            for (name, did, wording, floor) in pair {
                 let (did, wording) = (median(did), median(wording));
                 let apart = wording - did;
                 println!(
-                    "{delay:>6} {scheme:>9} {name:>10} {did:>11} {wording:>13} {apart:>9} ({own_median})"
+                    "{delay:>6} {scheme:>9} {name:>10} {did:>11} {wording:>13} {apart:>9} ({floor})"
                 );
                 late = late.max(did - micros * 1_000);
-                rows.push((
-                    format!("{delay} {scheme} {name}"),
-                    apart.abs() - 2 * own_median,
-                ));
+                rows.push((format!("{delay} {scheme} {name}"), apart.abs() - 2 * floor));
             }
         }
     }

@@ -25,7 +25,7 @@ fn round_trips(spec: FlowSpec) -> Vec<i64> {
         .iter()
         .map(|message| message.marks.network_and_peer_round_trip());
     round_trips
-        .map(|span| span.expect("nothing is lost here").nanos())
+        .map(|rtt| rtt.expect("nothing is lost here").nanos())
         .collect()
 }
 
@@ -85,9 +85,9 @@ fn least_by_port(spec: FleetSpec) -> BTreeMap<u16, Span> {
     let run = FleetRun::start(spec, Stop::new()).expect("a fleet that can be");
     let mut least = BTreeMap::new();
     let mut see = |message: &FleetMessage| {
-        let span = message.reply().expect("nothing is lost here").round_trip;
-        let known = least.entry(message.source_port).or_insert(span);
-        *known = span.min(*known);
+        let rtt = message.reply().expect("nothing is lost here").round_trip;
+        let known = least.entry(message.source_port).or_insert(rtt);
+        *known = rtt.min(*known);
     };
     for report in run.reports() {
         if let FleetReport::Messages(messages) = report {
@@ -108,20 +108,18 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
     let lab = TwoSites::up("transfer", link);
     let _reflector = lab.reflector(Span::ZERO);
     let flow = lab.flow("syn", Span::from_millis(100), 1);
-    let spans = least_by_port(fleet_of_syns(&lab, flow.address));
+    let rtts = least_by_port(fleet_of_syns(&lab, flow.address));
     // There and back a port's packets each take one of both paths.
-    let near_end = |span: &Span, millis: i64| (*span - Span::from_millis(millis)).abs().nanos();
-    for span in spans.values() {
+    let is_near = |rtt: &Span, millis: i64| (*rtt - Span::from_millis(millis)).abs().nanos();
+    for rtt in rtts.values() {
         let nearest = [10, 14, 18]
-            .map(|millis| near_end(span, millis))
+            .map(|millis| is_near(rtt, millis))
             .into_iter()
             .min();
-        assert!(nearest < Some(1_000_000), "{span}");
+        assert!(nearest < Some(1_000_000), "{rtt}");
     }
     let classes = [10, 14, 18].map(|millis| {
-        let of_it = spans
-            .values()
-            .filter(|span| near_end(span, millis) < 1_000_000);
+        let of_it = rtts.values().filter(|rtt| is_near(rtt, millis) < 1_000_000);
         of_it.count()
     });
     println!("ports by round trip of 10, 14 and 18 ms: {classes:?}");
@@ -130,7 +128,7 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
         let target = Target::parse(&format!("{scheme}://{}", flow.address)).expect("a target");
         let spec = TransferSpec {
             address: flow.address,
-            source_ports: spans.keys().copied().collect(),
+            source_ports: rtts.keys().copied().collect(),
             repetitions: 4,
             interval: Span::from_millis(1),
             timeout: Span::from_secs(2),
@@ -145,26 +143,20 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
         let small = SmallTransfer::at(&target, flow.address, TRANSFER_SIZE, &asking);
         let small = small.expect("a reflector");
         let made = transfers(&spec, &|| small.exchange(), &Stop::new()).expect("a site");
-        for (port, span) in &spans {
-            let of_port: Vec<_> = made
-                .iter()
-                .filter(|transfer| transfer.source_port == *port)
-                .collect();
+        for (port, rtt) in &rtts {
+            let of_port: Vec<_> = made.iter().filter(|run| run.source_port == *port).collect();
             assert_eq!(of_port.len(), 4);
-            let connect = of_port
-                .iter()
-                .filter_map(|transfer| transfer.connect())
-                .min();
-            let whole = of_port.iter().filter_map(|transfer| transfer.total()).min();
+            let connect = of_port.iter().filter_map(|run| run.connect()).min();
+            let whole = of_port.iter().filter_map(|run| run.total()).min();
             let (connect, whole) = (connect.expect("it did"), whole.expect("it came"));
-            println!("{scheme} port {port}: trip {span}, connect {connect}, whole {whole}");
+            println!("{scheme} port {port}: trip {rtt}, connect {connect}, whole {whole}");
             // Beside the link, the program and both kernels take less than half a round trip.
-            let near_end = |took: Span, round_trips: i64| {
-                let alongside = took - span.times(round_trips);
-                alongside > Span::from_micros(-500) && alongside.times(2) < *span
+            let is_near = |took: Span, round_trips: i64| {
+                let alongside = took - rtt.times(round_trips);
+                alongside > Span::from_micros(-500) && alongside.times(2) < *rtt
             };
             assert!(
-                near_end(connect, 1) && near_end(whole, round_trips),
+                is_near(connect, 1) && is_near(whole, round_trips),
                 "{connect}, {whole}"
             );
         }

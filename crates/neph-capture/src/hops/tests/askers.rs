@@ -24,12 +24,12 @@ fn between(number: u16, is_there: bool, (near_port, far_port): (u16, u16)) -> Ve
 }
 
 /// Every 10 ms one end asks, and the other one answers after 50 us; host 1 is at the first point. The round
-/// trips, in microseconds, of what is seen from the packet with number `first` on.
-fn round_trips(asks: Direction, ports: (u16, u16), first: usize, began: bool) -> Vec<i64> {
-    let (mut here, mut second) = (Vec::new(), Vec::new());
+/// trips, in microseconds, of what is seen after the first `skipped` packets.
+fn round_trips(asks: Direction, ports: (u16, u16), skipped: usize, began: bool) -> Vec<i64> {
+    let (mut first, mut second) = (Vec::new(), Vec::new());
     if began {
         // Others, long before.
-        here.push((-2_000 * MILLI, datagram(999, 1, 3)));
+        first.push((-2_000 * MILLI, datagram(999, 1, 3)));
         second.push((-2_000 * MILLI + DELAY, datagram(999, 1, 3)));
     }
     let mut number = 0;
@@ -51,20 +51,20 @@ fn round_trips(asks: Direction, ports: (u16, u16), first: usize, began: bool) ->
             number += 1;
         }
     }
-    for (left, direction, bytes) in packets.drain(..).skip(first) {
+    for (left, direction, bytes) in packets.drain(..).skip(skipped) {
         let (near_times, far_times) = match direction {
             Direction::Forward => (left, left + DELAY),
             Direction::Reverse => (left + DELAY, left),
         };
-        here.push((near_times, bytes.clone()));
+        first.push((near_times, bytes.clone()));
         second.push((far_times, bytes));
     }
-    here.sort();
+    first.sort();
     second.sort();
-    let followed = follow(&[&here, &second]);
+    let followed = follow(&[&first, &second]);
     let round_trips = followed.trips();
     let duration_of = |pair: &super::RoundTripPair| {
-        let [sent, came] = [pair.there, pair.back].map(|number| followed.passage(number).mark(0));
+        let [sent, came] = [pair.forward, pair.back].map(|number| followed.passage(number).mark(0));
         (came.unwrap() - sent.unwrap()) / MICRO
     };
     round_trips.iter().map(duration_of).collect()

@@ -28,10 +28,10 @@ fn a_packet_that_is_fragmented_on_the_way_has_passed_when_its_last_byte_has() {
             let body = body(protocol, 3, 3_000);
             let sent = |max, from| times(packets(is_six, protocol, 5, &body, max), from, is_turned);
             // In three parts, and in five others.
-            for (here, second_mtu) in [(4_000, 1_400), (1_400, 4_000), (1_400, 640)] {
-                let (here, second) = (sent(here, 10), sent(second_mtu, 50));
-                let followed = follow(&[&here, &second]);
-                let passed = [here.last(), second.last()].map(|last| last.map(|(at, _)| *at));
+            for (first_mtu, second_mtu) in [(4_000, 1_400), (1_400, 4_000), (1_400, 640)] {
+                let (first, second) = (sent(first_mtu, 10), sent(second_mtu, 50));
+                let followed = follow(&[&first, &second]);
+                let passed = [first.last(), second.last()].map(|last| last.map(|(at, _)| *at));
                 assert_eq!(
                     marks(&followed),
                     [passed],
@@ -67,9 +67,9 @@ fn a_packet_of_which_a_fragment_is_missing_did_not_come() {
 #[test]
 fn a_packet_in_the_same_fragments_everywhere_stays_these() {
     let body = body(UDP, 3, 3_000);
-    let here = times(packets(false, UDP, 5, &body, 1_400), 10, false);
+    let first = times(packets(false, UDP, 5, &body, 1_400), 10, false);
     let second = times(packets(false, UDP, 5, &body, 1_400), 50, true);
-    let followed = follow(&[&here, &second]);
+    let followed = follow(&[&first, &second]);
     assert_eq!(
         marks(&followed),
         [[10, 52], [11, 51], [12, 50]].map(|both| both.map(Some))

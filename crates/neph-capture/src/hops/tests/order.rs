@@ -4,13 +4,13 @@ use super::*;
 
 #[test]
 fn what_comes_out_behind_one_that_went_in_behind_it_was_overtaken() {
-    let here: Vec<_> = (0..4).map(|n| (i64::from(n), datagram(n, 1, 2))).collect();
+    let first: Vec<_> = (0..4).map(|n| (i64::from(n), datagram(n, 1, 2))).collect();
     let order = [0_u16, 2, 3, 1];
     let second: Vec<_> = (10..)
         .zip(order)
         .map(|(at, n)| (at, datagram(n, 1, 2)))
         .collect();
-    let followed = follow(&[&here, &second]);
+    let followed = follow(&[&first, &second]);
     let out_of_order: Vec<bool> = followed.passages().map(|p| p.is_reordered(0)).collect();
     assert_eq!(out_of_order, [false, true, false, false]);
 }
@@ -21,8 +21,8 @@ fn by(stamps: [(i64, u16); 4]) -> Vec<(i64, Vec<u8>)> {
     observed.into()
 }
 
-fn out_of_order(here: [(i64, u16); 4], second: [(i64, u16); 4]) -> Vec<bool> {
-    let followed = follow(&[&by(here), &by(second)]);
+fn out_of_order(first: [(i64, u16); 4], second: [(i64, u16); 4]) -> Vec<bool> {
+    let followed = follow(&[&by(first), &by(second)]);
     let mut passages: Vec<Passage> = followed.passages().collect();
     passages.sort_by_key(|passage| passage.mark(0));
     passages.iter().map(|of| of.is_reordered(0)).collect()

@@ -126,11 +126,8 @@ impl ControllerWorld {
             );
             let inbox = self.folder.path().join("controller");
             let is_empty = self.controller().dispatcher.is_empty()
-                && std::fs::read_dir(inbox).is_ok_and(|read_dir| {
-                    read_dir
-                        .flatten()
-                        .all(|dir_entry| dir_entry.path().is_file())
-                });
+                && std::fs::read_dir(inbox)
+                    .is_ok_and(|entries| entries.flatten().all(|file| file.path().is_file()));
             if self.orders.is_empty() && self.open.is_empty() && idle && is_empty {
                 return;
             }
@@ -300,13 +297,11 @@ impl ControllerWorld {
             self.lossy = false;
             self.step();
         }
-        let mut unsigned_order = order("udp://127.0.0.1:1");
-        unsigned_order.experiment.campaign = self.campaign;
-        unsigned_order.site = Some("a".to_owned());
-        let experiment = unsigned_order.experiment.id;
-        let ticket = self
-            .controller()
-            .submit(Order::Experiments(vec![unsigned_order]));
+        let mut unsigned = order("udp://127.0.0.1:1");
+        unsigned.experiment.campaign = self.campaign;
+        unsigned.site = Some("a".to_owned());
+        let experiment = unsigned.experiment.id;
+        let ticket = self.controller().submit(Order::Experiments(vec![unsigned]));
         self.open.insert(ticket, vec![experiment]);
         let id = self
             .controller()

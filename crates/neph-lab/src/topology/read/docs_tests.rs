@@ -171,11 +171,11 @@ fn every_overlay_and_balancer_is_on_a_page() {
 #[test]
 fn the_example_of_guests_is_a_good_topology_and_every_key_and_kind_is_on_the_page() {
     let found: Vec<&str> = examples(GUESTS).collect();
-    let [guests] = found[..] else {
+    let [guest_kind] = found[..] else {
         panic!("{} examples", found.len())
     };
     let read = |text: String| Topology::parse(&Source::new("docs.toml", text));
-    let topology = read(format!("version = 1\n{guests}"));
+    let topology = read(format!("version = 1\n{guest_kind}"));
     assert!(topology.is_ok(), "{topology:?}");
     let keys = [
         "sites",

@@ -74,9 +74,9 @@ fn evaluator_of(points: &[&str], rules: &Rules) -> (LiveEvaluator<Received>, Fin
 fn segments_between_interfaces_here_are_judged_and_others_left() {
     let names = ["a", "b", "c"];
     let points = ["a=iface:lo", "b=iface:lo", "c=ssh:host/eth0"];
-    let (any, left) = evaluator_of(&points, &rules(&names, &[Median("segment", 2)]));
+    let (evaluator, left) = evaluator_of(&points, &rules(&names, &[Median("segment", 2)]));
     assert_eq!(
-        (any.standings.len(), left.segments),
+        (evaluator.standings.len(), left.segments),
         (2, vec!["b - c".to_owned()])
     );
     let (evaluator, left) = evaluator_of(&points, &rules(&names, &[Median("a - b", 2)]));

@@ -99,9 +99,9 @@ fn clocks_of_captures_of_which_one_is_doubled_are_told_the_same() {
         for point in 0..2 {
             let ahead = |point, at| if point == 1 { at + 3 * SECOND } else { at };
             let (files, _) = Simulated::of(Path::PLAIN, 300, 9).write(&folder, ahead);
-            let [here, forward] = [path_of(&files[0]), path_of(&files[1])];
+            let [first, second] = [path_of(&files[0]), path_of(&files[1])];
             let reported = || {
-                let ran = neph(["clock", "--captures", here, forward, "--format", "json"]);
+                let ran = neph(["clock", "--captures", first, second, "--format", "json"]);
                 assert_eq!(ran.status, 0, "{}", ran.err);
                 let document: Value = serde_json::from_str(&ran.out).expect("JSON");
                 let lines = document["offsets"].as_array().expect("lines").iter();
@@ -188,10 +188,10 @@ fn copies_that_nobody_can_tell_apart_are_named_as_the_reason() {
         fs::write(path_of(file), [header, records.concat()].concat()).expect("a file");
     }
     mirror(path_of(&files[1]));
-    let [here, forward] = [path_of(&files[0]), path_of(&files[1])];
+    let [first, second] = [path_of(&files[0]), path_of(&files[1])];
     let (hops, clock) = (
         run(&files, &[]),
-        neph(["clock", "--captures", here, forward]),
+        neph(["clock", "--captures", first, second]),
     );
     assert!(helps(&hops.err), "{}", hops.err);
     // It looks at no interfaces.

@@ -47,12 +47,12 @@ fn a_point_that_no_packet_passed_leaves_the_others_told_and_all_captures() {
     };
     let folder = TestFolder::empty();
     let b = &wire.names[1];
-    let [ends, far] = &wire.ends();
+    let [near, far] = &wire.ends();
     let silent = &format!("silent=iface:lo@{b}");
     ip(&format!("-n {b} link set lo up"));
     for (order, printed) in [
-        ([ends, far, silent], "far - silent has no result: "),
-        ([silent, ends, far], "silent - near has no result: "),
+        ([near, far, silent], "far - silent has no result: "),
+        ([silent, near, far], "silent - near has no result: "),
     ] {
         let arguments = order.map(String::as_str);
         let arguments = [&arguments[..], &["--proto", "udp", "--format", "csv"]].concat();
