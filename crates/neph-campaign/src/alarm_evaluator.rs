@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sent_or_not_as_expected_has_no_response_time_and_says_nothing_of_the_network() {
+    fn unsent_or_unexpected_messages_count_for_neither_response_time_nor_network() {
         for outcome in [Outcome::Failed, Outcome::Error] {
             let mut evaluator =
                 AlarmEvaluator::by(&rules(&["network > 1us p50", "round_trip > 1s p50"]));

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_to_listen_is_an_address_with_a_port_and_what_is_none_is_told_how() {
+    fn a_listen_address_needs_a_port_and_a_wrong_one_is_reported_with_a_remedy() {
         assert_eq!(listening("[::1]:80").map(|at| at.port()), Ok(80));
         let zone = |text: &str| match listening(text) {
             Ok(SocketAddr::V6(address)) => Some(address.scope_id()),

@@ -166,7 +166,7 @@ fn holds(topology: &Topology, plan: &Plan, scenarios: &[Scenario], name: &str) {
 }
 
 #[test]
-fn a_host_without_an_address_is_told_where_it_stands() {
+fn a_host_without_an_address_is_reported_at_its_position() {
     let (source, plan, _) = read("latency-tester.yaml");
     let resolver = |host: &str| match host.parse() {
         Ok(address) => Ok(vec![address]),

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_by_the_clocks_alone_goes_either_way() {
+    fn offsets_alone_do_not_decide_the_direction() {
         let mut directions = Directions::of(1);
         directions.see(0, true, 3);
         assert!(!directions.is_compared(0), "one direction says nothing");

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_of_it_counts_only_if_too_little_was() {
+    fn the_captured_length_matters_only_if_it_is_too_short() {
         let long = ipv4(UDP, 5, 64, &udp(&[7; 500], 0));
         assert_eq!(cut(&long, 20 + 8 + 16), of(&long));
         assert_eq!(cut(&long, 20 + 8 + 15), None);

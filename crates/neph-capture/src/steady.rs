@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_a_little_behind_is_out_of_order_and_no_step() {
+    fn a_small_step_back_is_disorder_and_no_clock_step() {
         let mut steady = Steady::default();
         for stamp in [SECOND, SECOND - DISORDER, 2 * SECOND] {
             assert_eq!(steady.next(stamp), stamp);

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_cut_gives_what_is_whole_and_says_where() {
+    fn a_truncated_file_gives_its_complete_packets_and_the_position() {
         let file = pcap(&[60, 100, 1500]);
         let (found, account) = lengths(&mut Cursor::new(&file[..file.len() - 1]));
         assert_eq!(found, [60, 100]);

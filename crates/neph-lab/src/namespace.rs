@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_is_known_by_its_own_name_where_one_lab_has_it() {
+    fn a_site_name_is_enough_if_only_one_lab_has_it() {
         let labs = [
             lab("one", &["client", "server"]),
             lab("two", &["server"]),

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn where_circuits_are_kept_the_direct_link_is_taken_and_the_rest_is_as_fast_as_can_be() {
+    fn direct_routing_takes_the_direct_link_then_the_fastest_path() {
         let mut topology = triangle();
         topology.routing = Routing::Direct;
         let from_a = first_hops(&topology, 0);

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_core_works_when_it_held_its_target_for_a_tenth_of_a_second() {
+    fn a_core_counts_as_loaded_after_a_tenth_of_a_second_at_its_target() {
         let at = |millis: i64, worked: i64| (Span::from_millis(millis), Span::from_millis(worked));
         let mut proof = Proof::default();
         assert!(!proof.is_held(at(50, 50), 0.8), "too early");

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_that_is_no_whole_number_of_cpus_counts_as_it_is() {
+    fn a_fractional_cpu_quota_is_not_rounded() {
         let half_more = Some(1_500_000);
         assert_eq!(reported((2, 0.75), CpuPlacement::Anywhere, half_more), None);
         assert_eq!(

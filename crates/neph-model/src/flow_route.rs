@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_packets_of_a_trace_take_the_way_of_its_flows() {
+    fn trace_packets_take_the_path_of_their_flow() {
         for probe in ProbeKind::ALL {
             let sent = match TraceKind::of_flows(*probe) {
                 TraceKind::Udp => "UDP",

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_is_told_where_one_is_meant_and_makes_no_other_scenario() {
+    fn a_load_is_displayed_with_its_name_and_does_not_change_the_scenario() {
         let scenario = |stress: &str, index: u32| Scenario {
             id: ScenarioId(u64::from(index)),
             index,

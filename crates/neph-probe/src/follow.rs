@@ -129,7 +129,7 @@ mod tests {
     use crate::Trust;
 
     #[test]
-    fn a_location_is_read_beside_who_says_it() {
+    fn a_location_is_resolved_against_its_origin() {
         let target = Target::parse("http://h:8080/a/b?c").expect("a target");
         for (location, leads) in [
             ("/x", "http://h:8080/x"),

@@ -69,12 +69,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_stands_as_long_as_it_is_kept() {
+    fn the_latency_request_lasts_as_long_as_its_guard() {
         let before = permitted_us();
         let awake = match Awake::keep() {
             Ok(awake) => awake,
             Err(error) => {
-                println!("SKIP a_request_stands_as_long_as_it_is_kept: {REQUEST}: {error}");
+                println!("SKIP the_latency_request_lasts_as_long_as_its_guard: {REQUEST}: {error}");
                 let absent = error.kind() == io::ErrorKind::NotFound;
                 assert!(absent || std::env::var_os("CI").is_none(), "CI is root");
                 return;

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_converts_its_own_wall_time_to_its_own_raw_time() {
+    fn a_clock_pair_converts_its_wall_time_to_its_raw_time() {
         let pair = pair();
         assert_eq!(pair.to_raw(pair.wall), pair.raw);
         assert!(pair.doubt >= 0);

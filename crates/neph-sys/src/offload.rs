@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn one_interface_tells_what_all_of_them_tell_of_it() {
+    fn offloads_of_one_interface_equal_its_entry_among_all() {
         let of_all = states()
             .into_iter()
             .find(|(name, message, _)| name == "lo" && *message == "tso");

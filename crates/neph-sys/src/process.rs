@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_gone_is_as_good_as_asked_though_its_number_may_be_another_s() {
+    fn stopping_an_ended_process_succeeds_even_if_its_pid_was_reused() {
         let mut child = sleeper().spawn().expect("sleep is everywhere");
         let descriptor = descriptor(child.id()).expect("it runs");
         ask_through(descriptor.as_fd(), Request::End).expect("our own child");

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_of_one_host_and_no_port_is_told_how_to_write_it() {
+    fn a_wrong_host_or_port_is_reported_with_a_remedy() {
         for (option, wrong, remedy) in [
             ("--host", "foo", "write the address (getent hosts foo)"),
             (

@@ -41,7 +41,7 @@ fn prepared_by(executor: &mut LocalExecutor, order: &ExperimentOrder) -> Result<
 const ANSWER: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 
 #[test]
-fn where_nobody_can_be_asked_the_experiment_fails_and_says_so() {
+fn an_experiment_without_a_reachable_reflector_fails_with_a_reason() {
     for scheme in ["ws", "http", "tcp"] {
         let address = nobody();
         let reported =

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoints_own_alarms_stand_for_those_of_the_top() {
+    fn alarms_of_an_endpoint_replace_those_of_the_plan() {
         let plan = read(
             "alarm = [\"round_trip > 2ms p99 for 30s\", \"network > 1ms p50\"]",
             "alarm = \"round_trip > 9ms p99\"",
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_where_it_stands() {
+    fn a_mistake_is_reported_at_its_position() {
         for (rule, printed) in [
             (
                 "path > 2ms p99",

@@ -187,7 +187,7 @@ url = "ws://10.0.0.2"
     }
 
     #[test]
-    fn what_cannot_be_compared_is_told_where_it_stands() {
+    fn a_wrong_comparison_is_reported_at_its_position() {
         let text = format!(
             "{PLAN}[[compare]]\nendpoints = [\"one\", \"othr\"]\nmargin = \"1ms\"\n\
              [[compare]]\nendpoints = [\"one\"]\nmargin = \"0ms\"\nlayer = \"netwrk\"\n[[compare]]\n"

@@ -82,7 +82,7 @@ fn fragmented(max: usize, [sent, replied]: [i64; 2]) -> Vec<(i64, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_whole_here_and_in_fragments_there_passed_with_its_last_byte() {
+fn a_packet_fragmented_at_the_other_point_passes_with_its_last_byte() {
     for (first_size, second_size, parts) in [
         (4_000, 1_400, [1_u32, 3]),
         (1_400, 4_000, [3, 1]),
@@ -198,7 +198,7 @@ fn what_is_alike_within_captures_that_share_nothing_is_in_neither_of_them_and_th
 }
 
 #[test]
-fn of_what_a_mirror_shows_twice_the_first_counts_whichever_capture_has_it() {
+fn the_first_copy_of_a_mirrored_packet_counts_in_either_capture() {
     let bytes = [datagram(1, 1, 2), datagram(2, 2, 1)];
     let dissected = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
     let once = [(1_000, 0), (5_000, 1)];

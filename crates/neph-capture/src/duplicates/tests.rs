@@ -29,7 +29,7 @@ fn a_copy_is_the_same_packet_at_another_interface_at_once() {
 }
 
 #[test]
-fn what_has_no_number_of_its_own_is_not_the_same_packet_again() {
+fn packets_without_an_identification_are_not_duplicates() {
     let mut twice = DuplicateFilter::default();
     let bytes = segment(0);
     let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");

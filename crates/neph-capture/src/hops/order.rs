@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn of_those_that_come_at_one_moment_none_is_before_another() {
+    fn packets_with_equal_times_are_not_reordered() {
         let mut furthest = LatestDeparture::default();
         let came = [(1, 2), (1, 1), (2, 1), (3, 2), (3, 4), (3, 3), (4, 3)];
         let reported = came.map(|(at, index)| furthest.is_before(at, index));

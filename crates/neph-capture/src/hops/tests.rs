@@ -70,7 +70,7 @@ fn packets_that_are_alike_are_paired_in_their_order_where_each_point_saw_as_many
 
 /// As many say the one way as the other where each direction is once slower than it ever was.
 #[test]
-fn hosts_whose_packets_tell_no_way_differ_by_their_clocks_alone_only_where_nothing_moves() {
+fn without_a_known_direction_hosts_are_compared_only_if_no_delay_changes() {
     let first: Vec<(i64, Vec<u8>)> = (0..12)
         .map(|nth| {
             let (from, to) = if nth % 2 == 0 { (1, 2) } else { (2, 1) };
@@ -177,7 +177,7 @@ fn a_segment_in_pieces_has_passed_when_its_last_byte_has_and_is_lost_with_one_of
 }
 
 #[test]
-fn pieces_with_stamps_from_end_to_end_of_time_are_as_far_apart_as_can_be_told() {
+fn extreme_timestamps_of_segments_saturate_their_delay() {
     let pieces = [
         (i64::MIN + 1, segment(1, 100, 500)),
         (i64::MAX, segment(2, 600, 500)),
@@ -188,7 +188,7 @@ fn pieces_with_stamps_from_end_to_end_of_time_are_as_far_apart_as_can_be_told() 
 }
 
 #[test]
-fn a_flow_is_renamed_where_its_numbers_are_known_again_and_not_where_some_are_alike_by_chance() {
+fn a_translated_flow_is_matched_by_its_numbers_and_not_by_chance_matches() {
     // In addition to the packets that pass, ten from another port that do not.
     let other_port = |number: u16| {
         let mut packet = datagram(number, 1, 2);

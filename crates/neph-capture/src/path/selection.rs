@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_of_a_packet_has_its_hash_and_its_identity() {
+    fn selected_packets_have_a_hash_and_an_identity() {
         for packet in [
             segment(1_000, 77, 900),
             datagram([1, 2], 64, 5, &[4; 900]),

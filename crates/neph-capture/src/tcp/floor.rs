@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_as_long_as_a_timer_was_held_back() {
+    fn replies_as_late_as_a_delay_timer_are_held_back() {
         assert_eq!(held([10, 50, 10, 53, 55, 10, 211, 10]), 4);
     }
 
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_any_length_is_no_timer_where_few_wait_as_long_as_one_takes() {
+    fn a_queue_is_not_mistaken_for_a_delay_timer() {
         let queue = |n: i64| 20 + n * 7_919 % 320;
         let held_count = held((0..400).map(queue));
         assert!(held_count <= 4, "{held_count}");

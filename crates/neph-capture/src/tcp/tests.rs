@@ -201,7 +201,7 @@ fn a_time_stamp_that_a_bare_acknowledgement_used_first_gives_no_sample() {
 }
 
 #[test]
-fn what_was_sent_again_has_a_sample_by_its_time_stamp_alone() {
+fn a_retransmission_has_an_rtt_sample_only_by_its_timestamp() {
     let mut scene = opened();
     scene.reported.samples.clear();
     scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));

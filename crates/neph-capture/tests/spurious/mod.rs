@@ -44,7 +44,7 @@ impl Listener for SpuriousCounts {
 }
 
 #[test]
-fn what_is_called_spurious_had_arrived_and_most_of_it_is_found() {
+fn spurious_retransmissions_are_true_positives_and_mostly_detected() {
     let mut truth = Counts::new();
     let (mut table, mut ours) = (Table::new(Limits::default()), SpuriousCounts::default());
     let wish = TrafficSpec {

@@ -215,7 +215,7 @@ fn a_rate_that_changes_holds_for_what_still_stands_in_the_queue() {
 }
 
 #[test]
-fn a_gate_that_nobody_asks_wants_to_be_told_of_its_changes() {
+fn an_idle_gate_schedules_its_next_change() {
     let mut gate = Gate::scheduled(
         Shape::default(),
         vec![(7, change(5, ChangeAction::Override(delay(1))))],

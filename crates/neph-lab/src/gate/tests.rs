@@ -177,7 +177,7 @@ fn a_frame_over_the_mtu_is_dropped_and_takes_no_time() {
 }
 
 #[test]
-fn each_share_of_packets_is_treated_as_asked_and_no_other() {
+fn each_configured_share_of_packets_is_treated_independently() {
     let mut shape = wire(Span::from_millis(10), Jitter::None);
     shape.wire.corrupt = percent(10);
     shape.wire.duplicate = percent(20);

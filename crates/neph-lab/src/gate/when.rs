@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_again_knows_when_it_began_last() {
+    fn a_periodic_change_knows_its_last_start() {
         let when = When {
             at: secs(10),
             until: Some(secs(15)),

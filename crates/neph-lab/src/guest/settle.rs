@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_before_anything_is_tried_and_a_trial_tells_by_its_last_line() {
+    fn missing_programs_are_reported_before_a_trial_and_a_trial_by_its_last_line() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = Some(folder.path());
         assert_eq!(why(&["sh"], "echo x > tried", at), None);

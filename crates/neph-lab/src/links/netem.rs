@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_netem_does_to_packets_is_said_in_its_words() {
+    fn netem_settings_are_written_in_netem_syntax() {
         let percent = |percent: u32| Share::from_billionths(percent * 10_000_000);
         let wire = Wire {
             delay: Span::from_millis(10),

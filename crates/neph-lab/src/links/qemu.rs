@@ -190,7 +190,7 @@ mod tests {
     use crate::program;
 
     #[test]
-    fn what_is_no_kernel_is_told_by_its_name_with_what_to_write() {
+    fn a_file_that_is_no_kernel_is_reported_by_name_with_a_remedy() {
         let folder = tempfile::tempdir().expect("a folder");
         let why = |kernel: &str| {
             let emulated = Emulated {

@@ -204,8 +204,8 @@ fn an_overloaded_link_counts_every_packet_it_loses() {
 
 #[test]
 #[ignore = "a figure of this machine: run it alone, in release"]
-fn a_link_carries_what_is_asked_of_it_for_seconds() {
-    let Some(_turn) = turn("a_link_carries_what_is_asked_of_it_for_seconds") else {
+fn a_link_carries_its_configured_rate_for_seconds() {
+    let Some(_turn) = turn("a_link_carries_its_configured_rate_for_seconds") else {
         return;
     };
     for per_ms in [50, 150, 200, 300, 400, 600] {

@@ -241,8 +241,8 @@ fn a_site_sends_nothing_longer_than_the_mtu_of_its_link() {
 
 /// A veth refuses what is longer than its own end allows: the narrow way must not narrow the other.
 #[test]
-fn a_narrow_way_there_leaves_the_way_back_as_wide_as_asked() {
-    let test = "a_narrow_way_there_leaves_the_way_back_as_wide_as_asked";
+fn a_slow_forward_path_does_not_slow_the_reverse_path() {
+    let test = "a_slow_forward_path_does_not_slow_the_reverse_path";
     let Some(_turn) = turn(test) else { return };
     let features = "delay = \"1ms\"\na_to_b = { mtu = 1300 }";
     let lab = up(&pair(features), &name('e'));

@@ -115,8 +115,8 @@ fn a_lab_that_comes_up_is_never_taken_for_one_left_behind() {
 /// Two that start at once both see what a crash left; the slower one must not take down what the
 /// faster one has made of the name since.
 #[test]
-fn a_lab_is_cleared_as_left_behind_only_while_its_owner_is_gone() {
-    let test = "a_lab_is_cleared_as_left_behind_only_while_its_owner_is_gone";
+fn an_orphaned_lab_is_removed_only_if_its_owner_has_ended() {
+    let test = "an_orphaned_lab_is_removed_only_if_its_owner_has_ended";
     let Some(_turn) = turn(test) else { return };
     let name = name('t');
     let lab = up(&pair("delay = \"1ms\""), &name);

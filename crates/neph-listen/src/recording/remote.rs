@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_there_has_no_quote_of_its_own() {
+    fn the_remote_command_contains_no_quote() {
         let interface = Interface {
             name: "eth0".to_owned(),
             site: Some("client".to_owned()),

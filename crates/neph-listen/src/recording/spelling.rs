@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_here_has_its_own_name_unless_it_gets_one() {
+    fn a_local_interface_keeps_its_name_unless_another_is_given() {
         let point = live("iface:eth0.7");
         assert_eq!(
             (point.name.as_str(), point.reported().as_str()),

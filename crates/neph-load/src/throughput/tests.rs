@@ -256,7 +256,7 @@ fn a_permit_is_kept_to_by_what_is_sent_with_each_protocol() {
 }
 
 #[test]
-fn what_was_measured_comes_as_quantities_with_its_limit() {
+fn results_become_quantities_with_their_limit() {
     let test = ThroughputMeasure {
         transport: TransferTransport::Udp,
         direction: TransferDirection::Both,

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_sends_200_us_at_once_and_as_much_as_goes_a_whole_call() {
+    fn a_rate_sends_bursts_of_200_us_and_at_most_one_full_call() {
         assert_eq!(burst(None, 1448), 45);
         assert_eq!(burst(None, 64), 64);
         assert_eq!(burst(None, 65_507), 1);

@@ -40,7 +40,7 @@ fn changes(alarm: &mut Alarm<()>, seconds: impl IntoIterator<Item = (u32, i64)>)
 }
 
 #[test]
-fn it_is_raised_after_as_long_as_it_says_and_not_by_less() {
+fn an_alarm_is_raised_only_after_its_full_duration() {
     let rule = "path > 10ms p50 for 5s";
     assert_eq!(changes(&mut alarm(rule), [(6, 11); 7]), [5]);
     assert_eq!(changes(&mut alarm(rule), [(6, 10); 50]), [0; 0]);

@@ -75,7 +75,7 @@ fn a_bad_target_is_quoted_with_a_remedy() {
 }
 
 #[test]
-fn a_host_alone_is_asked_at_a_port_of_ours() {
+fn a_host_without_a_port_uses_the_default_port() {
     for (text, shown) in [
         ("127.0.0.1", "udp://127.0.0.1:8080"),
         ("h.example:9", "udp://h.example:9"),

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_own_port_and_those_of_servers_are_not_answered_unless_asked_for() {
+    fn own_and_well_known_source_ports_are_not_answered_unless_allowed() {
         let ports = Ports::new(8080, &[]);
         let refused: Vec<u16> = (0..=u16::MAX)
             .filter(|port| ports.may_answer(*port))

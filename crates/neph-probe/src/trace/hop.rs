@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_asked_long_where_nobody_ever_answered() {
+    fn a_hop_that_never_answered_is_given_up_early() {
         let mut hop = HopState::new(Span::from_millis(20), at(0));
         assert_eq!(hop.allowance(0, 1), TRIES_UNKNOWN);
         for _ in 0..SILENT {

@@ -239,7 +239,7 @@ fn a_destination_that_is_silent_ends_after_a_few_hops() {
 }
 
 #[test]
-fn a_router_that_answers_seldom_is_asked_seldom_until_it_answers_every_flow() {
+fn a_rate_limited_router_is_probed_slowly_until_it_answers_every_flow() {
     // Ten answers a second, asked at fifty.
     let mut net = Net::new(vec![
         hop(1),
@@ -336,7 +336,7 @@ fn neither_rate_is_exceeded() {
 }
 
 #[test]
-fn stopped_early_it_tells_what_it_knows() {
+fn a_trace_stopped_early_reports_its_known_hops() {
     let mut net = Net::new(vec![hop(1), hop(2), hop(3)]);
     net.until = Some(Span::from_millis(15));
     let run = run(&spec(these(1)), ProbeMatching::ByNumber, &mut net);

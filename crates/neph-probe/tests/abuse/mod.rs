@@ -293,7 +293,7 @@ fn a_stamp_packet_that_is_none_or_has_the_wrong_tag_gets_no_answer() {
 }
 
 #[test]
-fn a_stamp_reply_tells_what_the_kernel_believes_of_its_clock() {
+fn a_stamp_reply_has_the_kernels_clock_error_estimate() {
     let reflector = reflector(None, None);
     let socket = UdpSocket::bind("127.0.0.1:0").expect("bind");
     socket.connect(reflector.address()).expect("connect");

@@ -88,7 +88,7 @@ fn numbers(reported: &Reported) -> BTreeMap<(Slot, u16), Vec<u32>> {
 }
 
 #[test]
-fn each_flow_of_a_fleet_tells_each_of_its_messages_once_and_in_order() {
+fn each_flow_of_a_fleet_reports_its_messages_once_and_in_order() {
     let reflector = reflector(Span::ZERO);
     let reported = measure(fleet(reflector.address(), 64, 10));
     assert_eq!(reported.how, Some(Sharing::SocketPerFlow));
@@ -193,7 +193,7 @@ fn what_the_reflectors_caps_refused_is_told_apart_from_loss() {
 }
 
 #[test]
-fn a_reflector_of_two_names_tells_what_it_refused_once() {
+fn a_reflector_with_two_names_reports_its_refusals_once() {
     let reflector = capped(ReflectorCaps {
         messages_per_second: 5,
         ..ReflectorCaps::default()
@@ -249,8 +249,7 @@ fn connections_beyond_the_reflectors_cap_are_told() {
 }
 
 #[test]
-fn a_connection_that_the_reflector_closes_is_made_anew_as_the_same_flow_and_who_closed_it_is_told()
-{
+fn a_connection_closed_by_the_reflector_is_reopened_as_the_same_flow_and_the_closer_is_reported() {
     // It closes each connection long before the next message.
     let reflector = capped(ReflectorCaps {
         idle: Span::from_millis(100),

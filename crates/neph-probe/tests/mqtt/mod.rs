@@ -63,7 +63,7 @@ fn packets_in_pieces_are_whole_packets() {
 
 /// Each ping is answered 40 ms later, while the next ones are due every 5 ms.
 #[test]
-fn a_late_reply_answers_its_own_ping_on_its_own_connection() {
+fn a_late_reply_is_matched_to_its_ping_on_its_connection() {
     let address = serve_tcp(|stream| {
         packet(stream)?;
         stream.write_all(&CONNACK)?;

@@ -40,7 +40,7 @@ fn an_interface_is_up_or_down_or_gone() {
 }
 
 #[test]
-fn what_a_bridge_says_of_a_port_that_leaves_it_is_not_said_of_the_interface() {
+fn a_bridge_message_about_a_leaving_port_does_not_remove_the_interface() {
     const AF_BRIDGE: u8 = 7;
     let mut left = message(GONE, UP | 0x40);
     assert_eq!(links(&left), [Reported::Gone(7)], "by itself");
@@ -71,7 +71,7 @@ fn a_datagram_that_is_cut_anywhere_is_read_up_to_there() {
 }
 
 #[test]
-fn what_was_up_and_is_not_there_when_all_are_told_anew_has_fallen() {
+fn an_interface_missing_from_a_new_listing_is_reported_as_down() {
     let mut links = Links::listen().expect("netlink");
     links.known.insert(u32::MAX, link_of("away0", true));
     let away = Change::Fallen("away0".to_owned());
@@ -125,7 +125,7 @@ fn who_listens_knows_the_interfaces_that_are_up_and_no_others() {
 }
 
 #[test]
-fn each_turn_is_told_once_and_who_goes_away_while_it_is_down_is_not_told_again() {
+fn each_state_change_is_reported_once_and_removal_while_down_is_not() {
     let mut links = Links::listen().expect("netlink");
     links.known.insert(1 << 30, link_of("down0", false));
     assert_eq!(links.number_of_up("down0"), None);

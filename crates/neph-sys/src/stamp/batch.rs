@@ -159,7 +159,7 @@ mod tests {
     use crate::stamp::{Carrier, Family, enable, enable_port, enable_ttl};
 
     #[test]
-    fn many_come_at_once_and_each_tells_what_it_would_alone() {
+    fn packets_received_in_a_batch_have_the_same_data_as_single_packets() {
         let theirs = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let ours = UdpSocket::bind("127.0.0.1:0").expect("a port");
         enable(theirs.as_fd(), Carrier::Departures).expect("stamps");

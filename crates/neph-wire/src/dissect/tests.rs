@@ -145,7 +145,7 @@ fn a_payload_that_was_not_kept_has_its_length_all_the_same() {
 }
 
 #[test]
-fn a_packet_of_offload_without_a_length_is_as_long_as_the_capture_says() {
+fn an_offloaded_packet_without_a_length_has_the_length_of_its_record() {
     let mut packet = v4(6, &tcp(&[7; 100]));
     packet[2..4].fill(0);
     let observed = dissect(Link::Ip, &packet, 100_052).expect("IP");
@@ -299,7 +299,7 @@ fn a_header_of_tcp_or_udp_that_was_cut_off_is_no_other_protocol() {
 }
 
 #[test]
-fn of_a_packet_in_a_netfilter_log_there_is_what_was_kept() {
+fn a_netfilter_log_packet_has_its_captured_bytes() {
     let bytes = netfilter(&v4(6, &tcp(&[7; 100])));
     let observed = dissect(Link::NetfilterLog, &bytes[..80], length(&bytes)).expect("IP");
     assert!(matches!(

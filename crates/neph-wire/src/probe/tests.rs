@@ -72,7 +72,7 @@ const EXTENSIONS: [u8; 20] = [
 ];
 
 #[test]
-fn labels_are_read_where_the_length_is_told_and_where_it_is_not() {
+fn mpls_labels_are_read_with_and_without_a_length_field() {
     let family = Family::V4;
     let (source, destination) = ends(family);
     let requested = syn(

@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_is_kept_with_what_says_what_was_measured_and_without_secrets() {
+    fn the_command_is_stored_with_its_measurement_options_and_without_secrets() {
         use clap::{Args as _, FromArgMatches};
         let given = "neph -n 64 -i 200ms -w 4min --trace --stamp-key env:PATH --save ncd udp://a";
         let command = Args::augment_args(clap::Command::new("neph"));

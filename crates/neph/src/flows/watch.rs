@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_has_ended_with_its_messages_unless_transfers_are_to_come() {
+    fn a_saved_fleet_ends_with_its_messages_unless_transfers_follow() {
         let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
         let [single, more] = folders.each_ref().map(|folder| folder.path().display());
         let (single, more) = (single.to_string(), more.to_string());

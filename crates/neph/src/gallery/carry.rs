@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_counts_if_it_had_the_topologies_that_its_plan_names_however_it_is_written() {
+    fn a_campaign_counts_if_its_topologies_match_regardless_of_notation() {
         let plan = |topology: &str| {
             format!(
                 "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 10\n\

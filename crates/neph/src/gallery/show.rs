@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stand_beside_what_was_expected_of_them() {
+    fn results_are_shown_with_their_expected_values() {
         let reported = |number: Number, measured: Option<f64>, holds: bool| {
             let compared = Compared {
                 number,

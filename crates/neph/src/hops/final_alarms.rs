@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_at_once_is_not_told_again() {
+    fn alarms_reported_live_are_not_repeated_at_the_end() {
         let pair = [
             (("a - b", Direction::Forward), 5),
             (("a - b", Direction::Forward), -9),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_of_its_kind_is_the_same_and_what_has_none_is_taken_back() {
+    fn the_nearest_alarm_of_its_kind_is_the_same_and_unmatched_alarms_are_withdrawn() {
         let segment_direction = ("a - b", Direction::Reverse);
         let final_alarms = [
             (segment_direction, 5),

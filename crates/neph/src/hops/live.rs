@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_is_told_again_with_the_clocks_that_its_points_share() {
+    fn the_repeat_command_of_saved_captures_names_shared_clocks() {
         let line = "neph iface:a iface:b ssh:c/eth0 --nat a:10.0.0.1=10.0.0.2 --wander 2";
         let args = Line::try_parse_from(line.split(' ')).expect("options").args;
         let points = [("a", "k1"), ("c", "k2"), ("b", "k1")];

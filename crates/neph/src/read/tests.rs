@@ -98,7 +98,7 @@ fn corpus() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn each_packet_of_each_capture_is_in_one_counter_and_something_is_said_of_it() {
+fn each_packet_is_counted_once_and_each_counter_is_reported() {
     let (mut captures_read, mut packets) = (0, 0);
     let folder = std::env::temp_dir().join(format!("neph-corpus-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_was_traced_short_of_its_target_takes_what_its_flows_take() {
+    fn a_path_traced_short_of_its_target_has_the_round_trip_of_its_flows() {
         assert_eq!(reported(40), [Span::from_millis(7)]);
         assert_eq!(reported(MAX_READ + 1), []);
     }

@@ -270,7 +270,7 @@ fn captures_of_clocks_three_seconds_and_forty_ppm_apart_say_so_within_their_boun
 }
 
 #[test]
-fn what_no_clock_can_drift_is_told_as_none_and_what_is_not_known_as_not_known() {
+fn an_impossible_drift_is_none_and_an_unknown_drift_is_unknown() {
     let folder = TestFolder::empty();
     // Replayed at a speed of 1.005.
     let files = exchanges(&folder, |at| at + (at - START) / 200);

@@ -71,7 +71,7 @@ fn broken_gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_of_it() {
+fn a_broken_compressed_capture_is_reported_in_one_sentence_after_its_readable_part() {
     let folder = TestFolder::empty();
     let mut capture = Capture::thinking();
     for segment in 0..200 {
@@ -116,7 +116,7 @@ fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_o
 
 /// A line behind a copy, or the padding of a tape.
 #[test]
-fn what_stands_behind_what_gzip_packed_is_left_out_and_a_capture_that_was_cut_before_is_told_so() {
+fn bytes_after_gzip_data_are_ignored_and_an_earlier_cut_is_reported() {
     let folder = TestFolder::empty();
     let capture_bytes = Capture::thinking().0;
     for (kept_count, behind, ending, reported) in [
@@ -187,7 +187,7 @@ fn a_clock_that_is_set_forward_within_a_capture_is_told() {
 }
 
 #[test]
-fn packets_that_stand_behind_later_ones_are_told_where_segments_count_as_sent_again() {
+fn packets_out_of_time_order_are_reported_if_retransmissions_are_counted() {
     let folder = TestFolder::empty();
     // Two segments of a tenth of a second, in the order of time and out of it.
     for (times, late) in [([100, 101], 0), ([101, 100], 1)] {

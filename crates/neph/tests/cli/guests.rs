@@ -45,9 +45,8 @@ fn is_of_amx(test: &str) -> bool {
 }
 
 #[test]
-fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_nothing() {
-    let test =
-        "a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_nothing";
+fn a_guest_answers_with_its_kernels_timestamps_runs_commands_and_leaves_no_files() {
+    let test = "a_guest_answers_with_its_kernels_timestamps_runs_commands_and_leaves_no_files";
     if !possible(test) {
         return;
     }

@@ -180,7 +180,7 @@ fn leave_one_running(folder: &TestFolder) -> Campaign {
 }
 
 #[test]
-fn what_was_killed_is_listed_as_interrupted_with_the_way_on_and_what_it_measured() {
+fn a_killed_campaign_is_listed_as_interrupted_with_its_results_and_next_command() {
     let folder = TestFolder::measured();
     let killed = leave_one_running(&folder);
     let list = folder.neph(["list"]).out;

@@ -131,8 +131,8 @@ fn a_plan_with_a_lab_writes_nothing_where_labs_are_not_permitted() {
 }
 
 #[test]
-fn a_lab_comes_up_says_the_way_in_and_goes_down_at_ctrl_c() {
-    let test = "a_lab_comes_up_says_the_way_in_and_goes_down_at_ctrl_c";
+fn a_lab_comes_up_prints_how_to_enter_and_goes_down_at_ctrl_c() {
+    let test = "a_lab_comes_up_prints_how_to_enter_and_goes_down_at_ctrl_c";
     if !privileged(test) {
         return;
     }

@@ -328,7 +328,7 @@ pub(crate) fn ended(mut child: Child) -> Ran {
 }
 
 #[test]
-fn the_latest_echo_stands_in_the_lines_of_what_it_accompanies() {
+fn the_latest_echo_is_in_the_lines_of_its_main_flow() {
     let reflector = reflector();
     let target = format!("ws://{}", reflector.address());
     let ran = neph(["ping", &target, "-c", "4", "-i", "300ms"]);
@@ -352,7 +352,7 @@ fn the_latest_echo_stands_in_the_lines_of_what_it_accompanies() {
 }
 
 #[test]
-fn one_message_is_told_as_one_and_no_rate_of_what_fits_the_window() {
+fn one_message_is_counted_as_one_without_a_rate() {
     let reflector = reflector();
     let target = format!("ws://{}", reflector.address());
     let ran = neph(["ping", &target, "--no-icmp", "-c", "1"]);

@@ -137,7 +137,7 @@ fn what_a_machine_lacks_for_a_lab_is_said_with_what_to_do_and_leaves_no_folder()
 }
 
 #[test]
-fn a_report_goes_into_its_own_folder_again_and_into_nobody_elses() {
+fn a_report_overwrites_only_its_own_folder() {
     let folder = TestFolder::measured();
     for (args, status) in [
         (&["report", "-o", "own"][..], 0),
@@ -193,8 +193,8 @@ fn a_place_that_takes_nothing_is_said_with_what_to_do() {
 }
 
 #[test]
-fn a_report_where_nobody_may_write_is_said_with_what_to_do() {
-    let test = "a_report_where_nobody_may_write_is_said_with_what_to_do";
+fn a_report_in_a_read_only_folder_fails_with_a_remedy() {
+    let test = "a_report_in_a_read_only_folder_fails_with_a_remedy";
     if !privileged(test) {
         return;
     }

@@ -192,7 +192,7 @@ fn answers_that_all_came_with_data_are_not_measurable() {
 }
 
 #[test]
-fn a_path_of_which_only_what_was_sent_twice_was_answered_says_so() {
+fn a_path_with_replies_to_retransmissions_only_is_reported_as_such() {
     let folder = TestFolder::empty();
     let mut capture = Capture::new();
     capture.segment((0, true), SYN, (99, 0), 0);
@@ -206,7 +206,7 @@ fn a_path_of_which_only_what_was_sent_twice_was_answered_says_so() {
 }
 
 #[test]
-fn what_asks_whether_the_other_side_is_there_stands_beside_what_else_is_odd() {
+fn keep_alives_are_listed_with_the_other_anomalies() {
     let folder = TestFolder::empty();
     let mut capture = Capture::thinking();
     // A byte before the next, and an acknowledgement of ten that did not pass.

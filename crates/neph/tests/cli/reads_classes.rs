@@ -42,7 +42,7 @@ fn a_spreadsheet_has_a_line_for_each_flow_and_pair_with_all_columns() {
 }
 
 #[test]
-fn a_path_has_mean_and_deviation_and_what_a_timer_held_back_stands_beside_it() {
+fn a_path_has_mean_and_deviation_and_timer_delayed_replies_are_separate() {
     let folder = TestFolder::empty();
     let mut capture = Capture::new();
     // 10, 30, 50 ms and a queue of 100; twice the server holds an acknowledgement back for 40 ms.

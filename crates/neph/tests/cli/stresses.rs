@@ -13,7 +13,7 @@ use crate::neph::{begin, command, neph, send};
 use crate::watches::with_loopback;
 
 #[test]
-fn a_load_tells_what_each_thread_worked_by_its_own_clock() {
+fn a_load_reports_the_cpu_time_of_each_thread() {
     let ran = neph([
         "stress", "cpu", "--target", "25%", "--cores", "1", "-w", "4s", "--format", "json",
     ]);

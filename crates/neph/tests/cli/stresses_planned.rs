@@ -35,8 +35,8 @@ fn a_plan_that_loads_a_site_which_is_not_there_is_told_where() {
 }
 
 #[test]
-fn traffic_of_a_plan_goes_from_its_site_to_where_it_shall() {
-    let test = "traffic_of_a_plan_goes_from_its_site_to_where_it_shall";
+fn planned_traffic_goes_from_its_site_to_its_destination() {
+    let test = "planned_traffic_goes_from_its_site_to_its_destination";
     if !privileged(test) {
         return;
     }

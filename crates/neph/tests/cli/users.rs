@@ -100,7 +100,7 @@ fn every_command_becomes_the_user_that_was_named() {
 }
 
 #[test]
-fn what_a_named_user_measures_is_written_and_is_its_own() {
+fn results_measured_as_a_named_user_belong_to_that_user() {
     if !privileged("what_a_named_user_measures_is_written") {
         return;
     }

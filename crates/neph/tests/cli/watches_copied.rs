@@ -51,7 +51,7 @@ fn round_trips(ran: &Ran) -> (Vec<[Value; 3]>, Vec<i64>) {
 }
 
 #[test]
-fn copies_tell_the_round_trips_of_the_ring_and_are_taken_where_nothing_waits_in_a_queue() {
+fn bpf_copies_give_the_round_trips_of_the_ring_and_are_used_without_a_queue() {
     with_loopback("copied", || {
         let folder = TestFolder::empty();
         if !has_programs("copies_tell_the_round_trips_of_the_ring", &folder) {
@@ -101,8 +101,7 @@ fn copies_tell_the_round_trips_of_the_ring_and_are_taken_where_nothing_waits_in_
 }
 
 #[test]
-fn where_the_kernel_cuts_segments_for_the_interface_the_ring_is_taken_and_tells_those_of_the_wire()
-{
+fn with_segmentation_offload_the_ring_is_used_and_shows_wire_segments() {
     with_loopback("cut", || {
         let folder = TestFolder::empty();
         if !has_programs("where_the_kernel_cuts_segments", &folder) {

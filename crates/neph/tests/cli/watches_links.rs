@@ -32,7 +32,7 @@ fn turns(lines: &[Value]) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn an_interface_that_goes_down_is_watched_on_when_it_is_up_again() {
+fn capturing_continues_when_an_interface_is_up_again() {
     with_loopback("down", || {
         for direction in [&["--listen", "ring"][..], &[]] {
             let folder = TestFolder::empty();
@@ -61,7 +61,7 @@ fn an_interface_that_goes_down_is_watched_on_when_it_is_up_again() {
 }
 
 #[test]
-fn an_interface_that_goes_away_ends_it_with_what_was_measured_and_so_does_one_that_is_down() {
+fn an_interface_that_disappears_or_is_down_ends_the_capture_with_its_results() {
     with_loopback("away", || {
         ip("link add one type veth peer name one-peer");
         let folder = TestFolder::empty();
@@ -100,7 +100,7 @@ fn an_interface_that_goes_away_ends_it_with_what_was_measured_and_so_does_one_th
 }
 
 #[test]
-fn one_of_all_interfaces_that_goes_down_or_away_is_told_and_the_others_are_watched_on() {
+fn an_interface_that_goes_down_is_reported_and_the_others_stay_watched() {
     with_loopback("anydown", || {
         let folder = TestFolder::empty();
         for name in ["one", "two"] {

@@ -9,7 +9,7 @@ use crate::neph::{Ran, TestFolder, begin, ip};
 use crate::watches::{Watch, exchange, lines, of_kind, with_loopback};
 
 #[test]
-fn what_is_written_beside_reads_as_what_was_told() {
+fn a_written_capture_reads_as_the_reported_values() {
     with_loopback("written", || {
         let folder = TestFolder::empty();
         let watch = Watch::begin(&folder, &["--write", "beside.pcap", "--format", "ndjson"]);

@@ -27,7 +27,7 @@ fn a_workspace_that_is_not_there_is_said_and_not_made() {
 }
 
 #[test]
-fn a_campaign_that_is_not_there_is_said_with_the_way_to_find_one() {
+fn a_missing_campaign_is_reported_with_how_to_list_campaigns() {
     let folder = TestFolder::measured();
     let export = ["export", "nonesuch", "--format", "csv", "--output", "x.csv"];
     for arguments in [&["list", "nonesuch"][..], &["show", "nonesuch"], &export] {
@@ -181,7 +181,7 @@ fn a_plan_that_asks_for_an_unknown_figure_is_refused_with_those_there_are() {
 }
 
 #[test]
-fn what_a_plan_names_outside_itself_is_checked_where_it_is_written() {
+fn external_references_of_a_plan_are_checked_at_their_position() {
     let folder = TestFolder::empty();
     let topology = "version = 1\n[[site]]\nname = \"client\"\naddress = \"10.80.1.1/24\"\n\
                     [[site]]\nname = \"server\"\naddress = \"10.80.1.2/24\"\n\
@@ -268,7 +268,7 @@ fn a_reflector_that_cannot_be_is_refused_before_it_listens() {
 }
 
 #[test]
-fn what_is_not_here_is_told_with_every_other_mistake() {
+fn missing_resources_are_reported_with_all_other_mistakes() {
     let folder = TestFolder::empty();
     let plan = "version = 1\nname = \"x\"\ninterval = \"25ms\"\nduration = \"1s\"\n\
         congestion = [\"reno\", \"nosuch\"]\n[[endpoint]]\nname = \"a\"\nurl = \"ws://127.0.0.1:9/\"\n\
@@ -297,7 +297,7 @@ fn what_is_not_here_is_told_with_every_other_mistake() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_a_mistake_of_the_command_line_with_what_to_write_instead() {
+fn contradictory_options_are_usage_errors_with_a_remedy() {
     for (arguments, part) in [
         (
             &["flows", "upd://127.0.0.1"][..],

@@ -70,7 +70,7 @@ fn list(node: &Node, path: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_arguments_of_pods_are_those_of_the_program() {
+fn the_arguments_in_manifests_are_accepted_by_the_program() {
     for (file, kind) in PODS {
         let pods = object(file, kind);
         let arguments = list(&pods, &format!("{CONTAINER}.args"));
@@ -157,7 +157,7 @@ fn the_reflector_s_pods_are_restricted_and_get_no_token() {
 }
 
 #[test]
-fn what_is_selected_and_named_is_there() {
+fn all_selected_and_referenced_objects_exist() {
     let pods = object("reflector.yaml", "Deployment");
     let service = object("reflector.yaml", "Service");
     let ingress = object("reflector.yaml", "Ingress");

@@ -128,7 +128,7 @@ fn a_reflector_reports_that_it_answers_that_it_lives_and_that_it_stops() {
 }
 
 #[test]
-fn a_loop_of_a_reflector_that_stands_still_is_reported_to_nobody_as_alive() {
+fn a_stalled_reflector_loop_sends_no_watchdog_message() {
     let mut manager = Manager::new();
     let arguments = ["reflect", "--listen", "127.0.0.1:0", "--think", "3s"];
     manager.start(&arguments, 1000);

@@ -94,7 +94,7 @@ fn arguments(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_arguments_of_units_are_those_of_the_program() {
+fn the_arguments_in_units_are_accepted_by_the_program() {
     for name in UNITS {
         let arguments = arguments(name);
         assert!(

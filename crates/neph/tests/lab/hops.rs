@@ -124,7 +124,7 @@ fn spread(mut numbers: Vec<i64>, most: i64) -> (usize, usize, i64) {
 }
 
 #[test]
-fn every_packet_takes_what_the_links_record_says_and_the_lost_ones_are_those_it_lost() {
+fn delays_and_losses_of_all_packets_match_the_record_of_the_links() {
     if !privileged("every_packet_takes_what_the_links_record_says") {
         return;
     }

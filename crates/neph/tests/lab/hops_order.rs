@@ -41,7 +41,7 @@ fn out_of_order(sent: &[Frame], came: &[Frame], sender: u8) -> usize {
 }
 
 #[test]
-fn as_many_are_told_to_be_reordered_as_came_out_of_order() {
+fn the_reordered_count_equals_the_out_of_order_arrivals() {
     if !privileged("as_many_are_told_to_be_reordered") {
         return;
     }

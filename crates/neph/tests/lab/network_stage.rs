@@ -101,7 +101,7 @@ fn the_network_stage_is_what_the_link_did_from_a_tenth_to_a_hundred_milliseconds
 }
 
 #[test]
-fn the_servers_waiting_moves_its_own_stage_and_no_other() {
+fn server_waiting_time_changes_only_the_server_stage() {
     if !privileged("the_servers_waiting_moves_its_own_stage") {
         return;
     }

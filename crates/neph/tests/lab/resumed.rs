@@ -147,7 +147,7 @@ fn left(pid: u32) -> Vec<String> {
 }
 
 #[test]
-fn a_campaign_of_two_topologies_goes_on_after_a_stop_in_one_and_a_kill_in_the_other() {
+fn a_campaign_of_two_topologies_resumes_after_a_stop_and_a_kill() {
     if !privileged("a campaign of two topologies") {
         return;
     }

@@ -218,8 +218,8 @@ pub(crate) fn median(mut values: Vec<i64>) -> i64 {
 }
 
 #[test]
-fn two_sites_come_up_after_others_of_their_name_that_kept_no_record() {
-    if !privileged("two_sites_come_up_after_others_of_their_name_that_kept_no_record") {
+fn two_sites_come_up_after_unrecorded_namesakes() {
+    if !privileged("two_sites_come_up_after_unrecorded_namesakes") {
         return;
     }
     for _ in 0..2 {

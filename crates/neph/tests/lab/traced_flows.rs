@@ -218,7 +218,7 @@ fn routes_of_flows_survive_a_kill_with_the_changes_that_they_confirm() {
 }
 
 #[test]
-fn the_kept_fingerprint_is_what_neph_trace_says_of_the_same_flow() {
+fn the_stored_fingerprint_equals_that_of_neph_trace_for_the_flow() {
     if !privileged("the kept fingerprint is that of neph trace") {
         return;
     }

@@ -297,7 +297,7 @@ fn not_from_the_controller(hand: &SigningKey) -> Vec<(&'static str, ToAgent)> {
 }
 
 #[test]
-fn an_order_that_is_not_the_controllers_is_as_if_it_had_not_come() {
+fn an_order_not_signed_by_the_controller_is_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
     let hand = SigningKey::new();
     let guard = guard(folder.path(), &hand, POLICY);

@@ -165,7 +165,7 @@ fn a_mistake_at_the_top_is_told_once_however_many_endpoints_follow() {
 }
 
 #[test]
-fn what_is_no_fleet_is_told_where_it_stands() {
+fn a_wrong_fleet_is_reported_at_its_position() {
     let second = "interval = \"1s\"\n";
     for (lines, url, part) in [
         (

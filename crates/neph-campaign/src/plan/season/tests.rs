@@ -131,7 +131,7 @@ fn a_season_may_have_a_topology_of_its_own() {
 }
 
 #[test]
-fn what_is_no_season_is_told_where_it_stands() {
+fn a_wrong_season_is_reported_at_its_position() {
     let reported = |text: &str| {
         let found = parse(&Source::new("p.toml", format!("{PLAN}{text}"))).expect_err("wrong");
         let reported: Vec<String> = found.iter().map(ToString::to_string).collect();

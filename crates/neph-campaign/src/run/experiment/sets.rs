@@ -67,7 +67,7 @@ mod tests {
     use crate::plan::parse;
 
     #[test]
-    fn streams_that_ran_without_those_of_another_site_have_failed_and_other_transfers_stand() {
+    fn streams_fail_without_those_of_the_other_site_and_other_transfers_count() {
         let text = "version = 1\nname = \"p\"\nduration = \"10s\"\nmeasure = [\"media\", \"tcp throughput\"]\n\
             [[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1\"\n\
             [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n";

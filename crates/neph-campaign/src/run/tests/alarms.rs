@@ -42,7 +42,7 @@ fn reported(lab: &Lab) -> Vec<&str> {
 }
 
 #[test]
-fn an_alarm_and_its_end_are_kept_and_told_and_the_measurement_is_whole() {
+fn an_alarm_and_its_end_are_stored_and_reported_and_the_measurement_is_complete() {
     let mut lab = Lab::new(PLAN, &[FakeOutcome::Slow(20, 40)]);
     let (campaign, progress) = lab.go().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Complete);

@@ -51,7 +51,7 @@ fn query(by_client: bool, label: u8) -> Vec<u8> {
 }
 
 #[test]
-fn a_query_that_is_asked_again_is_one_until_nobody_waits_for_it_any_more() {
+fn a_repeated_query_counts_once_while_it_is_pending() {
     let mut scene = Scene::new(9);
     for at in [0, 5_000, 10_000] {
         scene.see(at, &query(true, b'a'));

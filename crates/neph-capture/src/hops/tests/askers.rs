@@ -71,7 +71,7 @@ fn round_trips(asks: Direction, ports: (u16, u16), skipped: usize, began: bool) 
 }
 
 #[test]
-fn what_the_near_end_asks_has_round_trips_and_what_it_answers_has_none() {
+fn requests_of_the_near_end_have_round_trips_and_its_replies_have_none() {
     let (same, near_is_low, far_is_low) = ((5_000, 6_000), (53, 40_000), (40_000, 53));
     for (first, began) in [(0, true), (0, false), (1, false)] {
         for ports in [same, far_is_low] {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_comes_out_behind_one_that_went_in_behind_it_was_overtaken() {
+fn a_packet_that_leaves_after_a_later_one_is_reordered() {
     let first: Vec<_> = (0..4).map(|n| (i64::from(n), datagram(n, 1, 2))).collect();
     let order = [0_u16, 2, 3, 1];
     let second: Vec<_> = (10..)

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_members_of_gzip_is_taken_as_gzip_takes_it() {
+    fn trailing_bytes_after_gzip_members_are_handled_like_gzip() {
         let two = [member(b"one "), member(b"two")].concat();
         for zeros in [0, 1, 512, AT_ONCE + 1] {
             let (out, read) = ungzipped(&[&two[..], &vec![0; zeros]].concat());

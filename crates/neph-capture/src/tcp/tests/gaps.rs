@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_fills_a_gap_was_sent_again_if_its_stamp_is_newer_than_that_of_what_passed_instead() {
+fn a_gap_filled_with_a_newer_tcp_timestamp_is_a_retransmission() {
     let events = |stamp| {
         let mut scene = opened();
         scene.see(100, Client, stamped(data(110, 10, 500), 1100, 5000));
@@ -46,7 +46,7 @@ const TOLD_OF_TWO_MISSING: [(Side, Event); 3] = [
 ];
 
 #[test]
-fn a_gap_that_was_told_stays_told_when_the_first_of_its_holes_is_filled() {
+fn a_reported_gap_stays_reported_after_its_first_hole_is_filled() {
     let mut scene = near();
     // Three segments do not pass. All come again as soon as a word of them is there.
     scene.see(20, Client, data(100, 10, 500));
@@ -74,7 +74,7 @@ fn what_came_in_disorder_behind_a_gap_that_was_told_was_overtaken() {
 }
 
 #[test]
-fn what_was_told_of_numbers_says_nothing_once_they_come_round_again() {
+fn gap_state_is_dropped_when_sequence_numbers_wrap() {
     const HALF: u32 = 1 << 30;
     let mut scene = told_of_two_missing();
     scene.see(30, Client, data(120, 10, 500));

@@ -39,7 +39,7 @@ fn the_answer_of_an_old_connection_sets_no_number_of_the_new_one() {
 }
 
 #[test]
-fn beside_a_syn_that_came_again_no_bytes_of_an_old_connection_are_under_way() {
+fn a_retransmitted_syn_clears_bytes_in_flight_of_an_old_connection() {
     let mut scene = Scene::default();
     scene.see(0, Client, stamped(syn(99, None), 1000, 0));
     scene.see(

@@ -14,7 +14,7 @@ fn retransmitted_segments() -> Scene {
 const FOUND: [(Side, Event); 1] = [(Client, Event::Retransmission)];
 
 #[test]
-fn an_echo_of_the_first_says_that_it_had_arrived() {
+fn a_timestamp_echo_of_the_original_proves_its_arrival() {
     let mut scene = retransmitted_segments();
     scene.see(450, Server, stamped(data(500, 0, 110), 5430, 1100));
     assert_eq!(scene.reported.spurious, FOUND);

@@ -194,7 +194,7 @@ fn the_example_of_guests_is_a_good_topology_and_every_key_and_kind_is_on_the_pag
 }
 
 #[test]
-fn what_would_not_reach_a_guest_s_kernel_is_refused_and_says_where_it_goes() {
+fn settings_that_do_not_reach_a_guest_kernel_are_refused_with_a_remedy() {
     let guest = examples(GUESTS).next().expect("one");
     let service = "[[service]]\nname = \"x\"\nsite = \"vm1\"\ncommand = [\"true\"]\n";
     let traffic = "[[traffic]]\nfrom = \"host\"\nto = \"vm1\"\nuntil = \"1s\"\n";

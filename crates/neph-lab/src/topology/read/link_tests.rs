@@ -104,7 +104,7 @@ fn what_the_features_of_a_link_cannot_be_is_placed() {
 }
 
 #[test]
-fn what_a_kind_of_link_cannot_do_is_placed_where_it_is_asked() {
+fn an_unsupported_link_feature_is_reported_at_its_position() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("day.txt"), "1ms\n").expect("write");
     let text = with("kind = \"netem\"").replace("uniform 1ms", "trace day.txt");

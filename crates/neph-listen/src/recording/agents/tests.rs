@@ -130,7 +130,7 @@ fn captures_of_one_kernel_are_moved_by_one_offset() {
 }
 
 #[test]
-fn what_is_no_capture_of_neph_is_a_fault_and_what_did_not_come_too() {
+fn a_foreign_or_missing_capture_is_a_fault() {
     let folder = tempfile::tempdir().expect("a folder");
     let none = |_: &str| Err(String::new());
     let point = Point::parse("agent:a/eth0", &none).expect("a point");

@@ -175,7 +175,7 @@ fn evaluate_files(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<Fou
 
 /// Packets take longer to the second segment than they are awaited.
 #[test]
-fn windows_say_what_the_whole_captures_say_of_a_segment_behind_one_that_is_too_slow() {
+fn windows_match_whole_captures_for_a_segment_after_a_slow_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let points = ["a=iface:lo", "b=iface:lo", "c=iface:lo"];
     let rules = rules(&["a", "b", "c"], &[Median("b - c", 2)]);

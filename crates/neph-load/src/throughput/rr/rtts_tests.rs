@@ -48,7 +48,7 @@ fn a_lost_transaction_stands_between_two_times() {
 }
 
 #[test]
-fn a_quantile_is_refused_below_what_it_needs_and_lost_where_losses_decide_it() {
+fn a_percentile_needs_enough_samples_and_is_lost_if_losses_decide_it() {
     let times: Vec<u64> = (1..=299).collect();
     let rtts = of(&times);
     assert_eq!(of(&times[..5]).quantile(500, 0), RttFigure::Needs(6));

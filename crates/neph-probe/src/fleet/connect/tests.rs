@@ -61,7 +61,7 @@ fn listener() -> SocketAddr {
 }
 
 #[test]
-fn connects_tell_the_kernels_own_round_trip_and_one_port_serves_again_and_again() {
+fn connects_report_the_kernels_rtt_and_reuse_one_port() {
     let (messages, tally) = run(&spec(listener(), None));
     assert_eq!((tally.replies, tally.failed), (160, 0), "{tally:?}");
     let ports: std::collections::BTreeSet<u16> =

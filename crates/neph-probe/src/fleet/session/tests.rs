@@ -294,7 +294,7 @@ fn a_message_that_is_decided_waits_for_an_earlier_one_of_its_flow() {
 }
 
 #[test]
-fn a_reply_without_the_stamp_of_its_request_is_told_as_the_program_read_it() {
+fn a_reply_without_a_kernel_timestamp_has_the_application_timestamp() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     session.take(&reply(Known { port: 7, seq: 0 }, 20 * MS));

@@ -185,7 +185,7 @@ fn a_fleet_of_sockets_and_one_that_shares_them_have_each_its_own_ports_and_repli
 }
 
 #[test]
-fn who_binds_ports_and_who_does_not_see_each_other_whoever_comes_first() {
+fn fleets_with_bound_and_unbound_ports_detect_each_other_in_either_order() {
     let spec = FleetSpec {
         first_port: Some(40_000),
         ..spec(&["127.0.0.1:9".parse().expect("an address")], 8, 1)

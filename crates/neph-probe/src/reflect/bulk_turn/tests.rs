@@ -70,7 +70,7 @@ fn a_trickle_loses_the_turn_and_a_slow_line_keeps_its_share() {
 
 /// An address that asks over and over gets the turn after all others, not before them.
 #[test]
-fn who_had_a_turn_comes_after_those_who_had_none() {
+fn connections_that_had_a_turn_queue_behind_those_without() {
     let bulk_gate = bulk_gate();
     let ask = |last, now| {
         bulk_gate

@@ -122,7 +122,7 @@ fn a_request_on_a_fresh_connection_that_the_server_closes_is_lost_and_not_repeat
 }
 
 #[test]
-fn a_reply_cut_off_is_an_error_of_its_own_and_one_that_lasts_until_the_close_is_whole() {
+fn a_truncated_reply_is_its_own_error_and_a_reply_delimited_by_close_is_complete() {
     let cut = [
         "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhalf",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",

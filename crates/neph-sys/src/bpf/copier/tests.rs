@@ -112,7 +112,7 @@ fn attached(index: u32, hook: u32) -> u32 {
 }
 
 #[test]
-fn what_passes_comes_once_in_order_as_the_ring_tells_it_and_when() {
+fn packets_arrive_once_in_order_with_the_data_and_times_of_the_ring() {
     with_pair("once", || {
         let (mut copier, mut ring) = copier_and_ring("near", &[]);
         let far_ring = PacketRing::open("far", 1, RingMode::Wire).expect("a sender");

@@ -191,7 +191,7 @@ fn what_the_host_sends_is_told_from_what_arrives() {
 }
 
 #[test]
-fn on_all_interfaces_a_packet_tells_which_it_passed_and_comes_without_its_link_header() {
+fn on_all_interfaces_a_packet_names_its_interface_and_has_no_link_header() {
     with_pair("any", || {
         let mut ring = BlockRing::open_any(&TAKING).expect("a ring");
         // Past the taps of its own side.

@@ -287,7 +287,7 @@ fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
 }
 
 #[test]
-fn one_capture_twice_is_named_as_that_and_captures_of_one_way_are_not() {
+fn the_same_capture_twice_is_detected_and_one_directional_captures_are_not_mistaken_for_it() {
     let folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 20, 5);
     let (files, _) = simulated.write(&folder, |_, at| at);

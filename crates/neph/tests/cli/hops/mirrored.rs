@@ -135,7 +135,7 @@ fn helps(printed: &str) -> bool {
 }
 
 #[test]
-fn a_capture_that_shows_each_packet_twice_is_read_as_if_it_showed_it_once() {
+fn a_capture_with_every_packet_duplicated_reads_as_without_duplicates() {
     for is_numbered in [true, false] {
         let folder = TestFolder::empty();
         let (files, _) = Simulated::of(Path::PLAIN, 1_000, 9).write(&folder, |_, at| at);
@@ -173,7 +173,7 @@ fn a_capture_that_shows_each_packet_twice_is_read_as_if_it_showed_it_once() {
 }
 
 #[test]
-fn copies_that_nobody_can_tell_apart_are_named_as_the_reason() {
+fn indistinguishable_copies_are_reported_as_the_reason() {
     let folder = TestFolder::empty();
     let (files, _) = Simulated::of(Path::PLAIN, 100, 9).write(&folder, |_, at| at);
     for file in &files {

@@ -65,7 +65,7 @@ fn a_clock_that_is_set_on_the_way_spoils_only_what_passes_meanwhile() {
 type Sets = &'static [(i64, i64)];
 
 #[test]
-fn clocks_that_are_set_as_far_and_as_often_as_one_likes_spoil_only_what_passes_meanwhile() {
+fn clock_steps_invalidate_only_packets_in_flight_at_the_step() {
     const DAY: i64 = 86_400;
     let worlds: [(Sets, Sets); 7] = [
         (&[(3, 30 * DAY)], &[]),

@@ -146,7 +146,7 @@ fn hosts_that_are_not_translated_do_not_hide_those_that_are() {
 }
 
 #[test]
-fn of_two_points_that_show_other_hosts_mostly_it_is_said() {
+fn two_points_with_mostly_different_hosts_are_reported() {
     let folder = TestFolder::empty();
     let files = captures(&folder, 2);
     // Numbers that the translator writes too are known nowhere.
