@@ -16,7 +16,7 @@ pub(crate) fn throughput(
     yard: &LabHandle,
 ) -> Throughput {
     let started = neph_probe::anchor().wall;
-    let site = yard.place(order.site.as_deref());
+    let site = yard.placement(order.site.as_deref());
     match site.and_then(|site| transfer(order, site, context)) {
         Ok(transfer) => transfer.into_throughput(order.block, &order.server.name),
         Err(error) => Throughput {

@@ -191,11 +191,11 @@ fn carry_out(order: &Order, context: &OrderContext, yard: &LabHandle) {
             OrderResult::Throughput(check::throughput(order, context, yard))
         }
         Order::Traceroute(order) => {
-            let site = yard.place(order.site.as_deref());
+            let site = yard.placement(order.site.as_deref());
             OrderResult::Traceroute(flows::trace(order, site, context))
         }
         Order::Pings(order) => {
-            if let Ok(site) = yard.place(order.site.as_deref()) {
+            if let Ok(site) = yard.placement(order.site.as_deref()) {
                 between::ping(order, site.as_ref(), context);
             }
             OrderResult::Pings

@@ -64,13 +64,13 @@ fn ask(
     context: &OrderContext,
     yard: &LabHandle,
 ) -> Result<Ready, OrderFailed> {
-    let site = yard.place(order.site.as_deref())?;
+    let site = yard.placement(order.site.as_deref())?;
     let ready = flows::ready(order, site, context.permit())?;
     if ready.transfer.is_some() {
         return Ok(ready);
     }
     let expected = order.reflector || yard.reflects(ready.specs[0].address);
-    peer::judge(&ready.found, &ready.specs[0], expected)?;
+    peer::check_reflector(&ready.found, &ready.specs[0], expected)?;
     Ok(ready)
 }
 

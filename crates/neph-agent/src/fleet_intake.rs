@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_scenario_names_its_targets_with_the_scheme() {
         let scenario = scenario_of(&spec());
-        let targets = scenario.target.all();
+        let targets = scenario.target.as_slice();
         assert!(targets.iter().all(|one| one.kind() == ProbeKind::Udp));
         let hosts: Vec<&str> = targets.iter().map(Target::host).collect();
         assert_eq!(hosts, ["a", "b"]);

@@ -307,8 +307,8 @@ fn since(origin: Instant<Own>, marks: Marks) -> Marks {
 fn unreached(answer: Answer) -> String {
     match answer {
         Answer::Icmp(IcmpKind::PortUnreachable) => {
-            format!("nothing listens at its port ({})", answer.words())
+            format!("nothing listens at its port ({})", answer.description())
         }
-        other => other.words().into_owned(),
+        other => other.description().into_owned(),
     }
 }

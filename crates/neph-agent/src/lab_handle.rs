@@ -43,7 +43,7 @@ pub(crate) struct LabHandle(Option<Arc<Mutex<Shared>>>);
 
 #[derive(Debug)]
 struct Shared {
-    ground: Box<dyn LabAccess>,
+    lab: Box<dyn LabAccess>,
     users: usize,
     state: State,
 }
@@ -73,7 +73,7 @@ impl LabHandle {
 
     pub(crate) fn of(lab: Box<dyn LabAccess>) -> Self {
         let shared = Shared {
-            ground: lab,
+            lab,
             users: 0,
             state: State::default(),
         };
@@ -86,11 +86,11 @@ impl LabHandle {
     }
 
     /// The place of a site that an order names.
-    pub(crate) fn place(&self, site: Option<&str>) -> Result<Option<Placement>, OrderFailed> {
+    pub(crate) fn placement(&self, site: Option<&str>) -> Result<Option<Placement>, OrderFailed> {
         let Some(site) = site else {
             return Ok(None);
         };
-        let known = self.lock().and_then(|shared| shared.ground.placement(site));
+        let known = self.lock().and_then(|shared| shared.lab.placement(site));
         known
             .map(Some)
             .ok_or_else(|| failed(format!("find site '{site}'"), "no lab has this site"))
@@ -99,7 +99,7 @@ impl LabHandle {
     /// Whether one of the lab's own reflectors listens there.
     pub(crate) fn reflects(&self, address: SocketAddr) -> bool {
         let shared = self.lock();
-        shared.is_some_and(|shared| shared.ground.reflects(address))
+        shared.is_some_and(|shared| shared.lab.reflects(address))
     }
 
     /// Makes the lab what experiments need, until the stay ends.
@@ -113,10 +113,10 @@ impl LabHandle {
             return Err(failed("use the lab", reason));
         }
         if shared.users == 0 {
-            let entered = shared.ground.enter(wanted.season.as_deref());
+            let entered = shared.lab.enter(wanted.season.as_deref());
             entered.map_err(|reason| failed("bring the season's lab up", reason))?;
             // What ended here had nothing measured during it.
-            let stressed = shared.ground.stress(&wanted.loads).map(drop);
+            let stressed = shared.lab.stress(&wanted.loads).map(drop);
             stressed.map_err(|reason| failed("load the lab's sites", reason))?;
             shared.state = wanted;
         }
@@ -151,10 +151,10 @@ impl<'a> Stay<'a> {
         let Some(shared) = self.yard.lock() else {
             return Vec::new();
         };
-        let before = shared.ground.links();
+        let before = shared.lab.links();
         // Given twice, it would move what an order in progress counts from.
         if shared.users == 1 {
-            shared.ground.cue();
+            shared.lab.cue();
         }
         before
     }
@@ -164,8 +164,8 @@ impl<'a> Stay<'a> {
         let Some(shared) = self.yard.lock() else {
             return Vec::new();
         };
-        let lab_warnings = shared.ground.warnings();
-        let of_links = links::warnings(before, &shared.ground.links());
+        let lab_warnings = shared.lab.warnings();
+        let of_links = links::warnings(before, &shared.lab.links());
         lab_warnings.into_iter().chain(of_links).collect()
     }
 
@@ -183,7 +183,7 @@ impl<'a> Stay<'a> {
         if shared.users > 0 {
             return LoadsDone::default();
         }
-        shared.ground.stress(&[]).unwrap_or_else(|reason| {
+        shared.lab.stress(&[]).unwrap_or_else(|reason| {
             tracing::warn!("{reason}");
             LoadsDone::default()
         })

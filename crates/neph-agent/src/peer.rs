@@ -8,7 +8,11 @@ use neph_probe::{Discovery, FlowSpec};
 use crate::failure::failed;
 
 /// Whether the flow can run as what was found. `expected`: it must be a reflector.
-pub(crate) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Result<(), OrderFailed> {
+pub(crate) fn check_reflector(
+    found: &Discovery,
+    main: &FlowSpec,
+    expected: bool,
+) -> Result<(), OrderFailed> {
     let reason = match &found.silence {
         Some(reason) if expected || must_answer(main.target.kind(), found.accepted) => {
             reason.as_str()

@@ -13,7 +13,7 @@ pub(crate) struct TcpSamples {
 impl TcpSamples {
     /// What of a reading (the beginning of a `struct tcp_info`) differs from the reading before.
     pub(crate) fn changed(&mut self, at: i64, info: &[u8]) -> Vec<Sample> {
-        let read = TcpField::all().filter_map(|field| Some((field, field.read(info)?)));
+        let read = TcpField::all_fields().filter_map(|field| Some((field, field.read(info)?)));
         let mut changed = Vec::new();
         for (field, value) in read {
             if self.last.insert(field, value) != Some(value) {

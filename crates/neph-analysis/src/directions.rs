@@ -76,7 +76,7 @@ impl Directions {
             self.offset = offset.value();
         }
         let instant = |at| Instant::from_nanos(at);
-        let forward = offset.there(instant(stamps.sent), Instant::from_nanos(stamps.arrived));
+        let forward = offset.forward(instant(stamps.sent), Instant::from_nanos(stamps.arrived));
         let reverse = offset.back(
             Instant::from_nanos(stamps.answered),
             instant(stamps.returned),

@@ -18,7 +18,7 @@ pub(crate) fn payloads(scenario: &Scenario) -> (u64, u64) {
         Measure::Throughput(test) => test,
         Measure::Transactions(_) => return (0, 0),
         media @ Measure::Media(_) => {
-            let rate = media.asked().map_or(0, BitRate::bits_per_second);
+            let rate = media.target_rate().map_or(0, BitRate::bits_per_second);
             return (0, (rate / 8).saturating_mul(messages));
         }
         Measure::Messages => {

@@ -55,7 +55,7 @@ pub(crate) fn read(node: &Node) -> Result<Stress, Fault> {
     let (name, load) =
         pair.ok_or_else(|| Fault::new("a load lacks its name or its load", NAMED))?;
     let name = name.trim();
-    let stress = parse(&load)?.named(name);
+    let stress = parse(&load)?.with_name(name);
     let stress = stress.filter(|_| !name.contains(is_hidden));
     stress.ok_or_else(|| {
         let message = format!("\"{name}\" is no name of a load");

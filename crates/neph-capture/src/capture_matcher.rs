@@ -206,7 +206,7 @@ impl CaptureMatcher {
                 let first = occupied.get().at;
                 // If both captures have duplicates, the first copies are paired: the first at the far point
                 // is never earlier than its departure.
-                if is_repeated(first, time.near(at, (first, SOON)), is_named) {
+                if is_repeated(first, time.correct(at, (first, SOON)), is_named) {
                     return Known::Again;
                 }
                 occupied.get_mut().found = FirstPacket::IDENTICAL;
@@ -270,7 +270,7 @@ impl CaptureMatcher {
         };
         if first_packet.found != FirstPacket::NOT_YET {
             if let Some(found) = self.found.get_mut(first_packet.found as usize) {
-                let at = time.near(at, (found.second_at, SOON));
+                let at = time.correct(at, (found.second_at, SOON));
                 if is_repeated(found.second_at, at, is_named) {
                     return Some(Known::Again);
                 }

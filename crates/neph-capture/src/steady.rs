@@ -47,7 +47,7 @@ impl Steady {
 
     /// The same for a packet that equals one at the steady time `before`: within `soon` it is a duplicate in
     /// the capture. A file may hold a capture twice; that is no step.
-    pub(crate) fn near(&mut self, stamp: i64, (before, soon): (i64, i64)) -> i64 {
+    pub(crate) fn correct(&mut self, stamp: i64, (before, soon): (i64, i64)) -> i64 {
         let [then, now] = [added_at(&self.falls, before), self.added()];
         let times = [then, now].map(|added| (stamp.saturating_add(added), added));
         let is_of_its_time = |(at, added): &(i64, i64)| added_at(&self.falls, *at) == *added;
@@ -141,7 +141,7 @@ mod tests {
         let mut steady = Steady::default();
         let first = steady.next(10 * SECOND);
         steady.next(20 * SECOND);
-        assert_eq!(steady.near(10 * SECOND, (first, DISORDER)), first);
+        assert_eq!(steady.correct(10 * SECOND, (first, DISORDER)), first);
         assert!(steady.falls().is_empty());
     }
 
@@ -152,7 +152,7 @@ mod tests {
         let mut reported = Vec::new();
         let stamps = [11, 12, 13, 1].map(|second| second * SECOND);
         for stamp in stamps {
-            identical = steady.near(stamp, (identical, DISORDER));
+            identical = steady.correct(stamp, (identical, DISORDER));
             reported.push(identical);
         }
         reported.push(steady.next(2 * SECOND));
@@ -175,7 +175,7 @@ mod tests {
                 let stamp = tenths * SECOND / 50;
                 let before = identical.filter(|_| *is_identical);
                 let at = match before {
-                    Some(before) => steady.near(stamp, (before, DISORDER)),
+                    Some(before) => steady.correct(stamp, (before, DISORDER)),
                     None => steady.next(stamp),
                 };
                 identical = if *is_identical { Some(at) } else { identical };

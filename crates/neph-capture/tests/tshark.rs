@@ -214,7 +214,7 @@ type Counts = BTreeMap<&'static str, u64>;
 /// What of each flow and end passed so far.
 #[derive(Default)]
 struct PassedSegments {
-    anew: BTreeMap<(u32, usize), Vec<(u64, u64)>>,
+    new_ranges: BTreeMap<(u32, usize), Vec<(u64, u64)>>,
     highest: BTreeMap<(u32, usize), u64>,
     acked: BTreeMap<(u32, usize), u64>,
     /// Behind each end's latest window probe.
@@ -243,7 +243,7 @@ impl PassedSegments {
             self.repeated.extend(truth.ack.map(|ack| (sender, ack)));
         }
         if truth.is_repeated {
-            let ranges = self.anew.entry((truth.flow, truth.from)).or_default();
+            let ranges = self.new_ranges.entry((truth.flow, truth.from)).or_default();
             ranges.push(truth.range);
         }
         let highest = self.highest.entry((truth.flow, truth.from)).or_default();
@@ -268,7 +268,7 @@ impl PassedSegments {
         };
         let is_below =
             |range: &&(u64, u64)| range.0 < passed[index].0 && range.1 > self.acked_before;
-        let new_ranges = self.anew.get(&other).into_iter().flatten();
+        let new_ranges = self.new_ranges.get(&other).into_iter().flatten();
         let later = passed[index..].iter();
         later.chain(new_ranges).any(|range| is_below(&range))
     }
@@ -293,7 +293,7 @@ impl PassedSegments {
 
     /// Whether the last byte that `truth` acknowledges passed again before.
     fn answers_what_came_again(&self, truth: &Truth) -> bool {
-        let ranges = self.anew.get(&(truth.flow, 1 - truth.from));
+        let ranges = self.new_ranges.get(&(truth.flow, 1 - truth.from));
         truth.ack.is_some_and(|ack| {
             let holds = |(from, to): &(u64, u64)| *from < ack && ack <= *to;
             ranges.is_some_and(|ranges| ranges.iter().any(holds))
@@ -317,7 +317,7 @@ impl PassedSegments {
     }
 
     fn opened_again(&self, truth: &Truth) -> bool {
-        let ranges = self.anew.get(&(truth.flow, truth.from));
+        let ranges = self.new_ranges.get(&(truth.flow, truth.from));
         ranges.is_some_and(|ranges| ranges.contains(&(0, 1)))
     }
 }

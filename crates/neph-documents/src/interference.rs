@@ -75,7 +75,7 @@ impl CircuitShare {
 
     /// `51.2 % of 19.80 Mbit/s (49.0 to 53.1 %)`.
     fn to_text(&self) -> String {
-        let alone = Quantity::UpGoodput.in_words(self.alone_bit_s);
+        let alone = Quantity::UpGoodput.to_text(self.alone_bit_s);
         let Some(share) = self.share_percent else {
             return format!("no result with the other circuit ({alone} without it)");
         };

@@ -3,11 +3,11 @@
 //! Owns the choice of the kind of a link. A kind creates interfaces between two sites; the plan adds
 //! addresses and routes.
 
-mod asked;
 mod bridge;
 mod docker;
 mod emulated;
 mod flannel;
+mod guest_settings;
 mod guests;
 mod haproxy;
 mod l4;

@@ -103,9 +103,9 @@ impl Answer {
     }
 
     /// The answer of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         for row in NUMBERED {
-            if let Some(code) = (row.named)(name) {
+            if let Some(code) = (row.from_name)(name) {
                 return row.codes.contains(&code).then(|| (row.answer)(code));
             }
         }
@@ -156,25 +156,25 @@ impl Answer {
 
     /// What happened, in a few words that complete a sentence of any outcome ("12 not sent: ...",
     /// "no reply: ...").
-    pub fn words(self) -> Cow<'static, str> {
+    pub fn description(self) -> Cow<'static, str> {
         match self {
             Self::Syn(SynAnswer::SynAck) => "SYN-ACK".into(),
             Self::Syn(SynAnswer::Rst) => "RST".into(),
             numbered!() => Numbered::of(self.code())
-                .map_or_else(String::new, |row| (row.words)(self.code()))
+                .map_or_else(String::new, |row| (row.description)(self.code()))
                 .into(),
-            Self::Icmp(kind) => kind.words().into(),
+            Self::Icmp(kind) => kind.description().into(),
             Self::Truncated => "reply cut off".into(),
             Self::Closed => "connection closed by the peer".into(),
             Self::Reset => "connection reset by the peer".into(),
             Self::TlsFailed => "TLS failed".into(),
-            Self::Local(fault) => fault.words().into(),
+            Self::Local(fault) => fault.description().into(),
         }
     }
 }
 
 impl IcmpKind {
-    const fn words(self) -> &'static str {
+    const fn description(self) -> &'static str {
         match self {
             Self::NetUnreachable => "ICMP: network unreachable",
             Self::HostUnreachable => "ICMP: host unreachable",
@@ -188,7 +188,7 @@ impl IcmpKind {
 }
 
 impl LocalFault {
-    const fn words(self) -> &'static str {
+    const fn description(self) -> &'static str {
         match self {
             Self::NoPort => "this host has no free local port",
             Self::NoDescriptor => "this host has no file descriptor left",
@@ -232,7 +232,7 @@ impl TryFrom<String> for Answer {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, Self::Error> {
-        Self::named(&name).ok_or_else(|| format!("'{name}' is no answer"))
+        Self::from_name(&name).ok_or_else(|| format!("'{name}' is no answer"))
     }
 }
 

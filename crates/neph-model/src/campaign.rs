@@ -44,7 +44,7 @@ impl CampaignStatus {
         }
     }
     /// The status of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         [
             Self::Running,
             Self::Complete,

@@ -42,7 +42,7 @@ impl ClockOffset {
         self.bound
     }
     /// The delay on the forward path, from the local instant to the peer's.
-    pub fn there(self, sent: Instant<Own>, received: Instant<Peer>) -> OneWay {
+    pub fn forward(self, sent: Instant<Own>, received: Instant<Peer>) -> OneWay {
         let apart = received.nanos().saturating_sub(sent.nanos());
         OneWay {
             delay: Span::from_nanos(apart) - self.value,

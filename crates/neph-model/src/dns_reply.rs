@@ -46,13 +46,13 @@ impl DnsReply {
     }
 
     /// The reply of that name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         let mut replies = (0..Self::NUMBERS).map(Self::from_number);
         replies.find(|reply| reply.name() == name)
     }
 
     /// `NOERROR`, `NXDOMAIN, truncated`, `RCODE 12`.
-    pub(crate) fn words(self) -> String {
+    pub(crate) fn description(self) -> String {
         let tail = if self.is_truncated { ", truncated" } else { "" };
         match RCODES.get(usize::from(self.rcode)) {
             Some(name) => format!("{name}{tail}"),
@@ -70,16 +70,16 @@ mod tests {
         for number in 0..DnsReply::NUMBERS {
             let reply = DnsReply::from_number(number);
             assert_eq!(reply.number(), number);
-            assert_eq!(DnsReply::named(&reply.name()), Some(reply));
+            assert_eq!(DnsReply::from_name(&reply.name()), Some(reply));
         }
         let cut = DnsReply {
             rcode: 3,
             is_truncated: true,
         };
         assert_eq!(
-            (cut.name().as_str(), cut.words().as_str()),
+            (cut.name().as_str(), cut.description().as_str()),
             ("nxdomain-tc", "NXDOMAIN, truncated")
         );
-        assert_eq!(DnsReply::named("rcode-3"), None, "it has a name");
+        assert_eq!(DnsReply::from_name("rcode-3"), None, "it has a name");
     }
 }

@@ -66,7 +66,7 @@ impl EventKind {
         }
     }
     /// The kind of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         // Its name in older stores.
         let name = if name == "disbelieved" {
             "implausible"

@@ -36,7 +36,7 @@ impl ExperimentStatus {
         }
     }
     /// The status of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         [
             Self::Running,
             Self::Complete,

@@ -44,7 +44,7 @@ impl TraceKind {
         }
     }
     /// The kind of that scheme.
-    pub fn named(scheme: &str) -> Option<Self> {
+    pub fn from_name(scheme: &str) -> Option<Self> {
         let kinds = [Self::Udp, Self::Syn, Self::Icmp];
         kinds.into_iter().find(|kind| kind.scheme() == scheme)
     }

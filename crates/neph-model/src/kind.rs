@@ -284,7 +284,7 @@ impl ProbeKind {
     }
 
     /// The kind of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let mut kinds = Self::ALL.iter().copied();
         kinds.find(|kind| kind.name() == name)
     }
@@ -356,11 +356,11 @@ mod tests {
     #[test]
     fn each_kind_is_known_by_its_name() {
         for kind in ProbeKind::ALL {
-            assert_eq!(ProbeKind::named(kind.name()), Some(*kind));
+            assert_eq!(ProbeKind::from_name(kind.name()), Some(*kind));
             let serialised = serde_json::to_value(kind).expect("a word");
             assert_eq!(kind.name(), serialised, "stores and JSON have one name");
             assert!(!kind.properties().method.is_empty(), "{kind}");
         }
-        assert_eq!(ProbeKind::named("line"), None);
+        assert_eq!(ProbeKind::from_name("line"), None);
     }
 }

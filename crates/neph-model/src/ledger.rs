@@ -78,7 +78,7 @@ impl Ledger {
     /// The network's two directions, separated with the clock offset; `None` if one of the four
     /// timestamps at the interfaces is missing.
     pub fn directions(marks: &Marks, offset: ClockOffset) -> Option<(OneWay, OneWay)> {
-        let forward = offset.there(marks.nic_tx?, marks.peer.rx?);
+        let forward = offset.forward(marks.nic_tx?, marks.peer.rx?);
         let back = offset.back(marks.peer.nic_tx?, marks.nic_rx?);
         Some((forward, back))
     }

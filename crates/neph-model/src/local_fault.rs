@@ -43,7 +43,7 @@ pub fn failed_call(doing: &str, error: &io::Error, fault: Option<LocalFault>) ->
     match fault {
         Some(fault) => format!(
             "{doing}: {} ({operation}); {}",
-            Answer::Local(fault).words(),
+            Answer::Local(fault).description(),
             fault.remedy()
         ),
         None => format!("{doing}: {operation}"),

@@ -102,7 +102,7 @@ impl ThroughputMeasure {
 
     /// The rate that the measuring site sends and that it requests from its endpoint, in bits per
     /// second; `None` for no limit.
-    pub fn asked(&self) -> Option<BitRate> {
+    pub fn target_rate(&self) -> Option<BitRate> {
         let is_both = self.direction == TransferDirection::Both;
         let times = if is_both { 2 } else { 1 };
         let rate = self.rate?.bits_per_second();
@@ -122,10 +122,10 @@ impl Measure {
 
     /// The rate that both ends send, as far as requested and known, in bits per second; `None` if
     /// the path decides.
-    pub fn asked(&self) -> Option<BitRate> {
+    pub fn target_rate(&self) -> Option<BitRate> {
         match self {
             Self::Messages | Self::Transactions(_) => None,
-            Self::Throughput(test) => test.asked(),
+            Self::Throughput(test) => test.target_rate(),
             Self::Media(MediaMeasure { clients }) => {
                 Some(BitRate(u64::from(*clients) * MediaMeasure::NOMINAL.0))
             }

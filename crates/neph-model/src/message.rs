@@ -28,7 +28,7 @@ impl Outcome {
     pub const ALL: [Self; 4] = [Self::Reply, Self::Error, Self::Lost, Self::Failed];
 
     /// The outcome of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.name() == name)
     }
 

@@ -12,7 +12,7 @@ impl MqttRefusal {
     }
 
     /// `MQTT CONNACK code 5 (not authorized)`.
-    pub(crate) fn words(self) -> String {
+    pub(crate) fn description(self) -> String {
         let meaning = match self.0 {
             1 => "protocol version not supported",
             2 => "client identifier rejected",

@@ -188,7 +188,7 @@ impl ParameterName {
     ///
     /// # Errors
     /// There is none.
-    pub fn named(text: &str) -> Result<Self, NoParameter> {
+    pub fn from_name(text: &str) -> Result<Self, NoParameter> {
         let mut names = Self::ALL.iter().copied();
         names
             .find(|name| name.as_str() == text)
@@ -212,7 +212,7 @@ impl TryFrom<String> for ParameterName {
     type Error = NoParameter;
 
     fn try_from(text: String) -> Result<Self, NoParameter> {
-        Self::named(&text)
+        Self::from_name(&text)
     }
 }
 
@@ -264,7 +264,7 @@ mod tests {
             ("tls", "1.3"),
             ("tls", "unknown"),
         ] {
-            let name = ParameterName::named(name).expect(name);
+            let name = ParameterName::from_name(name).expect(name);
             let read = Parameter::read(name, text).expect(text);
             assert_eq!((read.name(), read.text()), (name, text.to_owned()));
         }
@@ -286,6 +286,6 @@ mod tests {
                 "{reported}"
             );
         }
-        assert!(ParameterName::named("sni").is_err());
+        assert!(ParameterName::from_name("sni").is_err());
     }
 }

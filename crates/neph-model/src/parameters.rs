@@ -75,8 +75,9 @@ impl TryFrom<BTreeMap<String, String>> for Parameters {
     type Error = NoParameter;
 
     fn try_from(texts: BTreeMap<String, String>) -> Result<Self, NoParameter> {
-        let read =
-            |(name, text): (String, String)| Parameter::read(ParameterName::named(&name)?, &text);
+        let read = |(name, text): (String, String)| {
+            Parameter::read(ParameterName::from_name(&name)?, &text)
+        };
         texts.into_iter().map(read).collect()
     }
 }

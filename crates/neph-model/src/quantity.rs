@@ -170,13 +170,13 @@ quantities! {
 
 impl Quantity {
     /// The quantity of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let mut quantities = Self::ALL.iter().copied();
         quantities.find(|quantity| quantity.properties().name == name)
     }
 
     /// A value with its unit, as text: `93.4 Mbit/s`, `0.20 %`, `1.204 ms`.
-    pub fn in_words(self, value: f64) -> String {
+    pub fn to_text(self, value: f64) -> String {
         match self.properties().unit {
             QuantityUnit::BitsPerSecond => rate_in_words(value),
             QuantityUnit::Nanoseconds => time_in_words(value),
@@ -222,7 +222,7 @@ impl TryFrom<String> for Quantity {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        Self::named(&name).ok_or_else(|| format!("there is no quantity '{name}'"))
+        Self::from_name(&name).ok_or_else(|| format!("there is no quantity '{name}'"))
     }
 }
 
@@ -258,7 +258,7 @@ impl Quantities {
         let reported = FIRST.iter().filter_map(|quantity| {
             let value = self.values.get(quantity)?;
             let title = quantity.properties().title;
-            Some(format!("{title} {}", quantity.in_words(*value)))
+            Some(format!("{title} {}", quantity.to_text(*value)))
         });
         reported.collect::<Vec<_>>().join(", ")
     }
@@ -272,7 +272,7 @@ mod tests {
     fn every_quantity_is_found_by_its_name_and_only_by_it() {
         for quantity in Quantity::ALL {
             let name = quantity.properties().name;
-            assert_eq!(Quantity::named(name), Some(*quantity));
+            assert_eq!(Quantity::from_name(name), Some(*quantity));
             let fits = match quantity.properties().unit {
                 QuantityUnit::BitsPerSecond => name.ends_with("_bit_s"),
                 QuantityUnit::Nanoseconds => name.ends_with("_ns"),
@@ -283,15 +283,15 @@ mod tests {
             };
             assert!(fits, "{name} has another unit");
         }
-        assert_eq!(Quantity::named("goodput"), None);
+        assert_eq!(Quantity::from_name("goodput"), None);
     }
 
     #[test]
     fn values_print_with_their_unit() {
-        assert_eq!(Quantity::UpGoodput.in_words(93.4e6), "93.40 Mbit/s");
-        assert_eq!(Quantity::UpJitter.in_words(1_204_000.0), "1.20 ms");
-        assert_eq!(Quantity::UpLoss.in_words(0.2), "0.20 %");
-        assert_eq!(Quantity::UpRetransmissions.in_words(12.0), "12");
+        assert_eq!(Quantity::UpGoodput.to_text(93.4e6), "93.40 Mbit/s");
+        assert_eq!(Quantity::UpJitter.to_text(1_204_000.0), "1.20 ms");
+        assert_eq!(Quantity::UpLoss.to_text(0.2), "0.20 %");
+        assert_eq!(Quantity::UpRetransmissions.to_text(12.0), "12");
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub const SCHEMES: &[Scheme] = &[
 
 impl Scheme {
     /// The scheme of that name, in any case (RFC 3986, 3.1).
-    pub fn named(name: &str) -> Option<&'static Self> {
+    pub fn from_name(name: &str) -> Option<&'static Self> {
         let mut schemes = SCHEMES.iter();
         schemes.find(|scheme| scheme.name.eq_ignore_ascii_case(name))
     }

@@ -53,7 +53,7 @@ impl LoadEnd {
     }
 
     /// The name of the counted items.
-    const fn who(self) -> &'static str {
+    const fn role(self) -> &'static str {
         match self {
             Self::Sent => "sender",
             Self::Received => "receiver",
@@ -136,23 +136,23 @@ impl fmt::Display for SeriesName {
             Self::Tcp(field) => write!(f, "tcp_{field}"),
             Self::Quantity(quantity) => quantity.fmt(f),
             Self::Load(load, end) => write!(f, "load{load}_{}_bit_s", end.word()),
-            Self::LoadCpu(load, end) => write!(f, "load{load}_{}_cpu_percent", end.who()),
+            Self::LoadCpu(load, end) => write!(f, "load{load}_{}_cpu_percent", end.role()),
         }
     }
 }
 
 impl SeriesName {
     /// The series of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         if let Some(count) = name.strip_prefix("net_") {
             let word = count.strip_suffix("_per_second")?;
             let mut counts = NetCount::ALL.into_iter();
             return counts.find(|count| count.word() == word).map(Self::Net);
         }
         if let Some(field) = name.strip_prefix("tcp_") {
-            return TcpField::named(field).map(Self::Tcp);
+            return TcpField::from_name(field).map(Self::Tcp);
         }
-        if let Some(quantity) = Quantity::named(name) {
+        if let Some(quantity) = Quantity::from_name(name) {
             return Some(Self::Quantity(quantity));
         }
         if let Some(load) = name.strip_prefix("load") {
@@ -160,7 +160,7 @@ impl SeriesName {
             let load = number(load)?;
             let mut load_ends = LoadEnd::ALL.into_iter();
             if let Some(role) = suffix.strip_suffix("_cpu_percent") {
-                let end = load_ends.find(|end| end.who() == role)?;
+                let end = load_ends.find(|end| end.role() == role)?;
                 return Some(Self::LoadCpu(load, end));
             }
             let word = suffix.strip_suffix("_bit_s")?;
@@ -193,7 +193,7 @@ impl TryFrom<String> for SeriesName {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        Self::named(&name).ok_or_else(|| format!("there is no series '{name}'"))
+        Self::from_name(&name).ok_or_else(|| format!("there is no series '{name}'"))
     }
 }
 
@@ -231,12 +231,12 @@ mod tests {
             .chain(of_loads)
             .chain(of_cpu_of_loads)
             .chain(quantities)
-            .chain(TcpField::all().map(SeriesName::Tcp))
+            .chain(TcpField::all_fields().map(SeriesName::Tcp))
         {
-            assert_eq!(SeriesName::named(&series.to_string()), Some(series));
+            assert_eq!(SeriesName::from_name(&series.to_string()), Some(series));
         }
         assert_eq!(
-            SeriesName::named("cpu_busy_percent"),
+            SeriesName::from_name("cpu_busy_percent"),
             Some(SeriesName::Cpu(CpuUse::Busy)),
             "as it was called before cores had their own"
         );
@@ -252,7 +252,7 @@ mod tests {
             "load1_lost_bit_s",
             "x",
         ] {
-            assert_eq!(SeriesName::named(name), None, "{name}");
+            assert_eq!(SeriesName::from_name(name), None, "{name}");
         }
     }
 }

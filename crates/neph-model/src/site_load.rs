@@ -154,7 +154,7 @@ impl LoadUnits {
     pub fn loads(&self, text: &str) -> Result<Vec<SiteLoad>, NoLoad> {
         let mut loads: Vec<SiteLoad> = Vec::new();
         for part in text.split(',') {
-            let load = self.one(part);
+            let load = self.parse_load(part);
             let load = load.ok_or_else(|| NoLoad::Text(text.to_owned()))?;
             if loads.iter().any(|other| other.is_same(&load)) {
                 return Err(NoLoad::DuplicateFilter(load.site));
@@ -164,7 +164,7 @@ impl LoadUnits {
         Ok(loads)
     }
 
-    fn one(&self, part: &str) -> Option<SiteLoad> {
+    fn parse_load(&self, part: &str) -> Option<SiteLoad> {
         let (site, rest) = part.trim().split_once(char::is_whitespace)?;
         let fields: Vec<&str> = rest.split_whitespace().collect();
         let load = match fields.as_slice() {

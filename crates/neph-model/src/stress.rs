@@ -39,7 +39,7 @@ impl Stress {
 
     /// The same with a name: 1 to 60 characters, none of them a `=` or a control character, and not
     /// `none`.
-    pub fn named(self, name: &str) -> Option<Self> {
+    pub fn with_name(self, name: &str) -> Option<Self> {
         let is_plain = |character: char| !character.is_control() && character != '=';
         let length = name.chars().count();
         let is_name = (1..=LONGEST_NAME).contains(&length)
@@ -98,7 +98,7 @@ impl FromStr for Stress {
         };
         match name {
             Some(name) => plain
-                .named(name)
+                .with_name(name)
                 .ok_or_else(|| NoLoad::Text(text.to_owned())),
             None => Ok(plain),
         }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_name_is_one_line_without_an_equals_sign() {
-        let is_name = |name: &str| Stress::of(Vec::new()).named(name).is_some();
+        let is_name = |name: &str| Stress::of(Vec::new()).with_name(name).is_some();
         for name in ["busy", "first hop, shared", "ünder load"] {
             assert!(is_name(name), "{name}");
         }

@@ -25,7 +25,7 @@ impl SynAnswer {
     }
 
     /// The answer of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let answers = [Self::SynAck, Self::Rst];
         answers.into_iter().find(|answer| answer.name() == name)
     }

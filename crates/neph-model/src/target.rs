@@ -100,7 +100,7 @@ impl Target {
             let remedy = format!("write for example ws://{shown} or icmp://{shown}");
             return Err(wrong(TargetMistake::new("it has no scheme", remedy)));
         };
-        let scheme = Scheme::named(name).ok_or_else(|| {
+        let scheme = Scheme::from_name(name).ok_or_else(|| {
             let message = format!("scheme '{name}' is not known");
             wrong(TargetMistake::new(
                 message,

@@ -52,7 +52,7 @@ impl Targets {
     }
 
     /// All of them; none where only a name is known.
-    pub fn all(&self) -> &[Target] {
+    pub fn as_slice(&self) -> &[Target] {
         match &self.0 {
             Aim::Known(targets) => targets,
             Aim::Called(..) => &[],
@@ -61,7 +61,7 @@ impl Targets {
 
     /// The only target, or the first.
     pub fn first(&self) -> Option<&Target> {
-        self.all().first()
+        self.as_slice().first()
     }
 
     /// Whether TLS carries its messages; no if it is not known.
@@ -123,7 +123,7 @@ mod tests {
                 (targets.to_string().as_str(), targets.probe()),
                 (text, probe)
             );
-            assert_eq!(targets.all().len(), count, "{text}");
+            assert_eq!(targets.as_slice().len(), count, "{text}");
         }
         assert!(Targets::read("wss://h", ProbeKind::Ws).is_secure());
     }

@@ -269,7 +269,7 @@ impl TcpField {
     pub const BYTES: usize = 248;
 
     /// All, in the order of the structure.
-    pub fn all() -> impl Iterator<Item = Self> {
+    pub fn all_fields() -> impl Iterator<Item = Self> {
         (0..).zip(FIELDS).map(|(index, _)| Self(index))
     }
 
@@ -308,12 +308,12 @@ impl TcpField {
         } else {
             name
         };
-        Self::all().find(|field| field.row().name == name)
+        Self::all_fields().find(|field| field.row().name == name)
     }
 
     /// The field whose series has this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::all().find(|field| field.to_string() == name)
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::all_fields().find(|field| field.to_string() == name)
     }
 }
 
@@ -351,11 +351,11 @@ mod tests {
 
     #[test]
     fn every_field_is_found_by_its_names() {
-        for field in TcpField::all() {
-            assert_eq!(TcpField::named(&field.to_string()), Some(field));
+        for field in TcpField::all_fields() {
+            assert_eq!(TcpField::from_name(&field.to_string()), Some(field));
             assert_eq!(TcpField::of_kernel(field.kernel_name()), Some(field));
         }
-        assert_eq!(TcpField::named("snd_cwnd"), None);
+        assert_eq!(TcpField::from_name("snd_cwnd"), None);
         let window = TcpField::of_kernel("tcpi_snd_cwnd").map(|field| field.to_string());
         assert_eq!(window.as_deref(), Some("snd_cwnd_segments"));
     }
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn the_page_of_the_store_describes_every_field() {
         let page = include_str!("../../../docs/schema.md");
-        for field in TcpField::all() {
+        for field in TcpField::all_fields() {
             let row = format!("| `tcp_{field}` | {} |", field.about());
             assert!(page.contains(&row), "docs/schema.md lacks {row}");
         }

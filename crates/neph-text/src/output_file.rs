@@ -145,7 +145,7 @@ fn create_temporary(path: &Path) -> io::Result<(File, PathBuf)> {
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
-    place: PathBuf,
+    temporary: PathBuf,
     /// The final path; `None` if that path is written directly.
     name: Option<PathBuf>,
 }
@@ -159,14 +159,14 @@ impl WholeFile {
         if let Found::Through(to) = find(path, existing)? {
             return Ok(Self {
                 file: open_through(path, &to)?,
-                place: path.to_owned(),
+                temporary: path.to_owned(),
                 name: None,
             });
         }
         let (file, temporary) = create_temporary(path)?;
         Ok(Self {
             file,
-            place: temporary,
+            temporary,
             name: Some(path.to_owned()),
         })
     }
@@ -182,8 +182,8 @@ impl WholeFile {
 
     /// The path while the file is written.
     #[must_use]
-    pub fn place(&self) -> &Path {
-        &self.place
+    pub fn temporary_path(&self) -> &Path {
+        &self.temporary
     }
 
     /// Gives the complete file its name.
@@ -194,12 +194,12 @@ impl WholeFile {
         let Some(name) = self.name.take() else {
             return Ok(());
         };
-        let is_same = fs::symlink_metadata(&self.place).and_then(|metadata| {
+        let is_same = fs::symlink_metadata(&self.temporary).and_then(|metadata| {
             let written = self.file.metadata()?;
             Ok((metadata.dev(), metadata.ino()) == (written.dev(), written.ino()))
         });
         match is_same {
-            Ok(true) => fs::rename(&self.place, &name).inspect_err(|_| self.name = Some(name)),
+            Ok(true) => fs::rename(&self.temporary, &name).inspect_err(|_| self.name = Some(name)),
             Ok(false) => Err(NotWritten::Link.into()),
             Err(error) => Err(error),
         }
@@ -210,7 +210,7 @@ impl Drop for WholeFile {
     fn drop(&mut self) {
         if self.name.is_some() {
             // A file that cannot be removed remains.
-            let _ = fs::remove_file(&self.place);
+            let _ = fs::remove_file(&self.temporary);
         }
     }
 }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     /// The reason of each writing function; it must be the same for all.
-    fn kept(path: &Path, existing: Existing) -> Option<NotWritten> {
+    fn reason_kept(path: &Path, existing: Existing) -> Option<NotWritten> {
         let whys = [
             check_output(path, existing).expect_err("kept"),
             create_output(path, existing).expect_err("kept"),
@@ -278,7 +278,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("out.csv");
         fs::write(&path, "somebody's").expect("a file");
-        assert_eq!(kept(&path, Existing::Keep), Some(NotWritten::Exists));
+        assert_eq!(reason_kept(&path, Existing::Keep), Some(NotWritten::Exists));
         assert_eq!(fs::read(&path).expect("it is there"), b"somebody's");
         check_output(&path, Existing::Replace).expect("it may be replaced");
         assert_eq!(fs::read(&path).expect("it is there"), b"somebody's");
@@ -309,10 +309,18 @@ mod tests {
         let (link, to) = (folder.path().join("link"), folder.path().join("to"));
         symlink("to", &link).expect("a link");
         for existing in [Existing::Keep, Existing::Replace] {
-            assert_eq!(kept(&link, existing), Some(NotWritten::Link), "to nothing");
+            assert_eq!(
+                reason_kept(&link, existing),
+                Some(NotWritten::Link),
+                "to nothing"
+            );
             assert!(!to.exists());
             fs::write(&to, "precious").expect("a file");
-            assert_eq!(kept(&link, existing), Some(NotWritten::Link), "to a file");
+            assert_eq!(
+                reason_kept(&link, existing),
+                Some(NotWritten::Link),
+                "to a file"
+            );
             assert_eq!(fs::read(&to).expect("it is there"), b"precious");
             fs::remove_file(&to).expect("removed");
         }
@@ -329,8 +337,8 @@ mod tests {
         let (path, to) = (folder.path().join("out"), folder.path().join("to"));
         fs::write(&to, "precious").expect("a file");
         let file = WholeFile::at(&path, Existing::Keep).expect("a place");
-        fs::remove_file(file.place()).expect("an attacker removes it");
-        symlink("to", file.place()).expect("and puts a link there");
+        fs::remove_file(file.temporary_path()).expect("an attacker removes it");
+        symlink("to", file.temporary_path()).expect("and puts a link there");
         let mut out = file.file().expect("the file that was made");
         out.write_all(b"mine").expect("written");
         let error = file.finish().expect_err("the link is not made the result");
@@ -368,7 +376,10 @@ mod tests {
         assert_eq!(reader.join().expect("it has read"), b"through");
         let link = folder.path().join("link");
         symlink("pipe", &link).expect("a link");
-        assert_eq!(kept(&link, Existing::Replace), Some(NotWritten::Link));
+        assert_eq!(
+            reason_kept(&link, Existing::Replace),
+            Some(NotWritten::Link)
+        );
         assert_eq!(names(folder.path()), ["link", "pipe"]);
     }
 

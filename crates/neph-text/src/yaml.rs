@@ -58,7 +58,7 @@ struct Open {
     /// The key of the next value.
     key: Option<(String, Range<usize>)>,
     /// The keys so far: searching the entries would take quadratic time.
-    seen: HashSet<String>,
+    keys: HashSet<String>,
 }
 
 struct Tree<'p, 's> {
@@ -110,7 +110,7 @@ impl Tree<'_, '_> {
             span,
             value,
             key: None,
-            seen: HashSet::new(),
+            keys: HashSet::new(),
         });
         Ok(())
     }
@@ -134,7 +134,7 @@ impl Tree<'_, '_> {
         match (&mut open.value, open.key.take()) {
             (Value::List(nodes), _) => nodes.push(node),
             (Value::Table(table), Some((key, key_span))) => {
-                if !open.seen.insert(key.clone()) {
+                if !open.keys.insert(key.clone()) {
                     let message = format!("'{key}' is given twice");
                     self.problems
                         .add(key_span, Fault::new(message, "remove one of them"));

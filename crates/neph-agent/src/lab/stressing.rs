@@ -50,7 +50,7 @@ impl Stressing {
         let (mut refused, mut done) = (None, LoadsDone::default());
         // All of them, also after one that cannot be ended.
         while let Some(running) = self.running.pop() {
-            let (load, is_late) = (running.asked.clone(), running.is_late);
+            let (load, is_late) = (running.requested.clone(), running.is_late);
             // They are started in the plan's order, so the last one's number is how many there are.
             let number = u16::try_from(self.running.len() + 1).unwrap_or(u16::MAX);
             let ended = neph_probe::now();
@@ -58,7 +58,7 @@ impl Stressing {
                 Ok(reported) => {
                     let late = is_late.then(|| load_checks::late(&load));
                     done.warnings
-                        .extend(load_checks::judge(&load, &reported).or(late));
+                        .extend(load_checks::check_load(&load, &reported).or(late));
                     done.seconds.extend(by_second::of(&reported, number, ended));
                 }
                 Err(error) => {
@@ -77,13 +77,13 @@ impl Stressing {
         let until = neph_probe::now() + WITHIN;
         for running in &mut self.running {
             let works = running.works_by(until, lab).map_err(|error| {
-                format!("wait for the load at '{}': {error}", running.asked.site)
+                format!("wait for the load at '{}': {error}", running.requested.site)
             })?;
             if !works {
                 running.is_late = true;
                 tracing::warn!(
                     "the load {} has not reached its target after {WITHIN}; the measurement continues with the load as it is",
-                    running.asked
+                    running.requested
                 );
             }
         }

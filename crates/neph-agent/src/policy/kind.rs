@@ -45,7 +45,7 @@ const WORDS: [(&str, Kind); 10] = [
 
 impl Kind {
     /// All kinds, each with its word.
-    pub(super) fn words() -> Vec<(&'static str, Self)> {
+    pub(super) fn kind_names() -> Vec<(&'static str, Self)> {
         let probes = ProbeKind::ALL
             .iter()
             .map(|kind| (kind.name(), Self::Probe(*kind)));
@@ -54,7 +54,7 @@ impl Kind {
 
     /// Its word.
     pub fn name(self) -> &'static str {
-        let mut kind_names = Self::words().into_iter();
+        let mut kind_names = Self::kind_names().into_iter();
         kind_names
             .find(|(_, kind)| *kind == self)
             .map_or("", |(name, _)| name)

@@ -68,7 +68,7 @@ impl Policy {
     ///
     /// # Errors
     /// It may not, and why.
-    pub fn judge(&self, order: &Order, permit: &Permit, now: Wall) -> Result<(), Refusal> {
+    pub fn check(&self, order: &Order, permit: &Permit, now: Wall) -> Result<(), Refusal> {
         if !self.is_open(now) {
             return Err(Refusal::Hours);
         }
@@ -282,7 +282,7 @@ fn asks_in_turn(order: &ExperimentOrder) -> bool {
 /// Whether it is a transfer without a rate limit.
 fn is_without_rate(order: &ExperimentOrder) -> bool {
     let measure = order.scenario.measure();
-    measure.is_transfer() && measure.asked().is_none()
+    measure.is_transfer() && measure.target_rate().is_none()
 }
 
 fn needs_lab(order: &Order) -> bool {

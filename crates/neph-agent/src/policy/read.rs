@@ -34,7 +34,9 @@ impl Policy {
 
 fn read(mut fields: Fields<'_>) -> Policy {
     version(&mut fields);
-    let kinds = list(&mut fields, "kinds", |node| choice(node, &Kind::words()));
+    let kinds = list(&mut fields, "kinds", |node| {
+        choice(node, &Kind::kind_names())
+    });
     if fields.entry("kinds").is_none() {
         let remedy = "name what the agent may do, as in kinds = [\"icmp\", \"http\"]";
         fields.fault(fields.span(), "'kinds' is missing", remedy);

@@ -39,7 +39,7 @@ fn the_usual_policy_allows_probes_of_other_hosts_and_no_load_or_listening() {
 
 #[test]
 fn each_kind_has_one_word() {
-    let kind_names = Kind::words();
+    let kind_names = Kind::kind_names();
     for (word, kind) in &kind_names {
         assert_eq!(kind.name(), *word);
         assert_eq!(
@@ -92,7 +92,7 @@ fn a_reflector_that_serves_beside_needs_each_port_and_no_budget_for_media() {
             spec,
             duration: Span::from_secs(60),
         });
-        policy.judge(&order, &Permit::ANYTHING, Wall::from_unix_nanos(0))
+        policy.check(&order, &Permit::ANYTHING, Wall::from_unix_nanos(0))
     };
     let free = policy("");
     assert!(check_reflector_order(&free, None, Some(8554)).is_ok());
@@ -121,7 +121,7 @@ fn a_capture_is_of_headers_and_ends_by_itself() {
         };
         change(&mut order);
         let now = Wall::from_unix_nanos(0);
-        let verdict = policy.judge(&Order::Capture(order), &Permit::ANYTHING, now);
+        let verdict = policy.check(&Order::Capture(order), &Permit::ANYTHING, now);
         verdict.map_err(|reason| (reason.code(), reason.to_string()))
     };
     assert_eq!(check_capture(|_| {}), Ok(()));

@@ -21,7 +21,7 @@ const SILENT: i64 = 20_000_000_000;
 pub(super) struct Beats {
     next: Option<RawNanos>,
     /// The one that is not answered: its moment by both clocks.
-    asked: Option<(Wall, RawNanos)>,
+    pending: Option<(Wall, RawNanos)>,
     /// The first one since the last answer.
     unanswered: Option<RawNanos>,
     best: Option<Known>,
@@ -48,7 +48,7 @@ impl Beats {
             return None;
         }
         self.next = Some(RawNanos(now.0 + EVERY));
-        self.asked = Some((wall, now));
+        self.pending = Some((wall, now));
         self.unanswered.get_or_insert(now);
         let clock = self.clock(now);
         Some(Beat {
@@ -73,10 +73,10 @@ impl Beats {
 
     /// The answer to the one that was sent at `sent`: the controller had it at `received`, by its own clock.
     pub(super) fn answered(&mut self, sent: Wall, received: Wall, now: RawNanos) {
-        let Some((_, began)) = self.asked.filter(|(wall, _)| *wall == sent) else {
+        let Some((_, began)) = self.pending.filter(|(wall, _)| *wall == sent) else {
             return;
         };
-        self.asked = None;
+        self.pending = None;
         self.unanswered = None;
         let half = now.0.saturating_sub(began.0) / 2;
         let ours = sent.unix_nanos().saturating_add(half);

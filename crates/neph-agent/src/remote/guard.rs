@@ -207,7 +207,7 @@ impl Guard {
             // Those of a command that was killed end in a moment, and the order comes a second time.
             return self.ignored(Refusal::Captures(MAX_CAPTURES));
         }
-        if let Err(refusal) = self.policy.judge(&order, &self.permit, now.wall) {
+        if let Err(refusal) = self.policy.check(&order, &self.permit, now.wall) {
             self.count(refusal.code());
             return Admission::Refused(order, refusal);
         }

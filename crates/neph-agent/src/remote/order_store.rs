@@ -47,7 +47,7 @@ pub(super) struct StoredOrder {
 #[derive(Debug)]
 pub(super) struct OrderStore {
     folder: PathBuf,
-    kept: BTreeMap<OrderId, StoredOrder>,
+    orders: BTreeMap<OrderId, StoredOrder>,
     stored: BTreeSet<OrderId>,
     /// Held as long as this agent runs.
     _lock: FolderLock,
@@ -65,7 +65,7 @@ impl OrderStore {
         remove_folder(&captures_in(folder))?;
         let mut shelf = Self {
             folder: folder.to_owned(),
-            kept: BTreeMap::new(),
+            orders: BTreeMap::new(),
             stored: BTreeSet::new(),
             _lock: lock,
         };
@@ -122,7 +122,7 @@ impl OrderStore {
                         prepared: read_json(&entry.path().join("prepared.json"))?,
                         ended: read_json(&entry.path().join("result.json"))?,
                     };
-                    self.kept.insert(id, stored);
+                    self.orders.insert(id, stored);
                 }
                 Some(order) => self.remove(id, &order)?,
                 // Killed before the order was whole: the controller does not know of it.
@@ -134,18 +134,21 @@ impl OrderStore {
 
     /// All that are here.
     pub(super) fn holds(&self) -> Vec<OrderId> {
-        self.kept.keys().copied().collect()
+        self.orders.keys().copied().collect()
     }
 
     /// Those that have no result yet.
     pub(super) fn open_orders(&self) -> Vec<OrderId> {
-        let open = self.kept.iter().filter(|(_, order)| order.ended.is_none());
+        let open = self
+            .orders
+            .iter()
+            .filter(|(_, order)| order.ended.is_none());
         open.map(|(id, _)| *id).collect()
     }
 
     /// An order that is here.
-    pub(super) fn kept(&self, id: OrderId) -> Option<&StoredOrder> {
-        self.kept.get(&id)
+    pub(super) fn stored_order(&self, id: OrderId) -> Option<&StoredOrder> {
+        self.orders.get(&id)
     }
 
     /// Puts an order here: it is safe when this returns.
@@ -158,7 +161,7 @@ impl OrderStore {
             prepared: None,
             ended: None,
         };
-        self.kept.insert(id, stored);
+        self.orders.insert(id, stored);
         Ok(())
     }
 
@@ -169,7 +172,7 @@ impl OrderStore {
         prepared: Vec<Result<Prepared, OrderFailed>>,
     ) -> Result<(), OrderStoreError> {
         write_json(&self.folder_of(id).join("prepared.json"), &prepared)?;
-        if let Some(stored) = self.kept.get_mut(&id) {
+        if let Some(stored) = self.orders.get_mut(&id) {
             stored.prepared = Some(prepared);
         }
         Ok(())
@@ -203,7 +206,7 @@ impl OrderStore {
         result: Result<OrderResult, OrderFailed>,
     ) -> Result<(), OrderStoreError> {
         let (journals, folder) = (self.journals(), self.folder_of(id));
-        let Some(stored) = self.kept.get_mut(&id) else {
+        let Some(stored) = self.orders.get_mut(&id) else {
             return Ok(());
         };
         let result = result.and_then(sendable);
@@ -220,7 +223,7 @@ impl OrderStore {
 
     /// How an order stands.
     pub(super) fn state(&self, id: OrderId) -> OrderState {
-        match self.kept.get(&id) {
+        match self.orders.get(&id) {
             Some(StoredOrder {
                 ended: Some(ended), ..
             }) => OrderState::Ended(Box::new(ended.clone())),
@@ -248,7 +251,7 @@ impl OrderStore {
         from: u64,
         max: u32,
     ) -> Result<Option<Part>, OrderStoreError> {
-        let ended = self.kept.get(&id).and_then(|order| order.ended.as_ref());
+        let ended = self.orders.get(&id).and_then(|order| order.ended.as_ref());
         let Some(found) = ended.and_then(|ended| ended.files.get(file as usize)) else {
             return Ok(None);
         };
@@ -273,7 +276,7 @@ impl OrderStore {
 
     /// Its result is stored. An order that still runs is kept.
     pub(super) fn forget(&mut self, id: OrderId) -> Result<(), OrderStoreError> {
-        let Some(stored) = self.kept.get(&id).filter(|order| order.ended.is_some()) else {
+        let Some(stored) = self.orders.get(&id).filter(|order| order.ended.is_some()) else {
             return Ok(());
         };
         let path = self.stored_path();
@@ -285,7 +288,7 @@ impl OrderStore {
         note().map_err(DiskError::of("write", &path))?;
         self.stored.insert(id);
         self.remove(id, &stored.order)?;
-        self.kept.remove(&id);
+        self.orders.remove(&id);
         Ok(())
     }
 

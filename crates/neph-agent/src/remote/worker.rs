@@ -76,7 +76,7 @@ impl<E: Executor> Worker<E> {
         let mut shelf = OrderStore::open(folder)?;
         let now = now();
         for id in shelf.open_orders() {
-            if let Some(order) = shelf.kept(id) {
+            if let Some(order) = shelf.stored_order(id) {
                 let result = cut_off(&order.order, order.prepared.as_deref(), now);
                 shelf.end(id, result)?;
             }
@@ -130,7 +130,7 @@ impl<E: Executor> Worker<E> {
     /// Whether something is measured, or made for a measurement. To answer probes is neither.
     pub fn is_busy(&self) -> bool {
         let answers = |running: &Running| {
-            let order = self.shelf.kept(running.id);
+            let order = self.shelf.stored_order(running.id);
             order.is_some_and(|order| matches!(order.order, Order::Reflector(_)))
         };
         !self.running.values().all(answers)

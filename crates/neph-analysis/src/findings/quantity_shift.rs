@@ -87,7 +87,7 @@ impl Pair {
         Certainty {
             blocks: self.blocks,
             decision: decisions.at(self.claim_index),
-            margin: quantity.in_words(self.margin),
+            margin: quantity.to_text(self.margin),
         }
     }
 }
@@ -134,7 +134,7 @@ impl QuantityShift {
 
     fn format_value(&self, value: f64) -> String {
         if value.is_finite() {
-            self.quantity.in_words(value.abs())
+            self.quantity.to_text(value.abs())
         } else {
             "immeasurably".to_owned()
         }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     fn value(plan: &Plan, endpoint: usize, name: &str) -> Option<Vec<String>> {
-        let name = ParameterName::named(name).expect("a parameter");
+        let name = ParameterName::from_name(name).expect("a parameter");
         let values = plan.endpoints[endpoint].axes.parameters.get(&name)?;
         Some(values.iter().map(Parameter::text).collect())
     }

@@ -162,7 +162,7 @@ fn a_key_without_a_value_is_as_good_as_absent() {
 fn tls_accepts_any_certificate_with_a_loud_warning_unless_the_file_says_otherwise() {
     let with = |more: &str| read(&format!("{MINIMUM}tls_enabled: true\n{more}"));
     let parameter = |plan: &Plan, name: &str| {
-        let name = ParameterName::named(name).expect("a parameter");
+        let name = ParameterName::from_name(name).expect("a parameter");
         let values = plan.endpoints[0].axes.parameters.get(&name)?;
         Some(values.iter().map(Parameter::text).collect::<Vec<_>>())
     };

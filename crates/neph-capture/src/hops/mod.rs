@@ -178,7 +178,7 @@ impl Hops {
         let point_state = &mut self.points[point];
         let before = before.and_then(|before| self.packets.mark(before, point));
         let at = match before {
-            Some(before) => point_state.time.near(at, (before, SOON)),
+            Some(before) => point_state.time.correct(at, (before, SOON)),
             None => point_state.time.next(at),
         };
         point_state.saw(at);

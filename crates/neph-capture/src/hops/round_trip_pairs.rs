@@ -29,7 +29,7 @@ type Waiting = HashMap<(u32, u32), (u32, Option<Serial>), RandomState>;
 
 impl Followed {
     /// Round trips between the first point and the far end, in the order of their answers.
-    pub fn trips(&self) -> Vec<RoundTripPair> {
+    pub fn round_trips(&self) -> Vec<RoundTripPair> {
         let mut round_trips = Vec::new();
         let mut waiting = Waiting::default();
         let asked_from_far = self.asked_from_far();

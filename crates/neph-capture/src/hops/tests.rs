@@ -313,7 +313,7 @@ fn a_reply_belongs_to_the_request_before_it_and_of_two_requests_to_the_later() {
         (30, datagram(3, 2, 1)),
     ];
     let followed = follow(&[&packets, &moved(&packets, &[2, 2, -2, -2])]);
-    let round_trips = followed.trips();
+    let round_trips = followed.round_trips();
     assert_eq!(
         round_trips,
         [RoundTripPair {
@@ -341,7 +341,7 @@ fn fragments_behind_the_first_are_no_requests_and_no_replies() {
     ];
     let followed = follow(&[&packets, &moved(&packets, &[2, 2, -2, -2, 2, -2])]);
     assert_eq!(
-        followed.trips(),
+        followed.round_trips(),
         [RoundTripPair {
             forward: 0,
             back: 2
@@ -363,7 +363,7 @@ fn requests_that_are_under_way_together_have_their_own_replies() {
     let second = packets_in([0, 2, 1, 3], [100, 105, 110, 115]);
     let followed = follow(&[&first, &second]);
     let round_trips = [(0, 2), (1, 3)].map(|(forward, back)| RoundTripPair { forward, back });
-    assert_eq!(followed.trips(), round_trips);
+    assert_eq!(followed.round_trips(), round_trips);
 }
 
 proptest! {
@@ -392,7 +392,7 @@ proptest! {
             prop_assert_eq!(reported.len(), many);
             prop_assert!(many <= packets.len());
         }
-        for trip in followed.trips() {
+        for trip in followed.round_trips() {
             prop_assert!(followed.passage(trip.forward).direction == Some(Direction::Forward));
             prop_assert!(followed.passage(trip.back).direction == Some(Direction::Reverse));
         }

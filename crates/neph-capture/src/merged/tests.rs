@@ -17,7 +17,7 @@ fn packet(record: Record<'_>) -> Packet {
     )
 }
 
-fn alone(mut bytes: &[u8]) -> (Vec<Packet>, Account) {
+fn read_single(mut bytes: &[u8]) -> (Vec<Packet>, Account) {
     let mut found = Vec::new();
     let account = read_capture(&mut bytes, |record| {
         found.push(packet(record));
@@ -142,7 +142,7 @@ proptest! {
         prop_assert_eq!(account.packets, found.len() as u64);
         prop_assert_eq!(account.bytes, (one.len() + other.len()) as u64);
         prop_assert!(found.is_sorted_by_key(|packet| packet.0));
-        let mut expected = [alone(&one).0, alone(&other).0].concat();
+        let mut expected = [read_single(&one).0, read_single(&other).0].concat();
         expected.sort();
         found.sort();
         prop_assert_eq!(found, expected);
@@ -163,7 +163,7 @@ proptest! {
         one.extend(noise);
         let (found, account) = merged([&one, &other]);
         let mut found: Vec<Packet> = found.into_iter().map(|(packet, _)| packet).collect();
-        let each = [alone(&one), alone(&other)];
+        let each = [read_single(&one), read_single(&other)];
         prop_assert_eq!(account.rest, each[0].1.rest + each[1].1.rest);
         let mut expected = each.map(|(packets, _)| packets).concat();
         expected.sort();

@@ -115,7 +115,7 @@ impl Rules {
     }
 
     /// The alarms that these packets raised and ended.
-    pub fn judge(&self, passages: &Passages) -> AlarmResult {
+    pub fn evaluate(&self, passages: &Passages) -> AlarmResult {
         let mut result = AlarmResult::default();
         let mut standings = self.standings(&passages.names, |_| true);
         let mut enough = Vec::new();
@@ -131,7 +131,7 @@ impl Rules {
                 }
                 result
                     .found
-                    .extend(rule_state.judge(&delays, passages.began));
+                    .extend(rule_state.evaluate(&delays, passages.began));
             }
         }
         result.found.sort_by_key(|found| found.change.at);
@@ -171,7 +171,7 @@ impl RuleState {
     }
 
     /// Evaluates all of these delays, which are in the order of time.
-    pub fn judge(&mut self, delays: &[Delay], began: i64) -> Vec<Found> {
+    pub fn evaluate(&mut self, delays: &[Delay], began: i64) -> Vec<Found> {
         self.bound = delays.iter().map(|delay| delay.bound).max().unwrap_or(0);
         let changes = delays.iter().filter_map(|delay| self.count(*delay, began));
         let mut found: Vec<Found> = changes.collect();

@@ -18,7 +18,7 @@ pub struct Passages {
     pub followed: Followed,
     /// For each segment.
     pub clocks: Vec<Offsets>,
-    pub trips: Vec<RoundTripPair>,
+    pub round_trip_pairs: Vec<RoundTripPair>,
     /// The order in which packets pass the points, if it differs from that of `names`.
     pub order: Option<Vec<usize>>,
     /// Reasons to doubt the results, one sentence each.
@@ -90,7 +90,7 @@ pub struct Row {
 impl Passages {
     /// Combines `followed` with the clocks, one for each segment.
     pub fn of(names: Vec<String>, followed: Followed, clocks: Vec<Offsets>) -> Self {
-        let trips = followed.trips();
+        let round_trip_pairs = followed.round_trips();
         let round_trip = |pair: &RoundTripPair| {
             let (forward, back) = (followed.passage(pair.forward), followed.passage(pair.back));
             let (left, came) = (forward.mark(0)?, back.mark(0)?);
@@ -100,7 +100,7 @@ impl Passages {
             let is_one = !is_set && !followed.is_set_back(0, (left, came));
             is_one.then_some((pair.forward, came.saturating_sub(left)))
         };
-        let round_trips = trips.iter().filter_map(round_trip).collect();
+        let round_trips = round_trip_pairs.iter().filter_map(round_trip).collect();
         // If the first point saw nothing, the next one with its clock is used.
         let began = (0..=followed.segments()).find_map(|point| followed.extent(point));
         let began = began.map_or(0, |(from, _)| from.unix_nanos());
@@ -109,7 +109,7 @@ impl Passages {
             longest: vec![[0; 2]; followed.segments()],
             followed,
             clocks,
-            trips,
+            round_trip_pairs,
             order: None,
             doubts: Vec::new(),
             round_trips,
@@ -148,7 +148,7 @@ impl Passages {
         let (first_time, second_time) = self.times(passage, segment)?;
         let offset = self.clocks[segment].around(first_time, second_time)?;
         let reported = match direction {
-            Direction::Forward => offset.there(
+            Direction::Forward => offset.forward(
                 Instant::from_nanos(first_time),
                 Instant::from_nanos(second_time),
             ),

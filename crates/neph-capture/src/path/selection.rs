@@ -27,7 +27,7 @@ pub struct Selection<T> {
     most: usize,
     /// Packets by hash, each with its place among all offered packets.
     groups: BTreeMap<u64, Vec<(u64, T)>>,
-    kept: usize,
+    sampled: usize,
     offered: u64,
     /// Packets with this hash or a larger one were excluded.
     below: u64,
@@ -68,7 +68,7 @@ impl<T> Selection<T> {
         Self {
             most,
             groups: BTreeMap::new(),
-            kept: 0,
+            sampled: 0,
             offered: 0,
             below: u64::MAX,
             recent: Recent::default(),
@@ -94,12 +94,12 @@ impl<T> Selection<T> {
             return;
         }
         group.push((self.offered, make()));
-        self.kept += 1;
-        while self.kept > self.most
+        self.sampled += 1;
+        while self.sampled > self.most
             && self.groups.len() > 1
             && let Some((largest, group)) = self.groups.pop_last()
         {
-            self.kept -= group.len();
+            self.sampled -= group.len();
             self.below = largest;
         }
     }
@@ -107,7 +107,7 @@ impl<T> Selection<T> {
     /// Removes and returns the kept values, in the order in which they were offered.
     pub fn take(&mut self) -> Vec<T> {
         let groups = std::mem::take(&mut self.groups);
-        (self.kept, self.offered, self.below) = (0, 0, u64::MAX);
+        (self.sampled, self.offered, self.below) = (0, 0, u64::MAX);
         let mut sampled: Vec<(u64, T)> = groups.into_values().flatten().collect();
         sampled.sort_unstable_by_key(|(index, _)| *index);
         sampled.into_iter().map(|(_, value)| value).collect()

@@ -64,14 +64,14 @@ pub struct RoundTrips {
     pub parts: Vec<i128>,
     /// Parts of each segment, forward alone and in both directions, of the round trips whose clocks are
     /// known.
-    there: Vec<(i128, i128)>,
+    forward_sums: Vec<(i128, i128)>,
 }
 
 impl RoundTrips {
     /// A segment's part of `total` in one direction; both directions together are its part. `None` where the
     /// clocks are not known.
     pub fn part(&self, segment: usize, is_back: bool) -> Option<i128> {
-        let (known, round_trip_sum) = self.there[segment];
+        let (known, round_trip_sum) = self.forward_sums[segment];
         let forward_part = (known * self.parts[segment]).checked_div(round_trip_sum)?;
         Some(if is_back {
             self.parts[segment] - forward_part
@@ -141,11 +141,11 @@ pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
         .map(|protocol| RoundTrips {
             protocol,
             parts: vec![0; last + 1],
-            there: vec![(0, 0); last],
+            forward_sums: vec![(0, 0); last],
             ..RoundTrips::default()
         })
         .collect();
-    for round_trip_pair in &passages.trips {
+    for round_trip_pair in &passages.round_trip_pairs {
         let forward = passages.followed.passage(round_trip_pair.forward);
         let back = passages.followed.passage(round_trip_pair.back);
         let marks: Option<Vec<(i64, i64)>> = (0..=last)
@@ -171,7 +171,7 @@ pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
         for (at, part) in of.parts.iter_mut().enumerate() {
             *part += around[at] - around.get(at + 1).copied().unwrap_or(0);
         }
-        for (segment, (known, round_trip_sum)) in of.there.iter_mut().enumerate() {
+        for (segment, (known, round_trip_sum)) in of.forward_sums.iter_mut().enumerate() {
             if let Some(reported) = passages.delay(&forward, Direction::Forward, segment) {
                 *known += i128::from(reported.delay.nanos());
                 *round_trip_sum += around[segment] - around[segment + 1];

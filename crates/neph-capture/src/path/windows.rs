@@ -41,7 +41,7 @@ impl Waiting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Delays of packets that entered their segment in this range are evaluated.
-    pub judged: Range<i64>,
+    pub evaluated: Range<i64>,
     /// Packets that passed any point in this range are read.
     pub read: Range<i64>,
 }
@@ -76,7 +76,7 @@ impl Windows {
         }
         self.next = end..end.saturating_add(LENGTH);
         Some(Window {
-            judged: start..end,
+            evaluated: start..end,
             read: start.saturating_sub(longest)..until,
         })
     }
@@ -85,8 +85,8 @@ impl Windows {
 impl Window {
     /// Packets before this are not read again.
     pub const fn next_from(&self) -> i64 {
-        let longest = self.read.end.saturating_sub(self.judged.end);
-        self.judged.end.saturating_sub(longest)
+        let longest = self.read.end.saturating_sub(self.evaluated.end);
+        self.evaluated.end.saturating_sub(longest)
     }
 
     /// The crossings that belong to this window, in the order of time.
@@ -95,7 +95,7 @@ impl Window {
             .passages()
             .filter_map(|passage| Some((passage, passage.direction?)))
             .flat_map(|(passage, direction)| crossed(followed, passage, direction))
-            .filter(|crossed| self.judged.contains(&crossed.entered))
+            .filter(|crossed| self.evaluated.contains(&crossed.entered))
             .collect();
         // The same order as for whole captures: by entry, then by delay.
         crossings.sort_by_key(|of| (of.entered, of.took));
@@ -172,7 +172,7 @@ mod tests {
         reported.collect()
     }
 
-    fn all(until: i64) -> Vec<Window> {
+    fn windows_until(until: i64) -> Vec<Window> {
         let waiting = Waiting {
             longest: SECOND,
             readable: SETTLED,
@@ -183,9 +183,12 @@ mod tests {
 
     #[test]
     fn a_window_is_there_once_its_last_packets_may_have_come() {
-        assert!(all(13 * SECOND + SETTLED - 1).is_empty());
-        let windows = all(15 * SECOND + SETTLED);
-        let ranges: Vec<_> = windows.iter().map(|window| window.judged.clone()).collect();
+        assert!(windows_until(13 * SECOND + SETTLED - 1).is_empty());
+        let windows = windows_until(15 * SECOND + SETTLED);
+        let ranges: Vec<_> = windows
+            .iter()
+            .map(|window| window.evaluated.clone())
+            .collect();
         // Points are recorded a little before their windows begin.
         assert_eq!(ranges, [i64::MIN..12 * SECOND, 12 * SECOND..14 * SECOND]);
         assert_eq!(windows[1].read, 11 * SECOND..15 * SECOND);
@@ -198,7 +201,7 @@ mod tests {
         let middle = [(11_600, 1, true), (12_050, 2, true), (12_200, 3, true)];
         let beyond = [(11_700, 1, true), (12_900, 2, true), (12_300, 3, true)];
         let points: [&MarkSlice; 3] = [&there, &middle, &beyond];
-        let windows = all(15 * SECOND + SETTLED);
+        let windows = windows_until(15 * SECOND + SETTLED);
         let first = crossed(&windows[0], &points);
         assert_eq!(
             first,
@@ -221,7 +224,7 @@ mod tests {
 
     #[test]
     fn who_comes_back_comes_in_at_the_later_point() {
-        let window = &all(13 * SECOND + SETTLED)[0];
+        let window = &windows_until(13 * SECOND + SETTLED)[0];
         let near_marks = [(11_000, 1, true), (12_050, 2, false)];
         let far_marks = [(11_004, 1, true), (11_990, 2, false)];
         assert_eq!(
@@ -235,7 +238,7 @@ mod tests {
 
     #[test]
     fn what_takes_longer_than_is_waited_for_is_left_out() {
-        let windows = all(15 * SECOND + SETTLED);
+        let windows = windows_until(15 * SECOND + SETTLED);
         let near_marks = [(11_000, 1, true), (11_900, 2, true)];
         let far_marks = [(11_004, 1, true), (13_100, 2, true)];
         for (window, many) in windows.iter().zip([1, 0]) {
@@ -271,7 +274,7 @@ mod tests {
     }
 
     /// The packets that each point sees, in the order of time, and the delays that [`crossed`] must report.
-    fn seen(packets: &[Passing]) -> (Vec<Vec<Mark>>, Vec<Delayed>) {
+    fn replay(packets: &[Passing]) -> (Vec<Vec<Mark>>, Vec<Delayed>) {
         let (mut points, mut delays) = (vec![Vec::new(); 3], Vec::new());
         for (number, packet) in (0..).zip(packets) {
             let [first, second] = packet.took;
@@ -310,9 +313,9 @@ mod tests {
         fn windows_tell_each_delay_that_is_waited_for_once_in_order_and_no_longer_one_twice(
             packets in prop::collection::vec(packet(), 1..60),
         ) {
-            let (points, mut meant) = seen(&packets);
+            let (points, mut meant) = replay(&packets);
             let points: Vec<&MarkSlice> = points.iter().map(Vec::as_slice).collect();
-            let windows = all(40 * SECOND);
+            let windows = windows_until(40 * SECOND);
             let mut reported: Vec<_> = windows.iter().flat_map(|one| crossed(one, &points)).collect();
             prop_assert!(reported.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));
             reported.sort_unstable();

@@ -37,7 +37,7 @@ pub(super) fn look(
             floor: receiver.floor.get(),
         };
         let late = &mut receiver.late;
-        late.judge(&verdict, |was| {
+        late.evaluate(&verdict, |was| {
             sink.found_spurious(at, side.other(), was);
         });
     }

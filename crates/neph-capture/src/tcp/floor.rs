@@ -30,7 +30,7 @@ pub(super) struct RttFloor {
     now: u32,
     before: u32,
     /// The shortest that a timer seemed to delay in the current stretch.
-    held: u32,
+    held_back: u32,
     /// The tick in which the stretch began.
     since: u32,
     /// Above 0: late acknowledgements match timers. Below 0: they match a queue.
@@ -44,7 +44,7 @@ impl Default for RttFloor {
         Self {
             now: NONE,
             before: NONE,
-            held: NONE,
+            held_back: NONE,
             since: 0,
             timer: 0,
             is_prompt_after_idle: false,
@@ -75,7 +75,7 @@ impl RttFloor {
     /// long.
     pub(super) fn held_back(&mut self, at: Wall, nanos: i64) {
         self.turn(at);
-        self.held = self.held.min(short(nanos));
+        self.held_back = self.held_back.min(short(nanos));
     }
 
     #[inline]
@@ -89,14 +89,14 @@ impl RttFloor {
     #[cold]
     fn begin(&mut self, tick: u32) {
         let ended = if self.now == NONE {
-            self.held
+            self.held_back
         } else {
             self.now
         };
         if ended != NONE {
             self.before = ended;
         }
-        (self.now, self.held, self.since) = (NONE, NONE, tick);
+        (self.now, self.held_back, self.since) = (NONE, NONE, tick);
     }
 
     /// Whether an acknowledgement that was not due at once was delayed, by its round trip: it is late by the
@@ -135,7 +135,7 @@ mod tests {
     }
 
     /// How many of these round trips in milliseconds, one each 500 ms, were delayed.
-    fn held(durations: impl IntoIterator<Item = i64>) -> usize {
+    fn count_held_back(durations: impl IntoIterator<Item = i64>) -> usize {
         let mut floor = RttFloor::default();
         let mut held_count = 0;
         for (n, duration) in (0..).zip(durations) {
@@ -152,21 +152,21 @@ mod tests {
 
     #[test]
     fn replies_as_late_as_a_delay_timer_are_held_back() {
-        assert_eq!(held([10, 50, 10, 53, 55, 10, 211, 10]), 4);
+        assert_eq!(count_held_back([10, 50, 10, 53, 55, 10, 211, 10]), 4);
     }
 
     #[test]
     fn a_path_that_becomes_longer_is_no_timer() {
-        assert_eq!(held([10; 5].into_iter().chain([70; 15])), 0);
+        assert_eq!(count_held_back([10; 5].into_iter().chain([70; 15])), 0);
         // By the time of a timer: until nothing shorter was seen for two stretches.
-        let held_count = held([10; 5].into_iter().chain([50; 60]));
+        let held_count = count_held_back([10; 5].into_iter().chain([50; 60]));
         assert!((30..45).contains(&held_count), "{held_count}");
     }
 
     #[test]
     fn a_queue_is_not_mistaken_for_a_delay_timer() {
         let queue = |n: i64| 20 + n * 7_919 % 320;
-        let held_count = held((0..400).map(queue));
+        let held_count = count_held_back((0..400).map(queue));
         assert!(held_count <= 4, "{held_count}");
     }
 

@@ -127,7 +127,7 @@ impl Lates {
     }
 
     /// Passes on how the retransmissions that turn out to be spurious were counted.
-    pub(super) fn judge(&mut self, verdict: &Verdict<'_>, mut spurious: impl FnMut(Event)) {
+    pub(super) fn evaluate(&mut self, verdict: &Verdict<'_>, mut spurious: impl FnMut(Event)) {
         let Some(late_segments) = &mut self.0 else {
             return;
         };

@@ -38,7 +38,7 @@ pub(super) enum Waiting {
 /// More segments than fit into the connection.
 #[derive(Debug)]
 pub(super) struct ManySegments {
-    all: VecDeque<Awaiting>,
+    segments: VecDeque<Awaiting>,
     /// Set where not all are followed.
     thinning: Option<Box<Thinning>>,
 }
@@ -54,18 +54,18 @@ impl Waiting {
     fn parts(&self) -> (&[Awaiting], &[Awaiting]) {
         match self {
             Self::Near(few) => (few, &[]),
-            Self::Far(many) => many.all.as_slices(),
+            Self::Far(many) => many.segments.as_slices(),
         }
     }
 
     fn parts_mut(&mut self) -> (&mut [Awaiting], &mut [Awaiting]) {
         match self {
             Self::Near(few) => (few, &mut []),
-            Self::Far(many) => many.all.as_mut_slices(),
+            Self::Far(many) => many.segments.as_mut_slices(),
         }
     }
 
-    fn all(&self) -> impl DoubleEndedIterator<Item = &Awaiting> {
+    fn segments(&self) -> impl DoubleEndedIterator<Item = &Awaiting> {
         let (front, back) = self.parts();
         front.iter().chain(back)
     }
@@ -114,7 +114,7 @@ impl Waiting {
         let is_beyond = |awaiting: &&Awaiting| {
             awaiting.awaits(Reply::ACKNOWLEDGEMENT) && !end.is_after(awaiting.seq)
         };
-        let beyond = self.all().filter(is_beyond);
+        let beyond = self.segments().filter(is_beyond);
         beyond
             .map(|awaiting| (awaiting.value, awaiting.at))
             .reduce(|first, covered| {
@@ -172,7 +172,7 @@ impl Waiting {
     pub(super) fn holds(&self, segment: &Segment) -> bool {
         match self.thinning() {
             Some(thinning) => thinning.hole_of(segment).is_none(),
-            None => self.all().any(|awaiting| awaiting.overlaps(segment)),
+            None => self.segments().any(|awaiting| awaiting.overlaps(segment)),
         }
     }
 
@@ -221,7 +221,7 @@ impl Waiting {
             self.append(awaiting);
         }
         match self {
-            Self::Far(many) if many.all.len() > room.most() => many.thin_out(marks, room),
+            Self::Far(many) if many.segments.len() > room.most() => many.thin_out(marks, room),
             _ => 0,
         }
     }
@@ -242,7 +242,7 @@ impl Waiting {
 
     /// Whether segments that await their acknowledgement go further than `end`.
     fn reaches_behind(&self, end: Serial) -> bool {
-        let mut last_first = self.all().rev();
+        let mut last_first = self.segments().rev();
         let last = last_first.find(|awaiting| awaiting.awaits(Reply::ACKNOWLEDGEMENT));
         last.is_some_and(|last| last.end.is_after(end))
     }
@@ -264,12 +264,12 @@ impl Waiting {
             let mut segments = VecDeque::with_capacity(FAR);
             segments.extend(few.iter().filter(|awaiting| awaiting.awaits(Reply::ANY)));
             *self = Self::Far(ManySegments {
-                all: segments,
+                segments,
                 thinning: None,
             });
         }
         match self {
-            Self::Far(many) => &mut many.all,
+            Self::Far(many) => &mut many.segments,
             Self::Near(_) => unreachable!("they were moved"),
         }
     }
@@ -278,7 +278,7 @@ impl Waiting {
     #[inline]
     pub(super) fn fetch_far(&self) {
         if let Self::Far(many) = self {
-            let ends = [many.all.front(), many.all.back()];
+            let ends = [many.segments.front(), many.segments.back()];
             ends.into_iter().flatten().for_each(fetch);
         }
     }
@@ -289,7 +289,7 @@ impl Waiting {
             Self::Near(_) => 0,
             Self::Far(many) => {
                 let thinning = many.thinning.as_ref().map_or(0, |thinning| thinning.heap());
-                many.all.capacity() * size_of::<Awaiting>() + thinning
+                many.segments.capacity() * size_of::<Awaiting>() + thinning
             }
         }
     }
@@ -303,15 +303,17 @@ impl ManySegments {
             self.thinning = None;
         }
         let is_over = |awaiting: &Awaiting| !awaiting.awaits(Reply::ANY);
-        while self.all.front().is_some_and(is_over) {
-            self.all.pop_front();
+        while self.segments.front().is_some_and(is_over) {
+            self.segments.pop_front();
         }
-        if self.all.is_empty() {
-            self.all = VecDeque::new();
-        } else if self.all.capacity() > LARGE && self.all.len() * 8 < self.all.capacity() {
-            self.all.shrink_to(self.all.len() * 2);
+        if self.segments.is_empty() {
+            self.segments = VecDeque::new();
+        } else if self.segments.capacity() > LARGE
+            && self.segments.len() * 8 < self.segments.capacity()
+        {
+            self.segments.shrink_to(self.segments.len() * 2);
         }
-        self.all.is_empty() && self.thinning.is_none()
+        self.segments.is_empty() && self.thinning.is_none()
     }
 
     /// Whether a new segment is followed.
@@ -319,13 +321,13 @@ impl ManySegments {
         let Some(thinning) = &mut self.thinning else {
             return true;
         };
-        let has_room = self.all.len() < room.most() / 4;
+        let has_room = self.segments.len() < room.most() / 4;
         if let Some(next) = marks.get(Mark::Next).filter(|_| has_room) {
             thinning.lower(next);
         }
         let is_past = |old: &Awaiting| Thinning::is_long_past(old.end, awaiting.end);
-        while self.all.front().is_some_and(is_past) {
-            self.all.pop_front();
+        while self.segments.front().is_some_and(is_past) {
+            self.segments.pop_front();
         }
         thinning.follows(awaiting)
     }
@@ -333,7 +335,7 @@ impl ManySegments {
     /// Halves the followed share until there is room. Returns how many are no longer followed.
     #[cold]
     fn thin_out(&mut self, marks: &Marks, room: Room) -> usize {
-        let (before, segments) = (self.all.len(), &mut self.all);
+        let (before, segments) = (self.segments.len(), &mut self.segments);
         let begin = || {
             let acked = marks.get(Mark::Acked).or_else(|| marks.get(Mark::First));
             let unacknowledged = segments
@@ -342,14 +344,14 @@ impl ManySegments {
             Box::new(Thinning::begin(acked, unacknowledged))
         };
         let thinning = self.thinning.get_or_insert_with(begin);
-        while self.all.len() > room.most() {
+        while self.segments.len() > room.most() {
             if thinning.raise() {
-                self.all.retain(|awaiting| thinning.follows(awaiting));
+                self.segments.retain(|awaiting| thinning.follows(awaiting));
             } else {
-                self.all.truncate(room.most());
+                self.segments.truncate(room.most());
             }
         }
-        self.all.shrink_to(self.all.len() * 2);
-        before - self.all.len()
+        self.segments.shrink_to(self.segments.len() * 2);
+        before - self.segments.len()
     }
 }

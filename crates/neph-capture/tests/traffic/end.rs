@@ -78,7 +78,7 @@ pub(super) struct End {
 
 impl End {
     /// Client and server of one connection.
-    pub(super) fn both(random: &mut Random, clean: bool, dialogue: &Dialogue) -> [Self; 2] {
+    pub(super) fn both_ends(random: &mut Random, clean: bool, dialogue: &Dialogue) -> [Self; 2] {
         let stamps = clean || random.below(4) > 0;
         let size = [1448, 1448, 536, 14_480][random.pick(if clean { 2 } else { 4 })];
         [true, false].map(|is_client| {

@@ -194,7 +194,7 @@ impl Connection {
         let clean = wish.clean;
         let legs = [0, 1].map(|_| PathSide::draw(&mut random, clean));
         let dialogue = end::Dialogue::draw(&mut random, wish.requests);
-        let ends = End::both(&mut random, clean, &dialogue);
+        let ends = End::both_ends(&mut random, clean, &dialogue);
         Self {
             number,
             ends,
@@ -210,7 +210,7 @@ impl Connection {
     }
 
     /// Says of what was sent again whether that was for nothing.
-    fn judge(&mut self) {
+    fn mark_truth(&mut self) {
         for index in 0..self.captured.len() {
             let truth = self.captured[index].truth;
             let before = self.captured[..index].iter().zip(&self.taken);
@@ -262,7 +262,7 @@ impl Connection {
                 self.plan(at, SimEvent::Act(end_index, act));
             }
         }
-        self.judge();
+        self.mark_truth();
         self.captured
     }
 

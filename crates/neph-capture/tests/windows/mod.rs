@@ -19,7 +19,7 @@ use bulk::{Bulk, Truth};
 /// Of the only flow: path to the server by both methods, and segments of the client that were not followed.
 #[derive(Default)]
 struct WindowReport {
-    trips: Vec<Option<Quantiles>>,
+    round_trips: Vec<Option<Quantiles>>,
     thinned: u64,
 }
 
@@ -27,7 +27,7 @@ impl Listener for WindowReport {
     fn ended(&mut self, flow: &Flow) {
         let round_trips = flow.round_trips(Half::Server);
         let methods = [Method::Acknowledgement, Method::Echo];
-        self.trips = methods
+        self.round_trips = methods
             .map(|method| round_trips.of(method, Answer::Bare))
             .to_vec();
         self.thinned = flow.sent(Side::Client).thinned();
@@ -130,7 +130,7 @@ fn windows_of_ten_to_ten_thousand_segments_are_what_tshark_and_the_truth_say() {
             "{window} segments in flight, {} of them not followed",
             ours.thinned
         );
-        let found: Vec<_> = ours.trips.iter().flatten().collect();
+        let found: Vec<_> = ours.round_trips.iter().flatten().collect();
         assert_eq!(found.len(), 2, "both methods");
         let by_ack = Summary::of_ours(found[0]);
         let by_echo = Summary::of_ours(found[1]);
@@ -177,7 +177,7 @@ fn what_is_lost_from_a_window_that_is_not_followed_whole_keeps_no_sample_waiting
             ..Limits::default()
         };
         let ours = ours(&path, limits);
-        let found = ours.trips[0].expect("some");
+        let found = ours.round_trips[0].expect("some");
         println!(
             "{waiting} bytes, {} round trips, {} not followed",
             found.n, ours.thinned

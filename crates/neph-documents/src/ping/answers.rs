@@ -12,9 +12,9 @@ use super::Planned;
 pub(super) fn answer_text(planned: &Planned, answer: Answer) -> Cow<'static, str> {
     match (planned.spec.target.kind(), answer) {
         (ProbeKind::Ws, Answer::HttpStatus(_)) => {
-            format!("WebSocket refused: {}", answer.words()).into()
+            format!("WebSocket refused: {}", answer.description()).into()
         }
-        _ => answer.words(),
+        _ => answer.description(),
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) fn answers(planned: &Planned, watched: &FlowMeasured) -> String {
         Answer::Local(fault) => {
             format!(
                 "  {count} not sent: {}; {}\n",
-                answer.words(),
+                answer.description(),
                 fault.remedy()
             )
         }

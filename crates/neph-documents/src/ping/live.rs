@@ -112,7 +112,7 @@ fn answered(message: &Message) -> String {
         Some(Answer::Syn(answer)) => format!("  {}", syn_answers::word(answer)),
         None => String::new(),
         Some(answer) if answer.is_plain_success() => String::new(),
-        Some(other) => format!("  {}", other.words()),
+        Some(other) => format!("  {}", other.description()),
     }
 }
 

@@ -42,7 +42,8 @@ pub fn preview(plan: &Plan, scenarios: &[Scenario], out: &mut impl Write) -> io:
         time(cost.block),
         time(cost.total)
     )?;
-    let goes_on = |one: &Scenario| one.measure().is_transfer() && one.measure().asked().is_none();
+    let goes_on =
+        |one: &Scenario| one.measure().is_transfer() && one.measure().target_rate().is_none();
     if scenarios.iter().any(goes_on) {
         writeln!(
             out,

@@ -104,7 +104,7 @@ crate::rows! {
         /// Name of the quantity, with its unit.
         quantity: Quantity => left "QUANTITY" by |row| row.quantity.properties().title.to_owned(),
         /// The value, in that unit.
-        value: f64 => right "VALUE" by |row| row.quantity.in_words(row.value),
+        value: f64 => right "VALUE" by |row| row.quantity.to_text(row.value),
     }
 }
 

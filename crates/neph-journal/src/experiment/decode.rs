@@ -126,7 +126,7 @@ fn event(bytes: &mut Bytes<'_>) -> Option<Event> {
     Some(Event {
         flow: FlowIndex(bytes.u32()?),
         at: bytes.i64()?,
-        kind: EventKind::named(bytes.text()?)?,
+        kind: EventKind::from_name(bytes.text()?)?,
         text: bytes.text()?.to_owned(),
     })
 }
@@ -135,6 +135,6 @@ fn sample(bytes: &mut Bytes<'_>) -> Option<Sample> {
     Some(Sample {
         at: bytes.i64()?,
         value: f64::from_bits(bytes.u64()?),
-        series: SeriesName::named(bytes.text()?)?,
+        series: SeriesName::from_name(bytes.text()?)?,
     })
 }

@@ -12,7 +12,7 @@ use neph_model::Span;
 use neph_sys::netns;
 use neph_text::Fields;
 
-use super::asked::{GuestSettings, lead, tap};
+use super::guest_settings::{GuestSettings, lead, tap};
 use super::namespace::Namespaces;
 use super::pods::{Pod, Pods, host_mac, pod_mac};
 use super::proxy::path;

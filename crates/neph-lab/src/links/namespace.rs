@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use neph_model::Span;
 use neph_text::Fields;
 
-use super::asked::{GuestSettings, lead, one_by_one, tap};
+use super::guest_settings::{GuestSettings, lead, one_by_one, tap};
 use super::pods::{Pod, Pods, host_mac, pod_mac};
 use crate::guest::{Guest, Kernel};
 use crate::plan::Operation;

@@ -16,8 +16,8 @@ pub(super) struct Numbered {
     pub(super) code: fn(Answer) -> Option<u16>,
     pub(super) name: fn(u16) -> String,
     /// The code of the answer of that name.
-    pub(super) named: fn(&str) -> Option<u16>,
-    pub(super) words: fn(u16) -> String,
+    pub(super) from_name: fn(&str) -> Option<u16>,
+    pub(super) description: fn(u16) -> String,
 }
 
 /// The table, and the pattern of its answers: without its row a new answer does not compile.
@@ -47,8 +47,8 @@ rows! {
             _ => None,
         },
         name: |status| format!("http-{status}"),
-        named: |name| name.strip_prefix("http-")?.parse().ok(),
-        words: |status| format!("HTTP status {status}"),
+        from_name: |name| name.strip_prefix("http-")?.parse().ok(),
+        description: |status| format!("HTTP status {status}"),
     };
     WebSocketClose => Numbered {
         codes: 1000..=4999,
@@ -58,8 +58,8 @@ rows! {
             _ => None,
         },
         name: |code| format!("ws-close-{code}"),
-        named: |name| name.strip_prefix("ws-close-")?.parse().ok(),
-        words: |code| format!("WebSocket close {code}"),
+        from_name: |name| name.strip_prefix("ws-close-")?.parse().ok(),
+        description: |code| format!("WebSocket close {code}"),
     };
     Dns => Numbered {
         codes: DNS..=DNS + DnsReply::NUMBERS - 1,
@@ -69,8 +69,8 @@ rows! {
             _ => None,
         },
         name: |code| format!("dns-{}", DnsReply::from_number(code - DNS).name()),
-        named: |name| Some(DNS + DnsReply::named(name.strip_prefix("dns-")?)?.number()),
-        words: |code| format!("DNS {}", DnsReply::from_number(code - DNS).words()),
+        from_name: |name| Some(DNS + DnsReply::from_name(name.strip_prefix("dns-")?)?.number()),
+        description: |code| format!("DNS {}", DnsReply::from_number(code - DNS).description()),
     };
     Mqtt => Numbered {
         codes: MQTT..=MQTT + 255,
@@ -80,11 +80,11 @@ rows! {
             _ => None,
         },
         name: |code| format!("mqtt-connack-{}", code - MQTT),
-        named: |name| {
+        from_name: |name| {
             let code: u8 = name.strip_prefix("mqtt-connack-")?.parse().ok()?;
             Some(MQTT + u16::from(code))
         },
-        words: |code| MqttRefusal::from_number(code - MQTT).words(),
+        description: |code| MqttRefusal::from_number(code - MQTT).description(),
     };
 }
 

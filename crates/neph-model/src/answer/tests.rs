@@ -6,13 +6,17 @@ fn every_answer_is_found_again_by_its_name_and_by_its_code() {
     let numbered = numbered.filter_map(Answer::from_code);
     let answers = numbered.chain(NAMED.iter().map(|row| row.answer));
     for answer in answers {
-        assert_eq!(Answer::named(&answer.name()), Some(answer), "{answer:?}");
+        assert_eq!(
+            Answer::from_name(&answer.name()),
+            Some(answer),
+            "{answer:?}"
+        );
         assert_eq!(Answer::from_code(answer.code()), Some(answer), "{answer:?}");
-        assert!(!answer.words().is_empty());
+        assert!(!answer.description().is_empty());
     }
     // True of what was lost and of what was not sent.
     for answer in [Answer::Closed, Answer::Reset] {
-        assert!(!answer.words().contains("reply"), "{answer:?}");
+        assert!(!answer.description().contains("reply"), "{answer:?}");
     }
     for wrong in [
         "",
@@ -25,7 +29,7 @@ fn every_answer_is_found_again_by_its_name_and_by_its_code() {
         "dns-rcode-16",
         "lost",
     ] {
-        assert_eq!(Answer::named(wrong), None, "{wrong}");
+        assert_eq!(Answer::from_name(wrong), None, "{wrong}");
     }
 }
 

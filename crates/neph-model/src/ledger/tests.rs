@@ -6,7 +6,7 @@
 use super::*;
 use crate::{Peer, PeerMarks};
 
-fn own(nanos: i64) -> Option<Instant<Own>> {
+fn instant(nanos: i64) -> Option<Instant<Own>> {
     Some(Instant::from_nanos(nanos))
 }
 fn peer(nanos: i64) -> Option<Instant<Peer>> {
@@ -17,21 +17,21 @@ fn peer(nanos: i64) -> Option<Instant<Peer>> {
 fn complete() -> Marks {
     Marks {
         intended: Instant::from_nanos(0),
-        dialled: own(2),
-        connected: own(42),
-        opened: own(90),
-        app_send: own(91),
-        queued: own(95),
-        nic_tx: own(97),
-        acked: own(140),
+        dialled: instant(2),
+        connected: instant(42),
+        opened: instant(90),
+        app_send: instant(91),
+        queued: instant(95),
+        nic_tx: instant(97),
+        acked: instant(140),
         peer: PeerMarks {
             rx: peer(1_000_117),
             app_rx: peer(1_000_120),
             app_tx: peer(1_000_180),
             nic_tx: peer(1_000_182),
         },
-        nic_rx: own(203),
-        app_recv: own(210),
+        nic_rx: instant(203),
+        app_recv: instant(210),
     }
 }
 
@@ -89,7 +89,7 @@ fn a_foreign_server_leaves_network_and_peer_in_one_entry() {
 #[test]
 fn a_connection_attempt_ends_when_it_is_connected() {
     let mut marks = Marks::intended_at(Instant::from_nanos(0));
-    (marks.dialled, marks.connected, marks.app_recv) = (own(3), own(43), own(43));
+    (marks.dialled, marks.connected, marks.app_recv) = (instant(3), instant(43), instant(43));
     let expected = [("schedule lateness", 3), ("connect", 40)];
     assert_eq!(
         lines(&marks),

@@ -61,7 +61,7 @@ impl fmt::Display for Measure {
 
 impl fmt::Display for ThroughputMeasure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.transport.words())?;
+        f.write_str(self.transport.text())?;
         match self.direction {
             TransferDirection::Up => {}
             TransferDirection::Down => f.write_str(" down")?,
@@ -80,7 +80,7 @@ impl fmt::Display for ThroughputMeasure {
 
 impl fmt::Display for TransactionMeasure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.kind.words())?;
+        f.write_str(self.kind.text())?;
         if self.streams != 1 {
             write!(f, " {} streams", self.streams)?;
         }
@@ -91,7 +91,7 @@ impl fmt::Display for TransactionMeasure {
 impl TransactionKind {
     const ALL: [Self; 3] = [Self::Udp, Self::Tcp, Self::Connection];
 
-    const fn words(self) -> &'static str {
+    const fn text(self) -> &'static str {
         match self {
             Self::Udp => "udp rr",
             Self::Tcp => "tcp rr",
@@ -101,7 +101,7 @@ impl TransactionKind {
 }
 
 impl TransferTransport {
-    const fn words(self) -> &'static str {
+    const fn text(self) -> &'static str {
         match self {
             Self::Tcp => "tcp throughput",
             Self::Udp => "udp throughput",
@@ -134,7 +134,7 @@ impl FromStr for Measure {
             [first, second, rest @ ..] => {
                 let name_text = format!("{first} {second}");
                 let mut kinds = TransactionKind::ALL.into_iter();
-                let kind = kinds.find(|kind| kind.words() == name_text);
+                let kind = kinds.find(|kind| kind.text() == name_text);
                 let unknown = || NoMeasure::Unknown(text.to_owned());
                 transactions(kind.ok_or_else(unknown)?, rest).map(Self::Transactions)
             }
@@ -144,7 +144,7 @@ impl FromStr for Measure {
 }
 
 fn transactions(kind: TransactionKind, fields: &[&str]) -> Result<TransactionMeasure, NoMeasure> {
-    let message = kind.words();
+    let message = kind.text();
     let unread = |word: &str| NoMeasure::Word {
         what: message,
         word: word.to_owned(),
@@ -179,7 +179,7 @@ fn throughput(
                 let of_streams = fields.next_if(|next| matches!(**next, "stream" | "streams"));
                 let count = of_streams.and_then(|_| number.parse::<u64>().ok());
                 let unread = || NoMeasure::Word {
-                    what: transport.words(),
+                    what: transport.text(),
                     word: number.to_owned(),
                 };
                 test.streams = streams(count.ok_or_else(unread)?)?;
@@ -194,7 +194,7 @@ fn throughput(
             }
             word => {
                 return Err(NoMeasure::Word {
-                    what: transport.words(),
+                    what: transport.text(),
                     word: word.to_owned(),
                 });
             }

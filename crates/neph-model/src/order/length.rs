@@ -116,7 +116,7 @@ impl ExperimentOrder {
         reason = "rates"
     )]
     fn of_transfer(&self, measure: Measure) -> Traffic {
-        let target_rate = measure.asked();
+        let target_rate = measure.target_rate();
         let bits = target_rate.map_or(0.0, |rate| rate.bits_per_second() as f64);
         let lasts = self.scheduled();
         let main = Traffic {

@@ -87,7 +87,7 @@ impl Warning {
                 most_frequent,
             } => {
                 let max = most_frequent
-                    .map_or_else(String::new, |max| format!(", mostly {}", max.words()));
+                    .map_or_else(String::new, |max| format!(", mostly {}", max.description()));
                 format!("{messages} of {of} messages were not answered as expected{max}")
             }
             Self::NotSentHere {
@@ -96,7 +96,7 @@ impl Warning {
                 fault,
             } => format!(
                 "{messages} of {of} messages were not sent ({})",
-                crate::Answer::Local(*fault).words()
+                crate::Answer::Local(*fault).description()
             ),
             Self::SeveralBackends {
                 machines,

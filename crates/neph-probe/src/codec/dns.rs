@@ -148,7 +148,7 @@ mod tests {
             queries.request(seq, &mut query);
             sent.push(query);
         }
-        let nxdomain = Answer::named("dns-nxdomain").expect("a name");
+        let nxdomain = Answer::from_name("dns-nxdomain").expect("a name");
         let answer = reply(&sent[1], [0x81, 0x83]);
         assert_eq!(queries.answer(&answer), Some((1, nxdomain)));
         assert_eq!(queries.answer(&answer), Some((1, nxdomain)), "a duplicate");

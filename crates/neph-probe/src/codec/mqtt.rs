@@ -68,7 +68,10 @@ impl Codec for Mqtt {
             }
             (Packet::ConnAck(code), false) => {
                 let answer = Answer::Mqtt(MqttRefusal(code));
-                let why = format!("the broker refused the connection: {}", answer.words());
+                let why = format!(
+                    "the broker refused the connection: {}",
+                    answer.description()
+                );
                 Arrival::Refused(ConnectionEnd::new(why, Some(answer)))
             }
             (Packet::PingResp, true) => Arrival::Reply(Replied::plain(None, None)),

@@ -97,7 +97,7 @@ impl Session {
     pub(crate) fn icmp_error(&mut self, seq: u64, kind: IcmpKind, at: Instant<Own>) {
         let answer = Answer::Icmp(kind);
         self.book.lost(Seq(seq), Some(answer), at);
-        self.refused_by(&answer.words());
+        self.refused_by(&answer.description());
     }
 
     /// The kernel counts this socket's datagrams from 0 again.

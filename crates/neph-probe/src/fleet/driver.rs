@@ -163,7 +163,11 @@ impl Driver {
         }
         if skipped {
             let late = Answer::Local(LocalFault::Late);
-            self.refused(&format!("{}; {}", late.words(), LocalFault::Late.remedy()));
+            self.refused(&format!(
+                "{}; {}",
+                late.description(),
+                LocalFault::Late.remedy()
+            ));
         }
     }
 
@@ -187,7 +191,7 @@ impl Driver {
         self.session.sending(at, request.wall);
         if !self.permit.message(self.bytes, at.nanos()) {
             self.session.not_sent();
-            return self.refused(&Answer::Local(LocalFault::RateCap).words());
+            return self.refused(&Answer::Local(LocalFault::RateCap).description());
         }
         if let Err(error) = self.transport.send(&request) {
             self.session.not_sent();

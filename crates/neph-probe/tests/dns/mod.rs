@@ -47,7 +47,7 @@ fn lies(query: &[u8]) -> Vec<Vec<u8>> {
 }
 
 fn count_of(messages: &[neph_model::Message], name: &str) -> usize {
-    let answer = Answer::named(name);
+    let answer = Answer::from_name(name);
     assert!(answer.is_some(), "{name}");
     messages.iter().filter(|m| m.answer == answer).count()
 }

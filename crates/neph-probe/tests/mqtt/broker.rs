@@ -146,7 +146,7 @@ fn a_broker_with_users_takes_those_of_the_target_and_refuses_others() {
     for user in ["", "me:wrong@", "me@"] {
         let (messages, tally, printed) = ping(user);
         assert_eq!((tally.replies, tally.failed), (0, 5), "{printed:?}");
-        let refused = Answer::named("mqtt-connack-5");
+        let refused = Answer::from_name("mqtt-connack-5");
         assert!(
             messages.iter().all(|message| message.answer == refused),
             "{printed:?}"

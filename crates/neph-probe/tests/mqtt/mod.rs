@@ -139,7 +139,7 @@ fn a_connack_that_refuses_is_the_answer_of_each_message() {
     });
     let (messages, tally, printed) = measure(short_flow(&format!("mqtt://{address}"), 5));
     assert_eq!((tally.replies, tally.failed), (0, 5), "{printed:?}");
-    let refused = Answer::named("mqtt-connack-3");
+    let refused = Answer::from_name("mqtt-connack-3");
     assert!(
         messages.iter().all(|message| message.answer == refused),
         "{messages:?}"

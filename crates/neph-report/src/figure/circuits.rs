@@ -152,7 +152,7 @@ fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark
                 stroke: Some(Stroke::solid(Colour::hex(0x00dd_dddd), 0.75)),
             });
             let text = match median {
-                Some(Level::At(value)) => matrix.quantity.in_words(*value),
+                Some(Level::At(value)) => matrix.quantity.to_text(*value),
                 Some(Level::Censored) => "lost".to_owned(),
                 None => "–".to_owned(),
             };

@@ -43,7 +43,7 @@ fn rates(courses: &[LoadCourse]) -> [String; 2] {
         let median = course.and_then(|course| course.summary()?.median.number());
         median.map_or_else(
             || "-".to_owned(),
-            |rate| Quantity::LoadGoodput.in_words(rate),
+            |rate| Quantity::LoadGoodput.to_text(rate),
         )
     })
 }

@@ -73,6 +73,6 @@ fn cell(courses: &[QuantityCourse], quantities: &[Quantity]) -> String {
     let worst = found.max_by(|(_, a), (_, b)| a.total_cmp(b));
     worst.map_or_else(
         || "-".to_owned(),
-        |(quantity, value)| quantity.in_words(value),
+        |(quantity, value)| quantity.to_text(value),
     )
 }

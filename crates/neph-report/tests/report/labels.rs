@@ -92,7 +92,7 @@ fn a_load_with_a_name_is_called_by_it_in_figures() {
         let load = scenario.parameters.stress().expect("a load").clone();
         let index = LOADS.iter().position(|one| *one == load.unnamed());
         if let Some(index) = index.filter(|index| *index > 0) {
-            let named = load.named(&format!("busy {index}")).expect("a name");
+            let named = load.with_name(&format!("busy {index}")).expect("a name");
             scenario.parameters.insert(Parameter::Stress(named));
         }
     }

@@ -113,7 +113,7 @@ fn campaign(row: &Row<'_>) -> Result<Campaign> {
         seed: get_parsed(row, "seed", "seed")?,
         order: get_named(row, "scenario_order", order_named)?,
         blocks: row.get("blocks")?,
-        status: get_named(row, "status", CampaignStatus::named)?,
+        status: get_named(row, "status", CampaignStatus::from_name)?,
         started: Wall::from_unix_nanos(row.get("started_unix_ns")?),
         ended: row
             .get::<_, Option<i64>>("ended_unix_ns")?

@@ -67,7 +67,7 @@ impl Catalog {
             connection
                 .prepare_cached("SELECT status FROM experiments WHERE id = ?1")?
                 .query_row([experiment.to_string()], |row| {
-                    get_named(row, "status", ExperimentStatus::named)
+                    get_named(row, "status", ExperimentStatus::from_name)
                 })
                 .optional()
         })
@@ -172,7 +172,7 @@ fn experiment(connection: &Connection, row: &Row<'_>) -> Result<Experiment> {
         block: row.get("block")?,
         position: row.get("position")?,
         attempt: row.get("attempt")?,
-        status: get_named(row, "status", ExperimentStatus::named)?,
+        status: get_named(row, "status", ExperimentStatus::from_name)?,
         reason: row.get("reason")?,
         started: Wall::from_unix_nanos(row.get("started_unix_ns")?),
         ended: row
@@ -227,7 +227,7 @@ fn flow(row: &Row<'_>) -> Result<Flow> {
     Ok(Flow {
         index: FlowIndex(row.get("flow")?),
         role: get_named(row, "role", role_named)?,
-        probe: get_named(row, "probe", ProbeKind::named)?,
+        probe: get_named(row, "probe", ProbeKind::from_name)?,
         name: row.get("name")?,
         source,
         target: get_parsed(row, "target", "address")?,

@@ -58,7 +58,7 @@ pub(super) fn insert(
 fn flow_trace(row: &Row<'_>) -> Result<FlowTrace> {
     Ok(FlowTrace {
         destination: get_parsed(row, "destination", "address with a port")?,
-        kind: get_named(row, "kind", TraceKind::named)?,
+        kind: get_named(row, "kind", TraceKind::from_name)?,
         started: Wall::from_unix_nanos(row.get("started_unix_ns")?),
         routes: get_json(row, "routes_json")?,
         enough: row.get("enough")?,

@@ -55,7 +55,7 @@ fn ping(row: &Row<'_>) -> rusqlite::Result<PingBetween> {
         name: row.get("name")?,
         address: get_parsed(row, "address", "address")?,
         sent: Wall::from_unix_nanos(row.get("sent_unix_ns")?),
-        outcome: get_named(row, "outcome", Outcome::named)?,
+        outcome: get_named(row, "outcome", Outcome::from_name)?,
         round_trip: row
             .get::<_, Option<i64>>("round_trip_ns")?
             .map(Span::from_nanos),

@@ -53,7 +53,7 @@ fn scenario(row: &Row<'_>) -> Result<Scenario> {
         endpoint: row.get("endpoint")?,
         target: Targets::read(
             &row.get::<_, String>("target")?,
-            get_named(row, "probe", ProbeKind::named)?,
+            get_named(row, "probe", ProbeKind::from_name)?,
         ),
         interval: Span::from_nanos(row.get("interval_ns")?),
         request_size: ByteSize(get_wide(row, "request_bytes")?),

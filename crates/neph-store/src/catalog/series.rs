@@ -17,7 +17,7 @@ impl Catalog {
                     Ok(Event {
                         flow: FlowIndex(row.get("flow")?),
                         at: row.get("at_ns")?,
-                        kind: get_named(row, "kind", EventKind::named)?,
+                        kind: get_named(row, "kind", EventKind::from_name)?,
                         text: row.get("text")?,
                     })
                 })?
@@ -32,7 +32,7 @@ impl Catalog {
                 .prepare("SELECT * FROM samples WHERE experiment_id = ?1 ORDER BY at_ns, rowid")?
                 .query_map([experiment.to_string()], |row| {
                     Ok(Sample {
-                        series: get_named(row, "series", SeriesName::named)?,
+                        series: get_named(row, "series", SeriesName::from_name)?,
                         at: row.get("at_ns")?,
                         value: row.get::<_, Option<f64>>("value")?.unwrap_or(f64::NAN),
                     })

@@ -81,7 +81,7 @@ impl<R> Column<R> {
 
 /// The outcome of that name.
 fn outcome_named(name: &str) -> Option<Outcome> {
-    Outcome::named(name)
+    Outcome::from_name(name)
 }
 
 fn put_outcome(message: &mut Message, name: &str) -> bool {
@@ -91,7 +91,7 @@ fn put_outcome(message: &mut Message, name: &str) -> bool {
 }
 
 fn put_answer(message: &mut Message, name: &str) -> bool {
-    message.answer = Answer::named(name);
+    message.answer = Answer::from_name(name);
     message.answer.is_some()
 }
 

@@ -65,7 +65,7 @@ fn put_read_by(message: &mut FleetMessage, name: &str) -> bool {
 }
 
 fn put_answer(message: &mut FleetMessage, name: &str) -> bool {
-    let answer = SynAnswer::named(name);
+    let answer = SynAnswer::from_name(name);
     put(message, |reply| reply.answer = answer);
     answer.is_some()
 }

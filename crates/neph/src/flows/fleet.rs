@@ -145,7 +145,7 @@ fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failu
         format!("udp://{}", bracketed(text))
     };
     let scheme = complete_text.split("://").next().unwrap_or_default();
-    if Scheme::named(scheme).is_none() {
+    if Scheme::from_name(scheme).is_none() {
         return Err(Failure::Usage(format!(
             "{text}: '{scheme}' is no scheme of flows, which are udp, syn and tcp; {}",
             did_you_mean(scheme, &["udp", "syn", "tcp"])

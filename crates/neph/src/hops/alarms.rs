@@ -104,7 +104,7 @@ mod tests {
         delays.sort_unstable();
         let names = ["client", "vm"].map(str::to_owned);
         let mut standings = rules.standings(&names, |_| true);
-        let found = standings[0].judge(&delays, 7);
+        let found = standings[0].evaluate(&delays, 7);
         let reporting: Vec<(bool, i64)> = found
             .iter()
             .map(|found| {

@@ -228,7 +228,7 @@ fn analyse(
     }
     passages.order = order;
     let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
-    let alarms = Alarms::of(rules.judge(&passages), reporting);
+    let alarms = Alarms::of(rules.evaluate(&passages), reporting);
     let written = write(args, &passages, &alarms, reporting);
     // Alarms are sent even if the results cannot be written.
     let is_alarmed = alarms.report(reporting);

@@ -21,7 +21,7 @@ struct LoadShortfall {
 }
 
 /// The warning about a load with this report of `neph stress`; none if the target was reached.
-pub(super) fn judge(requested: &SiteLoad, reported: &[u8]) -> Option<Warning> {
+pub(super) fn check_load(requested: &SiteLoad, reported: &[u8]) -> Option<Warning> {
     let reported: Option<Value> = serde_json::from_slice(reported).ok();
     let rows = reported.as_ref().and_then(Value::as_array);
     let rows = rows.map_or(&[][..], Vec::as_slice);
@@ -132,9 +132,9 @@ mod tests {
 
     use super::*;
 
-    fn judged(load: &str, reported: &str) -> Option<String> {
+    fn shortfall_of(load: &str, reported: &str) -> Option<String> {
         let requested = parse_stress(load).expect("a load");
-        let warning = judge(&requested.loads()[0], reported.as_bytes());
+        let warning = check_load(&requested.loads()[0], reported.as_bytes());
         warning.map(|warning| warning.to_string())
     }
 
@@ -146,37 +146,37 @@ mod tests {
     fn a_processor_is_held_within_three_points_on_each_core() {
         let reported = r#"[{"achieved_percent": 79.9}, {"achieved_percent": 61.5}]"#;
         let worked = not_held("a 80%", "worked 61.5 % of the time)");
-        assert_eq!(judged("a 80%", reported), Some(worked));
+        assert_eq!(shortfall_of("a 80%", reported), Some(worked));
         let one_thread = r#"[{"achieved_percent": 79.9}, {"achieved_percent": 77.1}]"#;
-        assert_eq!(judged("a 80%", one_thread), None);
+        assert_eq!(shortfall_of("a 80%", one_thread), None);
     }
 
     #[test]
     fn a_flow_is_held_that_carries_most_of_its_rate_without_a_fault() {
         let two = r#"[{"received_bit_s": 1500000}, {"received_bit_s": 500000}]"#;
-        assert_eq!(judged("a flow h:1 2Mbit/s", two), None);
-        assert_eq!(judged("a flow h:1 max", two), None);
+        assert_eq!(shortfall_of("a flow h:1 2Mbit/s", two), None);
+        assert_eq!(shortfall_of("a flow h:1 max", two), None);
         let last = r#"[{"received_bit_s": 0, "received_bytes": 65536, "fault": null}]"#;
-        assert_eq!(judged("a flow h:1 max", last), None);
+        assert_eq!(shortfall_of("a flow h:1 max", last), None);
         let slow = "a flow h:1 4Mbit/s";
         let reported = not_held(slow, "carried 2.00 Mbit/s)");
-        assert_eq!(judged(slow, two), Some(reported));
+        assert_eq!(shortfall_of(slow, two), Some(reported));
         let broke = r#"[{"received_bit_s": 1500000, "fault": "it broke"}]"#;
         let max = "a flow h:1 max";
         let reported = not_held(max, "carried 1.50 Mbit/s): it broke");
-        assert_eq!(judged(max, broke), Some(reported));
+        assert_eq!(shortfall_of(max, broke), Some(reported));
     }
 
     #[test]
     fn a_stream_is_held_that_says_of_no_fault_whatever_was_lost_on_the_way() {
         let stream = "a stream h:1 2Mbit/s";
         let lossy = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 500000, "fault": null}]"#;
-        assert_eq!(judged(stream, lossy), None);
+        assert_eq!(shortfall_of(stream, lossy), None);
         let unanswered = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 0, "fault": "nobody"}]"#;
         let reported = not_held(stream, "carried 0.00 Mbit/s): nobody");
-        assert_eq!(judged(stream, unanswered), Some(reported));
+        assert_eq!(shortfall_of(stream, unanswered), Some(reported));
         let requested = parse_stress(stream).expect("a load");
-        let warning = judge(&requested.loads()[0], unanswered.as_bytes()).expect("not held");
+        let warning = check_load(&requested.loads()[0], unanswered.as_bytes()).expect("not held");
         assert!(
             matches!(warning, Warning::LoadTargetMissed { achieved_percent: Some(percent), .. } if percent == 0.0)
         );
@@ -186,7 +186,7 @@ mod tests {
     fn a_load_that_told_nothing_is_not_held() {
         for load in ["a 1%", "a flow h:1 max", "a stream h:1 2Mbit/s"] {
             for nothing in ["", "[]"] {
-                let reported = judged(load, nothing);
+                let reported = shortfall_of(load, nothing);
                 let unreported = not_held(load, "did not say what it did)");
                 assert_eq!(reported, Some(unreported));
             }

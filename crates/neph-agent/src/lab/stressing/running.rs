@@ -22,10 +22,10 @@ use neph_load::WORKS;
 #[derive(Debug)]
 pub(super) struct Running {
     /// What was asked for.
-    pub(super) asked: SiteLoad,
+    pub(super) requested: SiteLoad,
     /// It did not work in the time that it had for that.
     pub(super) is_late: bool,
-    what: LoadProcess,
+    process: LoadProcess,
 }
 
 #[derive(Debug)]
@@ -80,17 +80,17 @@ impl Running {
         };
         let requested = requested.clone();
         Ok(Self {
-            asked: requested,
+            requested,
             is_late: false,
-            what: process,
+            process,
         })
     }
 
     /// Waits until it works, at most until then; whether it does.
     pub(super) fn works_by(&mut self, until: Instant<Own>, lab: &Lab) -> Result<bool, StressError> {
-        match &mut self.what {
+        match &mut self.process {
             LoadProcess::Guest(remote) => {
-                let console = Lab::console(lab.name(), &self.asked.site)?;
+                let console = Lab::console(lab.name(), &self.requested.site)?;
                 console.map_or(Ok(false), |console| remote.works_by(until, console))
             }
             LoadProcess::Here(here) => Ok(here.works_by(until)?),
@@ -99,9 +99,9 @@ impl Running {
 
     /// Ends it; returns its report.
     pub(super) fn end(mut self, lab: &Lab) -> Result<Vec<u8>, StressError> {
-        match &mut self.what {
+        match &mut self.process {
             LoadProcess::Guest(remote) => {
-                let console = Lab::console(lab.name(), &self.asked.site)?;
+                let console = Lab::console(lab.name(), &self.requested.site)?;
                 console.map_or_else(|| Ok(Vec::new()), |console| remote.end(console))
             }
             LoadProcess::Here(here) => Ok(here.end()?),

@@ -62,7 +62,7 @@ fn round_trips(asks: Direction, ports: (u16, u16), skipped: usize, began: bool) 
     first.sort();
     second.sort();
     let followed = follow(&[&first, &second]);
-    let round_trips = followed.trips();
+    let round_trips = followed.round_trips();
     let duration_of = |pair: &super::RoundTripPair| {
         let [sent, came] = [pair.forward, pair.back].map(|number| followed.passage(number).mark(0));
         (came.unwrap() - sent.unwrap()) / MICRO

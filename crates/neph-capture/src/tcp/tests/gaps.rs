@@ -18,7 +18,7 @@ fn a_gap_filled_with_a_newer_tcp_timestamp_is_a_retransmission() {
 }
 
 /// 4 ms to the server and back, 1 ms to the client and back; no time stamps.
-fn near() -> Scene {
+fn near_scene() -> Scene {
     let mut scene = Scene::default();
     scene.see(0, Client, syn(99, None));
     scene.see(4, Server, syn(499, Some(100)));
@@ -28,7 +28,7 @@ fn near() -> Scene {
 
 /// Of four segments the second and the third do not pass, and the server reports that.
 fn told_of_two_missing() -> Scene {
-    let mut scene = near();
+    let mut scene = near_scene();
     scene.see(20, Client, data(100, 10, 500));
     scene.see(20, Client, data(130, 10, 500));
     for _ in 0..2 {
@@ -47,7 +47,7 @@ const TOLD_OF_TWO_MISSING: [(Side, Event); 3] = [
 
 #[test]
 fn a_reported_gap_stays_reported_after_its_first_hole_is_filled() {
-    let mut scene = near();
+    let mut scene = near_scene();
     // Three segments do not pass. All come again as soon as a word of them is there.
     scene.see(20, Client, data(100, 10, 500));
     scene.see(20, Client, data(140, 10, 500));

@@ -121,7 +121,7 @@ fn tcp_statistics_are_series_of_the_experiment_they_fall_into() {
     );
     let samples = imported.store.samples(experiment.id).expect("readable");
     let of = |name: &str| -> Vec<(i64, f64)> {
-        let series = SeriesName::named(name).expect("a series");
+        let series = SeriesName::from_name(name).expect("a series");
         let own_samples = samples.iter().filter(|sample| sample.series == series);
         own_samples
             .map(|sample| (sample.at, sample.value))
