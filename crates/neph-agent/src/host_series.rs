@@ -143,8 +143,8 @@ mod tests {
             Span::from_secs(2),
         );
         let value = |name: &str| {
-            let mut all = reported.iter();
-            let found = all.find(|(series, _)| series.to_string() == name);
+            let mut samples = reported.iter();
+            let found = samples.find(|(series, _)| series.to_string() == name);
             found.expect(name).1
         };
         // What was stolen was of no use to this host either.

@@ -63,24 +63,27 @@ mod tests {
             at = (at + PERIOD.nanos()).max(at + steps * step);
         }
         #[expect(clippy::cast_precision_loss, reason = "some seconds")]
-        let held = worked as f64 / (at - lost) as f64;
-        (held, longest)
+        let achieved = worked as f64 / (at - lost) as f64;
+        (achieved, longest)
     }
 
     #[test]
     fn each_share_is_held_however_coarse_the_work_is() {
         for share in [0.01, 0.25, 0.8, 0.98, 1.0] {
             for step in [1_000, 300_000, 7_000_000] {
-                let (held, _) = worked(share, step, 0);
-                assert!((held - share).abs() < 0.002, "{share} {step}: {held}");
+                let (achieved, _) = worked(share, step, 0);
+                assert!(
+                    (achieved - share).abs() < 0.002,
+                    "{share} {step}: {achieved}"
+                );
             }
         }
     }
 
     #[test]
     fn what_was_taken_for_long_is_not_caught_up_in_one_go() {
-        let (held, longest) = worked(0.5, 1_000, 5_000_000_000);
+        let (achieved, longest) = worked(0.5, 1_000, 5_000_000_000);
         assert!(longest <= (PERIOD + DEBT).nanos() + 1_000, "{longest}");
-        assert!((held - 0.5).abs() < 0.02, "{held}");
+        assert!((achieved - 0.5).abs() < 0.02, "{achieved}");
     }
 }

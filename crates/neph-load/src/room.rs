@@ -143,8 +143,10 @@ mod tests {
     use super::*;
 
     fn reported(folders: &[PathBuf]) -> Vec<String> {
-        let all = folders.iter();
-        all.map(|folder| folder.display().to_string()).collect()
+        let candidates = folders.iter();
+        candidates
+            .map(|folder| folder.display().to_string())
+            .collect()
     }
 
     #[test]

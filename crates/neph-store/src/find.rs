@@ -100,13 +100,15 @@ pub fn subject(store: &dyn Store, name: &str) -> Result<Subject, FindError> {
     if let Some(campaign) = pick(campaigns.clone(), name)? {
         return Ok(Subject::Campaign(campaign));
     }
-    let mut all = Vec::new();
+    let mut campaign_experiments = Vec::new();
     for campaign in campaigns {
         for experiment in store.experiments(campaign.id)? {
-            all.push((campaign.clone(), experiment));
+            campaign_experiments.push((campaign.clone(), experiment));
         }
     }
-    match only(all, name, |(_, experiment)| experiment.id.to_string())? {
+    match only(campaign_experiments, name, |(_, experiment)| {
+        experiment.id.to_string()
+    })? {
         Some(found) => Ok(Subject::Experiment(Box::new(found))),
         None => Err(unknown("campaign or experiment", name)),
     }

@@ -182,7 +182,7 @@ impl WholeFile {
 
     /// The path while the file is written.
     #[must_use]
-    pub fn temporary_path(&self) -> &Path {
+    pub fn temporary(&self) -> &Path {
         &self.temporary
     }
 
@@ -262,7 +262,7 @@ mod tests {
     }
 
     /// The reason of each writing function; it must be the same for all.
-    fn reason_kept(path: &Path, existing: Existing) -> Option<NotWritten> {
+    fn refusal(path: &Path, existing: Existing) -> Option<NotWritten> {
         let whys = [
             check_output(path, existing).expect_err("kept"),
             create_output(path, existing).expect_err("kept"),
@@ -278,7 +278,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("out.csv");
         fs::write(&path, "somebody's").expect("a file");
-        assert_eq!(reason_kept(&path, Existing::Keep), Some(NotWritten::Exists));
+        assert_eq!(refusal(&path, Existing::Keep), Some(NotWritten::Exists));
         assert_eq!(fs::read(&path).expect("it is there"), b"somebody's");
         check_output(&path, Existing::Replace).expect("it may be replaced");
         assert_eq!(fs::read(&path).expect("it is there"), b"somebody's");
@@ -310,14 +310,14 @@ mod tests {
         symlink("to", &link).expect("a link");
         for existing in [Existing::Keep, Existing::Replace] {
             assert_eq!(
-                reason_kept(&link, existing),
+                refusal(&link, existing),
                 Some(NotWritten::Link),
                 "to nothing"
             );
             assert!(!to.exists());
             fs::write(&to, "precious").expect("a file");
             assert_eq!(
-                reason_kept(&link, existing),
+                refusal(&link, existing),
                 Some(NotWritten::Link),
                 "to a file"
             );
@@ -337,8 +337,8 @@ mod tests {
         let (path, to) = (folder.path().join("out"), folder.path().join("to"));
         fs::write(&to, "precious").expect("a file");
         let file = WholeFile::at(&path, Existing::Keep).expect("a place");
-        fs::remove_file(file.temporary_path()).expect("an attacker removes it");
-        symlink("to", file.temporary_path()).expect("and puts a link there");
+        fs::remove_file(file.temporary()).expect("an attacker removes it");
+        symlink("to", file.temporary()).expect("and puts a link there");
         let mut out = file.file().expect("the file that was made");
         out.write_all(b"mine").expect("written");
         let error = file.finish().expect_err("the link is not made the result");
@@ -376,10 +376,7 @@ mod tests {
         assert_eq!(reader.join().expect("it has read"), b"through");
         let link = folder.path().join("link");
         symlink("pipe", &link).expect("a link");
-        assert_eq!(
-            reason_kept(&link, Existing::Replace),
-            Some(NotWritten::Link)
-        );
+        assert_eq!(refusal(&link, Existing::Replace), Some(NotWritten::Link));
         assert_eq!(names(folder.path()), ["link", "pipe"]);
     }
 

@@ -237,20 +237,20 @@ mod tests {
     #[test]
     fn what_is_no_response_is_refused() {
         let requested = question("example.org");
-        let whole = answered(&requested, 7, TC);
-        assert!(parse_response(&whole).is_ok_and(|response| response.is_truncated));
-        for cut in 0..whole.len() {
-            assert_eq!(parse_response(&whole[..cut]), Err(DnsError::Short), "{cut}");
+        let full = answered(&requested, 7, TC);
+        assert!(parse_response(&full).is_ok_and(|response| response.is_truncated));
+        for cut in 0..full.len() {
+            assert_eq!(parse_response(&full[..cut]), Err(DnsError::Short), "{cut}");
         }
         let mut query = Vec::new();
         requested.encode_query(7, &mut query);
         assert_eq!(parse_response(&query), Err(DnsError::NotResponse));
         let update = answered(&requested, 7, 5 << 11);
         assert_eq!(parse_response(&update), Err(DnsError::NotResponse));
-        let mut many = whole.clone();
+        let mut many = full.clone();
         many[4..6].copy_from_slice(&[0xff, 0xff]);
         assert_eq!(parse_response(&many), Err(DnsError::Questions(0xffff)));
-        let mut pointer = whole;
+        let mut pointer = full;
         pointer[HEADER..HEADER + 2].copy_from_slice(&[0xc0, 12]);
         assert_eq!(parse_response(&pointer), Err(DnsError::Name), "a loop");
     }

@@ -283,14 +283,12 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
     let rows =
         write_file(store, chosen, args.wanted_content(), &file).map_err(|error| match error {
             StoreError::Output { source, .. } => refused(&source),
-            StoreError::File { path, source, .. } if path == file.temporary_path() => {
-                refused(&source)
-            }
+            StoreError::File { path, source, .. } if path == file.temporary() => refused(&source),
             StoreError::Columns {
                 operation,
                 path: error,
                 source,
-            } if error == file.temporary_path() => Failure::refused(StoreError::Columns {
+            } if error == file.temporary() => Failure::refused(StoreError::Columns {
                 operation,
                 path: path.clone(),
                 source,

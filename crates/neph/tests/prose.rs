@@ -33,7 +33,7 @@ fn all_faults() -> BTreeMap<String, Vec<(usize, Fault)>> {
         .to_vec();
     found.extend(files(&root.join("docs")));
     found.extend(files(&root.join("crates")));
-    let mut all = BTreeMap::new();
+    let mut faults_by_rule = BTreeMap::new();
     for path in found {
         let name = path.strip_prefix(&root).expect("below the root");
         let name = name.display().to_string();
@@ -60,21 +60,23 @@ fn all_faults() -> BTreeMap<String, Vec<(usize, Fault)>> {
             })
             .collect();
         if !faults.is_empty() {
-            all.insert(name, faults);
+            faults_by_rule.insert(name, faults);
         }
     }
     assert!(
-        root.join("docs").exists() && !all.contains_key("docs/glossary.md"),
+        root.join("docs").exists() && !faults_by_rule.contains_key("docs/glossary.md"),
         "the glossary itself"
     );
-    all
+    faults_by_rule
 }
 
 #[test]
 fn no_page_and_no_source_file_has_a_home_made_word_or_a_long_sentence() {
     let only = std::env::var("NEPH_PROSE").unwrap_or_default();
-    let all = all_faults();
-    let of = all.iter().filter(|(file, _)| file.starts_with(&only));
+    let faults_by_rule = all_faults();
+    let of = faults_by_rule
+        .iter()
+        .filter(|(file, _)| file.starts_with(&only));
     let lines: Vec<String> = of
         .flat_map(|(file, faults)| {
             let lines = faults.iter();

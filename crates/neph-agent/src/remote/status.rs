@@ -53,12 +53,12 @@ impl StatusBoard {
 
     /// Writes it, unless it is being read at this moment; whether it was written.
     pub(super) fn write(&self, status: AgentStatus) -> bool {
-        let mut kept = match self.0.try_lock() {
+        let mut current = match self.0.try_lock() {
             Ok(status) => status,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return false,
         };
-        *kept = status;
+        *current = status;
         true
     }
 }

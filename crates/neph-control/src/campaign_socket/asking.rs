@@ -32,7 +32,7 @@ const RETRY: i64 = 500_000_000;
 /// same place.
 #[derive(Debug)]
 pub struct CampaignSocket {
-    place: ControllerPlace,
+    controller_place: ControllerPlace,
     agents: BTreeSet<AgentName>,
     connection: Connection,
     /// Set while the controller is not connected.
@@ -69,12 +69,12 @@ impl CampaignSocket {
     /// # Errors
     /// No controller runs there, or one of the agents measures for another campaign.
     pub fn connect(
-        place: ControllerPlace,
+        controller_place: ControllerPlace,
         agents: BTreeSet<AgentName>,
     ) -> Result<Self, CampaignSocketError> {
         Ok(Self {
-            connection: Connection::new(&place, &agents)?,
-            place,
+            connection: Connection::new(&controller_place, &agents)?,
+            controller_place,
             agents,
             retry: None,
         })
@@ -93,8 +93,10 @@ impl CampaignSocket {
             }
             Some(Retry::At(due)) if clock::raw() < due => Some(Retry::At(due)),
             Some(Retry::At(_)) => {
-                let (place, agents) = (self.place.clone(), self.agents.clone());
-                let trying = std::thread::spawn(move || Connection::new(&place, &agents));
+                let (controller_place, agents) =
+                    (self.controller_place.clone(), self.agents.clone());
+                let trying =
+                    std::thread::spawn(move || Connection::new(&controller_place, &agents));
                 Some(Retry::Trying(trying))
             }
             Some(Retry::Trying(trying)) if !trying.is_finished() => Some(Retry::Trying(trying)),
@@ -149,12 +151,12 @@ impl ControllerPlace {
 
 /// Sends a request; the stream then has the answer's data.
 fn ask(
-    place: &ControllerPlace,
+    controller_place: &ControllerPlace,
     request: &SocketRequest,
 ) -> Result<AcceptedRequest, CampaignSocketError> {
-    let silent = |_| place.silent();
-    let mut asked = place.stream()?;
-    let stream = &mut asked.stream;
+    let silent = |_| controller_place.silent();
+    let mut connection = controller_place.stream()?;
+    let stream = &mut connection.stream;
     stream.set_read_timeout(Some(ANSWER)).map_err(silent)?;
     stream.set_write_timeout(Some(STUCK)).map_err(silent)?;
     let text = serde_json::to_vec(request).map_err(io::Error::from);
@@ -168,10 +170,10 @@ fn ask(
             let reason = String::from_utf8_lossy(&reason).into_owned();
             return Err(CampaignSocketError::Refused(reason));
         }
-        _ => return Err(place.silent()),
+        _ => return Err(controller_place.silent()),
     }
     stream.set_read_timeout(None).map_err(silent)?;
-    Ok(asked)
+    Ok(connection)
 }
 
 /// Details of an agent from the controller at `place`.
@@ -179,31 +181,36 @@ fn ask(
 /// # Errors
 /// No controller runs there, or it does not answer.
 pub fn agent_details(
-    place: &ControllerPlace,
+    controller_place: &ControllerPlace,
     agent: &AgentName,
 ) -> Result<AgentDetails, CampaignSocketError> {
-    let mut request = ask(place, &SocketRequest::Details(agent.clone()))?;
-    let text = read_block(&mut request.stream).map_err(|_| place.silent())?;
-    serde_json::from_slice(&text).map_err(|_| place.silent())
+    let mut request = ask(controller_place, &SocketRequest::Details(agent.clone()))?;
+    let text = read_block(&mut request.stream).map_err(|_| controller_place.silent())?;
+    serde_json::from_slice(&text).map_err(|_| controller_place.silent())
 }
 
 /// The agents of the controller at `place`.
 ///
 /// # Errors
 /// No controller runs there, or it does not answer.
-pub fn agents_at(place: &ControllerPlace) -> Result<ControllerAgents, CampaignSocketError> {
-    let mut request = ask(place, &SocketRequest::Agents)?;
-    let text = read_block(&mut request.stream).map_err(|_| place.silent())?;
-    serde_json::from_slice(&text).map_err(|_| place.silent())
+pub fn agents_at(
+    controller_place: &ControllerPlace,
+) -> Result<ControllerAgents, CampaignSocketError> {
+    let mut request = ask(controller_place, &SocketRequest::Agents)?;
+    let text = read_block(&mut request.stream).map_err(|_| controller_place.silent())?;
+    serde_json::from_slice(&text).map_err(|_| controller_place.silent())
 }
 
 impl Connection {
     fn new(
-        place: &ControllerPlace,
+        controller_place: &ControllerPlace,
         agents: &BTreeSet<AgentName>,
     ) -> Result<Self, CampaignSocketError> {
-        let request = ask(place, &SocketRequest::Campaign(agents.clone()))?;
-        let reading = request.stream.try_clone().map_err(|_| place.silent())?;
+        let request = ask(controller_place, &SocketRequest::Campaign(agents.clone()))?;
+        let reading = request
+            .stream
+            .try_clone()
+            .map_err(|_| controller_place.silent())?;
         let (sender, from) = sync_channel(WAITING);
         std::thread::spawn(move || read_all(reading, &sender));
         Ok(Self {
@@ -216,14 +223,14 @@ impl Connection {
 /// Passes messages of the controller on until it disconnects.
 fn read_all(mut reading: UnixStream, sender: &SyncSender<FromBus>) {
     while let Ok((agent, bytes)) = read_frame(&mut reading) {
-        let one = match decode_from_agent(&bytes) {
+        let event = match decode_from_agent(&bytes) {
             _ if bytes.is_empty() => FromBus::Gone(agent),
             Ok(message) => FromBus::Message(agent, message),
             Err(error) => return tracing::warn!("from the controller: {error}"),
         };
         // Must not block: the campaign may be writing, and the controller too. A message without
         // room is lost and requested again later.
-        if let Err(TrySendError::Disconnected(_)) = sender.try_send(one) {
+        if let Err(TrySendError::Disconnected(_)) = sender.try_send(event) {
             return;
         }
     }

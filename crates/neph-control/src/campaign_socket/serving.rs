@@ -207,8 +207,8 @@ fn signed(
     }
 }
 
-fn pass_on(stream: &mut UnixStream, one: FromBus) -> io::Result<()> {
-    match one {
+fn pass_on(stream: &mut UnixStream, event: FromBus) -> io::Result<()> {
+    match event {
         FromBus::Gone(agent) => write_frame(stream, &agent, &[]),
         FromBus::Refused(reason) => Err(io::Error::other(reason)),
         FromBus::Message(agent, message) => match encode_from_agent(&message) {

@@ -54,7 +54,7 @@ impl Running {
             return None;
         }
         self.is_prepared = true;
-        let mut all: BTreeMap<usize, Result<Prepared, OrderFailed>> = BTreeMap::new();
+        let mut prepared_all: BTreeMap<usize, Result<Prepared, OrderFailed>> = BTreeMap::new();
         for share in &self.shares {
             let reason = match &share.result {
                 Some(Err(reason)) => reason.clone(),
@@ -64,9 +64,9 @@ impl Running {
             let mut prepared = share.prepared.clone().unwrap_or(failed);
             let missing = OrderFailed::another_result("prepare an experiment");
             prepared.resize(share.places.len(), Err(missing));
-            all.extend(share.places.iter().copied().zip(prepared));
+            prepared_all.extend(share.places.iter().copied().zip(prepared));
         }
-        Some(all.into_values().collect())
+        Some(prepared_all.into_values().collect())
     }
 
     /// Marks experiments whose reflector has ended: they measured a missing reflector.
@@ -103,7 +103,7 @@ impl Running {
         if self.experiments.is_empty() || self.shares.len() == 1 {
             return self.shares.first_mut()?.result.take();
         }
-        let mut all = BTreeMap::new();
+        let mut joined_results = BTreeMap::new();
         for share in &mut self.shares {
             let results = match share.result.take()? {
                 Ok(OrderResult::Experiments(results)) => results,
@@ -113,8 +113,10 @@ impl Running {
                 ],
                 Err(reason) => vec![Err(reason); share.places.len()],
             };
-            all.extend(share.places.iter().copied().zip(results));
+            joined_results.extend(share.places.iter().copied().zip(results));
         }
-        Some(Ok(OrderResult::Experiments(all.into_values().collect())))
+        Some(Ok(OrderResult::Experiments(
+            joined_results.into_values().collect(),
+        )))
     }
 }

@@ -264,8 +264,8 @@ impl Track {
 
     /// The second with this number; empty if no packet arrived in it.
     pub(super) fn second_of(&self, index: u32) -> StreamSecond {
-        let place = usize::try_from(index).ok();
-        let second = place.and_then(|index| self.seconds.get(index));
+        let index_of = usize::try_from(index).ok();
+        let second = index_of.and_then(|index| self.seconds.get(index));
         second.copied().unwrap_or_default()
     }
 

@@ -91,7 +91,7 @@ impl<R: Row> ColumnsWriter<R> {
     /// Creates an export file in which each row names its experiment. Call [`Self::begin`] before
     /// the messages of each experiment.
     pub(crate) fn create_leading(out: &WholeFile, facts: FileFacts) -> Result<Self, StoreError> {
-        let path = out.temporary_path();
+        let path = out.temporary();
         let file = out.file().map_err(StoreError::file("make", path))?;
         Self::with_schema(file, path, facts, schema::<R>(LEADING))
     }

@@ -102,14 +102,14 @@ fn is_there(store: &dyn Store, expected: &Experiment, messages: &[Message], flee
         .collect();
     assert_eq!(found, [expected]);
     assert_eq!(store.messages(expected.id).expect("readable"), messages);
-    let mut all = Vec::new();
+    let mut stored = Vec::new();
     let mut take = |batch: &[FleetMessage]| {
-        all.extend_from_slice(batch);
+        stored.extend_from_slice(batch);
         Ok(())
     };
     let visited = store.visit_fleet(expected.id, SentWithin::ALL, &mut take);
     visited.expect("readable");
-    assert_eq!(all, of_fleet()[..fleet]);
+    assert_eq!(stored, of_fleet()[..fleet]);
 }
 
 fn is_there_whole(store: &dyn Store, expected: &Experiment) {

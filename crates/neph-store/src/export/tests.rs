@@ -104,7 +104,7 @@ fn in_each_csv_row_the_stages_add_up_and_merged_ones_have_a_column_of_their_own(
         "{header:?}"
     );
     assert!(header.contains(&"stage_network+peer_send_ns"), "{header:?}");
-    let place = |name: &str| {
+    let column_of = |name: &str| {
         header
             .iter()
             .position(|column| *column == name)
@@ -115,8 +115,8 @@ fn in_each_csv_row_the_stages_add_up_and_merged_ones_have_a_column_of_their_own(
         // One comma is inside a quoted field.
         assert_eq!(line.len(), header.len() + 1);
         let line = &line[1..];
-        if line[place("outcome")] != "reply" {
-            assert_eq!(line[place("response_ns")], "");
+        if line[column_of("outcome")] != "reply" {
+            assert_eq!(line[column_of("response_ns")], "");
             continue;
         }
         replies += 1;
@@ -127,7 +127,7 @@ fn in_each_csv_row_the_stages_add_up_and_merged_ones_have_a_column_of_their_own(
         let sum: i64 = stages
             .map(|(_, value)| value.parse::<i64>().expect("ns"))
             .sum();
-        assert_eq!(sum.to_string(), line[place("response_ns")]);
+        assert_eq!(sum.to_string(), line[column_of("response_ns")]);
     }
     assert_eq!(replies, 3);
 }

@@ -118,8 +118,8 @@ impl PingFile {
 fn lost_between(last: Reply, next: Reply) -> impl Iterator<Item = Ping> {
     let steps = i64::try_from(next.seq - last.seq).unwrap_or(i64::MAX);
     let step = next.ping.intended.saturating_sub(last.ping.intended) / steps;
-    (1..steps).map(move |place| Ping {
-        intended: last.ping.intended + step * place,
+    (1..steps).map(move |gap| Ping {
+        intended: last.ping.intended + step * gap,
         received: None,
         duplicates: 0,
     })

@@ -71,8 +71,8 @@ fn whole_folder() -> Imported {
 }
 
 fn flow(imported: &Imported, index: u32) -> Vec<Message> {
-    let all = imported.store.messages(imported.report.experiments[0].id);
-    let mut messages = all.expect("readable");
+    let stored = imported.store.messages(imported.report.experiments[0].id);
+    let mut messages = stored.expect("readable");
     messages.retain(|message| message.flow.0 == index);
     messages
 }

@@ -42,11 +42,11 @@ impl<'a> Headers<'a> {
     }
 
     fn lines(&self) -> &[Header<'a>] {
-        let all = match &self.lines {
+        let entries = match &self.lines {
             Lines::Few(lines) => lines.as_slice(),
             Lines::Many(lines) => lines.as_slice(),
         };
-        &all[..self.count]
+        &entries[..self.count]
     }
 
     /// The storage for httparse to fill.

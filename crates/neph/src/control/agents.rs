@@ -177,8 +177,8 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         controller_place,
         agents,
     } = known(&args.folder, &args.operator)?;
-    let mut all = agents.enrolled.into_iter();
-    let found = all.find(|(agent, _)| *agent == args.agent);
+    let mut agent_entries = agents.enrolled.into_iter();
+    let found = agent_entries.find(|(agent, _)| *agent == args.agent);
     let (agent, enrolled) = found.ok_or_else(|| {
         Failure::usage(format!(
             "there is no agent {}; {} lists those that there are",

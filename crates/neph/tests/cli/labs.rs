@@ -268,9 +268,13 @@ fn a_lab_in_the_background_is_used_looked_at_and_taken_down() {
     let remedy = format!("neph lab down {}", lab.name);
     assert!(recorded.err.contains(&remedy), "{}", recorded.err);
     assert!(!lab.folder.path("x").exists(), "nothing was done");
-    let asked = lab.at("a", "ip -o address show dev lo; exit 7");
-    assert_eq!(asked.status, 7, "{}", asked.err);
-    assert!(asked.out.contains("10.80.0.1"), "{}", asked.out);
+    let address_output = lab.at("a", "ip -o address show dev lo; exit 7");
+    assert_eq!(address_output.status, 7, "{}", address_output.err);
+    assert!(
+        address_output.out.contains("10.80.0.1"),
+        "{}",
+        address_output.out
+    );
     let reached = lab.at("a", "ping -c 3 -i 0.2 -W 5 -q 10.80.0.2");
     assert_eq!(reached.status, 0, "{}", reached.err);
     let status = lab.status();

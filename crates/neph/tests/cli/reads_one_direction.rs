@@ -58,18 +58,18 @@ fn quic_at(port: u16, capture: &mut Capture, number: u32, by_client: bool) {
 #[test]
 fn quic_of_which_one_direction_was_captured_is_not_said_to_lack_a_spin_bit() {
     let mut capture = Capture::new();
-    let mut both = Capture::new();
+    let mut both_sides = Capture::new();
     for number in 0..200 {
         quic(&mut capture, number, true);
-        quic(&mut both, number, true);
-        quic(&mut both, number, false);
+        quic(&mut both_sides, number, true);
+        quic(&mut both_sides, number, false);
     }
     let (text, summary) = read(&capture, &[]);
     let reported = "1 connection of QUIC with one direction only in the capture";
     assert!(text.contains(reported), "{text}");
     assert!(!text.contains("without a spin bit"), "{text}");
     assert_eq!(summary["quic_of_one_direction"], 1);
-    let (text, summary) = read(&both, &[]);
+    let (text, summary) = read(&both_sides, &[]);
     assert!(!text.contains("one direction"), "{text}");
     assert_eq!(summary["quic_of_one_direction"], 0);
 }

@@ -45,10 +45,10 @@ impl Score {
 
     fn totals(&self) -> Count {
         let counts = self.counts.values();
-        counts.fold(Count::default(), |count, one| Count {
-            put_in: count.put_in + one.put_in,
-            diagnosed: count.diagnosed + one.diagnosed,
-            wrong: count.wrong + one.wrong,
+        counts.fold(Count::default(), |count, row| Count {
+            put_in: count.put_in + row.put_in,
+            diagnosed: count.diagnosed + row.diagnosed,
+            wrong: count.wrong + row.wrong,
         })
     }
 
@@ -78,10 +78,13 @@ impl fmt::Display for Score {
         writeln!(out, "| cause | put in | named | missed | wrongly named |")?;
         writeln!(out, "|---|---|---|---|---|")?;
         let count = self.totals();
-        let rows = self.counts.iter().map(|(name, one)| (name.as_str(), one));
-        for (name, one) in rows.chain([("all", &count)]) {
-            let missed = one.put_in - one.diagnosed;
-            let (put_in, diagnosed_count, wrong) = (one.put_in, one.diagnosed, one.wrong);
+        let rows = self
+            .counts
+            .iter()
+            .map(|(name, count)| (name.as_str(), count));
+        for (name, row) in rows.chain([("all", &count)]) {
+            let missed = row.put_in - row.diagnosed;
+            let (put_in, diagnosed_count, wrong) = (row.put_in, row.diagnosed, row.wrong);
             writeln!(
                 out,
                 "| {name} | {put_in} | {diagnosed_count} | {missed} | {wrong} |"

@@ -147,17 +147,17 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
             let of_port: Vec<_> = made.iter().filter(|run| run.source_port == *port).collect();
             assert_eq!(of_port.len(), 4);
             let connect = of_port.iter().filter_map(|run| run.connect()).min();
-            let whole = of_port.iter().filter_map(|run| run.total()).min();
-            let (connect, whole) = (connect.expect("it did"), whole.expect("it came"));
-            println!("{scheme} port {port}: trip {rtt}, connect {connect}, whole {whole}");
+            let total = of_port.iter().filter_map(|run| run.total()).min();
+            let (connect, total) = (connect.expect("it did"), total.expect("it came"));
+            println!("{scheme} port {port}: trip {rtt}, connect {connect}, whole {total}");
             // Beside the link, the program and both kernels take less than half a round trip.
             let is_near = |took: Span, round_trips: i64| {
                 let alongside = took - rtt.times(round_trips);
                 alongside > Span::from_micros(-500) && alongside.times(2) < *rtt
             };
             assert!(
-                is_near(connect, 1) && is_near(whole, round_trips),
-                "{connect}, {whole}"
+                is_near(connect, 1) && is_near(total, round_trips),
+                "{connect}, {total}"
             );
         }
     }

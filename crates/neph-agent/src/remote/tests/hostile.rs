@@ -248,24 +248,30 @@ fn an_order_that_the_policy_does_not_allow_is_refused_and_reported_with_its_reas
 
 /// What is not of the controller, or not for this agent, or not for now.
 fn not_from_the_controller(hand: &SigningKey) -> Vec<(&'static str, ToAgent)> {
-    let one = granted(harmless(), HOUR);
+    let first_grant = granted(harmless(), HOUR);
     let other = granted(harmless(), HOUR);
     let of = |id: OrderId, grant: &Grant| ToAgent::Begin {
         id,
         grant: Box::new(grant.clone()),
     };
-    let good = serde_json::to_value(hand.grant(&one)).expect("JSON");
+    let good = serde_json::to_value(hand.grant(&first_grant)).expect("JSON");
     let changed = |from: &str, to: &str| {
         let text = good["granted"].as_str().expect("text").replace(from, to);
         assert_ne!(text, good["granted"], "{from}");
         let mut forged = good.clone();
         forged["granted"] = text.into();
-        of(one.id, &serde_json::from_value(forged).expect("a grant"))
+        of(
+            first_grant.id,
+            &serde_json::from_value(forged).expect("a grant"),
+        )
     };
     let signature = |signature: &str| {
         let mut forged = good.clone();
         forged["signature"] = signature.into();
-        of(one.id, &serde_json::from_value(forged).expect("a grant"))
+        of(
+            first_grant.id,
+            &serde_json::from_value(forged).expect("a grant"),
+        )
     };
     let other_signature = serde_json::to_value(hand.grant(&other)).expect("JSON");
     let other_agent = Granted {
@@ -281,11 +287,11 @@ fn not_from_the_controller(hand: &SigningKey) -> Vec<(&'static str, ToAgent)> {
             "signature",
             signature(other_signature["signature"].as_str().expect("text")),
         ),
-        ("signature", begin(&SigningKey::new(), &one)),
+        ("signature", begin(&SigningKey::new(), &first_grant)),
         ("signature", changed("127.0.0.1", "127.0.0.9")),
         ("signature", changed("\"ams\"", "\"lju\"")),
         ("signature", changed("\"messages\":10", "\"messages\":99")),
-        ("signature", of(OrderId::new(), &hand.grant(&one))),
+        ("signature", of(OrderId::new(), &hand.grant(&first_grant))),
         ("other agent", begin(hand, &other_agent)),
         ("expired", begin(hand, &late(Span::ZERO))),
         ("expired", begin(hand, &late(-HOUR))),

@@ -90,17 +90,29 @@ fn each_kind_carries_out_one_transaction_after_the_other_on_each_stream() {
         for streams in [1, 3] {
             let mut spec = spec(kind);
             spec.ask.streams = streams;
-            let one = measured(&spec);
-            assert!(one.counts.transactions > 100, "{kind:?} {:?}", one.counts);
-            assert_eq!((one.counts.lost, one.counts.foreign), (0, 0), "{kind:?}");
-            assert_eq!(one.rtts.count(), one.counts.transactions);
-            assert_eq!(one.lost_requests(), (kind == RrKind::UdpRr).then_some(0));
-            let (mean, rate) = (one.rtts.mean().expect("a mean").secs_f64(), one.rate);
+            let result = measured(&spec);
+            assert!(
+                result.counts.transactions > 100,
+                "{kind:?} {:?}",
+                result.counts
+            );
+            assert_eq!(
+                (result.counts.lost, result.counts.foreign),
+                (0, 0),
+                "{kind:?}"
+            );
+            assert_eq!(result.rtts.count(), result.counts.transactions);
+            assert_eq!(result.lost_requests(), (kind == RrKind::UdpRr).then_some(0));
+            let (mean, rate) = (result.rtts.mean().expect("a mean").secs_f64(), result.rate);
             // Transactions follow each other without a gap.
             let share = mean * rate / f64::from(streams);
             assert!((0.9..1.01).contains(&share), "{kind:?} {share} {rate}");
-            assert!(one.client.thread > 0.0 && one.server.thread > 0.0);
-            assert!(one.lasted >= Span::from_millis(1_200), "{}", one.lasted);
+            assert!(result.client.thread > 0.0 && result.server.thread > 0.0);
+            assert!(
+                result.lasted >= Span::from_millis(1_200),
+                "{}",
+                result.lasted
+            );
         }
     }
 }
@@ -118,9 +130,13 @@ fn sizes_up_to_the_largest_go_both_ways_and_a_reply_may_be_larger_than_its_reque
         let mut spec = spec(kind);
         (spec.ask.request_bytes, spec.ask.reply_bytes) = (request, reply);
         spec.ask.duration_ns = 300_000_000;
-        let one = measured(&spec);
-        assert!(one.counts.transactions > 10, "{kind:?} {:?}", one.counts);
-        assert_eq!(one.counts.lost, 0, "{kind:?} {request} {reply}");
+        let result = measured(&spec);
+        assert!(
+            result.counts.transactions > 10,
+            "{kind:?} {:?}",
+            result.counts
+        );
+        assert_eq!(result.counts.lost, 0, "{kind:?} {request} {reply}");
     }
 }
 
@@ -131,19 +147,23 @@ fn a_client_that_polls_measures_the_same() {
             busy_poll: true,
             ..spec(kind)
         };
-        let one = measured(&spec);
-        assert!(one.counts.transactions > 100, "{kind:?} {:?}", one.counts);
-        assert!(one.client.thread > 0.3, "{:?}", one.client);
+        let result = measured(&spec);
+        assert!(
+            result.counts.transactions > 100,
+            "{kind:?} {:?}",
+            result.counts
+        );
+        assert!(result.client.thread > 0.3, "{:?}", result.client);
     }
 }
 
 #[test]
 fn what_was_measured_survives_being_written_and_read() {
-    let one = measured(&spec(RrKind::TcpRr));
-    let text = serde_json::to_string(&one).expect("JSON");
+    let result = measured(&spec(RrKind::TcpRr));
+    let text = serde_json::to_string(&result).expect("JSON");
     let read: RrMeasured = serde_json::from_str(&text).expect("the same");
-    assert_eq!((&read.counts, &read.rtts), (&one.counts, &one.rtts));
-    assert_eq!((read.spec, read.address), (one.spec, one.address));
+    assert_eq!((&read.counts, &read.rtts), (&result.counts, &result.rtts));
+    assert_eq!((read.spec, read.address), (result.spec, result.address));
 }
 
 #[test]
