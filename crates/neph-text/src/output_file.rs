@@ -249,13 +249,7 @@ mod tests {
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).expect("a folder");
         let mut names: Vec<String> = entries
-            .map(|dir_entry| {
-                dir_entry
-                    .expect("an entry")
-                    .file_name()
-                    .display()
-                    .to_string()
-            })
+            .map(|file| file.expect("an entry").file_name().display().to_string())
             .collect();
         names.sort();
         names

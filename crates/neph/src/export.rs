@@ -286,9 +286,9 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
             StoreError::File { path, source, .. } if path == file.temporary() => refused(&source),
             StoreError::Columns {
                 operation,
-                path: error,
+                path: temporary,
                 source,
-            } if error == file.temporary() => Failure::refused(StoreError::Columns {
+            } if temporary == file.temporary() => Failure::refused(StoreError::Columns {
                 operation,
                 path: path.clone(),
                 source,
