@@ -34,7 +34,7 @@ fn plan_holds(plan: &Plan) {
     let cost = estimate(plan, &scenarios);
     assert_eq!(cost.experiments, u64::from(plan.blocks) * scenarios.len() as u64);
     assert!(cost.experiments <= 1_000_000);
-    assert!(cost.block >= Span::ZERO && cost.whole >= cost.block, "{cost:?}");
+    assert!(cost.block >= Span::ZERO && cost.total >= cost.block, "{cost:?}");
     let count = u32::try_from(scenarios.len()).expect("at most 10000");
     let order = order_of_block(plan.order, plan.seed.unwrap_or(1), plan.blocks - 1, count);
     assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), scenarios.len());

@@ -8,7 +8,7 @@ use neph_model::{
     Throughput, TracedRoute, Traceroute, Wall,
 };
 use neph_store::{
-    FleetVisitor, Journalled, MessageVisitor, Reduction, RouteVisitor, SentWithin, Store, StoreError, TakenIn,
+    FleetVisitor, Journalled, MessageVisitor, Reduction, RouteVisitor, SentWithin, Store, StoreError, IntakeResult,
 };
 
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl Store for Noted {
         self.ended.push((experiment.clone(), messages));
         Ok(())
     }
-    fn take_in(&mut self, _: &Journalled<'_>) -> Result<TakenIn, StoreError> {
+    fn take_in(&mut self, _: &Journalled<'_>) -> Result<IntakeResult, StoreError> {
         unreachable!("an import has no journals")
     }
     fn recover(&mut self) -> Result<Vec<Experiment>, StoreError> {

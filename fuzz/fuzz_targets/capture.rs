@@ -41,7 +41,7 @@ impl Listener for Counts {
         }
         for half in [Half::Client, Half::Server] {
             for method in Method::ALL {
-                let path = flow.trips(half).path(method);
+                let path = flow.round_trips(half).path(method);
                 self.kept += path.map_or(0, |path| path.n);
                 assert!(path.is_none_or(|path| path.least <= path.p50 && path.p50 <= path.most));
             }
@@ -51,9 +51,9 @@ impl Listener for Counts {
 
 /// What a pair says of itself holds together.
 fn check(pair: &Pair) {
-    let all = pair.counted();
-    assert!(all.answered() <= all.asked());
-    if let Some(trips) = all.trips(Half::Server) {
+    let total = pair.counted();
+    assert!(total.answered() <= total.questions());
+    if let Some(trips) = total.round_trips(Half::Server) {
         assert!(trips.least <= trips.mean && trips.mean <= trips.most);
     }
 }

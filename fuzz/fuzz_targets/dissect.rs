@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_wire::dissect::{Link, Nothing, Transport, dissect, plain, why_not};
+use neph_wire::dissect::{Link, NoPacket, Transport, dissect, plain, why_not};
 use neph_wire::ip::tcp_timestamps;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -14,8 +14,8 @@ fuzz_target!(|bytes: &[u8]| {
     let length = u32::try_from(packet.len()).unwrap_or(u32::MAX);
     let link = Link::numbered(u32::from(*link));
     let read = plain(link, packet);
-    // Nothing of it is missing.
-    assert_eq!(why_not(link, packet, length), Nothing::NotIp);
+    // NoPacket of it is missing.
+    assert_eq!(why_not(link, packet, length), NoPacket::NotIp);
     let Some(whole) = dissect(link, packet, length) else {
         assert_eq!(read, None);
         return;
@@ -37,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let kept = packet.len().saturating_sub(usize::from(*cut));
     let Some(part) = dissect(link, &packet[..kept], length) else {
-        assert_eq!(why_not(link, &packet[..kept], length), Nothing::Cut);
+        assert_eq!(why_not(link, &packet[..kept], length), NoPacket::Cut);
         return;
     };
     // What was cut off of a tunnel's packet may leave the tunnel's own header alone.

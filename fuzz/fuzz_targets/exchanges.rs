@@ -19,19 +19,19 @@ struct ConversationListener {
 impl ConversationListener {
     fn take(&mut self, pair: &Pair) {
         self.pairs += 1;
-        let all = pair.counted();
-        self.packets += all.packets();
-        assert!(all.packets() > 0);
-        assert!(all.answered() <= all.asked());
-        if let Some(trips) = all.trips(Half::Server) {
+        let total = pair.counted();
+        self.packets += total.packets();
+        assert!(total.packets() > 0);
+        assert!(total.answered() <= total.questions());
+        if let Some(trips) = total.round_trips(Half::Server) {
             assert!(trips.least >= Span::from_nanos(0));
             assert!(trips.least <= trips.p50 && trips.p50 <= trips.most);
             if pair.between().question != Question::Quic {
-                assert!(trips.n <= all.answered());
+                assert!(trips.n <= total.answered());
             }
         }
-        assert!(all.answered() + all.not_followed() <= all.asked());
-        if let Some(trips) = all.trips(Half::Server) {
+        assert!(total.answered() + total.not_followed() <= total.questions());
+        if let Some(trips) = total.round_trips(Half::Server) {
             assert!(trips.least <= trips.mean && trips.mean <= trips.most);
             let width = trips.most.nanos() - trips.least.nanos() + 1;
             assert!(trips.deviation.is_none_or(|far| far.nanos() <= width));

@@ -4,14 +4,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_journal::fleet_fuzzing::{framed, whole};
+use neph_journal::fleet_fuzzing::{check_complete, framed};
 
 #[path = "../checks/folder.rs"]
 mod folder;
 
 fuzz_target!(|bytes: &[u8]| {
     let folder = folder::path();
-    whole(&folder, bytes);
+    check_complete(&folder, bytes);
     let (mut payloads, mut rest) = (Vec::new(), bytes);
     while let Some((length, behind)) = rest.split_first_chunk::<2>()
         && let Some((payload, behind)) = behind.split_at_checked(u16::from_le_bytes(*length).into())

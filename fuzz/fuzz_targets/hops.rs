@@ -126,12 +126,12 @@ fn check(followed: &Followed, seen: &[Vec<i64>]) {
         assert!(made <= seen.iter().map(Vec::len).sum::<usize>() as u64);
         drop((met.limits(), met.exchanges()));
     }
-    let trips = followed.trips();
+    let trips = followed.round_trips();
     for trip in &trips {
-        assert_eq!(followed.passage(trip.there).direction, Some(Direction::Forward));
+        assert_eq!(followed.passage(trip.forward).direction, Some(Direction::Forward));
         assert_eq!(followed.passage(trip.back).direction, Some(Direction::Reverse));
     }
-    for end in [|trip: &neph_capture::Trip| trip.there, |trip: &neph_capture::Trip| trip.back] {
+    for end in [|trip: &neph_capture::RoundTripPair| trip.forward, |trip: &neph_capture::RoundTripPair| trip.back] {
         let mut ends: Vec<u32> = trips.iter().map(end).collect();
         ends.sort_unstable();
         ends.dedup();

@@ -29,7 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
     while let Ok(BodyStep::Piece { consumed, payload }) = reader.step(rest) {
         count += payload.len() as u64;
         rest = &rest[consumed..];
-        assert_eq!(reader.seen(), count);
+        assert_eq!(reader.received(), count);
     }
     if let (BodyLength::Exactly(length), true) = (head.body("GET"), reader.is_done()) {
         assert_eq!(count, length);

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_journal::fuzzing::{framed, whole};
+use neph_journal::fuzzing::{check_complete, framed};
 use neph_model::Message;
 
 #[path = "../checks/folder.rs"]
@@ -15,7 +15,7 @@ const FITS: u64 = 1 << 57;
 
 fuzz_target!(|bytes: &[u8]| {
     let path = folder::path().join("x.journal");
-    whole(&path, bytes);
+    check_complete(&path, bytes);
     let (mut payloads, mut rest) = (Vec::new(), bytes);
     while let Some((length, behind)) = rest.split_first_chunk::<2>()
         && let Some((payload, behind)) = behind.split_at_checked(u16::from_le_bytes(*length).into())

@@ -38,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
         if let Some(seen) = dissect(Link::Ip, packet, length(packet)) {
             here += 1;
             is_any_fragment |= seen.ip.fragment_offset > 0 || seen.ip.more_fragments == MoreFragments::Yes;
-            meeting.here(at * 1_000, &seen);
+            meeting.add_first(at * 1_000, &seen);
         }
     }
     for (at, packet) in (0..).zip(&packets) {
@@ -48,7 +48,7 @@ fuzz_target!(|bytes: &[u8]| {
         let later = forwarded(packet);
         let Some(seen) = dissect(Link::Ip, &later, length(packet)) else { continue };
         there += 1;
-        meeting.there(at * 1_000 - 500_000, &seen);
+        meeting.add_second(at * 1_000 - 500_000, &seen);
         let known = Identity::of(&seen);
         if seen.tunnel.is_none() && let Some(before) = dissect(Link::Ip, packet, length(packet)) {
             assert_eq!(Identity::of(&before), known);
@@ -63,7 +63,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     let met = meeting.end();
-    assert_eq!((met.here.packets, met.there.packets), (here, there));
+    assert_eq!((met.first.packets, met.second.packets), (here, there));
     assert!(met.crossings.len() as u64 + met.one_way <= there);
     if is_any_fragment {
         // A packet that was whole there too passed here with its last fragment.
@@ -71,6 +71,6 @@ fuzz_target!(|bytes: &[u8]| {
     }
     assert!(met.crossings.len() as u64 + met.one_way <= here);
     // Of a packet that was shown again here the second may be the only one there.
-    let is_same = |one: &Crossing| one.here == one.there + 500_000;
-    assert!(met.here.repeats > 0 || met.crossings.iter().all(is_same));
+    let is_same = |one: &Crossing| one.first_at == one.second_at + 500_000;
+    assert!(met.first.repeats > 0 || met.crossings.iter().all(is_same));
 });

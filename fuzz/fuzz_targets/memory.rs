@@ -61,8 +61,8 @@ fuzz_target!(|bytes: &[u8]| {
     // Both captures count.
     let (most, ()) = counted::most_of(|| {
         let mut meeting = CaptureMatcher::default();
-        packets(file, hosts, |at, _, packet| meeting.here(at, packet));
-        packets(file, hosts, |at, _, packet| meeting.there(at, packet));
+        packets(file, hosts, |at, _, packet| meeting.add_first(at, packet));
+        packets(file, hosts, |at, _, packet| meeting.add_second(at, packet));
         drop(meeting.end());
     });
     assert!(most <= 2 * allowed, "{most} bytes of memory for two of {}", file.len() * hosts as usize);

@@ -36,7 +36,7 @@ impl Listener for ConversationListener {
         }
         for half in [Half::Client, Half::Server] {
             for method in Method::ALL {
-                if let Some(path) = flow.trips(half).path(method) {
+                if let Some(path) = flow.round_trips(half).path(method) {
                     assert!(path.least <= path.p50 && path.p50 <= path.most);
                     assert!(path.n <= self.samples);
                 }

@@ -17,13 +17,13 @@ mod moment;
 mod outcome;
 mod pair;
 mod partial;
+mod path_state;
 mod random;
 mod shape;
 mod share;
 mod splitting;
 mod timetable;
 mod transmitter;
-mod way;
 mod when;
 
 use std::collections::VecDeque;
@@ -42,6 +42,7 @@ pub use moment::Moment;
 pub use outcome::{Arrival, Cause, Departure, PacketOutcome, Treatment};
 pub(crate) use pair::both_ways;
 pub use partial::{Partial, PartialWire};
+use path_state::PathState;
 use random::Random;
 pub(crate) use random::mixed;
 pub use shape::{Discipline, Path, QueueLimit, Shape, Wire, transmission_time};
@@ -50,7 +51,6 @@ pub use splitting::Splitting;
 pub use timetable::Step;
 use timetable::Timetable;
 use transmitter::Transmitter;
-use way::PathState;
 pub(crate) use when::When;
 
 /// The state of one direction.

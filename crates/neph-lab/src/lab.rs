@@ -9,7 +9,7 @@ mod engines;
 mod error;
 mod inside;
 mod list;
-mod place;
+mod placement;
 mod recording;
 mod refusal;
 mod rerouting;
@@ -160,7 +160,7 @@ impl Lab {
     /// As [`Lab::namespace`].
     pub fn place(&self, site: &str) -> Result<Placement, LabError> {
         self.site(site)?;
-        place::of(&self.name, site)
+        placement::of(&self.name, site)
     }
 
     /// The place at `site` of the lab called `name`, of any process.
@@ -168,7 +168,7 @@ impl Lab {
     /// # Errors
     /// There is no such lab or site.
     pub fn place_by_name(name: &str, site: &str) -> Result<Placement, LabError> {
-        place::of(name, site)
+        placement::of(name, site)
     }
 
     /// The console of the guest at `site` in the lab called `lab`, of any process; `None` if the site is no
