@@ -2,8 +2,8 @@
 
 use neph_model::{Permit, Span, TraceLimits};
 
+use super::hop;
 use super::net::{DESTINATION, Net, Run, Stage, addr, run};
-use super::single_stage;
 use crate::trace::spec::TraceSpec;
 use crate::trace::tracer::ProbeMatching;
 
@@ -14,7 +14,7 @@ fn traced(net: &mut Net) -> Run {
 
 #[test]
 fn each_hop_is_asked_three_times_at_once() {
-    let mut net = Net::new(vec![single_stage(1), single_stage(2)]);
+    let mut net = Net::new(vec![hop(1), hop(2)]);
     let Run { all_hops, took, .. } = traced(&mut net);
     assert!(all_hops.reached);
     for (hop, address) in all_hops.hops.iter().zip([addr(1), addr(2), DESTINATION]) {
@@ -30,18 +30,14 @@ fn each_hop_is_asked_three_times_at_once() {
 
 #[test]
 fn routers_of_different_paths_stand_at_one_distance() {
-    let mut net = Net::new(vec![
-        single_stage(1),
-        Stage::Packets(vec![10, 11]),
-        single_stage(30),
-    ]);
+    let mut net = Net::new(vec![hop(1), Stage::Packets(vec![10, 11]), hop(30)]);
     let hops = traced(&mut net).all_hops.hops;
     assert_eq!((hops[1].addresses.len(), hops[1].round_trips.len()), (2, 3));
 }
 
 #[test]
 fn a_destination_that_never_answers_costs_four_seconds() {
-    let mut net = Net::new(vec![single_stage(1), single_stage(2)]);
+    let mut net = Net::new(vec![hop(1), hop(2)]);
     net.mute = true;
     let Run { all_hops, took, .. } = traced(&mut net);
     assert!(!all_hops.reached);
@@ -54,14 +50,14 @@ fn a_destination_that_never_answers_costs_four_seconds() {
 
 #[test]
 fn a_router_at_three_distances_may_be_of_three_paths() {
-    let stages = [1, 2, 1, 3, 1, 4].map(single_stage).into_iter().collect();
+    let stages = [1, 2, 1, 3, 1, 4].map(hop).into_iter().collect();
     let all_hops = traced(&mut Net::new(stages)).all_hops;
     assert!(all_hops.reached && all_hops.hops.len() == 7);
 }
 
 #[test]
 fn a_destination_that_answers_seldom_is_asked_until_its_distance_is_certain() {
-    let mut net = Net::new(vec![single_stage(1), single_stage(2)]);
+    let mut net = Net::new(vec![hop(1), hop(2)]);
     net.reluctant = Some(Span::from_secs(1));
     // It answers once at first, then in its own time.
     let Run { all_hops, took, .. } = traced(&mut net);
