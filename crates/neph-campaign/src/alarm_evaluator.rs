@@ -60,7 +60,7 @@ impl AlarmEvaluator {
                     AlarmQuantity::Network => marks
                         .network_round_trip()
                         .or_else(|| marks.network_and_peer_round_trip()),
-                })
+                });
             }
             Outcome::Lost => self.lose(sent, |_| true),
             Outcome::Error | Outcome::Failed => {

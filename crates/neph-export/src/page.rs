@@ -148,7 +148,7 @@ fn line(
 /// beyond it, times are added to one histogram for each of the other labels (`L`).
 #[derive(Debug)]
 pub struct Histograms<O, L> {
-    histograms: BTreeMap<(Option<O>, L), Histogram>,
+    by_labels: BTreeMap<(Option<O>, L), Histogram>,
     owner_count: usize,
     max_owners: usize,
 }
@@ -157,7 +157,7 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
     /// At most `max_owners` histograms with owner labels.
     pub const fn new(max_owners: usize) -> Self {
         Self {
-            histograms: BTreeMap::new(),
+            by_labels: BTreeMap::new(),
             owner_count: 0,
             max_owners,
         }
@@ -171,7 +171,7 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
     /// The histogram with these labels, or the shared one beyond the limit.
     fn of(&mut self, owner: O, labels: L) -> &mut Histogram {
         let key = (Some(owner), labels);
-        let is_known = self.histograms.contains_key(&key);
+        let is_known = self.by_labels.contains_key(&key);
         let is_room = self.owner_count < self.max_owners;
         self.owner_count += usize::from(!is_known && is_room);
         let key = if is_known || is_room {
@@ -179,17 +179,17 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
         } else {
             (None, key.1)
         };
-        self.histograms.entry(key).or_default()
+        self.by_labels.entry(key).or_default()
     }
 
     /// Number of histograms.
     pub fn len(&self) -> usize {
-        self.histograms.len()
+        self.by_labels.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.histograms.is_empty()
+        self.by_labels.is_empty()
     }
 
     /// Writes all histograms as one metric. `labels` returns names and values of the owner's and of
@@ -201,7 +201,7 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
         labels: impl Fn(Option<&O>, &L) -> Vec<(&'static str, Option<String>)>,
     ) {
         page.head(name, Kind::Histogram, help);
-        for ((owner, rest), histogram) in &self.histograms {
+        for ((owner, rest), histogram) in &self.by_labels {
             let label_pairs = labels(owner.as_ref(), rest);
             let labels: Vec<(&str, &str)> = label_pairs
                 .iter()

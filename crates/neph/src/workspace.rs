@@ -35,7 +35,7 @@ impl Workspace {
     /// The option that repeats this workspace in a suggested command; empty for the usual one.
     pub(crate) fn option(&self) -> String {
         if self.is_asked_for() {
-            format!(" --workspace {}", self.place)
+            format!(" --workspace {}", self.location)
         } else {
             String::new()
         }

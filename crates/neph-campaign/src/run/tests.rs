@@ -331,12 +331,12 @@ fn what_fails_every_time_is_given_up_and_said() {
 
 #[test]
 fn resuming_an_incomplete_campaign_tries_again_what_was_given_up() {
+    use FakeOutcome::{Complete, Refused};
     let outcomes = [FakeOutcome::Refused; 4];
     let mut lab = Lab::new(&PLAN.replace("[64, 128, 256]", "64"), &outcomes);
     let (campaign, progress) = lab.go().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Incomplete);
     assert_eq!((progress.given_up, progress.open), (2, 0));
-    use FakeOutcome::{Complete, Refused};
     lab.fake.outcomes.extend([Refused, Complete, Refused]);
     let (campaign, progress) = lab.go().expect("it goes on");
     let mut backwards = lab.diary.0.iter().rev();

@@ -189,7 +189,7 @@ impl Exchanges {
         self.recency.touch(index, self.now);
         if let Some(pair) = &mut self.pairs[index as usize] {
             pair.see(at, event, &mut |between, answered| {
-                reported.round_trip(between, answered)
+                reported.round_trip(between, answered);
             });
         }
         true

@@ -135,7 +135,7 @@ impl Flowing {
         };
         let (thread_window, observed) = (Arc::clone(&window), stopped.try_clone().map_err(failed)?);
         flowing.thread(to, move || {
-            receive(&listener, &thread_window, &received, &observed)
+            receive(&listener, &thread_window, &received, &observed);
         })?;
         let traffic = traffic.clone();
         flowing.thread(from, move || send(&traffic, target, &window, &stopped))?;

@@ -28,14 +28,14 @@ fn redirects_are_followed_where_that_is_asked_for_and_the_last_target_is_measure
     };
     let ran = ping("/moved");
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
-    let text = format!("{}{}", ran.out, ran.err);
+    let printed = format!("{}{}", ran.out, ran.err);
     for reported in [
         format!("followed: 302 from {} to {}", at("/moved"), at("/again")),
         format!("followed: 301 from {} to {}", at("/again"), at("/ok")),
     ] {
-        assert!(text.contains(&reported), "{reported}: {text}");
+        assert!(printed.contains(&reported), "{reported}: {printed}");
     }
-    assert!(text.contains("4 replies"), "{text}");
+    assert!(printed.contains("4 replies"), "{printed}");
     let refused = [("/loop", "redirects again"), ("/ftp", "ftp")];
     for (path, why) in refused {
         let ran = ping(path);

@@ -156,8 +156,8 @@ fn a_lab_comes_up_prints_how_to_enter_and_goes_down_at_ctrl_c() {
     let mut out = String::new();
     let mut stdout = child.stdout.take().expect("piped");
     stdout.read_to_string(&mut out).expect("readable");
-    let text = format!("nsenter --net=/run/netns/neph-{name}-a");
-    assert!(out.contains(&text), "{out}");
+    let command = format!("nsenter --net=/run/netns/neph-{name}-a");
+    assert!(out.contains(&command), "{out}");
     assert!(folder.path("truth/path.truth").exists());
     let left = fs::read_dir("/run/netns").into_iter().flatten().flatten();
     let left = left.filter(|entry| entry.file_name().to_string_lossy().contains(&name));

@@ -115,7 +115,7 @@ fn a_point_elsewhere_is_recorded_beside_one_here() {
     let ran = folder.neph(["hops", &first, &absent, "-w", "1s"]);
     let printed = format!("no interface zz in the network namespace {site}; ip -n {site} link");
     assert!(ran.status == 2 && ran.err.contains(&printed), "{}", ran.err);
-    let ran = folder.neph(["hops", &first, &second, "--save", "kept"]);
+    let ran = folder.neph(["hops", &first, second, "--save", "kept"]);
     assert_eq!(ran.status, 2);
     assert!(
         ran.err.contains("kept/here.pcap is there already"),

@@ -40,22 +40,22 @@ fn shared(workers: u32) -> Vec<Value> {
     }
     // 971 kbit/s of payload are 1 Mbit/s with headers.
     for address in ["10.90.2.2", "10.90.3.2", "10.90.4.2"] {
-        let text = format!(
+        let arguments = format!(
             "throughput {address} --udp --rate 971kbit/s -w {}s",
             SECONDS + 15
         );
-        let mut other = star.neph("s", &format!("{text} --format csv"));
+        let mut other = star.neph("s", &format!("{arguments} --format csv"));
         other.stdout(Stdio::null()).stderr(Stdio::null());
         star.keep(other.spawn().expect("nsenter runs"));
     }
     let start = jiff::Timestamp::from_second(clock::wall().0 / 1_000_000_000 + 6);
     let start = start.expect("a time of this century");
-    let text = format!(
+    let arguments = format!(
         "media {} -n {workers} -w {SECONDS}s --start-at {start} --format json",
         Star::SERVER
     );
     let clients = ["a", "b", "c"].map(|site| {
-        let mut client = star.neph(site, &text);
+        let mut client = star.neph(site, &arguments);
         client.stdout(Stdio::piped()).stderr(Stdio::piped());
         client.spawn().expect("nsenter runs")
     });
@@ -205,8 +205,8 @@ fn loss_and_jitter_are_those_of_the_link_and_those_that_tshark_counts() {
         let dump = format!("tcpdump --immediate-mode -U -i va -w {path} tcp or udp");
         star.start(star.at("a", &dump), "listening on");
     }
-    let text = format!("media {} -n 4 -w 20s --format json", Star::SERVER);
-    let ran = Ran::from(star.neph("a", &text).output().expect("nsenter runs"));
+    let arguments = format!("media {} -n 4 -w 20s --format json", Star::SERVER);
+    let ran = Ran::from(star.neph("a", &arguments).output().expect("nsenter runs"));
     let shown = document(&ran);
     let streams = shown["streams"].as_array().expect("a list");
     // Of about 7300 packets 2 % are 146, with a standard deviation of 12.

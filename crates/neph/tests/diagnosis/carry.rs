@@ -63,22 +63,22 @@ pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> Named {
     );
     let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
     let diagnoses = document["diagnoses"].as_array().expect("a list");
-    let mut diagnosed = Named::default();
+    let mut named = Named::default();
     for diagnosis in diagnoses {
         let text = |key: &str| diagnosis[key].as_str().expect("a text").to_owned();
         let (rule, cause) = (text("rule"), text("cause"));
         if DISTURBANCES.contains(&rule.as_str()) || stood_still_by_chance(diagnosis) {
-            diagnosed.disturbances.push(cause);
+            named.disturbances.push(cause);
             continue;
         }
         for observed in diagnosis["observations"].as_array().expect("a list") {
             let scenario = observed["scenario"].as_str().expect("a label");
             let (endpoint, _) = scenario.split_once(" · ").expect("an endpoint first");
             let cause_at = (rule.clone(), endpoint.to_owned());
-            diagnosed.causes.insert(cause_at, cause.clone());
+            named.causes.insert(cause_at, cause.clone());
         }
     }
-    diagnosed
+    named
 }
 
 /// Whether a peer stood still once or twice: that was this machine, which was seen to stop for 86 ms
