@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The line on standard error that reports it to another process.
-pub const WORKS: &str = "neph stress: it works";
+pub const WORKS: &str = "neph stress: running";
 
 /// Counts the parts of a load that do not work yet; calls a function when all do.
 pub struct Beginning<'a> {

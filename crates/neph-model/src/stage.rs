@@ -70,6 +70,29 @@ impl Stage {
         }
     }
 
+    /// What takes time in this stage, as the end of a sentence.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Lateness => "the time between the planned and the actual send",
+            Self::Connect => "the TCP handshake",
+            Self::Handshake => "the TLS and WebSocket handshakes",
+            Self::Compose => "the building of the request",
+            Self::SendWindow => "the system call and the wait for room in TCP's send window",
+            Self::SendQueue => "the queue and the driver of the client host",
+            Self::Network => "the path in both directions",
+            Self::PeerKernel => {
+                "the time in the server's kernel before the application has read the request"
+            }
+            Self::PeerApp => "the server application",
+            Self::PeerSend => {
+                "the time in the server's kernel after the application has sent the reply"
+            }
+            Self::OwnKernel => {
+                "the time in the client's kernel before the application has read the reply"
+            }
+        }
+    }
+
     const fn bit(self) -> u16 {
         1 << self as u16
     }
@@ -107,6 +130,10 @@ impl StageSet {
         Stage::ALL
             .into_iter()
             .filter(move |stage| self.contains(*stage))
+    }
+    /// The only stage of the set; `None` if there are several, or none.
+    pub fn single(self) -> Option<Stage> {
+        (self.0.count_ones() == 1).then(|| self.iter().next())?
     }
     /// Whether a timestamp is missing inside, so that several stages are reported as one.
     pub const fn is_merged(self) -> bool {

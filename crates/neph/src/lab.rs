@@ -101,7 +101,7 @@ fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
     note_unused(&topology);
     let Topology { sites, links, .. } = topology;
     output::say(&format!(
-        "neph lab: {} is a good topology: {}, {}",
+        "neph lab: {} is a valid topology: {}, {}",
         args.file.display(),
         counted(sites.len() as u64, "site"),
         counted(links.len() as u64, "link")

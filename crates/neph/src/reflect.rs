@@ -62,8 +62,9 @@ pub(crate) struct Args {
     /// then refuses unauthenticated packets
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret_source)]
     pub(crate) stamp_key: Option<SecretSource>,
-    /// Answer STAMP requests from this source port; repeatable. By default neph refuses the port of
-    /// --listen, 7, 13, 17, 19, 37, 53, 69, 123 and 862: two servers could answer each other forever
+    /// Answer STAMP requests from this source port; repeatable. By default neph ignores requests from
+    /// the port of --listen and from 7, 13, 17, 19, 37, 53, 69, 123 and 862, because two servers could
+    /// answer each other forever
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) answer_port: Vec<u16>,
     /// Wait for this time before each reply, to simulate server processing time
@@ -83,9 +84,9 @@ pub(crate) struct Args {
     /// Maximum size of a request
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64MiB")]
     pub(crate) max_request: ByteSize,
-    /// Maximum memory for messages and connections of all peers together. Connections take at most half
-    /// of it, 256 KiB each. One peer, or an IPv6 /56, gets a quarter of the rest, or the size of its
-    /// largest message
+    /// Maximum memory for messages and connections of all clients together. Each connection takes 256
+    /// KiB, all connections at most half of this size. One client (an IPv4 address or an IPv6 /56) may
+    /// use a quarter of the rest, or the size of its largest message
     #[arg(long, value_name = "SIZE", value_parser = value::memory_size, default_value = "512MiB")]
     pub(crate) max_memory: ByteSize,
     /// Maximum number of messages per second from one peer (an IPv4 address or an IPv6 /64)
@@ -94,8 +95,8 @@ pub(crate) struct Args {
     /// Maximum bit rate of the replies to one peer
     #[arg(long, value_name = "RATE", value_parser = value::rate, default_value = "1Gbit/s")]
     pub(crate) max_reply_rate: BitRate,
-    /// Maximum number of connections. Above it, a new connection replaces the longest idle one of the
-    /// network with the most connections
+    /// Maximum number of connections. Above it, a new connection replaces an old one: the one that is
+    /// idle for longest, of the client network (IPv4 address or IPv6 /56) with the most connections
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 1024)]
     pub(crate) max_connections: u32,
     /// Maximum number of connections from one IPv4 address or IPv6 /64; an IPv6 /56 gets 1.5 times as many

@@ -161,7 +161,7 @@ impl DecidedComparison {
     fn size_text(&self) -> String {
         let shift = self.comparison.shift;
         if shift.is_infinite() {
-            return IMMEASURABLY.to_owned();
+            return UNKNOWN_AMOUNT.to_owned();
         }
         let interval = interval_text(shift, self.interval(), format_millis);
         format!("{}{interval}", format_millis(shift.abs()))
@@ -186,7 +186,7 @@ impl DecidedComparison {
 }
 
 /// The size of an infinite difference.
-pub(crate) const IMMEASURABLY: &str = "immeasurably";
+pub(crate) const UNKNOWN_AMOUNT: &str = "an unknown amount";
 
 /// The interval of a difference, without its sign: ` (95 % confidence interval 11.8 ms to 12.3 ms)`; empty if
 /// there is none.
@@ -207,7 +207,7 @@ pub(crate) fn interval_text(
     format!(" (95 % confidence interval {low} to {high})")
 }
 
-/// A difference, or [`IMMEASURABLY`] if it is infinite.
+/// A difference, or [`UNKNOWN_AMOUNT`] if it is infinite.
 pub(crate) fn format_or_infinity(value: f64, format_value: impl Fn(f64) -> String) -> String {
     match value {
         f64::INFINITY => "∞".to_owned(),
@@ -368,12 +368,12 @@ pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
     let family = decided.first().map_or(1, |one| one.decision.family);
     let needed = blocks_needed(family);
     let counted = crate::text::plural(blocks, "block");
-    let among = match family {
-        0 | 1 => String::new(),
-        all => format!(" for {all} comparisons in one report"),
-    };
     if blocks < needed {
-        return format!("no verdict yet: measured in {counted}, but {needed} are needed{among}");
+        let why = match family {
+            0 | 1 => String::new(),
+            all => format!(", because this report makes {all} comparisons"),
+        };
+        return format!("no verdict yet: {counted} of the {needed} needed{why}");
     }
     let is_decided = |one: &&Certainty| one.decision.verdict != Verdict::Inconclusive;
     let corrected = match family {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use neph_model::StageSet;
+use neph_model::{Stage, StageSet};
 
 use super::{Finding, FindingKind};
 use crate::means::Means;
@@ -117,7 +117,12 @@ fn sentence(data: &CampaignData, members: &mut [&LargestStage], all: usize) -> F
             label(highest)
         )
     };
-    Finding::new(FindingKind::Notable, "ledger", text)
+    // The network needs no explanation.
+    let meaning = match set.single() {
+        None | Some(Stage::Network) => String::new(),
+        Some(stage) => format!(" This stage is {}.", stage.meaning()),
+    };
+    Finding::new(FindingKind::Notable, "ledger", text + &meaning)
         .about(&set.to_string())
         .with("share_least", min)
         .with("share_most", max)

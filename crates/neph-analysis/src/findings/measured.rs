@@ -133,26 +133,36 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     ]
 }
 
-/// `12 scenarios (3 endpoints, 2 intervals, 2 request sizes)`.
+/// `15 scenarios (of the 18 combinations of 3 endpoints, 3 intervals, 2 request sizes)`; without
+/// "of the" where every combination is there.
 fn matrix(scenarios: &[&Scenario]) -> String {
     let levels = |factor: &Factor| {
         let levels: BTreeSet<String> = scenarios.iter().map(|s| factor.level(s)).collect();
         levels.len()
     };
     let mut parts = vec![
-        plural(levels(&Factor::Endpoint), "endpoint"),
-        plural(levels(&Factor::Interval), "interval"),
-        plural(levels(&Factor::Size), "request size"),
+        (levels(&Factor::Endpoint), "endpoint", None),
+        (levels(&Factor::Interval), "interval", None),
+        (levels(&Factor::Size), "request size", None),
     ];
     for factor in factors(scenarios) {
         if let Factor::Parameter(name) = &factor {
-            parts.push(format!("{} of {name}", plural(levels(&factor), "value")));
+            parts.push((levels(&factor), "value", Some(name.clone())));
         }
     }
+    let combinations: usize = parts.iter().map(|(levels, ..)| levels).product();
+    let of = match combinations {
+        all if all == scenarios.len() => String::new(),
+        more => format!("of the {more} combinations of "),
+    };
+    let parts = parts.iter().map(|(levels, noun, of)| match of {
+        Some(name) => format!("{} of {name}", plural(*levels, noun)),
+        None => plural(*levels, noun),
+    });
     format!(
-        "{} ({})",
+        "{} ({of}{})",
         plural(scenarios.len(), "scenario"),
-        parts.join(", ")
+        parts.collect::<Vec<_>>().join(", ")
     )
 }
 

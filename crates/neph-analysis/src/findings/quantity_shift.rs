@@ -136,7 +136,7 @@ impl QuantityShift {
         if value.is_finite() {
             self.quantity.to_text(value.abs())
         } else {
-            "immeasurably".to_owned()
+            "an unknown amount".to_owned()
         }
     }
 

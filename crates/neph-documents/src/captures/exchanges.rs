@@ -102,10 +102,10 @@ fn answered(counted: &Counted) -> String {
     let mut answered = counted.answered().to_string();
     if counted.not_followed() > 0 {
         let followed = counted.questions().saturating_sub(counted.not_followed());
-        answered.push_str(&format!(" of {followed} followed"));
+        answered.push_str(&format!(" of {followed} tracked"));
     }
     if counted.unasked() > 0 {
-        answered.push_str(&format!(", {} unasked", counted.unasked()));
+        answered.push_str(&format!(", {} without request", counted.unasked()));
     }
     answered
 }

@@ -43,7 +43,7 @@ pub const fn columns(
         Heading::right("N"),
         Heading::right("RETRANSMITTED"),
         Heading::right("SPURIOUS"),
-        Heading::left("ODD"),
+        Heading::left("EVENTS"),
     ]
 }
 

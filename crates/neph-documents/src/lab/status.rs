@@ -151,9 +151,9 @@ crate::rows! {
         /// Whether it is active now.
         active: bool => left "NOW" by |row| if row.active { "active" } else { "inactive" }.to_owned(),
         /// Number of times that it began.
-        activations: u64 => right "TIMES",
+        activations: u64 => right "COUNT",
         /// When it was last applied, since the cue; null before.
-        last_ns: Option<Span> => right "LAST AFTER THE CUE",
+        last_ns: Option<Span> => right "LAST, SINCE CUE",
         /// Number of times that the kernel refused it.
         refused: u64 => right "REFUSED",
     }

@@ -150,8 +150,8 @@ fn steps(tally: &Tally) -> Table {
         Heading::left("SCHEDULE"),
         Heading::right("ENTRY"),
         Heading::left("EVENT"),
-        Heading::right("TIMES"),
-        Heading::right("FIRST AFTER THE CUE"),
+        Heading::right("COUNT"),
+        Heading::right("FIRST, SINCE CUE"),
     ]);
     for ((number_of, number, turn), steps) in &tally.steps {
         let first = steps.first.and_then(|first| u64::try_from(first).ok());

@@ -19,32 +19,32 @@ crate::rows! {
         /// Configured median delay.
         delay_configured_ns: Option<Span> => right "DELAY",
         /// Measured median delay.
-        delay_median_ns: Option<Span> => right "IS",
+        delay_median_ns: Option<Span> => right "MEASURED",
         /// Configured 99th percentile of the delay.
         delay_p99_configured_ns: Option<Span> => right "P99",
         /// Measured 99th percentile of the delay.
-        delay_p99_ns: Option<Span> => right "IS",
+        delay_p99_ns: Option<Span> => right "MEASURED",
         /// Kolmogorov-Smirnov distance between the configured and the measured distribution of
         /// delays, 0 to 1.
-        jitter_distance: Option<f64> => right "JITTER OFF" by |row| share(row.jitter_distance),
+        jitter_distance: Option<f64> => right "JITTER K-S" by |row| share(row.jitter_distance),
         /// Largest distance that chance explains, 0 to 1.
-        jitter_allowed: Option<f64> => right "AT MOST" by |row| share(row.jitter_allowed),
+        jitter_allowed: Option<f64> => right "K-S LIMIT" by |row| share(row.jitter_allowed),
         /// Configured loss, 0 to 1.
         loss_configured: Option<f64> => right "LOSS" by |row| {
             row.loss_configured.or_dash(|loss| format!("{:.2} %", loss * 100.0))
         },
         /// Measured loss, 0 to 1.
-        loss_measured: Option<f64> => right "IS" by |row| row.lost_of.cell(),
+        loss_measured: Option<f64> => right "MEASURED" by |row| row.lost_of.cell(),
         /// Configured rate.
         rate_configured_bits_per_s: Option<BitRate> => right "RATE",
         /// Measured rate.
-        rate_measured_bits_per_s: Option<BitRate> => right "IS",
+        rate_measured_bits_per_s: Option<BitRate> => right "MEASURED",
         /// Configured queue size.
         queue_configured_bytes: Option<ByteSize> => right "QUEUE",
         /// Measured queue size.
-        queue_measured_bytes: Option<ByteSize> => right "IS",
+        queue_measured_bytes: Option<ByteSize> => right "MEASURED",
         /// Packets that the link delivered late.
-        late_packets: Option<u64> => right "LATE",
+        late_packets: Option<u64> => right "LATE PKTS",
         /// Whether the measurement matches the configuration; null if not measured.
         ok: Option<bool> => left "VERDICT" by |row| row.verdict.clone(),
         ; shown

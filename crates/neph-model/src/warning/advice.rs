@@ -68,10 +68,10 @@ impl Warning {
                 "give the site of the load more CPU, check that neph reflect answers at the target of its traffic, or lower the target. The result is valid for the load that was achieved, not for the target"
             }
             Self::LinkLate { .. } => {
-                "reduce the packet rate through the emulated link, or free a CPU core. The delay of these packets was longer than the emulated one"
+                "stop other programs, so that the emulated link has a CPU core, or reduce the packet rate. The delay of these packets was longer than the emulated one"
             }
             Self::LinkLostPackets { .. } => {
-                "reduce the packet rate through the emulated link, or free a CPU core. Part of the loss is the lab's"
+                "stop other programs, so that the emulated link has a CPU core, or reduce the packet rate. Part of the loss is the lab's"
             }
             _ => "",
         }

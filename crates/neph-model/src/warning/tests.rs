@@ -48,8 +48,8 @@ fn each_warning_begins_with_its_code_and_has_its_numbers() {
             "W017 connections-refused: the reflector refused 1 connection from this address (limit 512 at the same time, or the limit for all addresses)",
             "W018 reflector-slow: requests stayed at the reflector for 4.900 s at p99 (limit 100.00 ms)",
             "W019 requests-dropped: the reflector's host dropped 1 request of all clients",
-            "W012 late-link: emulated link was late for 1 packet (worst +80.0 us)",
-            "W012 late-link: emulated link was late for 2 packets (worst +80.0 us)",
+            "W012 late-link: an emulated link delivered 1 packet too late (by up to 80.0 us)",
+            "W012 late-link: an emulated link delivered 2 packets too late (by up to 80.0 us)",
             "W022 lossy-link: emulated links lost 1 packet beyond their configured loss",
         ]
     );

@@ -152,7 +152,7 @@ impl Warning {
                 format!("background load {load} missed its target (it {achieved})")
             }
             Self::LinkLate { packets, worst } => format!(
-                "emulated link was late for {} (worst +{worst})",
+                "an emulated link delivered {} too late (by up to {worst})",
                 counted(*packets, "packet", "packets")
             ),
             Self::LinkLostPackets { packets } => format!(

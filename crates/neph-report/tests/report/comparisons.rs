@@ -16,7 +16,7 @@ fn an_endpoint_that_answers_fast_but_seldom_is_not_the_fastest() {
     let endpoint = found.iter().find(|f| f.topic == "endpoint").unwrap();
     assert_eq!(
         endpoint.text,
-        "continent is immeasurably faster than metro at the median; significant over 6 blocks (p 0.031). At least half of the messages of the slower side have no reply, so its median is unknown."
+        "continent is an unknown amount faster than metro at the median; significant over 6 blocks (p 0.031). At least half of the messages of the slower side have no reply, so its median is unknown."
     );
     assert!(endpoint.evidence["shift_least_ms"].is_infinite());
     // As long as most are answered, the loss moves the median and no more.
@@ -47,7 +47,7 @@ fn slower_is_said_only_of_what_is_significant_and_matters() {
     assert!(
         printed.contains("continent took 36.0")
             && printed.contains(
-                "more than metro at the median; no verdict yet: measured in 3 blocks, but 6 are needed"
+                "more than metro at the median; no verdict yet: 3 blocks of the 6 needed"
             ),
         "{printed}"
     );
@@ -103,7 +103,7 @@ fn verdicts_on_several_endpoints_are_one_family() {
     );
     let printed = of(6);
     assert!(
-        printed.contains("b took 1.00 ms more than a at the median; no verdict yet: measured in 6 blocks, but 7 are needed for 2 comparisons in one report"),
+        printed.contains("b took 1.00 ms more than a at the median; no verdict yet: 6 blocks of the 7 needed, because this report makes 2 comparisons"),
         "{printed}"
     );
 }

@@ -273,10 +273,10 @@ fn of_warnings_alike_the_worst_is_told_and_where_it_was() {
     let found = findings(&data, &PlotSettings::default());
     let actual = found
         .iter()
-        .find(|finding| finding.text.contains("late for"));
+        .find(|finding| finding.text.contains("too late"));
     let actual = &actual.expect("it was flagged").text;
     assert!(
-        actual.contains(&format!("+900.0 us) in '{worst}'"))
+        actual.contains(&format!("(by up to 900.0 us) in '{worst}'"))
             && actual.contains("3 experiments of 3 scenarios"),
         "{actual}"
     );

@@ -170,7 +170,7 @@ fn of_many_warnings_every_kind_is_spelled_out() {
     let printed_text = all_words(&of(&data, "ledger-bars")).replace('\n', " ");
     assert!(
         printed_text.contains("and 8 more scenarios")
-            && printed_text.contains("late for 3 packets"),
+            && printed_text.contains("delivered 3 packets too late"),
         "{printed_text}"
     );
 }

@@ -132,7 +132,7 @@ fn answers_alone_are_counted_and_shown() {
         capture.echo((u32::from(sequence) * 1_000, false), sequence);
     }
     let (text, summary) = read(&capture, &[]);
-    assert!(text.contains("0, 3 unasked"), "{text}");
+    assert!(text.contains("0, 3 without request"), "{text}");
     let reported = "1 pair of ping or DNS with one direction only in the capture";
     assert!(text.contains(reported), "{text}");
     assert_eq!(summary["exchange_packets"], 3);

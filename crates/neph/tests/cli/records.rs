@@ -112,9 +112,9 @@ a_to_b   overflow          0   0.00 %       1
 DELIVERED  PATH  PACKETS     SHARE  DELAY P50  P99  P99.9  LATE P50  P99  P99.9    WORST
 a_to_b        2        8  100.00 %    8.00 ms    -      -   3.00 ms    -      -  3.00 ms
 
-SCHEDULE  ENTRY  EVENT   TIMES  FIRST AFTER THE CUE
-b_to_a        2  begins      1              4.00 ms
-both          -  cued        1                    -
+SCHEDULE  ENTRY  EVENT   COUNT  FIRST, SINCE CUE
+b_to_a        2  begins      1           4.00 ms
+both          -  cued        1                 -
 '-': too few packets for that quantile (p50 needs 6, p99 299, p99.9 2995)
 ";
     assert_eq!(ran.out, expected);

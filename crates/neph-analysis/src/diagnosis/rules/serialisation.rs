@@ -291,8 +291,9 @@ fn confidence(line: &Line) -> Confidence {
     };
     let spread = line.rates.iter().copied().fold(0.0, f64::max) / line.rate;
     let reason = format!(
-        "the times of {}{anchor} lie on one line: the rates differ by a factor of at most {spread:.2}",
-        plural(sizes, "size")
+        "{}{anchor} give the same link rate within {:.0} %",
+        plural(sizes, "request size"),
+        ((spread - 1.0) * 100.0).max(1.0).ceil(),
     );
     Confidence::new(level, reason)
 }

@@ -13,7 +13,7 @@ use neph_stats::{Verdict, blocks_needed};
 pub(crate) use compared::{Compared, LevelVersusFirst};
 pub(crate) use compared::{comparisons, decide, prepare};
 
-use super::compare::{IMMEASURABLY, format_or_infinity, interval_text};
+use super::compare::{UNKNOWN_AMOUNT, format_or_infinity, interval_text};
 use super::{Finding, FindingKind};
 use crate::numbers::{count, signed};
 use crate::text::{plural, real};
@@ -84,7 +84,7 @@ impl Compared {
     /// A difference without its sign, with the measure's unit.
     fn size(&self, difference: f64) -> String {
         if difference.is_infinite() {
-            return IMMEASURABLY.to_owned();
+            return UNKNOWN_AMOUNT.to_owned();
         }
         let unit = match self.measure {
             Measure::Changes => "",
