@@ -1,6 +1,8 @@
 //! The pages of the documentation: each is in the table of contents, and each link of a page leads to a file, and
 //! to a heading where it names one.
 
+#[path = "docs/keys.rs"]
+mod keys;
 #[path = "shared/tree.rs"]
 mod tree;
 
