@@ -104,7 +104,7 @@ impl Painter<'_> {
             self.panel(&mut sheet, panel, &titles, last || separate);
         }
         let mut notes = vec![Note::plain(format!(
-            "Box: first to third quartile of the replies, with their median. Whiskers: {}. Dots: the farthest values beyond; what lies outside the axis is counted on the right, where the median counts messages without an answer too.{}",
+            "Box: first quartile, median and third quartile of the replies. Whiskers: {}. Dots: the values farthest from the box. On the right: the number of values outside the axis, and the median with messages without an answer included.{}",
             self.settings.whiskers_text(),
             removed(self.settings)
         ))];

@@ -80,10 +80,10 @@ fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<F
 fn explained(settings: &PlotSettings) -> String {
     let how = match settings.tail {
         Tail::Linear => {
-            "Each line rises to the share of messages that were replied to within that time."
+            "Each line shows the share of messages that had a reply within the time on the axis."
         }
         Tail::Logarithmic => {
-            "Each line falls to the share of messages that took longer; each decade is ten times rarer."
+            "Each line shows the share of messages that took longer than the time on the axis. Each step of the vertical axis is ten times rarer."
         }
     };
     format!(

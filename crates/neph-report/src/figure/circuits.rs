@@ -79,8 +79,8 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             }
         }
         let caption = format!(
-            "The full colour is twice or half of the median over {first}. The findings of the report have the \
-             verdicts, which take all blocks into account."
+            "A cell has the full colour if its median is at least twice, or at most half, of that over \
+             {first}. The verdicts are in the findings of the report; they use all blocks."
         );
         let mut notes = vec![Note::plain(caption)];
         notes.extend(flags::notes(data, scenarios.iter().copied(), settings));

@@ -108,7 +108,7 @@ pub fn clock_course(drawing: &ClockDrawing<'_>) -> Option<Figure> {
         let title = if is_last { "time, " } else { "" };
         sheet.draw(panel.draw_panel(room, (from, until), title));
     }
-    let note = "The band around the line contains the offset whatever the delays were, as long as none is negative. A single exchange, or a mean of exchanges, is wrong by half of the asymmetry of the two directions.";
+    let note = "The band around the line contains the true offset for any delays that are not negative. One exchange, or a mean of exchanges, is wrong by half of the difference between the delays of the two directions.";
     Some(sheet.finish("clock", "clock".to_owned(), &[Note::plain(note)]))
 }
 

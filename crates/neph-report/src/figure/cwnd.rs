@@ -33,7 +33,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .enumerate()
         .map(|(page, panels)| {
             let title = page_title("Congestion window", page, total);
-            let subtitle = "In segments, when a message's last byte left for the interface";
+            let subtitle = "Congestion window in segments, when the last byte of a message was sent";
             let mut sheet = Sheet::new(title, subtitle);
             let mut entries = vec![(Swatch::Line(line_of(0)), "congestion window".to_owned())];
             let has_retransmission = |(scenario, _): &(usize, u32)| {
@@ -57,7 +57,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
                     sheet.draw(draw_panel(data, settings, *scenario, axis_end(*high, max, settings), frame));
                 }
             }
-            let mut notes = vec![Note::plain("A line breaks where a new connection begins. The window while a message waits idle is not seen.")];
+            let mut notes = vec![Note::plain("A line breaks where a new connection begins. neph does not read the window between messages.")];
             notes.extend(flags::notes(data, panels.iter().map(|(s, _)| *s), settings));
             sheet.finish("cwnd", page_name("cwnd", page, total), &notes)
         })

@@ -54,7 +54,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .enumerate()
         .map(|(page, rows)| {
             let title = page_title("Stages of the response time", page, total);
-            let subtitle = "Mean of every stage over all replies, from the scheduled time on; left in milliseconds, right as shares";
+            let subtitle = "Mean time of each stage over all replies, from the scheduled send time. Left: milliseconds. Right: shares";
             let mut sheet = Sheet::new(title, subtitle);
             sheet.legend(&legend(rows.iter().map(|row| &row.means)));
             #[expect(clippy::cast_precision_loss, reason = "a few rows")]
@@ -67,7 +67,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
                 let middle = frame.y + (index as f64 + 0.5) * ROW + 2.0;
                 sheet.draw(painter.row(row, middle));
             }
-            let mut notes = vec![Note::plain("Number: mean. Thin line below a bar: 5th to 95th percentile of the whole message, with a tick at the median. An arrow: it leaves the axis, or messages without an answer, which rank above every reply, decide it. Hatched: merged stages, because a timestamp between them is missing.")];
+            let mut notes = vec![Note::plain("Number: mean response time. Thin line below a bar: 5th to 95th percentile of the response time, with a tick at the median. Arrow: the percentile is beyond the axis, or unknown because of messages without an answer. Hatched: merged stages, because a timestamp between them is missing.")];
             notes.extend(flags::notes(data, rows.iter().map(|row| row.scenario), settings));
             sheet.finish("ledger-bars", page_name("ledger-bars", page, total), &notes)
         })

@@ -37,7 +37,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .enumerate()
         .map(|(page, panels)| {
             let title = page_title("Stages of the response time, over time", page, total);
-            let subtitle = "Stages stacked from the first to the last; each step is the mean over the messages due within it";
+            let subtitle = "Stages, stacked from first to last. Each step is the mean over the messages that were scheduled in it";
             let mut sheet = Sheet::new(title, subtitle);
             sheet.legend(&legend(panels.iter().map(|(_, means)| means)));
             for (scenario, means) in panels {

@@ -55,7 +55,8 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             names.push(name);
         }
     }
-    let subtitle = "Each experiment, and the median of those with as many clients at each site";
+    let subtitle =
+        "Each experiment, and the median of the experiments with the same number of clients";
     let mut sheet = Sheet::new("Media streams by clients".to_owned(), subtitle);
     let legend = names.iter().enumerate();
     let legend = legend.map(|(index, name)| (Swatch::Line(palette::line(index)), name.clone()));
@@ -79,8 +80,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             sheet.draw(panel.draw_panel(frame));
         }
     }
-    let scales =
-        "Each panel has its own scale, which begins at zero. Clients are those at each site.";
+    let scales = "Each panel has its own scale, which begins at zero. The axis has the number of clients at each site.";
     let mut notes = vec![Note::plain(scales.to_owned())];
     let of_flags = scenarios.iter().map(|(index, _)| *index);
     notes.extend(flags::notes(data, of_flags, settings));

@@ -59,7 +59,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
                 }
             }
             let mut notes = vec![Note::plain(format!(
-                "Box: first to third quartile of the replies, with their median. Whiskers: {}. {} What lies outside the axis is counted above the panel. Below each box: the block's number and when it started ({}).{}",
+                "Box: first quartile, median and third quartile of the replies. Whiskers: {}. {} Values outside the axis are counted above the panel. Below each box: the block's number and when it started ({}).{}",
                 settings.whiskers_text(),
                 scales(settings),
                 settings.utc_offset,

@@ -55,7 +55,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     let total = panels.len().div_ceil(PER_PAGE);
     let pages = panels.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let title = page_title("Transfers, block by block", page, total);
-        let mut sheet = Sheet::new(title, "What each transfer came to, one point a block");
+        let mut sheet = Sheet::new(title, "Result of each transfer, one point for each block");
         let legend = names.iter().enumerate();
         let legend = legend.map(|(index, name)| (Swatch::Line(palette::line(index)), name.clone()));
         sheet.legend(&legend.filter(|(_, name)| !name.is_empty()).collect::<Vec<_>>());

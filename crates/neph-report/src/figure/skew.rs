@@ -45,15 +45,15 @@ impl Side {
     }
     const fn title(self) -> &'static str {
         match self {
-            Self::Send => "Regularity of our sends",
+            Self::Send => "Regularity of sends",
             Self::Server => "Regularity of arrivals at the server",
         }
     }
     const fn subtitle(self) -> &'static str {
         match self {
-            Self::Send => "Gap between two sends minus the interval; 0 is a perfect schedule",
+            Self::Send => "Time between two sends minus the planned interval. 0: as planned",
             Self::Server => {
-                "Gap between two requests read by the server's program minus the interval; 0 is perfect"
+                "Time between two requests at the server application minus the planned interval. 0: as planned"
             }
         }
     }

@@ -120,7 +120,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .enumerate()
         .map(|(page, panels)| {
             let title = page_title("Round trips over time", page, total);
-            let subtitle = "Every message at the moment it was due; long runs keep the extremes of every few pixels";
+            let subtitle = "Each message at its scheduled time. In long runs, only the extreme values within a few pixels are drawn";
             let mut sheet = Sheet::new(title, subtitle);
             let entries = legend(data, settings, panels);
             sheet.legend(&entries);

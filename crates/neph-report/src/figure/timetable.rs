@@ -51,7 +51,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     let shown: Vec<_> = blocks.iter().take(MAX_BLOCKS).collect();
     let total = shown.len().div_ceil(PER_PAGE);
     let pages = shown.chunks(PER_PAGE).enumerate().map(|(page, few)| {
-        let title = page_title("Timetable as it was carried out", page, total);
+        let title = page_title("Actual timetable", page, total);
         let mut sheet = Sheet::new(title, "Each experiment at the site that measures and at its endpoint");
         let legend = WHAT.iter().enumerate();
         let legend = legend.filter(|(what, _)| blocks.values().flatten().any(|bar| bar.what == *what));
@@ -73,8 +73,8 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             more => format!(" {more} more blocks are not drawn."),
         };
         let caption = format!(
-            "Times are those of the experiments, from the block's first start on. Two bars in one row at the \
-             same time share that site or endpoint.{more}"
+            "Time 0 is the start of the block's first experiment. Two bars in one row at the same time share \
+             that site or endpoint.{more}"
         );
         sheet.finish(KIND, page_name(KIND, page, total), &[Note::plain(caption)])
     });

@@ -18,7 +18,7 @@ pub(super) fn summary(rows: &[SummaryRow], shared: Option<String>) -> Markup {
     html! {
         section {
             h2 id="summary" { "Summary" }
-            p.answers { "Every layer of every scenario, in milliseconds; small: 95 % confidence interval." }
+            p.answers { "Latency of each scenario, layer by layer, in milliseconds. Small text: 95 % confidence interval." }
             @if let Some(shared) = shared { p { (shared) } }
             (grouped(&layers))
             details {

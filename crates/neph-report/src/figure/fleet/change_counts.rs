@@ -117,8 +117,9 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         return Vec::new();
     };
     let bin = exact_text(bin);
-    let subtitle =
-        format!("The share of the bins of {bin} in which flows moved no more than so many times");
+    let subtitle = format!(
+        "Share of the bins of {bin} that have at most the number of path changes on the axis"
+    );
     let mut sheet = Sheet::new(format!("Path changes in every {bin}"), &subtitle);
     sheet.legend(&legend(&lines));
     let frame = sheet.take(HEIGHT + 12.0 + Style::BELOW);

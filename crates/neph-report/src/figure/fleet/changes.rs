@@ -22,7 +22,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         return Vec::new();
     };
     let soon = first.view.settings.soon;
-    let subtitle = "From a flow's path change to its next one: the share that has come within a time, over all path changes";
+    let subtitle =
+        "Share of path changes after which the same flow changes again within the time on the axis";
     let mut sheet = Sheet::new("Time between path changes".to_owned(), subtitle);
     sheet.legend(&legend(&lines, soon, "moved again"));
     let frame = sheet.take(HEIGHT + 24.0 + Style::BELOW);

@@ -43,7 +43,10 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let total = flows.len().div_ceil(PER_PAGE);
     let pages = flows.chunks(PER_PAGE).enumerate().map(|(page, flows)| {
         let title = page_title("Flows, message by message", page, total);
-        let mut sheet = Sheet::new(title, "Latency is base latency plus congestion: the flows with the most path changes, taken apart");
+        let mut sheet = Sheet::new(
+            title,
+            "Latency is base latency plus congestion: the flows with the most path changes",
+        );
         sheet.legend(&legend(flows));
         for flow in flows {
             let frame = sheet.take(HEIGHT + 40.0 + Style::BELOW);
@@ -53,7 +56,11 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let mut scenarios: Vec<usize> = flows.iter().map(|flow| flow.pair.scenario).collect();
         scenarios.dedup();
         notes.extend(flags::notes(data, scenarios, settings));
-        sheet.finish("flow-dissected", page_name("flow-dissected", page, total), &notes)
+        sheet.finish(
+            "flow-dissected",
+            page_name("flow-dissected", page, total),
+            &notes,
+        )
     });
     pages.collect()
 }
@@ -70,7 +77,7 @@ fn caption(flows: &[Flow<'_>], left_out: usize) -> String {
         " A dashed line is a path change; its head is filled if a reordered message, the TTL or a trace confirms it."
     };
     format!(
-        "Each dot is a message. The line is the estimated base latency: it moves only if messages agree on another value.{shaded}{changed} Each panel has its own scale; values outside are counted above it.{}",
+        "Each dot is a message. The line is the estimated base latency: it changes only if several messages agree on another value.{shaded}{changed} Each panel has its own scale. Values outside are counted above it.{}",
         match left_out {
             0 => String::new(),
             more => format!(

@@ -86,7 +86,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 }
 
 fn caption(pairs: &[Pair<'_>]) -> String {
-    let mut text = "Left: where the lines diverge, or the grey area is high, some flows are slower than others at the same time; where all rise together, they share a queue. Right: share of bins with at most that value; a line with two steps alternates between two paths. Grey: from the lowest flow to the highest. The reported difference is the median over bins. Each pair has its own scale; values outside are counted above it.".to_owned();
+    let mut text = "Left: where the lines diverge, or the grey area is high, some flows are slower than others at the same time. Where all lines rise together, the flows share a queue. Right: share of bins with at most the value on the axis. A line with two steps means that flows alternate between two paths. Grey: from the lowest flow to the highest. The reported difference is the median over bins. Each pair has its own scale; values outside are counted above it.".to_owned();
     if pairs.iter().any(|pair| slot(pair) > 0.0) {
         text.push_str(" A flow that lost half of its messages or more counts as slower than all others. Bins in which a percentile or the highest flow is such a flow are marked above the left panel; at the right its line ends below 100 %.");
     }

@@ -33,8 +33,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let total = found.len().div_ceil(PER_PAGE);
     let labels = labels(found);
     let pages = found.chunks(PER_PAGE).enumerate().map(|(page, few)| {
-        let title = page_title("Moved flows against share, class by class", page, total);
-        let subtitle = "Each class with its share of all flows' time and its share of all moves away from a class";
+        let title = page_title("Path changes against share of time, by class", page, total);
+        let subtitle = "For each class: its share of the time of all flows, and its share of all path changes that leave a class";
         let mut sheet = Sheet::new(title, subtitle);
         sheet.legend(&[
             (Swatch::Dot(SHARE), "share of flows' time".to_owned()),

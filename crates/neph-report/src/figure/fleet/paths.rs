@@ -43,7 +43,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let takes = |port, traced| latency(bases.get(&port).copied(), traced, tolerance);
             let found = paths(trace, DISTINGUISHED, &takes);
             let layout = Layout::of(&found, DISTINGUISHED);
-            let title = page_title("Where paths part", page, total);
+            let title = page_title("Where paths split", page, total);
             let label = data.label(experiment.scenario);
             let to = trace.destination.ip();
             let flows = plural(layout.flows, "traced flow");

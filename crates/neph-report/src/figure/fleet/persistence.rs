@@ -36,7 +36,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     };
     let soon = first.view.settings.soon;
     let subtitle =
-        "From a flow's arrival in a latency class: the share that is still there after a time";
+        "Share of flows that are still in a latency class, by the time since they came into it";
     let mut sheet = Sheet::new("Persistence of flows".to_owned(), subtitle);
     sheet.legend(&legend(&all, soon, "left"));
     let x = scale(&all, soon);
@@ -73,7 +73,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 
 fn caption(soon: neph_model::Span) -> String {
     format!(
-        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Dashed upright: {}.",
+        "A line that falls early is a pair whose flows soon leave their class. A line that stays high means that a source port keeps its path. n is the number of arrivals. Flows that had not left at the end are censored (Kaplan-Meier). Dashed vertical line: {}.",
         exact_text(soon)
     )
 }

@@ -82,7 +82,7 @@ fn caption(settings: &PlotSettings) -> String {
         Equalization::Separate => "Each panel has its own vertical scale",
     };
     format!(
-        "Each panel is a pair in one experiment: the number of flows over time with a base latency that many percent above the lowest of the pair. The title has the lowest, and the distance of the highest class. A high, striped panel has paths that differ much; colours that change from left to right are flows that moved. {scales}."
+        "Each panel is a pair in one experiment. The vertical axis is the base latency, in percent above the lowest of the pair. The colour is the number of flows. The title has the lowest base latency, and how far above it the highest class is. A high panel with stripes has paths that differ much. Where colours change from left to right, flows moved. {scales}."
     )
 }
 

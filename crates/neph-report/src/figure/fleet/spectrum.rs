@@ -62,7 +62,7 @@ fn subtitle_of(pair: &Pair<'_>) -> String {
 fn caption(pair: &Pair<'_>, shown: &StandingOut<'_>) -> String {
     let bin = exact_text(pair.view.bin());
     let mut text = format!(
-        "Each column is a moment, each row a base latency (RTT without congestion); the colour is the number of flows. A horizontal band is a latency class, so probably a path; right: its base latency and its share of the time of all flows. Bands that fade while others darken are flows that moved. Below: the share of flows in each class, the lowest latency at the bottom; then path changes in every {bin}."
+        "Each column is a time, each row a base latency (RTT without congestion). The colour is the number of flows. A horizontal band is a latency class, which is probably a path. Right of it: its base latency and its share of the time of all flows. Where one band fades while another darkens, flows moved. Below: the share of flows in each class, the lowest latency at the bottom; then path changes in each {bin}."
     );
     if !pair.known.congested.is_empty() {
         text.push_str(

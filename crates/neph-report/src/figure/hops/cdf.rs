@@ -72,7 +72,7 @@ const fn raised(spread: Spread, min: f64) -> Spread {
 
 fn caption(drawing: &HopsDrawing<'_>, panels: &[Panel<'_>], scale: Scale) -> String {
     let curves = || panels.iter().flat_map(|panel| &panel.curves);
-    let mut text = "Each line rises to the share of the packets that came to the segment and were through it within that time; n counts them, lost ones included.".to_owned();
+    let mut text = "Each line shows the share of packets that passed the segment within the time on the axis. n is the number of packets that entered the segment, lost packets included.".to_owned();
     if curves().any(|curve| curve.lost > 0) {
         text.push_str(" A line that ends below 100 % has lost the rest.");
     }

@@ -87,7 +87,7 @@ fn legend(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> Vec<(Swatch, String)> {
 }
 
 fn caption(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> String {
-    let mut text = "Packets of all protocols. The segments are stacked in the order of the points, in both directions; white: no packet.".to_owned();
+    let mut text = "Packets of all protocols. The segments are stacked in the order of the capture points, in both directions. White: no packet.".to_owned();
     if drawing.count() > 1 {
         text.push_str(" Medians need not add up: the dark line is the median of the whole path, of packets seen at every point.");
     }

@@ -133,7 +133,7 @@ fn legend(drawing: &HopsDrawing<'_>, shown: &[Row]) -> Vec<(Swatch, String)> {
 }
 
 fn caption(drawing: &HopsDrawing<'_>, rows: &Rows, shown: &[Row], scale: Scale) -> String {
-    let mut text = "A row is a packet: time at its first point, from the first packet on; protocol; → forward, ← reverse; and its segments in the order of passage.".to_owned();
+    let mut text = "Each row is a packet. Left: its time at the first capture point, since the first packet; its protocol; → forward, ← reverse. Right: its segments, in the order in which it passed them.".to_owned();
     if shown.iter().any(|row| row.end != End::Arrived) {
         text.push_str(" A lost packet ends at the last point that saw it.");
     }
