@@ -31,7 +31,7 @@ fn examples(chapter: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn every_example_of_nodes_and_shapes_is_a_good_topology() {
+fn every_example_of_nodes_and_shapes_is_a_valid_topology() {
     let nodes = PAGE.split("\n## Links").next().expect("split gives one");
     assert_eq!(examples(nodes).count(), 7);
     for example in examples(nodes) {
@@ -55,7 +55,7 @@ fn every_example_of_nodes_and_shapes_is_a_good_topology() {
 }
 
 #[test]
-fn every_example_of_what_runs_is_a_good_topology() {
+fn every_example_of_services_is_a_valid_topology() {
     assert_eq!(examples(SERVICES).count(), 3);
     for example in examples(SERVICES) {
         let more = "[[site]]\nname = \"one\"\n[[site]]\nname = \"two\"\n\
@@ -69,7 +69,7 @@ fn every_example_of_what_runs_is_a_good_topology() {
 }
 
 #[test]
-fn every_key_of_nodes_and_what_runs_is_on_its_page() {
+fn every_key_of_nodes_and_services_is_documented() {
     for key in [
         "address",
         "address_v6",
@@ -101,7 +101,7 @@ fn every_key_of_nodes_and_what_runs_is_on_its_page() {
 }
 
 #[test]
-fn every_example_of_a_link_is_a_good_topology() {
+fn every_example_of_a_link_is_a_valid_topology() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("day.csv"), "delay_ms\n4.2\n7\n").expect("write");
     let name = folder.path().join("docs.toml").display().to_string();
@@ -143,7 +143,7 @@ fn every_key_of_a_link_is_on_the_page() {
 }
 
 #[test]
-fn every_example_of_an_overlay_or_a_proxy_is_a_good_topology() {
+fn every_example_of_an_overlay_or_a_proxy_is_a_valid_topology() {
     let found: Vec<&str> = examples(OVERLAYS).collect();
     let [pods, vxlan, bridge, docker, proxies] = found[..] else {
         panic!("{} examples", found.len())
@@ -169,7 +169,7 @@ fn every_overlay_and_balancer_is_on_a_page() {
 }
 
 #[test]
-fn the_example_of_guests_is_a_good_topology_and_every_key_and_kind_is_on_the_page() {
+fn the_guest_page_has_a_valid_example_and_every_key_and_kind() {
     let found: Vec<&str> = examples(GUESTS).collect();
     let [guest_kind] = found[..] else {
         panic!("{} examples", found.len())
@@ -222,7 +222,7 @@ fn settings_that_do_not_reach_a_guest_kernel_are_refused_with_a_remedy() {
 }
 
 #[test]
-fn every_example_of_moved_flows_is_a_good_topology_and_every_key_is_on_the_page() {
+fn the_paths_page_has_valid_examples_and_every_key() {
     assert_eq!(examples(PATHS).count(), 3);
     for example in examples(PATHS) {
         let head = if example.contains("version") {
