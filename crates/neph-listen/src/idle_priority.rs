@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_up_steps_back_and_is_fetched_for_a_full_ring_or_a_long_wait() {
+    fn a_reader_that_keeps_up_has_idle_priority_until_packets_wait() {
         if !may_return("who_keeps_up_steps_back") {
             return;
         }

@@ -107,7 +107,7 @@ fn two_sockets_carry_hundreds_of_flows_to_two_endpoints_of_each_version() {
 }
 
 #[test]
-fn renewed_flows_come_from_new_ports_and_their_late_replies_are_taken() {
+fn replaced_flows_use_new_ports_and_accept_late_replies() {
     let spec_of = ReflectorSpec {
         // Longer than a flow lives.
         reply_delay: Span::from_millis(30),
