@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_keeps_up_has_idle_priority_until_packets_wait() {
-        if !may_return("who_keeps_up_steps_back") {
+        if !may_return("a_reader_that_keeps_up_has_idle_priority") {
             return;
         }
         let percent = Arc::new(AtomicU32::new(0));

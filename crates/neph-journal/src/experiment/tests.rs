@@ -66,7 +66,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn records_are_read_as_they_were_written(records in prop::collection::vec(any_record(), 0..40)) {
+    fn records_are_read_as_written(records in prop::collection::vec(any_record(), 0..40)) {
         let (_folder, path, id) = journal_folder();
         write(&path, id, &records);
         prop_assert_eq!(read(&path, id), records);

@@ -63,8 +63,7 @@ fn sites_at_two_switches_are_neighbours_and_need_no_address_resolution() {
 
 #[test]
 fn mesh_circuits_are_direct_even_if_a_detour_is_faster() {
-    let Some(_turn) = turn("mesh_circuits_are_direct_even_if_a_detour_is_faster")
-    else {
+    let Some(_turn) = turn("mesh_circuits_are_direct_even_if_a_detour_is_faster") else {
         return;
     };
     let name = name('m');

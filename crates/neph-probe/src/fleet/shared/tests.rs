@@ -116,7 +116,7 @@ fn replaced_flows_use_new_ports_and_accept_late_replies() {
     let reflector = Reflector::start(&spec_of).expect("a port");
     let mut spec = spec(&[reflector.address()], 2, 8);
     spec.fleet.lifetime = Some(Span::from_millis(100));
-    let Some((messages, tally)) = measure("renewed_flows_come_from_new_ports", spec) else {
+    let Some((messages, tally)) = measure("replaced_flows_use_new_ports", spec) else {
         return;
     };
     assert_eq!((tally.replies, tally.lost), (16, 0), "{tally:?}");
