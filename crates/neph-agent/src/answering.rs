@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_taken_is_one_sentence() {
+    fn an_order_for_a_port_in_use_fails_with_its_address() {
         let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
         let mut executor = LocalExecutor::new();
         executor.submit(order(taken.local_addr().expect("bound")));

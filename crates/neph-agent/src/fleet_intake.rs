@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dropped_and_refused_is_said_and_without_a_reply_it_has_failed() {
+    fn drops_and_refusals_are_warnings_and_no_reply_is_a_failure() {
         let mut intake = taken(replied());
         intake.refused(&Refusals {
             messages: 3,

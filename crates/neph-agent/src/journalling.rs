@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reported_is_in_the_journal_and_an_experiment_is_carried_out_once() {
+    fn journals_contain_reported_messages_and_no_experiment_runs_twice() {
         let folder = tempfile::tempdir().expect("a folder");
         let ours = reflector();
         let requested = order(&format!("ws://{}", ours.address()));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_whose_journal_cannot_be_kept_fails_and_reports_nothing_that_is_not_safe() {
+    fn an_order_without_a_writable_journal_fails_and_reports_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let ours = reflector();
         let mut requested = order(&format!("ws://{}", ours.address()));

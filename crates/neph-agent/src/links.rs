@@ -55,7 +55,7 @@ mod tests {
     };
 
     #[test]
-    fn each_link_is_judged_by_itself() {
+    fn each_link_is_checked_separately_for_late_packets() {
         let late = LinkCount {
             late: 5,
             worst: Span::from_micros(300),
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_that_a_link_lost_by_itself_is_told() {
+    fn a_single_unexpected_loss_is_reported() {
         let broke = LinkCount {
             broken: 1,
             ..IN_TIME

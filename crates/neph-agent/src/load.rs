@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_nobody_takes_says_so() {
+    fn a_load_to_a_closed_port_fails_with_the_address() {
         let to = "127.0.0.1:1".to_owned();
         let reason = made(LoadSpec::Flow { to, rate: None }).expect_err("no server is there");
         assert!(

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steal_and_busy_are_shares_of_what_passed() {
+    fn steal_and_busy_are_shares_of_the_elapsed_ticks() {
         let parse = |line: &str| CpuTimes::parse(line).expect("a cpu line");
         let before = parse("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1 1 1 1\n");
         let after = parse("cpu  150 0 130 900 10 0 5 5 0 0\n");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cpu_line_is_refused() {
+    fn invalid_cpu_lines_are_refused() {
         for text in ["", "cpu0 1 2 3", "cpu a b", "intr 1"] {
             assert_eq!(CpuTimes::parse(text), None, "{text}");
         }

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_kept_when_it_changes() {
+    fn a_value_is_stored_only_when_it_changes() {
         let mut samples = TcpSamples::default();
         let mut info = [0; 84];
         let window = |samples: &mut TcpSamples, at: i64, info: &[u8]| -> Vec<(String, f64)> {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_of_a_day_are_whole_hours_of_the_clock() {
+    fn clock_ticks_are_at_round_times_of_the_zone() {
         let [start] = walls(&[0])[..] else { return };
         let labels = |zone: &str, seconds: f64| {
             let ticks = clock_ticks(start, seconds, offset(zone), 6);

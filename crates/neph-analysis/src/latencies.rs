@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_removed_first_and_only_as_much_as_was_asked_for() {
+    fn trimming_removes_lost_messages_before_the_slowest_replies() {
         // 5 % of 150 are 7: of 50 lost messages 43 remain, and every reply above the seven fastest.
         let cut = hundred(50, 0).trimmed(5.0);
         assert_eq!((cut.lost, ends(&cut)), (43, (7.0, 99.0)));

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_number_lies_above_all_that_has_one() {
+    fn censored_levels_lie_above_all_numbers() {
         let levels = [Level::At(1.0), Level::Censored, Level::Censored];
         let course = QuantityCourse {
             quantity: Quantity::ResponseP99,

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_says_what_it_is_about() {
+    fn alarm_rules_are_parsed_into_their_parts() {
         let rule = parse("path > 2ms p99 for 30s").expect("a rule");
         assert_eq!((rule.subject, rule.quantile.name), (1, "p99"));
         assert_eq!(rule.limit, Span::from_millis(2));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_place_and_a_remedy() {
+    fn a_mistake_in_an_alarm_rule_is_reported_with_place_and_remedy() {
         for (text, at, printed) in [
             ("pat > 2ms p99", 0, "did you mean 'path'?"),
             ("path < 2ms p99", 5, "'<' is not '>'"),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_needs_what_it_needs_everywhere() {
+    fn quantiles_need_as_many_samples_as_neph_stats_requires() {
         for quantile in Quantile::ALL {
             let needs = neph_stats::quantile_needs(quantile.share());
             let needs = needs.map(|needs| needs as u64);

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn other_flows_and_what_has_no_stamps_do_not_count() {
+    fn alarms_ignore_other_flows_and_messages_without_timestamps() {
         let mut evaluator =
             AlarmEvaluator::by(&rules(&["network > 1us p50", "round_trip > 1us p50"]));
         for mut message in messages(Some(30)) {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fleets_network_is_judged_and_its_losses() {
+    fn fleet_alarms_count_slow_round_trips_and_losses() {
         let mut evaluator = AlarmEvaluator::by(&rules(&["round_trip > 20ms p50"]));
         let message = |seq: u32, outcome| FleetMessage {
             slot: Slot(seq % 8),

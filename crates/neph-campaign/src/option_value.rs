@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn bare_numbers_mean_what_ping_means() {
+    fn bare_numbers_have_the_units_of_ping() {
         assert_eq!(span("0.2"), Ok(Span::from_millis(200)));
         assert_eq!(span("25ms"), Ok(Span::from_millis(25)));
         assert_eq!(size("100"), Ok(ByteSize(100)));

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_come_back_to_their_digits_and_within_the_bounds() {
+    fn spans_are_stored_within_their_precision_and_bounds() {
         let mut spans = Spans::new(Precision::one_part_in(2_048));
         assert_eq!(
             (spans.at(500), spans.shortest(), spans.longest()),

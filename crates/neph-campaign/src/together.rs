@@ -136,7 +136,7 @@ url = "udp://10.0.0.2"
     }
 
     #[test]
-    fn in_turn_and_without_fleets_everything_runs_by_itself() {
+    fn in_turn_and_without_fleets_scenarios_run_one_at_a_time() {
         let in_turn = PLAN.replace("pause", "pairs = \"in turn\"\npause");
         assert_eq!(read(&in_turn).2, [0, 1, 2, 3]);
         let single = PLAN.replace("flows = [8, 512]", "request_size = [64, 128]");
@@ -144,7 +144,7 @@ url = "udp://10.0.0.2"
     }
 
     #[test]
-    fn an_order_keeps_each_group_where_its_first_stands() {
+    fn each_group_takes_the_place_of_its_first_scenario() {
         let grouped = in_groups(&[3, 0, 2, 1], &[0, 1, 0, 1]);
         assert_eq!(grouped, [vec![3, 1], vec![0, 2]]);
     }

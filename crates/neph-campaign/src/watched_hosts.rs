@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sender_that_was_late_is_flagged_though_nothing_is_kept() {
+    fn a_late_sender_is_flagged_even_without_replies() {
         let message = |late| FleetMessage {
             slot: Slot(0),
             source_port: 10_000,

@@ -89,7 +89,7 @@ fn rest_and_persistent_come_without_and_with_both_versions_of_tls() {
 }
 
 #[test]
-fn the_plans_of_flows_cost_what_their_comments_say() {
+fn the_flow_plans_cost_what_their_comments_state() {
     let (_, plan, scenarios) = read("flows-macro.toml");
     assert_eq!((scenarios.len(), plan.blocks), (4, 3));
     let cost = estimate(&plan, &scenarios);

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_router_changes_does_not_count() {
+    fn fields_that_routers_change_do_not_affect_packet_identity() {
         let before = of(&ipv4(UDP, 5, 64, &udp(b"question", 0))).unwrap();
         let mut routed = ipv4(UDP, 5, 63, &udp(b"question", 0x1234));
         routed[1] = 0x03;

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_set_back_behind_packets_that_are_alike() {
+    fn a_clock_set_back_after_identical_packets_is_corrected() {
         let mut steady = Steady::default();
         let mut identical = steady.next(10 * SECOND);
         let mut reported = Vec::new();
@@ -165,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_that_are_alike_give_their_stamps_back(
+        fn corrected_times_of_identical_packets_restore_their_timestamps(
             stamps in prop::collection::vec((0..1_000_i64, any::<bool>()), 1..60),
         ) {
             let mut steady = Steady::default();

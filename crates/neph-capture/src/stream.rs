@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_refused_at_its_first_byte() {
+    fn files_that_are_no_captures_are_refused_at_their_first_byte() {
         let (found, account) = lengths(&mut Cursor::new(b"GIF89a, and more"));
         assert!(found.is_empty());
         assert!(matches!(

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_kept_every_five_minutes_and_for_four_hours() {
+    fn clock_readings_are_stored_every_five_minutes_for_four_hours() {
         let mut observed = AgentHistory::default();
         for second in (0..6 * 3600).step_by(5) {
             let clock = AgentClockOffset {

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_due_while_nothing_looked_is_missed_and_not_made_up_for() {
+    fn overdue_runs_are_missed_and_not_made_up() {
         let schedule = hourly(None);
         let due = |decided, now| schedule.due(Some(at(decided)), at(now));
         let late = due(0, HOUR + 31);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_due_from_the_end_on() {
+    fn no_run_is_due_after_the_end_of_the_schedule() {
         let schedule = hourly(Some(2 * HOUR));
         assert_eq!(schedule.next(Some(at(HOUR))), None);
         assert_eq!(schedule.due(Some(at(HOUR)), at(9 * HOUR)), Due::default());

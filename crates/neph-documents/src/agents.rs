@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_of_an_agent_is_shown_in_sections() {
+    fn an_agent_document_is_printed_in_sections() {
         let at = Wall::from_unix_nanos(1_700_000_000_000_000_000);
         let document = AgentDocument {
             schema: Version,

@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::cast_precision_loss, reason = "times in a test")]
-    fn a_native_bucket_holds_what_is_above_the_bound_before_it() {
+    fn a_native_bucket_contains_values_above_the_previous_bound() {
         // 1 s is the upper bound of bucket 0, 0.5 s that of bucket -8.
         for (nanos, bucket) in [
             (1_000_000_000, Some(0)),

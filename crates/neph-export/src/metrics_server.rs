@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_given_and_nothing_else() {
+    fn the_metrics_server_answers_only_get_metrics() {
         let (mut metrics_server, address) =
             MetricsServer::open(address("0").expect("a port")).expect("a server");
         assert!(address.ip().is_loopback());

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_receiver_rejects_is_found_in_its_answer() {
+    fn rejected_data_points_are_found_in_the_otlp_answer() {
         let answer = |count: Json| {
             let partial = json!({"rejectedDataPoints": count, "errorMessage": "old"});
             json!({"partialSuccess": partial}).to_string()

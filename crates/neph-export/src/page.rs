@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_a_label_cannot_end_it() {
+    fn label_values_are_escaped() {
         let mut page = Page::default();
         page.head("x", Kind::Gauge, "What.");
         page.value(&[("rule", "path > \"2ms\"\n\\")], 1);

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_success_is_told_and_redirects_are_not_followed() {
+    fn failures_are_reported_and_redirects_are_not_followed() {
         for status in ["404 Not Found", "302 Found", "307 Temporary Redirect"] {
             let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
             let address = listener.local_addr().expect("address");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_that_is_not_trusted_is_told() {
+    fn an_untrusted_certificate_is_reported() {
         let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
         let certified = certified.expect("a certificate");
         let key = rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der());

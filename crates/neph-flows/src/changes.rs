@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flow_finds_its_own_and_what_was_withdrawn_is_gone() {
+    fn each_flow_has_its_own_changes_without_withdrawn_ones() {
         let mut changes = Changes::new(MAX_CHANGES);
         let first = changes.push(change(0, 10), None);
         let other = changes.push(change(1, 12), None);

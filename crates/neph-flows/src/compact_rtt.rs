@@ -60,12 +60,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn up_to_two_seconds_nothing_is_lost(nanos in -1_000_000..2_000_000_000_i64) {
+        fn round_trips_up_to_two_seconds_are_exact(nanos in -1_000_000..2_000_000_000_i64) {
             prop_assert_eq!(CompactRtt::from_nanos(nanos).nanos(), nanos);
         }
 
         #[test]
-        fn order_stays_and_two_minutes_are_told_to_64_ns(one in 0..120_000_000_000_i64, by in 64..1_000_000_i64) {
+        fn order_is_preserved_to_64_ns(one in 0..120_000_000_000_i64, by in 64..1_000_000_i64) {
             let trip = CompactRtt::from_nanos(one);
             prop_assert!((trip.nanos() - one).abs() < COARSE);
             prop_assert!(trip < CompactRtt::from_nanos(one + by));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_stays_at_the_end() {
+    fn values_out_of_range_are_clamped() {
         assert_eq!(CompactRtt::from_nanos(i64::MIN).nanos(), -BELOW);
         let most = CompactRtt::from_nanos(i64::MAX);
         assert!(most.nanos() > 120_000_000_000, "{most:?}");

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_counts_as_longer_and_few_have_no_interval() {
+    fn failed_transfers_count_as_longest_and_few_have_no_interval() {
         let all = [
             transfer(1, Some(10)),
             transfer(1, None),

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_added_is_told_under_the_same_name() {
+    fn added_counters_keep_their_names() {
         let mut message = FlowTally::default();
         for (counter, number) in message.counters().into_iter().zip(1..) {
             *counter = number;

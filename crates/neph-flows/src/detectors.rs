@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_quiet_network_all_detectors_tell_the_changes_that_there_were() {
+    fn all_detectors_find_exactly_the_changes_of_a_quiet_network() {
         let world = World::default();
         let truth = world.truth();
         let made: usize = truth.iter().map(|steps| steps.len() - 1).sum();

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flow_with_the_most_changes_is_taken_apart() {
+    fn the_flow_with_the_most_changes_is_dissected() {
         let mut dissector = Dissector::new(&view(1000, &[15]), 1);
         // Message 1 arrives after 2 on the forward path, and 4 after 5 on the reverse path.
         let replies = [(80, 0), (80, 2), (70, 1), (70, 3), (90, 4), (70, 5)];
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_flow_the_stretch_with_the_most_changes_is_kept() {
+    fn the_period_with_the_most_changes_of_a_long_flow_is_dissected() {
         let hour = 3_600_000;
         // 6000 messages of 0.2 s take 20 minutes.
         let view = view(

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn before_and_after_a_queue_nothing_is_hidden() {
+    fn nothing_is_hidden_before_and_after_a_queue() {
         let hidden_times = HiddenTimes::new(&[(at(100), at(200))], Span::from_nanos(10));
         let hidden = [99, 100, 210, 211].map(|moment| hidden_times.hides(at(moment)));
         assert_eq!(hidden, [false, true, true, false]);

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_bins_some_are_kept_evenly() {
+    fn bins_beyond_the_maximum_are_thinned_evenly() {
         let mut bins = Bins { max: 100, ..bins() };
         for bin in 0..1000_i64 {
             push(&mut bins, (0, 1), bin * 20_000, Span::from_millis(bin));
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn where_everything_is_lost_the_bin_says_so() {
+    fn a_bin_with_only_losses_reports_lost_latencies() {
         let mut bins = bins();
         report(&mut bins, (0, 1), 0, Latency::Lost);
         push(&mut bins, (0, 1), 20_000, Span::from_millis(10));
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_before_the_first_that_came_belongs_to_the_first_bin() {
+    fn messages_sent_before_the_first_reply_belong_to_the_first_bin() {
         let mut bins = bins();
         push(&mut bins, (0, 1), 0, Span::from_millis(10));
         report(&mut bins, (1, 1), -3, Latency::Lost);

@@ -114,7 +114,7 @@ mod tests {
     /// The third path loses 10 % of the messages of each flow. Only its class shows loss. A flow that ends
     /// does not count as loss of its path.
     #[test]
-    fn loss_is_told_of_the_class_that_it_happened_in() {
+    fn loss_is_attributed_to_the_class_in_which_it_happened() {
         let world = World {
             reshuffle: 30,
             lossy: Some((2, 10)),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_between_replies_counts_and_a_silence_does_not() {
+    fn isolated_losses_between_replies_count_and_a_silence_does_not() {
         let reply = crate::world::message(0, 0, 0, 1).outcome;
         let loss_by_base = |outcomes: &[&FleetOutcome]| {
             let mut row = Silence::default();

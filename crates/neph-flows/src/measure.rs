@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn unfairness_takes_the_flows_that_p95_takes_and_counts_what_is_lost() {
+    fn unfairness_needs_the_flows_of_p95_and_counts_losses() {
         let few = [bin(58, [10, 30, 30])];
         assert_eq!(unfairness(&few), Err(NoValue::TooFewFlows { needs: 59 }));
         let mut bins = [10, 12, 14].map(|p95| bin(59, [10, p95, 30])).to_vec();

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_goes_to_its_next_bin_tells_the_median_of_the_one_before() {
+    fn a_flow_that_enters_its_next_bin_completes_the_previous_median() {
         let mut medians = medians();
         for nanos in [30, 10, 1000] {
             assert_eq!(medians.push(0, 7, 3, took(nanos)), None);

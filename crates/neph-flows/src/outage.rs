@@ -84,7 +84,7 @@ mod tests {
     /// Two of three messages of each flow are too late, so the levels of the others are random. An outage of
     /// two thirds of the time does not affect the levels of the last third.
     #[test]
-    fn of_flows_that_lose_most_messages_no_classes_are_told() {
+    fn flows_that_lose_most_messages_have_no_classes() {
         let world = World::default();
         let reported = |is_lost: fn(i64, u32) -> bool| {
             let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
@@ -117,7 +117,7 @@ mod tests {
     /// The last reply belongs to the last message before the 100th second; two more of each flow may be under
     /// way at the end of a measurement.
     #[test]
-    fn since_when_nobody_answers_is_told_where_each_flow_has_lost_some_messages() {
+    fn the_start_of_a_silence_is_known_after_several_losses_per_flow() {
         let world = World::default();
         let silence = |until: i64| {
             let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_hidden_counts_neither_as_time_nor_as_changes() {
+    fn hidden_time_and_changes_do_not_count_in_the_change_rate() {
         let pair = PairView {
             watched: Span::from_secs(7200),
             changes: 8,

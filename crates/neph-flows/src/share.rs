@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_several_blocks_are_worth_what_each_is_worth() {
+    fn combined_shares_add_their_effective_cases() {
         let both = Share::together([of(&[(100, 200)]), of(&[(60, 200)])]).unwrap();
         assert_eq!((both.hits, both.n), (160, 400));
         assert!(both.cases <= 2.0 && both.low < 0.1, "{both:?}");

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_hold_what_was_so_in_their_middle() {
+    fn spectrum_columns_contain_the_levels_at_their_middle() {
         let flows = [
             flow(&[(0, 35, 10_000), (35, 60, 12_000)]),
             flow(&[(0, 60, 10_010)]),

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn each_moment_knows_where_all_flows_were() {
+    fn each_moment_has_the_levels_of_all_flows() {
         let flows = [
             flow(&[(0, 10, 105), (10, 30, 209)]),
             flow(&[(5, 30, 101)]),

@@ -93,7 +93,7 @@ mod tests {
 
     /// A queue of a minute does not affect a stay that began after it.
     #[test]
-    fn what_queues_hid_is_left_out_of_the_stays_that_lay_in_them_only() {
+    fn hidden_time_is_subtracted_only_from_the_stays_within_it() {
         let queues = [(at(100), at(158))];
         let hidden_times = HiddenTimes::new(&queues, Span::from_secs(2));
         let time = |rows: &[Row]| {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stay_waits_until_the_queue_that_it_was_in_is_known() {
+    fn a_stay_is_settled_only_after_its_queue_is_known() {
         let mut unexplained = UnexplainedTime::default();
         unexplained.push(row(100, 119));
         assert!(!unexplained.is_due(at(239)) && unexplained.is_due(at(240)));

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_was_taken_out_ends_the_file_there() {
+    fn a_removed_frame_ends_the_file_there() {
         let (_folder, path) = journal_folder();
         let payloads: [&[u8]; 3] = [b"one", b"two", b"three"];
         let (mut bytes, begins) = file_of(HEADER, &payloads);
@@ -328,8 +328,8 @@ mod tests {
     /// In a separate process whose files are limited to 8 x 512 bytes.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
-    fn what_the_disk_takes_by_half_is_taken_back() {
-        const NAME: &str = "frames::tests::what_the_disk_takes_by_half_is_taken_back";
+    fn a_partial_write_is_truncated() {
+        const NAME: &str = "frames::tests::a_partial_write_is_truncated";
         const CHILD: &str = "NEPH_FRAMES_TEST_FILE";
         if let Ok(path) = std::env::var(CHILD) {
             let mut writer = FrameWriter::create(path.as_ref(), HEADER).expect("a new file");

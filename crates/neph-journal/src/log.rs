@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_appended_reads_back_up_to_where_the_file_was_cut() {
+    fn appended_records_are_read_up_to_where_the_file_was_cut() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log");
         assert_eq!(read(&path, b"log 1"), None);

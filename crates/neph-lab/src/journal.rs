@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_lab_acquires_is_never_undone_and_a_torn_line_is_nothing() {
+    fn foreign_and_truncated_journal_lines_are_never_undone() {
         let reported = parse(
             "namespace neph-x-a\nfuture thing\n\ngroup /sys/fs/cgroup/cpu\nnamespace other\n\
              link other eth0\nnamespace neph-x-b\ngroup /sys/fs/cgroup/cpu/neph-x",
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_has_ended_is_gone_though_nobody_asked_how() {
+    fn a_zombie_process_counts_as_gone() {
         let mut child = process::command("true").spawn().expect("true");
         let is_gone = wait_until(Duration::from_secs(30), || began(child.id()).is_none());
         assert!(is_gone, "it is a zombie");

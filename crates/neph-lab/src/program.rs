@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_with_libraries_is_told_from_one_without() {
+    fn a_program_with_libraries_is_distinguished_from_a_static_one() {
         assert!(wants_loader(&program(&[6, 3, 1])));
         assert!(!wants_loader(&program(&[1, 1])));
         assert!(!wants_loader(b"#!/bin/sh\n"));
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_with_its_package() {
+    fn a_missing_program_is_reported_with_its_package() {
         let reported = must_have("no-such-x").expect_err("none").to_string();
         assert!(reported.contains("'no-such-x' is missing: install what has it"));
         assert_eq!(package_of("busybox"), "the package busybox-static");

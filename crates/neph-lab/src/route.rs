@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shorter_way_is_taken_each_direction_by_itself() {
+    fn each_direction_takes_its_own_shortest_path() {
         let topology = triangle();
         let from_a = first_hops(&topology, 0);
         assert_eq!(from_a[0], None);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn of_paths_with_the_fewest_links_all_are_taken_whatever_their_delays() {
+    fn ecmp_takes_all_paths_with_the_fewest_links() {
         let text = "version = 1\nrouting = \"ecmp\"\n\
                     site = [{name = \"r0\"}, {name = \"r5\"}]\n\
                     router = [{name = \"m1\"}, {name = \"m2\"}, {name = \"far\"}]\n\
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_is_passed_through_and_what_is_behind_it_is_the_neighbour() {
+    fn a_next_hop_behind_switches_is_the_next_site() {
         let text = "version = 1\nsite = [{name = \"a\"}, {name = \"b\"}, {name = \"c\"}]\n\
                     switch = [{name = \"sw\"}, {name = \"sx\"}]\n\
                     link = [{a = \"a\", b = \"sw\"}, {a = \"sx\", b = \"sw\"}, \

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_outside_is_not_asked() {
+    fn processes_outside_the_namespaces_receive_no_signal() {
         let mut child = process::command("sleep").arg("60").spawn().expect("sleep");
         let nowhere = BTreeSet::from([(0, 0)]);
         ask(child.id(), &nowhere, Request::Kill).expect("nothing to do");

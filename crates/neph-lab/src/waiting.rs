@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_and_slots_are_used_again() {
+    fn a_full_store_refuses_packets_and_freed_slots_are_reused() {
         let mut waiting = Waiting::new();
         let slots: Vec<Slot> = std::iter::from_fn(|| waiting.keep(&[0; 60], WAY, None)).collect();
         assert_eq!(slots.len(), 65_536);

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_the_file_is_whole_records() {
+    fn a_capture_file_always_ends_with_a_whole_record() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.pcap");
         let mut file = CaptureFile::create(&path).expect("a new file");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_with_what_is_there() {
+    fn a_full_disk_is_reported_with_the_bytes_written() {
         let full = Path::new("/dev/full");
         let mut file = CaptureFile::begin(full, Existing::Keep).expect("it opens");
         assert!(file.packet(&[&[1; 100]]), "it waits");

@@ -150,8 +150,8 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_up_steps_back_and_is_fetched_for_a_full_ring_or_a_long_wait() {
-        if !may_return("who_keeps_up_steps_back") {
+    fn a_reader_that_keeps_up_has_idle_priority_until_packets_wait() {
+        if !may_return("a_reader_that_keeps_up_has_idle_priority") {
             return;
         }
         let percent = Arc::new(AtomicU32::new(0));

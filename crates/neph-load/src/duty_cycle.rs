@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_for_long_is_not_caught_up_in_one_go() {
+    fn a_long_delay_is_not_made_up_in_one_burst() {
         let (achieved, longest) = worked(0.5, 1_000, 5_000_000_000);
         assert!(longest <= (PERIOD + DEBT).nanos() + 1_000, "{longest}");
         assert!((achieved - 0.5).abs() < 0.02, "{achieved}");

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_report_is_told_in_a_sentence() {
+    fn invalid_iperf3_reports_are_refused_with_the_error_of_iperf3() {
         let reported = parse(r#"{"error": "unable to connect to server"}"#).expect_err("an error");
         assert_eq!(reported, "says: unable to connect to server");
         for bad in [

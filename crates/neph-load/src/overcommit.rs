@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn more_threads_than_cpus_are_told_what_each_can_have() {
+    fn more_threads_than_cpus_are_reported_with_each_threads_share() {
         assert_eq!(reported((3, 0.66), CpuPlacement::Anywhere, None), None);
         assert_eq!(
             reported((3, 0.8), CpuPlacement::Anywhere, Some(2_500_000)).as_deref(),

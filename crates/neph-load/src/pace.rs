@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_holds_and_what_was_missed_for_long_is_not_caught_up() {
+    fn a_pace_keeps_its_rate_and_catches_up_only_a_tenth_of_a_second() {
         let rate = BitRate(8_000_000);
         let mut pace = Pace::new(Some(rate));
         let at = |millis| Span::from_millis(millis);

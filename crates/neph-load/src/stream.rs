@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_time_is_heard_within_a_frame_and_what_was_left_out_is_counted() {
+    fn a_stream_ends_within_a_frame_and_counts_what_it_left_out() {
         let receiver = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let load = load(&receiver, Span::from_millis(90));
         let beginning = Beginning::of(1, &|| {});
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_is_heard_within_a_frame() {
+    fn a_stream_stops_within_a_frame() {
         let receiver = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let load = load(&receiver, Span::from_secs(3_600));
         let beginning = Beginning::of(1, &|| {});

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_fingerprint_is_refused() {
+    fn invalid_fingerprints_are_refused() {
         for wrong in [
             "",
             "e3b0",

@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_is_known_by_its_name() {
+    fn each_kind_is_parsed_from_its_name() {
         for kind in ProbeKind::ALL {
             assert_eq!(ProbeKind::from_name(kind.name()), Some(*kind));
             let serialised = serde_json::to_value(kind).expect("a word");

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_is_refused_by_its_name() {
+    fn invalid_parameter_values_are_refused_with_their_name() {
         for (name, text) in [
             (ParameterName::Flows, "0"),
             (ParameterName::Tls, "1.1"),

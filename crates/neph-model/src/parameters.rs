@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_or_value_that_is_not_known_is_no_set_of_parameters() {
+    fn unknown_parameter_names_and_values_are_refused() {
         let read = |name: &str, text: &str| {
             Parameters::try_from(BTreeMap::from([(name.to_owned(), text.to_owned())]))
         };

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connecting_and_the_rest_are_the_whole() {
+    fn connect_time_and_the_rest_add_up_to_the_total() {
         let outcome = PinnedOutcome::Done {
             connect: Span::from_millis(10),
             total: Span::from_millis(21),

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_reflector_has_is_refused() {
+    fn unknown_reflector_keys_are_refused() {
         let mut json = serde_json::to_value(ReflectorSpec::default()).expect("it is data");
         assert_eq!(json["address"], "[::]:8080");
         json["site"] = "virginia".into();

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_stand_together_drop_what_all_share() {
+    fn labels_omit_what_all_scenarios_share() {
         let mut larger = plain("b");
         larger.request_size = ByteSize(1024);
         let scenarios = [plain("a"), plain("b"), larger];
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_tell_apart_what_differs() {
+    fn labels_distinguish_scenarios_with_similar_values() {
         let scenario = |bytes: u64, nanos: i64| Scenario {
             id: ScenarioId(0),
             index: 0,

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_load_is_refused() {
+    fn invalid_loads_are_refused() {
         for wrong in [
             "",
             "vm1 flow 10.0.0.1 max",

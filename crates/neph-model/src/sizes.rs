@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_needs_more_than_was_asked_for_has_both_sizes() {
+    fn a_reply_larger_than_requested_is_printed_with_both_sizes() {
         let reply_text = |kind, requested| reply_size_in_words(kind, ByteSize(requested));
         for kind in [ProbeKind::Ws, ProbeKind::Tcp] {
             assert_eq!(reply_text(kind, 64), "64 B (neph reflector: 68 B)");

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_tell_any_two_times_apart() {
+    fn exact_labels_of_times_are_not_rounded() {
         assert_eq!(Span::from_millis(25).exact(), "25 ms");
         assert_eq!(Span::from_micros(2_500).exact(), "2.5 ms");
         assert_eq!(Span::from_secs(1).exact(), "1 s");

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_stands_beside_the_target_in_json() {
+    fn the_probe_kind_is_stored_next_to_the_target_in_json() {
         for text in ["ws://h:1/x", "Frankfurt am Main"] {
             let targets = Targets::read(text, ProbeKind::Ws);
             let json = serde_json::to_value(&targets).expect("plain data");

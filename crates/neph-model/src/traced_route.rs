@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_route_of_each_flow_is_told_by_endpoint() {
+    fn the_latest_route_of_each_flow_is_listed_by_endpoint() {
         let endpoint = |last: u8| FleetEndpoint {
             name: format!("e{last}"),
             address: ([10, 0, 1, last], 862).into(),

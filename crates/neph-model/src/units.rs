@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_tell_any_two_sizes_apart() {
+    fn exact_labels_of_sizes_are_not_rounded() {
         let exact = [64, 1400, 1450, 1472, 1536, 10_240, 100_000, (3 << 30) + 1];
         assert_eq!(
             exact.map(|bytes| ByteSize(bytes).exact()).join(", "),

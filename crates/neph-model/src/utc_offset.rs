@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_read_as_the_same() {
+    fn a_utc_offset_is_parsed_from_its_own_text() {
         for text in ["UTC", "UTC+02:00", "UTC-05:30"] {
             let offset: UtcOffset = text.parse().expect(text);
             assert_eq!(offset.to_string(), text);

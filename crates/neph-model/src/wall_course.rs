@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_told_once_between_two_readings_and_slewing_is_none() {
+    fn a_clock_step_is_reported_once_and_slewing_is_no_step() {
         let mut clock = WallCourse::within(SAME);
         for second in 0..100 {
             // Slewed by 80 ppm all the time.

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn two_reflectors_behind_a_balancer_are_told_apart_by_their_clocks() {
+    fn two_reflectors_behind_a_balancer_are_distinguished_by_clock() {
         let turns = (0..50).map(|n| if n % 2 == 0 { 0 } else { 5_000_000 * MS });
         let backends = backends_of(turns);
         assert_eq!(backends.several(), Some(2));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_without_marks_says_nothing() {
+    fn a_peer_without_timestamps_shows_no_second_backend() {
         let mut backends = Backends::default();
         let mut silent = message(0, 0);
         silent.marks.peer = neph_model::PeerMarks::default();

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_packet_brought_back_is_no_fault_of_this_host() {
+    fn errors_from_icmp_are_no_fault_of_this_host() {
         let error = io::Error::from_raw_os_error(errno::ENETUNREACH);
         let at = |known| answer_of(&error, known);
         assert_eq!(at(Known::AtOnce), Some(Answer::Local(LocalFault::NoRoute)));

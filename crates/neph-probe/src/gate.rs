@@ -158,7 +158,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_window_sees_more_than_the_rate_and_one_burst(
+        fn no_window_exceeds_the_rate_and_one_burst(
             rate in 1_u32..5_000,
             steps in prop::collection::vec(0_i64..3_000_000, 1..600),
         ) {

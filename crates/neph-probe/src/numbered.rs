@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_are_known_by_the_numbers_that_the_kernel_gives_them() {
+    fn recent_messages_are_found_by_their_kernel_numbers() {
         let mut numbered = Numbered::new(2);
         for message in ["a", "b", "c"] {
             numbered.count(message);

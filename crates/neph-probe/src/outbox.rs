@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backlog_that_never_empties_keeps_no_more_than_what_is_unwritten() {
+    fn a_permanent_backlog_uses_bounded_memory() {
         let mut outbox = Outbox::default();
         message(&mut outbox, 0, 100_000);
         for seq in 1..200 {

@@ -30,7 +30,7 @@ fn a_fleet_ends_with_its_course_also_where_that_never_ran() {
 }
 
 #[test]
-fn a_fleet_and_a_single_flow_that_nobody_answers_are_given_up_long_before_their_schedules_end() {
+fn unanswered_fleets_and_flows_are_given_up_early() {
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let url = format!("udp://{}", silent.local_addr().expect("bound"));
     let fleet = fleet_order(&url);

@@ -209,7 +209,7 @@ fn a_fleet_runs_in_the_place_of_a_main_flow_and_its_messages_count_from_the_star
 }
 
 #[test]
-fn a_fleet_that_is_stopped_keeps_what_it_measured_and_one_without_a_reply_has_failed() {
+fn a_stopped_fleet_keeps_messages_and_one_without_replies_fails() {
     let ours = reflector();
     let mut order = fleet_order(&format!("udp://{}", ours.address()));
     order.scenario.messages = 100_000;
@@ -346,7 +346,7 @@ fn miserly() -> Reflector {
 }
 
 #[test]
-fn what_the_caps_of_a_reflector_refused_to_a_fleet_is_a_warning() {
+fn a_warning_counts_the_messages_a_reflector_refused_to_a_fleet() {
     let ours = miserly();
     // The second time only what was refused meanwhile counts.
     for _ in 0..2 {
@@ -370,7 +370,7 @@ fn what_the_caps_of_a_reflector_refused_to_a_fleet_is_a_warning() {
 }
 
 #[test]
-fn fleets_that_ask_one_reflector_at_the_same_time_are_told_once_each_what_it_refused_to_both() {
+fn fleets_of_one_reflector_each_report_its_refusals_once() {
     let ours = miserly();
     let orders = [(); 2].map(|()| fleet_order(&format!("udp://{}", ours.address())));
     let ran = carry_out(&mut LocalExecutor::new(), &orders, &|_| false);

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ready_begins_at_its_moment_and_not_before() {
+    fn ready_experiments_begin_at_their_start_time_and_not_before() {
         let start = now() + Span::from_millis(300);
         assert_eq!(begun(Some(start)), vec![Ok(())]);
         assert!(now() >= start);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_late_does_not_begin_and_the_reason_has_by_how_much() {
+    fn late_experiments_do_not_start_and_the_reason_has_the_lateness() {
         let start = now() + Span::from_secs(-2);
         let missed = begun(Some(start)).remove(0).expect_err("it is late");
         assert!(missed.to_string().contains("it was ready 2"), "{missed}");

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_week_is_kept_within_bounds_with_its_ends_and_its_step() {
+    fn a_week_of_readings_stays_within_bounds_and_keeps_both_ends() {
         let mut anchors = Anchors::begun(read(0));
         for second in 1..=WEEK {
             anchors.add(read(second));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_is_kept_as_it_was_read() {
+    fn an_hour_of_readings_is_stored_unchanged() {
         let mut anchors = Anchors::begun(read(0));
         let hour: Vec<Reading> = (0..3_600).map(read).collect();
         hour[1..].iter().for_each(|reading| anchors.add(*reading));

@@ -58,7 +58,7 @@ fn an_experiment_without_a_reachable_reflector_fails_with_a_reason() {
 }
 
 #[test]
-fn a_handshake_to_a_reflector_of_the_campaign_asks_nothing_and_is_carried_out() {
+fn a_syn_flow_runs_although_its_reflector_is_not_identified() {
     let ours = reflector();
     let mut order = order(&format!("syn://{}", ours.address()));
     order.scenario.interval = neph_model::Span::from_secs(1);
@@ -67,7 +67,7 @@ fn a_handshake_to_a_reflector_of_the_campaign_asks_nothing_and_is_carried_out() 
 }
 
 #[test]
-fn a_reflector_and_a_stranger_are_told_apart_whatever_the_timeout() {
+fn reflectors_and_third_party_servers_are_distinguished() {
     let ours = reflector();
     let found = prepared(&order(&format!("ws://{}", ours.address()))).expect("it answers");
     assert!(found.flows[0].reflector);
@@ -136,7 +136,7 @@ fn flow(url: &str, request: usize, response: usize) -> FlowSpec {
 }
 
 #[test]
-fn sizes_that_a_stranger_cannot_be_asked_for_are_flagged() {
+fn sizes_that_third_party_servers_cannot_apply_are_flagged() {
     let flagged =
         |url: &str, request, response| sizes_not_applied(&flow(url, request, response)).is_some();
     assert!(!flagged("ws://127.0.0.1:1", 125, 125));

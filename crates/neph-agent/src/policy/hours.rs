@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_of_day_is_refused() {
+    fn invalid_times_of_day_are_refused() {
         for wrong in [
             "",
             "8-18",

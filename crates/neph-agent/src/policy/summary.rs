@@ -52,7 +52,7 @@ mod tests {
     use crate::policy::{DEFAULT_POLICY, Policy};
 
     #[test]
-    fn a_summary_has_what_is_limited_and_nothing_else() {
+    fn a_policy_summary_contains_only_configured_limits() {
         let text = DEFAULT_POLICY.to_owned();
         let policy = Policy::parse(&Source::new("agent.toml", text)).expect("it is good");
         let mut summary = policy.summary();

@@ -73,7 +73,7 @@ fn a_policy_that_is_not_understood_is_none_and_each_mistake_has_its_place() {
 }
 
 #[test]
-fn a_reflector_that_serves_beside_needs_each_port_and_no_budget_for_media() {
+fn a_reflector_needs_open_service_ports_and_no_budget_for_media() {
     let policy = |more: &str| {
         let text = format!(
             "version = 1\nkinds = [\"reflector\", \"throughput\", \"media\"]\nlisten = [\"8080\", \"8554\"]\n\
@@ -111,7 +111,7 @@ fn a_reflector_that_serves_beside_needs_each_port_and_no_budget_for_media() {
 type Change = fn(&mut CaptureOrder);
 
 #[test]
-fn a_capture_is_of_headers_and_ends_by_itself() {
+fn a_capture_is_limited_to_headers_and_bounded_in_time_and_size() {
     let policy = parse("version = 1\nkinds = [\"capture\"]\n[targets]\n").expect("a policy");
     let check_capture = |change: Change| {
         let mut order = CaptureOrder {

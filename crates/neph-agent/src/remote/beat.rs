@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_nothing_that_was_asked_says_nothing() {
+    fn an_unexpected_answer_adds_no_clock_reading_to_a_beat() {
         let mut beats = Beats::default();
         beats.answered(wall(1), wall(2), RawNanos(3));
         let beat = beats.due(RawNanos(4), wall(4), 2).expect("due");

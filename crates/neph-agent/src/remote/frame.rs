@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_comes_back_as_it_went() {
+    fn messages_decode_to_what_was_encoded_unless_truncated() {
         let id = OrderId::new();
         let to = ToAgent::Fetch {
             id,
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_has_bytes_behind_it_is_refused() {
+    fn oversized_frames_and_trailing_bytes_are_refused() {
         let id = OrderId::new();
         let mut bytes = encode_to_agent(&ToAgent::Ask { id }).expect("short enough");
         bytes.push(0);

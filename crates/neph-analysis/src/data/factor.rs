@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_round_alike_are_two_levels() {
+    fn sizes_that_differ_by_one_byte_are_two_levels() {
         let scenario = |bytes: u64| Scenario {
             id: ScenarioId(bytes),
             index: 0,

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_speaks_of_its_own_change_and_of_none_that_is_not_told() {
+    fn each_trace_sets_the_verdict_of_its_own_change_only() {
         let mut changes = [change(0, 1), change(1, 1), change(0, 2), change(1, 3)];
         let mut verdicts = Verdicts::on(&mut changes);
         verdicts.take(&[traced(0, 1, Some(false)), traced(1, 1, None)]);

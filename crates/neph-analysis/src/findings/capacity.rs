@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_lost_nothing_and_met_no_queue_found_what_the_link_carries_at_least() {
+    fn a_check_without_loss_or_queue_gives_a_lower_bound_of_capacity() {
         // The window is still growing; it fits, but there is no queue.
         for early in [(40, 0, 2671, 60), (14, 0, 50, 41)] {
             assert!(
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_got_through_is_carried_whatever_a_check_found() {
+    fn carried_traffic_well_above_a_check_is_a_lower_bound() {
         assert_eq!(
             capacity_of(&[(14, 9, 50, 60)], 33.0),
             Capacity::AtLeast(33e6)

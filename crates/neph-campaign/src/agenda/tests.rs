@@ -83,7 +83,7 @@ fn blocks_are_complete_and_in_order() {
 }
 
 #[test]
-fn what_failed_is_tried_between_blocks_least_completed_first() {
+fn failed_experiments_are_retried_between_blocks_fewest_completed_first() {
     use ExperimentStatus::{Complete, Failed};
     let mut world = SimulatedStore::new(plan(3, 2, 3));
     let failed = world.run(Failed).expect("a slot").scenario;
@@ -126,7 +126,7 @@ fn what_failed_is_tried_between_blocks_least_completed_first() {
 }
 
 #[test]
-fn what_a_policy_refuses_is_tried_once_in_a_block() {
+fn experiments_refused_by_a_policy_run_once_per_block() {
     let mut world = SimulatedStore::new(plan(2, 1, 3));
     let mut tried = Vec::new();
     while let Some(slot) = world.agenda.next() {
@@ -170,7 +170,7 @@ proptest! {
     /// 0..=5 complete, 6 and 7 fail, 8 is interrupted by ctrl-C, 9 is killed (and recovered as
     /// interrupted), 10 is killed before the experiment was in the catalog at all.
     #[test]
-    fn whatever_is_killed_wherever_nothing_is_skipped_and_nothing_is_done_twice(
+    fn no_experiment_is_skipped_or_repeated_after_kills_and_failures(
         blocks in 1..5_u32,
         sizes in 1..6_u32,
         tries in 1..4_u32,

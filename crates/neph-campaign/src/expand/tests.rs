@@ -43,7 +43,7 @@ fn the_matrix_is_every_combination_in_order() {
 }
 
 #[test]
-fn an_identity_is_what_is_fixed_and_nothing_else() {
+fn a_scenario_id_depends_only_on_its_values() {
     let expanded = scenarios(&plan(TWO));
     // The same scenarios in a plan that varies less: other index, other labels, same identity.
     let fewer = scenarios(&plan(
@@ -73,7 +73,7 @@ fn an_identity_never_changes_between_versions() {
 }
 
 #[test]
-fn skips_leave_out_what_they_match() {
+fn skips_leave_out_the_scenarios_that_they_match() {
     let text = TWO.to_owned()
         + "[[skip]]\nendpoint = \"a\"\ninterval = \"25ms\"\ntls = \"1.2\"\n\
            [[skip]]\nrequest_size = \"1KiB\"\nendpoint = [\"b\"]\n";
@@ -109,7 +109,7 @@ fn several_reply_sizes_show_in_labels() {
 
 /// Different requested sizes with one size on the wire are measured once, under the true size.
 #[test]
-fn udp_sizes_are_those_on_the_wire_and_a_note_says_so() {
+fn udp_sizes_are_raised_to_the_size_on_the_wire_with_a_note() {
     let text = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 10\n\
                 request_size = [16, 44, 56, 104, 1472]\n[[endpoint]]\nname = \"u\"\n\
                 url = \"udp://192.0.2.1\"\n[[skip]]\nrequest_size = [1472]\n";
@@ -162,14 +162,14 @@ fn a_load_that_has_a_name_is_the_same_scenario_with_the_name_as_label() {
 }
 
 #[test]
-fn a_skip_leaves_out_a_load_by_what_it_is() {
+fn a_skip_matches_a_named_load_by_its_specification() {
     let text = loaded("[\"none\", { name = \"busy\", load = \"vm1 80%\" }]")
         + "[[skip]]\nstress = \"vm1 80%\"\n";
     assert_eq!(scenarios(&plan(&text)).len(), 1);
 }
 
 #[test]
-fn a_load_s_name_is_refused_where_it_would_not_say_which_load() {
+fn ambiguous_or_invalid_load_names_are_refused() {
     for (stress, message) in [
         (
             "[{ name = \"a\", load = \"vm1 8%\" }, { name = \"a\", load = \"vm1 9%\" }]",

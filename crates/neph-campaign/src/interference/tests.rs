@@ -103,7 +103,7 @@ fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
 }
 
 #[test]
-fn what_a_plan_keeps_apart_is_not_measured_and_what_is_too_much_is_refused() {
+fn circuits_kept_apart_are_left_out_and_oversized_designs_refused() {
     let link = "[[shared_link]]\nname = \"alps\"\nsites = [\"mil\"]\n\
                 [[shared_link]]\nname = \"x\"\ncircuits = [\"ams -> to bra\", \"lju -> to mil\", \"ams -> to lju\", \
                 \"bra -> to mil\"]\n";
@@ -184,7 +184,7 @@ fn circuits_that_halve_each_other_interfere_from_seven_blocks_on() {
 }
 
 #[test]
-fn circuits_that_get_what_they_get_alone_are_independent() {
+fn circuits_are_independent_if_both_get_their_solo_throughput() {
     // Shares of 0.98 to 1.02.
     let near_equal = [1.0, 0.98, 1.01, 0.99, 1.02, 1.0, 0.99]
         .map(|share| ([20.0, 10.0], [20.0 * share, 10.0 / share]));
@@ -197,7 +197,7 @@ fn circuits_that_get_what_they_get_alone_are_independent() {
 /// Shares around the margin show nothing, however many blocks there are: none are named. A share of 80 % that
 /// spreads takes more blocks, and so many are named.
 #[test]
-fn what_is_not_shown_is_unknown_and_names_the_blocks_that_it_takes() {
+fn inconclusive_pairs_are_unknown_with_the_blocks_they_need() {
     let at_margin = [0.85, 0.95, 0.88, 0.92, 0.89, 0.91, 0.9];
     let at_margin = at_margin.map(|share| ([20.0, 20.0], [20.0 * share, 20.0 * share]));
     let Answer::Unknown { more } = only(&readings(&at_margin)).answer else {

@@ -144,7 +144,7 @@ fn read(path: &Path) -> (Campaign, Experiment, Vec<FleetMessage>) {
 }
 
 #[test]
-fn a_fleet_is_kept_as_a_campaign_of_one_experiment() {
+fn a_fleet_is_stored_as_a_campaign_of_one_experiment() {
     let folder = tempfile::tempdir().expect("a folder");
     let keeper = measured(folder.path(), origin());
     let stored = keeper
@@ -178,7 +178,7 @@ fn a_fleet_is_kept_as_a_campaign_of_one_experiment() {
 }
 
 #[test]
-fn what_was_cut_off_is_interrupted_and_what_failed_has_failed() {
+fn interrupted_and_failed_fleets_are_stored_as_such() {
     for (ending, outcome, wanted) in [
         (
             Ending::Interrupted,
@@ -205,7 +205,7 @@ fn what_was_cut_off_is_interrupted_and_what_failed_has_failed() {
 }
 
 #[test]
-fn what_was_recorded_before_a_kill_is_there_after_it() {
+fn recorded_messages_and_routes_survive_a_kill() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut keeper = measured(folder.path(), origin());
     keeper
@@ -257,7 +257,7 @@ fn routes(path: &Path, experiment: &Experiment) -> Vec<(i64, Option<i64>)> {
 }
 
 #[test]
-fn what_comes_after_the_messages_is_kept_and_decides_how_the_campaign_ended() {
+fn transfers_are_stored_and_their_ending_sets_the_campaign_status() {
     use neph_model::{ClassTransfer, PinnedOutcome, PinnedTransfer};
 
     for (ending, wanted) in [

@@ -74,7 +74,7 @@ fn lateness_is_judged_by_its_99th_percentile() {
 }
 
 #[test]
-fn a_busy_host_is_told() {
+fn a_busy_host_is_reported() {
     let meter = metered(|_| 10, 10);
     let load = Load {
         busy_percent: 97.0,
@@ -89,7 +89,7 @@ fn a_busy_host_is_told() {
 }
 
 #[test]
-fn missing_stamps_lost_connections_and_few_replies_are_told() {
+fn missing_timestamps_lost_connections_and_few_replies_are_warnings() {
     let mut meter = Meter::new(true);
     let mut unstamped = reply(0, Span::ZERO, Span::from_millis(1));
     unstamped.marks.nic_tx = None;
@@ -169,7 +169,7 @@ fn quantiles_are_those_of_a_report() {
 }
 
 #[test]
-fn what_was_never_sent_is_slower_than_every_reply_as_in_a_report() {
+fn unsent_messages_count_as_slower_than_every_reply() {
     let mut meter = metered(|_| 0, 5);
     for seq in 5..10 {
         let mut message = reply(seq, Span::ZERO, Span::ZERO);

@@ -131,7 +131,7 @@ mod tests {
         [[endpoint]]\nname = \"to mil\"\nurl = \"icmp://mil\"\n";
 
     #[test]
-    fn a_target_that_names_a_site_leads_to_its_address_and_no_site_measures_itself() {
+    fn site_targets_resolve_to_addresses_and_exclude_their_own_site() {
         let plan = parse(&Source::new("p.toml", MESH)).expect("a good plan");
         let of = |index: usize| {
             let endpoint = &plan.endpoints[index];
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_or_no_flag_is_refused_with_its_place() {
+    fn invalid_addresses_and_flags_are_refused_with_their_place() {
         for (from, to, part) in [
             ("10.0.0.1", "10.0.0.1:8600", "is no address of a host"),
             ("--tls", "--tsl", "--tls"),

@@ -132,7 +132,7 @@ url = "ws://10.0.0.2"
 "#;
 
     #[test]
-    fn a_plan_states_what_is_to_be_equivalent() {
+    fn compare_sections_set_margin_endpoints_and_layer() {
         let text = format!("{PLAN}[[compare]]\nmargin = \"100us\"\n");
         let plan = parse(&Source::new("p.toml", text.clone())).expect("a good plan");
         assert_eq!(plan.compares[0].margin.nanos(), 100_000);

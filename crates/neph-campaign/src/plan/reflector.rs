@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_become_what_they_ask_for() {
+    fn reflector_flags_are_parsed_into_a_spec() {
         let spec = reflector(["--tls", "--listen=127.0.0.1:80", "--max-rate", "7", "-q"]);
         let spec = spec.expect("flags");
         assert_eq!(
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_names_the_flag_and_what_to_do() {
+    fn a_wrong_flag_is_reported_with_its_name_and_remedy() {
         for (args, message, remedy) in [
             (&["--listn", "x"][..], "'--listn'", "'--listen'"),
             (&["--think", "--tls"], "--think needs a value", "--help"),

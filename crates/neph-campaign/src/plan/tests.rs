@@ -56,7 +56,7 @@ fn a_small_plan_reads_with_its_defaults() {
 }
 
 #[test]
-fn an_endpoint_overrides_what_stands_at_the_top() {
+fn an_endpoint_overrides_top_level_values() {
     let endpoint_lines = "interval = \"1s\"\nmessages = 7\nnew_connection = [true, false]\n";
     let plan =
         parse(&Source::new("p.toml", SMALL.to_owned() + endpoint_lines)).expect("no mistakes");
@@ -274,7 +274,7 @@ fn lengths_that_cannot_be_counted_are_refused() {
 }
 
 #[test]
-fn a_size_is_held_against_every_kind_that_is_to_carry_it_and_told_once_for_each() {
+fn an_oversized_payload_is_reported_once_per_kind_of_probe() {
     let too_large = |size: &str| {
         let small = SMALL.replace("[\"10KiB\", 64]", size);
         problems_of(&format!(
@@ -298,14 +298,14 @@ fn a_size_is_held_against_every_kind_that_is_to_carry_it_and_told_once_for_each(
 }
 
 #[test]
-fn mistakes_are_told_all_at_once() {
+fn all_mistakes_in_a_plan_are_reported_at_once() {
     let found = problems_of("version = 2\nblcks = 3\n[[endpoint]]\nurl = \"wx://a\"\n");
     assert_eq!(found.len(), 5, "{found:#?}");
 }
 
 /// Found by fuzzing: a list of which no value could be read was taken for one with values.
 #[test]
-fn a_list_of_mistakes_is_told_and_nothing_else() {
+fn a_list_of_invalid_values_is_the_only_mistake_reported() {
     for (top, endpoint_lines) in [
         ("tls = [\"1.4\"]\n", ""),
         ("", "tls = [\"1.4\", \"1.5\"]\n"),
@@ -348,7 +348,7 @@ proptest! {
 }
 
 #[test]
-fn an_empty_plan_is_told_everything_that_it_lacks_with_what_to_write() {
+fn an_empty_plan_reports_each_missing_key_with_what_to_add() {
     let found = problems_of("");
     let remedies = [
         "add version = 1",
@@ -364,7 +364,7 @@ fn an_empty_plan_is_told_everything_that_it_lacks_with_what_to_write() {
 }
 
 #[test]
-fn an_address_is_asked_for_in_the_version_that_it_is() {
+fn an_ip_version_that_contradicts_the_address_is_refused() {
     let plan = |top: &str, url: &str, endpoint_lines: &str| {
         format!(
             "version = 1\nname = \"n\"\nmessages = 1\ninterval = \"1s\"\n{top}\

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pin_of_the_command_line_replaces_what_the_plan_trusts() {
+    fn a_command_line_pin_replaces_the_trust_settings_of_the_plan() {
         let pins: Pins = "ab".repeat(32).parse().expect("a fingerprint");
         let mut plan = read("insecure = true\n");
         assert_eq!(plan.trust(&Certificates::Pinned(pins.clone())), 1);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_goes_on_with_what_it_was_started_with() {
+    fn a_resumed_campaign_keeps_its_original_trust_settings() {
         for more in ["", "ca_file = \"mine.pem\"\n", "insecure = [true, false]\n"] {
             let mut begun = read(more);
             begun.trust(&Certificates::Any);

@@ -86,7 +86,7 @@ impl TestStore {
 }
 
 #[test]
-fn messages_are_kept_for_30_days_and_minutes_for_a_year() {
+fn messages_are_stored_for_30_days_and_minutes_for_a_year() {
     let test = TestStore::new();
     let mut store = test.store();
     assert_eq!(test.due(store.as_ref(), 29), []);
@@ -110,7 +110,7 @@ fn messages_are_kept_for_30_days_and_minutes_for_a_year() {
 }
 
 #[test]
-fn a_campaign_that_runs_or_was_imported_is_kept() {
+fn running_and_imported_campaigns_are_never_reduced() {
     let test = TestStore::new();
     for status in [CampaignStatus::Running, CampaignStatus::Imported] {
         let campaign = Campaign {

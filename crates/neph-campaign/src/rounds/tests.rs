@@ -73,7 +73,7 @@ fn loads_over_a_shared_link_wait_for_each_other_and_latency_does_not() {
 }
 
 #[test]
-fn background_runs_beside_anything_at_one_site_and_a_fleet_does_not() {
+fn background_pairs_share_a_round_at_one_site_but_fleets_do_not() {
     let rest = endpoint("x", "from = \"ams\"") + &endpoint("y", "from = \"ams\"");
     assert_eq!(rounds_of("mode = \"background\"", &rest), [[0, 1]]);
     assert_eq!(rounds_of("", &rest).len(), 2);
@@ -92,7 +92,7 @@ fn the_fleets_of_a_flow_set_stay_one_task() {
 }
 
 #[test]
-fn what_runs_in_different_seasons_is_in_no_round_together() {
+fn scenarios_of_different_seasons_share_no_round() {
     let seasons = "[[season]]\nname = \"day\"\nhours = \"08:00-20:00\"\n\
         [[season]]\nname = \"night\"\nhours = \"20:00-08:00\"\n";
     let rest = endpoint("x", "from = \"ams\"") + &endpoint("y", "from = \"lju\"") + seasons;
@@ -111,7 +111,7 @@ fn what_runs_in_different_seasons_is_in_no_round_together() {
 }
 
 #[test]
-fn without_agents_everything_but_a_flow_set_runs_by_itself() {
+fn without_agents_each_endpoint_has_its_own_round() {
     let text = "version = 1\nname = \"p\"\ninterval = \"1s\"\nduration = \"1min\"\n\
         [[endpoint]]\nname = \"a\"\nurl = \"ws://a\"\n[[endpoint]]\nname = \"b\"\nurl = \"ws://b\"\n";
     let plan = parse(&Source::new("p.toml", text)).expect("a good plan");

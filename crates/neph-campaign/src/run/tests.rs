@@ -182,7 +182,7 @@ fn a_campaign_goes_through_its_blocks_in_time() {
 }
 
 #[test]
-fn provenance_is_kept_with_each_experiment() {
+fn provenance_is_stored_with_each_experiment() {
     let mut lab = Lab::new(PLAN, &[FakeOutcome::Complete, FakeOutcome::Refused]);
     lab.go().expect("it runs");
     let store = Lab::store(lab.folder.path());
@@ -216,7 +216,7 @@ fn lab_experiments(store: &dyn Store) -> Vec<neph_model::Experiment> {
 }
 
 #[test]
-fn ctrl_c_keeps_what_was_measured_and_resume_goes_on() {
+fn a_campaign_resumes_after_ctrl_c_with_its_measured_messages() {
     let mut lab = Lab::new(PLAN, &[FakeOutcome::Complete, FakeOutcome::CtrlC]);
     let (campaign, _) = lab.go().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Interrupted);
@@ -239,7 +239,7 @@ fn ctrl_c_keeps_what_was_measured_and_resume_goes_on() {
 }
 
 #[test]
-fn after_a_kill_every_acknowledged_message_is_there_and_nothing_is_done_twice() {
+fn after_a_kill_stored_messages_remain_and_nothing_runs_twice() {
     let outcomes = [
         FakeOutcome::Complete,
         FakeOutcome::Killed,
@@ -273,7 +273,7 @@ fn after_a_kill_every_acknowledged_message_is_there_and_nothing_is_done_twice() 
 }
 
 #[test]
-fn what_is_measured_once_per_block_is_measured_for_every_pair() {
+fn throughput_checks_and_routes_are_measured_for_every_pair() {
     let text = PLAN.replace(
         "url = \"ws://a\"",
         "url = \"ws://a\"\nfrom = [\"x\", \"y\"]",
@@ -299,7 +299,7 @@ fn what_is_measured_once_per_block_is_measured_for_every_pair() {
 }
 
 #[test]
-fn what_fails_every_time_is_given_up_and_said() {
+fn scenarios_that_always_fail_are_given_up_with_their_reasons() {
     let mut lab = Lab::new(
         &PLAN.replace("[64, 128, 256]", "64"),
         &[FakeOutcome::Broken, FakeOutcome::Mute],
@@ -330,7 +330,7 @@ fn what_fails_every_time_is_given_up_and_said() {
 }
 
 #[test]
-fn resuming_an_incomplete_campaign_tries_again_what_was_given_up() {
+fn resuming_an_incomplete_campaign_retries_what_was_given_up() {
     use FakeOutcome::{Complete, Refused};
     let outcomes = [FakeOutcome::Refused; 4];
     let mut lab = Lab::new(&PLAN.replace("[64, 128, 256]", "64"), &outcomes);
@@ -352,7 +352,7 @@ fn resuming_an_incomplete_campaign_tries_again_what_was_given_up() {
 }
 
 #[test]
-fn whatever_happens_wherever_the_campaign_ends_whole() {
+fn a_campaign_completes_after_any_sequence_of_failures() {
     use FakeOutcome::{Broken, Complete, CtrlC, Killed, Mute, Refused};
     let sequence = [
         Complete, Killed, CtrlC, Refused, Killed, Broken, Complete, Mute,
@@ -377,7 +377,7 @@ fn whatever_happens_wherever_the_campaign_ends_whole() {
 }
 
 #[test]
-fn where_a_reflector_answered_once_nobody_else_will_do() {
+fn once_a_reflector_has_answered_only_a_reflector_is_accepted() {
     use FakeOutcome::{Complete, CtrlC, Refused};
     let mut lab = Lab::new(PLAN, &[Refused, Complete, CtrlC]);
     lab.fake.reflector = true;

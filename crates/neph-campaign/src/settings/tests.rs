@@ -18,7 +18,7 @@ fn problems_of(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_example_of_the_thesis_means_what_the_thesis_says() {
+fn the_thesis_example_has_the_documented_scenarios_and_cost() {
     let plan = read(THESIS);
     let scenarios = scenarios(&plan);
     assert_eq!((scenarios.len(), plan.blocks), (12, 24));
@@ -32,7 +32,7 @@ fn the_example_of_the_thesis_means_what_the_thesis_says() {
 }
 
 #[test]
-fn every_field_of_the_thesis_is_taken() {
+fn every_field_of_the_thesis_example_is_read() {
     let plan = read(THESIS);
     let urls: Vec<String> = plan.endpoints.iter().map(|e| e.target.written()).collect();
     assert_eq!(
@@ -147,7 +147,7 @@ proptest! {
 }
 
 #[test]
-fn a_key_without_a_value_is_as_good_as_absent() {
+fn a_key_without_a_value_equals_an_absent_key() {
     let text = MINIMUM.to_owned()
         + "iperf_destinations:\nping_destinations:\nruns_to_plot:\nsource_port:\n";
     let plan = read(&text);
@@ -159,7 +159,7 @@ fn a_key_without_a_value_is_as_good_as_absent() {
 
 /// The Latency Tester accepts any certificate, its server's self-signed one too.
 #[test]
-fn tls_accepts_any_certificate_with_a_loud_warning_unless_the_file_says_otherwise() {
+fn tls_accepts_any_certificate_with_a_warning_unless_configured() {
     let with = |more: &str| read(&format!("{MINIMUM}tls_enabled: true\n{more}"));
     let parameter = |plan: &Plan, name: &str| {
         let name = ParameterName::from_name(name).expect("a parameter");
@@ -188,7 +188,7 @@ fn tls_accepts_any_certificate_with_a_loud_warning_unless_the_file_says_otherwis
 }
 
 #[test]
-fn a_whisker_inside_of_the_box_is_drawn_at_its_edge_and_that_is_said() {
+fn a_whisker_inside_the_box_is_moved_to_its_edge_with_a_note() {
     let plan = read(&format!("{MINIMUM}whisker_min: 40\nwhisker_max: 90\n"));
     assert_eq!(
         (plan.plot.whisker_min, plan.plot.whisker_max),

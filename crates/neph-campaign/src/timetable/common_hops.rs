@@ -191,13 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn what_only_circuits_of_one_site_share_is_no_news() {
+    fn links_shared_only_by_circuits_of_one_site_are_not_listed() {
         let routes = [route("a", "b", &[7, 8]), route("a", "c", &[7, 8])];
         assert!(sentences(&routes).is_empty());
     }
 
     #[test]
-    fn a_link_of_three_circuits_is_found_beside_one_of_two() {
+    fn links_shared_by_two_and_by_three_circuits_are_both_found() {
         let routes = [
             route("a", "b", &[7, 8, 9]),
             route("c", "d", &[7, 8, 9]),

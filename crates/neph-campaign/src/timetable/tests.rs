@@ -159,7 +159,7 @@ fn stars_lists_and_two_sided_graphs_take_as_few_rounds_as_there_can_be() {
 }
 
 #[test]
-fn nothing_to_do_takes_no_time_and_what_claims_nothing_runs_at_once() {
+fn tasks_without_claims_run_at_once_and_no_tasks_take_no_time() {
     assert_eq!(right(&[]).makespan, Span::ZERO);
     let free = vec![Task::new(MINUTE, []); 3];
     let table = right(&free);
@@ -167,7 +167,7 @@ fn nothing_to_do_takes_no_time_and_what_claims_nothing_runs_at_once() {
 }
 
 #[test]
-fn modes_exclude_each_other_by_what_they_disturb() {
+fn modes_exclude_each_other_on_links_and_hosts() {
     let of = |mode| Task::new(MINUTE, [link("l", mode)]);
     let at = |mode| Task::new(MINUTE, [host("h", mode)]);
     for first_mode in Mode::ALL {
@@ -192,7 +192,7 @@ fn modes_exclude_each_other_by_what_they_disturb() {
 }
 
 #[test]
-fn a_shared_link_keeps_loads_from_overlapping_and_latency_not() {
+fn a_shared_link_serialises_loads_but_not_latency_measurements() {
     let over = |from: usize, mode| {
         let hosts = [host(from, mode), host(from + 1, mode), link("uplink", mode)];
         Task::new(MINUTE, hosts)
@@ -207,7 +207,7 @@ fn a_shared_link_keeps_loads_from_overlapping_and_latency_not() {
 }
 
 #[test]
-fn guards_are_kept_free() {
+fn guard_intervals_are_part_of_the_makespan() {
     let tasks: Vec<Task> = mesh(4, 1)
         .into_iter()
         .map(|task| task.with_guard(Span::from_secs(2)))
@@ -216,7 +216,7 @@ fn guards_are_kept_free() {
 }
 
 #[test]
-fn what_bounds_is_a_sentence() {
+fn the_reason_for_the_bound_is_a_sentence() {
     let reason = |tasks: &[Task]| right(tasks).bound.reason.to_string();
     assert_eq!(
         reason(&mesh(5, 1)),

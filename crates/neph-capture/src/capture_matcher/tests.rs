@@ -119,7 +119,7 @@ fn a_packet_fragmented_at_the_other_point_passes_with_its_last_byte() {
 }
 
 #[test]
-fn what_is_in_the_same_fragments_in_both_captures_is_known_by_these() {
+fn packets_with_equal_fragments_in_both_captures_are_matched() {
     let mut meeting = CaptureMatcher::default();
     for (at, bytes) in fragmented(1_400, [0, 40_000_000]) {
         meeting.add_first(
@@ -138,7 +138,7 @@ fn what_is_in_the_same_fragments_in_both_captures_is_known_by_these() {
 }
 
 #[test]
-fn packets_of_both_captures_are_matched_and_their_ways_told_apart_under_any_offset() {
+fn packets_are_matched_with_their_direction_under_any_offset() {
     let packets = exchanges(50, SECOND / 10, |_| 200_000);
     for offset in [0, 3 * SECOND, -3 * SECOND, 50_000] {
         let met = meet(&packets, |at| at + offset);
@@ -168,7 +168,7 @@ fn packets_of_both_captures_are_matched_and_their_ways_told_apart_under_any_offs
 }
 
 #[test]
-fn packets_that_are_alike_are_left_out_and_told() {
+fn identical_packets_are_skipped_and_counted() {
     let bytes = [datagram(1, 1, 2), datagram(2, 2, 1), datagram(3, 1, 2)];
     let dissected = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
     let mut meeting = CaptureMatcher::default();
@@ -185,7 +185,7 @@ fn packets_that_are_alike_are_left_out_and_told() {
 }
 
 #[test]
-fn what_is_alike_within_captures_that_share_nothing_is_in_neither_of_them_and_the_other() {
+fn packets_identical_within_one_capture_are_not_ambiguous_in_both() {
     let bytes = [datagram(1, 1, 2), datagram(2, 3, 4)];
     let dissected = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
     let mut meeting = CaptureMatcher::default();
@@ -235,7 +235,7 @@ fn the_first_copy_of_a_mirrored_packet_counts_in_either_capture() {
 }
 
 #[test]
-fn what_the_captures_are_like_is_told() {
+fn each_capture_has_its_packets_resolution_and_clock_steps() {
     let packets = exchanges(5, SECOND, |_| 200_000);
     let met = meet(
         &packets,

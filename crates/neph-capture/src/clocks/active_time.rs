@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_was_heard_of_no_limit() {
+    fn active_time_without_offset_limits_is_zero() {
         let active_time = of(&[]);
         assert_eq!(
             (active_time.long, active_time.at(7), active_time.passed(7)),

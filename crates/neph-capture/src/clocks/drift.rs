@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drift_that_may_be_wrong_by_as_much_as_clocks_differ_is_not_known() {
+    fn a_drift_with_a_bound_above_900_ppm_is_not_known() {
         let reported = |rate, bound| {
             let drift = Drift { rate, bound };
             Drift::to_text(drift.known(ClockNature::default()))

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn two_exchanges_prove_what_each_proves_from_its_better_side() {
+    fn each_of_two_exchanges_bounds_the_offset_on_its_better_side() {
         let mut clock = PeerClock::default();
         // True offset 1000 us. Delays forward and reverse: 30 us and 10 us, then 12 us and 40 us.
         for [sent, arrived, answered, returned] in [[0, 1_030, 1_035, 45], [100, 1_112, 1_112, 152]]
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_drift_apart_have_an_offset_for_as_long_as_they_are_asked() {
+    fn drifting_clocks_have_an_offset_within_its_bound_at_any_time() {
         let mut clock = PeerClock::default();
         let drifted = |at: i64| 77 * SECOND + at / 1_000_000 * 40;
         // One minute at 40 ppm is 2.4 ms, far more than the round trip.

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_offset_of_two_is_within_both_bounds_and_what_passed_between_the_readings() {
+    fn the_offset_of_two_clocks_is_bounded_by_both_and_the_reading_age() {
         let first = readings(&[(100 * MS, 10 * MS, MS)]);
         // 1000 s earlier, and at the same moment: 90 ms by the third clock.
         let second = readings(&[(-1_000 * SECOND, 0, 0), (101 * MS, 11 * MS, MS)]);

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_was_found_is_never_told_as_nothing() {
+    fn clock_steps_are_never_rounded_to_zero() {
         assert_eq!(step(500_000, 20_460_000), "+500 us ± 20.5 ms");
         assert_eq!(step(-1_234_567, 20_000_000), "-1.23 ms ± 20.0 ms");
         assert_eq!(step(12_345_678, 20_000_000), "+12.3 ms ± 20.0 ms");
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_is_never_told_smaller_than_it_is() {
+    fn error_bounds_are_never_rounded_down() {
         assert_eq!(
             [999, 1_000, 1_001, 100_001].map(up),
             ["999 ns", "1.00 us", "1.01 us", "101 us"]
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rounded_to_nothing_has_no_minus() {
+    fn values_rounded_to_zero_have_no_minus_sign() {
         assert_eq!(offset(-7, 20_000_000), "+0 ms ± 20.0 ms");
         assert_eq!(offset(-600_000, 20_000_000), "-1 ms ± 20.0 ms");
         assert_eq!(rate(-0.4e-6, 300e-6), "+0 ± 300 ppm");

@@ -38,7 +38,7 @@ fn packets_without_an_identification_are_not_duplicates() {
 }
 
 #[test]
-fn what_was_sent_again_has_another_number_and_is_no_copy() {
+fn a_packet_with_another_ip_identification_is_no_copy() {
     let mut twice = DuplicateFilter::default();
     for (number, interface) in [(7, 1), (8, 2)] {
         let bytes = segment(number);
@@ -87,7 +87,7 @@ fn no_copy_within_its_time_is_missed_however_many_packets_lie_between() {
 }
 
 #[test]
-fn memory_is_bounded_where_times_say_nothing() {
+fn the_duplicate_filter_is_bounded_if_all_times_are_equal() {
     // Each at the same moment: of so many some are forgotten.
     assert!(copies(0, 1, 600_000) > 599_000);
     assert!(copies(0, 500_000, 600_000) < 600_000);
@@ -155,7 +155,7 @@ fn of_a_mirror_each_packet_counts_once_whether_it_is_numbered_or_not() {
 }
 
 #[test]
-fn what_is_retransmitted_without_a_number_is_no_duplicate() {
+fn a_retransmission_without_ip_identification_is_no_duplicate() {
     for (after, mirrored) in [
         (3_000, false),
         (30_000, false),
@@ -194,7 +194,7 @@ fn acknowledgements_that_are_repeated_are_no_duplicates() {
 }
 
 #[test]
-fn who_numbers_all_packets_the_same_numbers_none() {
+fn packets_with_a_constant_ip_identification_are_no_duplicates() {
     let mut packets = unnumbered();
     for (_, bytes) in &mut packets {
         bytes[5] = 1;
@@ -212,7 +212,7 @@ fn framed(bytes: &[u8], vlan: Option<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn what_a_layer_adds_makes_no_other_packet_but_two_networks_do() {
+fn an_untagged_packet_is_a_copy_but_another_vlan_is_not() {
     let bytes = segment(0);
     let mut twice = DuplicateFilter::default();
     let mut shown = |vlan, interface| {

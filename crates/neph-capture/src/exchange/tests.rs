@@ -102,7 +102,7 @@ impl RecordedExchanges {
 }
 
 #[test]
-fn a_silent_pair_is_over_also_where_no_packet_says_how_late_it_is() {
+fn a_silent_pair_ends_after_its_timeout_without_further_packets() {
     let mut scene = Scene::new(9);
     scene.see(0, &echo(true, 1));
     let mut over = 0;
@@ -151,7 +151,7 @@ fn look(exchanges: &mut Exchanges) -> (Vec<[u64; 4]>, [u64; 4]) {
 }
 
 #[test]
-fn a_period_has_what_came_in_it_and_the_pair_all() {
+fn a_period_counts_its_own_packets_and_the_pair_counts_all() {
     let mut scene = Scene::new(9);
     scene.see(0, &echo(true, 1));
     scene.see(10, &echo(false, 1));
@@ -244,7 +244,7 @@ fn spinning(turns: u8) -> Scene {
 }
 
 #[test]
-fn the_spin_bit_tells_both_halves() {
+fn the_spin_bit_shows_the_rtt_of_both_halves() {
     let reported = spinning(20).end();
     assert_eq!(reported.between.client.port(), 4000);
     // The first change has none before it, and gives no round trip.
@@ -282,7 +282,7 @@ impl ExchangeListener for Received {
 }
 
 #[test]
-fn a_round_trip_is_told_as_it_is_found() {
+fn a_round_trip_is_reported_immediately() {
     let mut exchanges = Exchanges::new(9, Span::from_secs(300));
     let mut received = Received::default();
     for (at, packet) in [
@@ -297,7 +297,7 @@ fn a_round_trip_is_told_as_it_is_found() {
 }
 
 #[test]
-fn round_trips_from_before_the_spin_was_believed_are_told_when_it_is() {
+fn earlier_round_trips_are_reported_once_the_spin_bit_is_accepted() {
     let mut exchanges = Exchanges::new(9, Span::from_secs(300));
     let mut received = Received::default();
     for turn in 0..20_u8 {

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_has_what_came_in_it_and_a_flow_without_a_packet_is_not_in_it() {
+    fn a_period_counts_its_packets_and_omits_flows_without_any() {
         let (mut table, mut round_trips) =
             (Table::new(Limits::default()), ServerRoundTrips::default());
         see(0, &packet(true, 2, (99, 0)), &mut table, &mut round_trips);

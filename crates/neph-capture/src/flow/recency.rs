@@ -134,7 +134,7 @@ mod tests {
     proptest! {
         /// Compared with a list that is searched.
         #[test]
-        fn the_oldest_is_who_was_touched_longest_ago(
+        fn the_oldest_entry_is_the_least_recently_touched(
             steps in prop::collection::vec((0_u32..8, any::<bool>()), 0..80),
         ) {
             let (mut recency, mut plain): (Recency, Vec<(u32, i64)>) = Default::default();

@@ -203,7 +203,7 @@ fn a_silent_flow_is_over_and_time_that_goes_backwards_ends_none() {
 }
 
 #[test]
-fn a_silent_flow_is_over_also_where_no_packet_says_how_late_it_is() {
+fn a_silent_flow_ends_after_its_timeout_without_further_packets() {
     let mut scene = Scene::new(Limits {
         idle: Span::from_secs(10),
         ..Limits::default()
@@ -227,7 +227,7 @@ fn another_connection_on_the_same_ports_is_another_flow() {
 }
 
 #[test]
-fn what_never_is_answered_takes_no_more_than_its_bound() {
+fn unanswered_packets_use_bounded_memory() {
     let limits = Limits {
         waiting: 64 << 10,
         ..Limits::default()

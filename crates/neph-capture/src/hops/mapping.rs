@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_changes_what_it_names_and_nothing_else() {
+    fn an_address_mapping_changes_only_matching_addresses() {
         let port = "198.51.100.7:80=10.0.0.2:8080";
         assert_eq!(maps(port, "198.51.100.7:80"), "10.0.0.2:8080");
         assert_eq!(maps(port, "198.51.100.7:81"), "198.51.100.7:81");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_refused_with_the_reason() {
+    fn invalid_address_mappings_are_refused_with_the_reason() {
         for (text, reason) in [
             ("10.0.0.1", "'='"),
             ("10.0.0.1=host", "'host' is no address"),

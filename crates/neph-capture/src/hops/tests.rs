@@ -57,7 +57,7 @@ fn marks(followed: &Followed) -> Vec<Vec<Option<i64>>> {
 }
 
 #[test]
-fn packets_that_are_alike_are_paired_in_their_order_where_each_point_saw_as_many() {
+fn identical_packets_are_paired_in_order_if_each_point_has_as_many() {
     let same = || datagram(0, 1, 2);
     let first = [(0, same()), (10, same()), (20, same())];
     let second = [(5, same()), (15, same()), (25, same())];
@@ -70,7 +70,7 @@ fn packets_that_are_alike_are_paired_in_their_order_where_each_point_saw_as_many
 
 /// As many say the one way as the other where each direction is once slower than it ever was.
 #[test]
-fn without_a_known_direction_hosts_are_compared_only_if_no_delay_changes() {
+fn without_a_direction_hosts_are_compared_only_at_constant_delays() {
     let first: Vec<(i64, Vec<u8>)> = (0..12)
         .map(|nth| {
             let (from, to) = if nth % 2 == 0 { (1, 2) } else { (2, 1) };
@@ -97,7 +97,7 @@ fn without_a_known_direction_hosts_are_compared_only_if_no_delay_changes() {
 /// Of those that the later point saw the first had passed the earlier one before the window, and of those
 /// that the earlier one saw the last comes behind it.
 #[test]
-fn in_a_window_none_that_are_alike_are_paired() {
+fn identical_packets_are_not_paired_within_a_window() {
     let same = || datagram(0, 1, 2);
     let first = [(10, same()), (20, same()), (21, datagram(1, 1, 2))];
     let second = [(15, same()), (25, same()), (36, datagram(1, 1, 2))];
@@ -122,7 +122,7 @@ fn of_copies_the_first_that_came_is_the_packet() {
 }
 
 #[test]
-fn hosts_of_whom_only_copied_packets_passed_have_crossed() {
+fn hosts_count_as_crossing_with_only_copied_packets() {
     // Another packet, which the last point did not see, shows the direction.
     let at_both = |at: i64| [(at, datagram(0, 1, 2)), (at + 1, datagram(1, 1, 2))];
     let copied = [(10, datagram(0, 1, 2)), (14, datagram(0, 1, 2))];
@@ -136,7 +136,7 @@ fn hosts_of_whom_only_copied_packets_passed_have_crossed() {
 }
 
 #[test]
-fn a_capture_lasts_for_whatever_stands_in_it_and_packets_for_what_is_followed() {
+fn a_capture_spans_all_its_packets_and_its_extent_the_followed_ones() {
     let packets = [(10, datagram(0, 1, 2)), (20, datagram(1, 1, 2))];
     let mut hops = read(&[&packets, &packets]);
     for at in [5, 90, 30] {
@@ -369,7 +369,7 @@ fn requests_that_are_under_way_together_have_their_own_replies() {
 proptest! {
     /// With any truncation, repetition or reordering: nothing is reported twice, and everything is counted.
     #[test]
-    fn every_stamp_is_told_once_or_left_out(
+    fn every_timestamp_is_reported_at_most_once(
         seen in prop::collection::vec(prop::collection::vec((0_u16..6, any::<bool>()), 0..30), 2..5),
     ) {
         let points: Vec<Vec<(i64, Vec<u8>)>> = seen

@@ -113,7 +113,7 @@ fn at_one_time_the_earlier_capture_comes_first_and_interfaces_stay_apart() {
 }
 
 #[test]
-fn who_wants_no_more_of_one_capture_wants_no_more_of_all() {
+fn stopping_one_capture_stops_all_merged_captures() {
     let parts = [
         pcap(1, &[(5, 10), (6, 20), (7, 10)]),
         b"GIF89a, and more".to_vec(),
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_captures_hand_out_what_they_do_alone(
+    fn damaged_captures_yield_the_same_packets_merged_as_alone(
         (mut one, other) in (capture(), capture()),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
         cut in any::<prop::sample::Index>(),

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_has_the_name_that_is_given_or_that_of_its_file() {
+    fn a_point_is_named_explicitly_or_after_its_file() {
         let none = None::<String>;
         assert_eq!(
             parsed("tap=/x/1.pcap"),

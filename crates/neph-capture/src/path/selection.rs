@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_the_largest_segment_are_kept_together() {
+    fn pieces_of_the_largest_segment_are_selected_together() {
         let mut selection = Selection::of(8);
         (100..200).for_each(|hash| selection.keep(hash, || 0));
         (0..46).for_each(|piece| selection.keep(1, || piece));
@@ -272,7 +272,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_smallest_hashes_are_kept_in_the_order_of_their_packets(
+        fn the_smallest_hashes_are_selected_in_packet_order(
             hashes in prop::collection::hash_set(any::<u64>(), 0..200),
             most in 2_usize..40,
         ) {
@@ -312,7 +312,7 @@ mod tests {
 
         /// Datagrams without a number, some identical. Samples of the two points begin at different moments.
         #[test]
-        fn of_packets_that_are_alike_no_point_takes_another_for_the_first(
+        fn all_points_select_the_same_of_identical_packets(
             payloads in prop::collection::vec(0_u8..60, 100..400),
             shift in 1_usize..50,
         ) {

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn each_delay_is_judged_in_the_window_in_which_its_packet_came_in() {
+    fn each_delay_counts_in_the_window_in_which_its_packet_entered() {
         let there = [(11_500, 1, true), (11_900, 2, true), (12_100, 3, true)];
         let middle = [(11_600, 1, true), (12_050, 2, true), (12_200, 3, true)];
         let beyond = [(11_700, 1, true), (12_900, 2, true), (12_300, 3, true)];
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_back_comes_in_at_the_later_point() {
+    fn reverse_packets_enter_at_the_later_point() {
         let window = &windows_until(13 * SECOND + SETTLED)[0];
         let near_marks = [(11_000, 1, true), (12_050, 2, false)];
         let far_marks = [(11_004, 1, true), (11_990, 2, false)];
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_longer_than_is_waited_for_is_left_out() {
+    fn delays_above_the_waiting_time_are_left_out() {
         let windows = windows_until(15 * SECOND + SETTLED);
         let near_marks = [(11_000, 1, true), (11_900, 2, true)];
         let far_marks = [(11_004, 1, true), (13_100, 2, true)];
@@ -310,7 +310,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn windows_tell_each_delay_that_is_waited_for_once_in_order_and_no_longer_one_twice(
+        fn windows_report_each_awaited_delay_once_and_in_order(
             packets in prop::collection::vec(packet(), 1..60),
         ) {
             let (points, mut meant) = replay(&packets);

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_was_cut_gives_each_block_that_is_whole() {
+    fn a_truncated_frame_yields_each_complete_block() {
         let frame_bytes = frame(23, 3);
         // Within the last block's header, before its byte, and within the checksum after it.
         let mut checked = frame_bytes.clone();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_is_broken_gives_what_stands_before_and_names_the_remedy() {
+    fn a_corrupt_frame_yields_the_blocks_before_and_names_the_remedy() {
         let frame_bytes = frame(23, 3);
         let broken = [&frame_bytes[..frame_bytes.len() - 4], &[6, 0, 0]].concat();
         let mut out = Vec::new();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_whose_checksum_says_something_else_is_broken() {
+    fn a_frame_with_a_wrong_checksum_is_broken() {
         let mut checked = frame(23, 1);
         checked[4] |= 4;
         // XXH64 of 128 KiB of zeros, its lower half.
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_refuses_is_not_told_as_broken() {
+    fn a_read_error_is_not_reported_as_a_broken_file() {
         let gzip = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..];
         for begins in [&frame(23, 3)[..9], gzip] {
             let Ok(Unpacked::Bytes(mut bytes)) = unpacked(begins.chain(Disk)) else {

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sent_something_meanwhile_held_nothing_back() {
+    fn a_side_that_sent_meanwhile_did_not_delay_its_acknowledgement() {
         let mut floor = RttFloor::default();
         floor.path(at(0), 10 * MILLISECOND);
         assert!(!floor.is_held_back(at(500), 51 * MILLISECOND, Some(20 * MILLISECOND)));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn who_acknowledges_at_once_after_a_pause_held_nothing_back_after_the_next() {
+    fn a_side_that_acknowledged_at_once_after_a_pause_does_not_delay() {
         let mut floor = RttFloor::default();
         let pause = Some(500 * MILLISECOND);
         assert!(!floor.is_held_back(at(0), 10 * MILLISECOND, pause));

@@ -103,7 +103,7 @@ fn opened() -> Scene {
 }
 
 #[test]
-fn a_handshake_tells_both_halves_of_the_path_by_both_methods() {
+fn a_handshake_gives_the_rtt_of_both_path_halves_by_both_methods() {
     let scene = opened();
     let expected = [(Half::Server, 30, Handshake), (Half::Client, 10, Handshake)];
     assert_eq!(scene.reported.by(Acknowledgement), expected);
@@ -112,7 +112,7 @@ fn a_handshake_tells_both_halves_of_the_path_by_both_methods() {
 }
 
 #[test]
-fn an_answer_with_data_is_told_apart_from_a_bare_acknowledgement() {
+fn answers_with_data_are_distinguished_from_bare_acknowledgements() {
     let mut scene = opened();
     scene.reported.samples.clear();
     scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));
@@ -178,7 +178,7 @@ fn an_acknowledgement_that_was_held_back_is_delayed_unless_two_segments_forced_i
 }
 
 #[test]
-fn the_earliest_echo_counts_and_only_of_what_was_acknowledged() {
+fn only_the_earliest_echo_of_acknowledged_data_counts() {
     let mut scene = opened();
     scene.reported.samples.clear();
     scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));
@@ -222,7 +222,7 @@ fn a_segment_that_was_overtaken_is_out_of_order_by_its_older_stamp() {
 }
 
 #[test]
-fn three_like_acknowledgements_ask_for_what_is_sent_again() {
+fn three_duplicate_acknowledgements_cause_a_fast_retransmission() {
     let mut scene = opened();
     for n in 0..4 {
         scene.see(100 + i64::from(n), Client, data(100 + 10 * n, 10, 500));
@@ -247,7 +247,7 @@ fn three_like_acknowledgements_ask_for_what_is_sent_again() {
 }
 
 #[test]
-fn a_closed_window_is_told_and_what_asks_whether_it_is_open() {
+fn zero_windows_window_probes_and_keep_alives_are_reported() {
     let mut scene = opened();
     scene.see(100, Client, data(100, 10, 500));
     let closed = Segment {
@@ -324,7 +324,7 @@ proptest! {
 }
 
 #[test]
-fn what_waited_at_the_receiver_for_a_lost_segment_tells_nothing_of_the_path() {
+fn acknowledgements_delayed_by_a_lost_segment_give_no_round_trip() {
     // Captured at the server, 1 ms away: 100 is lost on the way here, and comes again 40 ms later.
     let mut scene = opened();
     scene.reported.samples.clear();

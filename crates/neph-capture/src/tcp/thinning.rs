@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fills_a_part_of_a_gap_leaves_the_rest() {
+    fn filling_part_of_a_gap_leaves_the_rest() {
         let mut thinning = Thinning::default();
         thinning.remember(hole(100, 200));
         thinning.remember(hole(300, 400));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_chosen_in_a_larger_window_keeps_its_weight() {
+    fn samples_chosen_at_a_larger_window_keep_their_weight() {
         let mut thinning = Thinning::default();
         thinning.raise();
         thinning.raise();

@@ -118,7 +118,7 @@ fn tsharks(path: &Path) -> Option<Summary> {
 }
 
 #[test]
-fn windows_of_ten_to_ten_thousand_segments_are_what_tshark_and_the_truth_say() {
+fn windows_of_10_to_9900_segments_match_tshark_and_the_truth() {
     let folder = std::env::temp_dir().join(format!("neph-windows-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     for window in [10, 100, 1_000, 9_900] {
@@ -164,7 +164,7 @@ fn windows_of_ten_to_ten_thousand_segments_are_what_tshark_and_the_truth_say() {
 }
 
 #[test]
-fn what_is_lost_from_a_window_that_is_not_followed_whole_keeps_no_sample_waiting() {
+fn losses_in_a_sampled_window_do_not_block_further_samples() {
     let folder = std::env::temp_dir().join(format!("neph-lossy-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = folder.join("bulk.pcap");

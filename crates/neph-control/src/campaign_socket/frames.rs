@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back_and_what_is_cut_off_is_not() {
+    fn frames_and_blocks_decode_to_what_was_written_unless_truncated() {
         let agent: AgentName = "ams".parse().expect("a name");
         let mut bytes = Vec::new();
         write_frame(&mut bytes, &agent, b"message").expect("it fits");

@@ -32,7 +32,7 @@ fn captured() -> OrderState {
 }
 
 #[test]
-fn a_cancelled_order_may_take_long_to_fetch_and_not_long_to_say_nothing() {
+fn a_cancelled_order_may_fetch_for_long_but_not_stay_silent() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut dispatcher = Dispatcher::open(folder.path(), Signer::without_key()).expect("a folder");
     let agent: AgentName = "ams".parse().expect("a name");

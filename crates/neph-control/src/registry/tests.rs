@@ -18,7 +18,7 @@ fn enrolment_of(invitation: &Invitation) -> Enrolment {
 }
 
 #[test]
-fn an_invitation_is_good_for_one_agent_and_one_hour() {
+fn an_invitation_is_valid_for_one_agent_and_one_hour() {
     let folder = tempfile::tempdir().expect("a folder");
     let registry = Registry::open(folder.path()).expect("writable");
     let name: AgentName = "ams".parse().expect("a name");
@@ -53,7 +53,7 @@ fn an_invitation_is_good_for_one_agent_and_one_hour() {
 }
 
 #[test]
-fn what_is_no_public_key_is_refused_and_the_invitation_is_used_up() {
+fn enrolment_with_an_invalid_public_key_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let registry = Registry::open(folder.path()).expect("writable");
     let name: AgentName = "ams".parse().expect("a name");

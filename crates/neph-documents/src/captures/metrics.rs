@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_outside_of_tcp_counts_by_hosts_and_kind_and_not_by_flow() {
+    fn non_tcp_round_trips_are_counted_by_hosts_and_kind_not_by_flow() {
         let mut metrics = Metrics::new(Method::Echo);
         let answer = Answered {
             at: neph_model::Wall::from_unix_nanos(0),

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_stand_in_one_line_with_for_whom_they_hold_the_least_time_and_the_gain() {
+    fn port_advice_contains_scope_minimum_time_and_gain() {
         let best = neph_flows::BestOf {
             connections: 1,
             chance: 0.4,

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn who_fell_silent_is_named_with_the_time() {
+    fn a_silent_endpoint_is_named_with_the_time_of_its_last_answer() {
         let pair = |silence| PairView {
             endpoint: "udp://h:1".to_owned(),
             silence,
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_said_as_people_do() {
+    fn durations_are_printed_in_readable_units() {
         for (millis, expected) in [
             (2, "2.00 ms"),
             (30_000, "30 s"),

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn where_hardly_any_time_is_left_it_is_too_short_for_none_to_say_anything() {
+    fn a_pair_with_little_visible_time_is_too_short_to_judge() {
         let pair = |clear: i64| PairView {
             flows: 20,
             watched: Span::from_millis(36_000 + clear),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn time_at_levels_that_are_no_paths_is_told_where_it_is_much() {
+    fn substantial_time_at_levels_without_a_path_is_reported() {
         let text_of =
             |unexplained| elsewhere_of(Span::from_secs(1000), Span::from_secs(unexplained));
         assert_eq!(text_of(10), "");
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_rate_leaves_out_is_said_and_whether_it_was_all_a_queue() {
+    fn a_change_rate_states_the_time_that_it_leaves_out() {
         let pair = |congestion_periods_merged, learning| PairView {
             watched: Span::from_secs(100),
             hidden: neph_flows::Hidden {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_traces_said_is_counted_over_the_changes_that_were_compared() {
+    fn route_comparisons_are_counted_by_result() {
         let comparison = [Some(true), None, Some(false), Some(true)];
         assert_eq!(
             compared(ComparedRoutes::of(comparison), Uncompared::default()),

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_host_is_no_reason_that_nobody_answers() {
+    fn a_busy_host_does_not_explain_missing_replies() {
         let busy = [Warning::CpuSaturated { percent: 100.0 }];
         let text = |replies, late| {
             let tally = FleetTally {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn syn_says_open_or_closed() {
+    fn syn_answers_show_whether_the_port_is_open_or_closed() {
         let text = |replies, refused| {
             let tally = FleetTally {
                 replies,

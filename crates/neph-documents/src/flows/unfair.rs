@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn each_quantile_tells_the_bins_that_had_flows_enough_for_it() {
+    fn each_quantile_counts_only_bins_with_enough_flows() {
         let width = Span::from_secs(20);
         let mut bins = vec![bin(59, took([8, 10, 20, 30, 30])); 3];
         assert_eq!(

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_are_told_where_a_protocol_has_them_whatever_they_are() {
+    fn ports_are_printed_for_protocols_that_have_them() {
         let texts = |protocol, source: u16, destination: u16| {
             let flow = Flowing {
                 protocol,

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_connection_is_told_apart_from_sending() {
+    fn a_new_connection_is_printed_separately_from_sending() {
         let mut planned = planned("https://h:9");
         assert_eq!(
             line(&planned, &reconnected(), None),

@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_messages_without_a_value_are_stands_beside_their_number() {
+    fn messages_without_a_value_are_counted_with_their_outcome() {
         let mut values = RunningSummary::default();
         for value in [1.0, 2.0, 3.0] {
             values.add(value).expect("finite");

@@ -229,7 +229,7 @@ mod tests {
     use super::{order_text, write_alarms};
 
     #[test]
-    fn alarms_are_told_of_each_endpoint_unless_all_have_the_same() {
+    fn alarms_are_listed_per_endpoint_unless_all_are_equal() {
         let text_of = |top: &str, topology: &str| {
             let text = format!(
                 "version = 1\nname = \"p\"\ninterval = \"10ms\"\nduration = \"1min\"\n{top}\n\
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_at_the_same_time_is_told_in_words_and_not_as_an_order() {
+    fn scenarios_that_run_at_the_same_time_are_described_in_words() {
         assert_eq!(order_text(&[2, 0, 1], &[0, 1, 2]), "3 1 2");
         assert_eq!(
             order_text(&[3, 2, 0, 1], &[0, 1, 0, 0]),

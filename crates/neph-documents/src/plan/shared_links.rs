@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_reads_as_a_table_of_the_plan() {
+    fn shared_links_are_printed_as_a_table_that_the_plan_accepts() {
         let traces = [trace("ams", "x", &[1, 7, 8]), trace("lju", "y", &[2, 7, 8])];
         let text = written(PLAN, &traces);
         assert!(

@@ -45,7 +45,7 @@ fn measured(kind: RrKind, times: u64, lost: u64) -> RrMeasured {
 }
 
 #[test]
-fn losses_have_their_way_and_what_was_waited_and_a_quantile_what_it_needs() {
+fn losses_have_their_direction_and_quantiles_the_samples_they_need() {
     let text = summary(&measured(RrKind::UdpRr, 250, 4));
     for part in [
         "\nUDP_RR: 250 transactions/s over 1 stream, 250 transactions in 1.000 s",
@@ -73,7 +73,7 @@ fn tcp_has_no_losses_and_a_connection_has_no_late_reply() {
 }
 
 #[test]
-fn what_is_written_without_transactions_has_no_figures() {
+fn a_summary_without_transactions_has_no_figures() {
     let text = summary(&measured(RrKind::UdpRr, 0, 0));
     assert!(text.contains("RTT min -, mean -, sd -, p50 -"), "{text}");
     assert!(text.contains("; - CPU per transaction"), "{text}");

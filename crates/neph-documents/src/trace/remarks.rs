@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn who_interrupts_a_trace_is_not_told_to_allow_more_flows() {
+    fn an_interrupted_trace_does_not_suggest_more_flows() {
         let interrupted = end_text(TraceEnd::Stopped, false, true);
         let cut = "Interrupted after 1 flow: there may be more paths.";
         assert!(interrupted.contains(cut), "{interrupted}");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_the_last_router_that_answered_nothing_is_ruled_out() {
+    fn nothing_is_ruled_out_beyond_the_last_answering_router() {
         let as_far = "router by router up to the last one shown, a further";
         assert!(end_text(TraceEnd::Silent, true, false).contains(as_far));
         assert!(!end_text(TraceEnd::Reached, true, false).contains("up to the last"));

@@ -231,7 +231,7 @@ PATH              ";
     }
 
     #[test]
-    fn given_flows_that_are_too_few_for_all_paths_say_so_and_how_many_it_takes() {
+    fn too_few_flows_for_all_paths_are_reported_with_the_number_needed() {
         let over = |middle: &[u8], times: u16| -> String {
             let middles = middle.iter().cycle().zip(1..=times);
             let routes = middles.map(|(via, port)| route(port, &[1, *via, 9], TraceEnd::Reached));
@@ -287,7 +287,7 @@ PATH              ";
     }
 
     #[test]
-    fn flows_that_end_early_say_why() {
+    fn flows_that_end_early_state_the_reason() {
         let at = addr(1);
         for (end, part) in [
             (TraceEnd::Silent, "1 flow: no answer beyond"),

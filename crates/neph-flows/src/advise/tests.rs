@@ -151,7 +151,7 @@ fn where_flows_are_thrown_about_no_port_is_named_but_connections_help() {
 }
 
 #[test]
-fn few_flows_one_path_or_little_time_are_reasons_to_say_nothing() {
+fn few_flows_one_path_or_little_time_give_no_port_advice() {
     let refusal = |world: &World| match port_advice(world) {
         PortAdvice::Refused { why: reason } => reason,
         PortAdvice::Given(evidence) => panic!("{evidence:?}"),
@@ -178,7 +178,7 @@ fn few_flows_one_path_or_little_time_are_reasons_to_say_nothing() {
 /// By hand: shares 1/2, 3/10, 1/5. Of two flows both miss the lowest in 1/4 of all cases, and both
 /// are in the highest in 1/25.
 #[test]
-fn the_best_of_several_is_what_chance_says() {
+fn the_best_of_several_connections_follows_from_the_class_shares() {
     let classes =
         [(10, 0.5), (12, 0.3), (15, 0.2)].map(|(ms, share)| (Span::from_millis(ms), share));
     let of = |connections| best_of(&classes, connections);

@@ -54,7 +54,7 @@ fn tested(view: &FleetView) -> Vec<Horizon> {
 }
 
 #[test]
-fn a_change_counts_from_when_it_was_told() {
+fn a_change_counts_from_the_time_it_was_reported() {
     // Two flows change places at 100 s, which was told at once, or half a minute later.
     let one: &[_] = &[(0, 100, 70, 0), (100, 200, 80, 1)];
     let other: &[_] = &[(0, 100, 80, 1), (100, 200, 70, 0)];
@@ -100,7 +100,7 @@ fn one_late_flow_does_not_keep_the_others_waiting() {
 }
 
 #[test]
-fn quantiles_are_told_of_times_enough() {
+fn backtest_quantiles_need_enough_times() {
     let low: &[_] = &[(0, 4000, 70, 0)];
     let high: &[_] = &[(0, 4000, 80, 1)];
     let short = tested(&view(300, &[low, high]));
@@ -117,7 +117,7 @@ fn quantiles_are_told_of_times_enough() {
 
 /// Chance right in a quarter: two times suffice, 2 / (2 + 3.84) is 0.34. In half: four do.
 #[test]
-fn the_time_that_a_test_needs_grows_with_what_chance_gives() {
+fn the_minimum_test_duration_grows_with_the_success_rate_of_chance() {
     let minute = Span::from_secs(60);
     assert_eq!(min_duration(minute, 0.25), Some(minute.times(3)));
     assert_eq!(min_duration(minute, 0.5), Some(minute.times(5)));

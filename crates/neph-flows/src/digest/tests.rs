@@ -33,7 +33,7 @@ fn near(base: Span, micros: i64) -> bool {
 }
 
 #[test]
-fn each_true_change_is_told_and_no_other() {
+fn nearly_all_true_changes_and_no_false_ones_are_reported() {
     for seed in 1..4 {
         let world = World {
             seed,
@@ -157,7 +157,7 @@ fn segments_follow_one_another_without_gaps() {
 }
 
 #[test]
-fn what_waits_is_looked_at_in_the_end_and_a_quiet_network_has_no_changes() {
+fn a_quiet_network_has_flows_but_no_changes() {
     let world = World {
         reshuffle: 0,
         ..World::default()
@@ -295,7 +295,7 @@ fn messages_of_lanes_that_are_not_there_are_passed_over() {
 
 /// The latest changes, and a flow's history since all of its changes are known.
 #[test]
-fn of_too_many_changes_the_latest_are_told_and_fit_together() {
+fn beyond_the_maximum_only_the_latest_changes_are_reported() {
     let world = World::default();
     let complete = world.digest().0.view();
     let truth = world.truth();
@@ -331,7 +331,7 @@ fn of_too_many_changes_the_latest_are_told_and_fit_together() {
 }
 
 #[test]
-fn of_too_many_flows_that_are_over_the_latest_are_told() {
+fn beyond_the_maximum_only_the_latest_ended_flows_are_reported() {
     let world = World::default();
     let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
     digest.flows.most_over = 100;
@@ -355,7 +355,7 @@ fn of_too_many_flows_that_are_over_the_latest_are_told() {
 }
 
 #[test]
-fn the_first_flow_of_a_lane_that_is_followed_by_another_makes_nobody_forget() {
+fn replacing_the_first_flow_of_a_slot_discards_no_history() {
     let mut digest = Digest::new(&World::default().fleet(), Settings::default()).unwrap();
     digest.flows.most_over = 2;
     let mut flow = |slot: u32, number: u16| {
@@ -374,7 +374,7 @@ fn the_first_flow_of_a_lane_that_is_followed_by_another_makes_nobody_forget() {
 
 /// Found by fuzzing: differences of such times are beyond 64 bits.
 #[test]
-fn a_peer_whose_clock_says_anything_changes_nothing_but_the_direction() {
+fn an_absurd_peer_clock_does_not_affect_the_changes() {
     let world = World::default();
     let truth = world.truth();
     let digest = |is_wild: bool| {

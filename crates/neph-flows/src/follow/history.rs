@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_traced_between_a_change_and_its_telling_is_not_the_route_before_it() {
+    fn a_trace_between_a_change_and_its_report_is_not_the_old_route() {
         let (old, between) = (known(&[1], 20, 30), known(&[2], 120, 130));
         let after = known(&[2], 200, 210);
         let both_routes = [old.clone(), between.clone()];

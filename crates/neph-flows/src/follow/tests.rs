@@ -81,7 +81,7 @@ fn comparison(traced: &Traced) -> Option<Result<bool, UncomparedReason>> {
 }
 
 #[test]
-fn a_verdict_waits_until_no_change_of_its_time_can_be_told_any_more() {
+fn a_verdict_waits_until_no_further_change_can_be_reported() {
     let mut follow = begun();
     let first = traces(&mut follow, 1, 5);
     assert_eq!(first.len(), 1);
@@ -134,7 +134,7 @@ fn a_path_that_was_left_before_it_was_traced_speaks_neither_for_nor_against_a_ch
 }
 
 #[test]
-fn a_change_that_is_withdrawn_is_not_traced_and_one_whose_trace_runs_says_so() {
+fn withdrawn_changes_are_not_traced_and_running_traces_are_marked() {
     let mut follow = begun();
     follow.waiting.take(Slot(0));
     // Without a route to compare with, one is still wanted.

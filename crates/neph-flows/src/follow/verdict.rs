@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reason_is_counted_as_itself() {
+    fn each_reason_is_counted_separately() {
         let mut counted = Uncompared::default();
         for reason in UncomparedReason::ALL {
             counted.add(reason);

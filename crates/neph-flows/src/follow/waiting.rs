@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lane_has_one_turn_and_what_comes_to_the_front_comes_first() {
+    fn each_slot_waits_once_and_front_requests_are_served_first() {
         let request = |slot, port| TraceRequest::new(Slot(slot), port);
         let mut waiting = Waiting::default();
         (0..4).for_each(|slot| waiting.push_back(request(slot, 1)));

@@ -72,7 +72,7 @@ fn run_as(
 }
 
 #[test]
-fn what_the_peer_counted_was_lost_on_the_way_back() {
+fn messages_that_the_peer_counted_were_lost_on_the_reverse_path() {
     use OutcomeCounts::{LostBack, LostThere, Takes};
     let ok = Takes(10, 10);
     let tally = run(200, &[LostThere, ok, LostBack, LostThere, ok, LostBack, ok]);
@@ -102,7 +102,7 @@ fn a_shorter_way_back_lets_replies_overtake() {
 }
 
 #[test]
-fn nothing_is_overtaken_within_a_connection() {
+fn tcp_messages_are_never_reordered_within_a_connection() {
     // Stamps of TCP's messages cross where several come in one piece.
     let mut loss_by_base = vec![OutcomeCounts::Takes(20, 10); 5];
     loss_by_base.extend([OutcomeCounts::Takes(8, 8); 5]);
@@ -122,7 +122,7 @@ fn nothing_is_overtaken_within_a_connection() {
 }
 
 #[test]
-fn a_message_without_the_kernels_stamps_overtakes_nobody_and_is_overtaken_by_nobody() {
+fn messages_without_kernel_timestamps_are_ignored_for_reordering() {
     // The program read the fifth one's reply 10 ms after it came.
     let mut loss_by_base = vec![OutcomeCounts::Takes(10, 8); 10];
     loss_by_base[4] = OutcomeCounts::Takes(10, 18);

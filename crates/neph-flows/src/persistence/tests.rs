@@ -56,7 +56,7 @@ fn the_textbooks_curve_comes_out() {
 /// 200 flows that each leave when they like, and 200 that leave together: a reshuffle each 40 s
 /// moves all of them.
 #[test]
-fn what_many_flows_do_together_is_less_certain_than_what_each_does_alone() {
+fn joint_moves_give_wider_intervals_than_independent_moves() {
     let mut random = neph_stats::Random::new(3);
     let (mut alone, mut together) = (Vec::new(), Vec::new());
     for round in 0..30 {
@@ -97,7 +97,7 @@ fn one(from: Instant<Own>, length: Span) -> Stay {
 }
 
 #[test]
-fn one_event_says_nothing_of_how_often_there_are_such() {
+fn a_single_event_gives_a_wide_confidence_interval() {
     let moved = [one(at(0), Span::from_secs(30)); 384];
     let stayed = [stay(60, false); 100];
     let all_stays: Vec<Stay> = moved.into_iter().chain(stayed).collect();
@@ -114,7 +114,7 @@ fn one_event_says_nothing_of_how_often_there_are_such() {
 }
 
 #[test]
-fn where_nothing_ended_time_says_how_sure_that_is() {
+fn the_bound_of_a_curve_without_ends_follows_from_its_time_blocks() {
     let stays: Vec<Stay> = (0..100).map(|_| stay(60, false)).collect();
     let curve = curve(&stays, BIN).unwrap();
     let point = curve.at(Span::from_secs(30)).unwrap();
@@ -125,7 +125,7 @@ fn where_nothing_ended_time_says_how_sure_that_is() {
 
 /// The network moves flows every 10 s, three of four each time; messages leave up to 4 ms late.
 #[test]
-fn what_ends_at_the_very_moment_has_ended_within_it() {
+fn a_stay_that_ends_exactly_at_the_limit_counts_as_ended() {
     let world = World {
         reshuffle: 10,
         ..World::default()
@@ -165,7 +165,7 @@ fn a_change_of_both_ways_is_none_of_one_way_alone() {
 
 /// Live and from a store the same messages have other clocks.
 #[test]
-fn when_a_clock_began_says_nothing_of_shares() {
+fn shares_do_not_depend_on_the_clock_epoch() {
     let reported = |seconds: i64| {
         let world = World::default();
         let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
@@ -183,7 +183,7 @@ fn when_a_clock_began_says_nothing_of_shares() {
 
 /// Of five, one leaves while all are watched; one was not watched for longer than that.
 #[test]
-fn what_is_told_of_a_time_is_what_the_curve_says_of_it() {
+fn the_share_at_a_time_equals_the_curve_at_that_time() {
     let stays = [
         stay(3, true),
         stay(5, false),
@@ -210,7 +210,7 @@ fn what_is_told_of_a_time_is_what_the_curve_says_of_it() {
 }
 
 #[test]
-fn before_anything_ended_blocks_of_time_say_how_sure_that_is() {
+fn the_upper_bound_before_the_first_end_follows_from_time_blocks() {
     let stays = [stay(30, true), stay(60, false)];
     let share = stay_curve(&stays, (BIN, Span::from_secs(10)))
         .unwrap()

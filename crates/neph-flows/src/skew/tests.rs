@@ -128,7 +128,7 @@ fn under_jitter_no_other_way_is_named_than_the_one_that_moved_by_two_millisecond
 /// 0.6 ms are as much as the jitter of one way: often nothing is said, but hardly ever another way.
 /// Where none of 1,600 were wrong, up to 0.25 % could be; up to two of them, up to 0.5 %.
 #[test]
-fn of_a_change_as_small_as_jitter_rather_nothing_is_said_than_what_is_wrong() {
+fn the_direction_of_a_jitter_sized_change_is_almost_never_wrong() {
     for (second, truth) in [
         ((35_600, 35_000), Direction::Forward),
         ((35_000, 35_600), Direction::Reverse),

@@ -70,7 +70,7 @@ fn flows_that_are_renewed_soon_and_stay_on_their_paths_make_no_changes() {
 
 /// The third flow that a slot begins moves with its 20th message.
 #[test]
-fn a_true_step_of_a_flow_that_is_renewed_soon_is_told_of_that_flow() {
+fn a_step_of_a_short_lived_flow_is_attributed_to_that_flow() {
     const STEP: i64 = 20;
     let base: Base = |slot, flow, seq| {
         let moved = i64::from(flow == 3 && seq >= STEP);
@@ -97,7 +97,7 @@ fn a_true_step_of_a_flow_that_is_renewed_soon_is_told_of_that_flow() {
 /// All began in a queue that ends after 10 s: a change between levels in it was none, although the
 /// flow that made it was followed by two others since.
 #[test]
-fn what_was_none_is_taken_back_of_flows_that_are_over() {
+fn false_changes_of_ended_flows_are_withdrawn() {
     let fleet = World::default().fleet();
     let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
     let mut in_the_queue = 0;
@@ -135,7 +135,7 @@ fn what_was_none_is_taken_back_of_flows_that_are_over() {
 
 /// The detector's part is `neph-stats`' own, that of the bins a few bytes for each reply in one.
 #[test]
-fn what_is_kept_of_a_flow_is_well_below_a_kilobyte() {
+fn a_flow_takes_at_most_216_bytes() {
     let bytes = std::mem::size_of::<Option<Flow>>();
     assert!(bytes <= 216, "{bytes}");
 }

@@ -81,7 +81,7 @@ fn after_a_stretch_of(length: i64, end: (i64, i64)) -> (Option<Direction>, u32) 
 
 /// The way there moved, nobody noticed, and then the way back did: no change was of both ways.
 #[test]
-fn of_two_changes_that_are_told_as_one_no_direction_is_told() {
+fn two_changes_reported_as_one_have_no_direction() {
     assert_eq!(after_a_stretch_of(15, (20_000, 13_000)), (None, 15));
     // A queue of a moment is no reason to say nothing.
     let forward = Some(Direction::Forward);
@@ -90,7 +90,7 @@ fn of_two_changes_that_are_told_as_one_no_direction_is_told() {
 }
 
 #[test]
-fn a_level_that_a_flow_comes_back_from_is_counted_and_scattered_messages_are_not() {
+fn a_temporary_level_is_counted_and_scattered_messages_are_not() {
     let unexplained = |latency: fn(i64) -> i64| {
         let (mut witness, mut drift) = (Witness::default(), Drift::default());
         let looking = Looking {
@@ -152,7 +152,7 @@ fn testimony(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence 
 }
 
 #[test]
-fn the_peers_stamps_tell_which_way_moved_although_its_clock_drifts() {
+fn peer_timestamps_show_which_direction_moved_despite_clock_drift() {
     let direction = |after| testimony((10_000, 10_000), after, (60, 60)).direction;
     assert_eq!(direction((12_000, 10_000)), Some(Direction::Forward));
     assert_eq!(direction((10_000, 8_000)), Some(Direction::Reverse));
@@ -173,7 +173,7 @@ fn overtaking_speaks_for_a_fall_and_not_for_a_rise() {
 }
 
 #[test]
-fn without_a_witness_nothing_is_said() {
+fn without_peer_timestamps_there_is_no_evidence() {
     let claim = Claim {
         at: Instant::from_nanos(0),
         before: Span::from_millis(20),

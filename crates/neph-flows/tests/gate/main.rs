@@ -140,7 +140,7 @@ fn by_second(what: &str, moments: impl Iterator<Item = i64>) {
 }
 
 #[test]
-fn on_a_quiet_link_every_reshuffle_of_the_gate_is_told_and_nothing_else() {
+fn reshuffles_on_a_quiet_link_are_detected_without_false_changes() {
     let found = found(QUIET_LINK, NONE, &parameters(128, 130, 3));
     found.print("quiet, 130 s");
     assert!(found.score.due > 150, "{}", found.score.due);
@@ -151,7 +151,7 @@ fn on_a_quiet_link_every_reshuffle_of_the_gate_is_told_and_nothing_else() {
 }
 
 #[test]
-fn behind_jitter_and_full_queues_nothing_is_told_that_the_gate_did_not_do() {
+fn jitter_and_full_queues_cause_no_false_changes() {
     let found = found(NOISY_LINK, NOISY, &parameters(128, 70, 3));
     found.print("noisy, 70 s");
     assert!(found.score.reported > 50, "{}", found.score.reported);

@@ -66,7 +66,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_was_recorded_reads_back(records in prop::collection::vec(any_record(), 0..40)) {
+    fn records_are_read_as_written(records in prop::collection::vec(any_record(), 0..40)) {
         let (_folder, path, id) = journal_folder();
         write(&path, id, &records);
         prop_assert_eq!(read(&path, id), records);
@@ -118,7 +118,7 @@ fn a_journal_of_another_experiment_has_nothing_for_this_one() {
 }
 
 #[test]
-fn messages_come_back_by_flow_and_number() {
+fn messages_are_read_in_order_of_flow_and_number() {
     let (_folder, path, id) = journal_folder();
     let mut writer = JournalWriter::create(&path, id).expect("a new journal");
     for seq in (0..500).rev() {

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_checksum_covers_is_hit() {
+    fn only_bytes_covered_by_a_checksum_are_corrupted() {
         let v4 = frame([8, 0], 60, (2, 40));
         assert_eq!(hit(&v4), Some((14, 53)), "not the padding");
         let v6 = frame([0x86, 0xdd], 100, (4, 46));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_nothing_stays_as_it_is() {
+    fn a_frame_without_payload_stays_unchanged() {
         for mut empty in [
             vec![0; 14],
             vec![0; 3],

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dozen_wake_ups_tell_a_slow_machine() {
+    fn a_slow_machine_is_recognised_after_twelve_wake_ups() {
         let mut lead = SpinBudget::at_most(Span::from_micros(150));
         for number in 0..12_i64 {
             lead.woke(Span::from_micros(90 + number * 7 % 10));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spun_must_have_been_slept() {
+    fn spinning_is_limited_by_the_time_slept() {
         let mut lead = SpinBudget::at_most(Span::from_micros(100));
         lead.spun(Span::from_millis(3));
         assert_eq!(lead.now(), Span::ZERO, "nothing is left");

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_paths_are_filled_first_and_what_is_left_goes_to_the_next() {
+    fn the_shortest_paths_are_filled_first() {
         let still = Engineering {
             demand: percent(60),
             swing: Share::NONE,

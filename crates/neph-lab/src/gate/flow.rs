@@ -90,7 +90,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_flow_is_known_by_what_stays_the_same_in_all_its_packets() {
+    fn a_flow_is_identified_by_fields_that_all_its_packets_share() {
         let datagram = udp([8, 0], 7);
         let with = |at: usize, value: u8| {
             let mut other = datagram.clone();

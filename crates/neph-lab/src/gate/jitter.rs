@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uniform_jitter_is_even_and_keeps_its_bound() {
+    fn uniform_jitter_is_evenly_distributed_within_its_bound() {
         let millis = drawn(&Jitter::Uniform(Span::from_millis(3)), 90_000);
         assert!(millis[0] >= -3.0 && millis[89_999] <= 3.0);
         for (rank, value) in [(15_000, -2.0), (45_000, 0.0), (75_000, 2.0)] {

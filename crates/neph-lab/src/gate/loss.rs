@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_range_mean_what_they_say() {
+    fn loss_probabilities_of_0_and_1_have_their_exact_effect() {
         assert!(model([0, 10, 0, 100]).mean_burst() <= 0.0);
         assert!(long_run(model([0, 10, 0, 100]), 1_000).0 <= 0.0);
         assert!(model([10, 10, 100, 100]).mean_burst().is_infinite());

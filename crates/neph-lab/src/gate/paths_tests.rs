@@ -74,7 +74,7 @@ fn passes(gate: &mut Gate, millis: i64, flow: u64) -> (i64, u8) {
 }
 
 #[test]
-fn a_flow_keeps_its_path_and_paths_do_not_hold_each_other_up() {
+fn a_flow_keeps_its_path_and_paths_do_not_delay_each_other() {
     let mut gate = Gate::new(paths(&[(1, 8), (1, 16)]), 3);
     let first: Vec<(i64, u8)> = (0..100).map(|flow| passes(&mut gate, 0, flow)).collect();
     let slow = first.iter().filter(|(_, path)| *path == 1).count();
@@ -108,7 +108,7 @@ fn a_reshuffle_at_its_moment_moves_flows_and_the_cue_brings_them_back() {
 }
 
 #[test]
-fn a_packet_in_flight_keeps_its_delay_and_is_overtaken_on_a_shorter_path() {
+fn a_packet_in_flight_keeps_its_delay_and_can_be_reordered() {
     let mut gate = Gate::scheduled(
         paths(&[(1, 100), (0, 10)]),
         vec![
@@ -180,7 +180,7 @@ fn an_override_for_all_reaches_every_path() {
 }
 
 #[test]
-fn a_rate_that_changes_holds_for_what_still_stands_in_the_queue() {
+fn a_changed_rate_applies_to_packets_still_in_the_queue() {
     let slower = Partial {
         rate: Some(BitRate(800_000)),
         ..Partial::default()

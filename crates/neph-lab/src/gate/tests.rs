@@ -208,7 +208,7 @@ fn each_configured_share_of_packets_is_treated_independently() {
 }
 
 #[test]
-fn an_early_packet_overtakes_and_holds_nobody_back() {
+fn early_packets_are_reordered_and_the_others_stay_in_order() {
     let mut shape = wire(Span::from_millis(10), Jitter::None);
     shape.wire.reorder = percent(50);
     let mut gate = Gate::new(shape, 3);
@@ -227,7 +227,7 @@ fn an_early_packet_overtakes_and_holds_nobody_back() {
 }
 
 #[test]
-fn a_gate_wants_to_be_told_the_time_before_anything_of_its_queue_is_due() {
+fn a_gate_is_woken_before_its_queued_packets_are_due() {
     let mut shape = wire(Span::from_millis(5), Jitter::None);
     shape.rate = Some(BitRate(8_000_000));
     let mut gate = Gate::new(shape, 1);
@@ -247,7 +247,7 @@ fn a_gate_wants_to_be_told_the_time_before_anything_of_its_queue_is_due() {
 }
 
 #[test]
-fn codel_keeps_a_standing_queue_short_that_drop_tail_lets_stand() {
+fn codel_keeps_a_standing_queue_shorter_than_drop_tail() {
     // 12 Mbit/s of a sender that halves its rate at each drop and adds to it after each 100 ms
     // without, into 10 Mbit/s: what stands, at the median of the last ten seconds.
     let standing_delay = |discipline| {

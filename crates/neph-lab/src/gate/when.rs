@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_periodic_change_knows_its_last_start() {
+    fn a_periodic_change_returns_its_last_start() {
         let when = When {
             at: secs(10),
             until: Some(secs(15)),

@@ -52,7 +52,7 @@ fn version_two_has_one_group_for_both_and_a_small_share_a_longer_period() {
 }
 
 #[test]
-fn a_machine_without_the_controller_says_so_and_who_asks_for_nothing_gets_it() {
+fn a_missing_cgroup_controller_is_an_error_only_if_requested() {
     let homes = CgroupMounts::of("", |_| String::new());
     let error = homes
         .groups_of("x", &site("cpu_share = \"50%\""))
@@ -69,7 +69,7 @@ fn a_machine_without_the_controller_says_so_and_who_asks_for_nothing_gets_it() {
 }
 
 #[test]
-fn a_cpu_that_is_not_here_is_told_with_those_that_are() {
+fn a_missing_cpu_is_reported_with_the_existing_ones() {
     assert!(has_cpus("s", "0,1", "0-1").is_ok());
     assert!(has_cpus("s", "4,6", "0-1,4,6-7").is_ok());
     assert!(has_cpus("s", "99", "").is_ok(), "the kernel tells");

@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_archive_has_each_folder_once_before_what_is_in_it() {
+    fn an_archive_lists_each_folder_once_before_its_files() {
         let mut bytes = Vec::new();
         let mut archive = Archive::new(&mut bytes);
         archive
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_are_what_is_mapped_and_called_so() {
+    fn libraries_are_the_mapped_files_with_a_library_name() {
         let maps = "7f-80 r-xp 00000000 fe:00 12   /usr/lib/libc.so.6\n\
                     80-81 r--p 00001000 fe:00 12   /usr/lib/libc.so.6\n\
                     55-56 r-xp 00000000 fe:00 9    /usr/bin/neph\n\
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn this_program_is_still_itself_without_what_is_not_loaded() {
+    fn a_program_is_reduced_to_its_loaded_parts() {
         let program = fs::read("/proc/self/exe").expect("this test");
         let short = loaded(&program);
         assert!(short.len() < program.len() && short.len() > program.len() / 100);

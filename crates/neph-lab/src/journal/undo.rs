@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_another_lab_takes_over_meanwhile_keeps_its_files() {
+    fn a_folder_taken_over_by_another_lab_keeps_its_files() {
         let root = tempfile::tempdir().expect("a folder");
         let name = root.path().join("lab");
         thread::scope(|scope| {

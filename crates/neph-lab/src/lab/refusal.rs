@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_lacks_is_told_with_what_helps() {
+    fn missing_kernel_features_are_reported_with_a_remedy() {
         let congestion = reported(
             "ip route add 10.0.0.1/32 dev a-b src 10.0.0.2 congctl lock nope",
             "Error: Unknown tcp congestion algorithm. Command failed -:5",

@@ -160,7 +160,7 @@ mod tests {
     use crate::gate::{CoDel, GilbertElliott};
 
     #[test]
-    fn a_shape_becomes_what_tc_understands() {
+    fn a_shape_is_converted_to_tc_commands() {
         let mut shape = Shape {
             rate: Some(BitRate(3_000_000)),
             queue: QueueLimit::Packets(100),

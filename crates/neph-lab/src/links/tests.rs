@@ -91,7 +91,7 @@ fn leases(addresses: [&str; 3], keys: &str) -> Result<Topology, Vec<neph_text::P
 }
 
 #[test]
-fn flannel_is_told_the_subnet_of_each_host() {
+fn flannel_gets_the_subnet_of_each_host() {
     let found = leases(
         ["10.30.1.2", "10.30.1.3", "10.30.2.2"],
         "network = \"10.30.0.0/16\"",
@@ -104,7 +104,7 @@ fn flannel_is_told_the_subnet_of_each_host() {
 }
 
 #[test]
-fn what_flannel_cannot_carry_is_placed() {
+fn invalid_flannel_topologies_are_refused() {
     let good = ["10.30.1.2", "10.30.1.3", "10.30.2.2"];
     let network = "network = \"10.30.0.0/16\"";
     for (addresses, keys, part) in [
@@ -151,7 +151,7 @@ fn a_network_is_written_by_its_own_address() {
 }
 
 #[test]
-fn a_guest_has_a_tap_on_its_host_s_bridge_and_every_site_knows_the_way() {
+fn a_guest_has_a_tap_on_the_bridge_and_all_sites_have_a_route() {
     let guests = "[[guest]]\nname = \"vms\"\nkind = \"uml\"\nsites = [\"p\", \"q\"]\n\
                   memory = \"128MiB\"\nbandwidth = \"10Mbit/s\"\nrun = [\"neph --version\"]\n";
     let steps = plan(&format!("{MIDDLE}{guests}"));
@@ -166,7 +166,7 @@ fn a_guest_has_a_tap_on_its_host_s_bridge_and_every_site_knows_the_way() {
 }
 
 #[test]
-fn a_machine_takes_the_kernel_and_the_processor_that_it_is_told() {
+fn a_qemu_guest_uses_the_configured_kernel_and_accelerator() {
     let machines = |keys: &str| {
         let table = "[[guest]]\nname = \"vms\"\nkind = \"qemu\"\nsites = [\"p\", \"q\"]\n";
         plan(&format!("{MIDDLE}{table}{keys}"))
@@ -198,7 +198,7 @@ fn a_guest_has_one_to_sixteen_virtual_processors() {
 }
 
 #[test]
-fn a_kernel_s_file_is_a_path_without_what_a_shell_would_read() {
+fn a_kernel_path_must_be_absolute_and_free_of_shell_characters() {
     let guests = |kernel: &str| {
         let text = format!(
             "version = 1\nsite = [{{name = \"a\"}}, {{name = \"p\", inside = \"a\"}}]\n\
@@ -214,7 +214,7 @@ fn a_kernel_s_file_is_a_path_without_what_a_shell_would_read() {
 }
 
 #[test]
-fn guests_that_are_namespaces_have_a_veth_where_a_guest_has_its_tap_and_all_else_alike() {
+fn namespace_guests_have_a_veth_and_the_same_setup_as_vms() {
     let guests = |kind: &str| {
         let table = format!(
             "{MIDDLE}[[guest]]\nname = \"g\"\nkind = \"{kind}\"\nsites = [\"p\", \"q\"]\n\

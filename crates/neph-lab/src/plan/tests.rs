@@ -27,7 +27,7 @@ until = "5s"
 "#;
 
 #[test]
-fn a_plan_tells_all_that_up_does_in_its_order() {
+fn a_lab_plan_lists_all_steps_in_order() {
     let topology = Topology::parse(&Source::new("all", EVERYTHING)).expect("fine");
     let mut options = UpOptions::with_name("x");
     options.truth = Some(Recording {

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_a_remedy() {
+    fn invalid_quantities_are_refused_with_a_remedy() {
         for (outcome, part) in [
             (delay(&node("4")), "the unit is missing"),
             (delay(&node("-4ms")), "does not begin with a number"),

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_to_a_shorter_path_is_told_with_what_it_overtook() {
+    fn a_change_to_a_shorter_path_counts_the_reordered_packets() {
         // Every 5 ms; 43 ms until 20 ms, then 35 ms: the packet sent at 20 departs at 55, before that of 15
         // (58).
         let records = (0..10).map(|number| {
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_copies_and_what_took_no_path_are_counted_apart() {
+    fn losses_copies_and_packets_without_a_path_are_counted_separately() {
         let mut records = vec![
             packet(7, 0, (1, 5)),
             packet(7, 1, (1, 5)),
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_does_not_grow_with_the_file() {
+    fn memory_for_waiting_packets_does_not_grow_with_the_file() {
         let mut flows = Flows::default();
         for at in 0..100_000 {
             flows.take(&packet(7, at, (u8::from(at / 10_000 % 2 == 1), 30)));

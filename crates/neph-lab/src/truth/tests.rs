@@ -46,7 +46,7 @@ fn read(path: &Path) -> Vec<Record> {
 }
 
 #[test]
-fn what_was_written_is_read_and_a_cut_record_ends_it() {
+fn truth_records_are_read_as_written_up_to_a_truncated_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("uplink.truth");
     let scribe = TruthThread::start().expect("a thread");
@@ -82,7 +82,7 @@ fn what_was_written_is_read_and_a_cut_record_ends_it() {
 }
 
 #[test]
-fn one_writer_keeps_the_records_of_links_apart() {
+fn one_writer_keeps_the_records_of_links_separate() {
     let folder = tempfile::tempdir().expect("a folder");
     let scribe = TruthThread::start().expect("a thread");
     let paths = [0, 1].map(|link| folder.path().join(format!("{link}.truth")));
@@ -195,7 +195,7 @@ proptest! {
 
 /// Found by fuzzing: what a damaged record says came at the last moment that there is was left out.
 #[test]
-fn a_packet_of_the_last_moment_is_told_too() {
+fn a_packet_at_the_last_possible_time_is_counted() {
     let mut record = packet(9);
     if let Record::Packet {
         passing, handling, ..

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_median_may_be_off_by_what_a_machine_adds_and_no_more() {
+    fn a_median_may_exceed_its_target_only_by_the_tolerance() {
         let shape = five_millis(Jitter::None);
         let fine = check(
             &observe([5_010_000, 5_010_000, 9_000_000]),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jitter_of_another_width_or_kind_is_told_from_the_one_asked() {
+    fn jitter_of_another_width_or_distribution_fails_the_check() {
         let even = |half: i64| (0..500).map(move |step| 5_000_000 + half * (step - 250) / 250);
         let shape = five_millis(Jitter::Uniform(Span::from_millis(2)));
         // Drawn in an order without reordering: 10 ms apart.

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_of_ours_is_known_whichever_bit_is_flipped() {
+    fn a_marked_packet_is_recognised_with_any_single_bit_flipped() {
         let bytes = marked(1, 0x0102_0304);
         assert_eq!(read_mark(&bytes), Some((1, 0x0102_0304)));
         for bit in 0..MARKED * 8 {

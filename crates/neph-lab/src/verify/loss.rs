@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_loses_without_being_asked_is_not_ok() {
+    fn loss_other_than_configured_fails_the_check() {
         let fine = PacketTimes {
             left: Some(0),
             came: Some(5_010_000),

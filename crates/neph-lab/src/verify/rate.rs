@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_told_to_one_percent_and_another_one_is_refused() {
+    fn a_rate_off_by_2_5_percent_fails_the_check() {
         let stream = through(8_000_000);
         let rate = checks(&stream, &requested(&shape(8_000_000)))
             .0
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_its_sender_cannot_fill_tells_no_rate() {
+    fn a_link_that_its_sender_cannot_fill_has_no_measured_rate() {
         assert_eq!(
             checks(&through(20_000_000), &requested(&shape(20_000_000))).0,
             None
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_told_by_its_longest_wait() {
+    fn a_queue_is_measured_by_its_longest_wait() {
         let stream = through(8_000_000);
         let queue = checks(&stream, &requested(&shape(8_000_000)))
             .1

@@ -85,8 +85,8 @@ fn compared(requested: &[&str]) -> Vec<Compared> {
 }
 
 #[test]
-fn delays_are_as_asked_and_the_record_agrees_with_the_measurement() {
-    let test = "delays_are_as_asked_and_the_record_agrees_with_the_measurement";
+fn delays_match_the_configuration_and_the_truth_record() {
+    let test = "delays_match_the_configuration_and_the_truth_record";
     let Some(_turn) = turn(test) else { return };
     let requested = ["0.1ms", "1ms", "5ms", "20ms", "100ms"];
     let compared_links = undisturbed(|| compared(&requested));
@@ -123,8 +123,8 @@ fn delays_are_as_asked_and_the_record_agrees_with_the_measurement() {
 }
 
 #[test]
-fn a_rate_and_its_queue_are_as_asked() {
-    let Some(_turn) = turn("a_rate_and_its_queue_are_as_asked") else {
+fn rate_and_queue_match_the_configuration() {
+    let Some(_turn) = turn("rate_and_queue_match_the_configuration") else {
         return;
     };
     let features = [
@@ -147,8 +147,8 @@ fn a_rate_and_its_queue_are_as_asked() {
 }
 
 #[test]
-fn loss_and_jitter_are_as_asked_each_direction_by_itself() {
-    let Some(_turn) = turn("loss_and_jitter_are_as_asked_each_direction_by_itself") else {
+fn loss_and_jitter_match_the_configuration_per_direction() {
+    let Some(_turn) = turn("loss_and_jitter_match_the_configuration_per_direction") else {
         return;
     };
     let features = "delay = \"5ms\"\na_to_b = { loss = \"5%\" }\n\
@@ -344,8 +344,8 @@ fn packets_arrived(lab: &Lab) -> u64 {
 }
 
 #[test]
-fn the_demo_does_what_it_says() {
-    let Some(_turn) = turn("the_demo_does_what_it_says") else {
+fn the_demo_topology_passes_verification() {
+    let Some(_turn) = turn("the_demo_topology_passes_verification") else {
         return;
     };
     let text = include_str!("../../topologies/demo.toml");

@@ -76,8 +76,8 @@ fn front(lab: &Lab) -> SocketAddr {
 }
 
 #[test]
-fn connections_reach_both_endpoints_at_random_and_the_client_sees_one_address() {
-    let test = "connections_reach_both_endpoints_at_random_and_the_client_sees_one_address";
+fn connections_are_balanced_at_random_behind_one_address() {
+    let test = "connections_are_balanced_at_random_behind_one_address";
     let Some(_turn) = turn(test) else {
         return;
     };
@@ -100,8 +100,8 @@ fn connections_reach_both_endpoints_at_random_and_the_client_sees_one_address() 
 }
 
 #[test]
-fn connections_of_one_source_stay_at_one_endpoint_where_that_is_asked() {
-    let test = "connections_of_one_source_stay_at_one_endpoint_where_that_is_asked";
+fn connections_of_one_source_stay_at_one_endpoint_if_configured() {
+    let test = "connections_of_one_source_stay_at_one_endpoint_if_configured";
     let Some(_turn) = turn(test) else {
         return;
     };

@@ -173,8 +173,8 @@ fn held_to_the_record(folder: &std::path::Path) {
 }
 
 #[test]
-fn the_kernels_spread_flows_over_a_diamond_and_change_their_minds_when_told() {
-    let test = "the_kernels_spread_flows_over_a_diamond_and_change_their_minds_when_told";
+fn kernels_spread_flows_over_a_diamond_and_move_them_on_schedule() {
+    let test = "kernels_spread_flows_over_a_diamond_and_move_them_on_schedule";
     carried_out(test, 'e', IpAddr::is_ipv4);
 }
 

@@ -191,8 +191,8 @@ fn kept_at_the_end(record: &Path) -> Duration {
 }
 
 #[test]
-fn an_upload_fills_a_drop_tail_queue_and_codel_keeps_it_short() {
-    let test = "an_upload_fills_a_drop_tail_queue_and_codel_keeps_it_short";
+fn codel_keeps_the_queue_of_an_upload_shorter_than_drop_tail() {
+    let test = "codel_keeps_the_queue_of_an_upload_shorter_than_drop_tail";
     let Some(_turn) = turn(test) else { return };
     let features = "delay = \"5ms\"\na_to_b = { rate = \"20Mbit/s\", queue = \"512KiB\"";
     let [tail, codel] = ["", ", discipline = \"codel\""].map(|discipline| {

@@ -37,8 +37,8 @@ fn up_and_down_leave_nothing() {
 }
 
 #[test]
-fn a_lab_left_behind_is_taken_down_by_name() {
-    let Some(_turn) = turn("a_lab_left_behind_is_taken_down_by_name") else {
+fn an_abandoned_lab_is_taken_down_by_name() {
+    let Some(_turn) = turn("an_abandoned_lab_is_taken_down_by_name") else {
         return;
     };
     let name = name('b');
@@ -49,8 +49,8 @@ fn a_lab_left_behind_is_taken_down_by_name() {
 }
 
 #[test]
-fn a_lab_whose_owner_lives_ends_its_engines_when_taken_down() {
-    let Some(_turn) = turn("a_lab_whose_owner_lives_ends_its_engines_when_taken_down") else {
+fn taking_down_a_running_lab_ends_its_engines() {
+    let Some(_turn) = turn("taking_down_a_running_lab_ends_its_engines") else {
         return;
     };
     let name = name('c');
@@ -87,8 +87,8 @@ fn a_lab_that_was_replaced_by_another_of_its_name_leaves_that_one_alone() {
 }
 
 #[test]
-fn a_lab_that_comes_up_is_never_taken_for_one_left_behind() {
-    let Some(_turn) = turn("a_lab_that_comes_up_is_never_taken_for_one_left_behind") else {
+fn a_starting_lab_is_never_taken_for_an_abandoned_one() {
+    let Some(_turn) = turn("a_starting_lab_is_never_taken_for_an_abandoned_one") else {
         return;
     };
     let name = name('q');
@@ -133,8 +133,8 @@ fn an_orphaned_lab_is_removed_only_if_its_owner_has_ended() {
 }
 
 #[test]
-fn an_up_that_fails_half_way_leaves_nothing_and_says_why() {
-    let Some(_turn) = turn("an_up_that_fails_half_way_leaves_nothing_and_says_why") else {
+fn a_failed_up_leaves_nothing_and_reports_the_reason() {
+    let Some(_turn) = turn("a_failed_up_leaves_nothing_and_reports_the_reason") else {
         return;
     };
     let name = name('d');
@@ -161,8 +161,8 @@ fn an_up_that_fails_half_way_leaves_nothing_and_says_why() {
 }
 
 #[test]
-fn a_process_killed_at_any_moment_of_up_leaves_what_down_removes() {
-    let Some(_turn) = turn("a_process_killed_at_any_moment_of_up_leaves_what_down_removes") else {
+fn a_lab_killed_during_up_is_removed_by_down() {
+    let Some(_turn) = turn("a_lab_killed_during_up_is_removed_by_down") else {
         return;
     };
     let name = name('e');
@@ -287,8 +287,8 @@ fn netem_carries_a_link_or_is_named_as_missing() {
 }
 
 #[test]
-fn a_site_sends_with_the_congestion_control_it_was_given() {
-    let Some(_turn) = turn("a_site_sends_with_the_congestion_control_it_was_given") else {
+fn a_site_uses_its_configured_congestion_control() {
+    let Some(_turn) = turn("a_site_uses_its_configured_congestion_control") else {
         return;
     };
     let text = include_str!("../../topologies/idle.toml");

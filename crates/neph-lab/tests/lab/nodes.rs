@@ -62,9 +62,8 @@ fn sites_at_two_switches_are_neighbours_and_need_no_address_resolution() {
 }
 
 #[test]
-fn in_a_mesh_each_pair_keeps_its_circuit_even_if_a_way_round_is_faster() {
-    let Some(_turn) = turn("in_a_mesh_each_pair_keeps_its_circuit_even_if_a_way_round_is_faster")
-    else {
+fn mesh_circuits_are_direct_even_if_a_detour_is_faster() {
+    let Some(_turn) = turn("mesh_circuits_are_direct_even_if_a_detour_is_faster") else {
         return;
     };
     let name = name('m');

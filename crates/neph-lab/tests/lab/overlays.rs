@@ -133,8 +133,8 @@ fn pods_reach_each_other_through_a_tunnel_in_user_space() {
 }
 
 #[test]
-fn pods_reach_each_other_where_bgp_says_so() {
-    let test = "pods_reach_each_other_where_bgp_says_so";
+fn pods_reach_each_other_over_routes_from_bgp() {
+    let test = "pods_reach_each_other_over_routes_from_bgp";
     pods_reach_each_other(test, ('z', "kind = \"routed\""));
 }
 
@@ -224,7 +224,7 @@ fn a_bridge_lets_pods_out_and_in_only_where_a_port_is_published() {
 }
 
 #[test]
-fn what_cannot_be_joined_is_placed() {
+fn invalid_overlays_are_refused_with_their_mistake() {
     let text = |more: &str| {
         format!(
             "version = 1\nsite = [{{name = \"a\"}}, {{name = \"b\"}}, {{name = \"p\", inside = \"a\"}}]\n\

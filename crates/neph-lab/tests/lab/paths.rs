@@ -54,8 +54,8 @@ fn send(flows: &[UdpSocket], to: &UdpSocket, (step, rounds): (i64, u32)) {
 }
 
 #[test]
-fn a_flow_that_is_moved_to_a_shorter_path_overtakes_itself_as_the_record_says() {
-    let test = "a_flow_that_is_moved_to_a_shorter_path_overtakes_itself_as_the_record_says";
+fn a_flow_moved_to_a_shorter_path_is_reordered_as_recorded() {
+    let test = "a_flow_moved_to_a_shorter_path_is_reordered_as_recorded";
     let Some(_turn) = turn(test) else { return };
     let swap = "[[link.path]]\nname = \"long\"\ndelay = \"40ms\"\n\
                 [[link.path]]\nname = \"short\"\ndelay = \"5ms\"\nweight = 0\n\

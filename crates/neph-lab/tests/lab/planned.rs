@@ -27,8 +27,8 @@ fn behind<'t>(lines: impl Iterator<Item = &'t str>, mark: &str) -> Vec<&'t str> 
 }
 
 #[test]
-fn what_up_acquires_and_sets_is_what_the_plan_tells() {
-    let Some(_turn) = turn("what_up_acquires_and_sets_is_what_the_plan_tells") else {
+fn up_acquires_and_sets_what_the_plan_lists() {
+    let Some(_turn) = turn("up_acquires_and_sets_what_the_plan_lists") else {
         return;
     };
     let name = name('p');

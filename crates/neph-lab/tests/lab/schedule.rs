@@ -94,8 +94,8 @@ fn flows_take_one_of_two_paths_and_stay_there() {
 }
 
 #[test]
-fn a_schedule_keeps_time_from_each_cue() {
-    let Some(_turn) = turn("a_schedule_keeps_time_from_each_cue") else {
+fn schedule_times_count_from_each_cue() {
+    let Some(_turn) = turn("schedule_times_count_from_each_cue") else {
         return;
     };
     let text = "delay = \"1ms\"\n[[link.schedule]]\nat = \"300ms\"\nuntil = \"600ms\"\n\
@@ -177,8 +177,8 @@ fn held_to_the_cue(records: impl Iterator<Item = Record>) {
 }
 
 #[test]
-fn a_link_that_nobody_uses_writes_its_changes_down_all_the_same() {
-    let test = "a_link_that_nobody_uses_writes_its_changes_down_all_the_same";
+fn an_unused_link_records_its_scheduled_changes() {
+    let test = "an_unused_link_records_its_scheduled_changes";
     let Some(_turn) = turn(test) else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let options = UpOptions {

@@ -35,8 +35,8 @@ const WEB: &str = "[[service]]\nname = \"web\"\nsite = \"a\"\n\
                    ready = { tcp = 8080, timeout = \"20s\" }\n";
 
 #[test]
-fn a_service_is_ready_before_the_next_is_started_and_its_output_is_kept() {
-    let test = "a_service_is_ready_before_the_next_is_started_and_its_output_is_kept";
+fn a_service_is_ready_before_the_next_starts_and_its_output_is_logged() {
+    let test = "a_service_is_ready_before_the_next_starts_and_its_output_is_logged";
     let Some(_turn) = turn(test) else {
         return;
     };
@@ -79,8 +79,8 @@ fn a_service_that_writes_and_writes_fills_no_memory() {
 }
 
 #[test]
-fn a_service_that_ends_early_is_told_with_its_last_words() {
-    let Some(_turn) = turn("a_service_that_ends_early_is_told_with_its_last_words") else {
+fn a_failed_service_is_reported_with_its_last_output() {
+    let Some(_turn) = turn("a_failed_service_is_reported_with_its_last_output") else {
         return;
     };
     let name = name('u');
@@ -115,8 +115,8 @@ fn a_service_that_ends_early_is_told_with_its_last_words() {
 }
 
 #[test]
-fn down_ends_whatever_runs_in_the_lab_even_what_will_not_and_nobody_waits_for() {
-    let test = "down_ends_whatever_runs_in_the_lab_even_what_will_not_and_nobody_waits_for";
+fn down_ends_even_detached_processes_that_ignore_sigterm() {
+    let test = "down_ends_even_detached_processes_that_ignore_sigterm";
     let Some(_turn) = turn(test) else {
         return;
     };

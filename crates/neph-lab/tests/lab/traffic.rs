@@ -102,8 +102,8 @@ fn nothing_came_before_its_time(record: &Path) {
 }
 
 #[test]
-fn a_congestion_control_that_the_kernel_does_not_have_is_told_at_once() {
-    let test = "a_congestion_control_that_the_kernel_does_not_have_is_told_at_once";
+fn a_missing_congestion_control_of_traffic_fails_the_up() {
+    let test = "a_missing_congestion_control_of_traffic_fails_the_up";
     let Some(_turn) = turn(test) else {
         return;
     };

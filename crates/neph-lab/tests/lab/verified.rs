@@ -20,8 +20,8 @@ fn medians(checks: &[LinkCheck]) -> Vec<(&str, i64)> {
 }
 
 #[test]
-fn each_path_is_verified_by_itself_in_each_direction() {
-    let test = "each_path_is_verified_by_itself_in_each_direction";
+fn each_path_is_verified_separately_in_each_direction() {
+    let test = "each_path_is_verified_separately_in_each_direction";
     let Some(_turn) = turn(test) else { return };
     let lab = up(&pair(PATHS), &name('p'));
     let checks = verify_link(&lab, 0).expect("verify");
@@ -48,8 +48,8 @@ fn each_path_is_verified_by_itself_in_each_direction() {
 }
 
 #[test]
-fn the_first_seconds_of_a_schedule_are_what_is_asked() {
-    let test = "the_first_seconds_of_a_schedule_are_what_is_asked";
+fn the_first_seconds_of_a_schedule_are_verified() {
+    let test = "the_first_seconds_of_a_schedule_are_verified";
     let Some(_turn) = turn(test) else { return };
     let steps = "delay = \"2ms\"\n[[link.schedule]]\nat = \"400ms\"\ndelay = \"6ms\"\n";
     let lab = up(&pair(steps), &name('r'));
@@ -83,8 +83,8 @@ fn the_first_seconds_of_a_schedule_are_what_is_asked() {
 /// Of the third path nothing is known, and a queue that takes 21 s to drain is no reason to wait
 /// behind what the first path's stream left in it.
 #[test]
-fn a_slow_deep_link_is_verified_path_by_path_and_one_without_flows_is_told() {
-    let test = "a_slow_deep_link_is_verified_path_by_path_and_one_without_flows_is_told";
+fn each_path_of_a_slow_link_is_verified_unless_no_flow_takes_it() {
+    let test = "each_path_of_a_slow_link_is_verified_unless_no_flow_takes_it";
     let Some(_turn) = turn(test) else { return };
     let unused = "[[link.path]]\nname = \"unused\"\ndelay = \"1ms\"\nweight = 0\n";
     let slow = format!("rate = \"100kbit/s\"\nqueue = \"256KiB\"\n{PATHS}{unused}");

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_is_not_written_over() {
+    fn existing_captures_are_never_overwritten() {
         let place = tempfile::tempdir().expect("a folder");
         let path = place.path().join("deep/er");
         let mut folder = Folder::open(Some(&path)).expect("it is made");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_nobody_named_goes_away() {
+    fn a_temporary_folder_is_removed_unless_it_is_kept() {
         let mut folder = Folder::open(None).expect("it is made");
         let (file, _) = folder.capture("a").expect("a new file");
         assert!(file.exists());

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_told() {
+    fn an_invalid_capture_is_refused_before_anything_is_written() {
         let tally = Tally::new(u64::MAX, u64::MAX);
         let (outcome, written) = relayed(b"Welcome to db1!\n", &tally);
         assert!(matches!(outcome, Err(RelayError::Broken(_))));

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_told_by_either_program() {
+    fn losses_are_read_from_the_output_of_neph_and_tcpdump() {
         let neph = printed(&["neph-kernel 5-6", "neph watch: 9 packets in -, 17 lost"]);
         assert_eq!((neph.kernel(), neph.lost()), (Some("5-6"), Some(17)));
         let tcpdump = [
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_says_why() {
+    fn the_reason_of_a_failed_ssh_is_its_last_line() {
         let lines = ["neph-kernel 5", "", "root@db1: Permission denied.", ""];
         assert_eq!(
             printed(&lines).why("root@db1"),

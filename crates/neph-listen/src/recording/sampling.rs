@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn each_sample_is_of_what_came_since_the_last_and_is_small() {
+    fn each_sample_contains_a_bounded_number_of_new_packets() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.pcap");
         let mut sampling = Sampling::of(path.clone());

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_live_point_is_a_file() {
+    fn arguments_that_are_no_live_points_are_files() {
         for text in [
             "a.pcap",
             "in=a.pcap",
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_interface_keeps_its_name_unless_another_is_given() {
+    fn a_local_point_has_the_name_of_its_interface_unless_given() {
         let point = live("iface:eth0.7");
         assert_eq!(
             (point.name.as_str(), point.reported().as_str()),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn one_elsewhere_is_named_by_its_host() {
+    fn a_remote_point_is_named_after_its_host() {
         let (name, host, interface) = remote("ssh:root@db1:2222/eth0@client");
         assert_eq!((name.as_str(), interface.name.as_str()), ("db1", "eth0"));
         assert_eq!(interface.site.as_deref(), Some("client"));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_shell_or_ssh_would_obey_is_taken() {
+    fn shell_characters_and_ssh_options_are_refused_in_points() {
         for text in [
             "ssh:host",
             "ssh://host/eth0",

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_meanwhile_is_read_and_what_is_over_is_not_read_again() {
+    fn a_growing_file_is_read_and_old_packets_are_not_read_twice() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.pcap");
         let mut tail = Tail::of(path.clone());
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_told() {
+    fn a_file_that_is_no_capture_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.pcap");
         std::fs::write(&path, "Welcome to db1!").expect("a file");

@@ -80,7 +80,7 @@ fn a_stream_is_found_set_up_and_played() {
 }
 
 #[test]
-fn a_refusal_names_the_request_and_an_answer_that_lacks_something_says_what() {
+fn a_refusal_names_the_request_or_the_missing_field() {
     let mut dialogue = Dialogue::new("rtsp://camera/live");
     dialogue.describe();
     let refused = dialogue.hear(&response(1, 404, &[], ""));

@@ -58,7 +58,7 @@ fn animation() -> String {
 }
 
 #[test]
-fn the_animation_is_what_its_formula_makes() {
+fn the_animation_trace_matches_its_formula() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/animation.trace");
     let made = animation();
     if std::env::var_os("NEPH_BLESS").is_some() {

@@ -75,7 +75,7 @@ fn a_stream_is_described_set_up_played_and_ended() {
 }
 
 #[test]
-fn nothing_is_sent_to_another_address_or_to_a_port_of_a_service() {
+fn media_are_sent_only_to_the_client_and_to_unprivileged_ports() {
     for header in [
         "RTP/AVP;unicast;destination=10.0.0.3;client_port=5000-5001",
         "RTP/AVP;unicast;destination=victim;client_port=5000-5001",
@@ -100,7 +100,7 @@ fn nothing_is_sent_to_another_address_or_to_a_port_of_a_service() {
 }
 
 #[test]
-fn what_is_out_of_order_or_unknown_is_refused() {
+fn rtsp_requests_out_of_order_or_unknown_are_refused() {
     let answer = |method, path: &str, fields: &[[&str; 2]]| {
         status(&session().answer(&request(method, path, fields)))
     };

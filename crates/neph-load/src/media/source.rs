@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_late_by_more_than_a_second_is_left_out() {
+    fn frames_late_by_more_than_a_second_are_left_out() {
         let trace = Trace::parse("fps 25\n100\n").expect("a trace");
         let mut source = Source::new(&trace, FIRST);
         source.catch_up(Span::from_millis(1_000));

@@ -62,7 +62,7 @@ fn ask(server: SocketAddr, streams: u16, duration: Span) -> MediaAsk {
 }
 
 #[test]
-fn streams_are_set_up_before_any_begins_and_come_whole() {
+fn all_streams_are_set_up_before_any_begins_and_complete() {
     with_server(CAPS, |server, events| {
         let mut seconds = Vec::new();
         let ask = ask(server, 3, Span::from_secs(3));
@@ -116,7 +116,7 @@ fn streams_are_set_up_before_any_begins_and_come_whole() {
 }
 
 #[test]
-fn what_is_above_the_caps_is_refused_and_a_place_is_free_at_once() {
+fn streams_above_the_caps_are_refused_and_ended_ones_free_their_place() {
     let caps = ServerCaps { streams: 2, ..CAPS };
     with_server(caps, |server, _| {
         let second = Span::from_secs(1);
@@ -153,7 +153,7 @@ fn what_is_above_the_caps_is_refused_and_a_place_is_free_at_once() {
 }
 
 #[test]
-fn a_stop_keeps_what_was_measured_and_the_longest_time_ends_a_stream() {
+fn a_stop_keeps_measurements_and_the_duration_cap_ends_a_stream() {
     let caps = ServerCaps {
         duration: Span::from_millis(1_500),
         ..CAPS
@@ -242,7 +242,7 @@ fn a_client_that_vanishes_ends_its_stream_within_seconds() {
 }
 
 #[test]
-fn what_is_no_client_does_no_harm() {
+fn nonsense_from_clients_does_not_harm_the_media_server() {
     with_server(CAPS, |server, _| {
         for nonsense in [
             &b"GET / HTTP/1.1\r\n\r\n"[..],

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_one_sentence_with_its_line() {
+    fn an_invalid_trace_is_refused_with_its_line() {
         let refused = |text: &str| Trace::parse(text).expect_err("no trace").to_string();
         for text in ["", "# nothing\n", "fps 25\n# none\n"] {
             assert!(refused(text).starts_with("it has no frame"), "{text}");

@@ -134,7 +134,7 @@ fn loss_reordering_and_duplicates_are_counted_by_numbers_that_wrap() {
 }
 
 #[test]
-fn delay_variation_is_jitter_and_what_is_later_than_the_buffer_is_late() {
+fn delay_variation_is_jitter_and_packets_beyond_the_buffer_are_late() {
     let trace = Trace::parse("fps 25\n1000\n").expect("a trace");
     let duration = Span::from_secs(40);
     let packets = sent(&trace, duration);

@@ -206,7 +206,7 @@ fn cases_of_udp() -> Vec<Case> {
 }
 
 #[test]
-fn the_limit_is_named_from_what_was_counted() {
+fn the_limiting_factor_follows_from_the_counters() {
     let cases = [
         cases_of_a_rate(),
         cases_of_tcp(),

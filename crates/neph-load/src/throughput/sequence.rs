@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_in_order_is_only_counted() {
+    fn datagrams_in_order_are_only_counted() {
         let counted = Counted {
             datagrams: 4,
             ..Counted::default()

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_above_a_cap_is_refused_with_the_cap() {
+    fn requests_above_a_cap_are_refused_with_the_cap() {
         let caps = ServerCaps {
             duration: Span::from_secs(60),
             streams: 4,

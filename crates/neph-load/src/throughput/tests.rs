@@ -91,7 +91,7 @@ fn is_near(rate: BitRate, percent: f64) -> bool {
 }
 
 #[test]
-fn a_rate_that_is_asked_is_held_and_named_with_each_protocol_and_direction() {
+fn the_target_rate_is_reached_with_each_protocol_and_direction() {
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         for direction in [Direction::Up, Direction::Down] {
             let (measured, seconds) = measured(&ask(protocol, direction), &spec(Span::ZERO));
@@ -156,7 +156,7 @@ fn a_receiver_that_reads_slowly_is_named() {
 }
 
 #[test]
-fn a_server_that_is_busy_refuses_with_how_long_and_a_stop_keeps_what_was_measured() {
+fn a_busy_server_refuses_with_the_wait_and_a_stop_keeps_results() {
     with_server(&spec(Span::ZERO), |server| {
         let (stop, address) = (Stop::new(), server.address());
         let long = Ask {
@@ -194,7 +194,7 @@ fn a_server_that_is_busy_refuses_with_how_long_and_a_stop_keeps_what_was_measure
 }
 
 #[test]
-fn what_is_no_client_does_no_harm() {
+fn nonsense_from_clients_does_not_harm_the_throughput_server() {
     use std::io::Write;
     with_server(&spec(Span::ZERO), |server| {
         for nonsense in [
@@ -227,7 +227,7 @@ fn a_datagram_above_the_mtu_goes_in_fragments() {
 }
 
 #[test]
-fn a_permit_is_kept_to_by_what_is_sent_with_each_protocol() {
+fn senders_stay_within_the_rate_of_their_permit_with_each_protocol() {
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         let budgets = Budgets {
             rate: Some(BitRate(20_000_000)),

@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dropped_packet_has_as_many_datagrams_as_one_that_is_given() {
+    fn a_dropped_packet_counts_as_many_datagrams_as_a_delivered_one() {
         let given = |calls, datagrams| Given { calls, datagrams };
         assert_eq!(dropped_datagrams(0, given(10, 450)), 0);
         assert_eq!(dropped_datagrams(7, given(10, 450)), 315);

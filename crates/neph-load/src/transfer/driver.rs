@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn all_goes_out_and_comes_back_and_is_acknowledged() {
+    fn all_bytes_are_echoed_and_acknowledged() {
         let mut traffic = echoed(10 << 20);
         drive(&mut traffic, u64::MAX, &Stop::new()).expect("it is echoed");
         let acked = traffic.measured.map(|stats| stats.bytes_acked);

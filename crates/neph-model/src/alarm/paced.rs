@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_that_is_raised_for_some_seconds_is_told_and_so_is_its_end() {
+    fn an_alarm_is_raised_and_cleared_after_the_duration_of_the_rule() {
         let slow = |at| Some(if (10_000..20_000).contains(&at) { 8 } else { 1 });
         let reported = changes("path > 5ms p50 for 3s", each(40_000, slow));
         assert_eq!(reported, [13_000, -23_000]);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shorter_than_the_rule_says_is_not_told() {
+    fn delays_shorter_than_the_rule_raise_no_alarm() {
         let slow = |at| Some(if (10_000..12_400).contains(&at) { 8 } else { 1 });
         assert!(changes("path > 5ms p50 for 3s", each(40_000, slow)).is_empty());
     }
@@ -131,7 +131,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn looking_at_every_second_of_a_silence_tells_the_same(
+        fn evaluating_every_second_of_a_silence_gives_the_same_alarms(
             times in prop::collection::vec((0_i64..150_000, 0_i64..10), 0..200),
         ) {
             let mut at = 0;

@@ -75,7 +75,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counting_what_is_longer_is_the_quantile_by_nearest_rank(
+        fn counting_longer_values_equals_the_nearest_rank_quantile(
             mut numbers in prop::collection::vec(0_u64..20, 1..400),
             limit in 0_u64..20,
             which in 0_usize..5,

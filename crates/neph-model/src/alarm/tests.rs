@@ -61,7 +61,7 @@ fn it_ends_below_a_lower_level_and_after_as_long() {
 }
 
 #[test]
-fn few_round_trips_are_counted_together_and_silence_tells_nothing() {
+fn few_round_trips_are_pooled_and_silence_changes_no_alarm() {
     // p50 needs six: with two a second, it is evaluated each third second.
     assert_eq!(
         changes(&mut alarm("path > 10ms p50 for 5s"), [(2, 11); 9]),
@@ -82,7 +82,7 @@ fn few_round_trips_are_counted_together_and_silence_tells_nothing() {
 }
 
 #[test]
-fn what_was_lost_took_longer_than_anything() {
+fn lost_messages_count_as_longer_than_any_limit() {
     let mut lossy = alarm("path > 10ms p50 until 10ms");
     for took in [None, None, None, None, Some(1), Some(1)] {
         lossy.count(took.map(Span::from_millis));

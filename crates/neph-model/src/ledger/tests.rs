@@ -45,7 +45,7 @@ fn lines(marks: &Marks) -> Vec<(String, i64)> {
 }
 
 #[test]
-fn every_stage_of_a_complete_message_is_told() {
+fn all_stages_of_a_complete_message_are_listed() {
     let expected = [
         ("schedule lateness", 2),
         ("connect", 40),

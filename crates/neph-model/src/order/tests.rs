@@ -221,7 +221,7 @@ fn a_load_as_a_plan_writes_it_has_a_thread_for_each_core() {
 }
 
 #[test]
-fn what_is_no_order_is_refused() {
+fn invalid_orders_are_refused() {
     for text in [
         "{}",
         r#"{"load": {"work": {"cpu": {"share": 101.0, "threads": "each_core"}}, "duration_ns": 1}}"#,

@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_window_sees_more_than_the_rate_and_one_burst(
+        fn no_window_exceeds_the_rate_and_one_burst(
             rate in 10_u64..1_000_000,
             steps in prop::collection::vec((0_i64..300_000_000, 1_u64..400), 1..300),
         ) {
@@ -113,7 +113,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_spent_as_room_allows_holds_the_rate_too(rate in 1_000_u64..1_000_000_000) {
+        fn spending_all_available_room_keeps_the_rate(rate in 1_000_u64..1_000_000_000) {
             let bucket = TokenBucket::new(rate);
             let mut sum = 0;
             for step in 0..1_000 {

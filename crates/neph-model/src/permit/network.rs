@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_refused_and_a_slip_is_named() {
+    fn invalid_networks_are_refused_and_host_bits_are_reported() {
         for wrong in [
             "",
             "10.0.0.0/33",

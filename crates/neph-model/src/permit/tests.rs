@@ -19,7 +19,7 @@ fn at(text: &str) -> SocketAddr {
 }
 
 #[test]
-fn what_is_not_allowed_is_refused_and_denied_wins() {
+fn targets_not_allowed_are_refused_and_denials_take_precedence() {
     let targets = targets(&["10.0.0.0/8", "2001:db8::/32"], &["10.9.0.0/16"]);
     for good in [
         "10.0.0.1:53",
@@ -70,7 +70,7 @@ fn no_policy_allows_addresses_of_many_hosts() {
 }
 
 #[test]
-fn nothing_is_allowed_until_something_is_named() {
+fn nothing_is_allowed_by_default() {
     assert!(AllowedTargets::default().check(at("192.0.2.1:53")).is_err());
     assert!(
         Permit::new(AllowedTargets::default(), Budgets::default(), 0)

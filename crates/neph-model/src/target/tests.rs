@@ -104,7 +104,7 @@ fn an_order_carries_a_target_with_its_credentials_and_nothing_shows_them() {
 
 proptest::proptest! {
     #[test]
-    fn every_form_of_a_target_reads_back_as_itself(
+    fn every_form_of_a_target_is_parsed_from_its_own_text(
         scheme in 0..SCHEMES.len(),
         host in proptest::prop_oneof![
             "[a-z][a-z0-9-]{0,20}(\\.[a-z]{1,5}){0,2}",

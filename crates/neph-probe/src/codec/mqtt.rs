@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn it_connects_as_whom_the_target_names() {
+    fn mqtt_connects_with_the_user_of_the_target() {
         let mut out = Vec::new();
         let mut codec = Mqtt::new(&spec("mqtt://us%65r:p:w@h"));
         assert_eq!(codec.open(&mut out), Opening::Wait);

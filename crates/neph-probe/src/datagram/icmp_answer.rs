@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_versions_errors_say_the_same() {
+    fn icmp_errors_of_both_ip_versions_map_to_the_same_kinds() {
         let printed = |target: &str, kind, code| {
             let error = IcmpError {
                 to: None,

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_syn_without_an_answer_is_taken_back_once() {
+    fn an_unanswered_syn_is_reset_once() {
         let mut codec = codec();
         let (mut request, mut out) = (Vec::new(), Vec::new());
         codec.request(3, Wall::from_unix_nanos(0), &mut request);

@@ -82,7 +82,7 @@ fn a_second_reply_is_a_duplicate_before_and_after_the_message_is_finished() {
 }
 
 #[test]
-fn a_reply_to_what_was_never_asked_changes_nothing() {
+fn an_unexpected_reply_changes_nothing() {
     let mut book = sent(Expect::default(), 1);
     assert!(book.replied(Seq(7), &reply(20)).is_none());
     assert_eq!(*book.tally(), Tally::default());
@@ -195,7 +195,7 @@ fn the_send_stamp_of_another_answer_is_not_believed() {
 }
 
 #[test]
-fn what_is_still_out_at_the_end_is_neither_answered_nor_lost() {
+fn outstanding_messages_at_the_end_are_not_counted() {
     let mut book = sent(Expect::default(), 4);
     book.replied(Seq(1), &reply(60));
     book.replied(Seq(2), &reply(61));
@@ -206,7 +206,7 @@ fn what_is_still_out_at_the_end_is_neither_answered_nor_lost() {
 }
 
 #[test]
-fn what_never_left_is_failed_not_lost() {
+fn messages_that_never_left_are_failed_and_not_lost() {
     let mut book = book(Expect::default());
     let seq = book.enter(at(0));
     book.lost(seq, None, at(3));

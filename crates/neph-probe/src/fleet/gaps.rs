@@ -73,13 +73,13 @@ mod tests {
     }
 
     #[test]
-    fn who_was_not_held_up_sends_each_message_when_it_is_due() {
+    fn an_undelayed_fleet_sends_each_message_when_due() {
         let gaps = Gaps::new(GAP, 1, Span::from_micros(20));
         assert_eq!(course(gaps, 0, 4), [20, 5_020, 10_020, 15_020]);
     }
 
     #[test]
-    fn who_was_held_up_catches_up_a_quarter_faster() {
+    fn a_delayed_fleet_catches_up_25_percent_faster() {
         let gaps = Gaps::new(GAP, 1, Span::from_micros(20));
         let went = course(gaps, 2_500, 5);
         assert_eq!(went[..3], [2_500, 6_499, 10_499], "120 us are forgiven");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cap_stands_above_what_is_due() {
+    fn the_rate_cap_overrides_due_times() {
         let gaps = Gaps::new(Span::from_micros(10), 1, Span::from_millis(1));
         let mut gaps = gaps;
         gaps.go(at(0), at(0));

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_on_which_nobody_speaks_is_given_up_with_what_waits_for_it() {
+    fn a_silent_connection_is_given_up_with_its_pending_requests() {
         let (_silent, mut link) = dialled(0);
         let begun = now();
         assert_eq!(link.ask(0, begun), Ok(()));

@@ -162,7 +162,7 @@ mod tests {
 
     /// A flow from such a port would lose every message.
     #[test]
-    fn ports_from_which_a_reflector_answers_nobody_are_left_out() {
+    fn ports_that_a_reflector_never_answers_are_left_out() {
         let ports = Ports::in_order(Some(850), &KERNELS, PortSeparation::Bound("test"));
         let endpoint = |port: u16| FleetEndpoint {
             name: String::new(),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_is_claimed_while_a_port_of_it_is_taken_is_left() {
+    fn a_block_claimed_by_another_process_meanwhile_is_skipped() {
         let mut ports = Ports::in_order(Some(65_535), &KERNELS, PortSeparation::Bound("test-e"));
         let claimed = RefCell::new(Blocks::new("test-e"));
         let taken = ports.take(|port| claimed.borrow_mut().take(port));
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_reaches_the_same_peer_already_is_skipped_and_a_host_without_address_says_so() {
+    fn ports_in_use_are_skipped_and_a_host_without_address_is_an_error() {
         let remote = || io::Error::from(io::ErrorKind::AddrNotAvailable);
         let mut ports = Ports::in_order(Some(65_534), &KERNELS, PortSeparation::Bound("test"));
         let taken = ports.take(|port| match port {

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happens_is_found_at_its_place_and_a_place_is_given_again() {
+    fn events_are_found_by_index_and_freed_indices_are_reused() {
         let mut watched = Watched::new().expect("a descriptor");
         let pairs = [(), ()].map(|()| UnixStream::pair().expect("a pair"));
         let [(quiet, _keeps), (busy, mut writer)] = pairs;
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_watched_leaves_nothing_behind() {
+    fn a_descriptor_that_cannot_be_watched_leaves_no_entry() {
         let mut watched = Watched::new().expect("a descriptor");
         // epoll(7) cannot watch files.
         let file = || File::open("/proc/self/exe").expect("our own program");

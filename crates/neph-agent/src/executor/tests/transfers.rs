@@ -57,7 +57,7 @@ fn a_transfer_runs_in_the_place_of_a_main_flow_and_comes_to_quantities() {
 }
 
 #[test]
-fn a_transfer_that_is_cancelled_keeps_what_it_came_to() {
+fn a_cancelled_transfer_keeps_its_results() {
     let server = throughput();
     let order = transfer_order("tcp throughput 20Mbit/s", server.address().port(), 600);
     let orders = std::slice::from_ref(&order);

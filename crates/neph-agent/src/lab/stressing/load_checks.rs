@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_held_that_says_of_no_fault_whatever_was_lost_on_the_way() {
+    fn a_stream_misses_its_target_only_if_it_reports_a_fault() {
         let stream = "a stream h:1 2Mbit/s";
         let lossy = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 500000, "fault": null}]"#;
         assert_eq!(shortfall_of(stream, lossy), None);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_told_nothing_is_not_held() {
+    fn a_load_without_a_report_misses_its_target() {
         for load in ["a 1%", "a flow h:1 max", "a stream h:1 2Mbit/s"] {
             for nothing in ["", "[]"] {
                 let reported = shortfall_of(load, nothing);

@@ -344,7 +344,7 @@ fn an_order_that_was_carried_out_is_not_begun_by_a_replay() {
 
 /// Names and addresses that lead where the policy does not allow, in each kind of order.
 #[test]
-fn nothing_is_sent_to_an_address_that_is_not_allowed_whatever_its_name() {
+fn orders_for_disallowed_addresses_are_refused_and_send_nothing() {
     let trap = TcpListener::bind("127.0.0.2:0").expect("a port");
     trap.set_nonblocking(true).expect("a socket");
     let port = trap.local_addr().expect("bound").port();

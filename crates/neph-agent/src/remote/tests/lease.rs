@@ -163,7 +163,7 @@ fn a_ninth_capture_at_a_time_has_to_wait_and_is_counted() {
 }
 
 #[test]
-fn the_hours_and_the_budget_end_what_runs() {
+fn running_orders_end_with_the_policy_hours_and_the_byte_budget() {
     let folder = tempfile::tempdir().expect("a folder");
     let hand = SigningKey::new();
     let mut guard = guard(folder.path(), &hand, POLICY);
@@ -185,7 +185,7 @@ fn the_hours_and_the_budget_end_what_runs() {
 }
 
 #[test]
-fn what_was_spent_outlives_a_kill_and_ends_with_the_day() {
+fn spent_bytes_survive_a_kill_until_the_end_of_the_day() {
     let folder = tempfile::tempdir().expect("a folder");
     let hand = SigningKey::new();
     let open = |moment: Moment| {
@@ -243,7 +243,7 @@ fn an_order_ends_within_ten_seconds_of_losing_its_lease() {
 }
 
 #[test]
-fn a_revoked_agent_ends_what_runs() {
+fn a_revoked_agent_interrupts_its_running_orders() {
     let folder = tempfile::tempdir().expect("a folder");
     let hand = SigningKey::new();
     let policy = POLICY.replace("hours = [\"08:00-18:00\"]\n", "");

@@ -24,7 +24,7 @@ impl Link for Script {
 }
 
 #[test]
-fn what_is_no_message_ends_the_connection_and_is_counted() {
+fn an_unreadable_message_ends_the_connection_and_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let hand = SigningKey::new();
     let guard = guard(folder.path(), &hand, POLICY);

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_had_received_already_is_spurious_also_where_its_dsack_comes_later() {
+    fn spurious_retransmissions_are_counted_even_with_a_later_dsack() {
         // Two retransmissions with the second message, one with the fourth; the DSACK of one of the
         // two comes with the third, that of the last with its own message.
         let counts = counted(&[(0, 0, 0), (0, 2, 0), (0, 2, 1), (0, 3, 2)]);

@@ -18,7 +18,7 @@ fn every_ten(done: impl Fn(f64) -> Option<f64>) -> Vec<Task> {
 }
 
 #[test]
-fn what_waits_for_the_end_of_a_silence_and_is_done_at_once_shows_a_stall() {
+fn tasks_done_together_after_a_silence_show_a_stall() {
     // Nothing is done from 405 to 805 ms; each takes 0.02 ms afterwards.
     let tasks = every_ten(|due| {
         let is_in = (405.0..805.0).contains(&due);
@@ -66,7 +66,7 @@ fn a_longer_path_or_single_late_ones_are_no_stall() {
 }
 
 #[test]
-fn a_side_that_is_seen_to_do_something_else_does_not_stall() {
+fn activity_during_the_silence_rules_out_a_stall() {
     let tasks = every_ten(|due| {
         let is_in = (405.0..805.0).contains(&due);
         Some(if is_in { 805.0 } else { due })
@@ -97,7 +97,7 @@ fn a_quota_shows_as_stalls() {
 }
 
 #[test]
-fn what_the_window_holds_back_in_a_silence_shows_it_too() {
+fn tasks_held_back_by_the_window_belong_to_the_stall() {
     // Ten leave in a silence of 400 ms, then the window is full until its end.
     let mut tasks = every_ten(|due| {
         let is_in = (405.0..805.0).contains(&due);
@@ -136,7 +136,7 @@ fn a_window_that_opens_once_a_round_trip_is_no_stall() {
 /// Everything waits 70 ms from 300 ms on, and what is due from 500 to 700 ms comes at 770 ms, as it
 /// waits behind a connection that is opened: 770 ms is when it was due on that path.
 #[test]
-fn what_waits_no_longer_than_before_a_silence_is_no_stall() {
+fn tasks_that_wait_no_longer_in_a_silence_show_no_stall() {
     let tasks = every_ten(|due| match due {
         _ if due < 300.0 => Some(due + 0.1),
         _ if (640.0..700.0).contains(&due) => Some(770.0),

@@ -152,7 +152,7 @@ fn a_proxy_whose_acknowledgements_travel_with_the_reply_is_no_slow_link() {
 }
 
 #[test]
-fn a_queue_that_is_there_all_the_time_is_not_told_from_a_long_path() {
+fn a_permanent_queue_is_not_diagnosed_as_bufferbloat() {
     let world = World {
         queue: Some(Queue {
             from: -5.0,
@@ -204,7 +204,7 @@ fn losses_at_the_peak_of_a_queue_are_not_random() {
 }
 
 #[test]
-fn what_codel_drops_from_a_short_queue_is_not_random() {
+fn codel_drops_from_a_short_queue_are_not_random_loss() {
     let world = World {
         round_trip_ms: 35.0,
         intervals_ms: vec![50],
@@ -253,7 +253,7 @@ fn losses_of_which_most_come_upon_a_queue_are_not_random_however_long_it_stands(
 }
 
 #[test]
-fn wake_ups_of_a_twentieth_of_a_millisecond_starve_nobody() {
+fn wake_up_delays_of_50_us_are_no_root_cause() {
     let world = World {
         starved_ms: 0.05,
         ..World::default()
@@ -290,7 +290,7 @@ fn a_window_that_the_receiver_or_pacing_holds_is_not_forgotten() {
 }
 
 #[test]
-fn a_host_that_keeps_its_window_or_runs_bbr_is_not_suspected() {
+fn no_slow_start_after_idle_with_bbr_or_the_sysctl_off() {
     let restarts = World {
         round_trip_ms: 40.0,
         restarts: true,
@@ -322,7 +322,7 @@ fn a_pool_that_fills_is_no_connection_for_every_message() {
 }
 
 #[test]
-fn a_lost_segment_of_a_reply_starves_nobody_and_one_of_a_request_slows_no_server() {
+fn lost_segments_are_blamed_on_neither_client_nor_server() {
     let replies = World {
         reply: 100_000,
         reply_loss: 0.002,

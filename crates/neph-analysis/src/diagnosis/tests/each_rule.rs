@@ -7,7 +7,7 @@ use super::{causes, diagnoses_of, number, only};
 use crate::diagnosis::Level;
 
 #[test]
-fn unequal_paths_are_told_by_port_with_the_best_one() {
+fn unequal_paths_are_reported_with_the_best_source_port() {
     let world = World {
         round_trip_ms: 8.1,
         paths_ms: vec![0.0, 8.0],
@@ -34,7 +34,7 @@ fn unequal_paths_are_told_by_port_with_the_best_one() {
 }
 
 #[test]
-fn unequal_paths_are_told_although_one_short_flow_stalled() {
+fn unequal_paths_are_detected_although_one_short_flow_stalled() {
     let world = World {
         round_trip_ms: 8.1,
         paths_ms: vec![0.0, 8.0],
@@ -51,7 +51,7 @@ fn unequal_paths_are_told_although_one_short_flow_stalled() {
 }
 
 #[test]
-fn unequal_paths_are_told_although_the_route_changes_as_well() {
+fn unequal_paths_are_detected_although_the_route_changes_too() {
     let world = World {
         round_trip_ms: 20.0,
         paths_ms: vec![0.0, 8.0],
@@ -70,7 +70,7 @@ fn unequal_paths_are_told_although_the_route_changes_as_well() {
 }
 
 #[test]
-fn a_window_forgotten_while_idle_is_told_in_round_trips() {
+fn slow_start_after_idle_is_reported_with_its_added_round_trips() {
     let world = World {
         round_trip_ms: 40.0,
         restarts: true,
@@ -87,7 +87,7 @@ fn a_window_forgotten_while_idle_is_told_in_round_trips() {
 }
 
 #[test]
-fn a_slow_link_is_told_with_its_rate() {
+fn a_slow_link_is_reported_with_its_rate() {
     for rate_mbit in [3.0, 15.0] {
         let world = World {
             round_trip_ms: 35.0,
@@ -104,7 +104,7 @@ fn a_slow_link_is_told_with_its_rate() {
 }
 
 #[test]
-fn a_queue_that_others_fill_is_told_with_its_stretch() {
+fn a_queue_filled_by_other_traffic_is_reported_with_its_period() {
     let world = World::with_a_queue();
     let diagnosis = only(&world, "bufferbloat");
     assert!(
@@ -129,7 +129,7 @@ fn a_queue_that_others_fill_is_told_with_its_stretch() {
 }
 
 #[test]
-fn a_queue_that_echoes_go_past_is_told_with_less_confidence() {
+fn bufferbloat_has_less_confidence_if_echoes_bypass_the_queue() {
     let shared = World::with_a_queue();
     let with_echoes = World {
         echoes_wait: 0.0,
@@ -220,7 +220,7 @@ fn whoever_answers_behind_a_proxy_is_farther_than_whoever_acknowledges() {
 }
 
 #[test]
-fn echoes_that_take_another_way_are_told() {
+fn echoes_with_a_different_rtt_are_reported() {
     for icmp_ms in [6.0, -4.0] {
         let world = World {
             icmp_ms,
@@ -278,7 +278,7 @@ fn the_quickest_of_few_echoes_may_be_slower_than_the_quickest_of_many_messages()
 }
 
 #[test]
-fn messages_that_queue_in_the_sender_are_told() {
+fn messages_that_queue_in_the_sender_are_reported_with_the_place() {
     let world = World {
         round_trip_ms: 150.0,
         window: Some(400),
@@ -309,7 +309,7 @@ fn messages_that_queue_in_the_sender_are_told() {
 }
 
 #[test]
-fn loss_without_a_queue_is_told_with_its_share() {
+fn loss_without_a_queue_is_reported_with_its_share() {
     for probe in [ProbeKind::Ws, ProbeKind::Udp] {
         let world = World {
             loss: 0.01,
@@ -324,7 +324,7 @@ fn loss_without_a_queue_is_told_with_its_share() {
 }
 
 #[test]
-fn what_opens_a_connection_counts_among_the_segments_that_may_be_sent_again() {
+fn segments_that_open_a_connection_count_in_the_loss_share() {
     for (probe, scheme, segments) in [
         (ProbeKind::Http, "http", 2.0),
         (ProbeKind::Tcp, "tcp", 3.0),
@@ -351,7 +351,7 @@ fn what_opens_a_connection_counts_among_the_segments_that_may_be_sent_again() {
 }
 
 #[test]
-fn a_server_that_thinks_is_told_with_its_time() {
+fn a_slow_server_is_reported_with_its_processing_time() {
     let world = World {
         think_ms: 30.0,
         ..World::default()
@@ -361,7 +361,7 @@ fn a_server_that_thinks_is_told_with_its_time() {
 }
 
 #[test]
-fn a_starved_client_is_told_and_nobody_else_is_blamed() {
+fn a_starved_client_is_reported_as_the_only_root_cause() {
     let world = World {
         starved_ms: 3.0,
         ..World::default()
@@ -372,7 +372,7 @@ fn a_starved_client_is_told_and_nobody_else_is_blamed() {
 }
 
 #[test]
-fn a_starved_client_is_told_with_large_replies_too() {
+fn a_starved_client_is_detected_with_large_replies_too() {
     let world = World {
         starved_ms: 3.0,
         reply: 100_000,
@@ -382,7 +382,7 @@ fn a_starved_client_is_told_with_large_replies_too() {
 }
 
 #[test]
-fn a_stepped_clock_is_told_with_how_far() {
+fn a_clock_step_is_reported_with_its_size() {
     let world = World {
         steps: true,
         ..World::default()

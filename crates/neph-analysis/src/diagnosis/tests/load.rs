@@ -74,7 +74,7 @@ fn a_server_that_is_slow_only_under_the_plan_s_load_is_not_to_be_profiled() {
 }
 
 #[test]
-fn a_server_that_is_as_slow_without_the_load_is_told_as_ever() {
+fn the_load_is_not_blamed_for_a_server_equally_slow_without_it() {
     let found = causes(&both_worlds(&thinks(28.0), &thinks(30.0)), "slow-server");
     let [found] = found.as_slice() else {
         panic!("{found:#?}");
@@ -108,7 +108,7 @@ fn a_slow_server_that_a_load_makes_far_slower_is_two_causes() {
 }
 
 #[test]
-fn where_nothing_is_measured_without_the_load_nobody_is_blamed_for_sure() {
+fn the_load_is_not_blamed_without_scenarios_free_of_load() {
     let mut data = thinks(30.0).campaign();
     stressed(&mut data, LOAD);
     let found = causes(&data, "slow-server");
@@ -129,7 +129,7 @@ fn where_nothing_is_measured_without_the_load_nobody_is_blamed_for_sure() {
 }
 
 #[test]
-fn a_client_that_only_the_plan_s_load_starves_is_told_so() {
+fn a_client_starved_only_under_load_names_the_load_as_the_cause() {
     let starved = |starved_ms| World {
         starved_ms,
         ..World::default()
@@ -240,7 +240,7 @@ fn experiments_under_a_load_that_delays_all_of_their_messages_are_no_longer_path
 }
 
 #[test]
-fn what_is_always_there_is_looked_for_without_the_plan_s_load() {
+fn permanent_causes_are_evaluated_without_the_plans_load() {
     let world = |blocks| World {
         sizes: vec![256, 1024],
         blocks,
@@ -287,7 +287,7 @@ fn echoes_that_only_a_load_crowds_out_meet_no_limit() {
 }
 
 #[test]
-fn a_busy_host_is_asked_to_stop_other_programs_only_where_the_plan_makes_no_load() {
+fn the_advice_to_stop_programs_is_omitted_under_the_plans_load() {
     let mut data = both_worlds(&thinks(0.0), &thinks(0.0));
     for one in &mut data.experiments {
         let busy = Warning::CpuSaturated { percent: 100.0 };

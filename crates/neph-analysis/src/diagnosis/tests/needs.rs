@@ -24,7 +24,7 @@ fn message(outcome: Outcome) -> Message {
 }
 
 #[test]
-fn without_a_reply_a_reply_is_what_is_missing() {
+fn rules_without_any_reply_report_that_they_need_one() {
     for messages in [vec![], vec![message(Outcome::Failed)]] {
         let diagnoses_of = not_evaluated(&messages);
         assert!(

@@ -74,7 +74,7 @@ fn replies_that_wait_behind_a_lost_one_are_no_doing_of_our_machine() {
 }
 
 #[test]
-fn a_rule_that_could_not_look_says_what_it_needs() {
+fn rules_that_were_not_evaluated_report_what_they_need() {
     let world = World::default();
     let not_evaluated = |diagnoses: &Diagnoses| -> Vec<&str> {
         diagnoses.not_evaluated.iter().map(|one| one.rule).collect()
@@ -117,7 +117,7 @@ fn a_rule_that_could_not_look_says_what_it_needs() {
 }
 
 #[test]
-fn what_another_site_s_link_carries_says_nothing_of_who_fills_this_one() {
+fn another_sites_throughput_does_not_explain_the_queue() {
     let world = World::with_a_queue();
     // The messages ask for 164 kbit/s.
     let check = |site: Option<&str>| Throughput {
@@ -146,7 +146,7 @@ fn what_another_site_s_link_carries_says_nothing_of_who_fills_this_one() {
 }
 
 #[test]
-fn a_check_that_did_not_fill_the_link_says_who_fills_it_only_where_it_found_much_more() {
+fn only_a_check_well_above_the_message_rate_shows_what_fills_a_link() {
     // The messages ask for 164 kbit/s.
     for (found, expected) in [
         (150_000, "Other traffic fills it: each reply arrives"),
@@ -178,7 +178,7 @@ fn a_check_that_did_not_fill_the_link_says_who_fills_it_only_where_it_found_much
 }
 
 #[test]
-fn a_slow_link_before_a_proxy_is_told_by_several_sizes_with_its_rate() {
+fn a_slow_link_before_a_proxy_is_reported_with_its_rate() {
     for (quick_acks, proxy_ms) in [(0.0, 3.0), (0.15, 3.0), (0.0, 20.0)] {
         let world = World {
             round_trip_ms: 35.0,
@@ -197,7 +197,7 @@ fn a_slow_link_before_a_proxy_is_told_by_several_sizes_with_its_rate() {
 }
 
 #[test]
-fn two_causes_that_one_rule_sees_in_the_same_place_are_both_told() {
+fn one_rule_reports_two_causes_at_the_same_place() {
     let longer = World {
         icmp_ms: 6.0,
         ..World::default()

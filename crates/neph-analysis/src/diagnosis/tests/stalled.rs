@@ -76,7 +76,7 @@ fn a_peer_that_stands_still_is_named_with_its_stalls() {
 }
 
 #[test]
-fn a_server_that_stalls_is_slow_only_if_its_processing_counts_beside_the_stalls() {
+fn a_stalled_server_is_also_slow_only_with_long_processing_times() {
     for (think_ms, rules) in [
         (1.0, &["stalled-peer"][..]),
         (20.0, &["stalled-peer", "slow-server"]),

@@ -94,7 +94,7 @@ fn only_the_flows_of_fleets_are_traced() {
 }
 
 #[test]
-fn a_parameter_that_contradicts_a_fleet_is_told_at_its_own_place() {
+fn a_parameter_that_contradicts_a_fleet_is_reported_at_its_line() {
     let second = "interval = \"1s\"\n";
     for (lines, expected) in [
         ("renewal = \"30s\"", "p.toml:5:11: 'renewal' is for fleets"),
@@ -128,7 +128,7 @@ fn a_parameter_that_contradicts_a_fleet_is_told_at_its_own_place() {
 }
 
 #[test]
-fn what_runs_at_the_same_time_is_not_more_than_a_host_sends() {
+fn plans_that_send_too_many_messages_at_once_are_refused() {
     let lines = "interval = \"1ms\"\nflows = 60";
     let two_endpoints = plan(lines, "udp://a") + "[[endpoint]]\nname = \"b\"\nurl = \"udp://b\"\n";
     let found = parse(&Source::new("p.toml", two_endpoints.as_str())).expect_err("too many");
@@ -142,7 +142,7 @@ fn what_runs_at_the_same_time_is_not_more_than_a_host_sends() {
 }
 
 #[test]
-fn a_mistake_at_the_top_is_told_once_however_many_endpoints_follow() {
+fn a_mistake_at_the_top_level_is_reported_once_for_all_endpoints() {
     let more = "[[endpoint]]\nname = \"b\"\nurl = \"udp://b\"\n";
     let reported = |lines: &str| {
         let text = plan(lines, "udp://a") + more;

@@ -79,7 +79,7 @@ fn hours_may_go_over_midnight_and_a_season_without_any_is_always() {
 }
 
 #[test]
-fn every_endpoint_is_measured_in_every_season_unless_it_says_which() {
+fn endpoints_are_measured_in_all_seasons_unless_they_name_one() {
     let text = "[[season]]\nname = \"low\"\nhours = \"01:00-05:00\"\n[[season]]\nname = \"high\"\n";
     let labels = |plan: &str| -> Vec<String> {
         let plan = parse(&Source::new("p.toml", format!("{plan}{text}"))).expect("good");

@@ -55,7 +55,7 @@ fn an_alarm_and_its_end_are_stored_and_reported_and_the_measurement_is_complete(
 }
 
 #[test]
-fn each_experiment_is_judged_anew() {
+fn alarms_are_evaluated_separately_in_each_experiment() {
     // Twelve slow seconds, but six in each.
     let text = PLAN.replace("for 6s", "for 7s");
     let mut lab = Lab::new(&text, &[FakeOutcome::Slow(54, 60), FakeOutcome::Slow(0, 6)]);
@@ -68,7 +68,7 @@ fn each_experiment_is_judged_anew() {
 }
 
 #[test]
-fn a_campaign_that_goes_on_is_judged_as_before() {
+fn alarms_are_evaluated_after_a_campaign_resumes() {
     let mut lab = Lab::new(
         PLAN,
         &[

@@ -77,7 +77,7 @@ fn every_experiment_lies_within_its_season_and_a_season_is_used_to_its_end() {
 }
 
 #[test]
-fn a_kill_and_ctrl_c_while_the_season_lasts_cost_only_what_was_cut_off() {
+fn a_kill_or_ctrl_c_in_a_season_repeats_only_the_cut_experiment() {
     let mut lab = Lab::new(
         PLAN,
         &[
@@ -99,7 +99,7 @@ fn a_kill_and_ctrl_c_while_the_season_lasts_cost_only_what_was_cut_off() {
 }
 
 #[test]
-fn what_a_campaign_would_go_on_with_is_known_before_by_the_hour_and_by_what_is_complete() {
+fn the_next_season_follows_from_the_hour_and_open_experiments() {
     let at = |hour: i64| neph_model::Wall::from_unix_nanos(hour * 3_600_000_000_000);
     let mut lab = Lab::new(PLAN, &[FakeOutcome::CtrlC]);
     let (campaign, _) = lab.go().expect("interrupted");

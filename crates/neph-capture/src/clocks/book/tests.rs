@@ -104,7 +104,7 @@ impl Peer {
 }
 
 #[test]
-fn what_was_answered_counts_at_once_and_once_only() {
+fn answered_messages_count_immediately_and_only_once() {
     let mut book = Peer::QUIET.observed(3);
     let marks = |sent: i64| {
         let theirs = |at: i64| Instant::from_nanos(at + Peer::QUIET.raw);
@@ -185,7 +185,7 @@ fn the_truth_lies_within_the_bound_of_every_line() {
 }
 
 #[test]
-fn a_wall_clock_that_was_set_is_told_by_whose_it_is() {
+fn a_wall_clock_step_is_attributed_to_the_peer() {
     let peer = Peer {
         wall: -4 * MILLI,
         set: 3 * SECOND,
@@ -236,7 +236,7 @@ fn queues_of_one_direction_move_the_formula_and_not_the_hulls() {
 }
 
 #[test]
-fn a_way_that_is_always_longer_moves_both_and_the_bound_says_so() {
+fn a_constant_path_asymmetry_shifts_the_offset_within_its_bound() {
     let longer = Peer {
         least: [8_500 * MICRO, 500 * MICRO],
         ..Peer::QUIET
@@ -250,7 +250,7 @@ fn a_way_that_is_always_longer_moves_both_and_the_bound_says_so() {
 }
 
 #[test]
-fn a_step_stays_in_the_mean_for_good() {
+fn a_clock_step_biases_the_mean_but_not_the_offset() {
     let set = Peer {
         set: 10 * MILLI,
         ..Peer::QUIET
@@ -264,7 +264,7 @@ fn a_step_stays_in_the_mean_for_good() {
 }
 
 #[test]
-fn the_page_shows_what_comes_of_it() {
+fn the_clock_page_contains_the_simulated_errors() {
     let quiet = Peer::QUIET;
     let directions = [
         ("quiet", quiet),

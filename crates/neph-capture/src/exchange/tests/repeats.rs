@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_number_that_comes_back_is_another_question_and_the_first_stays_unanswered() {
+fn a_reused_number_is_a_new_request_and_the_first_stays_unanswered() {
     let mut scene = Scene::new(9);
     // Each fifth of the first round is not answered, and all of the second are.
     for number in 0..20 {
@@ -24,7 +24,7 @@ fn a_number_that_comes_back_is_another_question_and_the_first_stays_unanswered()
 }
 
 #[test]
-fn two_pings_of_one_number_are_told_apart_by_what_they_carry() {
+fn pings_with_the_same_number_are_distinguished_by_payload() {
     let carrying = |by_client: bool, content: u8| {
         let kind = if by_client { 8 } else { 0 };
         ipv4(by_client, 1, &[kind, 0, 0, 0, 0, 77, 0, 1, content])

@@ -57,7 +57,7 @@ fn repeats(followed: &Followed) -> [u64; 3] {
 }
 
 #[test]
-fn what_one_point_shows_twice_passed_once() {
+fn a_duplicate_in_one_capture_is_counted_as_one_passage() {
     let truth = marks(&follow(&once()));
     assert_eq!(truth.iter().flatten().flatten().count(), 30);
     for point in 0..3 {
@@ -76,7 +76,7 @@ fn what_one_point_shows_twice_passed_once() {
 }
 
 #[test]
-fn of_a_capture_behind_itself_the_clock_was_not_set() {
+fn a_capture_concatenated_twice_has_the_same_passages() {
     let truth = marks(&follow(&once()));
     for point in 0..3 {
         let mut points = once();
@@ -96,7 +96,7 @@ fn some_that_one_point_alone_shows_twice_passed_once() {
 }
 
 #[test]
-fn what_all_points_show_twice_passed_once() {
+fn packets_duplicated_at_all_points_are_counted_once() {
     let truth = marks(&follow(&once()));
     let followed = follow(&once().map(|of| mirrored(&of, 1)));
     assert_eq!((marks(&followed), repeats(&followed)), (truth, [10; 3]));
@@ -105,7 +105,7 @@ fn what_all_points_show_twice_passed_once() {
 
 /// Copies of one direction that are at each point behind the first are the network's.
 #[test]
-fn what_the_network_doubled_is_not_a_mirrors() {
+fn copies_made_by_the_network_are_not_duplicates_in_a_capture() {
     let mut points = once();
     for point in [1, 2] {
         let second_packets = points[point].iter().filter(|(_, bytes)| bytes[15] == 1);

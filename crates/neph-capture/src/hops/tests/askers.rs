@@ -98,7 +98,7 @@ fn requests_of_the_near_end_have_round_trips_and_its_replies_have_none() {
 }
 
 #[test]
-fn the_end_that_starts_nearly_all_flows_is_known_by_echoes_and_by_ports() {
+fn the_end_that_starts_the_flows_is_known_by_echoes_and_ports() {
     let echo = |asks: u8, number: u16, is_there: bool| {
         let mut packet = between(number, is_there, (0, 0));
         (packet[9], packet[20], packet[21]) = (1, asks, 0);

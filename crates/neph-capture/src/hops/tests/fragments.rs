@@ -79,7 +79,7 @@ fn a_packet_in_the_same_fragments_everywhere_stays_these() {
 proptest! {
     /// Many packets at a time, cut where one likes at each point, and in any order.
     #[test]
-    fn every_packet_is_known_again_however_it_is_cut(
+    fn packets_are_matched_however_they_are_fragmented(
         is_six in any::<bool>(),
         lengths in prop::collection::vec(1_000_u16..4_000, 1..6),
         mtus in prop::array::uniform2(100_usize..600),

@@ -29,7 +29,7 @@ fn out_of_order(first: [(i64, u16); 4], second: [(i64, u16); 4]) -> Vec<bool> {
 }
 
 #[test]
-fn who_was_overtaken_is_told_by_stamps_and_not_by_the_place_in_a_capture() {
+fn reordering_is_detected_by_timestamps_and_not_by_file_order() {
     let none = [false; 4];
     let sent = [(0, 0), (1, 1), (2, 2), (3, 3)];
     // Two processors: what one of them saw stands behind what the other did.
@@ -57,7 +57,7 @@ fn who_was_overtaken_is_told_by_stamps_and_not_by_the_place_in_a_capture() {
 }
 
 #[test]
-fn nobody_is_overtaken_by_a_clock_that_is_set_back() {
+fn a_clock_set_back_causes_no_reordering() {
     const MILLI: i64 = 1_000_000;
     let sent = [(0, 0), (1, 1), (2, 2), (3, 3)].map(|(at, number)| (at * MILLI, number));
     let came = [(50, 0), (51, 1), (22, 2), (23, 3)].map(|(at, number)| (at * MILLI, number));

@@ -63,7 +63,7 @@ fn a_reported_gap_stays_reported_after_its_first_hole_is_filled() {
 }
 
 #[test]
-fn what_came_in_disorder_behind_a_gap_that_was_told_was_overtaken() {
+fn segments_in_reverse_order_after_a_reported_gap_are_out_of_order() {
     let mut scene = told_of_two_missing();
     // These have not been reported yet.
     scene.see(30, Client, data(150, 10, 500));

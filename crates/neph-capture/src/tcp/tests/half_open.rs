@@ -54,7 +54,7 @@ fn a_retransmitted_syn_clears_bytes_in_flight_of_an_old_connection() {
 }
 
 #[test]
-fn what_the_capture_missed_of_an_open_connection_is_no_older_one() {
+fn a_missed_syn_ack_does_not_make_the_connection_an_older_one() {
     let mut scene = Scene::default();
     scene.see(0, Client, syn(99, None));
     // The SYN-ACK and the client's first ten bytes did not pass.

@@ -72,7 +72,7 @@ fn a_handshake_whose_data_was_refused_has_a_round_trip() {
 }
 
 #[test]
-fn a_handshake_whose_data_was_taken_has_one_round_trip() {
+fn a_fast_open_handshake_with_accepted_data_has_one_round_trip() {
     let mut scene = fast_open();
     scene.see(20, Server, stamped(syn(499, Some(150)), 5000, 1000));
     scene.see(21, Client, stamped(data(150, 0, 500), 1021, 5000));

@@ -39,7 +39,7 @@ fn an_acknowledgement_sooner_than_any_round_trip_answers_the_first() {
 }
 
 #[test]
-fn a_receiver_that_got_it_twice_says_so() {
+fn a_dsack_reports_a_spurious_retransmission_once() {
     let mut scene = opened();
     scene.see(100, Client, data(100, 10, 500));
     scene.see(400, Client, data(100, 10, 500));

@@ -242,7 +242,7 @@ fn experiments_at_several_sites_at_the_same_time_are_adopted_with_each_other() {
 }
 
 #[test]
-fn a_controller_that_ends_at_any_moment_is_followed_by_one_that_adopts_what_is_under_way() {
+fn a_new_controller_adopts_running_experiments_after_any_kill() {
     let folder = tempfile::tempdir().expect("a folder");
     let agent = OneAgent::start();
     let mut polls = 1;

@@ -246,8 +246,8 @@ fn refused(servers: &str, identity: &Identity) -> Vec<String> {
 }
 
 #[test]
-fn a_user_of_nats_can_neither_read_nor_write_what_is_anothers() {
-    if !has_server("a_user_of_nats_can_neither_read_nor_write_what_is_anothers") {
+fn a_nats_user_cannot_read_or_write_the_subjects_of_others() {
+    if !has_server("a_nats_user_cannot_read_or_write_the_subjects_of_others") {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

@@ -67,7 +67,7 @@ fn a_log_that_is_cut_at_any_byte_has_every_order_that_was_synced_before_it() {
 }
 
 #[test]
-fn a_log_does_not_grow_with_what_is_over() {
+fn an_orders_log_does_not_grow_with_completed_orders() {
     let folder = tempfile::tempdir().expect("a folder");
     let (mut log, _) = OrdersLog::open(folder.path()).expect("writable");
     let stays = OrderId::new();

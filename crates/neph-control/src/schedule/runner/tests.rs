@@ -125,7 +125,7 @@ fn ends(fixture: &RunnerFixture, runner: &mut Runner, now: i64, count: usize) {
 const UNTIL_RELEASED: &str = "while [ ! -e go ]; do sleep 0.02; done";
 
 #[test]
-fn a_run_begins_at_each_interval_as_a_process_and_its_end_is_kept() {
+fn a_run_starts_at_each_interval_and_its_outcome_is_stored() {
     let fixture = RunnerFixture::new(
         "case $(wc -l < calls) in 1) exit 0;; 2) exit 3;; *) echo; echo no plan >&2; exit 2;; esac",
     );
@@ -149,7 +149,7 @@ fn a_run_begins_at_each_interval_as_a_process_and_its_end_is_kept() {
 }
 
 #[test]
-fn what_is_due_while_a_run_is_not_over_is_left_out() {
+fn runs_due_during_another_run_are_skipped() {
     let fixture = RunnerFixture::new(UNTIL_RELEASED);
     let mut runner = fixture.runner(990);
     for now in [1000, 1100, 1200] {
@@ -167,7 +167,7 @@ fn what_is_due_while_a_run_is_not_over_is_left_out() {
 }
 
 #[test]
-fn what_was_due_while_no_controller_ran_is_missed() {
+fn runs_due_while_no_controller_ran_are_missed() {
     let fixture = RunnerFixture::new("exit 0");
     let mut runner = fixture.runner(990);
     ends(&fixture, &mut runner, 1000, 1);
@@ -277,7 +277,7 @@ fn a_run_that_was_noted_and_not_started_does_not_begin_twice() {
 }
 
 #[test]
-fn a_schedule_is_kept_once_and_ends_when_it_is_removed() {
+fn a_schedule_is_added_once_and_stops_when_it_is_removed() {
     let fixture = RunnerFixture::new("exit 0");
     let book = fixture.book();
     let schedule = book

@@ -55,7 +55,7 @@ fn a_standing_queue_is_dropped_from_after_an_interval_and_then_ever_faster() {
 }
 
 #[test]
-fn what_stands_less_than_the_target_is_never_dropped() {
+fn codel_never_drops_below_its_target_delay() {
     let mut controller = Controller::default();
     assert_eq!(drops(&mut controller, 0..5_000, 4), []);
     // One that stood briefly in between begins the interval anew.

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_follows_from_the_time_after_the_cue() {
+    fn the_routing_state_follows_from_the_time_after_the_cue() {
         let routers = routers();
         let secs = Span::from_secs;
         let state_of = |at| {

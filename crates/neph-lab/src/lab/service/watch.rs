@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_without_end_keeps_nobody_from_being_heard_and_no_time_from_being_over() {
+    fn endless_output_does_not_delay_events_or_the_timeout() {
         let folder = tempfile::tempdir().expect("a folder");
         let (output, mut writer) = Output::kept_in(&folder.path().join("x.log")).expect("a log");
         let writing = std::thread::spawn(move || while writer.write_all(&[b'y'; 5000]).is_ok() {});

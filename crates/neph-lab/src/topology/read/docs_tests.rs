@@ -31,7 +31,7 @@ fn examples(chapter: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn every_example_of_nodes_and_shapes_is_a_good_topology() {
+fn every_example_of_nodes_and_shapes_is_a_valid_topology() {
     let nodes = PAGE.split("\n## Links").next().expect("split gives one");
     assert_eq!(examples(nodes).count(), 7);
     for example in examples(nodes) {
@@ -55,7 +55,7 @@ fn every_example_of_nodes_and_shapes_is_a_good_topology() {
 }
 
 #[test]
-fn every_example_of_what_runs_is_a_good_topology() {
+fn every_example_of_services_is_a_valid_topology() {
     assert_eq!(examples(SERVICES).count(), 3);
     for example in examples(SERVICES) {
         let more = "[[site]]\nname = \"one\"\n[[site]]\nname = \"two\"\n\
@@ -152,7 +152,7 @@ fn settings_that_do_not_reach_a_guest_kernel_are_refused_with_a_remedy() {
 }
 
 #[test]
-fn every_example_of_moved_flows_is_a_good_topology_and_every_key_is_on_the_page() {
+fn the_paths_page_has_valid_examples_and_every_key() {
     assert_eq!(examples(PATHS).count(), 3);
     for example in examples(PATHS) {
         let head = if example.contains("version") {

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_season_says_what_is_not_said() {
+    fn a_season_sets_the_defaults_of_traffic_engineering() {
         let high = "splitting = \"rendezvous\"\n".to_owned()
             + PATHS
             + "[link.engineering]\nseason = \"high\"\nperiod = \"1min\"\n"
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_controller_cannot_be_is_said_with_a_remedy() {
+    fn invalid_traffic_engineering_is_refused_with_a_remedy() {
         for (rest, part) in [
             ("season = \"mid\"", "low"),
             ("swing = \"96%\"", "at most \"95%\""),

@@ -64,7 +64,7 @@ fn a_discipline_is_a_name_or_has_times_of_its_own() {
 }
 
 #[test]
-fn a_trace_is_found_beside_the_topology() {
+fn a_trace_file_is_found_in_the_folder_of_the_topology() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("day.txt"), "1ms\n2ms\n").expect("write");
     let name = folder.path().join("lab.toml").display().to_string();
@@ -83,7 +83,7 @@ fn a_trace_is_found_beside_the_topology() {
 }
 
 #[test]
-fn what_the_features_of_a_link_cannot_be_is_placed() {
+fn invalid_link_features_are_reported_with_their_position() {
     let burst = "loss = { model = \"gilbert\", p = \"1%\" }";
     for (features, position, part) in [
         (burst, "20:18", "known here: gilbert-elliott"),
@@ -129,7 +129,7 @@ b_to_a = { delay = "20ms", loss = "1%" }
 "#;
 
 #[test]
-fn paths_say_what_they_do_otherwise_each_direction_by_itself() {
+fn paths_override_link_features_separately_per_direction() {
     let features = "delay = \"16ms\"\nduplicate = \"1%\"";
     let topology = parse(&(with(features) + TWO_PATHS)).expect("fine");
     let link = &topology.links[0];
@@ -236,7 +236,7 @@ fn a_schedule_is_read() {
 }
 
 #[test]
-fn what_a_schedule_cannot_be_is_said_with_a_remedy() {
+fn invalid_schedules_are_refused_with_a_remedy() {
     for (from, to, part) in [
         (
             "until = \"40s\"",

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_change_is_said_with_a_remedy() {
+    fn invalid_reroutes_are_refused_with_a_remedy() {
         for (rest, part) in [
             ("site = \"a\"", "reshuffle = true"),
             ("site = \"a\"\nlink = \"a-m\"", "its 'weight'"),

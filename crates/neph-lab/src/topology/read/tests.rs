@@ -37,7 +37,7 @@ fn only_mistake(text: &str) -> Problem {
 }
 
 #[test]
-fn directions_override_what_is_said_for_both() {
+fn directions_override_the_values_of_a_link() {
     let topology = parse(TWO).expect("fine");
     let link = &topology.links[0];
     assert_eq!(link.name, "client-server");
@@ -66,7 +66,7 @@ fn an_unknown_key_is_placed_and_the_nearest_name_offered() {
 }
 
 #[test]
-fn a_site_that_cannot_be_read_is_not_told_again_at_its_links() {
+fn an_invalid_site_is_reported_once_and_not_at_its_links() {
     let mistake = only_mistake(&TWO.replace("10.0.0.2/24", "10.0.0.256"));
     assert_eq!(mistake.message, "\"10.0.0.256\" is no address");
 }
@@ -155,7 +155,7 @@ fn the_shipped_topologies_are_right() {
 }
 
 #[test]
-fn what_is_inside_another_site_has_no_ipv6() {
+fn sites_inside_another_site_have_no_ipv6() {
     let text = |more: &str| {
         format!(
             "version = 1\nnetwork_v6 = \"fd00::/64\"\n\

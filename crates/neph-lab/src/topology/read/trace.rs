@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_placed_in_the_trace() {
+    fn mistakes_in_a_trace_are_reported_with_their_line() {
         let wrong = |text, column| entries(text, column).expect_err("wrong");
         let (line, message) = wrong("4ms\n# x\n5\n", None);
         assert!(

@@ -71,7 +71,7 @@ fn evaluator_of(points: &[&str], rules: &Rules) -> (LiveEvaluator<Received>, Fin
 }
 
 #[test]
-fn segments_between_interfaces_here_are_judged_and_others_left() {
+fn only_segments_between_local_interfaces_are_evaluated() {
     let names = ["a", "b", "c"];
     let points = ["a=iface:lo", "b=iface:lo", "c=ssh:host/eth0"];
     let (evaluator, left) = evaluator_of(&points, &rules(&names, &[Median("segment", 2)]));
@@ -105,7 +105,7 @@ fn a_limit_as_long_as_any_packet_is_waited_for_is_left_and_makes_none_wait() {
 }
 
 #[test]
-fn behind_a_point_elsewhere_no_segment_has_the_first_points_clock_yet() {
+fn no_segment_after_a_remote_first_point_is_evaluated() {
     let points = ["a=ssh:host/eth0", "b=iface:lo", "c=iface:lo"];
     let rules = rules(&["a", "b", "c"], &[Median("segment", 2)]);
     let (evaluator, left) = evaluator_of(&points, &rules);
@@ -175,7 +175,7 @@ fn evaluate_files(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<Fou
 
 /// Packets take longer to the second segment than they are awaited.
 #[test]
-fn windows_match_whole_captures_for_a_segment_after_a_slow_one() {
+fn windows_and_whole_captures_agree_after_a_slow_segment() {
     let folder = tempfile::tempdir().expect("a folder");
     let points = ["a=iface:lo", "b=iface:lo", "c=iface:lo"];
     let rules = rules(&["a", "b", "c"], &[Median("b - c", 2)]);
@@ -274,7 +274,7 @@ fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, FinalEvaluation) {
 }
 
 #[test]
-fn samples_of_agents_raise_what_their_clocks_cannot_explain() {
+fn agent_samples_raise_an_alarm_only_beyond_the_clock_error() {
     // Error bound of 300 us per clock: 2.7 ms are at least 2.1 ms, above the limit; 2.5 ms may be
     // less.
     let (received, left) = heard_of_agents([2_700, 500], 0);
@@ -287,7 +287,7 @@ fn samples_of_agents_raise_what_their_clocks_cannot_explain() {
 }
 
 #[test]
-fn the_way_is_known_also_where_clocks_are_read_worse_than_a_delay_is_long() {
+fn the_direction_is_known_despite_clock_errors_above_the_delay() {
     for wrong in [-280, 280] {
         let (received, _) = heard_of_agents([200, 200], wrong);
         let of = |direction| {
@@ -303,7 +303,7 @@ fn the_way_is_known_also_where_clocks_are_read_worse_than_a_delay_is_long() {
 }
 
 #[test]
-fn a_segment_behind_a_first_point_at_an_agent_is_judged() {
+fn a_segment_after_a_first_point_at_an_agent_is_evaluated() {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = rules(&["a", "b", "c"], &[Median("b - c", 2)]);
     let points = ["a=agent:ams/eth0", "b=iface:lo", "c=iface:lo"];
@@ -334,7 +334,7 @@ fn a_segment_behind_a_first_point_at_an_agent_is_judged() {
 }
 
 #[test]
-fn only_agents_at_segments_that_are_judged_send_samples() {
+fn only_agents_at_evaluated_segments_send_samples() {
     let of_first = rules(&["a", "b", "c"], &[Median("a - b", 2)]);
     let (first, _) = evaluator_of(&["a=iface:lo", "b=iface:lo", "c=agent:ams/eth0"], &of_first);
     assert!(first.sampled().is_empty());

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_reply_is_never_taken_for_the_reply_of_another_transaction() {
+    fn a_late_reply_is_never_taken_for_another_transactions_reply() {
         let mut matching = Matching::new();
         assert_eq!(matching.begin(), 1);
         matching.lose();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_outstanding_cannot_be_lost() {
+    fn only_outstanding_transactions_can_be_lost() {
         let mut matching = Matching::new();
         matching.lose();
         assert_eq!(matching.begin(), 1);

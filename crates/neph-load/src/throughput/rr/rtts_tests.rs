@@ -66,7 +66,7 @@ fn a_percentile_needs_enough_samples_and_is_lost_if_losses_decide_it() {
 }
 
 #[test]
-fn what_has_room_forgets_but_for_the_time_before() {
+fn clearing_keeps_the_memory_and_the_previous_rtt_for_jitter() {
     let mut rtts = Rtts::with_room();
     rtts.add(5_000_000_000);
     let room = rtts.histogram().heap();
@@ -88,7 +88,7 @@ fn very_long_times_still_have_a_deviation() {
 
 proptest! {
     #[test]
-    fn what_is_merged_or_written_and_read_is_the_same(
+    fn rtts_are_equal_after_merging_and_after_a_json_round_trip(
         mine in prop::collection::vec(0_u64..1 << 40, 0..100),
         yours in prop::collection::vec(0_u64..1 << 40, 0..100),
     ) {

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_is_given_out_once_when_both_ends_have_all_its_streams() {
+    fn a_second_is_reported_once_both_ends_have_all_its_streams() {
         let mut seconds = Seconds::of(2);
         seconds.add(counted(0, 0), counted(0, 0));
         assert_eq!(seconds.next(), None);

@@ -158,7 +158,7 @@ fn a_client_that_polls_measures_the_same() {
 }
 
 #[test]
-fn what_was_measured_survives_being_written_and_read() {
+fn counts_rtts_spec_and_address_survive_a_json_round_trip() {
     let result = measured(&spec(RrKind::TcpRr));
     let text = serde_json::to_string(&result).expect("JSON");
     let read: RrMeasured = serde_json::from_str(&text).expect("the same");
@@ -221,7 +221,7 @@ fn while_connections_are_transactions_others_are_refused_and_nonsense_does_no_ha
 }
 
 #[test]
-fn a_rate_above_what_the_server_grants_ends_the_test_and_keeps_what_was_measured() {
+fn a_rate_above_the_servers_cap_ends_the_test_and_keeps_its_results() {
     with_server(Some(BitRate(1_000)), |server| {
         let mut long = spec(RrKind::UdpRr);
         long.ask.duration_ns = 30_000_000_000;
@@ -234,7 +234,7 @@ fn a_rate_above_what_the_server_grants_ends_the_test_and_keeps_what_was_measured
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_before_a_connection() {
+fn an_invalid_request_size_is_refused_before_connecting() {
     let mut few = spec(RrKind::UdpRr);
     few.ask.request_bytes = 15;
     let nobody = SocketAddr::from(([127, 0, 0, 1], 1));

@@ -241,7 +241,7 @@ fn any_shape() -> impl Strategy<Value = Shape> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
-    fn what_is_told_is_what_the_network_did(
+    fn reports_match_what_the_simulated_network_did(
         shape in any_shape(),
         (loss, duplicates, refusals) in (0_u64..600, 0_u64..300, 0_u64..200),
         (delay, jitter) in (0_i64..200, 0_i64..200),
@@ -309,7 +309,7 @@ fn a_reply_without_a_kernel_timestamp_has_the_application_timestamp() {
 }
 
 #[test]
-fn a_copy_that_comes_at_once_is_told_with_its_message_and_a_later_one_is_counted() {
+fn early_copies_are_reported_per_message_and_later_ones_counted() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     let request = Known { port: 7, seq: 0 };
@@ -328,7 +328,7 @@ fn a_copy_that_comes_at_once_is_told_with_its_message_and_a_later_one_is_counted
 }
 
 #[test]
-fn what_nobody_asked_for_is_no_reply() {
+fn unexpected_replies_are_ignored() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     for (port, seq) in [(8, 0), (7, 1), (7, u32::MAX), (0, 0)] {
@@ -343,7 +343,7 @@ fn what_nobody_asked_for_is_no_reply() {
 }
 
 #[test]
-fn what_is_stopped_tells_what_is_known_and_counts_nothing_that_was_cut_short() {
+fn a_stopped_session_reports_results_without_cut_messages() {
     let mut session = one_slot(1_000 * MS);
     for n in 0..3 {
         session.sending(at(n * 100 * MS), WALL);

@@ -107,7 +107,7 @@ fn two_sockets_carry_hundreds_of_flows_to_two_endpoints_of_each_version() {
 }
 
 #[test]
-fn renewed_flows_come_from_new_ports_and_their_late_replies_are_taken() {
+fn replaced_flows_use_new_ports_and_accept_late_replies() {
     let spec_of = ReflectorSpec {
         // Longer than a flow lives.
         reply_delay: Span::from_millis(30),
@@ -116,7 +116,7 @@ fn renewed_flows_come_from_new_ports_and_their_late_replies_are_taken() {
     let reflector = Reflector::start(&spec_of).expect("a port");
     let mut spec = spec(&[reflector.address()], 2, 8);
     spec.fleet.lifetime = Some(Span::from_millis(100));
-    let Some((messages, tally)) = measure("renewed_flows_come_from_new_ports", spec) else {
+    let Some((messages, tally)) = measure("replaced_flows_use_new_ports", spec) else {
         return;
     };
     assert_eq!((tally.replies, tally.lost), (16, 0), "{tally:?}");

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_of_another_websocket_version_is_told_which_one_is_spoken() {
+    fn unsupported_websocket_versions_get_426_with_the_supported_one() {
         let handshake = "Connection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
         let reported = reply_to(&format!("{handshake}Sec-WebSocket-Version: 8\r\n"));

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_cause_says_which_of_the_three_conditions_it_does_not_meet() {
+    fn the_reason_names_the_condition_that_a_shift_does_not_meet() {
         let far = QuantileShift {
             p: 0.5,
             with: 2.7,

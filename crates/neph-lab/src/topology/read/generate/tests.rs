@@ -41,7 +41,7 @@ fn the_five_european_sites_have_the_round_trips_that_were_measured() {
 }
 
 #[test]
-fn the_regions_of_the_third_source_are_sixteen_and_some_of_them_can_be_taken() {
+fn the_aws_matrix_has_sixteen_regions_and_can_be_reduced() {
     let topology = parse("[[generate]]\nshape = \"mesh\"\nmatrix = \"aws\"\n").expect("fine");
     assert_eq!(
         (topology.sites.len(), topology.links.len()),
@@ -71,7 +71,7 @@ fn a_matrix_can_be_written() {
 }
 
 #[test]
-fn a_star_and_tiers_have_routers_and_join_what_is_written_by_hand() {
+fn generated_stars_and_tiers_have_routers_and_join_manual_links() {
     let text = "[[generate]]\nshape = \"star\"\nnames = [\"a\", \"b\"]\ncentre = \"hub\"\n\
                 [[generate]]\nshape = \"tiers\"\nclients = 2\naccess = { rate = \"15Mbit/s\" }\n\
                 core = { delay = \"5ms\" }\ncloud = { delay = \"1ms\" }\n\
@@ -87,7 +87,7 @@ fn a_star_and_tiers_have_routers_and_join_what_is_written_by_hand() {
 }
 
 #[test]
-fn mistakes_point_at_the_token_and_are_told_once() {
+fn mistakes_in_generated_topologies_are_reported_once_at_their_token() {
     for (text, position, part) in [
         ("shape = \"mash\"\nsites = 3", "3:9", "did you mean 'mesh'?"),
         (

@@ -16,7 +16,7 @@ fn parse(rest: &str) -> Result<Topology, Vec<Problem>> {
 }
 
 #[test]
-fn a_service_is_read_with_what_is_not_said() {
+fn a_service_is_read_with_defaults() {
     let text = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"nginx\", \"-g\", \"daemon off;\"]\n\
                 environment = { LANG = \"C\", THREADS = 2 }\nready = { tcp = 80 }\n";
     let topology = parse(text).expect("fine");

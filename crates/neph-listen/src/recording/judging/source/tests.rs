@@ -78,7 +78,7 @@ fn one_kernel_is_one_clock_whichever_agent_read_it() {
 }
 
 #[test]
-fn another_kernel_and_what_is_no_capture_end_it() {
+fn another_kernel_or_an_invalid_capture_ends_the_samples() {
     let mut broken = sample("other", None, &[]);
     broken.pcap = b"Welcome to this host, and good luck".to_vec();
     let ends = [
@@ -102,7 +102,7 @@ fn another_kernel_and_what_is_no_capture_end_it() {
 
 /// Both points have one kernel, and the agent of the first reads the clock.
 #[test]
-fn what_was_stamped_before_a_clock_was_set_is_known_at_no_point_any_more() {
+fn packets_from_before_a_clock_step_are_discarded_at_all_points() {
     for set in [40_000_000_i64, -40_000_000] {
         let mut clocks = Clocks::default();
         let mut sample_sets = [0, 1].map(Samples::of);
