@@ -69,7 +69,7 @@ fn every_example_of_services_is_a_valid_topology() {
 }
 
 #[test]
-fn every_example_of_a_link_is_a_good_topology() {
+fn every_example_of_a_link_is_a_valid_topology() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("day.csv"), "delay_ms\n4.2\n7\n").expect("write");
     let name = folder.path().join("docs.toml").display().to_string();
@@ -83,7 +83,7 @@ fn every_example_of_a_link_is_a_good_topology() {
 }
 
 #[test]
-fn every_example_of_an_overlay_or_a_proxy_is_a_good_topology() {
+fn every_example_of_an_overlay_or_a_proxy_is_a_valid_topology() {
     let found: Vec<&str> = examples(OVERLAYS).collect();
     let [pods, vxlan, bridge, docker, proxies] = found[..] else {
         panic!("{} examples", found.len())
