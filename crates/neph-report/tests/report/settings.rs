@@ -122,7 +122,7 @@ fn exchanges_of(data: &CampaignData) -> usize {
 }
 
 #[test]
-fn a_logarithmic_timeline_says_so_at_its_axis() {
+fn a_logarithmic_timeline_is_labelled_at_its_axis() {
     let mut data = synthetic::over(&[CONTINENT], 1);
     assert!(!all_words(&of(&data, "timeline")).contains("ms, log"));
     for exchange in &mut data.experiments[0].flows[0].exchanges {
