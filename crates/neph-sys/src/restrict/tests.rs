@@ -185,7 +185,7 @@ fn tried(mode: &str) -> BTreeMap<String, i32> {
 }
 
 #[test]
-fn what_is_dangerous_is_impossible_and_what_is_needed_is_not() {
+fn dangerous_calls_fail_and_needed_calls_succeed() {
     let (free, bound) = (tried("free"), tried("bound"));
     let mut shown = 0;
     for (name, _, _) in CALLS {
