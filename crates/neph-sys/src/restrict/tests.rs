@@ -203,7 +203,7 @@ fn dangerous_calls_fail_and_needed_calls_succeed() {
         assert_eq!((free[needed], bound[needed]), (0, 0), "{needed}");
     }
     if bound["landlock"] == 0 {
-        println!("SKIP files of what_is_dangerous_is_impossible: this kernel has no Landlock");
+        println!("SKIP files of dangerous_calls_fail_and_needed_calls_succeed: this kernel has no Landlock");
         return;
     }
     for files in ["write outside", "read outside", "tcp connect"] {

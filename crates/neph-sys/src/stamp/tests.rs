@@ -156,7 +156,7 @@ fn renounce() {
 #[test]
 fn an_unprivileged_buffer_is_limited_to_rmem_max() {
     let Ok(max) = std::fs::read_to_string("/proc/sys/net/core/rmem_max") else {
-        println!("SKIP who_may_not_have_all_the_room: net.core.rmem_max is not told here");
+        println!("SKIP an_unprivileged_buffer_is_limited_to_rmem_max: net.core.rmem_max is not told here");
         return;
     };
     let max: i32 = max.trim().parse().expect("a number");
