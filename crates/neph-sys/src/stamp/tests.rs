@@ -154,9 +154,9 @@ fn renounce() {
 }
 
 #[test]
-fn an_unprivileged_buffer_is_limited_to_rmem_max() {
+fn rmem_max_limits_an_unprivileged_buffer() {
     let Ok(max) = std::fs::read_to_string("/proc/sys/net/core/rmem_max") else {
-        println!("SKIP an_unprivileged_buffer_is_limited_to_rmem_max: net.core.rmem_max is not told here");
+        println!("SKIP rmem_max_limits_an_unprivileged_buffer: net.core.rmem_max is not told here");
         return;
     };
     let max: i32 = max.trim().parse().expect("a number");
