@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_silent_are_asked_twice_and_hold_up_nobody() {
+    fn silent_reflectors_get_two_tries_and_delay_no_other_query() {
         let silent = (0..AT_ONCE).map(|_| {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
             listener.set_nonblocking(true).expect("it can be");

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reply_ends_no_vigil() {
+    fn data_without_a_reply_does_not_end_the_reply_wait() {
         let mut reply_wait = after_a_reply_of(4000);
         reply_wait.sent(at(20_000));
         reply_wait.took_in(1, at(20_100));
@@ -164,14 +164,14 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_keeps_none_expects_nothing() {
+    fn a_flow_that_does_not_spin_has_no_reply_window() {
         let mut reply_wait = ReplyWait::new(false, at(0));
         reply_wait.sent(at(10_000));
         assert_eq!(reply_wait.window(at(10_000)), None);
     }
 
     #[test]
-    fn what_comes_within_the_window_is_found_and_what_does_not_is_not_waited_for() {
+    fn the_reply_wait_ends_with_the_reply_or_with_its_window() {
         let (reader, mut writer) = io::pipe().expect("a pipe");
         let mut awaited = [Awaited::readable(reader.as_fd())];
         let mut reply_wait = ReplyWait::new(true, now());

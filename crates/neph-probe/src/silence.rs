@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_names_the_port_that_was_asked_and_what_to_write() {
+    fn each_silence_message_names_the_port_and_the_remedy() {
         let nothing = Found {
             probe: ProbeKind::Udp,
             has_key: false,

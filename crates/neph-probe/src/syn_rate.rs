@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_unasked_is_capped_per_target_and_in_all() {
+    fn the_syn_rate_is_capped_per_target_and_in_total() {
         assert_eq!(check(1, 1, 5, None), Ok(1000));
         assert_eq!(check(200, 1, 1000, None), Ok(1000));
         assert_eq!(check(1000, 5, 1000, None), Ok(1000));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_the_cap_for_one_target_too() {
+    fn a_requested_rate_cap_also_applies_per_target() {
         assert_eq!(check(512, 1, 200, Some(2560)), Ok(2560));
         assert!(check(512, 1, 200, Some(2559)).is_err());
         assert!(check(1, 1, 1000, Some(1)).is_ok());

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_bound_is_told_and_who_is_synchronised_says_so() {
+    fn the_clock_estimate_has_the_kernels_bound_and_sync_state() {
         let reported = estimate(Some(status_of(20_000)));
         assert!(reported.synchronized);
         assert!(

@@ -200,7 +200,7 @@ mod tests {
     ];
 
     #[test]
-    fn labels_that_are_alike_at_both_ends_are_cut_elsewhere() {
+    fn labels_with_equal_ends_are_cut_where_they_differ() {
         assert_eq!(
             together(&LOADS[2..], 28),
             ["stress host flow 10.90.1.2…x", "…10.90.1.1:8080 max,…"]

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_keeps_the_base_and_forgets_the_window() {
+    fn a_gap_keeps_the_base_and_clears_the_window() {
         let mut base = BaseLatency::new(Detection::default());
         for sample in [7, 7, 7, 7, 9_000_000, 9_000_000, 9_000_000] {
             base.push(sample);
@@ -286,7 +286,7 @@ mod tests {
     proptest! {
         /// A slow implementation of the rule over the whole series.
         #[test]
-        fn streaming_equals_the_rule_on_the_whole_series(
+        fn the_streaming_base_equals_the_base_of_the_whole_series(
             samples in prop::collection::vec(0..30_i64, 0..60),
             window in 2..6_usize,
             quorum in 2..6_usize,

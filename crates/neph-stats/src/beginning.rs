@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_in_the_queue_is_taken_back_the_latest_first() {
+    fn changes_reported_in_a_queue_are_withdrawn_newest_first() {
         let mut beginning = Beginning::new(MS / 2, 30 * S);
         beginning.was_queued((0, S), &flows(stayed, 0), known);
         let detection = |nth, finding, before, after| FleetDetection {

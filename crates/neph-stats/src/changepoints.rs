@@ -251,7 +251,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_cheaper(
+        fn no_segmentation_is_cheaper(
             values in prop::collection::vec(0..40_i64, 1..10),
             change in 0..30_i64,
             max_distance in 0..20_i64,

@@ -250,7 +250,7 @@ mod tests {
     /// 20,000 uniform samples of 50 in Python's diptest 0.10 have these quantiles: 50 % above 0.0488, 10 %
     /// above 0.0649, 1 % above 0.0806.
     #[test]
-    fn uniform_samples_dip_as_they_do_elsewhere() {
+    fn uniform_samples_dip_as_in_the_python_diptest() {
         let null = DipNull::new(50, 4000, 1).unwrap();
         for (dip, p, reach) in [
             (0.0488, 0.5, 0.03),

@@ -277,7 +277,7 @@ mod tests {
 
     /// More than 30 windows: levels wait for no queue so long.
     #[test]
-    fn what_lasts_longer_than_queues_do_is_followed() {
+    fn a_slope_longer_than_a_queue_is_followed_as_drift() {
         let mut drift = followed(16, 60, slope, 0);
         drift.pause(400 * S);
         for number in 0..300 * 80 {

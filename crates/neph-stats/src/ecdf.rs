@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ties_are_one_step_and_loss_keeps_it_below_one() {
+    fn ties_are_one_step_and_loss_keeps_the_ecdf_below_one() {
         let points = ecdf(Sorted::check(&[1.0, 1.0, 2.0]).unwrap(), 1, 200).unwrap();
         let expected = [(1.0, 0.5), (2.0, 0.75)].map(|(value, share)| EcdfPoint { value, share });
         assert_eq!(points, expected);

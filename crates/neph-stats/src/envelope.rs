@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_cut_where_they_can_be_seen_and_are_counted_elsewhere() {
+    fn long_gaps_cut_the_line_and_every_gap_is_counted() {
         let mut values = vec![Some(1.0); 1000];
         values[500..600].fill(None);
         values[800] = None;

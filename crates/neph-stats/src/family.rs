@@ -176,7 +176,7 @@ mod tests {
     const AROUND_THREE: [f64; 8] = [2.6, 2.8, 2.9, 3.0, 3.05, 3.1, 3.3, 3.5];
 
     #[test]
-    fn worse_is_what_lies_above_the_least_that_matters_and_not_above_zero() {
+    fn a_verdict_is_worse_only_above_the_margin() {
         assert_eq!(verdict_of(&AROUND_THREE, 2.0), Verdict::Worse);
         assert_eq!(verdict_of(&AROUND_THREE, 3.0), Verdict::Inconclusive);
         assert_eq!(verdict_of(&AROUND_THREE, 4.0), Verdict::Equivalent);

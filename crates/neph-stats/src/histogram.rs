@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cleared_is_empty_and_has_its_memory() {
+    fn a_cleared_histogram_is_empty_and_keeps_its_memory() {
         let precision = Precision::one_part_in(1_024);
         let mut histogram = Histogram::with_capacity(precision, 10_000_000_000);
         let room = histogram.heap();
@@ -292,7 +292,7 @@ mod tests {
         }
 
         #[test]
-        fn each_rank_is_off_by_what_the_precision_says(
+        fn the_error_of_each_rank_is_within_the_precision(
             mut numbers in numbers(),
             precision in precision(),
         ) {

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn raises_in_order_and_refuses_what_is_no_probability() {
+    fn holm_corrects_p_values_in_order_and_refuses_invalid_ones() {
         assert_eq!(
             holm(&[0.02, 0.5, 0.01, 0.4]).unwrap(),
             [0.06, 0.8, 0.04, 0.8]

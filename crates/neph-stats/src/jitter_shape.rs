@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn before_samples_came_far_is_unlikely_and_nothing_is_impossible() {
+    fn the_evidence_of_a_height_never_rises_and_has_a_minimum() {
         let shape = JitterShape::new();
         let heights: Vec<f64> = (0..200).map(|z| shape.height(z * 500, 1000)).collect();
         assert!(heights[0].abs() < 1e-9);

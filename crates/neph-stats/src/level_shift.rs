@@ -171,7 +171,7 @@ mod tests {
     /// Differences of -3, -1 and an infinite one: of six means the third is -1 and the fourth that of -3 and
     /// the infinite one.
     #[test]
-    fn half_way_to_what_has_no_end_there_is_no_number() {
+    fn a_midpoint_with_an_infinite_difference_is_infinite() {
         let candidate = [Level::At(1.0), Level::At(3.0), Level::Censored];
         let result = shift_of_blocks(&paired(&candidate, &at(&[4.0; 3]))).unwrap();
         assert_eq!(result.shift.estimate, f64::INFINITY);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restless_season_is_told_from_a_quiet_one_by_its_experiments() {
+    fn seasons_that_differ_have_a_significant_shift() {
         let low = [10.0, 12.0, 11.0, 9.0, 13.0, 10.5, 11.5, 12.5];
         let high = at(&low.map(|value| value + 6.0));
         let low = at(&low);

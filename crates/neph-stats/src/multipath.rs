@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_question_has_no_answer() {
+    fn invalid_counts_and_confidences_are_refused() {
         assert_eq!(flows_to_rule_out(0, 0.95), None);
         assert_eq!(flows_to_rule_out(1001, 0.95), None);
         for confidence in [0.0, 1.0, -1.0, f64::NAN] {

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_equals_the_limit_is_for_neither_side() {
+    fn differences_equal_to_the_limit_count_for_neither_side() {
         let ties = of(&[0.0; 8]);
         assert_eq!((ties.p_above(0.0), ties.p_below(0.0)), (1.0, 1.0));
         assert!(ties.p_above(-1.0) < 0.01 && ties.p_below(1.0) < 0.01);

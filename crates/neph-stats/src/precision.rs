@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_precision_is_named_by_what_it_is_off_by() {
+    fn a_precision_is_defined_by_its_largest_error() {
         assert_eq!(Precision::one_part_in(512).parts(), 512);
         assert_eq!(Precision::one_part_in(4).index(7), 5);
         let coarsest = Precision::one_part_in(16);

@@ -97,7 +97,7 @@ mod tests {
 
     /// Of n cases that all agree Wilson's lower end is n / (n + z^2), also of 2.5 cases.
     #[test]
-    fn a_share_of_cases_that_are_no_whole_number_has_an_interval() {
+    fn a_share_of_a_fractional_number_of_cases_has_an_interval() {
         let found = share_interval(1.0, 2.5).unwrap();
         assert!(
             (found.low - 2.5 / (2.5 + 3.841_459)).abs() < 1e-6,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn no_loss_seen_is_not_no_loss() {
+    fn zero_losses_have_an_upper_bound_above_zero() {
         let p = proportion(0, 1000).unwrap();
         assert_eq!((p.share(), p.interval().low), (0.0, 0.0));
         assert!(

@@ -100,7 +100,7 @@ mod tests {
     proptest! {
         /// For any origin of the clock, and any samples within 2 s of each other.
         #[test]
-        fn what_was_put_in_comes_out(
+        fn recent_samples_are_returned_newest_first(
             start in -(1_i64 << 60)..1_i64 << 60,
             steps in prop::collection::vec((0..3_600_000_000_000_i64, 0..2_000_000_000_i64), 1..40),
         ) {

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_has_no_skew() {
+    fn inputs_without_a_skew_are_refused() {
         assert!(skews(&send_times(&[(0, 0)]), MS).is_err());
         assert!(skews(&send_times(&[(1, 0), (1, 5)]), MS).is_err());
         assert!(skews(&send_times(&[(0, 0), (1, 5)]), 0).is_err());

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nan_is_refused_and_nothing_is_counted() {
+    fn a_nan_is_refused_and_not_counted() {
         let mut summary = of(&[1.0]);
         assert!(summary.add(f64::NAN).is_err());
         assert_eq!((summary.n(), summary.mean()), (1, Some(1.0)));

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_the_place_of_what_it_refuses() {
+    fn a_refused_sample_is_reported_with_its_index() {
         assert_eq!(
             Sorted::check(&[1.0, 3.0, 2.0]),
             Err(StatsError::NotAscending {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn sorts_negative_zero_beside_zero() {
+    fn negative_zero_sorts_next_to_zero() {
         let mut values = [2.0, 0.0, -0.0, -1.0];
         assert_eq!(
             Sorted::sort(&mut values).unwrap().values(),

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_has_no_curve() {
+    fn inputs_without_a_survival_curve_are_refused() {
         assert!(survival(&[]).is_err());
         assert!(survival(&[Ended(-1.0)]).is_err());
         assert!(survival(&[Lasting(f64::NAN)]).is_err());

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn close_stretches_are_one_and_what_was_wrong_is_cut_off() {
+    fn near_intervals_merge_and_a_cut_removes_later_time() {
         let mut stretches = TimeIntervals::new(10);
         for (from, until) in [(0, 5), (9, 20), (40, 50), (60, 70)] {
             stretches.add(from, until);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_there_are_some_are_kept_and_all_are_covered() {
+    fn many_intervals_are_merged_and_cover_the_same_time() {
         let mut stretches = TimeIntervals {
             max: 1024,
             ..TimeIntervals::new(1)
@@ -132,7 +132,7 @@ mod tests {
 
     /// A rate excludes the queues' own time, not the time between them.
     #[test]
-    fn a_queue_each_minute_for_a_week_is_kept_as_it_was() {
+    fn a_queue_each_minute_for_a_week_is_stored_exactly() {
         let second = 1_000_000_000;
         let week = (0..7 * 1440).map(|minute| (minute * 60 * second, (minute * 60 + 1) * second));
         let mut stretches = TimeIntervals::new(second);

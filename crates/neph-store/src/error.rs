@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_known_wherever_it_was_met() {
+    fn every_error_of_a_full_disk_is_recognised() {
         let path = || PathBuf::from("there");
         let full = || io::Error::from(io::ErrorKind::StorageFull);
         let sqlite = |code| rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);

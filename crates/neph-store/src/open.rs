@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_nothing_says_so_and_makes_nothing() {
+    fn reading_a_missing_workspace_fails_and_creates_nothing() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("ws");
         let error = open(&path.to_string_lossy(), Access::Read).expect_err("nothing is there");
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_writer_is_told_who_writes_and_a_reader_is_let_in() {
+    fn a_second_writer_is_refused_and_a_reader_is_admitted() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().to_string_lossy().into_owned();
         let first = open(&format!("file://{path}"), Access::Write).expect("free");

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_a_connection_are_taken_without_a_copy_until_its_end() {
+    fn bytes_of_a_connection_are_discarded_without_a_copy() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let to = listener.local_addr().expect("bound");
         let mut sender = TcpStream::connect(to).expect("it listens");

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_leaves_from_the_address_that_was_asked() {
+    fn a_reply_leaves_from_the_queried_address() {
         for requested in ["127.0.0.1", "127.0.0.2"] {
             let answered = answers("0.0.0.0", requested, Family::V4).expect("loopback");
             assert_eq!(answered.to_string(), requested);

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_something_is_found_by_its_token_and_a_closed_one_is_forgotten() {
+    fn epoll_reports_ready_tokens_and_forgets_closed_descriptors() {
         let set = Epoll::new().expect("a descriptor");
         let (mut quiet_reader, quiet) = io::pipe().expect("a pipe");
         let (mut reader, mut writer) = io::pipe().expect("a pipe");

@@ -31,7 +31,7 @@ mod tests {
     use crate::process;
 
     #[test]
-    fn a_pipe_that_nobody_reads_is_told_at_once() {
+    fn opening_a_pipe_without_a_reader_fails_at_once() {
         let path = std::env::temp_dir().join(format!("neph-fifo-{}", std::process::id()));
         let made = process::command("mkfifo")
             .arg(&path)

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_limits_of_files_are_told_from_other_errors() {
+    fn both_file_limits_are_distinguished_from_other_errors() {
         let reported = |code| is_limit(&io::Error::from_raw_os_error(code));
         assert!(reported(libc::EMFILE) && reported(libc::ENFILE));
         assert!(!reported(libc::EADDRINUSE) && !is_limit(&io::ErrorKind::Other.into()));

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_of_another_kind_and_one_where_nobody_is_are_errors() {
+    fn invalid_notify_sockets_are_errors() {
         for path in ["vsock:2:1", "notify", "/no/such/socket", "@neph-no-such"] {
             assert!(
                 ServiceManager::at(OsStr::new(path), None).is_err(),

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_interface_tells_its_offloads() {
+    fn the_loopback_interface_reports_its_offloads() {
         let states = states();
         assert!(
             states

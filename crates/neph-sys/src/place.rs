@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_that_is_not_there_is_told_by_its_name() {
+    fn an_unknown_place_is_reported_by_its_name() {
         let reported = Placement::with_name("no-such-place")
             .run(|| ())
             .expect_err("none");

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_seen_and_a_request_heard() {
+    fn the_end_of_a_process_is_seen_and_a_request_reaches_it() {
         let mut command = sleeper();
         command.process_group(0);
         let mut child = command.spawn().expect("sleep is everywhere");
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_group_that_is_not_there_keeps_the_program_from_beginning() {
+    fn a_program_does_not_start_without_its_control_group() {
         let mut command = sleeper();
         let birth = Birth::default().in_group(Path::new("/no/such/group"));
         birth.expect("no zero byte").arrange(&mut command);

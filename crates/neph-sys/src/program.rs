@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_what_runs_of_the_programs_file() {
+    fn code_is_the_executable_mapping_of_the_program_file() {
         let line = "5612b000-5612c000 r-xp 00b1f000 fe:00 1234   /usr/bin/neph";
         let code = Code::of(line, "/usr/bin/neph");
         assert_eq!(code, Some(Code(0x5612_b000..0x5612_c000)));
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_whose_code_was_given_back_runs_on_with_less_memory() {
+    fn a_process_that_releases_its_code_uses_less_memory() {
         let code = Code::of_this_process().expect("/proc is there");
         let resident = || {
             let status = fs::read_to_string("/proc/self/status").expect("/proc is there");

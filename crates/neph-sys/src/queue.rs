@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_answer_about_a_link_tells_a_discipline() {
+    fn only_a_link_answer_contains_a_queue_discipline() {
         let answer = |kind: u16| {
             let mut answer = vec![0; ATTRIBUTES_AT];
             answer[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_holds_nothing_back_and_who_is_not_there_is_an_error() {
+    fn loopback_has_noqueue_and_a_missing_interface_is_an_error() {
         assert_eq!(discipline("lo").expect("lo"), "noqueue");
         let missing = discipline("nephnone").expect_err("not there");
         assert_eq!(missing.raw_os_error(), Some(libc::ENODEV));

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn timer_slack_is_what_was_set() {
+    fn the_timer_slack_is_set() {
         std::thread::spawn(|| {
             set_timer_slack(Duration::from_nanos(1)).expect("slack can be set");
             // SAFETY: PR_GET_TIMERSLACK takes no pointer.

@@ -214,7 +214,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn congestion_control_is_what_was_chosen() {
+    fn the_congestion_control_is_set_and_tcp_info_is_read() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
         let stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("connect");
         set_congestion_control(stream.as_fd(), "reno").expect("every kernel has reno");

@@ -155,11 +155,11 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_goes_out_and_comes_back() {
+    fn a_tun_sends_and_receives_a_packet() {
         // SAFETY: geteuid cannot fail and touches no memory.
         if unsafe { libc::geteuid() } != 0 {
             assert!(std::env::var("CI").as_deref() != Ok("true"), "needs root");
-            println!("SKIP a_packet_goes_out_and_comes_back: TUN interfaces need root");
+            println!("SKIP a_tun_sends_and_receives_a_packet: TUN interfaces need root");
             return;
         }
         let name = format!("nephtun-{}", std::process::id());

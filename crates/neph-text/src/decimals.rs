@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_rounded_to_nothing_has_no_minus() {
+    fn a_number_that_rounds_to_zero_has_no_minus() {
         assert_eq!([-0.4, -0.0, 0.4].map(|value| fixed(value, 0)), ["0"; 3]);
         assert_eq!([-0.4, -0.0, 0.4].map(|value| signed(value, 0)), ["+0"; 3]);
         assert_eq!(

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_taken_by_one_at_a_time() {
+    fn a_folder_is_locked_by_one_owner_at_a_time() {
         let folder = tempfile::tempdir().expect("a folder");
         let take = || FolderLock::take(folder.path()).expect("writable");
         let first = take();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_whole_and_is_for_its_owner_alone() {
+    fn a_file_is_replaced_whole_and_readable_by_its_owner_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("key");
         for content in ["first and longer", "second"] {

@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
-    fn what_never_ends_or_is_no_file_is_refused_at_once() {
+    fn devices_folders_and_pipes_are_refused_at_once() {
         let device = "it is a device, not a file; name a regular file, or write it to one first";
         assert_eq!(why(Path::new("/dev/zero")), device);
         assert_eq!(why(Path::new("/")), "it is a folder; name a file in it");

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_exists_is_kept_unless_it_is_to_be_replaced() {
+    fn an_existing_file_is_kept_unless_replacement_is_allowed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("out.csv");
         fs::write(&path, "somebody's").expect("a file");
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_goes_into_the_file_that_was_made() {
+    fn output_is_written_to_the_created_file_and_never_to_a_link() {
         let folder = tempfile::tempdir().expect("a folder");
         let (path, to) = (folder.path().join("out"), folder.path().join("to"));
         fs::write(&to, "precious").expect("a file");
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_leaves_the_earlier_file_and_nothing_else() {
+    fn an_unfinished_file_leaves_the_earlier_file_unchanged() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("index.html");
         write_whole(&path, b"whole", Existing::Keep).expect("there is room");

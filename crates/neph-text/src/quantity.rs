@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn each_invalid_duration_is_reported_with_its_reason() {
         let message_of = |text: &str| parse_duration(text).expect_err("wrong").message;
         assert_eq!(
             message_of("ms"),

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn known_names_are_listed_once_and_whole() {
+    fn known_names_are_listed_once_and_never_truncated() {
         let reported = did_you_mean("colour", &["delay", "rate", "delay"]);
         assert_eq!(reported, "known here: delay, rate");
         let many: Vec<String> = (100..200).map(|number| format!("name_{number}")).collect();

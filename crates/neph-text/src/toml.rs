@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_of_syntax_are_all_told() {
+    fn all_syntax_errors_are_reported() {
         let source = Source::new("x", "a = \nb = 1\nc = [1,\nb = 2\n");
         let problems = Problems::new(&source);
         parse_toml(&problems);

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_response_is_refused() {
+    fn an_invalid_dns_response_is_refused() {
         let requested = question("example.org");
         let full = answered(&requested, 7, TC);
         assert!(parse_response(&full).is_ok_and(|response| response.is_truncated));
@@ -257,7 +257,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_query_that_comes_back_as_a_response_answers_it_however_it_is_cut(
+        fn a_response_that_repeats_a_query_answers_it(
             name in "([a-z0-9_-]{1,20}\\.){0,5}[a-z]{1,10}\\.?",
             (record, id, rcode) in (any::<u16>(), any::<u16>(), 0_u8..16),
             cut in 0_usize..40,

@@ -182,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn requests_come_back(seq: u64, size in 0usize..5000, before in vec(any::<u8>(), 0..9)) {
+        fn requests_roundtrip(seq: u64, size in 0usize..5000, before in vec(any::<u8>(), 0..9)) {
             let mut out = before.clone();
             Request { seq }.encode_into(size, &mut out);
             prop_assert_eq!(out.len(), before.len() + size.max(REQUEST_MIN));
@@ -190,7 +190,7 @@ mod tests {
         }
 
         #[test]
-        fn replies_come_back(seq: u64, marks in any_marks(), size in 0usize..5000) {
+        fn replies_roundtrip(seq: u64, marks in any_marks(), size in 0usize..5000) {
             let reply = Reply { seq, marks };
             let mut out = Vec::new();
             reply.encode_into(size, &mut out);

@@ -291,7 +291,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hellos_come_back(mode in 0u8..3, reply_size: u32, duration_ms: u32, keep in 0usize..16) {
+        fn hellos_roundtrip(mode in 0u8..3, reply_size: u32, duration_ms: u32, keep in 0usize..16) {
             let mode = Mode::from_code(mode).expect("a known mode");
             let hello = Hello { mode, reply_size, duration_ms };
             let mut out = Vec::new();
@@ -302,7 +302,7 @@ mod tests {
         }
 
         #[test]
-        fn replies_come_back(status in any_status(), reply_size: u32, max_request: u32) {
+        fn replies_roundtrip(status in any_status(), reply_size: u32, max_request: u32) {
             let reply = HelloReply { status, reply_size, max_request };
             let mut out = Vec::new();
             reply.encode(&mut out);
@@ -310,7 +310,7 @@ mod tests {
         }
 
         #[test]
-        fn frames_come_back_whole_or_not_at_all(
+        fn frames_are_read_whole_or_not_at_all(
             payload in vec(any::<u8>(), 0..300),
             rest in vec(any::<u8>(), 0..5),
             keep in 0usize..300,
@@ -326,7 +326,7 @@ mod tests {
         }
 
         #[test]
-        fn too_long_is_told_from_the_length_alone(length in 1u32.., over in 1u32..) {
+        fn a_frame_that_is_too_long_is_refused_by_its_prefix(length in 1u32.., over in 1u32..) {
             let max = length.saturating_sub(over);
             let prefix = frame_prefix(length);
             prop_assert_eq!(next_frame(&prefix, max), Err(FrameError::TooLong { length, max }));
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_refusal() {
+    fn each_invalid_field_has_its_refusal() {
         let mut out = Vec::new();
         Hello {
             mode: Mode::Echo,

@@ -272,7 +272,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn our_echo_comes_back(ident: u16, seq: u64, token: u64, payload in 0usize..1500) {
+        fn echo_requests_roundtrip(ident: u16, seq: u64, token: u64, payload in 0usize..1500) {
             for family in [Family::V4, Family::V6] {
                 let mut out = Vec::new();
                 EchoRequest { ident, seq, payload, token }.encode(family, &mut out);
@@ -287,7 +287,7 @@ mod tests {
         }
 
         #[test]
-        fn one_wrong_bit_is_seen(seq: u64, at in 0usize..20, bit in 0u8..8) {
+        fn a_single_bit_error_is_a_checksum_error(seq: u64, at in 0usize..20, bit in 0u8..8) {
             let mut out = Vec::new();
             EchoRequest { ident: 7, seq, payload: PAYLOAD_MIN, token: 0 }.encode(Family::V4, &mut out);
             out[at] ^= 1 << bit;

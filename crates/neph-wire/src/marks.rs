@@ -195,7 +195,7 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn marks_come_back_as_they_were(marks in any_marks()) {
+        fn marks_roundtrip(marks in any_marks()) {
             let mut bytes = Vec::new();
             marks.encode(&mut bytes);
             prop_assert_eq!(bytes.len(), LEN);
@@ -208,13 +208,13 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn a_cut_is_told(marks in any_marks(), keep in 0..LEN) {
+        fn truncated_marks_are_refused(marks in any_marks(), keep in 0..LEN) {
             let bytes = marks.to_bytes();
             prop_assert_eq!(PeerMarks::decode(&bytes[..keep]), Err(MarksError::Length(keep)));
         }
 
         #[test]
-        fn what_decodes_has_one_form(mut bytes in any::<[u8; 32]>(), tail in any::<[u8; 24]>()) {
+        fn decoded_marks_have_one_form(mut bytes in any::<[u8; 32]>(), tail in any::<[u8; 24]>()) {
             bytes[0] = VERSION;
             bytes[1] &= KNOWN;
             bytes[2..8].fill(0);

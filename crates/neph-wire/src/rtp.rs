@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_no_payload_and_what_does_not_fit_is_refused() {
+    fn padding_is_no_payload_and_invalid_packets_are_refused() {
         let mut bytes = Vec::new();
         let packet = Packet {
             header: header(),
@@ -310,7 +310,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn rtp_packets_roundtrip(
             payload_type in 0u8..128, is_marked: bool, sequence: u16, timestamp: u32, ssrc: u32,
             sources in vec(any::<[u8; 4]>(), 0..16), text in vec(any::<[u8; 4]>(), 0..5),
             profile: u16, has_extension: bool, payload in vec(any::<u8>(), 0..64),
@@ -342,7 +342,7 @@ mod tests {
         }
 
         #[test]
-        fn steps_of_less_than_half_the_range_are_kept(
+        fn sequence_steps_below_half_the_range_are_extended(
             start: u16, steps in vec(-1_000i64..20_000, 0..50),
         ) {
             let mut extender = SequenceExtender::default();

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_syn_is_what_the_rfc_draws() {
+    fn a_syn_has_the_layout_of_rfc_9293() {
         // From RFC 9293, section 3.1, with the sum of RFC 1071 word by word.
         let mut out = Vec::new();
         syn(
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_answers_a_syn_is_an_answer() {
+    fn only_syn_ack_and_rst_ack_answer_a_syn() {
         let reported = |flags: u8| {
             let mut out = Vec::new();
             segment(&both_ends(80, 40_000)[0], &bare(9, flags), &mut out);
@@ -314,14 +314,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_sequence_number_tells_its_probe(secret: u64, number: u32) {
+        fn a_sequence_number_identifies_its_probe(secret: u64, number: u32) {
             let numbers = Numbers::new(secret);
             prop_assert_eq!(numbers.number(numbers.seq(number)), number);
             prop_assert_eq!(numbers.seq(numbers.number(number)), number);
         }
 
         #[test]
-        fn what_is_written_sums_up(from: u16, to: u16, seq: u32, byte in 0..SYN_LEN, bit in 0..8_u8) {
+        fn checksums_are_valid(from: u16, to: u16, seq: u32, byte in 0..SYN_LEN, bit in 0..8_u8) {
             for ends in both_ends(from, to) {
                 let mut out = Vec::new();
                 rst(&ends, seq, &mut out);

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_approved_is_known_and_nothing_else() {
+    fn only_the_approved_commands_are_known() {
         let folder = tempfile::tempdir().expect("a folder");
         let with = |line: &str| Approved {
             file: Some(folder.path().join("neph/approved-commands")),

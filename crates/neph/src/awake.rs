@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_permitted_is_said_with_its_remedy() {
+    fn a_missing_permission_is_reported_with_its_remedy() {
         let error = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
         let reported = reported(Err(&error));
         assert!(reported.contains("cores may sleep as ever"), "{reported}");

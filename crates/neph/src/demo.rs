@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_demos_plan_names_the_topology_beside_it_and_no_file_of_the_source() {
+    fn the_demo_plan_names_its_topology_and_no_source_file() {
         let plan = demo_plan();
         assert_eq!(plan.matches(TOPOLOGY_FILE).count(), 2, "{plan}");
         assert!(!plan.contains("crates/"), "{plan}");

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_run_ends_without_causes_and_says_what_they_would_take() {
+    fn a_long_run_prints_the_memory_that_a_diagnosis_needs() {
         assert_eq!(later(MESSAGES_AFTER_A_RUN), None);
         let reported = later(10_000_000).expect("too many");
         assert!(reported.contains("4000 MB"), "{reported}");

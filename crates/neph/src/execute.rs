@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_order_is_a_usage_error_with_its_place() {
+    fn an_invalid_order_is_a_usage_error_with_its_position() {
         let Err(Failure::Usage(reported)) = order("{\"load\": 1}") else {
             panic!("it is none")
         };

@@ -324,7 +324,7 @@ mod tests {
     use crate::cli::Cli;
 
     #[test]
-    fn a_command_that_runs_at_no_site_says_how_it_is_started_there() {
+    fn an_unsupported_site_option_prints_the_lab_command() {
         let args = ["neph", "reflect", "--site", "server"];
         let error = Cli::try_parse_from(args).expect_err("it has no such option");
         let reported = plain(&error).expect("reported");

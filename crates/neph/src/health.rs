@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_a_scheme_is_asked_in_plain_text_and_with_tls() {
+    fn an_address_without_a_scheme_is_queried_by_http_and_https() {
         let pair = [
             "http://localhost:8080/health",
             "https://localhost:8080/health",
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_asked_as_it_is_written() {
+    fn a_url_is_queried_as_written() {
         for (typed, requested) in [
             ("http://h:1", "http://h:1/health"),
             ("wss://h:7443", "https://h:7443/health"),

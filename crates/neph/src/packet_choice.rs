@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_told_the_same() {
+    fn a_packet_choice_is_converted_to_options_and_a_filter() {
         let reported = "--host 10.0.0.7 --host fd00::7 --port 443 --proto tcp --proto icmp";
         let meant = choice(&format!("neph {reported}"));
         assert_eq!(meant.options().join(" "), reported);

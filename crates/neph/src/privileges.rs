@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_force_is_one_sentence_and_one_object() {
+    fn applied_privileges_are_printed_as_sentence_and_as_json() {
         let force = AppliedRestrictions {
             user: Some("nobody".to_owned()),
             capabilities: vec![Capability::CAP_NET_RAW, Capability::CAP_SYS_NICE],

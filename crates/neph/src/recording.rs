@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_live_points_have_is_refused_for_files() {
+    fn options_for_live_points_are_refused_for_files() {
         let reported = |args: &str| {
             let line = Line::try_parse_from(["neph"].into_iter().chain(args.split_whitespace()));
             let Err(Failure::Usage(reported)) = line.expect("options").options.refuse_for_files()

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_somebody_changed_is_kept_and_used() {
+    fn a_changed_shipped_file_is_kept_and_used() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("plan.toml");
         let used = |shipped| keep(&path, shipped).expect("a file").text().to_owned();

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_addresses_takes_no_more_than_its_room_and_shuts_nobody_out() {
+    fn a_flood_of_addresses_keeps_the_budget_of_a_connected_peer() {
         let budgets = Budgets::new(ReflectorCaps::default());
         let _connected = budgets.of(ip(0), at(0)).expect("room");
         let most = ReflectorCaps::default().peers();

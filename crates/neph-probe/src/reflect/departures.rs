@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_or_displaces_the_stamps_of_another_peer() {
+    fn no_peer_takes_or_displaces_timestamps_of_another_peer() {
         let departures = Departures::default();
         let flow = FlowToken(1);
         departures.put(PEER, flow, left(7));

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ipv6_address_is_in_its_64_and_its_56_and_an_ipv4_address_stands_for_itself() {
+    fn ipv6_networks_are_the_56_and_64_and_ipv4_is_the_address() {
         let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
         assert_eq!(
             Networks::of(ip("2001:db8:1:2fff::9")).0,

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_quickly_buys_no_time_for_the_last_byte() {
+    fn early_speed_gives_no_extra_time_for_the_last_bytes() {
         let mut progress = Progress::begun(WINDOW, 0, second(0));
         assert!(!progress.is_too_slow(64 << 20, second(10)));
         assert!(!progress.is_too_slow(64 << 20, second(19)));

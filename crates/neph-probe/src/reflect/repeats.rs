@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sends_the_same_number_again_and_again_is_not_answered_for_long() {
+    fn repeated_sequence_numbers_are_soon_left_unanswered() {
         for same in [0, 1, 7, u32::MAX] {
             assert_eq!(answered(std::iter::repeat_n(same, 1_000)), 9, "{same}");
         }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_closed_is_answered_again_after_a_second_of_silence() {
+    fn a_blocked_flow_is_answered_after_a_second_of_silence() {
         let mut repeats = Repeats::new(at(0));
         let open = (0..100)
             .filter(|millis| repeats.admit(5, at(*millis)))

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_kept_leaves_half_of_the_room() {
+    fn idle_buffers_use_at_most_half_of_the_memory() {
         let (total, peer) = rooms(100, 100);
         let guard_of = || MemoryGuard::new(Arc::clone(&total), Arc::clone(&peer));
         let (mut idle, mut also_idle, mut busy) = (guard_of(), guard_of(), guard_of());

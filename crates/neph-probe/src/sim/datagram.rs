@@ -269,7 +269,7 @@ fn assert_true(outcomes: &Outcomes) {
 }
 
 #[test]
-fn without_loss_every_stage_is_what_the_network_injected() {
+fn without_loss_every_stage_equals_the_injected_delay() {
     for key in [None, Secret::new(SECRET)] {
         let net = Net {
             forward_delay: 15 * MS,
@@ -310,7 +310,7 @@ fn without_loss_every_stage_is_what_the_network_injected() {
 
 /// Loss x delay x reordering: the report equals what the network did, message by message.
 #[test]
-fn the_tally_is_what_the_network_did() {
+fn the_tally_equals_the_events_of_the_simulated_network() {
     let mut table =
         String::from("loss/1000  delay ms  jitter ms   replies  lost  dup  reord  late\n");
     for loss in [0, 100, 500] {

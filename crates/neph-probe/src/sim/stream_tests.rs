@@ -233,7 +233,7 @@ fn a_foreign_server_answers_each_message_once_whatever_befalls_its_connection() 
 }
 
 #[test]
-fn a_schedule_far_beyond_the_paths_round_trip_keeps_its_times() {
+fn an_interval_far_below_the_rtt_keeps_its_schedule() {
     let spec = spec("ws://h:9", 20_000, Span::from_micros(20));
     let net = Net {
         kernel: 2_000,
@@ -295,7 +295,7 @@ fn each_protocol_takes_the_round_trips_that_it_must() {
 }
 
 #[test]
-fn a_certificate_that_nobody_vouches_for_is_refused_in_a_sentence() {
+fn an_untrusted_certificate_is_reported_as_such() {
     let mut spec = spec("wss://localhost:9", 3, Span::from_millis(500));
     spec.trust = Trust::Public;
     let outcomes = run(&spec, QUIET, 8);

@@ -187,7 +187,7 @@ fn each_cause_of_distrust_has_its_own_sentence_and_remedy() {
 
 /// `openssl req -x509` marks what it makes as an authority.
 #[test]
-fn an_authority_shown_as_a_server_is_believed_if_it_is_itself_given() {
+fn a_ca_certificate_of_a_server_is_trusted_only_if_given() {
     let folder = Folder::new("authority");
     let authority = |params: &mut rcgen::CertificateParams| {
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn only_silent_hops_right_before_the_end_are_asked_again() {
+    fn only_silent_hops_just_before_the_end_are_retried() {
         for sure in ["", "D", "rD", "r.rD", "rr", "r.r"] {
             assert!(in_doubt(&probes(sure), &[]).is_none(), "{sure}");
         }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_hops_are_asked_in_turn_and_no_hop_for_ever() {
+    fn silent_hops_are_retried_in_turn_and_at_most_twice() {
         let (all_probes, mut requested) = (probes("r..D"), Vec::new());
         while let Some(ttl) = in_doubt(&all_probes, &requested) {
             requested.push(ttl);

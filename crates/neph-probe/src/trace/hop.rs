@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_that_falls_silent_is_asked_more_slowly_and_recovers() {
+    fn a_router_that_stops_answering_is_probed_more_slowly() {
         let second = Span::from_secs(1);
         let mut hop = HopState::new(Span::from_millis(20), at(0));
         hop.silent(at(1000), second, 0);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_router_beside_one_that_answers_slows_little() {
+    fn a_hop_without_answers_to_a_flow_is_slowed_only_a_little() {
         let mut hop = HopState::new(Span::from_millis(20), at(0));
         hop.answered();
         for second in 1..10 {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hop_that_never_answered_is_given_up_early() {
+    fn a_hop_that_never_answered_gets_few_probes() {
         let mut hop = HopState::new(Span::from_millis(20), at(0));
         assert_eq!(hop.allowance(0, 1), TRIES_UNKNOWN);
         for _ in 0..SILENT {

@@ -48,7 +48,7 @@ fn addresses(run: &Run) -> Vec<Vec<Option<IpAddr>>> {
 }
 
 #[test]
-fn a_single_path_is_told_hop_by_hop_with_its_round_trips() {
+fn a_trace_reports_each_hop_of_a_path_with_its_rtts() {
     for apart in [ProbeMatching::ByNumber, ProbeMatching::OneAtATime] {
         let mut net = Net::new(vec![hop(1), hop(2), hop(3)]);
         let run = run(&spec(these(2)), apart, &mut net);
@@ -70,7 +70,7 @@ fn a_single_path_is_told_hop_by_hop_with_its_round_trips() {
 }
 
 #[test]
-fn each_flow_keeps_to_its_own_path() {
+fn each_flow_reports_its_own_path() {
     let mut net = Net::new(vec![
         hop(1),
         balanced(7, &[10, 11, 12, 13]),
@@ -89,7 +89,7 @@ fn each_flow_keeps_to_its_own_path() {
 }
 
 #[test]
-fn multipath_detection_stops_where_the_theory_says() {
+fn multipath_detection_stops_at_the_theoretical_flow_count() {
     let mut single = Net::new(vec![hop(1), hop(2)]);
     let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut single);
     assert_eq!((reported.routes.len(), reported.enough), (8, Some(true)));
@@ -166,14 +166,14 @@ fn at_most_one_in_a_hundred_diamonds_is_missed() {
 }
 
 #[test]
-fn what_cannot_be_had_is_said() {
+fn a_trace_with_too_few_flows_reports_that_it_needs_more() {
     let mut net = Net::new(vec![balanced(3, &[10, 11, 12, 13])]);
     let reported = run(&spec(enough(10)), ProbeMatching::ByNumber, &mut net);
     assert_eq!((reported.routes.len(), reported.enough), (10, Some(false)));
 }
 
 #[test]
-fn packets_balanced_one_by_one_are_told_from_flows() {
+fn per_packet_balancing_is_distinguished_from_per_flow() {
     let mut net = Net::new(vec![hop(1), Stage::Packets(vec![10, 11]), hop(30)]);
     let mut often = spec(these(8));
     often.queries = 10;
@@ -256,7 +256,7 @@ fn a_rate_limited_router_is_probed_slowly_until_it_answers_every_flow() {
 }
 
 #[test]
-fn lost_probes_are_asked_again() {
+fn lost_probes_are_sent_again() {
     let mut net = Net::new(vec![hop(1), hop(2), hop(3)]);
     net.loss_percent = 10;
     let run = run(&spec(these(32)), ProbeMatching::ByNumber, &mut net);
@@ -283,7 +283,7 @@ fn lost_probes_are_asked_again() {
 }
 
 #[test]
-fn a_loop_is_told_and_left() {
+fn a_routing_loop_is_reported_and_ends_the_trace() {
     let stages = (0..30).map(|at| hop(10 + at % 2)).collect();
     let mut net = Net::new(stages);
     let run = run(&spec(these(2)), ProbeMatching::ByNumber, &mut net);
@@ -305,7 +305,7 @@ fn a_router_that_refuses_ends_the_route() {
 }
 
 #[test]
-fn the_farthest_hop_is_kept_to() {
+fn a_trace_probes_no_hop_beyond_its_maximum() {
     let mut net = Net::new(vec![hop(1), hop(2), hop(3), hop(4), hop(5)]);
     let mut near_spec = spec(these(1));
     near_spec.max_hops = 3;

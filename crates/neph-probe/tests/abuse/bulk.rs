@@ -50,7 +50,7 @@ impl Drop for SetAtEnd<'_> {
 
 /// The same address asks anew as soon as it lost the turn, and is silent each time.
 #[test]
-fn a_silent_upload_that_is_repeated_keeps_nobody_waiting() {
+fn repeated_silent_uploads_delay_no_other_upload() {
     let reflector = with_caps(ReflectorCaps::default());
     let over = Stop::new();
     std::thread::scope(|scope| {

@@ -17,7 +17,7 @@ fn is_served(mut stream: &TcpStream) -> bool {
 }
 
 #[test]
-fn two_addresses_that_hold_every_connection_lock_nobody_out() {
+fn two_addresses_that_hold_all_connections_lock_out_no_peer() {
     let reflector = with_caps(TIGHT);
     let mut streams = Vec::new();
     for last in [104, 105].repeat(8) {

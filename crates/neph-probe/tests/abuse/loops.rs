@@ -143,7 +143,7 @@ fn a_replayed_packet_makes_no_loop_of_two_reflectors_with_one_key() {
 }
 
 #[test]
-fn a_reflector_does_not_talk_to_itself() {
+fn a_reflector_does_not_answer_its_own_packets() {
     let test = "a reflector does not talk to itself";
     let Some(stage) = Stage::new(test, "loopself") else {
         return;
@@ -188,7 +188,7 @@ fn answering(
 }
 
 #[test]
-fn what_echoes_anything_or_always_says_the_same_is_soon_answered_no_more() {
+fn echo_services_and_constant_repliers_are_soon_left_unanswered() {
     let test = "echoes are soon answered no more";
     let Some(stage) = Stage::new(test, "loopecho") else {
         return;
@@ -216,7 +216,7 @@ fn what_echoes_anything_or_always_says_the_same_is_soon_answered_no_more() {
 }
 
 #[test]
-fn ports_of_servers_are_answered_where_that_was_asked_for() {
+fn well_known_source_ports_are_answered_only_if_allowed() {
     let test = "ports of servers are answered where asked for";
     let Some(stage) = Stage::new(test, "loopport") else {
         return;

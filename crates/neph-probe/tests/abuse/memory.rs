@@ -57,7 +57,7 @@ fn send_most(stream: &mut TcpStream, bytes: &[u8]) {
 }
 
 #[test]
-fn requests_that_never_become_whole_take_neither_the_room_nor_the_time_of_others() {
+fn unfinished_requests_take_no_memory_or_time_from_others() {
     let caps = ReflectorCaps {
         idle: Span::from_secs(3),
         ..TIGHT
@@ -92,7 +92,7 @@ fn requests_that_never_become_whole_take_neither_the_room_nor_the_time_of_others
 }
 
 #[test]
-fn fragments_take_room_as_whole_frames_do() {
+fn fragments_count_against_the_memory_limit_like_frames() {
     let (reflector, stop, behaving) = tight(ReflectorCaps {
         idle: Span::from_secs(3),
         ..TIGHT
@@ -112,7 +112,7 @@ fn fragments_take_room_as_whole_frames_do() {
 }
 
 #[test]
-fn a_byte_now_and_then_keeps_no_request_alive() {
+fn a_slowly_dripped_request_is_ended() {
     let (reflector, stop, behaving) = tight(TIGHT);
     let mut stream = connect(&reflector, 104);
     drip(&mut stream, &request(100, MEGABYTE));
@@ -180,7 +180,7 @@ fn replies_that_one_peer_leaves_unread_leave_room_for_others() {
 }
 
 #[test]
-fn a_byte_now_and_then_keeps_no_reply_alive() {
+fn a_slowly_read_reply_is_ended() {
     let (reflector, stop, behaving) = tight(ReflectorCaps {
         reply_size: ByteSize(REPLY as u64),
         ..CAPS
@@ -218,9 +218,9 @@ fn certified(folder: &std::path::Path) -> (ReflectorIdentity, Arc<ClientConfig>)
 /// Requests that do not become whole and replies that are not read, plain and over TLS: all copies of
 /// them together stay within the memory that is allowed.
 #[test]
-fn what_peers_make_a_reflector_hold_stays_within_its_memory() {
+fn unfinished_and_unread_data_stays_within_the_memory_limit() {
     const MEMORY: usize = 96 << 20;
-    if !is_alone("abuse::memory::what_peers_make_a_reflector_hold_stays_within_its_memory") {
+    if !is_alone("abuse::memory::unfinished_and_unread_data_stays_within_the_memory_limit") {
         return;
     }
     // As `neph reflect` does.

@@ -139,8 +139,8 @@ fn behave(url: &str) -> (Stop, std::thread::JoinHandle<Tally>) {
 }
 
 #[test]
-fn each_abuse_is_refused_for_its_own_reason_and_disturbs_nobody() {
-    if !is_alone("abuse::each_abuse_is_refused_for_its_own_reason_and_disturbs_nobody") {
+fn each_abuse_is_counted_by_reason_and_disturbs_no_other_flow() {
+    if !is_alone("abuse::each_abuse_is_counted_by_reason_and_disturbs_no_other_flow") {
         return;
     }
     let reflector = reflector(None, None);

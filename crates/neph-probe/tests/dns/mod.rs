@@ -115,7 +115,7 @@ fn over_tcp_a_connection_that_the_server_ends_costs_no_query() {
 }
 
 #[test]
-fn a_port_at_which_nobody_listens_is_an_error_with_its_reason() {
+fn a_closed_dns_port_is_an_error_with_its_reason() {
     let socket = UdpSocket::bind("127.86.53.1:0").expect("loopback has a free port");
     let address = socket.local_addr().expect("bound");
     drop(socket);

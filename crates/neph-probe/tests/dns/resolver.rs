@@ -118,7 +118,7 @@ fn a_resolver_replies_to_every_query_over_udp_and_tcp_with_kernel_stamps() {
 }
 
 #[test]
-fn a_response_that_does_not_fit_a_datagram_is_truncated_and_whole_over_tcp() {
+fn an_oversized_dns_response_is_truncated_over_udp_only() {
     let Some(server) = Dnsmasq::start("dns: a response that does not fit") else {
         return;
     };

@@ -109,7 +109,7 @@ fn each_flow_of_a_fleet_reports_its_messages_once_and_in_order() {
 }
 
 #[test]
-fn a_reply_tells_its_ttl_and_what_the_peer_knows() {
+fn a_fleet_reply_contains_its_ttl_and_the_peers_report() {
     let reflector = reflector(Span::from_millis(2));
     let reported = measure(fleet(reflector.address(), 4, 5));
     for message in &reported.messages {
@@ -143,7 +143,7 @@ fn flows_that_are_renewed_take_new_ports_and_count_from_0() {
 }
 
 #[test]
-fn where_nobody_answers_all_is_lost_and_nothing_is_invented() {
+fn a_silent_target_loses_every_message() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let reported = measure(fleet(silent.local_addr().expect("bound"), 8, 3));
     assert_eq!((reported.tally.sent, reported.tally.lost), (24, 24));
@@ -171,7 +171,7 @@ fn capped(caps: ReflectorCaps) -> Reflector {
 }
 
 #[test]
-fn what_the_reflectors_caps_refused_is_told_apart_from_loss() {
+fn messages_over_the_rate_cap_are_reported_apart_from_loss() {
     let reflector = capped(ReflectorCaps {
         messages_per_second: 5,
         ..ReflectorCaps::default()
@@ -215,7 +215,7 @@ fn a_reflector_with_two_names_reports_its_refusals_once() {
 }
 
 #[test]
-fn of_a_fleet_that_its_reflector_bears_nothing_is_refused() {
+fn a_fleet_within_the_reflectors_limits_reports_no_refusals() {
     let reflector = capped(ReflectorCaps::default());
     let spec = fleet(reflector.address(), 8, 4);
     let watch = RefusalWatch::begin(&spec);
@@ -224,7 +224,7 @@ fn of_a_fleet_that_its_reflector_bears_nothing_is_refused() {
 }
 
 #[test]
-fn connections_beyond_the_reflectors_cap_are_told() {
+fn connections_beyond_the_reflectors_cap_are_reported() {
     let caps = ReflectorCaps {
         connections_per_peer: 4,
         ..ReflectorCaps::default()

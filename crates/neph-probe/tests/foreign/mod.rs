@@ -25,7 +25,7 @@ fn serve_one(listener: &TcpListener) -> Option<CloseCode> {
 }
 
 #[test]
-fn a_websocket_is_closed_as_the_protocol_asks() {
+fn a_websocket_ends_with_a_normal_close() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let address = listener.local_addr().expect("bound");
     let server = thread::spawn(move || serve_one(&listener));

@@ -59,7 +59,7 @@ fn times_at_the_peer_that_cannot_be_are_left_out_of_a_fleet_and_counted() {
 }
 
 #[test]
-fn what_does_not_repeat_the_requests_fields_is_no_reply_of_a_fleet() {
+fn a_fleet_ignores_replies_that_do_not_echo_the_request() {
     let spoilt: [fn(&mut [u8]); 4] = [
         |reply| reply[ECHOED].fill(0),
         |reply| reply[ECHOED.start + 6] ^= 1,

@@ -127,7 +127,7 @@ fn honest_times_are_believed() {
 }
 
 #[test]
-fn times_that_cannot_be_are_left_out_and_said_and_no_stage_is_negative() {
+fn impossible_peer_timestamps_are_discarded_and_reported() {
     let lies: [Lie; 4] = [
         // Longer at the peer than the round trip took: the network would take -3,600 s.
         |_, answer| answer.marks.app_tx = Some(3_600 * SECOND),
@@ -166,7 +166,7 @@ fn a_departure_after_the_replys_arrival_is_left_out() {
 }
 
 #[test]
-fn what_does_not_repeat_the_requests_fields_is_no_answer() {
+fn a_flow_ignores_replies_that_do_not_echo_the_request() {
     let spoilt: [fn(&mut [u8]); 3] = [
         |reply| reply[ECHOED].fill(0),
         |reply| reply[ECHOED.start + 7] ^= 1,

@@ -42,7 +42,7 @@ fn packet(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
 }
 
 #[test]
-fn packets_in_pieces_are_whole_packets() {
+fn mqtt_packets_in_pieces_are_reassembled() {
     let address = serve_tcp(|stream| {
         packet(stream)?;
         for byte in CONNACK {
@@ -84,7 +84,7 @@ fn a_late_reply_is_matched_to_its_ping_on_its_connection() {
 }
 
 #[test]
-fn a_peer_that_speaks_something_else_is_told_in_a_sentence() {
+fn a_peer_that_does_not_speak_mqtt_is_reported_with_the_reason() {
     for (address, why) in [
         (
             serve_tcp(|stream| stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")),
@@ -114,7 +114,7 @@ fn a_peer_that_speaks_something_else_is_told_in_a_sentence() {
 }
 
 #[test]
-fn a_publish_that_nobody_subscribed_to_ends_the_connection() {
+fn an_unsolicited_mqtt_publish_ends_the_connection() {
     let address = serve_tcp(|stream| {
         packet(stream)?;
         stream.write_all(&CONNACK)?;

@@ -112,8 +112,8 @@ fn the_routers_of_a_chain_answer_in_order() {
 }
 
 #[test]
-fn a_destination_that_was_just_asked_is_not_told_as_farther_away() {
-    const NAME: &str = "a_destination_that_was_just_asked_is_not_told_as_farther_away";
+fn a_recently_traced_destination_keeps_its_distance() {
+    const NAME: &str = "a_recently_traced_destination_keeps_its_distance";
     if !is_root() || !has("ip", "-V") {
         return skip(NAME, "network namespaces need root and the ip program");
     }

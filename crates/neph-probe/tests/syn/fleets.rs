@@ -64,7 +64,7 @@ fn a_fleet_of_syns_is_answered_on_every_port_and_leaves_nothing_half_open() {
 }
 
 #[test]
-fn syns_whose_answers_are_lost_are_taken_back() {
+fn syns_with_lost_answers_leave_no_half_open_connection() {
     let Some(pair) = Pair::new("lostack") else {
         return;
     };
@@ -187,7 +187,7 @@ fn a_connection_that_breaks_is_made_anew_from_the_same_port() {
 }
 
 #[test]
-fn established_connections_to_nobody_are_refused_with_the_remedy() {
+fn a_tcp_fleet_without_a_reflector_fails_with_the_remedy() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = silent.local_addr().expect("bound");
     drop(silent);

@@ -21,7 +21,7 @@ fn spec(address: SocketAddr, duration: Span) -> UploadSpec {
 }
 
 #[test]
-fn an_upload_tells_each_second_and_a_second_one_has_to_wait() {
+fn an_upload_reports_each_second_and_refuses_a_second_upload() {
     let reflector = reflector(Span::ZERO);
     let address = reflector.address();
     let first =
@@ -81,7 +81,7 @@ fn uploads_and_messages_share_the_budget_of_a_permit() {
 }
 
 #[test]
-fn an_upload_that_nobody_takes_is_one_sentence() {
+fn an_upload_that_cannot_start_reports_why() {
     let reflector = reflector(Span::ZERO);
     let address = reflector.address();
     let too_long = upload(&spec(address, Span::from_secs(3_600)), &Stop::new());
@@ -111,9 +111,9 @@ impl Drop for Server {
 }
 
 #[test]
-fn iperf3_tells_the_same_figures() {
+fn iperf3_reports_the_same_figures() {
     if !has("iperf3", "--version") {
-        return skip("iperf3_tells_the_same_figures", "iperf3 is not installed");
+        return skip("iperf3_reports_the_same_figures", "iperf3 is not installed");
     }
     let free = TcpListener::bind("127.0.0.1:0").expect("bind");
     let port = free.local_addr().expect("bound").port();

@@ -202,8 +202,8 @@ fn beside_its_owner(net: &Diamond) {
 }
 
 #[test]
-fn a_listener_and_a_reflector_say_that_they_were_reached() {
-    if !is_possible("a_listener_and_a_reflector_say_that_they_were_reached") {
+fn a_trace_to_a_listener_or_a_reflector_reaches_it() {
+    if !is_possible("a_trace_to_a_listener_or_a_reflector_reaches_it") {
         return;
     }
     let net = Diamond::up("reached", 1);
@@ -290,8 +290,8 @@ fn routers_that_answer_once_a_second_are_waited_for() {
 }
 
 #[test]
-fn on_a_single_path_mtr_and_scamper_say_the_same() {
-    const NAME: &str = "on_a_single_path_mtr_and_scamper_say_the_same";
+fn mtr_and_scamper_report_the_same_single_path() {
+    const NAME: &str = "mtr_and_scamper_report_the_same_single_path";
     if !is_possible(NAME) {
         return;
     }

@@ -78,7 +78,7 @@ fn ports_take_turns_and_each_transfer_has_its_port_again() {
 }
 
 #[test]
-fn the_peer_sees_the_port_and_sends_what_it_has() {
+fn each_transfer_uses_its_source_port_and_receives_the_file() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
     let (port_sender, ports_seen) = channel();
@@ -108,7 +108,7 @@ fn the_peer_sees_the_port_and_sends_what_it_has() {
 }
 
 #[test]
-fn what_cannot_be_is_told_and_a_port_in_use_is_one_failure() {
+fn invalid_targets_fail_and_a_busy_port_fails_alone() {
     let reflector = reflector(Span::ZERO);
     let address = reflector.address();
     let reported = |url: &str| {
@@ -135,7 +135,7 @@ fn what_cannot_be_is_told_and_a_port_in_use_is_one_failure() {
 }
 
 #[test]
-fn a_stop_keeps_what_was_made() {
+fn a_stop_before_the_first_transfer_returns_no_transfers() {
     let reflector = reflector(Span::ZERO);
     let stop = Stop::new();
     stop.set();

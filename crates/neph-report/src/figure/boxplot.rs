@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_outside_is_counted() {
+    fn values_outside_the_axis_are_counted() {
         let scale = Scale::linear(10.0, 20.0);
         assert_eq!(
             outside(&[9.0, 12.0, 19.0, 25.0, 1800.0], &scale),

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_is_coloured_by_what_is_better_and_by_how_much() {
+    fn a_cell_is_coloured_by_direction_and_size_of_the_change() {
         let fill = |quantity, value: f64, first: f64| {
             fill(quantity, Some(Level::At(value)), Some(Level::At(first)))
         };

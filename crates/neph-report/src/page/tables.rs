@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_rounds_to_nothing_has_no_sign() {
+    fn a_number_that_rounds_to_zero_has_no_sign() {
         assert_eq!(number(-0.000_018), "0.000");
         assert_eq!(number(-0.0335), "−0.034");
     }

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_as_large_as_the_scene_and_keeps_its_text() {
+    fn a_pdf_page_has_the_size_of_its_scene_and_embeds_its_font() {
         let mut scene = Scene::new(400.0, 200.0);
         let at = Point::new(10.0, 20.0);
         scene

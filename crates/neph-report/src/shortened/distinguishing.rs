@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_words_are_left_out_and_what_differs_stays() {
+    fn shortened_labels_keep_the_parts_that_differ() {
         let labels = [
             "limited · every 10 ms · 64 B · stress host flow 10.90.1.1:8080 max",
             "limited · every 25 ms · 64 B · stress host flow 10.90.1.2:8080 max",

@@ -18,7 +18,7 @@ fn event(second: i64, kind: EventKind) -> Event {
 }
 
 #[test]
-fn an_alarm_is_told_with_its_rule_and_when_it_was_raised_first() {
+fn an_alarm_is_reported_with_its_rule_count_and_first_time() {
     let mut data = synthetic::one();
     let events = [
         (5, EventKind::AlarmRaised),
@@ -66,7 +66,7 @@ fn the_first_alarm_is_the_one_that_was_raised_first_whatever_the_plan_s_order() 
 }
 
 #[test]
-fn a_terminal_is_told_of_every_rule_that_was_broken() {
+fn a_terminal_report_contains_every_violated_alarm_rule() {
     const OTHER: &str = "network > 1ms p50 for 5s";
     let mut data = synthetic::one();
     let mut other = event(7, EventKind::AlarmRaised);

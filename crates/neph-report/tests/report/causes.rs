@@ -17,7 +17,7 @@ fn narrow() -> neph_analysis::CampaignData {
 }
 
 #[test]
-fn the_page_begins_with_the_causes_and_a_finding_that_says_less_gives_way() {
+fn the_report_begins_with_causes_and_omits_weaker_findings() {
     let data = narrow();
     let folder = tempfile::tempdir().unwrap();
     let settings = PlotSettings::default();
@@ -46,7 +46,7 @@ fn the_page_begins_with_the_causes_and_a_finding_that_says_less_gives_way() {
 }
 
 #[test]
-fn a_finding_of_another_scenario_and_what_a_cause_does_not_explain_are_told_beside_it() {
+fn findings_include_the_part_that_a_root_cause_leaves() {
     // 100 kB take three times the path on it.
     let office = Link {
         name: "office",
@@ -83,7 +83,7 @@ fn a_finding_of_another_scenario_and_what_a_cause_does_not_explain_are_told_besi
 }
 
 #[test]
-fn without_a_cause_the_page_says_so() {
+fn a_report_without_a_root_cause_states_it() {
     let data = synthetic::over(&[METRO], 2);
     let folder = tempfile::tempdir().unwrap();
     let settings = PlotSettings::default();
@@ -94,7 +94,7 @@ fn without_a_cause_the_page_says_so() {
 }
 
 #[test]
-fn causes_come_by_what_they_cost_and_concern_the_shown_blocks_only() {
+fn causes_are_ordered_by_cost_and_limited_to_plotted_blocks() {
     let mut data = synthetic::campaign(&Shape {
         links: vec![Link {
             work_ms: 60.0,

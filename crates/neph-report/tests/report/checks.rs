@@ -38,7 +38,7 @@ fn a_home_uplink_that_is_too_narrow_is_named() {
 }
 
 #[test]
-fn what_got_through_is_not_called_more_than_the_link_carries() {
+fn traffic_within_capacity_has_no_overload_finding() {
     // As before, but every message is answered as soon as if it were alone.
     let found = capacity_findings(&synthetic::twelve());
     assert!(
@@ -61,7 +61,7 @@ fn ended_early() -> CampaignData {
 }
 
 #[test]
-fn a_check_that_ended_early_tells_of_no_other_flows_and_is_told_as_at_least() {
+fn a_check_that_ended_early_reports_a_lower_bound() {
     let mut data = ended_early();
     let found = capacity_findings(&data);
     let others = |one: &Finding| one.evidence.contains_key("cross_flows");
@@ -83,7 +83,7 @@ fn a_check_that_ended_early_tells_of_no_other_flows_and_is_told_as_at_least() {
 }
 
 #[test]
-fn a_check_that_found_a_quarter_of_the_best_one_s_rate_tells_of_three_other_flows() {
+fn a_quarter_of_the_best_rate_is_reported_as_three_cross_flows() {
     let cross_flows = |quarter: bool| {
         let mut data = synthetic::twelve();
         let endpoint = data.throughputs[0].endpoint.clone();

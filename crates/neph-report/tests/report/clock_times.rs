@@ -81,7 +81,7 @@ fn many_blocks_leave_out_labels_instead_of_times() {
 }
 
 #[test]
-fn fleets_say_when_their_first_message_was_sent() {
+fn fleet_figures_contain_the_time_of_the_first_message() {
     let data = fleet::seasons(2, 1);
     let actual = printed_text(&data, "flow-spectrum", "UTC");
     let is_dated = |text: &&String| {

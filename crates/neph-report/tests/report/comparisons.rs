@@ -27,7 +27,7 @@ fn an_endpoint_that_answers_fast_but_seldom_is_not_the_fastest() {
 }
 
 #[test]
-fn slower_is_said_only_of_what_is_significant_and_matters() {
+fn slower_is_reported_only_if_significant_and_relevant() {
     // Twins differ by their jitter alone: significant or not, 5 % of 4 ms it is not.
     let twin = Link {
         name: "twin",

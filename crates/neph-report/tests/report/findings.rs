@@ -152,7 +152,7 @@ fn a_stage_is_most_of_the_mean_time_only_from_a_half_on() {
 }
 
 #[test]
-fn that_the_whole_ledger_is_everything_is_not_worth_a_sentence() {
+fn a_stage_that_is_the_whole_ledger_is_no_finding() {
     let mut data = synthetic::over(&[METRO], 1);
     let scenario = &data.scenarios[0];
     let mut messages = synthetic::messages(scenario, &METRO, &mut Random::new(1));
@@ -248,7 +248,7 @@ fn a_servers_work_is_not_blamed_on_the_network() {
 }
 
 #[test]
-fn a_campaign_without_warnings_says_so() {
+fn a_campaign_without_warnings_reports_no_warnings() {
     let mut data = synthetic::one();
     data.experiments[0].experiment.warnings.clear();
     let found = findings(&data, &PlotSettings::default());
@@ -260,7 +260,7 @@ fn a_campaign_without_warnings_says_so() {
 }
 
 #[test]
-fn of_warnings_alike_the_worst_is_told_and_where_it_was() {
+fn equal_warnings_are_merged_and_report_the_worst_scenario() {
     let mut data = synthetic::twelve();
     let late = |micros| Warning::LinkLate {
         packets: 3,
@@ -283,7 +283,7 @@ fn of_warnings_alike_the_worst_is_told_and_where_it_was() {
 }
 
 #[test]
-fn an_import_claims_nothing_that_its_files_do_not_tell() {
+fn an_import_reports_no_loss_or_warnings_it_cannot_know() {
     let mut data = synthetic::over(&[METRO], 1);
     data.campaign.status = CampaignStatus::Imported;
     data.campaign.plan_text.clear();

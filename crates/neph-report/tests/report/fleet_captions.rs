@@ -39,7 +39,7 @@ fn four_flows_have_no_quantile_and_yet_no_empty_panel() {
 }
 
 #[test]
-fn captions_speak_of_what_is_drawn() {
+fn captions_describe_only_elements_that_are_drawn() {
     let data = SMALL.campaign();
     let bare = |data: &CampaignData| {
         let mut data = data.clone();

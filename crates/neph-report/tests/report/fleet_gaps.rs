@@ -10,7 +10,7 @@ use crate::fleets::{SMALL, draw_figures, printed_text};
 use crate::synthetic::fleet::{Mood, World};
 
 #[test]
-fn what_was_forgotten_is_said_beside_every_figure_and_table_that_lacks_it() {
+fn figures_and_tables_without_discarded_data_have_a_note() {
     let mut data = SMALL.campaign();
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
     fleet.pairs[0].forgotten = Some(fleet.from + Span::from_secs(100));
@@ -109,7 +109,7 @@ impl Panel {
 }
 
 #[test]
-fn what_is_lost_in_every_bin_is_drawn_above_everything() {
+fn quantiles_lost_in_every_bin_are_drawn_above_the_plot() {
     let figures = draw_figures(&nine_lost());
     let [over_time, over_bins] = &Panel::all(&figures)[..] else {
         panic!("two panels");
@@ -209,7 +209,7 @@ fn nobody_left(n: u64) -> Curve {
 }
 
 #[test]
-fn a_pair_that_nobody_left_is_drawn_beside_the_others() {
+fn a_pair_without_path_changes_is_drawn_with_the_others() {
     let world = World {
         flows: 64,
         pairs: 2,

@@ -147,7 +147,7 @@ fn a_difference_that_rounds_to_nothing_has_no_direction() {
 }
 
 #[test]
-fn a_plan_knows_how_many_blocks_its_comparison_takes() {
+fn a_plan_knows_how_many_blocks_its_comparison_needs() {
     let flows = |count| Parameter::Flows(NonZeroU32::new(count).expect("some"));
     let mut scenarios = seasons(1).scenarios;
     for one in &mut scenarios {
@@ -178,7 +178,7 @@ fn a_plan_knows_how_many_blocks_its_comparison_takes() {
 }
 
 #[test]
-fn four_blocks_are_told_to_be_too_few() {
+fn four_blocks_are_reported_as_too_few() {
     let text = only_finding(&seasons(4)).text;
     assert!(text.contains("6.00 higher: inconclusive"), "{text}");
     assert!(
@@ -212,7 +212,7 @@ fn change(data: &mut CampaignData, season: usize, with: impl Fn(&mut FleetView))
 }
 
 #[test]
-fn of_few_flows_unfairness_is_not_compared_and_why_is_said() {
+fn unfairness_of_few_flows_is_not_compared_and_states_why() {
     let mut data = seasons(10);
     for season in [0, 1] {
         change(&mut data, season, |view| {
@@ -234,7 +234,7 @@ fn of_few_flows_unfairness_is_not_compared_and_why_is_said() {
 
 /// Two blocks of the evening had too few flows for a p95.
 #[test]
-fn a_measure_that_rests_on_fewer_blocks_says_so() {
+fn a_measure_based_on_fewer_blocks_states_their_number() {
     let mut data = seasons(10);
     let evening = data.experiments.iter_mut().filter(|one| one.scenario == 1);
     for view in evening.filter_map(|one| one.fleet.as_mut()).take(2) {
@@ -271,7 +271,7 @@ fn one_site_is_not_better_than_another() {
 }
 
 #[test]
-fn what_queues_hid_is_left_out_of_the_rates_and_told() {
+fn time_hidden_by_queues_is_excluded_from_rates_and_reported() {
     let mut data = seasons(10);
     // Half of the evening is hidden, and four of its changes were told when that was over.
     change(&mut data, 1, |view| {
@@ -326,7 +326,7 @@ fn lose(data: &mut CampaignData, season: usize, blocks: Range<u32>) {
 }
 
 #[test]
-fn what_both_seasons_lose_in_every_block_is_not_compared_and_that_is_said() {
+fn a_measure_lost_in_both_seasons_is_not_compared() {
     let mut data = seasons(10);
     lose(&mut data, 0, 0..10);
     lose(&mut data, 1, 0..10);

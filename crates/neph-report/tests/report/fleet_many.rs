@@ -126,7 +126,7 @@ fn path_changes_in_a_bin_are_counted_as_they_happened() {
 }
 
 #[test]
-fn a_measurement_that_is_shorter_than_a_bin_is_said_to_be_as_long_as_it_is() {
+fn a_bin_is_as_long_as_a_shorter_measurement() {
     let mut data = World {
         flows: 64,
         pairs: 1,

@@ -54,7 +54,7 @@ fn a_fleet_has_ten_figures_and_no_empty_ones() {
 }
 
 #[test]
-fn what_there_is_nothing_to_say_of_is_not_drawn() {
+fn figures_without_data_are_not_drawn() {
     // One pair has no distribution of inflation and nobody to stand beside.
     let one = draw_figures(&SMALL.campaign());
     assert!(!kinds(&one).contains(&"flow-inflation") && !kinds(&one).contains(&"flow-spectra"));
@@ -131,7 +131,7 @@ fn the_tables_and_sentences_of_a_fleet() {
 }
 
 #[test]
-fn the_page_tells_each_scenario_and_every_link_leads_somewhere() {
+fn a_fleet_report_has_each_section_and_no_broken_link() {
     let folder = tempfile::tempdir().unwrap();
     let data = FOUR.campaign();
     let settings = PlotSettings::default();
@@ -185,7 +185,7 @@ fn messages_become_the_same_figures() {
 }
 
 #[test]
-fn reordering_is_told_also_where_nobody_knows_the_direction() {
+fn reordering_of_unknown_direction_is_reported() {
     let mut data = SMALL.campaign();
     // A SYN ping's peer counts nothing.
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
@@ -207,7 +207,7 @@ pub(crate) fn printed_text(figures: &[Figure], kind: &str) -> String {
 }
 
 #[test]
-fn a_quantile_that_so_few_flows_do_not_allow_is_neither_drawn_nor_told() {
+fn a_quantile_that_needs_more_flows_is_not_reported() {
     let world = |flows| World { flows, ..SMALL };
     for (flows, known) in [
         (8, [false, false]),
@@ -273,7 +273,7 @@ fn a_pair_in_two_blocks_is_one_pair() {
 }
 
 #[test]
-fn a_campaign_of_fleets_is_told_by_fleets_alone() {
+fn a_campaign_of_fleets_has_no_message_figures() {
     let mut data = FOUR.campaign();
     let echo = crate::synthetic::one().experiments[0].flows[0].clone();
     // ICMP echoes go on beside the fleet.

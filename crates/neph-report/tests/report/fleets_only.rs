@@ -71,7 +71,7 @@ fn findings_tables_figures_diagnosis_and_page_stand_without_a_main_flow() {
 }
 
 #[test]
-fn a_campaign_is_loaded_with_what_its_fleets_say() {
+fn a_campaign_loads_with_the_messages_of_its_fleets() {
     let data = of_fleets(|_| false);
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(&folder.path().to_string_lossy(), Access::Write).unwrap();

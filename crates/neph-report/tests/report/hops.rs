@@ -112,7 +112,7 @@ fn the_figures_of_eight_points_in_words() {
 }
 
 #[test]
-fn what_nobody_knows_is_not_drawn() {
+fn unknown_delays_are_not_drawn() {
     assert!(draw_figures(path(2, 0, false)).is_empty());
     let points = ["a".to_owned(), "b".to_owned()];
     let packets = [HopsPacket {
@@ -154,7 +154,7 @@ fn the_slowest_comes_first_and_a_loss_ends_where_it_was_lost() {
 }
 
 #[test]
-fn a_delay_within_its_bound_is_said_to_be() {
+fn a_delay_within_its_error_bound_is_marked_in_the_caption() {
     let printed = |figures: &[Figure], what: &str| figures[0].caption.contains(what);
     let shorter = single(&[&[Some(0)], &[Some(0)]]);
     assert!(printed(&shorter, "Pale"), "{}", shorter[0].caption);
@@ -190,7 +190,7 @@ fn many_losses_leave_room_for_the_slowest() {
 }
 
 #[test]
-fn one_packet_far_slower_than_the_others_leaves_the_axis_and_is_said_to() {
+fn a_far_slower_packet_is_drawn_off_the_axis_with_its_value() {
     let mut delays: Vec<Vec<Option<i64>>> = vec![vec![Some(100)]; 60];
     let lists = |delays: &[Vec<Option<i64>>]| {
         let lists: Vec<&[Option<i64>]> = delays.iter().map(Vec::as_slice).collect();
@@ -240,7 +240,7 @@ fn points_of_one_clock_have_no_bound() {
 
 /// Packets of some microseconds whose bound is milliseconds.
 #[test]
-fn where_the_bound_is_far_above_the_delays_no_line_is_drawn_and_the_figure_says_so() {
+fn delays_far_below_their_bound_are_drawn_without_a_line() {
     let delays: Vec<(i64, i64)> = (0..100)
         .map(|nth| ((nth - 20) * 1_000, 17_340_000))
         .collect();

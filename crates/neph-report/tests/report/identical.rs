@@ -45,7 +45,7 @@ fn identical(blocks: u32) -> CampaignData {
 }
 
 #[test]
-fn equivalence_is_said_of_intervals_within_the_margin_only() {
+fn equivalence_is_reported_only_within_the_margin() {
     let printed = about(&identical(8), &within(1), "equivalence");
     assert_eq!(printed.len(), 1);
     assert_eq!(printed[0].about, ["a", "b", "c"]);
@@ -153,7 +153,7 @@ fn the_values_of_a_parameter_are_compared_as_endpoints_are() {
 }
 
 #[test]
-fn a_nearer_endpoint_that_is_slower_is_told_with_the_way_that_would_explain_it() {
+fn a_nearer_but_slower_endpoint_is_reported_with_its_path() {
     let mut data = synthetic::over(&[METRO, CONTINENT], 6);
     let placed = |data: &mut CampaignData, kilometres: [&str; 2]| {
         for (scenario, km) in data.scenarios.iter_mut().zip(kilometres) {

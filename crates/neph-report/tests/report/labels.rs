@@ -38,7 +38,7 @@ fn labels(figure: &Figure) -> Vec<String> {
 }
 
 #[test]
-fn loads_that_begin_and_end_alike_are_told_apart_in_figures() {
+fn labels_of_similar_loads_differ_in_figures() {
     let drawn = draw(&under_loads(), &PlotSettings::default());
     no_text_touches(&drawn);
     let several = ["ledger-bars", "boxes-by-stress", "send-skew", "server-skew"];
@@ -54,7 +54,7 @@ fn loads_that_begin_and_end_alike_are_told_apart_in_figures() {
 }
 
 #[test]
-fn loads_that_begin_and_end_alike_are_told_apart_in_a_terminal() {
+fn labels_of_similar_loads_differ_in_a_terminal() {
     for width in [40, 60, 80] {
         let shown = shown(&under_loads(), width);
         let table = shown.lines().filter(|line| line.contains('…'));
@@ -66,7 +66,7 @@ fn loads_that_begin_and_end_alike_are_told_apart_in_a_terminal() {
 }
 
 #[test]
-fn panels_leave_out_what_all_scenarios_share_and_say_it_once() {
+fn panel_titles_omit_shared_parameters_and_state_them_once() {
     let data = under_loads();
     let drawn = draw(&data, &PlotSettings::default());
     for figure in drawn.iter().filter(|figure| figure.kind == "timeline") {

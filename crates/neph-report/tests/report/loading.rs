@@ -95,7 +95,7 @@ fn a_stored_campaign_gives_the_same_summary() {
 }
 
 #[test]
-fn what_did_not_end_well_is_left_out_unless_asked_for() {
+fn incomplete_experiments_are_left_out_by_default() {
     let (data, messages) = with_messages();
     for status in [ExperimentStatus::Interrupted, ExperimentStatus::Failed] {
         let usual = through_a_store(&data, &messages, status, Include::Complete).unwrap();
@@ -129,7 +129,7 @@ fn an_experiment_that_measured_nothing_breaks_no_report() {
 }
 
 #[test]
-fn a_stored_fleet_shows_the_changes_that_were_told_live_whatever_they_were_told_by() {
+fn a_stored_fleet_has_the_same_changes_as_the_live_fleet() {
     let (mut data, messages) = wild();
     let mut found = Vec::new();
     for criteria in [
@@ -291,7 +291,7 @@ fn the_paths_of_stored_traces_are_drawn() {
 
 /// A name led to another machine from the second block on: two medians, not one of both.
 #[test]
-fn experiments_at_different_addresses_are_kept_apart() {
+fn experiments_at_different_addresses_are_separate_scenarios() {
     let (data, messages) = with_messages();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("workspace");

@@ -85,7 +85,7 @@ fn a_table_has_the_rate_of_each_load_at_both_ends() {
 }
 
 #[test]
-fn a_load_is_compared_with_the_same_load_beside_another() {
+fn a_load_is_compared_alone_and_with_a_second_load() {
     let (data, settings) = (with_loads(), PlotSettings::default());
     let found = findings(&data, &settings);
     let of_loads: Vec<_> = found.iter().filter(|one| one.topic == "load").collect();

@@ -60,7 +60,7 @@ fn number(cell: &QuantileCell) -> f64 {
 }
 
 #[test]
-fn the_summary_says_what_was_put_in() {
+fn the_summary_equals_the_input_numbers() {
     let rows = summary(&hundred(), &PlotSettings::default());
     let of = |layer: Layer| {
         rows.iter()
@@ -145,7 +145,7 @@ fn a_quantile_that_loss_decides_has_no_number() {
 }
 
 #[test]
-fn what_could_not_be_sent_is_counted_apart_from_loss() {
+fn unsent_messages_are_counted_apart_from_loss() {
     let mut data = hundred();
     // The connection was down for the last 60: two of the 40 others were lost.
     let messages: Vec<Message> = (0..100)

@@ -122,7 +122,7 @@ fn exchanges_of(data: &CampaignData) -> usize {
 }
 
 #[test]
-fn a_logarithmic_timeline_says_so_at_its_axis() {
+fn a_logarithmic_timeline_is_labelled_at_its_axis() {
     let mut data = synthetic::over(&[CONTINENT], 1);
     assert!(!all_words(&of(&data, "timeline")).contains("ms, log"));
     for exchange in &mut data.experiments[0].flows[0].exchanges {
@@ -225,7 +225,7 @@ fn percentiles_to_remove_takes_the_outlier_away() {
 }
 
 #[test]
-fn fixed_limits_count_what_lies_outside() {
+fn values_outside_of_fixed_limits_are_counted() {
     let settings = PlotSettings {
         rtt_min: Some(Span::from_millis(4)),
         rtt_max: Some(Span::from_millis(20)),
@@ -270,7 +270,7 @@ fn whiskers_scales_tail_and_basis_show_in_the_figures() {
 }
 
 #[test]
-fn blocks_are_told_as_long_as_they_are() {
+fn blocks_are_labelled_with_their_duration() {
     let data = synthetic::campaign(&synthetic::Shape {
         links: vec![synthetic::CONTINENT],
         intervals_ms: vec![25],

@@ -48,7 +48,7 @@ fn messages_that_could_not_be_sent_do_not_vanish() {
 }
 
 #[test]
-fn what_failed_is_told_with_its_reason_and_is_not_nothing_flagged() {
+fn failed_experiments_are_reported_with_reason_and_remedy() {
     let mut data = synthetic::over(&[METRO, CONTINENT], 3);
     for experiment in &mut data.experiments {
         experiment.experiment.warnings.clear();

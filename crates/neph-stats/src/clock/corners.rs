@@ -75,7 +75,7 @@ mod tests {
     use crate::clock::{Lines, PossibleLines};
 
     #[test]
-    fn corners_of_blocks_leave_what_all_limits_leave() {
+    fn corners_of_blocks_widen_the_possible_lines_only_slightly() {
         let peer = Peer {
             offset: 3 * SECOND,
             rate: 5e-5,

@@ -130,7 +130,7 @@ mod tests {
     proptest! {
         /// The mean of both limits is the formula.
         #[test]
-        fn the_formula_is_the_middle_of_what_is_possible(
+        fn the_offset_formula_is_the_midpoint_of_its_limits(
             sent in -1_000_000_i64..1_000_000,
             offset in any::<i32>(),
             forward in 0..1_000_000_i64,

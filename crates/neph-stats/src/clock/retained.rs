@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_tenth_of_a_second_the_tightest_of_each_kind_is_kept() {
+    fn each_tenth_of_a_second_keeps_the_tightest_limit_per_side() {
         let mut retained = RetainedLimits::per_period(FINE);
         for (at, forward, reverse) in [(0, 50, 90), (10, 40, 99), (20, 60, 70), (FINE, 80, 80)] {
             retained.add(exchange(at, forward, reverse), 1);

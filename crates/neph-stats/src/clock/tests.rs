@@ -101,7 +101,7 @@ fn two_exchanges_leave_a_parallelogram_of_lines() {
 }
 
 #[test]
-fn a_wander_widens_the_bound_by_what_it_may_do_until_then() {
+fn wander_widens_the_error_bound_with_time() {
     let made = Exchanges {
         at_most: vec![limit(-10 * SECOND, 100), limit(10 * SECOND, 100)],
         at_least: vec![limit(-10 * SECOND, 0), limit(10 * SECOND, 0)],
@@ -163,7 +163,7 @@ fn one_exchange_is_likeliest_in_its_middle_at_no_drift() {
 }
 
 #[test]
-fn how_long_messages_were_under_way_does_not_move_what_is_likeliest() {
+fn the_delay_of_messages_does_not_bias_the_likeliest_offset() {
     // 500 ppm fast, 10 ms each way: while one is under way the clocks part by 5 us.
     let truth = |at: i64| at / 2_000;
     let delay = 10_000_000;
@@ -185,7 +185,7 @@ fn how_long_messages_were_under_way_does_not_move_what_is_likeliest() {
 }
 
 #[test]
-fn clocks_that_are_years_apart_are_told_to_the_nanosecond() {
+fn clock_offsets_of_years_are_exact_to_the_nanosecond() {
     let years = 1_795_381_460_775_046_037;
     let made = Exchanges {
         at_most: vec![limit(-SECOND, years + 7), limit(SECOND, years + 7)],

@@ -20,7 +20,7 @@ fn messages_that_are_independent_count_almost_all() {
 
 /// Each group is all hits or none: it knows as much as one message.
 #[test]
-fn a_group_of_messages_that_end_alike_is_one_message() {
+fn a_group_with_equal_outcomes_counts_as_one_message() {
     let groups: Vec<(usize, usize)> = (0..20).map(|one| ((one % 2) * 50, 50)).collect();
     let found = grouped_share(&groups).unwrap();
     // Of 20 groups with mean 1/2 and divisor 19: 19 messages.
@@ -30,7 +30,7 @@ fn a_group_of_messages_that_end_alike_is_one_message() {
 }
 
 #[test]
-fn few_groups_and_what_never_happened_have_no_interval() {
+fn few_groups_or_constant_outcomes_have_no_interval() {
     assert!(grouped_share(&[(1, 10); 5]).is_err());
     assert!(grouped_share(&[(0, 10); 12]).is_err());
     assert!(grouped_share(&[(10, 10); 12]).is_err());
@@ -39,7 +39,7 @@ fn few_groups_and_what_never_happened_have_no_interval() {
 
 /// 12 hits of 1,200 each time: in all twelve groups, and in two of them.
 #[test]
-fn what_happened_in_few_groups_alone_is_known_badly() {
+fn events_in_few_groups_have_a_wide_interval() {
     let in_all = grouped_share(&[(1, 100); 12]).unwrap().interval;
     let mut few = [(0, 100); 12];
     few[..2].fill((6, 100));
@@ -70,7 +70,7 @@ fn ends(found: &GroupedQuantile) -> (f64, Option<f64>) {
 
 /// Groups at different levels: the interval is one of groups, not of their messages.
 #[test]
-fn a_median_over_groups_at_different_levels_is_not_known_to_a_message() {
+fn the_interval_of_a_median_grows_with_differences_of_groups() {
     let at = |level: f64| {
         (0..100)
             .map(|one| level + f64::from(one) / 1000.0)
@@ -91,7 +91,7 @@ fn a_median_over_groups_at_different_levels_is_not_known_to_a_message() {
 /// Losses in few groups: how many others would have is not known, and p90 has no upper end. The median
 /// is safe.
 #[test]
-fn high_quantiles_beside_losses_in_few_groups_are_known_badly() {
+fn losses_in_few_groups_leave_high_quantiles_without_upper_end() {
     let mut groups = vec![(0..100).map(f64::from).collect::<Vec<_>>(); 12];
     let none = quantile_of(&groups, 0, 0.9).unwrap();
     assert!(none.interval.high.is_some());

@@ -57,7 +57,7 @@ fn a_reshuffle_is_not_common() {
 
 /// Nobody stays: the paths that are known decide, also while a queue stands.
 #[test]
-fn a_reshuffle_of_everybody_is_told_by_the_paths() {
+fn a_reshuffle_of_all_flows_is_detected_by_known_paths() {
     let paths = [70, 74, 80, 87];
     let near = |level: i64, path: i64| (level - path).abs() <= MS / 2;
     let known = |level: i64| paths.map(|p| p * MS).into_iter().find(|&p| near(level, p));
@@ -107,7 +107,7 @@ fn a_reshuffle_to_the_next_path_is_not_common_under_jitter() {
 }
 
 #[test]
-fn what_lasts_for_the_hold_belongs_to_the_bases() {
+fn a_shift_longer_than_the_hold_moves_the_bases() {
     let mut congestion = congestion();
     congestion.observe(0, &at_base(|_| 0), nowhere);
     let printed: Vec<CommonShift> = (1..=32)
@@ -127,7 +127,7 @@ fn what_lasts_for_the_hold_belongs_to_the_bases() {
 }
 
 #[test]
-fn few_samples_say_nothing_new() {
+fn too_few_samples_report_no_congestion() {
     let mut congestion = congestion();
     let few = &at_base(|_| 9 * MS)[..15];
     assert_eq!(congestion.observe(0, few, nowhere), CommonShift::Calm);

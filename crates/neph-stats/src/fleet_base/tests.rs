@@ -18,7 +18,7 @@ fn alone(levels: &[(i64, i64)]) -> Vec<LevelDetection> {
 }
 
 #[test]
-fn a_quiet_flow_alone_is_believed_what_stays_quiet() {
+fn a_single_quiet_flow_reports_its_changes_after_few_samples() {
     let detections = alone(&[(80, 60), (90, 60), (80, 60)]);
     let findings: Vec<_> = detections.iter().map(|t| (t.finding, t.at / S)).collect();
     let wanted = [
@@ -75,7 +75,7 @@ fn another_flow_in_the_same_place_is_not_the_same() {
 
 /// 8 ms more for everybody, from 40 s to 48 s.
 #[test]
-fn a_queue_in_front_of_all_flows_is_told_with_its_time() {
+fn a_queue_shared_by_all_flows_is_reported_with_its_time() {
     let mut fleet = FleetBase::new(FleetDetectionSettings::default());
     for i in 0..400_i64 {
         for flow in 0..64_u32 {
@@ -97,7 +97,7 @@ fn a_queue_in_front_of_all_flows_is_told_with_its_time() {
 
 /// All flows of a pair with one path move to another: no queue stands for half a minute.
 #[test]
-fn a_move_of_all_flows_is_told_once_it_has_lasted() {
+fn a_lasting_move_of_all_flows_is_reported_as_changes() {
     let mut fleet = FleetBase::new(FleetDetectionSettings::default());
     for i in 0..600_i64 {
         for flow in 0..64_u32 {

@@ -14,7 +14,7 @@ fn among_others() -> Levels {
 }
 
 #[test]
-fn where_few_flows_are_one_knows_its_level() {
+fn with_few_flows_one_flow_makes_a_level_known() {
     let mut levels = Levels::new(MS / 2);
     let slot = levels.add_flow(80 * MS, 0);
     levels.leave(slot, 5);
@@ -23,7 +23,7 @@ fn where_few_flows_are_one_knows_its_level() {
 }
 
 #[test]
-fn a_level_is_known_by_the_company() {
+fn with_many_flows_a_level_needs_two_flows_to_be_known() {
     let mut levels = among_others();
     levels.add_flow(80 * MS, 0);
     assert!(!levels.known(80 * MS), "one flow is no company");
@@ -47,7 +47,7 @@ fn two_paths_hardly_further_apart_than_the_tolerance_are_two() {
 }
 
 #[test]
-fn a_flow_that_knows_its_level_better_is_no_other_flow() {
+fn a_flow_that_refines_its_level_is_not_counted_as_new() {
     let mut levels = among_others();
     let slot = levels.add_flow(80 * MS, 0);
     levels.move_flow(slot, 80 * MS + MS / 5, 0);
@@ -55,7 +55,7 @@ fn a_flow_that_knows_its_level_better_is_no_other_flow() {
 }
 
 #[test]
-fn a_level_that_nobody_is_at_is_forgotten() {
+fn a_level_without_flows_is_forgotten() {
     let mut levels = Levels::new(MS / 2);
     let seats = [levels.add_flow(80 * MS, 0), levels.add_flow(80 * MS, 0)];
     for slot in seats {

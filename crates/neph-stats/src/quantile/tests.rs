@@ -10,7 +10,7 @@ fn one_to(n: usize) -> Vec<f64> {
 }
 
 #[test]
-fn needs_what_the_design_says() {
+fn each_quantile_needs_its_minimum_number_of_samples() {
     for (p, need) in [(0.5, 6), (0.9, 29), (0.99, 299), (0.999, 2995), (0.01, 299)] {
         assert_eq!(quantile_needs(p), Ok(need), "p = {p}");
     }
@@ -113,7 +113,7 @@ fn large_n_agrees_with_the_normal_approximation() {
 }
 
 #[test]
-fn the_interval_covers_the_truth_as_often_as_it_says() {
+fn the_quantile_interval_has_its_nominal_coverage() {
     let mut random = Random::new(7);
     let (mut hits, rounds) = (0, 2000);
     for _ in 0..rounds {

@@ -37,7 +37,7 @@ fn nothing_has_no_quantile_and_few_numbers_are_exact() {
 }
 
 #[test]
-fn numbers_near_to_each_other_are_told_to_one_part_in_1024() {
+fn nearby_numbers_have_a_precision_of_one_part_in_1024() {
     let numbers: Vec<(u8, u64)> = (0..10_000)
         .map(|n| (0, 30_000_000 + n * 5_033 % 3_000_000))
         .collect();
@@ -53,7 +53,7 @@ fn numbers_near_to_each_other_are_told_to_one_part_in_1024() {
 }
 
 #[test]
-fn numbers_within_a_factor_of_four_are_told_to_one_part_in_256() {
+fn numbers_within_a_factor_of_four_have_one_part_in_256() {
     let near = of((0..10_000).map(|n| (0, 1 << 24 | (n * 5_033 % (3 << 24)))));
     assert_eq!(near.one_part_in(), 256);
     assert!(near.heap() < 2_000, "{}", near.heap());
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn a_quantile_is_off_by_what_is_told_at_most_and_memory_is_bounded(
+    fn a_quantile_is_within_its_precision_and_memory_is_bounded(
         numbers in numbers(900),
         permille in 1..=1_000_u64,
         kinds in prop::sample::subsequence(vec![0_u8, 7, 15], 1..=3),
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_told_does_not_depend_on_when_numbers_are_put_into_buckets(
+    fn quantiles_do_not_depend_on_when_buckets_are_filled(
         numbers in numbers(900),
         at_once in 1_usize..200,
     ) {

@@ -232,7 +232,7 @@ proptest! {
 
     /// Nothing that all flows share puts a base below the lowest path that its flow was on.
     #[test]
-    fn no_base_lies_below_what_was_measured(
+    fn no_base_is_below_the_measured_minimum(
         flows in prop_oneof![Just(24_u32), Just(64), Just(200)],
         per_second in 1..=5_i64,
         moves in prop_oneof![Just(None), (50.0..400.0).prop_map(Some)],
@@ -247,7 +247,7 @@ proptest! {
 
 /// Seeds that once failed, from the property below.
 #[test]
-fn no_base_lies_below_what_was_measured_in_known_seeds() {
+fn no_base_is_below_the_measured_minimum_for_known_seeds() {
     let received = received(KNOWN, swells_again, 4_796_190_804_402_414_795);
     assert_eq!(received.wrong, []);
     assert_eq!(received.below, 0);
@@ -257,7 +257,7 @@ fn no_base_lies_below_what_was_measured_in_known_seeds() {
 /// from `SEED` on, each with its own fleet and queue.
 #[test]
 #[ignore = "a count over many seeds"]
-fn bases_below_what_was_measured_by_seed() {
+fn bases_below_the_measured_minimum_are_counted_by_seed() {
     let number = |name: &str, otherwise: u64| {
         let value = std::env::var(name);
         value.map_or(otherwise, |value| value.parse().expect("a number"))

@@ -28,7 +28,7 @@ fn worlds(detector: &str, flows: u32, jitter: Jitter, queues: Queues, seeds: &[u
 
 /// The rule's promise holds for flows without company: all is told, and nothing that was none.
 #[test]
-fn quiet_few_flows_are_told_without_fault() {
+fn all_changes_of_few_quiet_flows_are_reported_correctly() {
     for flows in [1, 2, 8, 16, 48] {
         let score = worlds(GUARD, flows, Jitter::Quiet, Queues::None, &[100, 101, 102]);
         assert!(score.wrong.is_empty(), "{flows} flows: {:?}", score.wrong);
@@ -39,7 +39,7 @@ fn quiet_few_flows_are_told_without_fault() {
 
 /// A jitter of 0.3 ms makes most of what the rule tells false.
 #[test]
-fn noisy_few_flows_are_told_hardly_a_change_that_was_none() {
+fn changes_of_few_noisy_flows_are_nearly_all_correct() {
     for flows in [1, 2, 8, 16, 48] {
         let score = worlds(GUARD, flows, Jitter::Normal, Queues::None, &[100, 101, 102]);
         assert!(
@@ -70,7 +70,7 @@ fn queues_are_seldom_paths_of_few_flows() {
 
 /// All flows of a small fleet move by 4 ms and stay: each tells so itself.
 #[test]
-fn a_move_of_all_of_few_flows_is_told_by_each() {
+fn a_move_of_all_flows_of_a_small_fleet_is_reported_by_each() {
     for flows in [16, 63] {
         let mut fleet = FleetBase::new(FleetDetectionSettings::default());
         for i in 0..600_i64 {

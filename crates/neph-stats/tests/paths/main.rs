@@ -36,7 +36,7 @@ fn guard_alone(plan: Plan) -> Score {
 /// On quiet links, with and without queues of 20 ms, every change told is one and every change of
 /// more than 0.5 ms that lasts 4 samples is told.
 #[test]
-fn quiet_links_are_told_without_fault() {
+fn all_changes_on_quiet_links_are_reported_correctly() {
     for queues in [Queues::None, Queues::Shared] {
         for seed in 1000..1003 {
             let plan = Plan {
@@ -59,7 +59,7 @@ fn quiet_links_are_told_without_fault() {
 /// On noisy links no change is told that was none; of those that were, some are too short for the
 /// noise.
 #[test]
-fn noisy_links_are_told_no_change_that_was_none() {
+fn no_false_changes_are_reported_on_noisy_links() {
     for queues in [Queues::None, Queues::Shared] {
         for (seed, jitter) in (1000..).zip(JITTERS) {
             let plan = Plan {

@@ -32,7 +32,7 @@ fn a_newer_catalog_is_refused_for_reading_and_writing() {
 }
 
 #[test]
-fn steps_are_taken_in_order_once_and_only_by_a_writer() {
+fn migrations_run_in_order_and_once_and_only_for_a_writer() {
     let (_folder, path) = database_path();
     let first = ["CREATE TABLE one (a INTEGER) STRICT; INSERT INTO one VALUES (1)"];
     let steps = [
@@ -79,7 +79,7 @@ fn a_step_that_fails_leaves_the_version_before() {
 }
 
 #[test]
-fn what_version_1_kept_is_there_after_the_step_to_version_2() {
+fn a_campaign_of_version_1_survives_the_migration_to_2() {
     let (_folder, path) = database_path();
     let mut open = Connection::open(&path).expect("a new file");
     migrate::bring_up_to_date(&mut open, &path, &migrate::MIGRATIONS[..1]).expect("version 1");

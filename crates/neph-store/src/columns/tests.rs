@@ -28,7 +28,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn what_was_written_reads_back(messages in prop::collection::vec(any_message(), 0..60)) {
+    fn messages_are_read_back(messages in prop::collection::vec(any_message(), 0..60)) {
         prop_assert_eq!(round_trip(&messages), messages);
     }
 }

@@ -222,7 +222,7 @@ fn a_kill_while_messages_are_reduced_leaves_them_or_their_minutes() {
 }
 
 #[test]
-fn a_torn_file_of_messages_and_a_torn_journal_leave_the_whole_records() {
+fn recovery_keeps_whole_records_of_torn_files() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (campaign, scenario) = campaign();
     let mut experiment = samples::experiment();
@@ -298,7 +298,7 @@ fn a_journal_with_records_that_the_catalog_does_not_know_is_left_alone() {
 }
 
 #[test]
-fn what_is_opened_for_reading_refuses_to_write_and_a_wrong_end_is_refused() {
+fn a_read_only_store_and_a_wrong_finish_are_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (campaign, scenario) = campaign();
     let mut experiment = samples::experiment();
@@ -321,7 +321,7 @@ fn what_is_opened_for_reading_refuses_to_write_and_a_wrong_end_is_refused() {
 }
 
 #[test]
-fn an_end_that_the_disk_refused_is_taken_up_by_the_same_process() {
+fn the_same_process_recovers_an_experiment_not_finished_on_disk() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (campaign, scenario) = campaign();
     let mut experiment = samples::experiment();

@@ -133,7 +133,7 @@ fn in_each_csv_row_the_stages_add_up_and_merged_ones_have_a_column_of_their_own(
 }
 
 #[test]
-fn json_lines_say_the_same_and_leave_out_what_is_absent() {
+fn json_lines_contain_stages_and_omit_absent_values() {
     let (_folder, store, experiments) = filled();
     let mut out = Vec::new();
     export_jsonl(store.as_ref(), &experiments, &mut out).expect("written");
@@ -199,7 +199,7 @@ fn aborted_and_again() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
 }
 
 #[test]
-fn every_row_tells_whose_it_is() {
+fn every_row_names_its_experiment_scenario_and_attempt() {
     let (folder, store, experiments) = aborted_and_again();
     let id = |at: usize| experiments[at].id.to_string();
     let scenario = "metro, \"east\" · every 2.5 ms · 64 B · season 1.3 / strict";
@@ -249,7 +249,7 @@ fn every_row_tells_whose_it_is() {
 }
 
 #[test]
-fn a_latency_testers_folder_keeps_apart_what_must_not_be_pooled() {
+fn a_latency_tester_export_separates_attempts_and_statuses() {
     let (folder, store, mut experiments) = aborted_and_again();
     experiments.push(experiments[1].clone());
     let campaign = &store.campaigns().expect("readable")[0];

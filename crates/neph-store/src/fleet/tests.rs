@@ -48,7 +48,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn what_was_recorded_reads_back_from_the_journal_and_from_the_columns(
+    fn fleet_messages_are_read_back_from_journal_and_columns(
         messages in prop::collection::vec(any_fleet_message(), 1..60),
     ) {
         let (_folder, place) = fleet_files();
@@ -93,7 +93,7 @@ fn a_segment_closes_after_ten_minutes_while_recording_goes_on() {
 }
 
 #[test]
-fn only_what_was_sent_within_the_time_is_handed_out() {
+fn only_messages_sent_within_the_time_range_are_returned() {
     let (_folder, fleet_files) = fleet_files();
     let mut recorder = recorder(&fleet_files);
     for n in 0..50 {
@@ -131,7 +131,7 @@ fn a_partial_file_never_counts_and_a_lost_segment_hides_no_later_one() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
-fn a_segment_that_cannot_be_closed_is_told_once_and_keeps_its_journal() {
+fn a_segment_that_cannot_be_closed_keeps_its_journal() {
     let (_folder, fleet_files) = fleet_files();
     let mut recorder = recorder(&fleet_files);
     // A folder at the path of the file.

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_none() {
+    fn invalid_numbers_are_none() {
         for text in [
             "",
             ".",

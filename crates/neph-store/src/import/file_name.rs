@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_run_endpoint_interval_and_size() {
+    fn a_file_name_contains_run_endpoint_interval_and_size() {
         let cases = [
             (
                 "1-130.192.31.242:8080.i250.x1024",
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_name_is_the_scenario_itself() {
+    fn any_other_file_name_is_the_endpoint() {
         for stem in [
             "log",
             "tool-rtt_log",

@@ -238,7 +238,7 @@ fn pings_while_it_ran_are_a_flow_and_a_gap_is_a_loss() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_file_and_line() {
+fn unreadable_lines_are_reported_with_file_and_line() {
     let imported = whole_folder();
     let reported: Vec<_> = imported
         .report
@@ -257,7 +257,7 @@ fn what_cannot_be_read_is_told_with_file_and_line() {
 }
 
 #[test]
-fn a_name_that_tells_nothing_is_the_scenario_and_is_told() {
+fn an_uninformative_file_name_is_the_endpoint_and_a_problem() {
     let imported = import(&[("log.csv", RAW.as_bytes())]);
     let campaign = imported.report.campaign.expect("imported");
     let scenario = &imported.store.scenarios(campaign).expect("readable")[0];

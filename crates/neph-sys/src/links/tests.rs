@@ -109,7 +109,7 @@ fn up() -> BTreeSet<String> {
 }
 
 #[test]
-fn who_listens_knows_the_interfaces_that_are_up_and_no_others() {
+fn a_link_listener_knows_exactly_the_interfaces_that_are_up() {
     let look = || {
         let links = Links::listen().expect("netlink");
         let there = links.known.into_values();

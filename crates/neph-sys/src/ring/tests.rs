@@ -21,9 +21,9 @@ fn with_loopback(test: &str, work: impl FnOnce() + Send) {
 }
 
 #[test]
-fn frames_come_in_order_with_stamps_and_slots_are_given_back() {
+fn frames_arrive_in_order_with_timestamps_and_slots_are_reused() {
     with_loopback(
-        "frames_come_in_order_with_stamps_and_slots_are_given_back",
+        "frames_arrive_in_order_with_timestamps_and_slots_are_reused",
         || {
             let mut ring = PacketRing::open("lo", 1, RingMode::Wire).expect("ring");
             let socket = UdpSocket::bind("127.0.0.1:0").expect("socket");

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_keeps_stamping_on_needs_no_address_and_has_none() {
+    fn the_socket_that_keeps_stamping_enabled_has_no_address() {
         let awake = KeepAwake::new().expect("a socket");
         let socket = std::net::UdpSocket::from(awake.0);
         let address = socket.local_addr().expect("of no place");

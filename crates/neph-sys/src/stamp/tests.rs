@@ -154,9 +154,9 @@ fn renounce() {
 }
 
 #[test]
-fn who_may_not_have_all_the_room_has_the_most_that_is_permitted() {
+fn rmem_max_limits_an_unprivileged_buffer() {
     let Ok(max) = std::fs::read_to_string("/proc/sys/net/core/rmem_max") else {
-        println!("SKIP who_may_not_have_all_the_room: net.core.rmem_max is not told here");
+        println!("SKIP rmem_max_limits_an_unprivileged_buffer: net.core.rmem_max is not told here");
         return;
     };
     let max: i32 = max.trim().parse().expect("a number");

@@ -15,7 +15,7 @@ fn problems_of(text: &str, read: impl Fn(&mut Fields<'_>)) -> Vec<String> {
 }
 
 #[test]
-fn every_mistake_is_told_at_once_with_its_place_and_remedy() {
+fn every_mistake_is_reported_with_its_position_and_remedy() {
     let text = "interval = 25\nsize = \"10 KB\"\nprot = 80\nshare = \"200%\"\n";
     let found = problems_of(text, |fields| {
         assert_eq!(fields.optional::<Nanos>("interval"), None);
@@ -58,7 +58,7 @@ fn single_values_and_lists_are_the_same_thing() {
 }
 
 #[test]
-fn a_file_full_of_mistakes_tells_a_hundred_and_counts_the_rest() {
+fn a_file_of_many_mistakes_reports_100_and_counts_the_rest() {
     let text = (0..250).fold(String::new(), |text, n| text + &format!("k{n} = 1\n"));
     let found = problems_of(&text, |_| ());
     assert_eq!(found.len(), 101);
@@ -66,7 +66,7 @@ fn a_file_full_of_mistakes_tells_a_hundred_and_counts_the_rest() {
 }
 
 #[test]
-fn what_a_hostile_file_makes_us_say_is_short_and_harmless() {
+fn problems_of_a_hostile_file_are_short_and_harmless() {
     let text = format!("\"a\\u001b[2J{}\" = 1\n", "x".repeat(10_000));
     let found = problems_of(&text, |_| ());
     assert_eq!(found.len(), 1);

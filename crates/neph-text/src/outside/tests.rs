@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn what_a_terminal_obeys_is_written_out() {
+fn terminal_control_characters_are_escaped() {
     let hostile = "\x1b]52;c;Y3VybA==\x07 a\u{9b}31m b\u{202e}c\u{200b}d\u{7f}";
     let observed = "\\u001b]52;c;Y3VybA==\\u0007 a\\u009b31m b\\u202ec\\u200bd\\u007f";
     assert_eq!(visible(hostile), observed);
@@ -80,7 +80,7 @@ fn json_means_the_same_behind_the_filter() {
 
 proptest! {
     #[test]
-    fn what_is_shown_is_clean_bounded_and_stays_as_it_is(text in any::<String>(), max in 0_usize..80) {
+    fn escaped_text_is_bounded_and_stable(text in any::<String>(), max in 0_usize..80) {
         let shown = one_line(&text, max).into_owned();
         prop_assert!(!shown.contains(is_hidden));
         prop_assert!(shown.chars().count() <= max.max(CUT.len()));

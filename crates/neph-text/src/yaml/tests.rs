@@ -32,7 +32,7 @@ fn lists_of_tables_and_scalars_keep_their_places() {
 }
 
 #[test]
-fn what_is_refused_is_told_with_its_place() {
+fn refused_yaml_is_reported_with_its_position() {
     let (_, found) = read("a: 1\na: 2\n");
     assert_eq!(
         found,

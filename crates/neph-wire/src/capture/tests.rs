@@ -210,7 +210,7 @@ fn a_new_section_forgets_the_interfaces_of_the_last() {
 }
 
 #[test]
-fn what_is_no_capture_is_told_by_its_first_bytes() {
+fn a_file_that_is_no_capture_is_recognised_by_its_first_bytes() {
     assert_eq!(
         read(b"GIF89a, and 24 bytes more than that", 4).1,
         Err(CaptureError::Magic(0x4749_4638))
@@ -228,7 +228,7 @@ fn what_is_no_capture_is_told_by_its_first_bytes() {
 }
 
 #[test]
-fn times_in_units_that_nobody_has_are_told_as_that() {
+fn unsupported_timestamp_resolutions_are_reported() {
     for (resolution, unit) in [(0x7f, "10^-127 s"), (0xff, "2^-127 s"), (20, "10^-20 s")] {
         let options = [9, 0, 1, 0, resolution, 0, 0, 0, 0, 0, 0, 0];
         let file = [section(), interface(&options)].concat();

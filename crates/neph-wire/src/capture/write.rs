@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(
+        fn a_written_record_is_read_back(
             at in 0..i64::from(u32::MAX) * 1_000_000_000,
             bytes in prop::collection::vec(any::<u8>(), 0..100),
             more in 0_u32..2000,
@@ -97,7 +97,7 @@ mod tests {
         }
 
         #[test]
-        fn a_cooked_header_tells_the_interface_and_what_follows(
+        fn a_cooked_header_contains_interface_and_protocol(
             interface in any::<u32>(),
             hardware in any::<u16>(),
             passage in any::<u8>(),

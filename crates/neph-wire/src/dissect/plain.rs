@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_longer_look_is_not_plain() {
+    fn complex_packets_are_not_plain() {
         // Segmentation offload: total length 0.
         assert_eq!(plain(Link::Ethernet, &segment(&STAMPED, 0, 10)), None);
         // A SYN.
@@ -126,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_plain_is_what_dissecting_says(
+        fn a_plain_packet_equals_its_full_dissection(
             options in prop::sample::select(vec![vec![], STAMPED.to_vec(), vec![1; 12], vec![8, 10, 0, 0]]),
             total_len in 0_u16..200,
             payload in 0_usize..150,

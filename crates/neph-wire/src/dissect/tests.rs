@@ -132,7 +132,7 @@ fn netfilter(packet: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_payload_that_was_not_kept_has_its_length_all_the_same() {
+fn a_truncated_payload_keeps_its_length() {
     let bytes = ethernet(0x0800, &v4(6, &tcp(&[7; 1000])));
     for captured_length in 14 + 20 + 20..bytes.len() {
         let observed =
@@ -159,7 +159,7 @@ fn an_offloaded_packet_without_a_length_has_the_length_of_its_record() {
 }
 
 #[test]
-fn a_datagram_of_offload_without_a_length_is_as_long_however_little_was_kept() {
+fn an_offloaded_datagram_has_its_length_however_truncated() {
     let mut datagram = udp(9, &[7; 50]);
     datagram[4..6].fill(0);
     let mut packet = v4(17, &datagram);
@@ -207,7 +207,7 @@ proptest! {
 }
 
 #[test]
-fn a_cooked_packet_of_the_second_version_tells_its_interface() {
+fn a_cooked_v2_packet_contains_its_interface() {
     let header = [&[8, 0, 0, 0, 0, 0, 0, 7][..], &[0; 12]].concat();
     assert_eq!(Link::Cooked2.interface(&header), Some(7));
     assert_eq!(Link::Cooked2.interface(&header[..6]), None);
@@ -224,7 +224,7 @@ fn v6(protocol: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_cut_within_a_header_that_leads_to_ip_is_not_taken_for_something_else() {
+fn a_packet_cut_in_a_header_is_not_mistaken_for_another() {
     let frame = ethernet(0x86dd, &v6(6, &tcp(b"data")));
     let vxlan = [&[8, 0, 0, 0, 0, 0, 42, 0][..], &frame].concat();
     let geneve = [&[1, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 3, 4][..], &frame].concat();
@@ -313,7 +313,7 @@ fn a_netfilter_log_packet_has_its_captured_bytes() {
 
 proptest! {
     #[test]
-    fn what_is_seen_whole_is_cut_wherever_nothing_is_seen_of_a_part(
+    fn a_prefix_of_an_ip_packet_is_truncated_or_dissected(
         nest in vec((0_u8..7, any::<u8>()), 0..4),
         changed in vec((0_usize..200, any::<u8>()), 0..3),
         link in 0_u32..300,

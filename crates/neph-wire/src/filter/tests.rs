@@ -227,7 +227,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4096, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_fits_is_kept_and_nothing_else(wanted in wanted(), (start, bytes) in framed()) {
+    fn a_filter_keeps_exactly_the_matching_packets(wanted in wanted(), (start, bytes) in framed()) {
         let program = wanted.program(start, KEPT);
         let fits = match dissect_from(start, &bytes) {
             Some(seen) => fits(&wanted, &seen),
@@ -248,7 +248,7 @@ proptest! {
 }
 
 #[test]
-fn every_packet_is_kept_where_nothing_is_asked_for() {
+fn an_empty_filter_keeps_every_packet() {
     let program = Wanted::default().program(Start::Ethernet, 64);
     assert_eq!((program.len(), run(&program, &[])), (1, 64));
 }

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_asks_for_a_reply_size() {
+    fn the_reply_size_is_read_from_the_query_string() {
         let ask = |target: &str| reply_size(target, 1000);
         assert_eq!(ask("/echo"), Ok(None));
         assert_eq!(ask("/echo?x=1&replying=3"), Ok(None));

@@ -29,7 +29,7 @@ fn a_body_has_one_length_or_none() {
 }
 
 #[test]
-fn what_could_smuggle_is_refused() {
+fn ambiguous_lengths_and_headers_are_refused() {
     for value in [
         "-1",
         "+5",
@@ -114,7 +114,7 @@ fn a_head_has_caps() {
 }
 
 #[test]
-fn a_responses_body_depends_on_what_was_asked() {
+fn a_response_body_depends_on_the_request_method() {
     let head = |lines: &str| {
         let text = format!("HTTP/1.1 {lines}\r\n\r\n");
         let head = parse_response(text.as_bytes())
@@ -137,7 +137,7 @@ fn a_responses_body_depends_on_what_was_asked() {
 }
 
 #[test]
-fn http_1_0_closes_unless_asked() {
+fn http_1_0_closes_unless_keep_alive_is_requested() {
     let keeps = |text: &[u8]| {
         parse_request(text)
             .expect("syntax")
@@ -150,7 +150,7 @@ fn http_1_0_closes_unless_asked() {
 }
 
 #[test]
-fn what_is_built_is_read_back() {
+fn built_heads_are_parsed_back() {
     let mut out = Vec::new();
     let line = RequestLine {
         method: "POST",
@@ -330,7 +330,7 @@ fn a_counted_body_leaves_the_next_request_alone() {
 
 proptest! {
     #[test]
-    fn chunked_bodies_come_back(chunks in vec(vec(any::<u8>(), 1..80), 0..6), piece in 1usize..99) {
+    fn chunked_bodies_roundtrip(chunks in vec(vec(any::<u8>(), 1..80), 0..6), piece in 1usize..99) {
         let mut wire = Vec::new();
         for chunk in &chunks {
             wire.extend_from_slice(format!("{:X}\r\n", chunk.len()).as_bytes());
@@ -355,7 +355,7 @@ proptest! {
     }
 
     #[test]
-    fn any_cut_of_a_head_is_just_not_whole(cut in 0usize..51) {
+    fn a_truncated_head_is_incomplete(cut in 0usize..51) {
         let text = b"GET /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
         prop_assert!(matches!(parse_request(&text[..cut.min(text.len() - 1)]), Ok(None)));
     }

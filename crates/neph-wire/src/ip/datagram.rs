@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn invalid_datagrams_are_refused() {
         let v4: SocketAddr = (Ipv4Addr::LOCALHOST, 1).into();
         let v6: SocketAddr = (Ipv6Addr::LOCALHOST, 1).into();
         let datagram = |source, destination| Datagram {
@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_and_its_checksums_add_up(
+        fn an_encoded_datagram_is_parsed_back_with_valid_checksums(
             (source, destination) in any_pair(),
             hops in any::<u8>(),
             payload in proptest::collection::vec(any::<u8>(), 0..200),

@@ -53,7 +53,7 @@ fn a_segment_is_read_through_vlan_tags_and_padding() {
 }
 
 #[test]
-fn a_syns_options_and_a_selective_acknowledgement_are_read_up_to_what_is_broken() {
+fn tcp_options_are_read_up_to_the_first_invalid_one() {
     let syn = [
         2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 7, 0, 0, 0, 0, 1, 3, 3, 7,
     ];
@@ -75,7 +75,7 @@ fn a_syns_options_and_a_selective_acknowledgement_are_read_up_to_what_is_broken(
 }
 
 #[test]
-fn a_first_block_of_what_is_there_already_reports_a_duplicate() {
+fn a_first_sack_block_of_known_data_reports_a_duplicate() {
     let blocks = |first: (u8, u8), second: (u8, u8)| {
         let edges = [first.0, first.1, second.0, second.1];
         let edges = edges.into_iter().flat_map(|edge| [0, 0, 0, edge]);
@@ -145,7 +145,7 @@ fn lengths_that_contradict_themselves_are_refused() {
 
 proptest! {
     #[test]
-    fn a_cut_packet_is_refused_or_hands_out_what_is_there(keep in 0usize..56) {
+    fn a_truncated_packet_is_refused_or_keeps_its_payload_prefix(keep in 0usize..56) {
         match parse_ip(&V4_TCP[..keep]) {
             Ok(ip) => {
                 prop_assert!(keep >= 20);

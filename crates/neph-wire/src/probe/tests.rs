@@ -114,7 +114,7 @@ fn mpls_labels_are_read_with_and_without_a_length_field() {
 }
 
 #[test]
-fn what_an_error_says_is_told_apart() {
+fn icmp_errors_are_classified_by_type_and_code() {
     for (family, kind, code, printed) in [
         (Family::V4, 11, 0, Some(QuoteKind::TimeExceeded)),
         (Family::V4, 11, 1, None),
@@ -140,7 +140,7 @@ fn what_an_error_says_is_told_apart() {
 
 proptest! {
     #[test]
-    fn a_datagrams_checksum_is_what_it_shall_be(
+    fn a_datagram_has_the_requested_checksum(
         number in 1u16..0xffff,
         ports: (u16, u16),
         payload in vec(any::<u8>(), 4..90),
@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn a_segments_checksum_is_right_and_its_number_comes_back(seq: u32, ports: (u16, u16)) {
+    fn a_syn_has_a_valid_checksum_and_its_number_is_quoted(seq: u32, ports: (u16, u16)) {
         for family in [Family::V4, Family::V6] {
             let (source, destination) = ends(family);
             let (from, to) = (SocketAddr::new(source, ports.0), SocketAddr::new(destination, ports.1));

@@ -69,7 +69,7 @@ fn a_body_has_the_length_that_its_head_names() {
 }
 
 #[test]
-fn what_is_no_message_or_too_long_is_refused() {
+fn invalid_or_too_long_rtsp_messages_are_refused() {
     let refused = |bytes: &[u8]| read(bytes, bytes.len()).1;
     assert_eq!(
         refused(b"GET / HTTP/1.1\r\n\r\n"),

@@ -171,7 +171,7 @@ fn forged_tlvs_are_flagged_and_not_answered() {
 
 proptest! {
     #[test]
-    fn times_come_back_to_the_nanosecond(nanos in -61_505_152_000_000_000i64..=4_233_462_143_999_999_999) {
+    fn times_roundtrip_to_the_nanosecond(nanos in -61_505_152_000_000_000i64..=4_233_462_143_999_999_999) {
         let stamp = Timestamp::from_unix(nanos, Format::Ntp).expect("in range");
         prop_assert_eq!(stamp.to_unix(Format::Ntp), Ok(nanos));
         if (0..4_294_967_296_000_000_000).contains(&nanos) {

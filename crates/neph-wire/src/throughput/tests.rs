@@ -34,7 +34,7 @@ fn a_header_is_32_bytes_in_network_order() {
 }
 
 #[test]
-fn what_is_too_short_or_foreign_is_no_header() {
+fn short_or_unknown_bytes_are_no_header() {
     let mut bytes = [0; Header::LEN];
     assert_eq!(Header::decode(&bytes), Err(HeaderError::Foreign));
     assert_eq!(Header::decode(&bytes[1..]), Err(HeaderError::Short(31)));
@@ -99,7 +99,7 @@ fn streams_that_the_server_sends_on_follow_those_of_the_client() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_by_its_field() {
+fn each_invalid_field_is_refused_by_its_name() {
     assert_eq!(ask().check(), Ok(()));
     let refused = |change: fn(&mut Ask)| {
         let mut invalid = ask();

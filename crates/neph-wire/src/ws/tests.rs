@@ -51,7 +51,7 @@ fn the_accept_key_is_rfc_6455s_example() {
 }
 
 #[test]
-fn what_the_rfc_forbids_is_refused() {
+fn frames_that_the_rfc_forbids_are_refused() {
     let cases: [(&[u8], WsError); 9] = [
         (&[0xc1, 0], WsError::ReservedBits(0x40)),
         (&[0x83, 0], WsError::Opcode(3)),
@@ -196,7 +196,7 @@ pub(super) fn assemble(role: Role, bytes: &[u8], piece: usize) -> Result<Vec<Vec
 
 proptest! {
     #[test]
-    fn headers_come_back(len in 0usize..1 << 40, mask: Option<[u8; 4]>, cut in 0usize..14) {
+    fn headers_roundtrip(len in 0usize..1 << 40, mask: Option<[u8; 4]>, cut in 0usize..14) {
         let mut out = Vec::new();
         encode_header(&mut out, Opcode::Binary, Fin::Last, mask, len);
         let header = FrameHeader {
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn messages_come_back_however_they_are_cut(
+    fn messages_in_pieces_are_reassembled(
         messages in vec(vec(vec(any::<u8>(), 0..200), 1..4), 1..5),
         piece in 1usize..400,
         mask: Option<[u8; 4]>,
@@ -285,7 +285,7 @@ fn a_bad_upgrade_is_refused() {
 }
 
 #[test]
-fn who_wants_control_frames_only_keeps_nothing_of_messages_of_any_size() {
+fn a_control_frame_reader_buffers_no_message_data() {
     let mut frames = Vec::new();
     encode_frame(
         &mut frames,

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_that_the_store_cut_off_is_told_with_the_way_on() {
+    fn a_campaign_stopped_by_the_store_is_reported_with_its_resume() {
         let id = CampaignId::new();
         let full = refused(io::ErrorKind::StorageFull.into());
         let resume = Some(format!("neph resume {id}"));

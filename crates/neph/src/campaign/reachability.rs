@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_answers_needs_no_reflector() {
+    fn kernel_answers_and_external_targets_need_no_reflector() {
         for url in [
             "icmp://10.88.0.2",
             "syn://10.88.0.2:9",

@@ -127,7 +127,7 @@ mod tests {
     const LOW: &str = "version = 1\n[[site]]\nname = \"a\"\naddress = \"10.1.0.1/24\"\n";
 
     #[test]
-    fn several_topologies_come_back_from_the_text_that_is_kept() {
+    fn several_topologies_are_read_back_from_the_stored_text() {
         let high = LOW.replace("10.1", "10.2") + "# topology 3 bytes: low.toml\n# ä";
         let scenes = [scene("low.toml", LOW), scene("../high.toml", &high)];
         assert_eq!(stored_topology(&scenes[..1]).as_deref(), Some(LOW));

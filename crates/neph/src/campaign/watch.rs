@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_several_pairs_the_least_and_the_greatest_median_are_told() {
+    fn several_pairs_report_their_lowest_and_highest_median() {
         let figures = |median, lost| Figures {
             tally: neph_model::Tally {
                 lost,
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn why_there_are_no_echoes_is_said_once() {
+    fn the_reason_for_missing_echoes_is_printed_once() {
         let mut watch = Watch::new(true, Alarming::new(None));
         let missing = |name: &str, why: &str| Warning::EchoMissing {
             names: vec![name.to_owned()],

@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_about_a_segment_as_it_is_told_or_about_each() {
+    fn an_alarm_rule_matches_its_segment_or_every_segment() {
         let rules = rules(&[
             "client - my host > 2ms p99 for 30s",
             "my host - vm reverse > 2ms p99",
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_that_is_not_there_is_told_with_those_that_are() {
+    fn an_unknown_segment_is_refused_with_the_known_ones() {
         match rules(&["client - vm > 2ms p99"]) {
             Err(Failure::Text(_, problems)) => {
                 let reporting = problems[0].to_string();

@@ -111,7 +111,7 @@ fn medians(known: &[Option<Span>; 2], mut unread: u64) -> (Vec<Option<Span>>, u6
 }
 
 #[test]
-fn only_fleets_whose_median_was_not_kept_are_read_and_no_more_than_people_wait_for() {
+fn only_missing_medians_are_computed_within_a_message_limit() {
     let span = Some(Span::from_millis(3));
     assert_eq!(medians(&[span, span], 100), (vec![span, span], 100));
     let (reported, unread) = medians(&[span, None], 100);

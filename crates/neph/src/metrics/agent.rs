@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_agent_does_and_refuses_is_exported() {
+    fn an_agents_work_and_refusals_are_exported() {
         let mut status = AgentStatus {
             is_connected: true,
             connections: 4,

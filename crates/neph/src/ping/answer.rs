@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_was_typed_is_asked_with_and_without_tls_and_no_other() {
+    fn a_typed_port_is_queried_only_with_and_without_tls() {
         for (typed, places) in [
             ("h:9", ["http://h:9", "https://h:9"]),
             ("[::1]:9/x", ["http://[::1]:9/x", "https://[::1]:9/x"]),

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_answered_once_may_come_back() {
+    fn a_peer_that_answered_once_may_reconnect() {
         for connected in [true, false] {
             let mut first_reply = FirstReply::default();
             first_reply.event(EventKind::Refused, "not yet", after(0));

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn behind_silent_hops_a_destination_is_told_as_perhaps_nearer() {
+    fn a_destination_behind_silent_hops_has_an_upper_bound() {
         let destination = IpAddr::from([10, 0, 0, 9]);
         let hop = |ttl, addresses: &[IpAddr]| Hop {
             ttl,

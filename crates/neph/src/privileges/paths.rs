@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_needs_its_folder_and_a_device_itself() {
+    fn a_file_needs_its_folder_and_a_device_only_its_own_path() {
         let temporary = tempfile::tempdir().expect("a folder");
         let real = temporary.path().canonicalize().expect("it is there");
         let file = real.join("a.csv");

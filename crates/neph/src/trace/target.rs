@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_mean_what_they_mean_to_other_commands() {
+    fn trace_targets_have_the_default_schemes_and_ports() {
         for (text, kind, shown) in [
             ("host.example", TraceKind::Udp, "udp://host.example:33434"),
             ("host.example:53", TraceKind::Udp, "udp://host.example:53"),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_traced_is_told_in_a_sentence() {
+    fn targets_that_cannot_be_traced_are_refused_with_a_reason() {
         for (text, part) in [
             ("ws://h:80", "udp://, syn:// or icmp://, not with ws://"),
             (

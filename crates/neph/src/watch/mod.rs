@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ring_has_two_mebibytes_at_least_and_whole_ones_that_the_kernel_takes() {
+    fn a_ring_size_is_refused_outside_of_2_mib_to_1_gib() {
         for (text, is_taken) in [
             ("0", false),
             ("1", false),

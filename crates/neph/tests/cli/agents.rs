@@ -11,7 +11,7 @@ use crate::neph::{SOON, TestFolder, eventually};
 use crate::servers::free_port;
 
 #[test]
-fn what_agents_measure_is_stored_once_though_all_are_killed_meanwhile() {
+fn experiments_are_stored_once_despite_killed_processes() {
     let mut sites = Sites::new(&["127.0.0.1"]);
     let run = sites.run(&["run", "p.toml"]);
     sites.measures("ams");
@@ -58,7 +58,7 @@ fn what_agents_measure_is_stored_once_though_all_are_killed_meanwhile() {
 }
 
 #[test]
-fn what_a_policy_refuses_is_tried_once_a_block_and_the_controllers_list_shows_why() {
+fn orders_refused_by_policy_are_tried_once_and_listed() {
     let mut sites = Sites::new(&["127.0.0.1"]);
     sites.agents.remove("ams");
     let path = sites.folder.path("agent-ams").join(POLICY_FILE);
@@ -298,7 +298,7 @@ fn a_plan_whose_sites_cannot_be_is_refused_with_the_place() {
 }
 
 #[test]
-fn what_cannot_be_with_agents_is_one_sentence_before_anything_is_measured() {
+fn invalid_agent_commands_are_refused() {
     let folder = TestFolder::empty();
     fs::write(folder.path("p.toml"), plan(ONE, "")).expect("writable");
     let invite = ["control", "invite", "b", "--control", "c"];

@@ -260,8 +260,8 @@ fn points_of_agent(world: &PointSetup) -> String {
 
 /// The kernels are said to be two, so that the clocks have to be compared; they are one, and what is told must hold.
 #[test]
-fn clocks_of_two_agents_are_known_better_than_their_packets_tell() {
-    if !privileged("clocks_of_two_agents_are_known_better_than_their_packets_tell") {
+fn clocks_of_two_agents_are_more_exact_than_packets_alone() {
+    if !privileged("clocks_of_two_agents_are_more_exact_than_packets_alone") {
         return;
     }
     let world = PointSetup::up('q', "capture", Some("another-kernel"));

@@ -104,7 +104,7 @@ fn a_campaign_ends_with_how_many_of_its_experiments_are_flagged() {
 }
 
 #[test]
-fn an_alarm_of_a_plan_is_told_kept_and_posted_and_the_status_is_three() {
+fn an_alarm_of_a_plan_is_printed_stored_posted_and_exits_with_3() {
     let reflector = Reflector::start(&ReflectorSpec::at(([127, 0, 0, 1], 0).into()));
     let reflector = reflector.expect("a reflector");
     let target = reflector.address().to_string();
@@ -141,7 +141,7 @@ fn an_alarm_of_a_plan_is_told_kept_and_posted_and_the_status_is_three() {
 }
 
 #[test]
-fn what_cannot_be_an_alarm_is_told_before_anything_is_measured() {
+fn invalid_alarms_are_refused_before_measuring() {
     for (alarm, printed) in [
         (
             "segment > 2ms p99",

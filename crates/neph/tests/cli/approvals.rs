@@ -63,8 +63,8 @@ fn reading_a_topology_lists_the_commands_that_it_would_run() {
 }
 
 #[test]
-fn commands_that_nobody_approved_do_not_run() {
-    if !privileged("commands_that_nobody_approved_do_not_run") {
+fn unapproved_commands_do_not_run() {
+    if !privileged("unapproved_commands_do_not_run") {
         return;
     }
     let folder = plan_folder();

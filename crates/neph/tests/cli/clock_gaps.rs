@@ -24,7 +24,7 @@ fn files(folder: &TestFolder) -> [String; 2] {
 }
 
 #[test]
-fn a_wander_that_gaps_hide_is_not_said_to_be_too_short() {
+fn a_wander_hidden_by_gaps_is_not_reported_as_too_short() {
     let folder = TestFolder::empty();
     let [first, second] = files(&folder);
     let ran = neph(["clock", "--captures", &first, &second]);
@@ -35,7 +35,7 @@ fn a_wander_that_gaps_hide_is_not_said_to_be_too_short() {
 }
 
 #[test]
-fn clock_and_hops_tell_the_same_drift_of_long_captures() {
+fn clock_and_hops_report_the_same_drift_of_long_captures() {
     let folder = TestFolder::empty();
     let [first, second] = files(&folder);
     let clock = neph(["clock", "--captures", &first, &second, "--format", "json"]);

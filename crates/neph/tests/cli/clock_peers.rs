@@ -49,7 +49,7 @@ fn stranger(ahead: i64, silent: Range<u32>) -> SocketAddr {
 }
 
 #[test]
-fn a_reflector_of_somebody_else_tells_its_wall_clock() {
+fn a_third_party_reflector_reports_its_wall_clock() {
     let ahead = 90 * SECOND;
     let peer = format!("udp://{}", stranger(ahead, 0..0));
     let some = ["clock", &peer, "-c", "20", "-i", "10ms"];

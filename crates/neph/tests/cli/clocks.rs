@@ -54,7 +54,7 @@ fn both_ends_on_one_machine_have_one_clock() {
 }
 
 #[test]
-fn a_line_tells_offset_and_bound_together_and_the_formula_beside_them() {
+fn each_line_has_offset_and_bound_and_the_summary_each_method() {
     let text = here(&["--every", "100ms", "--method", "hulls,four-stamps"]);
     assert_eq!(text.status, 0, "{}", text.err);
     let mut rows = text.out.lines().filter(|line| line.contains(" ppm "));
@@ -86,7 +86,7 @@ fn a_line_tells_offset_and_bound_together_and_the_formula_beside_them() {
 }
 
 #[test]
-fn ctrl_c_keeps_what_was_measured() {
+fn ctrl_c_prints_the_summary_of_measured_data() {
     let reflector = reflector();
     let peer = reflector.address().to_string();
     let mut child = command()
@@ -108,7 +108,7 @@ fn ctrl_c_keeps_what_was_measured() {
 }
 
 #[test]
-fn nobody_there_is_told() {
+fn an_absent_reflector_is_reported_with_its_remedy() {
     let ran = neph([
         "clock",
         "127.0.0.1:9",
@@ -227,7 +227,7 @@ pub(crate) fn compared(files: &[String; 2], more: &[&str]) -> Ran {
 }
 
 #[test]
-fn captures_of_clocks_three_seconds_and_forty_ppm_apart_say_so_within_their_bound() {
+fn captures_show_a_clock_offset_and_drift_within_their_bounds() {
     let folder = TestFolder::empty();
     let shows = |at: i64| at + 3 * SECOND + (at - START) / 1_000_000 * 40;
     let files = exchanges(&folder, shows);
@@ -334,7 +334,7 @@ fn captures_that_cannot_be_compared_are_refused_with_the_reason() {
 }
 
 #[test]
-fn captures_of_other_hosts_share_nothing_however_much_each_of_them_repeats_itself() {
+fn captures_of_different_hosts_have_no_packet_in_common() {
     let folder = TestFolder::empty();
     let files = [("one", (1, 2)), ("other", (3, 4))].map(|(name, hosts)| {
         let mut capture = Capture(Vec::new());
@@ -357,7 +357,7 @@ fn captures_of_other_hosts_share_nothing_however_much_each_of_them_repeats_itsel
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() {
+fn invalid_arguments_are_refused() {
     for (arguments, why) in [
         (&["clock"][..], "neph clock --captures HERE THERE"),
         (&["clock", "tcp://h:1"], "udp://"),

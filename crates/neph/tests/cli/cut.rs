@@ -149,7 +149,7 @@ fn bytes_after_gzip_data_are_ignored_and_an_earlier_cut_is_reported() {
 }
 
 #[test]
-fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors_is_not() {
+fn only_large_backward_steps_in_a_capture_are_reported() {
     let folder = TestFolder::empty();
     for (later_ms, is_reported) in [(9_000, true), (900, false)] {
         let mut joined = Capture::new();
@@ -169,7 +169,7 @@ fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors
 }
 
 #[test]
-fn a_clock_that_is_set_forward_within_a_capture_is_told() {
+fn a_forward_clock_step_in_a_capture_is_reported() {
     let folder = TestFolder::empty();
     for (later_ms, is_reported) in [(90_000_000, true), (80_000_000, false)] {
         let mut capture = Capture::new();

@@ -63,7 +63,7 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn what_was_cut_within_a_tunnel_is_cut_off_and_not_something_else_than_ip() {
+fn packets_cut_within_a_tunnel_count_as_truncated() {
     let folder = TestFolder::empty();
     // Within the outer header, VXLAN's, the inner one's, and that of TCP.
     for kept_count in [30, 52, 80, TO_INNER - 1, TO_INNER + 12] {
@@ -98,7 +98,7 @@ fn what_was_cut_within_a_tunnel_is_cut_off_and_not_something_else_than_ip() {
 }
 
 #[test]
-fn packets_that_were_cut_within_a_tunnel_are_named_with_what_is_enough() {
+fn packets_cut_within_a_tunnel_are_reported_with_the_snaplen() {
     let folder = TestFolder::empty();
     // Nothing but those.
     for name in ["a.pcap", "b.pcap"] {
@@ -139,7 +139,7 @@ fn packets_that_were_cut_within_a_tunnel_are_named_with_what_is_enough() {
 }
 
 #[test]
-fn where_nothing_is_ip_no_longer_capture_is_advised() {
+fn a_capture_without_ip_does_not_advise_a_longer_snaplen() {
     let folder = TestFolder::empty();
     let mut capture = Capture::new();
     for _ in 0..3 {
@@ -160,7 +160,7 @@ fn where_nothing_is_ip_no_longer_capture_is_advised() {
 }
 
 #[test]
-fn a_watch_that_keeps_too_little_says_so() {
+fn a_watch_with_a_short_snaplen_reports_truncated_packets() {
     with_loopback("cut", || {
         let folder = TestFolder::empty();
         let short = ["--snaplen", "96", "--format", "ndjson"];

@@ -33,14 +33,14 @@ fn a_ping_ends_with_the_causes_that_its_messages_show() {
 }
 
 #[test]
-fn a_ping_that_nobody_answered_has_no_cause_and_does_not_say_so() {
+fn a_ping_without_answers_prints_no_root_cause() {
     let ran = neph(["ping", "tcp://127.0.0.1:9", "--no-icmp", "-c", "1"]);
     assert_eq!(ran.status, 1, "{}", ran.out);
     assert!(!ran.out.contains("cause"), "{}", ran.out);
 }
 
 #[test]
-fn a_campaign_without_a_visible_cause_says_that_no_rule_speaks() {
+fn a_campaign_without_a_root_cause_reports_none_found() {
     let folder = TestFolder::measured();
     let ran = folder.neph(["diagnose"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));

@@ -75,7 +75,7 @@ fn a_reader_that_goes_away_ends_neph_quietly() {
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_said() {
+fn an_output_that_cannot_be_written_is_an_error() {
     let folder = TestFolder::measured();
     for arguments in [
         vec!["list"],
@@ -149,7 +149,7 @@ fn help_is_without_colour_where_colour_is_not_wanted() {
 }
 
 #[test]
-fn the_version_tells_its_commit() {
+fn the_long_version_contains_its_commit() {
     let short = neph(["-V"]).out;
     assert_eq!(short.trim(), format!("neph {}", env!("CARGO_PKG_VERSION")));
     let long = neph(["--version"]).out;

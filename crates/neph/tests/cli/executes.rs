@@ -111,7 +111,7 @@ fn order(url: &str, messages: u64) -> ExperimentOrder {
 
 /// A host that measures journals; the journals are taken in where the store is.
 #[test]
-fn what_a_process_journalled_is_taken_in_by_a_store_once() {
+fn a_store_takes_in_each_journal_once() {
     let test_folder = TestFolder::empty();
     let text = format!(
         "version = 1\nname = \"p\"\ninterval = \"5ms\"\nmessages = 40\n\

@@ -78,7 +78,7 @@ fn csv_has_a_line_a_message_and_quiet_csv_a_line_a_flow() {
 }
 
 #[test]
-fn bins_are_as_long_as_a_measurement_that_is_shorter_in_text_and_json_alike() {
+fn bins_are_as_long_as_a_shorter_measurement() {
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
     let reported = few(&target, &[]).out;
@@ -270,7 +270,7 @@ fn transfers_that_cannot_be_are_refused_before_anything_is_measured() {
 }
 
 #[test]
-fn what_the_reflectors_cap_refused_is_a_sentence_with_its_remedy() {
+fn requests_over_the_rate_cap_are_reported_with_the_remedy() {
     let caps = ReflectorCaps {
         messages_per_second: 10,
         ..ReflectorCaps::default()
@@ -304,7 +304,7 @@ fn what_the_reflectors_cap_refused_is_a_sentence_with_its_remedy() {
 }
 
 #[test]
-fn whether_the_cores_are_kept_awake_is_said_either_way() {
+fn the_effect_of_awake_is_reported() {
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
     let request = OpenOptions::new().write(true).open("/dev/cpu_dma_latency");

@@ -14,8 +14,8 @@ fn redirecting(test: &str, folder: &tempfile::TempDir) -> Option<Server> {
 }
 
 #[test]
-fn redirects_are_followed_where_that_is_asked_for_and_the_last_target_is_measured() {
-    let test = "redirects_are_followed_where_that_is_asked_for_and_the_last_target_is_measured";
+fn follow_measures_the_last_target_of_a_redirect_chain() {
+    let test = "follow_measures_the_last_target_of_a_redirect_chain";
     let folder = tempfile::tempdir().expect("a temporary folder");
     let Some(server) = redirecting(test, &folder) else {
         return;
@@ -47,8 +47,8 @@ fn redirects_are_followed_where_that_is_asked_for_and_the_last_target_is_measure
 }
 
 #[test]
-fn a_plan_that_follows_redirects_keeps_them_as_events() {
-    let test = "a_plan_that_follows_redirects_keeps_them_as_events";
+fn a_plan_that_follows_redirects_stores_them_as_events() {
+    let test = "a_plan_that_follows_redirects_stores_them_as_events";
     let folder = tempfile::tempdir().expect("a temporary folder");
     let Some(server) = redirecting(test, &folder) else {
         return;

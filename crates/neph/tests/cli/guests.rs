@@ -123,8 +123,8 @@ fn without_uml(test_folder: &TestFolder) -> PathBuf {
 }
 
 #[test]
-fn where_guests_cannot_run_a_plan_has_namespaces_in_their_place_and_says_so() {
-    let test = "where_guests_cannot_run_a_plan_has_namespaces_in_their_place_and_says_so";
+fn guests_that_cannot_run_are_replaced_by_namespaces() {
+    let test = "guests_that_cannot_run_are_replaced_by_namespaces";
     if !possible(test) {
         return;
     }
@@ -207,8 +207,8 @@ fn a_machine_of_qemu_runs_an_installed_kernel_and_answers_with_its_marks() {
 }
 
 #[test]
-fn a_guest_that_cannot_be_says_which_package_or_how_much_memory_it_needs() {
-    let test = "a_guest_that_cannot_be_says_which_package_or_how_much_memory_it_needs";
+fn a_guest_that_cannot_start_reports_its_package_or_memory() {
+    let test = "a_guest_that_cannot_start_reports_its_package_or_memory";
     if !possible(test) {
         return;
     }
@@ -232,7 +232,7 @@ fn a_guest_that_cannot_be_says_which_package_or_how_much_memory_it_needs() {
 }
 
 #[test]
-fn nothing_of_this_host_runs_in_a_guest_and_a_plan_that_asks_for_it_is_told() {
+fn a_plan_with_a_reflector_in_a_guest_is_refused() {
     let folder = topology_folder(GUEST);
     let plan = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\
         [[endpoint]]\nname = \"vm\"\nurl = \"udp://10.86.1.1:9000\"\n\

@@ -141,7 +141,7 @@ fn what_is_declared_is_not_measured(folder: &TestFolder, printed: &str) {
 }
 
 #[test]
-fn what_cannot_be_found_out_is_one_sentence() {
+fn invalid_interference_tests_are_refused() {
     let folder = TestFolder::empty();
     fs::write(folder.path("p.toml"), plan()).expect("a file");
     let lab = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\

@@ -79,7 +79,7 @@ fn a_campaign_and_an_experiment_are_shown() {
 }
 
 #[test]
-fn each_id_of_a_list_opens_what_it_is_listed_for() {
+fn each_listed_id_opens_its_campaign_or_experiment() {
     let folder = TestFolder::measured();
     let campaign = json(&folder.neph(["list", "--format", "json"]).out)[0]["id"].clone();
     let listed = json(&folder.neph(["list", "last", "--format", "json"]).out);
@@ -226,7 +226,7 @@ fn a_file_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn an_export_is_of_complete_experiments_unless_everything_is_asked_for() {
+fn an_export_contains_incomplete_experiments_only_on_request() {
     let folder = TestFolder::measured();
     add_one_cut_off(&folder);
     let export = ["export", "--format", "csv", "--output", "-"];
@@ -344,7 +344,7 @@ fn one_experiment_can_be_exported_alone_and_imported_again() {
 }
 
 #[test]
-fn what_failed_every_try_is_told_and_tried_again_by_resume() {
+fn a_failed_experiment_is_reported_and_retried_by_resume() {
     let folder = TestFolder::empty();
     // Nobody listens on port 1.
     let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\ntries = 1\n\n\

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::neph::TestFolder;
 
 #[test]
-fn times_of_lists_and_documents_are_at_the_offset_that_is_asked_for() {
+fn lists_and_documents_use_the_requested_utc_offset() {
     let folder = TestFolder::measured();
     let listed =
         serde_json::from_str::<Value>(&folder.neph(["list", "last", "--format", "json"]).out)

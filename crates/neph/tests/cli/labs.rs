@@ -41,7 +41,7 @@ pub(crate) fn topology_folder(topology: &str) -> TestFolder {
 }
 
 #[test]
-fn a_good_topology_is_called_good_and_a_wrong_one_is_placed() {
+fn a_valid_topology_is_accepted_and_an_invalid_one_located() {
     let ran = topology_folder(TWO).neph(["lab", "check", "two.toml"]);
     assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
     assert!(ran.err.contains("2 sites, 1 link\n"), "{}", ran.err);
@@ -93,7 +93,7 @@ pub(crate) fn without_root<const N: usize>(
 }
 
 #[test]
-fn without_root_one_sentence_says_so() {
+fn lab_up_without_root_is_refused_in_one_sentence() {
     let folder = topology_folder(TWO);
     // The folder is the user's own; nobody may look into it.
     let ran = without_root(&folder, 0o755, ["lab", "up", "two.toml"]);
@@ -103,8 +103,8 @@ fn without_root_one_sentence_says_so() {
 }
 
 #[test]
-fn a_site_that_may_not_be_entered_is_said_with_what_to_do() {
-    let test = "a_site_that_may_not_be_entered_is_said_with_what_to_do";
+fn a_site_that_cannot_be_entered_is_reported_with_its_remedy() {
+    let test = "a_site_that_cannot_be_entered_is_reported_with_its_remedy";
     if !privileged(test) {
         return;
     }
@@ -252,8 +252,8 @@ impl Drop for LabGuard {
 }
 
 #[test]
-fn a_lab_in_the_background_is_used_looked_at_and_taken_down() {
-    let test = "a_lab_in_the_background_is_used_looked_at_and_taken_down";
+fn a_lab_in_the_background_can_be_used_and_taken_down() {
+    let test = "a_lab_in_the_background_can_be_used_and_taken_down";
     if !privileged(test) {
         return;
     }
@@ -299,8 +299,8 @@ fn a_lab_in_the_background_is_used_looked_at_and_taken_down() {
 }
 
 #[test]
-fn a_shell_at_a_site_says_where_it_is() {
-    if !privileged("a_shell_at_a_site_says_where_it_is") {
+fn a_shell_at_a_site_knows_its_lab_and_site() {
+    if !privileged("a_shell_at_a_site_knows_its_lab_and_site") {
         return;
     }
     let lab = LabGuard::up(TWO, 'l');
@@ -330,8 +330,8 @@ fn a_shell_at_a_site_says_where_it_is() {
 }
 
 #[test]
-fn what_a_crash_left_is_replaced_and_a_failure_in_the_background_is_told() {
-    let test = "what_a_crash_left_is_replaced_and_a_failure_in_the_background_is_told";
+fn a_crashed_lab_is_replaced_and_a_background_failure_reported() {
+    let test = "a_crashed_lab_is_replaced_and_a_background_failure_reported";
     if !privileged(test) {
         return;
     }

@@ -142,7 +142,7 @@ fn results(folder: &TestFolder) {
 }
 
 #[test]
-fn imported_acknowledgements_are_shown_and_the_path_of_each_connection_is_judged() {
+fn imported_acknowledgements_reveal_two_paths_of_one_endpoint() {
     let folder = TestFolder::empty();
     results(&folder);
     let ran = folder.neph(["import", "lt"]);

@@ -82,7 +82,7 @@ fn datagrams(test_folder: &TestFolder, folder: &str, point: &str) -> u64 {
 }
 
 #[test]
-fn a_point_elsewhere_is_recorded_beside_one_here() {
+fn a_remote_point_is_recorded_with_a_local_one() {
     let Some(wire) = Wire::up("ssh") else {
         return;
     };
@@ -173,7 +173,7 @@ fn enough_packets_bytes_or_time_end_all_points() {
 }
 
 #[test]
-fn an_ssh_that_fails_is_told_in_its_words() {
+fn a_failing_ssh_is_reported_with_its_message() {
     let Some(wire) = Wire::up("refused") else {
         return;
     };
@@ -200,7 +200,7 @@ fn an_ssh_that_fails_is_told_in_its_words() {
 }
 
 #[test]
-fn of_two_elsewhere_the_one_that_fails_is_told_and_no_capture_is_left() {
+fn a_failing_remote_point_is_reported_and_no_capture_is_left() {
     let Some(wire) = Wire::up("denied") else {
         return;
     };
@@ -225,7 +225,7 @@ fn of_two_elsewhere_the_one_that_fails_is_told_and_no_capture_is_left() {
 }
 
 #[test]
-fn one_that_ends_early_ends_the_others_with_what_they_have() {
+fn a_point_that_ends_early_ends_the_others() {
     let Some(wire) = Wire::up("early") else {
         return;
     };
@@ -249,7 +249,7 @@ fn one_that_ends_early_ends_the_others_with_what_they_have() {
 }
 
 #[test]
-fn a_second_ctrl_c_says_which_command_tells_the_captures_that_it_leaves() {
+fn a_second_ctrl_c_prints_the_command_for_the_captures_left() {
     let Some(wire) = Wire::up("twice") else {
         return;
     };

@@ -98,8 +98,8 @@ fn exported(folder: &TestFolder) -> String {
 }
 
 #[test]
-fn guests_at_both_ends_of_a_load_have_their_cpu_beside_its_rate() {
-    let test = "guests_at_both_ends_of_a_load_have_their_cpu_beside_its_rate";
+fn loads_between_guests_export_their_cpu_and_rate() {
+    let test = "loads_between_guests_export_their_cpu_and_rate";
     if !has_machines(test) {
         return;
     }

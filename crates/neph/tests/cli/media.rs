@@ -87,7 +87,7 @@ fn streams_are_measured_in_each_format() {
 }
 
 #[test]
-fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
+fn invalid_or_refused_media_requests_are_reported() {
     let serving = Serving::start(&["--max-streams", "2"]);
     let address = serving.address.as_str();
     let other = format!("rtsp://{address}/other");
@@ -166,7 +166,7 @@ fn a_trace_of_one_s_own_is_sent_and_a_bad_one_is_one_sentence_with_its_line() {
 }
 
 #[test]
-fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
+fn ctrl_c_prints_the_result_and_frees_the_media_server() {
     let serving = Serving::start(&["--max-streams", "1"]);
     let mut client = command();
     client.args(["media", &serving.address, "-w", "5min"]);

@@ -239,8 +239,8 @@ fn an_agent_that_is_gone_stays_in_the_controllers_metrics_and_its_silence_grows(
 }
 
 #[test]
-fn an_agent_with_metrics_keeps_no_privilege_for_them() {
-    if !privileged("an_agent_with_metrics_keeps_no_privilege_for_them") {
+fn an_agent_with_metrics_keeps_only_its_usual_privileges() {
+    if !privileged("an_agent_with_metrics_keeps_only_its_usual_privileges") {
         return;
     }
     let watched = Watched::new();
@@ -255,7 +255,7 @@ fn an_agent_with_metrics_keeps_no_privilege_for_them() {
 }
 
 #[test]
-fn what_cannot_be_exported_is_refused_in_one_sentence() {
+fn invalid_metrics_exports_are_refused() {
     let folder = TestFolder::empty();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = taken.local_addr().expect("an address").to_string();

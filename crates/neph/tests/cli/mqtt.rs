@@ -42,7 +42,7 @@ fn pings_are_measured_and_a_password_is_never_printed() {
 }
 
 #[test]
-fn a_refused_connection_is_told_with_its_code_and_nothing_was_sent() {
+fn a_refused_mqtt_connection_is_reported_with_its_code() {
     let ran = few(&format!("mqtt://127.0.0.1:{}", broker(4)), &[]);
     assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
     let reported = "3 x MQTT CONNACK code 4 (bad user name or password)";

@@ -54,7 +54,7 @@ fn done(ran: Ran) -> String {
 }
 
 #[test]
-fn a_store_of_november_2026_shows_and_reports_what_it_did() {
+fn a_store_of_november_2026_has_unchanged_output() {
     let month = "2026-11";
     let folder = unpacked(month);
     let listed = done(folder.neph(["list", "--workspace", "store", "--format", "json"]));

@@ -33,7 +33,7 @@ fn is_refused(ran: &Ran, part: &str) {
 }
 
 #[test]
-fn what_a_file_holds_cannot_control_the_terminal() {
+fn file_contents_cannot_control_the_terminal() {
     let folder = TestFolder::empty();
     let texts = [
         format!("version = 1\nname = '{HOSTILE}'\n\"{HOSTILE}\" = 1\n"),
@@ -84,7 +84,7 @@ fn of_a_line_of_megabytes_little_is_shown() {
 type CommandArgs = &'static dyn Fn(&str) -> Vec<String>;
 
 #[test]
-fn what_never_ends_is_refused_at_once() {
+fn endless_and_huge_files_are_refused_at_once() {
     let folder = TestFolder::empty();
     let made = process::command("mkfifo").arg(folder.path("pipe")).status();
     assert!(made.expect("mkfifo runs").success());
@@ -201,7 +201,7 @@ const fn ping_into(target: &str) -> [&str; 8] {
 }
 
 #[test]
-fn a_file_that_exists_is_kept_and_a_link_is_not_followed() {
+fn an_existing_file_is_kept_and_a_link_is_not_followed() {
     let ours = reflector();
     let target = format!("udp://{}", ours.address());
     let folder = TestFolder::empty();
@@ -239,7 +239,7 @@ fn a_file_that_exists_is_kept_and_a_link_is_not_followed() {
 }
 
 #[test]
-fn devices_and_what_the_shell_opened_stay_usable() {
+fn devices_and_stdout_are_valid_outputs() {
     let ours = reflector();
     let target = format!("udp://{}", ours.address());
     let folder = TestFolder::empty();

@@ -68,7 +68,7 @@ fn the_pages_show_the_help_as_it_is() {
 }
 
 #[test]
-fn the_list_of_pages_is_whole() {
+fn the_list_of_pages_is_complete() {
     let list = fs::read_to_string(folder().join("README.md")).expect("it is there");
     for name in COMMANDS {
         let reported =

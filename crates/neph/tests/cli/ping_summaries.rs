@@ -50,7 +50,7 @@ fn summary(target: &str, more: &[&str]) -> Value {
 }
 
 #[test]
-fn a_line_ends_with_what_its_message_waited_for_a_new_connection() {
+fn a_line_ends_with_the_time_spent_on_a_new_connection() {
     let ran = few(&format!("http://127.0.0.1:{}", closing_server(OK)), &[]);
     let heading = "   seq    response         tcp        icmp     lateness         send";
     assert!(ran.out.contains(heading), "{}", ran.out);
@@ -81,7 +81,7 @@ fn a_line_ends_with_the_tls_handshake_that_its_message_waited_for() {
 }
 
 #[test]
-fn a_quantile_among_messages_that_were_not_sent_says_so() {
+fn a_percentile_among_unsent_messages_is_marked() {
     let spec = ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 0)));
     let reflector = Reflector::start(&spec).expect("loopback has a free port");
     let target = format!("ws://{}", reflector.address());

@@ -265,7 +265,7 @@ fn quiet_is_only_the_summary_in_every_format() {
 }
 
 #[test]
-fn a_csv_summary_tells_the_loss_of_a_flow_without_any_reply() {
+fn a_csv_summary_contains_the_loss_of_a_flow_without_replies() {
     let deaf = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
     let target = format!("udp://{}", deaf.local_addr().expect("an address"));
     let ran = few(&target, &["-q", "--format", "csv", "--timeout", "200ms"]);
@@ -293,7 +293,7 @@ fn a_connection_attempt_is_shown_as_one_and_sizes_as_they_are_sent() {
 }
 
 #[test]
-fn an_http_server_that_refuses_is_said_and_measured_where_its_status_is_expected() {
+fn http_errors_are_reported_and_expected_statuses_measured() {
     let http = server("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     let target = format!("http://127.0.0.1:{http}");
     let refused = few(&target, &["-q"]);
@@ -307,7 +307,7 @@ fn an_http_server_that_refuses_is_said_and_measured_where_its_status_is_expected
 }
 
 #[test]
-fn what_becomes_of_the_exchange_after_the_last_message_is_not_told() {
+fn a_busy_source_port_after_the_last_message_is_not_reported() {
     let reflector = reflector();
     let free = TcpListener::bind("0.0.0.0:0").and_then(|socket| socket.local_addr());
     let port = free.expect("a free port").port().to_string();

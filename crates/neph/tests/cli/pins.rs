@@ -113,7 +113,7 @@ fn a_pin_that_is_none_is_one_sentence_before_anything_is_sent() {
 }
 
 #[test]
-fn a_plan_pins_and_a_resumed_campaign_keeps_the_pin_of_the_command_line() {
+fn a_certificate_pin_comes_from_the_plan_or_the_command_line() {
     let tls = Tls::start(&[]);
     let folder = TestFolder::empty();
     let plan = |more: &str| {
@@ -169,7 +169,7 @@ fn a_made_certificate_is_for_the_names_that_clients_use() {
 }
 
 #[test]
-fn a_reflector_tells_programs_its_certificate_and_counters() {
+fn a_reflector_prints_its_certificate_and_counters_as_ndjson() {
     let mut command = command();
     let args = [
         "reflect",

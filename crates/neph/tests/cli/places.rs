@@ -38,7 +38,7 @@ fn an_export_writes_through_a_pipe_and_never_replaces_it() {
 }
 
 #[test]
-fn an_export_keeps_what_is_there_and_follows_no_link() {
+fn an_export_keeps_existing_files_and_follows_no_link() {
     let folder = TestFolder::measured();
     fs::create_dir_all(folder.path("elsewhere/empty")).expect("a folder");
     fs::write(folder.path("elsewhere/x.csv"), "precious").expect("a file");
@@ -93,8 +93,8 @@ fn an_earlier_record_of_a_lab_is_refused_before_anything_is_built() {
 }
 
 #[test]
-fn what_a_machine_lacks_for_a_lab_is_said_with_what_to_do_and_leaves_no_folder() {
-    let test = "what_a_machine_lacks_for_a_lab_is_said_with_what_to_do_and_leaves_no_folder";
+fn missing_lab_features_are_reported_and_leave_no_folder() {
+    let test = "missing_lab_features_are_reported_and_leave_no_folder";
     if !privileged(test) {
         return;
     }
@@ -161,7 +161,7 @@ fn a_report_overwrites_only_its_own_folder() {
 }
 
 #[test]
-fn a_place_that_takes_nothing_is_said_with_what_to_do() {
+fn an_unwritable_output_is_reported_with_its_remedy() {
     let folder = TestFolder::measured();
     fs::create_dir(folder.path("folder")).expect("a folder");
     fs::write(folder.path("file"), "").expect("a file");

@@ -63,7 +63,7 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
 }
 
 #[test]
-fn the_median_of_fleets_that_ended_is_told_without_their_messages() {
+fn the_median_of_ended_fleets_is_shown_without_their_messages() {
     let here = ([127, 0, 0, 1], 0).into();
     let reflector = Reflector::start(&ReflectorSpec::at(here)).expect("a reflector");
     let folder = TestFolder::empty();
@@ -107,7 +107,7 @@ fn median(folder: &TestFolder, block: Option<u64>) -> f64 {
 }
 
 #[test]
-fn a_plan_with_too_few_blocks_for_its_comparison_says_so() {
+fn a_plan_with_too_few_blocks_for_its_comparison_is_reported() {
     let folder = TestFolder::empty();
     let seasons = plan(([127, 0, 0, 1], 862).into()) + "[[season]]\nname = \"other\"\n";
     let text = |blocks: u32| seasons.replace("blocks = 2", &format!("blocks = {blocks}"));
@@ -181,7 +181,7 @@ fn exports(folder: &TestFolder) {
 }
 
 #[test]
-fn what_a_reflectors_caps_refused_is_told_by_the_run_the_experiment_and_the_report() {
+fn run_show_and_report_contain_refusals_of_a_reflector() {
     let caps = ReflectorCaps {
         messages_per_second: 100,
         ..ReflectorCaps::default()

@@ -58,7 +58,7 @@ fn a_slow_link_is_counted_in_its_direction() {
 }
 
 #[test]
-fn what_cannot_be_predicted_is_said_in_a_sentence() {
+fn invalid_predictions_are_refused() {
     let ran = predict(&["--from", "a", "--to", "a"]);
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
     assert!(

@@ -133,8 +133,8 @@ pub(crate) fn with_connections(reflector: &Reflector, check: impl FnOnce(u32)) {
 }
 
 #[test]
-fn a_reflector_of_root_keeps_no_privilege_in_any_thread() {
-    if !privileged("a_reflector_of_root_keeps_no_privilege") {
+fn a_reflector_started_by_root_keeps_no_privilege_in_any_thread() {
+    if !privileged("a_reflector_started_by_root_keeps_no_privilege_in_any_thread") {
         return;
     }
     with_loopback("bare", || {
@@ -180,8 +180,8 @@ pub(crate) fn checked(arguments: &[&str], folder: &TestFolder, check: impl Fn(u3
 }
 
 #[test]
-fn each_command_of_root_keeps_what_the_table_has() {
-    if !privileged("each_command_of_root_keeps_what_the_table_has") {
+fn each_command_started_by_root_keeps_only_its_privileges() {
+    if !privileged("each_command_started_by_root_keeps_only_its_privileges") {
         return;
     }
     with_loopback("table", || {
@@ -230,8 +230,8 @@ fn each_command_of_root_keeps_what_the_table_has() {
 }
 
 #[test]
-fn everything_is_measured_with_what_is_kept_by_root_and_by_anybody() {
-    if !privileged("everything_is_measured_with_what_is_kept") {
+fn every_kind_is_measured_with_reduced_privileges() {
+    if !privileged("every_kind_is_measured_with_reduced_privileges") {
         return;
     }
     with_loopback("kinds", || {

@@ -149,7 +149,7 @@ fn the_path_and_the_servers_thinking_are_columns_of_their_own() {
 }
 
 #[test]
-fn json_tells_each_kind_of_answer() {
+fn json_contains_each_kind_of_answer() {
     let folder = TestFolder::empty();
     fs::write(folder.path("a.pcap"), Capture::thinking().0).expect("a file");
     let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
@@ -223,7 +223,7 @@ fn keep_alives_are_listed_with_the_other_anomalies() {
 }
 
 #[test]
-fn a_capture_that_was_cut_off_is_read_up_to_there_and_said() {
+fn a_truncated_capture_is_read_to_its_end_and_reported() {
     let folder = TestFolder::empty();
     let bytes = Capture::thinking().0;
     fs::write(folder.path("a.pcap"), &bytes[..bytes.len() - 1]).expect("a file");
@@ -235,7 +235,7 @@ fn a_capture_that_was_cut_off_is_read_up_to_there_and_said() {
 }
 
 #[test]
-fn what_is_no_capture_is_refused_in_one_sentence() {
+fn files_that_are_no_capture_are_refused() {
     let folder = TestFolder::empty();
     fs::write(folder.path("picture.gif"), b"GIF89a").expect("a file");
     fs::write(folder.path("empty.pcap"), b"").expect("a file");
@@ -259,7 +259,7 @@ fn what_is_no_capture_is_refused_in_one_sentence() {
 }
 
 #[test]
-fn a_capture_that_breaks_in_the_middle_tells_the_place_after_what_was_read() {
+fn a_damaged_capture_is_read_up_to_the_reported_byte() {
     let folder = TestFolder::empty();
     let mut broken = Capture::thinking().0;
     let at = broken.len();
@@ -272,7 +272,7 @@ fn a_capture_that_breaks_in_the_middle_tells_the_place_after_what_was_read() {
 }
 
 #[test]
-fn a_packed_capture_and_a_pipe_are_read_alike() {
+fn compressed_captures_and_pipes_have_the_same_result() {
     let folder = TestFolder::empty();
     fs::write(folder.path("a.pcap"), Capture::thinking().0).expect("a file");
     let plain = document(&folder.neph(["read", "a.pcap", "--format", "json"]).out);
@@ -306,7 +306,7 @@ fn a_packed_capture_and_a_pipe_are_read_alike() {
 }
 
 #[test]
-fn pings_in_a_capture_are_told_as_ping_tells_them() {
+fn pings_in_a_capture_have_the_statistics_of_ping() {
     let folder = TestFolder::empty();
     let mut capture = Capture::new();
     for (sequence, round_trip) in [(1, 10), (2, 20), (3, 30)] {
@@ -365,7 +365,7 @@ fn a_packet_that_passed_two_interfaces_counts_once() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_before_anything_is_read() {
+fn unreadable_files_are_refused_before_any_is_read() {
     let folder = TestFolder::empty();
     let capture = Capture::thinking().0;
     fs::write(folder.path("a.pcap"), &capture).expect("a file");

@@ -41,7 +41,7 @@ fn no_round_trip_is_below_zero_and_those_that_would_be_are_counted() {
 }
 
 #[test]
-fn an_answer_within_a_stamp_counts_once_however_many_round_trips_tell_it() {
+fn an_rtt_below_the_timestamp_resolution_counts_once() {
     let folder = TestFolder::empty();
     let mut capture = Capture::new();
     // Acknowledged and answered with data: a round trip of each.
@@ -57,7 +57,7 @@ fn an_answer_within_a_stamp_counts_once_however_many_round_trips_tell_it() {
 }
 
 #[test]
-fn who_is_pinged_has_no_port() {
+fn a_pinged_host_has_no_port() {
     let folder = TestFolder::empty();
     let mut capture = Capture::new();
     capture.echo((0, true), 1);

@@ -56,7 +56,7 @@ fn quic_at(port: u16, capture: &mut Capture, number: u32, by_client: bool) {
 }
 
 #[test]
-fn quic_of_which_one_direction_was_captured_is_not_said_to_lack_a_spin_bit() {
+fn one_directional_quic_is_not_reported_without_a_spin_bit() {
     let mut capture = Capture::new();
     let mut both_sides = Capture::new();
     for number in 0..200 {
@@ -75,7 +75,7 @@ fn quic_of_which_one_direction_was_captured_is_not_said_to_lack_a_spin_bit() {
 }
 
 #[test]
-fn a_flow_of_which_one_direction_was_captured_is_said_to_be() {
+fn a_flow_captured_in_one_direction_is_reported() {
     let mut capture = Capture::new();
     capture.segment((0, true), SYN, (99, 0), 0);
     capture.segment((30, true), ACK, (100, 500), 10);
@@ -107,7 +107,7 @@ fn stamped(
 }
 
 #[test]
-fn sentences_tell_the_path_by_the_method_that_the_table_has() {
+fn the_path_rtt_is_printed_by_the_method_of_the_table() {
     let mut capture = Capture::new();
     for round in 0..3 {
         let (at, stamp) = (round * 100, 1_000 + round * 100);

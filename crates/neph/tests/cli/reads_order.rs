@@ -65,7 +65,7 @@ fn captures_that_follow_each_other_are_read_in_the_order_of_time() {
 }
 
 #[test]
-fn an_older_capture_that_comes_from_a_pipe_is_told_and_not_to_count_twice() {
+fn an_older_capture_from_a_pipe_has_an_order_warning_only() {
     let folder = halves();
     let mut command = folder.command(["read", "b.pcap", "-"]);
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -82,7 +82,7 @@ fn an_older_capture_that_comes_from_a_pipe_is_told_and_not_to_count_twice() {
 }
 
 #[test]
-fn captures_that_overlap_are_told_to_be_those_of_several_points() {
+fn overlapping_captures_are_reported_as_several_points() {
     let folder = halves();
     let mut within = Capture::new();
     within.segment((35, true), SYN, (1, 0), 0);

@@ -15,7 +15,7 @@ fn hears_ctrl_c(id: u32) -> bool {
 }
 
 #[test]
-fn ctrl_c_ends_the_reading_of_a_silent_pipe_with_what_was_read() {
+fn ctrl_c_on_a_silent_pipe_prints_the_result_so_far() {
     let capture = Capture::thinking().0;
     // Before the first byte, and within the last record.
     for (bytes, flows) in [(&capture[..0], 0), (&capture[..capture.len() - 1], 1)] {
@@ -47,7 +47,7 @@ fn ctrl_c_ends_the_reading_of_a_silent_pipe_with_what_was_read() {
 }
 
 #[test]
-fn ctrl_c_says_how_many_captures_are_left_out() {
+fn ctrl_c_reports_how_many_captures_are_left_out() {
     let folder = TestFolder::empty();
     std::fs::write(folder.path("later.pcap"), Capture::thinking().0).expect("a file");
     let mut child = folder

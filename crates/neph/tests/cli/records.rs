@@ -121,7 +121,7 @@ both          -  cued        1                 -
 }
 
 #[test]
-fn every_record_is_told_to_programs_in_three_ways() {
+fn records_are_exported_as_json_ndjson_and_csv() {
     let folder = capture_folder(&written().0);
     let reported = |format| {
         let ran = folder.neph(["lab", "truth", "up.truth", "--format", format]);
@@ -173,7 +173,7 @@ fn every_record_is_told_to_programs_in_three_ways() {
 }
 
 #[test]
-fn a_cut_off_end_is_told_and_what_is_no_record_is_refused() {
+fn a_truncated_record_is_reported_and_invalid_files_refused() {
     let mut cut = written().0;
     cut.truncate(cut.len() - 20);
     let ran = capture_folder(&cut).neph(["lab", "truth", "up.truth"]);
@@ -215,8 +215,8 @@ fn a_cut_off_end_is_told_and_what_is_no_record_is_refused() {
 }
 
 #[test]
-fn what_a_lab_wrote_down_is_what_its_links_counted() {
-    let test = "what_a_lab_wrote_down_is_what_its_links_counted";
+fn lab_records_equal_the_counters_of_the_links() {
+    let test = "lab_records_equal_the_counters_of_the_links";
     if !privileged(test) {
         return;
     }
@@ -257,8 +257,8 @@ fn what_a_lab_wrote_down_is_what_its_links_counted() {
 }
 
 #[test]
-fn a_sampled_record_says_so_and_holds_both_directions() {
-    let test = "a_sampled_record_says_so_and_holds_both_directions";
+fn a_sampled_record_reports_its_rate_and_both_directions() {
+    let test = "a_sampled_record_reports_its_rate_and_both_directions";
     if !privileged(test) {
         return;
     }
@@ -303,7 +303,7 @@ fn moved(every: u32) -> Written {
 /// The packet of 6 ms leaves at 7, so before those of 0 ms (which leaves at 8), 2 (10) and 4 (12): three
 /// leave after one that came later.
 #[test]
-fn flows_are_told_with_their_paths_and_what_was_overtaken() {
+fn flows_are_listed_with_their_paths_and_reordered_packets() {
     let ran = capture_folder(&moved(1).0).neph(["lab", "truth", "up.truth", "--flows"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{}", ran.out);
     let expected = "\

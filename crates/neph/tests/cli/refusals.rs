@@ -76,7 +76,7 @@ fn a_size_that_no_message_of_the_kind_carries_is_refused_before_anything_is_sent
 }
 
 #[test]
-fn of_whom_nobody_heard_anything_nothing_is_claimed() {
+fn a_title_claims_nothing_about_a_server_that_never_answered() {
     let gone = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
     let gone = gone.expect("a free port");
     for scheme in ["ws", "http", "tcp"] {
@@ -91,7 +91,7 @@ fn of_whom_nobody_heard_anything_nothing_is_claimed() {
 }
 
 #[test]
-fn a_certificate_that_is_not_trusted_ends_what_has_no_end_at_once() {
+fn an_untrusted_certificate_ends_an_endless_ping_at_once() {
     let secure = start(
         Some(ReflectorIdentity::SelfSigned(vec!["127.0.0.1".to_owned()])),
         None,
@@ -163,7 +163,7 @@ fn a_closed_port_costs_no_cpu() {
 }
 
 #[test]
-fn an_option_that_a_target_cannot_follow_is_refused_and_says_whom_it_is_for() {
+fn an_option_unsuited_to_its_target_is_refused_with_a_reason() {
     let tls = "only targets over TLS have a version of it";
     for (target, option, why) in [
         ("http://127.0.0.1:9", &["--tls-version", "1.2"][..], tls),
@@ -214,7 +214,7 @@ fn an_option_that_a_target_cannot_follow_is_refused_and_says_whom_it_is_for() {
 
 /// A server is not named after the scheme that was typed.
 #[test]
-fn nobody_is_called_what_the_scheme_says() {
+fn a_peer_is_not_named_after_the_url_scheme() {
     let gone = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
     let target = format!("udp://{}", gone.expect("a free port"));
     let udp = few(&target, &["--timeout", "200ms"]);

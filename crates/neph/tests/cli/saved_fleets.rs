@@ -281,7 +281,7 @@ fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
 }
 
 #[test]
-fn what_cannot_begin_leaves_no_campaign_and_bad_names_are_refused() {
+fn a_fleet_that_cannot_start_is_not_saved_and_bad_names_fail() {
     let folder = TestFolder::empty();
     for (name, part) in [("last", "means the campaign"), ("", "not empty")] {
         let ran = folder.neph(["flows", "127.0.0.1", "-c", "1", "--save", name]);
@@ -303,7 +303,7 @@ fn what_cannot_begin_leaves_no_campaign_and_bad_names_are_refused() {
 }
 
 #[test]
-fn a_name_that_is_given_again_is_told_and_a_workspace_without_a_name_is_refused() {
+fn a_reused_name_is_reported_and_an_unnamed_workspace_refused() {
     let reflector = reflector();
     let folder = TestFolder::empty();
     let target = format!("udp://{}", reflector.address());

@@ -153,7 +153,7 @@ fn holds_none(message: &str, bytes: &[u8]) {
 }
 
 #[test]
-fn no_secret_is_in_what_is_stored_exported_or_shown() {
+fn no_secret_is_stored_exported_or_shown() {
     let reflector = keyed(Some(SECRET));
     let target = format!("udp://{}", reflector.address());
     let folder = TestFolder::empty();

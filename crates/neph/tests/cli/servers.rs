@@ -113,7 +113,7 @@ fn connections(document: &Value) -> usize {
 }
 
 #[test]
-fn close_notify_ends_a_reply_and_its_own_certificate_is_believed_when_given() {
+fn close_notify_ends_a_reply_and_a_given_certificate_is_trusted() {
     let folder = certificate();
     let port = free_port();
     let at = port.to_string();
@@ -121,7 +121,7 @@ fn close_notify_ends_a_reply_and_its_own_certificate_is_believed_when_given() {
     command.args([
         "s_server", "-accept", &at, "-cert", "c.pem", "-key", "k.pem", "-www",
     ]);
-    let test = "close_notify_ends_a_reply_and_its_own_certificate_is_believed_when_given";
+    let test = "close_notify_ends_a_reply_and_a_given_certificate_is_trusted";
     let Some(server) = serve(test, port, command.current_dir(folder.path())) else {
         return;
     };

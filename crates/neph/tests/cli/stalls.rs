@@ -153,7 +153,7 @@ fn causes(summary: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn what_a_stopped_peer_spends_is_no_network_and_the_stall_is_named() {
+fn a_stopped_peer_is_reported_as_stalled_and_not_as_network() {
     let peer = Peer::begin(&[]);
     let pid = peer.pid();
     let (still, awake) = (Duration::from_millis(450), Duration::from_millis(150));
@@ -174,7 +174,7 @@ fn what_a_stopped_peer_spends_is_no_network_and_the_stall_is_named() {
 }
 
 #[test]
-fn what_a_peer_that_works_slowly_spends_is_no_network() {
+fn slow_server_processing_is_not_reported_as_network() {
     let peer = Peer::begin(&["--think", "30ms"]);
     for direction in WAYS {
         let message = format!("{direction:?}");
@@ -241,8 +241,8 @@ impl Drop for Quota {
 }
 
 #[test]
-fn what_a_peer_waits_for_its_cpu_quota_is_no_network_and_the_stall_is_named() {
-    let test = "what_a_peer_waits_for_its_cpu_quota_is_no_network_and_the_stall_is_named";
+fn a_peer_throttled_by_its_quota_is_stalled_and_not_network() {
+    let test = "a_peer_throttled_by_its_quota_is_stalled_and_not_network";
     let peer = Peer::begin(&[]);
     let Some(quota) = Quota::of(peer.pid(), Duration::from_millis(150)) else {
         println!("SKIP {test}: needs root and the cgroup controller cpu (version 1)");

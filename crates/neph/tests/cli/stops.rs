@@ -81,8 +81,8 @@ impl Drop for Coming {
 }
 
 #[test]
-fn a_lab_that_is_stopped_while_it_comes_up_leaves_nothing_and_says_so() {
-    let test = "a_lab_that_is_stopped_while_it_comes_up_leaves_nothing_and_says_so";
+fn a_lab_stopped_while_it_starts_leaves_nothing() {
+    let test = "a_lab_stopped_while_it_starts_leaves_nothing";
     if !privileged(test) {
         return;
     }
@@ -135,8 +135,8 @@ fn a_campaign_whose_lab_comes_up_is_stopped_as_well() {
 }
 
 #[test]
-fn down_says_what_it_waits_for() {
-    if !privileged("down_says_what_it_waits_for") {
+fn lab_down_reports_the_start_that_it_waits_for() {
+    if !privileged("lab_down_reports_the_start_that_it_waits_for") {
         return;
     }
     let mut coming = Coming::begin('j', &[]);
@@ -153,7 +153,7 @@ fn down_says_what_it_waits_for() {
 }
 
 #[test]
-fn what_nohup_started_outlives_its_terminal() {
+fn a_process_started_by_nohup_survives_a_hangup() {
     let args = [
         "-c",
         "trap '' HUP; exec \"$0\" reflect --listen 127.0.0.1:0",

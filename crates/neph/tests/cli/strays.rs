@@ -29,8 +29,8 @@ fn run_single(topology: &str, script: &str) -> Ran {
 }
 
 #[test]
-fn a_bad_entry_is_told_and_hinders_no_command_about_the_others() {
-    let test = "a_bad_entry_is_told_and_hinders_no_command_about_the_others";
+fn a_bad_lab_entry_is_reported_and_blocks_no_other_lab() {
+    let test = "a_bad_lab_entry_is_reported_and_blocks_no_other_lab";
     if !privileged(test) {
         return;
     }
@@ -68,8 +68,8 @@ fn a_bad_entry_is_told_and_hinders_no_command_about_the_others() {
 }
 
 #[test]
-fn verify_clears_what_a_killed_one_left_and_nothing_else() {
-    let test = "verify_clears_what_a_killed_one_left_and_nothing_else";
+fn lab_verify_removes_only_leftovers_of_a_killed_verify() {
+    let test = "lab_verify_removes_only_leftovers_of_a_killed_verify";
     if !privileged(test) {
         return;
     }

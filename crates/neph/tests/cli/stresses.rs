@@ -38,7 +38,7 @@ fn a_load_reports_the_cpu_time_of_each_thread() {
 }
 
 #[test]
-fn what_cannot_be_is_a_usage_error() {
+fn invalid_cpu_targets_and_cores_are_usage_errors() {
     for (target, cpus) in [("0%", "0"), ("120%", "0"), ("50%", "0,1000"), ("half", "0")] {
         let ran = neph([
             "stress", "cpu", "--target", target, "--cpus", cpus, "-w", "24h",
@@ -54,7 +54,7 @@ fn what_cannot_be_is_a_usage_error() {
 }
 
 #[test]
-fn a_load_says_once_that_it_works() {
+fn a_load_reports_once_that_it_is_running() {
     let reflecting = Reflecting::start();
     let to = |kind: &str| format!("{kind} {} -w 1s --announce", reflecting.address);
     for load_text in [
@@ -122,7 +122,7 @@ fn number(row: &Value, name: &str) -> u64 {
 }
 
 #[test]
-fn bulk_keeps_below_its_rate_and_what_was_sent_was_received() {
+fn a_flow_load_stays_below_its_rate_and_loses_no_byte() {
     let reflecting = Reflecting::start();
     let (status, rows) = traffic(
         &reflecting.address,
@@ -154,7 +154,7 @@ fn requests_and_replies_take_turns_and_both_count() {
 }
 
 #[test]
-fn a_stream_has_its_rate_and_tells_what_came_back() {
+fn a_stream_has_its_rate_and_reports_returned_packets() {
     let reflecting = Reflecting::start();
     let (status, rows) = traffic(&reflecting.address, "stream TARGET --rate 1450kbit/s -w 2s");
     assert_eq!(rows.len(), 1, "{rows:?}");
@@ -172,7 +172,7 @@ fn a_stream_has_its_rate_and_tells_what_came_back() {
 }
 
 #[test]
-fn a_stream_that_did_not_hold_its_rate_ends_with_its_time_and_says_so() {
+fn a_stream_that_misses_its_rate_ends_in_time_with_an_error() {
     let reflecting = Reflecting::start();
     let args = [
         "stress",
@@ -194,7 +194,7 @@ fn a_stream_that_did_not_hold_its_rate_ends_with_its_time_and_says_so() {
 }
 
 #[test]
-fn traffic_to_nobody_ends_by_itself_and_says_so() {
+fn traffic_to_a_closed_port_ends_with_an_error() {
     let gone = Reflecting::start().address.clone();
     for kind in ["flow", "stream"] {
         let ran = neph(["stress", kind, &gone, "-w", "200ms"]);
@@ -209,7 +209,7 @@ fn traffic_to_nobody_ends_by_itself_and_says_so() {
 }
 
 #[test]
-fn a_reflector_that_stops_answering_is_told_and_nothing_is_reckoned_with_it() {
+fn a_reflector_that_stops_answering_is_reported_as_a_fault() {
     for args in [
         "flow TARGET --rate max --capacity 10Gbit/s",
         "flow TARGET --rate max --reply 1000",
@@ -245,7 +245,7 @@ fn a_reflector_that_stops_answering_is_told_and_nothing_is_reckoned_with_it() {
 }
 
 #[test]
-fn threads_that_share_too_few_cores_are_told_of_in_one_sentence() {
+fn too_few_cores_for_the_threads_are_reported_once() {
     let many = ["stress", "cpu", "--target", "100%", "--cores", "256"];
     let ran = neph(many.into_iter().chain(["-w", "1s"]));
     assert_eq!(ran.status, 1, "{}", ran.err);
@@ -272,7 +272,7 @@ fn threads_that_share_too_few_cores_are_told_of_in_one_sentence() {
 }
 
 #[test]
-fn a_server_that_is_no_reflector_is_told_to_be_none_without_a_table() {
+fn a_server_that_is_no_reflector_is_reported_without_a_table() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     let server = thread::spawn(move || {
@@ -290,7 +290,7 @@ fn a_server_that_is_no_reflector_is_told_to_be_none_without_a_table() {
 }
 
 #[test]
-fn threads_that_nobody_means_are_refused_before_any_begins() {
+fn too_many_threads_are_refused_before_any_starts() {
     let ran = neph([
         "stress", "cpu", "--target", "1%", "--cores", "2000", "-w", "24h",
     ]);
@@ -299,7 +299,7 @@ fn threads_that_nobody_means_are_refused_before_any_begins() {
 }
 
 #[test]
-fn where_nothing_listens_a_flow_says_what_to_start() {
+fn a_flow_to_a_closed_port_suggests_to_start_a_reflector() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     drop(listener);

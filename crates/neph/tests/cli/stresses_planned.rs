@@ -17,7 +17,7 @@ fn plan(stress: &str) -> String {
 }
 
 #[test]
-fn a_plan_that_loads_a_site_which_is_not_there_is_told_where() {
+fn a_plan_with_a_load_at_an_unknown_site_is_refused() {
     let folder = topology_folder(TWO);
     for (stress, part) in [
         ("\"c 50%\"", "the topology has no site 'c' to load"),

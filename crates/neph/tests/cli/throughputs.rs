@@ -47,7 +47,7 @@ pub(crate) fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn a_rate_that_is_asked_is_held_and_named_in_text_and_json() {
+fn a_target_rate_is_reached_and_named_in_text_and_json() {
     let serving = Serving::start(&[]);
     let args = |rest: &str| {
         format!(
@@ -89,7 +89,7 @@ fn a_rate_that_is_asked_is_held_and_named_in_text_and_json() {
 }
 
 #[test]
-fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
+fn invalid_or_refused_throughput_requests_are_reported() {
     let serving = Serving::start(&[
         "--max-duration",
         "5s",
@@ -137,7 +137,7 @@ fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
 }
 
 #[test]
-fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
+fn ctrl_c_prints_the_result_and_frees_the_throughput_server() {
     let serving = Serving::start(&[]);
     let mut client = command();
     client.args([

@@ -39,7 +39,7 @@ fn measured() -> TestFolder {
 }
 
 #[test]
-fn what_is_due_is_listed_and_nothing_else_is_touched() {
+fn a_dry_run_of_tidy_lists_due_experiments_and_changes_nothing() {
     let folder = measured();
     let before = rows(&folder, &["list", "last"]);
     reports(
@@ -108,7 +108,7 @@ fn messages_become_minutes_and_these_go_too_and_lists_state_it() {
 }
 
 #[test]
-fn what_needs_single_messages_refuses_in_one_sentence() {
+fn commands_that_need_single_messages_refuse_after_tidy() {
     let folder = measured();
     folder.neph(DUE);
     let export = ["export", "--format", "csv", "--output", "-"];

@@ -58,7 +58,7 @@ fn this_host_is_one_hop_away_in_every_format() {
 }
 
 #[test]
-fn the_rule_asks_as_many_flows_as_it_needs() {
+fn multipath_detection_traces_as_many_flows_as_it_needs() {
     let ran = neph(["trace", "127.0.0.1", "--no-raw", "--hop-rate", "500"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(ran.out.contains(": 8 flows "), "{}", ran.out);
@@ -69,7 +69,7 @@ fn the_rule_asks_as_many_flows_as_it_needs() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_in_a_sentence() {
+fn invalid_trace_arguments_are_refused() {
     for (args, part) in [
         (
             &["ws://h"][..],
@@ -142,8 +142,8 @@ fn catches_interrupts(process: u32) -> bool {
 }
 
 #[test]
-fn nobody_answers_is_1_and_ctrl_c_is_130() {
-    if !privileged("nobody_answers_is_1_and_ctrl_c_is_130") {
+fn a_trace_exits_with_1_without_answers_and_130_on_ctrl_c() {
+    if !privileged("a_trace_exits_with_1_without_answers_and_130_on_ctrl_c") {
         return;
     }
     let nobody = SilentNamespace::up();

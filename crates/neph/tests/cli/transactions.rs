@@ -70,7 +70,7 @@ fn each_kind_is_measured_in_each_format() {
 }
 
 #[test]
-fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
+fn invalid_or_refused_transaction_requests_are_reported() {
     let serving = Serving::start(&["--max-duration", "5s", "--max-streams", "2"]);
     let address = serving.address.as_str();
     for (args, status, why) in [
@@ -104,7 +104,7 @@ fn what_cannot_be_meant_or_is_not_granted_is_one_sentence() {
 }
 
 #[test]
-fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
+fn ctrl_c_prints_the_result_and_frees_the_transaction_server() {
     let serving = Serving::start(&[]);
     let mut client = command();
     client.args(["rr", &serving.address, "-w", "5min", "--connect"]);
@@ -127,8 +127,8 @@ fn ctrl_c_keeps_what_was_measured_and_the_server_is_free_at_once() {
 }
 
 #[test]
-fn an_injected_delay_is_seen_in_the_median_of_each_kind() {
-    if !privileged("an_injected_delay_is_seen_in_the_median_of_each_kind") {
+fn an_injected_delay_appears_in_the_median_of_each_kind() {
+    if !privileged("an_injected_delay_appears_in_the_median_of_each_kind") {
         return;
     }
     // 5 ms each way: a round trip of 10 ms, and one more to open a connection.
@@ -151,8 +151,8 @@ fn an_injected_delay_is_seen_in_the_median_of_each_kind() {
 }
 
 #[test]
-fn an_injected_loss_is_counted_with_what_was_waited_for_it() {
-    if !privileged("an_injected_loss_is_counted_with_what_was_waited_for_it") {
+fn an_injected_loss_is_counted_with_its_waiting_time() {
+    if !privileged("an_injected_loss_is_counted_with_its_waiting_time") {
         return;
     }
     let linked = Linked::up("delay = \"1ms\"\nloss = \"2%\"", 'w');
@@ -187,9 +187,9 @@ fn an_injected_loss_is_counted_with_what_was_waited_for_it() {
 }
 
 #[test]
-fn a_timeout_below_the_round_trip_makes_replies_late_and_none_is_taken_for_another() {
+fn a_timeout_below_the_rtt_makes_replies_late_and_not_duplicate() {
     if !privileged(
-        "a_timeout_below_the_round_trip_makes_replies_late_and_none_is_taken_for_another",
+        "a_timeout_below_the_rtt_makes_replies_late_and_not_duplicate",
     ) {
         return;
     }

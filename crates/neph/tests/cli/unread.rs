@@ -3,7 +3,7 @@
 use crate::neph::neph;
 
 #[test]
-fn a_number_that_cannot_be_is_told_in_one_sentence() {
+fn an_invalid_number_is_refused_in_one_sentence() {
     let cases: [(&[&str], &str); 5] = [
         (
             &["flows", "::1", "-n", "-5"],
@@ -25,7 +25,7 @@ fn a_number_that_cannot_be_is_told_in_one_sentence() {
 }
 
 #[test]
-fn a_target_with_a_part_that_means_nothing_is_refused() {
+fn a_target_with_an_unsuitable_part_is_refused() {
     let cases: [(&[&str], &str); 14] = [
         (
             &["flows", "127.0.0.1:9191/path"],

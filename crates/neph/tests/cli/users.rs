@@ -170,7 +170,7 @@ fn root_goes_on_in_a_workspace_that_another_user_began() {
 }
 
 #[test]
-fn a_user_that_cannot_be_taken_is_one_sentence() {
+fn an_unusable_user_is_refused_in_one_sentence() {
     let ran = neph([
         "reflect",
         "--listen",
@@ -181,7 +181,7 @@ fn a_user_that_cannot_be_taken_is_one_sentence() {
     let expected =
         "neph: --user no-such-user-here: there is no user 'no-such-user-here' on this host\n";
     assert_eq!((ran.status, ran.err.as_str()), (2, expected));
-    if !privileged("a_user_that_cannot_be_taken_is_one_sentence") {
+    if !privileged("an_unusable_user_is_refused_in_one_sentence") {
         return;
     }
     let mut plain = plain();

@@ -35,8 +35,8 @@ fn a_lab_is_verified() {
 }
 
 #[test]
-fn a_verification_that_is_interrupted_tells_what_it_has() {
-    let test = "a_verification_that_is_interrupted_tells_what_it_has";
+fn an_interrupted_verification_prints_its_results_so_far() {
+    let test = "an_interrupted_verification_prints_its_results_so_far";
     if !privileged(test) {
         return;
     }

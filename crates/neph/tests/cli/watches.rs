@@ -154,7 +154,7 @@ fn bytes_of_periods_are_those_of_their_flows_whatever_the_link_header() {
 }
 
 #[test]
-fn flows_are_told_in_periods_and_at_the_end() {
+fn flows_are_reported_per_period_and_at_the_end() {
     with_loopback("told", || {
         let folder = TestFolder::empty();
         let watch = Watch::begin(&folder, &["--format", "ndjson", "--samples"]);
@@ -199,7 +199,7 @@ fn flows_are_told_in_periods_and_at_the_end() {
 }
 
 #[test]
-fn people_get_a_line_a_flow_and_what_was_lost() {
+fn the_text_output_has_a_line_per_flow_and_the_capture_loss() {
     with_loopback("text", || {
         let folder = TestFolder::empty();
         let watch = Watch::begin(&folder, &["--every", "100ms"]);
@@ -234,7 +234,7 @@ fn enough_packets_or_time_end_it() {
 }
 
 #[test]
-fn the_kernel_hands_over_what_was_asked_for() {
+fn the_kernel_delivers_only_the_requested_packets() {
     with_loopback("filter", || {
         let folder = TestFolder::empty();
         let arguments = ["--host", "::1", "--port", "9", "--proto", "tcp"];
@@ -298,7 +298,7 @@ fn metrics(address: &str) -> std::io::Result<String> {
 }
 
 #[test]
-fn prometheus_is_told_of_pairs_of_hosts() {
+fn prometheus_metrics_contain_pairs_of_hosts() {
     with_loopback("metrics", || {
         let folder = TestFolder::empty();
         let arguments = [
@@ -344,7 +344,7 @@ fn prometheus_is_told_of_pairs_of_hosts() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_said_in_one_sentence() {
+fn interfaces_and_options_that_cannot_be_watched_are_refused() {
     with_loopback("refused", || {
         let folder = TestFolder::empty();
         for (arguments, printed) in [

@@ -102,7 +102,7 @@ fn a_packet_that_a_router_passes_on_counts_once() {
 }
 
 #[test]
-fn what_loopback_shows_as_sent_and_as_received_counts_once() {
+fn a_loopback_packet_counts_once() {
     with_loopback("anylo", || {
         let folder = TestFolder::empty();
         let arguments = ["--format", "ndjson", "--host", "127.0.0.1"];

@@ -26,7 +26,7 @@ fn bound(address: &str) -> UdpSocket {
 }
 
 #[test]
-fn questions_outside_of_tcp_are_told_in_periods() {
+fn requests_outside_of_tcp_are_reported_per_period() {
     with_loopback("asked", || {
         let folder = TestFolder::empty();
         let watch = Watch::begin(&folder, &["--format", "ndjson", "--every", "50ms"]);

@@ -141,10 +141,10 @@ fn longest(folder: &TestFolder, server: &Host) -> (Value, bool) {
 }
 
 #[test]
-fn copies_are_of_the_packets_that_were_asked_for() {
+fn copies_contain_only_the_requested_packets() {
     with_loopback("asked", || {
         let folder = TestFolder::empty();
-        if !has_programs("copies_are_of_the_packets_that_were_asked_for", &folder) {
+        if !has_programs("copies_contain_only_the_requested_packets", &folder) {
             return;
         }
         let choices = [
@@ -210,7 +210,7 @@ fn traffic_that_never_pauses_does_not_keep_it_from_ending() {
 }
 
 #[test]
-fn what_cannot_be_copied_is_said_in_one_sentence() {
+fn invalid_copy_options_are_refused() {
     with_loopback("uncopied", || {
         let folder = TestFolder::empty();
         for (arguments, printed) in [

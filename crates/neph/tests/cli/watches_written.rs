@@ -64,7 +64,7 @@ fn tagged_syn() -> Vec<u8> {
 }
 
 #[test]
-fn a_vlan_tag_that_the_kernel_takes_out_is_told_and_written() {
+fn a_vlan_tag_stripped_by_the_kernel_is_reported_and_written() {
     with_loopback("vlan", || {
         for line in [
             "link add near type veth peer name far",

@@ -14,7 +14,7 @@ fn a_wrong_option_is_a_usage_error_with_a_hint() {
 }
 
 #[test]
-fn a_workspace_that_is_not_there_is_said_and_not_made() {
+fn a_missing_workspace_is_reported_and_not_created() {
     let folder = TestFolder::empty();
     for command in ["list", "show", "report", "resume"] {
         let ran = folder.neph([command]);
@@ -57,7 +57,7 @@ fn an_export_that_fails_leaves_no_file() {
 }
 
 #[test]
-fn a_plan_with_mistakes_is_told_line_by_line_and_nothing_runs() {
+fn mistakes_in_a_plan_are_reported_by_line_and_nothing_runs() {
     let folder = TestFolder::empty();
     let plan = "version = 1\nname = \"x\"\nintervall = \"25ms\"\ninterval = 0\n\n[[endpoint]]\n\
                 name = \"a\"\nurl = \"ws://127.0.0.1:1/\"\n";
@@ -73,7 +73,7 @@ fn a_plan_with_mistakes_is_told_line_by_line_and_nothing_runs() {
 }
 
 #[test]
-fn a_plan_that_is_not_there_is_said() {
+fn a_missing_plan_is_reported() {
     let folder = TestFolder::empty();
     for command in ["check", "plan", "run"] {
         let ran = folder.neph([command, "nonesuch.toml"]);
@@ -157,7 +157,7 @@ fn blocks_that_were_not_measured_make_no_empty_report() {
 }
 
 #[test]
-fn a_plan_that_asks_for_an_unknown_figure_is_refused_with_those_there_are() {
+fn an_unknown_figure_in_a_plan_is_refused_with_the_known_ones() {
     let folder = TestFolder::empty();
     let plan = "version = 1\nname = \"x\"\ninterval = \"25ms\"\nduration = \"1s\"\n\
         request_size = 64\n\n[[endpoint]]\nname = \"a\"\nurl = \"ws://127.0.0.1:9/\"\n\n\
@@ -348,7 +348,7 @@ fn a_workspace_that_cannot_be_made_is_named_with_the_option() {
 }
 
 #[test]
-fn a_reflector_on_a_port_that_is_taken_says_what_to_do() {
+fn a_reflector_on_a_busy_port_suggests_another_port() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = taken.local_addr().expect("bound").to_string();
     let ran = neph(["reflect", "--listen", &at]);

@@ -250,7 +250,7 @@ fn an_invitation_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn what_health_cannot_ask_is_a_wrong_argument_and_silence_ends_in_time() {
+fn invalid_health_targets_are_refused_and_silence_times_out() {
     let (status, printed) = health(&["udp://127.0.0.1:9"]);
     assert_eq!(status, 2, "{printed}");
     // It takes connections, and answers nothing.

@@ -96,7 +96,7 @@ fn of_random_labs_the_causes_are_named_and_nothing_else() {
 }
 
 #[test]
-fn random_labs_are_good_topologies_with_good_plans_short_and_with_every_cause() {
+fn random_labs_are_valid_and_short_and_cover_every_cause() {
     let drawn = labs(1, 60);
     for lab in &drawn {
         let text = lab.topology();

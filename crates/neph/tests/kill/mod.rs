@@ -144,7 +144,7 @@ fn stored(folder: &Path) -> (Set, BTreeMap<(String, u32), u32>) {
 }
 
 #[test]
-fn what_was_acknowledged_survives_a_kill_at_any_moment() {
+fn acknowledged_messages_survive_a_kill_at_any_moment() {
     let kills = std::env::var("NEPH_KILLS")
         .ok()
         .and_then(|n| n.parse().ok())

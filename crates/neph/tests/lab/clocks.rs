@@ -60,8 +60,8 @@ impl Drop for Running {
 }
 
 #[test]
-fn one_clock_is_told_to_be_one_over_a_link_whose_ways_differ() {
-    if !privileged("one_clock_is_told_to_be_one") {
+fn one_clock_has_no_offset_beyond_its_bound_on_an_uneven_link() {
+    if !privileged("one_clock_has_no_offset_beyond_its_bound_on_an_uneven_link") {
         return;
     }
     let lab = TwoSites::up("clock_uneven", UNEVEN);
@@ -101,8 +101,8 @@ fn one_clock_is_told_to_be_one_over_a_link_whose_ways_differ() {
 }
 
 #[test]
-fn a_raw_clock_that_a_time_namespace_shifts_is_told_by_how_much() {
-    if !privileged("a_raw_clock_that_a_time_namespace_shifts") {
+fn a_raw_clock_shifted_by_a_time_namespace_has_that_offset() {
+    if !privileged("a_raw_clock_shifted_by_a_time_namespace_has_that_offset") {
         return;
     }
     let child = process::command("unshare")
@@ -125,7 +125,7 @@ fn a_raw_clock_that_a_time_namespace_shifts_is_told_by_how_much() {
         .strip_prefix("neph reflect: ")
         .and_then(|rest| rest.split(' ').next())
     else {
-        println!("SKIP a_raw_clock_that_a_time_namespace_shifts: {printed}");
+        println!("SKIP a_raw_clock_shifted_by_a_time_namespace_has_that_offset: {printed}");
         return;
     };
     let summary = &reported(&[address, "-c", "50", "-i", "10ms"])["summary"];
@@ -236,7 +236,7 @@ pub(crate) fn shifted(mut capture: Vec<u8>, offset: i64, ppm: i64) -> Vec<u8> {
 }
 
 #[test]
-fn captures_at_both_ends_tell_a_clock_three_seconds_and_forty_ppm_off() {
+fn captures_at_both_ends_show_an_offset_and_drift_in_bounds() {
     if !privileged("captures_at_both_ends") {
         return;
     }

@@ -114,7 +114,7 @@ fn advised_port(report: &Path) -> u16 {
 }
 
 #[test]
-fn the_port_that_one_is_told_to_bind_is_on_the_short_path() {
+fn the_advised_source_port_uses_the_short_path() {
     if !privileged("the gallery's ecmp") {
         return;
     }

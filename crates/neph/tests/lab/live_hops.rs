@@ -94,8 +94,8 @@ fn the_segment_between_two_live_points_is_the_link() {
 }
 
 #[test]
-fn what_the_link_loses_is_lost_in_its_segment() {
-    if !privileged("what_the_link_loses_is_lost_in_its_segment") {
+fn packets_lost_on_a_link_are_lost_in_its_segment() {
+    if !privileged("packets_lost_on_a_link_are_lost_in_its_segment") {
         return;
     }
     let lab = TwoSites::up("hops_lossy", "delay = \"1ms\"\na_to_b = { loss = \"10%\" }");

@@ -39,8 +39,8 @@ fn tcp_says_what_the_link_did(messages: &[Message], round_trip_micros: i64) {
 }
 
 #[test]
-fn the_network_stage_is_what_the_link_did_from_a_tenth_to_a_hundred_milliseconds() {
-    if !privileged("the_network_stage_is_what_the_link_did") {
+fn the_network_stage_equals_the_link_delay_from_100_us_to_100_ms() {
+    if !privileged("the_network_stage_equals_the_link_delay_from_100_us_to_100_ms") {
         return;
     }
     let (mut rows, mut late) = (Vec::new(), 0);

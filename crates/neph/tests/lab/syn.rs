@@ -30,8 +30,8 @@ fn round_trips(spec: FlowSpec) -> Vec<i64> {
 }
 
 #[test]
-fn a_syns_round_trip_is_what_the_link_did() {
-    if !privileged("a_syns_round_trip_is_what_the_link_did") {
+fn the_rtt_of_a_syn_equals_the_delay_of_the_link() {
+    if !privileged("the_rtt_of_a_syn_equals_the_delay_of_the_link") {
         return;
     }
     let lab = TwoSites::up("syn", "delay = \"10ms\"");

@@ -25,7 +25,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 }
 
 #[test]
-fn it_has_what_the_schema_requires_and_each_reference_leads_somewhere() {
+fn the_bill_of_materials_is_complete_and_its_references_exist() {
     let (first, bill) = bill();
     assert_eq!(self::bill().0, first, "two runs write the same");
     assert_eq!(bill["bomFormat"], "CycloneDX");

@@ -36,14 +36,14 @@ fn one_at_a_time_and_in_the_order_of_asking() {
 }
 
 #[test]
-fn nobody_loses_a_turn_that_nobody_else_wants() {
+fn an_idle_transfer_keeps_its_turn_while_none_waits() {
     let bulk_gate = bulk_gate();
     let turn = bulk_gate.ask(peer(1), at(0)).expect("there is a place");
     assert_eq!(lost(&turn, 0, 0), None);
 }
 
 #[test]
-fn who_is_silent_loses_the_turn_at_once_when_others_wait() {
+fn a_silent_transfer_loses_its_turn_to_a_waiting_one() {
     let bulk_gate = bulk_gate();
     let silent = bulk_gate.ask(peer(1), at(0)).expect("there is a place");
     assert_eq!(silent.progress(1_000_000, at(100)), None);
@@ -55,7 +55,7 @@ fn who_is_silent_loses_the_turn_at_once_when_others_wait() {
 }
 
 #[test]
-fn a_trickle_loses_the_turn_and_a_slow_line_keeps_its_share() {
+fn a_trickle_loses_its_turn_sooner_than_a_slow_transfer() {
     for (bytes, expected) in [
         (10, (2_000, Counted::BulkStalled)),
         (800, (10_000, Counted::BulkShared)),

@@ -72,7 +72,7 @@ fn an_address_and_a_64_have_a_share_and_a_56_has_half_as_much_more() {
 }
 
 #[test]
-fn two_addresses_that_hold_every_place_lock_nobody_out() {
+fn a_newcomer_gets_a_slot_when_two_addresses_hold_all_slots() {
     let mut house = SlotFixture::new(8, 4);
     for (second, address) in (0..).zip(["192.0.2.1", "192.0.2.2"].repeat(4)) {
         assert!(house.come(address, second));

@@ -180,7 +180,7 @@ fn a_status_408_ends_an_idle_connection_and_answers_only_the_first_request() {
 }
 
 #[test]
-fn a_status_that_is_not_expected_is_an_error_and_its_answer_is_kept() {
+fn an_unexpected_http_status_is_an_error_with_its_status() {
     let mut session = lasting_session("http://h:9");
     for (millis, status) in [(10, 200), (20, 503), (30, 302), (40, 204)] {
         assert_eq!(send(&mut session, millis), Some(0));
@@ -204,7 +204,7 @@ fn a_status_that_is_not_expected_is_an_error_and_its_answer_is_kept() {
 }
 
 #[test]
-fn a_websocket_that_the_server_closes_tells_its_code_and_is_dialled_ever_more_rarely() {
+fn a_websocket_close_is_reported_and_reconnects_back_off() {
     let mut session = lasting_session("ws://h:9");
     let request = String::from_utf8(write_all(&mut session, 0)).expect("a head");
     let upgraded = |request: &str| {

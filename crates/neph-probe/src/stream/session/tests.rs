@@ -88,7 +88,7 @@ fn a_message_built_ahead_survives_the_death_of_its_connection() {
 }
 
 #[test]
-fn a_connection_that_said_close_carries_no_further_message() {
+fn a_connection_with_connection_close_carries_no_more_messages() {
     let mut session = idle();
     assert_eq!(session.send(at(10 * MS), &mut || at(10 * MS)), Some(0));
     write_all(&mut session, 0);
@@ -109,7 +109,7 @@ fn a_connection_that_said_close_carries_no_further_message() {
 }
 
 #[test]
-fn what_the_socket_never_took_is_failed_and_what_it_took_in_part_is_lost() {
+fn unsent_messages_fail_and_partly_sent_messages_are_lost() {
     let mut session = Session::new(&spec("tcp://h:9", 3, Span::from_millis(10)), None);
     session.warm_up(at(0));
     session.take_dial();

@@ -123,7 +123,7 @@ fn with_few_files_as_many_flows_are_traced_at_a_time_as_there_are() {
 }
 
 #[test]
-fn without_a_file_for_any_flow_it_says_so() {
+fn a_trace_without_file_descriptors_suggests_ulimit() {
     let flows = FlowSet::These(vec![7, 8]);
     let refused = traced(flows, Few::default()).expect_err("no file");
     assert!(refused.to_string().contains("ulimit -n"), "{refused}");

@@ -13,7 +13,7 @@ fn traced(net: &mut Net) -> Run {
 }
 
 #[test]
-fn each_hop_is_asked_three_times_at_once() {
+fn each_hop_gets_three_probes_at_once() {
     let mut net = Net::new(vec![hop(1), hop(2)]);
     let Run { all_hops, took, .. } = traced(&mut net);
     assert!(all_hops.reached);
@@ -56,7 +56,7 @@ fn a_router_at_three_distances_may_be_of_three_paths() {
 }
 
 #[test]
-fn a_destination_that_answers_seldom_is_asked_until_its_distance_is_certain() {
+fn a_rate_limited_destination_is_probed_until_its_hop_is_known() {
     let mut net = Net::new(vec![hop(1), hop(2)]);
     net.reluctant = Some(Span::from_secs(1));
     // It answers once at first, then in its own time.

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_that_cannot_be_seen_are_joined() {
+    fn cells_smaller_than_a_pixel_are_merged() {
         let fine = spectrum(&[(0, 0, 4), (0, 1, 2), (1, 0, 4), (2, 5, 1)]);
         let coarse = Coarse::of(&fine, (1.0, 1.5));
         // Two columns of one pixel, two rows of one and a half: ten flows over two columns.

@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_without_a_path_and_paths_without_the_target_are_told() {
+    fn traces_without_answers_or_target_are_counted() {
         let text_of = |ends: &[TraceEnd]| {
             let route = |end: &TraceEnd| FlowRoute {
                 source_port: 1,

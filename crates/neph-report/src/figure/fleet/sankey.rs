@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diamond_keeps_its_middle_and_leaves_out_what_all_share() {
+    fn a_diamond_keeps_its_middle_and_skips_shared_hops() {
         let paths = [
             path(&[1, 2, 3, 4, 11, 21, 9], 30),
             path(&[1, 2, 3, 4, 12, 21, 9], 10),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_kept_whatever_is_joined() {
+    fn merged_nodes_keep_the_number_of_flows() {
         let is_crowded: Vec<Path> = (1..=60).map(|router| path(&[1, router, 9], 2)).collect();
         let layout = Layout::of(&is_crowded, 3);
         assert_eq!(layout.columns[2].nodes.len(), NODES);

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_told_apart_keeps_its_ends() {
+    fn distant_bars_keep_their_ends() {
         assert_eq!(
             draw_bars(&[(5_000, 10_000), (12_000, 20_500)]),
             [(15.0, 20.0), (22.0, 30.5)]
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_meets_in_a_pixel_is_one_bar_and_what_is_short_is_still_seen() {
+    fn bars_within_a_pixel_merge_and_short_bars_stay_visible() {
         assert_eq!(
             draw_bars(&[(5_000, 5_010), (6_900, 7_000), (9_000, 9_001)]),
             [(15.0, 18.4), (19.0, 20.5)]
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_of_the_time_shown_stays_at_its_edge() {
+    fn a_bar_that_begins_before_the_axis_starts_at_its_edge() {
         assert_eq!(draw_bars(&[(-9_000, 2_000)]), [(10.0, 12.0)]);
     }
 }

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbouring_segments_differ_in_grey_print_and_no_two_are_alike() {
+    fn segment_colours_are_unique_and_neighbours_differ_in_grey() {
         let colours: Vec<Colour> = (0..ORDER.len()).map(colour).collect();
         for pair in colours.windows(2) {
             let apart = pair[0].lightness() - pair[1].lightness();

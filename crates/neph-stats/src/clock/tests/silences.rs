@@ -64,7 +64,7 @@ fn a_silence_without_a_step_is_no_step() {
 }
 
 #[test]
-fn where_a_clock_is_known_to_have_been_set_no_limit_speaks_of_both_sides() {
+fn no_limit_applies_across_a_known_clock_step() {
     // By less than the delays leave room for, and not for as long as looks take.
     let peer = Peer {
         offset: 0,

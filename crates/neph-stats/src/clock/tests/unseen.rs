@@ -200,7 +200,7 @@ fn a_reply_that_others_overtake_makes_no_more_steps_of_one_and_no_bound_too_smal
 }
 
 #[test]
-fn a_reply_that_comes_back_behind_a_step_does_not_move_its_size() {
+fn a_reply_received_after_a_step_does_not_change_its_size() {
     // The forward path takes 20 ms before the step and 1 ms behind it. The peer reads its clock as it was set,
     // for a message from before the step: that contradicts nothing, and alone leaves a wrong offset.
     let by = 30 * MILLI;

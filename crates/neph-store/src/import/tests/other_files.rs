@@ -74,7 +74,7 @@ fn an_iperf_file_is_the_check_of_its_run() {
 }
 
 #[test]
-fn an_iperf_file_that_is_cut_off_says_why_there_is_no_figure() {
+fn a_truncated_iperf_file_has_a_failure_reason() {
     let cut = IPERF.split("- - -").next().expect("a beginning");
     let imported = import(&[
         ("1-a.i250.x1024.csv", RAW.as_bytes()),

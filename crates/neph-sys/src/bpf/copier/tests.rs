@@ -220,7 +220,7 @@ const EVERY_KIND_OF_STEP: [FilterStep; 27] = [
 ];
 
 #[test]
-fn a_filter_takes_what_the_ring_takes() {
+fn a_bpf_filter_copies_the_same_packets_as_the_ring() {
     with_pair("filter", || {
         let (mut copier, mut ring) = copier_and_ring("near", &EVERY_KIND_OF_STEP);
         let far_ring = PacketRing::open("far", 1, RingMode::Wire).expect("a sender");
@@ -264,7 +264,7 @@ fn a_filter_takes_what_the_ring_takes() {
 }
 
 #[test]
-fn what_finds_no_room_is_counted_and_the_rest_is_whole() {
+fn packets_beyond_the_room_are_counted_and_the_rest_is_intact() {
     with_pair("lost", || {
         let copying = Copying {
             snaplen: MAX_KEPT,

@@ -77,7 +77,7 @@ fn frame(number: u32, length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn packets_come_in_order_whole_or_cut_by_the_filter() {
+fn packets_arrive_in_order_whole_or_truncated_by_the_filter() {
     with_pair("order", || {
         let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         let mut ample_ring = BlockRing::open("far", &AMPLE).expect("a ring");
@@ -117,7 +117,7 @@ fn packets_come_in_order_whole_or_cut_by_the_filter() {
 }
 
 #[test]
-fn a_gauge_tells_what_waits_on_another_thread_and_outlives_the_ring() {
+fn a_gauge_reports_the_fill_level_and_outlives_the_ring() {
     with_pair("gauge", || {
         let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         let mut ring = BlockRing::open("far", &AMPLE).expect("a ring");
@@ -140,7 +140,7 @@ fn a_gauge_tells_what_waits_on_another_thread_and_outlives_the_ring() {
 }
 
 #[test]
-fn a_tag_that_the_kernel_took_out_is_told_beside_the_packet() {
+fn a_vlan_tag_stripped_by_the_kernel_is_reported() {
     with_pair("tag", || {
         let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         let mut ring = BlockRing::open("far", &TAKING).expect("a ring");
@@ -163,7 +163,7 @@ fn a_tag_that_the_kernel_took_out_is_told_beside_the_packet() {
 }
 
 #[test]
-fn what_the_host_sends_is_told_from_what_arrives() {
+fn outgoing_packets_are_distinguished_from_incoming_ones() {
     with_pair("direction", || {
         let mut ring = BlockRing::open("near", &TAKING).expect("a ring");
         let socket = UdpSocket::bind("10.9.0.1:0").expect("socket");
@@ -235,7 +235,7 @@ fn on_all_interfaces_a_packet_names_its_interface_and_has_no_link_header() {
 }
 
 #[test]
-fn a_full_ring_counts_what_it_drops_and_goes_on() {
+fn a_full_ring_counts_its_drops_and_continues() {
     with_pair("drops", || {
         let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         let mut ring = BlockRing::open("far", &TAKING).expect("a ring");
@@ -257,7 +257,7 @@ fn a_full_ring_counts_what_it_drops_and_goes_on() {
 }
 
 #[test]
-fn an_interface_that_goes_down_is_told() {
+fn an_interface_that_goes_down_is_reported() {
     with_pair("down", || {
         let ring = BlockRing::open("far", &TAKING).expect("a ring");
         assert!(ring.fault().is_none());

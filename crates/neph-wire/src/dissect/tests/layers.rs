@@ -66,7 +66,7 @@ fn each_layer_is_looked_through() {
 }
 
 #[test]
-fn what_is_cut_within_a_layer_is_cut_or_says_the_same() {
+fn a_packet_cut_within_a_layer_is_truncated() {
     for Row {
         name, link, bytes, ..
     } in table()

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_more_than_the_ceiling_or_nothing_is_wrong() {
+    fn only_an_exceeded_ceiling_or_no_traffic_is_an_error() {
         let check = |ceiling: Option<u64>, took: Result<u64, &str>| GuestCheck {
             host: "host".to_owned(),
             guest: "vm".to_owned(),

@@ -55,7 +55,7 @@ fn a_segment_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
 }
 
 #[test]
-fn alarms_are_told_where_the_rest_cannot_be_written() {
+fn alarms_are_reported_although_the_output_cannot_be_written() {
     let folder = TestFolder::empty();
     let files = captures(&folder, 2_000);
     let rule = "segment > 6ms p99 for 1s";
@@ -71,7 +71,7 @@ fn alarms_are_told_where_the_rest_cannot_be_written() {
 }
 
 #[test]
-fn what_is_well_or_too_little_raises_none_and_what_is_no_segment_is_refused() {
+fn short_captures_raise_no_alarm_and_unknown_segments_fail() {
     let folder = TestFolder::empty();
     let files = captures(&folder, 20);
     let alarm = |rule: &str| run(&files, &["--clock", "same", "--alarm", rule]);

@@ -62,7 +62,7 @@ fn a_packed_capture_that_was_cut_off_is_used_up_to_there() {
 }
 
 #[test]
-fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
+fn packets_not_seen_at_the_next_point_are_counted_by_reason() {
     let path = Path {
         points: 3,
         ..Path::PLAIN
@@ -124,7 +124,7 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
 }
 
 #[test]
-fn a_file_that_cannot_be_used_is_refused_with_what_to_do() {
+fn an_unusable_file_is_refused_with_its_remedy() {
     let folder = TestFolder::empty();
     let (files, _) = Simulated::of(Path::PLAIN, 3, 5).write(&folder, |_, at| at);
     let mut broken = fs::read(folder.path("p0.pcap")).expect("a capture");
@@ -219,7 +219,7 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
 }
 
 #[test]
-fn what_a_capture_did_not_last_for_is_not_called_filtered() {
+fn packets_after_the_end_of_a_capture_are_not_called_filtered() {
     let folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 300, 35);
     let (files, _) = simulated.write(&folder, |_, at| at);
@@ -317,7 +317,7 @@ fn the_same_capture_twice_is_detected_and_one_directional_captures_are_not_mista
 }
 
 #[test]
-fn what_a_points_filter_left_out_is_not_lost() {
+fn packets_excluded_by_a_points_filter_are_not_lost() {
     let (protocol, source) = (9, 15);
     hold_filtered("p2", |packet| packet[protocol] != 17, &[("udp", "forward")]);
     let back = ["icmp", "tcp", "udp"].map(|protocol| (protocol, "reverse"));
@@ -366,7 +366,7 @@ fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
 }
 
 #[test]
-fn hosts_of_which_one_direction_was_captured_are_told_what_helps() {
+fn hosts_captured_in_one_direction_are_reported_with_a_remedy() {
     let folder = TestFolder::empty();
     let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&folder, |_, at| at);
     let is_datagram = |packet: &[u8]| packet[9] == 17;

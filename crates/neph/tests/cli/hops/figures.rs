@@ -7,7 +7,7 @@ use super::{run, shows};
 use crate::neph::TestFolder;
 
 #[test]
-fn figures_name_the_points_and_count_what_was_lost() {
+fn figures_name_the_points_and_count_losses() {
     let test_folder = TestFolder::empty();
     let path = Path {
         points: 3,
@@ -40,7 +40,7 @@ fn figures_name_the_points_and_count_what_was_lost() {
 }
 
 #[test]
-fn a_place_where_no_figures_can_be_is_refused_before_anything_is_told() {
+fn an_unusable_figure_folder_is_refused_before_any_output() {
     let test_folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 5, 3);
     let (files, _) = simulated.write(&test_folder, shows(2));

@@ -54,7 +54,7 @@ fn interrupted_at(point: usize) -> Ran {
 }
 
 #[test]
-fn ctrl_c_while_a_later_capture_is_read_tells_what_was_read_and_calls_nothing_lost() {
+fn ctrl_c_in_a_later_capture_reports_only_the_data_read() {
     for (point, left_out) in [(1, "; 1 point behind it left out"), (2, "")] {
         let ran = interrupted_at(point);
         assert_eq!(ran.status, 130, "{}", ran.err);
@@ -79,7 +79,7 @@ fn ctrl_c_while_a_later_capture_is_read_tells_what_was_read_and_calls_nothing_lo
 }
 
 #[test]
-fn ctrl_c_while_the_first_capture_is_read_says_that_there_is_nothing_to_tell() {
+fn ctrl_c_in_the_first_capture_reports_that_there_is_no_result() {
     let ran = interrupted_at(0);
     assert_eq!(ran.status, 130, "{}", ran.err);
     assert_eq!(

@@ -59,7 +59,7 @@ fn append(path: &str) {
 }
 
 #[test]
-fn a_point_that_shows_each_packet_twice_tells_the_same() {
+fn duplicates_in_a_capture_do_not_change_the_result() {
     let path = Path {
         points: 3,
         ..Path::PLAIN
@@ -93,7 +93,7 @@ fn a_point_that_shows_each_packet_twice_tells_the_same() {
 }
 
 #[test]
-fn clocks_of_captures_of_which_one_is_doubled_are_told_the_same() {
+fn duplicates_in_a_capture_do_not_change_the_clocks() {
     let folder = TestFolder::empty();
     for write_twice in [mirror, append] {
         for point in 0..2 {

@@ -212,7 +212,7 @@ fn points_of_one_host_have_one_clock_and_no_doubt() {
 }
 
 #[test]
-fn what_round_trips_are_made_of_adds_up_whatever_the_clocks_are() {
+fn the_parts_of_a_round_trip_add_up_for_any_clocks() {
     let folder = TestFolder::empty();
     let path = Path {
         points: 3,
@@ -307,7 +307,7 @@ fn shares(document: &Value) {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_in_one_sentence() {
+fn files_that_cannot_be_compared_are_refused() {
     let folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 3, 1);
     let (files, _) = simulated.write(&folder, |_, at| at);

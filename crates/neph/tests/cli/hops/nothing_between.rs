@@ -21,7 +21,7 @@ fn three_seconds_later(capture: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn of_both_directions_with_nothing_between_the_clocks_are_told_and_no_way() {
+fn two_captures_of_one_point_report_their_clock_offset_only() {
     let folder = TestFolder::empty();
     let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&folder, |_, at| at);
     let capture = fs::read(files[0].rsplit('=').next().expect("a path")).expect("a capture");

@@ -15,7 +15,7 @@ fn no_ip() -> Vec<u8> {
 }
 
 #[test]
-fn what_is_lost_until_the_end_is_lost_where_something_else_shows_that_the_capture_lasted() {
+fn packets_are_lost_at_the_end_only_if_the_capture_continues() {
     let folder = TestFolder::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 200, 41);
     let (files, _) = simulated.write(&folder, |_, at| at);

@@ -7,7 +7,7 @@ use super::{lines, run};
 use crate::neph::TestFolder;
 
 #[test]
-fn a_clock_that_is_set_on_the_way_spoils_only_what_passes_meanwhile() {
+fn a_clock_step_spoils_only_the_packets_in_flight() {
     for jump in [2 * SECOND, -2 * SECOND] {
         let folder = TestFolder::empty();
         let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
@@ -230,7 +230,7 @@ fn one_clock_that_cannot_have_been_is_doubted() {
 }
 
 #[test]
-fn a_drift_of_which_nothing_is_known_is_no_number() {
+fn an_unknown_drift_is_null() {
     let folder = TestFolder::empty();
     let (files, _) = Simulated::of(Path::PLAIN, 3, 5).write(&folder, |_, at| at);
     let text = run(&files, &[]).out;

@@ -14,7 +14,7 @@ const TRANSLATED: Path = Path {
 };
 
 #[test]
-fn a_segment_that_no_packet_passed_leaves_the_others_told() {
+fn a_segment_without_packets_does_not_hide_the_others() {
     let folder = TestFolder::empty();
     let mut files = Vec::new();
     for (clock, ahead) in [(&["--clock", "same"][..], 0), (&[], 3 * SECOND)] {
@@ -57,7 +57,7 @@ fn a_segment_that_no_packet_passed_leaves_the_others_told() {
 }
 
 #[test]
-fn a_translator_before_the_last_point_is_told_by_a_rule_of_that_point() {
+fn a_nat_before_the_last_point_is_reported_as_its_rule() {
     let folder = TestFolder::empty();
     let (mut files, _) = Simulated::of(TRANSLATED, 100, 5).write(&folder, |_, at| at);
     files.reverse();
@@ -73,7 +73,7 @@ fn a_translator_before_the_last_point_is_told_by_a_rule_of_that_point() {
 }
 
 #[test]
-fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
+fn the_path_order_of_misordered_points_is_reported() {
     let folder = TestFolder::empty();
     let path = Path {
         points: 4,
@@ -116,7 +116,7 @@ fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
 }
 
 #[test]
-fn points_that_were_given_from_the_end_that_answers_are_told_from_the_other() {
+fn points_given_from_the_server_side_are_reported_in_reverse() {
     let folder = TestFolder::empty();
     let path = Path {
         points: 3,

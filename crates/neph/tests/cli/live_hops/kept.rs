@@ -15,7 +15,7 @@ fn told_again(folder: &TestFolder, text: &str) -> Ran {
 }
 
 #[test]
-fn captures_that_nothing_could_be_told_of_stay() {
+fn captures_without_a_result_are_kept() {
     let Some(wire) = Wire::up("strangers") else {
         return;
     };
@@ -41,7 +41,7 @@ fn captures_that_nothing_could_be_told_of_stay() {
 }
 
 #[test]
-fn a_point_that_no_packet_passed_leaves_the_others_told_and_all_captures() {
+fn a_point_without_packets_does_not_hide_the_other_segments() {
     let Some(wire) = Wire::up("silent") else {
         return;
     };

@@ -47,7 +47,7 @@ impl Drop for Bridged {
 }
 
 #[test]
-fn what_is_lost_until_a_recording_ends_is_lost() {
+fn packets_sent_after_a_link_goes_down_are_lost() {
     const LOST: u64 = 20;
     let Some(bridged) = Bridged::up("outage") else {
         return;

@@ -80,7 +80,7 @@ fn with_short_files(command: &Command) -> Command {
 }
 
 #[test]
-fn a_capture_for_which_there_is_no_room_is_told_with_the_packets_it_has_and_the_remedy() {
+fn a_capture_without_disk_space_is_reported_with_its_remedy() {
     let Some(wire) = Wire::up("room") else {
         return;
     };
