@@ -133,7 +133,8 @@ impl StageSet {
     }
     /// The only stage of the set; `None` if there are several, or none.
     pub fn single(self) -> Option<Stage> {
-        (self.0.count_ones() == 1).then(|| self.iter().next())?
+        let mut stages = self.iter();
+        stages.next().filter(|_| stages.next().is_none())
     }
     /// Whether a timestamp is missing inside, so that several stages are reported as one.
     pub const fn is_merged(self) -> bool {

@@ -147,7 +147,7 @@ fn matrix(scenarios: &[&Scenario]) -> String {
     ];
     for factor in factors(scenarios) {
         if let Factor::Parameter(name) = &factor {
-            parts.push((levels(&factor), "value", Some(name.clone())));
+            parts.push((levels(&factor), "value", Some(*name)));
         }
     }
     let combinations: usize = parts.iter().map(|(levels, ..)| levels).product();

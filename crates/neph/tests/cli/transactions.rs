@@ -188,9 +188,7 @@ fn an_injected_loss_is_counted_with_its_waiting_time() {
 
 #[test]
 fn a_timeout_below_the_rtt_makes_replies_late_and_not_duplicate() {
-    if !privileged(
-        "a_timeout_below_the_rtt_makes_replies_late_and_not_duplicate",
-    ) {
+    if !privileged("a_timeout_below_the_rtt_makes_replies_late_and_not_duplicate") {
         return;
     }
     let linked = Linked::up("delay = \"30ms\"", 'x');
