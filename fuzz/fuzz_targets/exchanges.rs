@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_capture::{Exchanges, Half, Pair, Question};
+use neph_capture::{Exchanges, Half, HostPair, ExchangeProtocol};
 use neph_model::{Span, Wall};
 use neph_wire::dissect::{Link, dissect};
 
@@ -17,20 +17,20 @@ struct ConversationListener {
 }
 
 impl ConversationListener {
-    fn take(&mut self, pair: &Pair) {
+    fn take(&mut self, pair: &HostPair) {
         self.pairs += 1;
         let total = pair.counted();
         self.packets += total.packets();
         assert!(total.packets() > 0);
-        assert!(total.answered() <= total.questions());
+        assert!(total.answered() <= total.requests());
         if let Some(trips) = total.round_trips(Half::Server) {
             assert!(trips.least >= Span::from_nanos(0));
             assert!(trips.least <= trips.p50 && trips.p50 <= trips.most);
-            if pair.between().question != Question::Quic {
+            if pair.key().protocol != ExchangeProtocol::Quic {
                 assert!(trips.n <= total.answered());
             }
         }
-        assert!(total.answered() + total.not_followed() <= total.questions());
+        assert!(total.answered() + total.requests_not_tracked() <= total.requests());
         if let Some(trips) = total.round_trips(Half::Server) {
             assert!(trips.least <= trips.mean && trips.mean <= trips.most);
             let width = trips.most.nanos() - trips.least.nanos() + 1;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use neph_model::{
     Anchor, ExperimentOrder, Flow, FlowIndex, FlowRole, HostFacts, Instant, Known, OrderFailed,
-    Own, Parameters, Permit, Progress, SYNS_A_SECOND_EACH, Span, Target, Traceroute,
+    LocalClock, Parameters, Permit, Progress, SYNS_A_SECOND_EACH, Span, Target, Traceroute,
     TracerouteOrder,
 };
 use neph_probe::{
@@ -55,7 +55,7 @@ pub(crate) struct Ready {
     pub(crate) site: Option<Placement>,
     /// The host that it is sent from, read before the start, so that slow reading delays nothing.
     pub(crate) host: HostFacts,
-    pub(crate) origin: Anchor<Own>,
+    pub(crate) origin: Anchor<LocalClock>,
 }
 
 /// An ICMP echo that does not go.
@@ -174,7 +174,7 @@ fn flow_to(
     let scenario = &order.scenario;
     let parameters = &scenario.parameters;
     // A fleet's rate is the plan's to allow.
-    if target.kind().properties().may_alarm && scenario.flows().is_none() {
+    if target.kind().properties().may_look_like_attack && scenario.flows().is_none() {
         polite(order.scenario.interval)?;
     }
     let messages = i64::try_from(scenario.messages).unwrap_or(i64::MAX);
@@ -255,8 +255,8 @@ fn trust(parameters: &Parameters) -> Trust {
         return Trust::Pinned(pins.fingerprints().to_vec());
     }
     match (parameters.insecure(), parameters.ca_file()) {
-        (Some(true), _) => Trust::Anything,
-        (_, Some(file)) => Trust::File(file.into()),
+        (Some(true), _) => Trust::AnyCertificate,
+        (_, Some(file)) => Trust::CaFile(file.into()),
         (_, None) => Trust::Public,
     }
 }
@@ -290,7 +290,7 @@ impl Ready {
     }
 
     /// How far the main flow is.
-    pub(crate) fn progress(&self, now: Instant<Own>) -> Progress {
+    pub(crate) fn progress(&self, now: Instant<LocalClock>) -> Progress {
         let elapsed = now - self.origin.at;
         let schedule = &self.specs[0].schedule;
         let due = u64::try_from(elapsed.nanos() / schedule.interval.nanos().max(1)).unwrap_or(0);

@@ -18,7 +18,7 @@ pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
         // Media streams of several sites begin together too: they share their server.
         let is_media = matches!(scenario.measure(), Measure::Media(_));
         let is_set = scenario.flows().is_some() || is_media;
-        let group = if is_set && plan.pairs == PairOrder::AtOnce {
+        let group = if is_set && plan.pair_order == PairOrder::Concurrent {
             *known.entry(flow_set(scenario)).or_insert(next)
         } else {
             next

@@ -29,7 +29,7 @@ mod tcp;
 pub use capture_matcher::{CaptureMatcher, ClockSetBack, Crossing, MatchedCaptures, Point};
 pub use directions::Direction;
 pub use duplicates::DuplicateFilter;
-pub use exchange::{Answered, Between, Counted, ExchangeListener, Exchanges, Pair, Question};
+pub use exchange::{ExchangeRoundTrip, ExchangeKey, ExchangeCounts, ExchangeListener, Exchanges, HostPair, ExchangeProtocol};
 pub use flow::{
     Flow, Limits, Listener, Name, Others, Quantiles, Recent, RoundTripSketches, RoundTripsByMethod,
     Sent, Table,

@@ -13,7 +13,7 @@ use neph_model::Span;
 use neph_sys::clock::{self, RawNanos};
 use neph_wire::http::{Connection, ResponseLine, parse_request};
 
-use crate::metric::Exported;
+use crate::metric::MetricSource;
 use crate::page::Page;
 use crate::protobuf;
 
@@ -112,7 +112,7 @@ impl BoundPort {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn serve(self, exported: Arc<dyn Exported>) -> io::Result<()> {
+    pub fn serve(self, exported: Arc<dyn MetricSource>) -> io::Result<()> {
         let mut last: Option<(RawNanos, Page)> = None;
         self.answer(move |_| {
             let now = clock::raw();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use neph_sys::process;
-use neph_text::{FileKind, Outside, read_bytes};
+use neph_text::{FileKind, PrintableText, read_bytes};
 
 /// An error of a program.
 #[derive(Debug, thiserror::Error)]
@@ -241,7 +241,7 @@ pub(crate) fn complaint(line: &str, folder: &Path) -> Result<Option<String>, Pro
         .map(str::trim)
         .rfind(|line| !line.is_empty());
     Ok(Some(
-        Outside::text(last.unwrap_or("it does not start")).into(),
+        PrintableText::text(last.unwrap_or("it does not start")).into(),
     ))
 }
 
@@ -280,7 +280,7 @@ fn batch(
     Err(ProgramError::Refused {
         command,
         namespace: namespace.to_owned(),
-        complaint: Outside::text(&complaint).into(),
+        complaint: PrintableText::text(&complaint).into(),
     })
 }
 

@@ -119,7 +119,7 @@ fn reader(child: &mut Child) -> Result<JoinHandle<String>, TransferError> {
 
 fn await_end(
     child: &mut Child,
-    latest: neph_model::Instant<neph_model::Own>,
+    latest: neph_model::Instant<neph_model::LocalClock>,
     stop: &Stop,
 ) -> Result<(), TransferError> {
     loop {

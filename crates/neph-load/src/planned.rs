@@ -8,7 +8,7 @@ use neph_model::{Measure, Permit, Quantities, Quantity, Span, Stop};
 use neph_sys::clock;
 use neph_wire::throughput::Ask;
 
-use crate::media::{self, MediaAsk, MediaError};
+use crate::media::{self, MediaRequest, MediaError};
 use crate::throughput::rr::{self, RrAsked, RrSpec};
 use crate::throughput::{self, ThroughputError, ThroughputRequest};
 
@@ -26,7 +26,7 @@ pub struct PlannedTransfer {
 enum Engine {
     Throughput(Ask),
     Transactions(RrSpec),
-    Media(MediaAsk),
+    Media(MediaRequest),
 }
 
 /// Play-out buffer of a player; a later frame counts as late.
@@ -77,7 +77,7 @@ impl PlannedTransfer {
                 let congestion = terms.congestion.clone();
                 Engine::Throughput(throughput::ask(test, terms.duration, congestion))
             }
-            Measure::Media(test) => Engine::Media(MediaAsk {
+            Measure::Media(test) => Engine::Media(MediaRequest {
                 url: format!("rtsp://{server}/"),
                 streams: test.clients,
                 duration: terms.duration,

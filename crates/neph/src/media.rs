@@ -10,7 +10,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use neph_documents::Format;
 use neph_documents::media::{MediaDocument, MediaLine, SecondRow, heading, second_line, summary};
 use neph_documents::rows::{self, RowWriter, json_line};
-use neph_load::media::{MediaAsk, MediaError, MediaMeasured, MediaSecond, measure};
+use neph_load::media::{MediaRequest, MediaError, MediaMeasured, MediaSecond, measure};
 use neph_model::{Span, Target, Wall, without_credentials};
 use neph_wire::rtsp::{self, Url};
 
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     target: Option<String>,
     /// Number of concurrent streams, 1 to 256, each with its own RTSP connection; all start together
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(MediaAsk::MAX_STREAMS)))]
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(MediaRequest::MAX_STREAMS)))]
     clients: u16,
     /// Receive each stream for this time, 1s to 24h, from its first packet on
     #[arg(short = 'w', long, value_name = "TIME", default_value = "60s",
@@ -115,7 +115,7 @@ fn find(text: &str) -> Result<Found, Failure> {
 impl Args {
     fn measure(&self, target: &str) -> Result<Outcome, Failure> {
         let Found { target, url } = find(target)?;
-        let ask = MediaAsk {
+        let ask = MediaRequest {
             url,
             streams: self.clients,
             duration: self.duration,

@@ -151,7 +151,7 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
     let failed = reported
         .events
         .iter()
-        .filter(|e| e.kind == EventKind::FlowFailed);
+        .filter(|e| e.kind == EventKind::SecondaryFlowFailed);
     let failed: Vec<(u32, &str)> = failed.map(|e| (e.flow.0, e.text.as_str())).collect();
     assert!(
         matches!(failed[..], [(0, typo), (1, e)] if typo.starts_with("no ICMP echo to typo: ")
@@ -281,7 +281,7 @@ fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
     let traced = trace::routes(&order, &ready, &mut intake, &Stop::new());
     assert_eq!(traced, None);
     let event = &intake.records().events[0];
-    assert_eq!(event.kind, EventKind::FlowFailed);
+    assert_eq!(event.kind, EventKind::SecondaryFlowFailed);
     assert!(
         event
             .text

@@ -7,7 +7,7 @@ use neph_model::{ByteSize, ExperimentOrder, Permit, Prepared, Warning};
 use super::*;
 use crate::executor::tests::{carry_out, order, reflector};
 use crate::flows::main_flow;
-use crate::{LabAccess, LinkCount, LocalExecutor};
+use crate::{LabAccess, LinkCounters, LocalExecutor};
 
 /// Takes one connection, reads a question, and sends `answer`, if any, until the peer ends.
 fn stranger(answer: &'static str) -> SocketAddr {
@@ -106,7 +106,7 @@ impl LabAccess for LocalReflectorLab {
     fn stress(&mut self, _: &[neph_model::SiteLoad]) -> Result<crate::LoadsDone, String> {
         Ok(crate::LoadsDone::default())
     }
-    fn links(&self) -> Vec<LinkCount> {
+    fn links(&self) -> Vec<LinkCounters> {
         Vec::new()
     }
     fn warnings(&self) -> Vec<Warning> {

@@ -4,9 +4,9 @@
 
 use neph_model::alarm::Rule;
 use neph_model::{Parameter, Span};
-use neph_text::{Fault, Fields, Node, Placed, Problems, Take, Value};
+use neph_text::{Fault, Fields, Node, Spanned, Problems, FromNode, Value};
 
-use super::meaning::{Axes, Endpoint};
+use super::model::{Axes, Endpoint};
 use super::typed::{TypedAxes, TypedPlan, Written};
 use crate::alarm::parse;
 use crate::alarm_evaluator::{AlarmQuantity, SUBJECTS};
@@ -23,7 +23,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Written<Rule<AlarmQuantity>> {
 }
 
 fn rule(node: &Node) -> Result<Rule<AlarmQuantity>, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     parse(&text, &SUBJECTS).map_err(|wrong| {
         let Fault { message, remedy } = wrong.value;
         Fault::new(format!("in this alarm {message}"), remedy)
@@ -43,7 +43,7 @@ pub(super) fn check(typed: &TypedPlan, endpoints: &[Endpoint], problems: &Proble
     let is_listed = |endpoint: &&Endpoint| {
         let mut typed = typed.endpoints.iter();
         typed.any(|typed_endpoint| {
-            let is_it = |name: &Placed<String>| name.value == endpoint.name;
+            let is_it = |name: &Spanned<String>| name.value == endpoint.name;
             typed_endpoint.axes.alarms.is_some() && typed_endpoint.name.as_ref().is_some_and(is_it)
         })
     };
@@ -63,7 +63,7 @@ pub(super) fn check(typed: &TypedPlan, endpoints: &[Endpoint], problems: &Proble
 }
 
 /// If it applies to no endpoint, another mistake has left none, or each has its own.
-fn check_one(rule: &Placed<Rule<AlarmQuantity>>, endpoints: &[&Endpoint], problems: &Problems<'_>) {
+fn check_one(rule: &Spanned<Rule<AlarmQuantity>>, endpoints: &[&Endpoint], problems: &Problems<'_>) {
     let mut faults = endpoints
         .iter()
         .map(|endpoint| why_never(&rule.value, &endpoint.axes));

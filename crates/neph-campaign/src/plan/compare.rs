@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Placed, Problems, choice};
+use neph_text::{Fault, Fields, Spanned, Problems, choice};
 
 use super::sections::{Sections, positive};
 use super::word::word;
@@ -13,13 +13,13 @@ use super::word::word;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComparePlan {
     /// At least two, or none for all of the plan.
-    pub endpoints: Vec<Placed<String>>,
+    pub endpoints: Vec<Spanned<String>>,
     /// The medians of what.
     pub layer: ComparedLayer,
     /// Above zero.
     pub margin: Span,
     /// Where the plan writes it.
-    pub written_at: Range<usize>,
+    pub span: Range<usize>,
 }
 
 /// What is to be equivalent.
@@ -54,13 +54,13 @@ fn compare(mut fields: Fields<'_>) -> Option<ComparePlan> {
         let message = "one endpoint cannot be compared";
         fields.fault(only.span.clone(), message, "name another one as well");
     }
-    let written_at = fields.span();
+    let span = fields.span();
     fields.finish();
     Some(ComparePlan {
         endpoints: endpoints.unwrap_or_default(),
         layer: layer.map_or_else(ComparedLayer::default, |layer| layer.value),
         margin: margin?.value,
-        written_at,
+        span,
     })
 }
 
@@ -90,7 +90,7 @@ fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
                 message,
                 "name two endpoints of this plan, or remove [[compare]]",
             );
-            problems.add(compare.written_at.clone(), fault);
+            problems.add(compare.span.clone(), fault);
         }
     }
     for name in compares.iter().flat_map(|compare| &compare.endpoints) {
@@ -102,7 +102,7 @@ fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
 }
 
 /// Notes a baseline that the plan does not have.
-fn check_baseline(baseline: Option<&Placed<String>>, known: &[String], problems: &Problems<'_>) {
+fn check_baseline(baseline: Option<&Spanned<String>>, known: &[String], problems: &Problems<'_>) {
     if let Some(name) = baseline.filter(|name| !known.contains(&name.value)) {
         let message = format!("there is no endpoint '{}' to compare with", name.value);
         problems.unknown(&name.value, name.span.clone(), message, || {

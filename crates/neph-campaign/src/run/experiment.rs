@@ -270,7 +270,7 @@ impl Run<'_, '_> {
             reflector: self.reflectors.contains(&scenario.endpoint),
             last_address: self.addresses.get(&scenario.endpoint).copied(),
             timeout: self.plan.timeout,
-            companion: self.plan.companion.filter(|_| !scenario.probe().is_echo()),
+            companion: self.plan.icmp_echo_interval.filter(|_| !scenario.probe().is_echo()),
             pings: self.pings(),
             trace: self.plan.flow_trace,
             start: None,

@@ -3,7 +3,7 @@
 //! Owns the assignment of packets to these, and that a packet seen at several interfaces counts once.
 
 use crate::{
-    Answered, Between, DuplicateFilter, ExchangeListener, Exchanges, Limits, Listener, Pair, Table,
+    ExchangeRoundTrip, ExchangeKey, DuplicateFilter, ExchangeListener, Exchanges, Limits, Listener, HostPair, Table,
 };
 use neph_model::Wall;
 use neph_wire::dissect::{Dissected, Plain};
@@ -20,21 +20,21 @@ const FIRST: u32 = 1000;
 /// Receives what packets show.
 pub trait ConversationListener: Listener {
     /// A pair of client and server is over.
-    fn exchanged(&mut self, pair: &Pair);
+    fn exchanged(&mut self, pair: &HostPair);
 
     /// A question was answered.
-    fn answered(&mut self, _of: &Between, _trip: Answered) {}
+    fn answered(&mut self, _of: &ExchangeKey, _trip: ExchangeRoundTrip) {}
 }
 
 /// Forwards to a listener, as exchanges need it.
 struct Forwarder<'a, T>(&'a mut T);
 
 impl<T: ConversationListener> ExchangeListener for Forwarder<'_, T> {
-    fn round_trip(&mut self, of: &Between, answer: Answered) {
+    fn round_trip(&mut self, of: &ExchangeKey, answer: ExchangeRoundTrip) {
         self.0.answered(of, answer);
     }
 
-    fn ended(&mut self, pair: &Pair) {
+    fn ended(&mut self, pair: &HostPair) {
         self.0.exchanged(pair);
     }
 }

@@ -1,7 +1,7 @@
 //! Flows and exchanges as CSV: a header, then one line for each when it ends. Times are
 //! nanoseconds; an absent value is empty.
 
-use neph_capture::{Answer, Event, Flow, Half, Method, Pair, Quantiles, Question, Side};
+use neph_capture::{Answer, Event, Flow, Half, Method, HostPair, Quantiles, ExchangeProtocol, Side};
 use neph_text::csv_field;
 
 use super::exchanges;
@@ -84,26 +84,26 @@ pub fn flow(flow: &Flow, method: Method) -> String {
 }
 
 /// The exchanges of a pair of hosts, outside TCP, as a line.
-pub fn pair(pair: &Pair) -> String {
-    let (between, all) = (pair.between(), pair.counted());
-    let [client, server] = exchanges::ends(between);
+pub fn pair(pair: &HostPair) -> String {
+    let (key, all) = (pair.key(), pair.counted());
+    let [client, server] = exchanges::addresses(key);
     let mut cells = vec![
-        csv_field(&exchanges::key(between.question)).into_owned(),
+        csv_field(&exchanges::protocol_key(key.protocol)).into_owned(),
         csv_field(&client).into_owned(),
         csv_field(&server).into_owned(),
-        csv_field(super::row::travels_in(between.vlan, between.tunnel).trim_start()).into_owned(),
+        csv_field(super::row::encapsulation_suffix(key.vlan, key.tunnel).trim_start()).into_owned(),
         all.packets().to_string(),
     ];
     cells.resize(FIRST.len() - 2, String::new());
     let counts = [
-        all.questions(),
+        all.requests(),
         all.answered(),
-        all.not_followed(),
-        all.unasked(),
+        all.requests_not_tracked(),
+        all.responses_without_request(),
     ];
-    cells.extend(counts.map(|count| match between.question {
-        Question::Quic => String::new(),
-        Question::Ping | Question::Dns => count.to_string(),
+    cells.extend(counts.map(|count| match key.protocol {
+        ExchangeProtocol::Quic => String::new(),
+        ExchangeProtocol::Ping | ExchangeProtocol::Dns => count.to_string(),
     }));
     for of in [
         all.round_trips(Half::Server),

@@ -176,7 +176,7 @@ pub fn trips(
     let mut cells = Vec::from(path(server, method));
     for round_trips in [with_data, server.of(method, Answer::Delayed), client] {
         cells.extend([
-            span(round_trips.map(|round_trips| round_trips.p50)),
+            duration_cell(round_trips.map(|round_trips| round_trips.p50)),
             n(round_trips),
         ]);
     }
@@ -187,17 +187,17 @@ pub fn trips(
 pub fn path(server: &RoundTripsByMethod, method: Method) -> [String; 8] {
     let path = server.path(method);
     let min_or_reason = match &path {
-        Some(path) => span(Some(path.least)),
+        Some(path) => duration_cell(Some(path.least)),
         None => missing_reason(server, method).to_owned(),
     };
     [
         min_or_reason,
-        span(path.map(|path| path.mean)),
-        span(path.map(|path| path.p50)),
-        span(path.and_then(|path| path.p95)),
-        span(path.and_then(|path| path.p99)),
-        span(path.map(|path| path.most)),
-        span(path.and_then(|path| path.deviation)),
+        duration_cell(path.map(|path| path.mean)),
+        duration_cell(path.map(|path| path.p50)),
+        duration_cell(path.and_then(|path| path.p95)),
+        duration_cell(path.and_then(|path| path.p99)),
+        duration_cell(path.map(|path| path.most)),
+        duration_cell(path.and_then(|path| path.deviation)),
         n(path),
     ]
 }
@@ -222,7 +222,7 @@ pub fn missing_reason(round_trips: &RoundTripsByMethod, method: Method) -> &'sta
 }
 
 /// The text of a time.
-pub fn span(span: Option<Span>) -> String {
+pub fn duration_cell(span: Option<Span>) -> String {
     span.cell()
 }
 
@@ -240,7 +240,7 @@ pub fn n(round_trips: Option<Quantiles>) -> String {
 
 /// VLAN and tunnel of a flow.
 pub fn via(name: &Name) -> String {
-    travels_in(name.vlan(), name.tunnel())
+    encapsulation_suffix(name.vlan(), name.tunnel())
 }
 
 /// ` vlan 7`, ` vlan 7, reverse vlan 8`.
@@ -255,7 +255,7 @@ pub fn both_via(flow: &Flow) -> String {
 /// VLAN and tunnel of the client's packets.
 pub fn via_client(flow: &Flow) -> String {
     match flow.travels_apart(Side::Client) {
-        Some((vlan, tunnel)) => travels_in(vlan, tunnel),
+        Some((vlan, tunnel)) => encapsulation_suffix(vlan, tunnel),
         None => via(flow.name()),
     }
 }
@@ -263,11 +263,11 @@ pub fn via_client(flow: &Flow) -> String {
 /// VLAN and tunnel of the server's packets; `None` if the same as the client's.
 pub fn via_server(flow: &Flow) -> Option<String> {
     let (vlan, tunnel) = flow.travels_apart(Side::Server)?;
-    Some(travels_in(vlan, tunnel).trim_start().to_owned())
+    Some(encapsulation_suffix(vlan, tunnel).trim_start().to_owned())
 }
 
 /// ` vlan 7`, ` vxlan 42`.
-pub fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
+pub fn encapsulation_suffix(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
     let vlan = vlan.map(|vlan| format!(" vlan {vlan}"));
     let tunnel = tunnel.map(|tunnel| format!(" {tunnel}"));
     vlan.unwrap_or_default() + &tunnel.unwrap_or_default()

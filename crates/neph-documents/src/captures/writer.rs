@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use neph_capture::{Answered, Between, Event, Flow, Listener, Method, Name, Pair, Sample, Side};
+use neph_capture::{ExchangeRoundTrip, ExchangeKey, Event, Flow, Listener, Method, Name, HostPair, Sample, Side};
 use neph_model::{Span, Wall};
 use serde::Serialize;
 
@@ -161,12 +161,12 @@ impl<W: Write> CaptureWriter<W> {
 }
 
 impl<W: Write> ConversationListener for CaptureWriter<W> {
-    fn exchanged(&mut self, pair: &Pair) {
+    fn exchanged(&mut self, pair: &HostPair) {
         match self.shown.format {
             Format::Text => {
                 let all = pair.counted();
-                if exchanges::is_worth_a_line(&all) {
-                    let rank = exchanges::rank(pair, &all);
+                if exchanges::has_exchanges(&all) {
+                    let rank = exchanges::sort_key(pair, &all);
                     let is_more = self.exchanges.keep(rank, || exchanges::row(pair, &all));
                     self.left_out[1] += u64::from(!is_more);
                 }
@@ -186,7 +186,7 @@ impl<W: Write> ConversationListener for CaptureWriter<W> {
         self.summary.add_exchange(pair);
     }
 
-    fn answered(&mut self, of: &Between, answer: Answered) {
+    fn answered(&mut self, of: &ExchangeKey, answer: ExchangeRoundTrip) {
         self.summary.of_no_time += u64::from(answer.round_trip == Span::ZERO);
         if self.shown.samples {
             let sample = SampleOf::Exchange(ExchangeSample::of(of, answer));

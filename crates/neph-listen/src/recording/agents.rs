@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use neph_model::{AgentName, CaptureOrder, Captured, ClockReading, PacketSample, Span};
-use neph_text::Outside;
+use neph_text::PrintableText;
 
 use super::begun::{Begun, Outcome, Shared, kernel, unwritten};
 use super::course::Tally;
@@ -143,7 +143,7 @@ impl<'a> AgentPoints<'a> {
         let refused = file.close().err();
         let fault = match (relayed.err().or(captured.fault), refused) {
             (Some(reason), _) => {
-                let (name, reason) = (&point.name, Outside::text(&reason));
+                let (name, reason) = (&point.name, PrintableText::text(&reason));
                 Some(ListenError::refused(format!("{name}: {reason}")))
             }
             (None, Some(reason)) => Some(unwritten(
@@ -236,7 +236,7 @@ impl AgentsCourse for AgentPoints<'_> {
                     "{} ({}): {}",
                     begun.point.name,
                     begun.point.reported(),
-                    Outside::text(&reason)
+                    PrintableText::text(&reason)
                 ))),
             },
         };

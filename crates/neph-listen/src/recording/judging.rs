@@ -18,7 +18,7 @@ use neph_capture::path::windows::{Crossed, Waiting, Window, Windows};
 use neph_capture::{Direction, DuplicateFilter, Hops, Mapping};
 use neph_model::{Span, Stop, Wall};
 use neph_sys::clock::{self, Pair};
-use neph_text::Outside;
+use neph_text::PrintableText;
 use neph_wire::dissect::dissect;
 
 use super::tail::Tail;
@@ -276,7 +276,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
                 "neph hops: {}: {}; alarms on its segments are judged when the recording is over, and their \
                  metrics stay as they are",
                 live_point.name,
-                Outside::text(&reason)
+                PrintableText::text(&reason)
             ));
         }
     }

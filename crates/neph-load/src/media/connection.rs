@@ -14,7 +14,7 @@ use super::places::Served;
 use super::ports::{self, Pair};
 use super::served::{MediaServed, Sent};
 use super::session::{Answer, RequestedStream, Session, TIMEOUT_S};
-use super::source::{First, Source};
+use super::source::{RtpStart, Source};
 
 /// How long a connection may wait without playing: several clients may wait for a common start.
 const UNPLAYED: Span = Span::from_secs(300);
@@ -35,7 +35,7 @@ pub(super) struct Connection<'a> {
     peer: SocketAddr,
     session: Session,
     inbox: Inbox,
-    first: First,
+    first: RtpStart,
     began: i64,
     received: Span,
     sending: Option<Sending<'a>>,
@@ -62,7 +62,7 @@ impl<'a> Connection<'a> {
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(PATIENCE.to_duration()))?;
         let id = neph_sys::random::token()?;
-        let first = First {
+        let first = RtpStart {
             sequence: u16::from_be_bytes(neph_sys::random::bytes()?),
             timestamp: u32::from_be_bytes(neph_sys::random::bytes()?),
             ssrc: u32::from_be_bytes(neph_sys::random::bytes()?),

@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use neph_model::{Span, Wall};
 
 use super::error::MediaError;
-use super::figures::StreamFigures;
+use super::statistics::StreamStatistics;
 use super::second::StreamSecond;
 
 /// Parameters of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MediaAsk {
+pub struct MediaRequest {
     /// The URL of the presentation, as sent to the server.
     pub url: String,
     /// Concurrent streams, each with its RTSP connection.
@@ -24,7 +24,7 @@ pub struct MediaAsk {
     pub start: Option<Wall>,
 }
 
-impl MediaAsk {
+impl MediaRequest {
     /// Maximum number of streams of a client.
     pub const MAX_STREAMS: u16 = 256;
     /// Maximum duration.
@@ -65,7 +65,7 @@ pub struct MediaMeasured {
     /// The server.
     pub address: SocketAddr,
     /// The parameters.
-    pub ask: MediaAsk,
+    pub ask: MediaRequest,
     /// When all streams were requested to begin.
     pub started: Wall,
     /// The streams, in order.
@@ -80,7 +80,7 @@ pub struct StreamMeasured {
     /// The encoding that the server names.
     pub encoding: Option<String>,
     /// The figures.
-    pub figures: StreamFigures,
+    pub statistics: StreamStatistics,
     /// Its whole seconds.
     pub seconds: Vec<StreamSecond>,
     /// Why it broke off, if it did.

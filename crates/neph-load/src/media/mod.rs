@@ -9,7 +9,7 @@ mod client;
 mod connection;
 mod dialogue;
 mod error;
-mod figures;
+mod statistics;
 mod frames;
 #[cfg(test)]
 mod generate;
@@ -33,9 +33,9 @@ mod track;
 
 pub use client::measure;
 pub use error::MediaError;
-pub use figures::{JitterFigures, StreamFigures};
+pub use statistics::{JitterStatistics, StreamStatistics};
 pub use frames::{FrameCounts, Stalls};
-pub use measured::{MediaAsk, MediaMeasured, StreamMeasured};
+pub use measured::{MediaRequest, MediaMeasured, StreamMeasured};
 pub use quality::{Quality, VideoQuality};
 pub use second::{MediaSecond, StreamSecond};
 pub use served::{MediaServed, ServerCaps, ServerSpec};

@@ -154,7 +154,7 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn shown(&self) -> String {
-        neph_text::Outside::text(self.text).to_string()
+        neph_text::PrintableText::text(self.text).to_string()
     }
 }
 

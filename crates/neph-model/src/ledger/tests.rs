@@ -6,7 +6,7 @@
 use super::*;
 use crate::{Peer, PeerMarks};
 
-fn instant(nanos: i64) -> Option<Instant<Own>> {
+fn instant(nanos: i64) -> Option<Instant<LocalClock>> {
     Some(Instant::from_nanos(nanos))
 }
 fn peer(nanos: i64) -> Option<Instant<Peer>> {

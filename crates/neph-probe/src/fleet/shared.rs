@@ -11,12 +11,12 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{Instant, Own, Slot, Span};
+use neph_model::{Instant, LocalClock, Slot, Span};
 use neph_sys::destination::{self, Stamping};
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Batch, Carrier, Family, Notice, Patience, Point};
 use neph_sys::steer::Steering;
-use neph_wire::ip::{Datagram, encode_udp};
+use neph_wire::ip::{UdpHeaders, encode_udp};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::ports::Ports;
@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     /// The port of each slot.
     slots: Vec<Option<u16>>,
     /// Ports of ended flows, each with the time until which it takes late replies.
-    leaving: VecDeque<(Instant<Own>, u16)>,
+    leaving: VecDeque<(Instant<LocalClock>, u16)>,
     linger: Span,
     unstamped: Numbered<Known>,
     datagrams: Batch,
@@ -119,7 +119,7 @@ impl Shared {
         })
     }
 
-    fn leave(&mut self, now: Instant<Own>) {
+    fn leave(&mut self, now: Instant<LocalClock>) {
         while let Some((until, port)) = self.leaving.front().copied() {
             if until > now {
                 return;
@@ -170,7 +170,7 @@ impl Shared {
         }
     }
 
-    fn reply(&self, at: usize, clock: &StampClock, read: Instant<Own>) -> Option<Replied> {
+    fn reply(&self, at: usize, clock: &StampClock, read: Instant<LocalClock>) -> Option<Replied> {
         let (bytes, received) = self.datagrams.datagram(at);
         let port = received.port?;
         let address = self.endpoints[self.requested[usize::from(port)] as usize].address;
@@ -195,7 +195,7 @@ impl Shared {
 }
 
 impl Transport for Shared {
-    fn open(&mut self, slot: Slot, now: Instant<Own>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<LocalClock>) -> Result<u16, ProbeError> {
         self.leave(now);
         let endpoint = slot.0 as usize % self.endpoints.len();
         let address = self.endpoints[endpoint].address;
@@ -224,10 +224,10 @@ impl Transport for Shared {
         self.packet.clear();
         let wall = request.wall;
         self.stamp.request(request.seq, wall, &mut self.payload);
-        let mut datagram = Datagram {
+        let mut datagram = UdpHeaders {
             source: endpoint.source,
             destination: endpoint.address,
-            hops: self.hops,
+            hop_limit: self.hops,
         };
         datagram.source.set_port(request.port);
         encode_udp(&datagram, &self.payload, &mut self.packet).map_err(io::Error::other)?;

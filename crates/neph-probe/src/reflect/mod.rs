@@ -119,7 +119,7 @@ impl Reflector {
         let caps = fitting_caps(spec.caps);
         let stamp_key = spec.stamp_key.as_ref().map(Secret::read).transpose()?;
         let identity = spec.identity.as_ref();
-        let identity = identity.map(|identity| tls::listening(identity, spec.address));
+        let identity = identity.map(|identity| tls::with_listen_names(identity, spec.address));
         let tls = match &identity {
             None => None,
             Some(identity) => Some(tls::server_config(identity, spec.tls_version)?),

@@ -35,7 +35,7 @@ fn certificate(folder: &Folder, name: &str) -> (ReflectorIdentity, Trust) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
     let certificate = folder.write(&format!("{name}.pem"), &made.cert.pem());
     let key = folder.write(&format!("{name}.key"), &made.signing_key.serialize_pem());
-    let trust = Trust::File(certificate.clone());
+    let trust = Trust::CaFile(certificate.clone());
     (ReflectorIdentity::Files { certificate, key }, trust)
 }
 
@@ -66,7 +66,7 @@ fn shake_with(
 #[test]
 fn a_read_that_goes_on_into_the_next_record_has_no_stamp_of_its_messages() {
     let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
-    let [mut ours, mut theirs] = shake(&identity, &Trust::Anything).expect("nothing is wrong");
+    let [mut ours, mut theirs] = shake(&identity, &Trust::AnyCertificate).expect("nothing is wrong");
     let mut sealed = |plain: &[u8]| {
         let mut out = Vec::new();
         ours.seal(plain, &mut out).expect("it is open");
@@ -99,7 +99,7 @@ fn a_certificate_is_believed_by_its_authority_or_not_at_all() {
     let (identity, its_own) = certificate(&folder, "its-own");
     let (_, another) = certificate(&folder, "another");
     shake(&identity, &its_own).expect("its own authority vouches for it");
-    shake(&identity, &Trust::Anything).expect("anything goes");
+    shake(&identity, &Trust::AnyCertificate).expect("anything goes");
     for trust in [Trust::Public, another] {
         let reported = shake(&identity, &trust)
             .expect_err("nobody vouches for it")
@@ -117,7 +117,7 @@ fn authorities_that_cannot_be_read_are_named() {
     let folder = Folder::new("named");
     let empty = folder.write("empty.pem", "nothing in here\n");
     for path in [empty, folder.0.join("missing.pem")] {
-        let reported = client_config(None, &Trust::File(path.clone()));
+        let reported = client_config(None, &Trust::CaFile(path.clone()));
         let reported = reported.expect_err("no authorities").to_string();
         let expected = format!("TLS: authorities {}", path.display());
         assert!(reported.starts_with(&expected), "{reported}");
@@ -137,7 +137,7 @@ fn made(
     let made = params.self_signed(&pair).expect("a certificate");
     let certificate = folder.write("made.pem", &made.pem());
     let key = folder.write("made.key", &pair.serialize_pem());
-    let trust = Trust::File(certificate.clone());
+    let trust = Trust::CaFile(certificate.clone());
     (ReflectorIdentity::Files { certificate, key }, trust)
 }
 
@@ -299,7 +299,7 @@ fn a_private_key_that_others_can_read_is_refused() {
 #[test]
 fn a_version_that_the_server_lacks_is_named_with_its_option() {
     let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
-    let ours = client_config(Some(TlsVersion::V13), &Trust::Anything).expect("a client's settings");
+    let ours = client_config(Some(TlsVersion::V13), &Trust::AnyCertificate).expect("a client's settings");
     let theirs = server_config(&identity, Some(TlsVersion::V12)).expect("a server's settings");
     let theirs = theirs.config;
     let mut ours = Channel::tls(client(&ours, "localhost").expect("a name"));

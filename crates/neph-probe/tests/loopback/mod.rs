@@ -26,7 +26,7 @@ pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
     let address = target.addresses(None).expect("an address")[0];
     let asking = DiscoveryOptions {
         tls_version: None,
-        trust: Trust::Anything,
+        trust: Trust::AnyCertificate,
         patience: Span::from_secs(2),
         site: None,
     };
@@ -40,7 +40,7 @@ pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
         request_size: 200,
         response_size: 100,
         timeout: Span::from_secs(2),
-        trust: Trust::Anything,
+        trust: Trust::AnyCertificate,
         spin: FlowSpec::SPIN,
         priority: Priority::Normal,
         reflector: found.reflector,

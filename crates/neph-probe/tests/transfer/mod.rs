@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::channel;
 
 use neph_load::{TRANSFER_SIZE, TransferSpec};
-use neph_model::{PinnedOutcome, PinnedTransfer, Span, Stop, Target};
+use neph_model::{SourcePortOutcome, SourcePortTransfer, Span, Stop, Target};
 use neph_probe::{DiscoveryOptions, ProbeError, Resolve, SmallTransfer, Trust};
 
 use crate::loopback::reflector;
@@ -29,7 +29,7 @@ fn spec(url: &str, source_ports: Vec<u16>) -> Task {
     Task { target, spec }
 }
 
-fn transfers(task: &Task, stop: &Stop) -> Result<Vec<PinnedTransfer>, ProbeError> {
+fn transfers(task: &Task, stop: &Stop) -> Result<Vec<SourcePortTransfer>, ProbeError> {
     let asking = DiscoveryOptions {
         tls_version: None,
         trust: Trust::Public,
@@ -37,7 +37,7 @@ fn transfers(task: &Task, stop: &Stop) -> Result<Vec<PinnedTransfer>, ProbeError
         site: None,
     };
     let small = SmallTransfer::at(&task.target, task.spec.address, TRANSFER_SIZE, &asking)?;
-    let made = neph_load::transfers(&task.spec, &|| small.exchange(), stop);
+    let made = neph_load::run_transfers(&task.spec, &|| small.exchange(), stop);
     Ok(made.expect("no site to enter"))
 }
 
@@ -129,7 +129,7 @@ fn what_cannot_be_is_told_and_a_port_in_use_is_one_failure() {
     let made = transfers(&spec(&url, ports), &Stop::new()).expect("a reflector");
     for transfer in made {
         let failed =
-            matches!(&transfer.outcome, PinnedOutcome::Failed(why) if why.contains("port"));
+            matches!(&transfer.outcome, SourcePortOutcome::Failed(why) if why.contains("port"));
         assert_eq!(failed, transfer.source_port == taken_port, "{transfer:?}");
     }
 }

@@ -8,7 +8,7 @@ use neph_analysis::{
 use neph_flows::{Digest, Settings};
 use neph_model::{
     ByteSize, ClassTransfer, Criteria, ExperimentStatus, FleetMessage, FlowIndex, FlowRoute,
-    Instant, Message, PathHash, PinnedOutcome, PinnedTransfer, Slot, Span, TraceEnd, TracedChange,
+    Instant, Message, PathHash, SourcePortOutcome, SourcePortTransfer, Slot, Span, TraceEnd, TracedChange,
     TracedRoute,
 };
 use neph_report::draw;
@@ -240,11 +240,11 @@ fn transfers_are_a_table_of_classes() {
         endpoint: 0,
         class: 0,
         size: ByteSize(2048),
-        transfer: PinnedTransfer {
+        transfer: SourcePortTransfer {
             source_port: 40_000 + n,
             pass: 0,
             begun: Instant::from_nanos(i64::from(n)),
-            outcome: PinnedOutcome::Done {
+            outcome: SourcePortOutcome::Done {
                 connect: Span::from_millis(20),
                 total: Span::from_millis(40 + i64::from(n)),
             },

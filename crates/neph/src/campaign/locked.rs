@@ -26,7 +26,7 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
             .find(|lab_site| lab_site.name == *site && lab_site.congestion_control.is_some())
             .and_then(|site| site.congestion_control.as_ref())
             .filter(|locked| *locked != wanted);
-        let mut written = read.plan.congestions.iter();
+        let mut written = read.plan.congestion_controls.iter();
         if let Some(locked) = locked
             && known.insert((site.clone(), wanted.clone()))
             && let Some(written) = written.find(|placed| placed.value == *wanted)

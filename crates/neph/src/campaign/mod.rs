@@ -80,8 +80,8 @@ impl Read {
 
 /// Reads a plan file for a new campaign.
 pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
-    let where_it_is = "write its path as seen from this folder; plans/ in the source has examples";
-    understand(text_file::read(text_file::PLAN, path, where_it_is)?)
+    let path_hint = "write its path as seen from this folder; plans/ in the source has examples";
+    understand(text_file::read(text_file::PLAN, path, path_hint)?)
 }
 
 /// Reads a plan from its text, and its topology files. Reports before any measurement: missing

@@ -28,10 +28,10 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
             continue;
         };
         if let Some(fault) = scenes.find_map(|scene| unreachable_fault(ip, port, lab, scene)) {
-            problems.add(endpoint.written_at.clone(), fault);
+            problems.add(endpoint.address_span.clone(), fault);
         }
     }
-    for stress in &read.plan.stresses {
+    for stress in &read.plan.background_loads {
         let targets = stress.value.loads().iter();
         let targets = targets.filter_map(|load| loaded(&load.load));
         let mut pairs = targets.flat_map(|to| read.scenes.iter().map(move |scene| (to, scene)));

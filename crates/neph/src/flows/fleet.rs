@@ -127,7 +127,7 @@ fn check_ports(args: &Args) -> Result<(), Failure> {
 /// default limit, so that 50,000 flows can catch up after a short delay. SYNs have a far lower limit,
 /// in total and per target, since a target may take them for an attack.
 fn rate_cap(args: &Args, probe: ProbeKind) -> Result<u32, Failure> {
-    if !probe.properties().may_alarm {
+    if !probe.properties().may_look_like_attack {
         return Ok(args.rate_cap.unwrap_or(60_000));
     }
     let schedule = SynSchedule {

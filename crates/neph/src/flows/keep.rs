@@ -5,7 +5,7 @@ use neph_campaign::{Build, FleetKeeper, FleetStorage, RunError, StoredFleet};
 use std::mem;
 
 use neph_model::{
-    Anchor, Campaign, CampaignStatus, ClassTransfer, Ending, FleetEndpoint, Instant, Own, Span,
+    Anchor, Campaign, CampaignStatus, ClassTransfer, Ending, FleetEndpoint, Instant, LocalClock, Span,
     Stop, TracedRoute,
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals, anchor, now};
@@ -73,7 +73,7 @@ struct Going {
     intake: FleetIntake,
     routes: Vec<TracedRoute>,
     /// The time of the last record.
-    recorded: Instant<Own>,
+    recorded: Instant<LocalClock>,
 }
 
 impl Going {
@@ -128,7 +128,7 @@ fn command_line(args: &Args) -> String {
 #[derive(Debug)]
 pub(super) struct Keep {
     state: State,
-    origin: Anchor<Own>,
+    origin: Anchor<LocalClock>,
     stop: Stop,
     /// Whether the fleet has an end without ctrl-C.
     has_end: bool,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use neph_capture::Direction;
 use neph_capture::path::alarms::Found;
-use neph_export::{Exported, Histogram, Metric, Value};
+use neph_export::{MetricSource, Histogram, Metric, Value};
 
 use super::definitions::live::{HOPS_ALARM, HOPS_ALARMS, HOPS_DELAY};
 
@@ -59,7 +59,7 @@ impl HopsMetrics {
     }
 }
 
-impl Exported for HopsMetrics {
+impl MetricSource for HopsMetrics {
     fn snapshot(&self) -> Vec<Metric> {
         let counts = self.lock().clone();
         let [mut delay, mut alarm, mut alarms] =

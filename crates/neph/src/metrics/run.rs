@@ -7,22 +7,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use neph_campaign::{CampaignEvent, CampaignProgress};
-use neph_export::{Definition, Exported, Metric, Value};
+use neph_export::{Definition, MetricSource, Metric, Value};
 use neph_model::alarm::Change;
 use neph_model::{
     Experiment, ExperimentId, FleetMessage, FlowIndex, Message, OrderFailed, Quantity, Scenario,
     Warning,
 };
 
-use super::circuit::{Circuit, LastReplies, LastReply, Messages, Names};
+use super::circuit::{Circuit, LastResponseTimes, LastResponseTime, Messages, MessageDefinitions};
 use super::definitions::run::{
     ALARM, ALARMS, ENDED, FLAGS, JITTER, MESSAGES, MISSED, PLANNED, RESPONSE, TRANSFER,
 };
 
-const NAMES: Names = Names {
+const MESSAGE_DEFINITIONS: MessageDefinitions = MessageDefinitions {
     messages: &MESSAGES,
-    times: &RESPONSE,
-    jitter: &JITTER,
+    response_times: &RESPONSE,
+    ipdv: &JITTER,
 };
 
 impl Circuit {
@@ -30,7 +30,7 @@ impl Circuit {
         Self {
             site: scenario.site().unwrap_or_default().to_owned(),
             endpoint: scenario.endpoint.clone(),
-            kind: scenario.probe().name(),
+            probe: scenario.probe().name(),
         }
     }
 }
@@ -41,9 +41,9 @@ struct Circuits {
     main: Circuit,
     flows: BTreeMap<FlowIndex, Circuit>,
     /// The last replies of its flows.
-    last: BTreeMap<FlowIndex, LastReply>,
+    last: BTreeMap<FlowIndex, LastResponseTime>,
     /// The last replies of its fleet.
-    last_of_fleet: LastReplies,
+    last_of_fleet: LastResponseTimes,
 }
 
 impl Circuits {
@@ -53,7 +53,7 @@ impl Circuits {
             let circuit = Circuit {
                 site: main.site.clone(),
                 endpoint: flow.name.clone(),
-                kind: flow.probe.name(),
+                probe: flow.probe.name(),
             };
             (flow.index, circuit)
         });
@@ -62,7 +62,7 @@ impl Circuits {
             main,
             flows,
             last: BTreeMap::new(),
-            last_of_fleet: LastReplies::default(),
+            last_of_fleet: LastResponseTimes::default(),
         }
     }
 }
@@ -121,7 +121,7 @@ impl RunMetrics {
             } => {
                 counts.progress = Some(*campaign_progress);
                 let circuits = Circuits::of(experiment, scenario);
-                counts.messages.begin(&circuits.main);
+                counts.messages.register(&circuits.main);
                 counts.running.insert(experiment.id, circuits);
             }
             CampaignEvent::Kept {
@@ -241,7 +241,7 @@ fn counted<L: AsRef<str>>(
     metric
 }
 
-impl Exported for RunMetrics {
+impl MetricSource for RunMetrics {
     fn snapshot(&self) -> Vec<Metric> {
         let counts = self.lock();
         let mut planned = Metric::new(&PLANNED);
@@ -254,7 +254,7 @@ impl Exported for RunMetrics {
                 planned.add(&[state], Value::Count(count));
             }
         }
-        let [messages, response, jitter] = counts.messages.metrics(NAMES);
+        let [messages, response, jitter] = counts.messages.metrics(MESSAGE_DEFINITIONS);
         let mut missed = Metric::new(&MISSED);
         for (circuit, count) in &counts.missed {
             missed.add(&circuit.labels(), Value::Count(*count));
@@ -297,7 +297,7 @@ mod tests {
         Circuit {
             site: "at ams".to_owned(),
             endpoint: "fra".to_owned(),
-            kind: "ws",
+            probe: "ws",
         }
     }
 
@@ -314,7 +314,7 @@ mod tests {
             main: circuit(),
             flows: BTreeMap::new(),
             last: BTreeMap::new(),
-            last_of_fleet: LastReplies::default(),
+            last_of_fleet: LastResponseTimes::default(),
         };
         metrics.lock().running.insert(id, circuits);
         let marks = Marks::intended_at(neph_model::Instant::from_nanos(0));

@@ -109,7 +109,7 @@ fn raised_size(kind: ProbeKind, args: &Args) -> Option<String> {
 
 /// Applies the rate limit of SYNs. Returns a message about the replacement if SYNs cannot be built.
 fn check_syns(kind: ProbeKind, args: &Args) -> Result<Option<String>, Failure> {
-    if !kind.properties().may_alarm {
+    if !kind.properties().may_look_like_attack {
         return match args.rate_cap {
             Some(_) => Err(Failure::usage("--rate-cap: only syn:// has a cap")),
             None => Ok(None),

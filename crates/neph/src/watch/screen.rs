@@ -3,7 +3,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use neph_capture::{Counted, Flow, Half, Method, Pair, Recent, Side};
+use neph_capture::{ExchangeCounts, Flow, Half, Method, HostPair, Recent, Side};
 use neph_documents::captures::{
     First, PERIOD_COLUMNS, RecentPeriod, Sort, exchanges, period_row, period_sentence,
 };
@@ -69,9 +69,9 @@ impl Screen {
     }
 
     /// Adds a pair of the period.
-    pub(super) fn exchange(&mut self, pair: &Pair, recent: &Counted) {
-        if exchanges::is_worth_a_line(recent) {
-            let rank = exchanges::rank(pair, recent);
+    pub(super) fn exchange(&mut self, pair: &HostPair, recent: &ExchangeCounts) {
+        if exchanges::has_exchanges(recent) {
+            let rank = exchanges::sort_key(pair, recent);
             let keep = (self.exchanges).keep(rank, || exchanges::row(pair, recent));
             self.hidden += u64::from(!keep);
         }

@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use neph_capture::{
-    Account, Answered, Between, Counted, Ending, Event, Flow, Listener, Name, Others,
-    Pair as Asking, Recent, Sample, Side,
+    Account, ExchangeRoundTrip, ExchangeKey, ExchangeCounts, Ending, Event, Flow, Listener, Name, Others,
+    HostPair, Recent, Sample, Side,
 };
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};
@@ -108,7 +108,7 @@ impl Watching {
             None => reporting.line(&PeriodLine::flow(stretch, flow, recent)),
         };
         let round_trip_sketches = conversations.table.look(each);
-        let each = |pair: &Asking, recent: &Counted| match screen {
+        let each = |pair: &HostPair, recent: &ExchangeCounts| match screen {
             Some(screen) => screen.exchange(pair, recent),
             None => reporting.line(&PeriodLine::exchange(stretch, pair, recent)),
         };
@@ -255,7 +255,7 @@ impl ConversationListener for Watching {
         self.reporting.exchanged(pair);
     }
 
-    fn answered(&mut self, of: &Between, round_trip: Answered) {
+    fn answered(&mut self, of: &ExchangeKey, round_trip: ExchangeRoundTrip) {
         self.reporting.answered(of, round_trip);
         if let Some((metrics, _)) = &mut self.metrics {
             metrics.answered(of, round_trip);

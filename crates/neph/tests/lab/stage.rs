@@ -126,7 +126,7 @@ impl TwoSites {
             },
             request_size: 64,
             response_size: 68,
-            trust: Trust::Anything,
+            trust: Trust::AnyCertificate,
             spin: FlowSpec::SPIN,
             site: Some(self.placement("client")),
             reflector: scheme != "icmp",

@@ -142,7 +142,7 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
         };
         let small = SmallTransfer::at(&target, flow.address, TRANSFER_SIZE, &asking);
         let small = small.expect("a reflector");
-        let made = transfers(&spec, &|| small.exchange(), &Stop::new()).expect("a site");
+        let made = run_transfers(&spec, &|| small.exchange(), &Stop::new()).expect("a site");
         for (port, rtt) in &rtts {
             let of_port: Vec<_> = made.iter().filter(|run| run.source_port == *port).collect();
             assert_eq!(of_port.len(), 4);

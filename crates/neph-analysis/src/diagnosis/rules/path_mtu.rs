@@ -84,7 +84,7 @@ fn diagnose_group(input: &RuleInput<'_>, pair: &SitePair, runs: &[&Run<'_>]) -> 
     }
     let by_size = small.replied >= SMALL_PASSED;
     // Large requests alone are no evidence if they are acknowledged: the server application may hang.
-    let is_tcp = large.runs.first()?.scenario.probe().on_connection();
+    let is_tcp = large.runs.first()?.scenario.probe().uses_connection();
     let by_echo = is_tcp && echoes >= SMALL_PASSED && large.acknowledged == 0;
     if small.sent > 0 && small.replied == 0 {
         // Nothing arrives, of any size.

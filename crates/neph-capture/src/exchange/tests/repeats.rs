@@ -19,7 +19,7 @@ fn a_number_that_comes_back_is_another_question_and_the_first_stays_unanswered()
         scene.see(at + 10, &echo(false, number));
     }
     let reported = scene.end();
-    assert_eq!(reported.questions, (40, 36));
+    assert_eq!(reported.requests, (40, 36));
     assert_eq!(reported.round_trips, Some((36, 10, 10)));
 }
 
@@ -36,7 +36,7 @@ fn two_pings_of_one_number_are_told_apart_by_what_they_carry() {
     scene.see(140, &carrying(false, 1));
     let reported = scene.end();
     assert_eq!(
-        (reported.questions, reported.round_trips),
+        (reported.requests, reported.round_trips),
         ((2, 2), Some((2, 30, 140)))
     );
 }
@@ -63,7 +63,7 @@ fn a_repeated_query_counts_once_while_it_is_pending() {
     scene.see(100_007, &query(false, b'a'));
     let reported = scene.end();
     assert_eq!(
-        (reported.questions, reported.round_trips),
+        (reported.requests, reported.round_trips),
         ((3, 2), Some((2, 3, 7)))
     );
 }
@@ -91,8 +91,8 @@ fn of_many_that_wait_some_stand_for_all_and_are_not_the_fast_ones() {
     let mut over = None;
     scene.exchanges.end(|pair| over = Some(pair.counted()));
     let total = over.expect("a pair");
-    assert_eq!((total.questions(), total.unasked()), (20_000, 0));
-    assert_eq!(total.answered() + total.not_followed(), 20_000);
+    assert_eq!((total.requests(), total.responses_without_request()), (20_000, 0));
+    assert_eq!(total.answered() + total.requests_not_tracked(), 20_000);
     let round_trips = total.round_trips(Half::Server).expect("some");
     assert!(
         round_trips.n > 1_000 && round_trips.n == total.answered(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use neph_text::{Fault, Fields, Node, Take, choice};
+use neph_text::{Fault, Fields, Node, FromNode, choice};
 
 use super::features::{DIRECTIONS, features};
 use super::trace::Traces;
@@ -126,7 +126,7 @@ fn key_span(table: &mut Fields<'_>, key: &'static str) -> Range<usize> {
 }
 
 fn link_name(node: &Node) -> Result<String, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     if is_name(&text) && text.len() <= 15 && !RESERVED.contains(&text.as_str()) {
         return Ok(text);
     }

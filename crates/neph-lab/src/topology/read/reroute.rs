@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use neph_text::{Fault, Fields, Node, Placed, Problems, Take, did_you_mean};
+use neph_text::{Fault, Fields, Node, Spanned, Problems, FromNode, did_you_mean};
 
 use super::link::Ends;
 use super::schedule::{Lasting, WhenSpec};
@@ -71,7 +71,7 @@ fn action_of(
         return None;
     }
     match (reshuffle, link, weight) {
-        (Some(Placed { value: true, .. }), None, None) => Some(Rerouted::Reshuffle),
+        (Some(Spanned { value: true, .. }), None, None) => Some(Rerouted::Reshuffle),
         (None, Some(named), Some(weight)) => {
             let index = links.iter().position(|link| link.name == named.value);
             let theirs = index.filter(|index| {
@@ -101,7 +101,7 @@ fn action_of(
 }
 
 fn weight(node: &Node) -> Result<u32, Fault> {
-    let weight = u32::take(node)?;
+    let weight = u32::from_node(node)?;
     if weight <= HEAVIEST {
         return Ok(weight);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Node, Port, Take, Value};
+use neph_text::{Fault, Fields, Node, Port, FromNode, Value};
 
 use super::link::Ends;
 use super::site::pairs;
@@ -42,7 +42,7 @@ fn service(mut table: Fields<'_>, ends: Ends<'_>) -> Option<Service> {
     let environment = pairs(&mut table, "environment", variable);
     let asks = table.entry("ready").is_some();
     let ready = table.table("ready").and_then(ready);
-    let log = table.optional_with("log", |node| String::take(node).map(PathBuf::from));
+    let log = table.optional_with("log", |node| String::from_node(node).map(PathBuf::from));
     let grace = table.optional_with("grace", quantity::delay);
     table.finish();
     if asks && ready.is_none() {
@@ -61,7 +61,7 @@ fn service(mut table: Fields<'_>, ends: Ends<'_>) -> Option<Service> {
 
 /// The name of a program of a lab.
 pub(super) fn name(node: &Node) -> Result<String, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     if is_name(&text) && text.len() <= 24 && text != "journal" {
         return Ok(text);
     }
@@ -101,7 +101,7 @@ pub(super) fn command_args(node: &Node) -> Result<Vec<String>, Fault> {
         let message = format!("this is {}", node.value.noun());
         return Err(Fault::new(message, example));
     };
-    let args: Vec<String> = nodes.iter().map(String::take).collect::<Result<_, _>>()?;
+    let args: Vec<String> = nodes.iter().map(String::from_node).collect::<Result<_, _>>()?;
     if args.first().is_none_or(String::is_empty) {
         return Err(Fault::new("there is no program", example));
     }

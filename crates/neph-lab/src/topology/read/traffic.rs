@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Node, Take};
+use neph_text::{Fault, Fields, Node, FromNode};
 
 use super::link::Ends;
 use super::{schedule, service, site};
@@ -78,7 +78,7 @@ fn read_one(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Traf
 }
 
 fn streams(node: &Node) -> Result<u16, Fault> {
-    match u16::take(node) {
+    match u16::from_node(node) {
         Ok(streams) if (1..=MAX_STREAMS).contains(&streams) => Ok(streams),
         _ => Err(Fault::new(
             "this is no number of connections",

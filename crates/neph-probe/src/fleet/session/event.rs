@@ -1,6 +1,6 @@
 //! Events that a transport reports to a session.
 
-use neph_model::{Instant, Own, PeerReport, SynAnswer, Wall};
+use neph_model::{Instant, LocalClock, PeerReport, SynAnswer, Wall};
 
 /// What happened to a request, as known to its transport.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,16 +25,16 @@ pub(crate) struct Known {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Departed {
     pub(crate) request: Known,
-    pub(crate) at: Instant<Own>,
+    pub(crate) at: Instant<LocalClock>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Replied {
     pub(crate) request: Known,
     /// The kernel's timestamp, if there is one.
-    pub(crate) stamp: Option<Instant<Own>>,
+    pub(crate) stamp: Option<Instant<LocalClock>>,
     /// The program's reading.
-    pub(crate) read: Instant<Own>,
+    pub(crate) read: Instant<LocalClock>,
     pub(crate) ttl: Option<u8>,
     pub(crate) peer_report: Option<PeerReport>,
     /// For a SYN.

@@ -95,7 +95,7 @@ fn a_request_that_met_the_end_of_an_idle_connection_is_sent_again_on_another() {
         }
         let number = dialled(&mut session, 23);
         receive(&mut session, number, OK, 25);
-        assert_eq!(kinds(&mut session), [EventKind::Repeated]);
+        assert_eq!(kinds(&mut session), [EventKind::RequestRetried]);
         let messages = rest(&mut session);
         assert!(messages.iter().all(|m| m.outcome == Outcome::Reply));
         let ledger = messages[1].ledger().expect("a reply");

@@ -39,7 +39,7 @@ impl Reply {
     }
 }
 
-fn millis(at: neph_model::Instant<neph_model::Own>) -> f64 {
+fn millis(at: neph_model::Instant<neph_model::LocalClock>) -> f64 {
     Span::from_nanos(at.nanos()).millis_f64()
 }
 
@@ -85,7 +85,7 @@ impl Program {
 /// would have come. A stalled application would have sent late as well.
 pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
     // Neither datagrams nor ICMP have an order.
-    if !flow.flow.probe.on_connection() {
+    if !flow.flow.probe.uses_connection() {
         return BTreeSet::new();
     }
     let exchanges = flow.exchanges.iter();
@@ -125,7 +125,7 @@ pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
 mod tests {
     use std::net::SocketAddr;
 
-    use neph_model::{Flow, FlowIndex, FlowRole, Instant, Marks, Message, Outcome, Own, Peer};
+    use neph_model::{Flow, FlowIndex, FlowRole, Instant, Marks, Message, Outcome, LocalClock, Peer};
 
     use neph_model::ProbeKind;
 
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a test")]
-    fn instant(millis: f64) -> Instant<Own> {
+    fn instant(millis: f64) -> Instant<LocalClock> {
         Instant::from_nanos((millis * 1e6) as i64)
     }
 

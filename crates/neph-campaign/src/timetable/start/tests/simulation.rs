@@ -9,7 +9,7 @@ use crate::order::Generator;
 use crate::timetable::start::{
     Agreement, Decision, Guard, Outcome, Report, SlotEnd, SlotTimes, Step,
 };
-use crate::timetable::{Claim, Mode, Resource, Task, rounds};
+use crate::timetable::{Claim, UseMode, Resource, Task, rounds};
 
 /// What is wrong with an agent for a while.
 #[derive(Clone, Copy, Debug)]
@@ -157,7 +157,7 @@ fn simulate(slots: u64, seed: u64, guard: Guard) -> Counts {
     const SITES: usize = 12;
     let pairs = (0..SITES).flat_map(|from| (0..from).map(move |to| [from, to]));
     let pairs: Vec<[usize; 2]> = pairs.collect();
-    let host = |site: &usize| Claim::new(Resource::Host(format!("{site:02}")), Mode::Load);
+    let host = |site: &usize| Claim::new(Resource::Host(format!("{site:02}")), UseMode::Load);
     let slot = SECOND.times(120);
     let tasks = pairs
         .iter()
