@@ -35,7 +35,7 @@ pub(crate) fn refused(before: &[Option<Before>]) -> Vec<Vec<Warning>> {
             sites.push(caps_before.site.as_ref());
         }
     }
-    let reported: Vec<Vec<(FleetEndpoint, Refusals)>> = thread::scope(|scope| {
+    let refusals_by_site: Vec<Vec<(FleetEndpoint, Refusals)>> = thread::scope(|scope| {
         let asking = sites.iter().map(|site| {
             let caps = before.iter().flatten();
             let caps_of_site = caps.filter(|before| before.site.as_ref() == *site);
@@ -44,16 +44,16 @@ pub(crate) fn refused(before: &[Option<Before>]) -> Vec<Vec<Warning>> {
             scope.spawn(|| watch.end())
         });
         let asking: Vec<_> = asking.collect();
-        let reported = asking
+        let refusals = asking
             .into_iter()
             .map(|scoped_join_handle| scoped_join_handle.join().unwrap_or_default());
-        reported.collect()
+        refusals.collect()
     });
     let of = |caps: &Before| -> Option<Vec<Warning>> {
         let site = sites.iter().position(|site| *site == caps.site.as_ref())?;
-        let mut reported = reported[site].iter();
+        let mut site_refusals = refusals_by_site[site].iter();
         let (_, refused) =
-            reported.find(|(reported, _)| reported.address == caps.endpoint.address)?;
+            site_refusals.find(|(endpoint, _)| endpoint.address == caps.endpoint.address)?;
         Some(refusal_warnings(refused).collect())
     };
     let each = before.iter();

@@ -228,10 +228,10 @@ mod tests {
             ("> 2ms p99", 0, "what it is about is missing"),
         ] {
             let Spanned { value, span } = parse(text).expect_err("a mistake");
-            let reported = format!("{}; {}", value.message, value.remedy);
+            let message = format!("{}; {}", value.message, value.remedy);
             assert!(
-                span.start == at && reported.contains(printed),
-                "{span:?} {reported}"
+                span.start == at && message.contains(printed),
+                "{span:?} {message}"
             );
         }
     }

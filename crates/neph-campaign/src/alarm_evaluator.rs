@@ -154,8 +154,8 @@ mod tests {
     }
 
     fn reported_changes(evaluator: &mut AlarmEvaluator) -> Vec<(bool, i64)> {
-        let reported = evaluator.unreported().into_iter();
-        reported
+        let changes = evaluator.unreported().into_iter();
+        changes
             .map(|change| (change.is_raised, change.at.nanos() / 1_000_000_000))
             .collect()
     }

@@ -81,11 +81,11 @@ pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon>
     if view.fleet.lifetime.is_some() {
         return Vec::new();
     }
-    let reported = |change: &PathChange| {
+    let reported_at = |change: &PathChange| {
         let key = (change.slot.0, change.source_port, change.at);
         (key, change.reported)
     };
-    let changes: Changes = view.changes.iter().map(reported).collect();
+    let changes: Changes = view.changes.iter().map(reported_at).collect();
     let begun = flows.iter().filter(|flow| !flow.segments.is_empty());
     let observed: Vec<ObservedFlow> = begun
         .map(|flow| ObservedFlow::new(view, flow, &changes))
@@ -94,7 +94,7 @@ pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon>
         return Vec::new();
     };
     let silence = view.silence();
-    let reported = HORIZONS.iter().map_while(|after| {
+    let scores = HORIZONS.iter().map_while(|after| {
         let room = (view.until - from - *after).nanos();
         // Four moments per bin, so that short measurements have some.
         let mut apart = Span::from_nanos((view.settings.bin.nanos() / 4).max(1));
@@ -108,7 +108,7 @@ pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon>
         let times = u64::try_from((view.until - from).nanos() / after.nanos()).unwrap_or(0);
         score.to_horizon(*after, times)
     });
-    reported.collect()
+    scores.collect()
 }
 
 /// When 90 % of the flows had a base latency: a late flow does not delay the others.

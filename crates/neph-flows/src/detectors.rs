@@ -286,7 +286,7 @@ mod tests {
             ..World::default()
         };
         let truth = world.truth();
-        let reported = |detector| {
+        let changes_of = |detector| {
             let mut detecting =
                 DetectorRun::new(&world.fleet(), Settings::default(), detector).expect("numbers");
             world.messages(&truth, |sent| {
@@ -300,7 +300,7 @@ mod tests {
             });
             detecting.finish().changes.len()
         };
-        assert_eq!(ALL.map(reported)[..2], [0, 2]);
+        assert_eq!(ALL.map(changes_of)[..2], [0, 2]);
     }
 
     #[test]

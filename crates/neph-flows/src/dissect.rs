@@ -292,9 +292,9 @@ mod tests {
             DissectedOutcome::Reply { reordered, .. } => reordered,
             DissectedOutcome::Lost | DissectedOutcome::NotSent => None,
         };
-        let reported: Vec<_> = found[0].samples.iter().map(reordered).collect();
+        let reordered_samples: Vec<_> = found[0].samples.iter().map(reordered).collect();
         let (forward, reverse) = (Some(Direction::Forward), Some(Direction::Reverse));
-        assert_eq!(reported, [None, forward, None, None, reverse, None, None]);
+        assert_eq!(reordered_samples, [None, forward, None, None, reverse, None, None]);
         assert_eq!(found[0].samples[6].outcome, DissectedOutcome::Lost);
     }
 

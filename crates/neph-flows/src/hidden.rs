@@ -87,8 +87,8 @@ mod tests {
                 .chunks_exact(2)
                 .any(|two| (two[0]..two[1] + after).contains(&moment));
             let counted = (from..from + long).filter(|moment| is_in(*moment)).count();
-            let reported = hidden_times.within(at(from), at(from + long)).nanos();
-            prop_assert_eq!(reported, i64::try_from(counted).unwrap());
+            let hidden_ns = hidden_times.within(at(from), at(from + long)).nanos();
+            prop_assert_eq!(hidden_ns, i64::try_from(counted).unwrap());
             for moment in (0..250).filter(|moment| is_in(*moment)) {
                 prop_assert!(hidden_times.hides(at(moment)));
             }

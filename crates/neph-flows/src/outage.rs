@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn of_flows_that_lose_most_messages_no_classes_are_told() {
         let world = World::default();
-        let reported = |is_lost: fn(i64, u32) -> bool| {
+        let outages_of = |is_lost: fn(i64, u32) -> bool| {
             let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
             world.messages(&world.truth(), |message| {
                 let mut message = *message;
@@ -106,11 +106,11 @@ mod tests {
             ];
             (pair.mostly_lost, view.classes[0].len(), is_reported)
         };
-        assert_eq!(reported(|_, seq| seq % 3 > 0), (true, 0, [false; 3]));
+        assert_eq!(outages_of(|_, seq| seq % 3 > 0), (true, 0, [false; 3]));
         // A reflector that stops does not affect earlier replies, no matter how early.
-        let (mostly_lost, classes, _) = reported(|second, _| !(70..102).contains(&second));
+        let (mostly_lost, classes, _) = outages_of(|second, _| !(70..102).contains(&second));
         assert_eq!((mostly_lost, classes), (false, 4));
-        let (mostly_lost, classes, [inflation, _, rate]) = reported(|second, _| second < 80);
+        let (mostly_lost, classes, [inflation, _, rate]) = outages_of(|second, _| second < 80);
         assert_eq!((mostly_lost, classes), (false, 4));
         assert!(inflation && rate);
     }

@@ -69,13 +69,13 @@ pub(crate) fn spectrum(flows: &[&FlowHistory], frame: Frame) -> Spectrum {
     }
     let sweep = Sweep::over(flows.iter().copied(), row);
     let first = lowest.nanos().div_euclid(row.nanos());
-    let reported = sweep.at(frame.middles(step, columns), |levels| {
+    let columns_of_levels = sweep.at(frame.middles(step, columns), |levels| {
         levels
             .iter()
             .map(|(at, flows)| (*at - first, *flows))
             .collect::<Vec<_>>()
     });
-    let bins = (0..).zip(reported).flat_map(|(column, levels)| {
+    let bins = (0..).zip(columns_of_levels).flat_map(|(column, levels)| {
         levels.into_iter().map(move |(row, flows)| SpectrumBin {
             column,
             row: u32::try_from(row).expect("no base latency is below the lowest"),

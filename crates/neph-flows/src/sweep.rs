@@ -82,17 +82,17 @@ mod tests {
         ];
         let sweep = Sweep::over(flows.iter(), Span::from_nanos(10));
         let moments = [2, 7, 10, 29, 30].map(Instant::from_nanos);
-        let reported = sweep.at(moments.into_iter(), |levels| {
+        let rows = sweep.at(moments.into_iter(), |levels| {
             levels
                 .iter()
                 .map(|(row, flows)| (*row, *flows))
                 .collect::<Vec<_>>()
         });
-        assert_eq!(reported[0], [(10, 1)]);
-        assert_eq!(reported[1], [(10, 2)]);
-        assert_eq!(reported[2], [(10, 1), (20, 1)]);
-        assert_eq!(reported[3], [(10, 1), (20, 1)]);
-        assert!(reported[4].is_empty());
+        assert_eq!(rows[0], [(10, 1)]);
+        assert_eq!(rows[1], [(10, 2)]);
+        assert_eq!(rows[2], [(10, 1), (20, 1)]);
+        assert_eq!(rows[3], [(10, 1), (20, 1)]);
+        assert!(rows[4].is_empty());
         assert_eq!(sweep.middle(10), Span::from_nanos(105));
     }
 }

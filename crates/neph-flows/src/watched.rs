@@ -157,15 +157,15 @@ mod tests {
             digest.finish();
             let view = digest.view();
             let first = settings.detection.learning();
-            let mut reported: Vec<i64> = view
+            let mut change_numbers: Vec<i64> = view
                 .changes
                 .iter()
                 .map(|change| change.at.nanos() / interval.nanos())
                 .collect();
-            reported.sort_unstable();
-            reported.truncate(12);
+            change_numbers.sort_unstable();
+            change_numbers.truncate(12);
             let wanted: Vec<i64> = (first..first + 12).collect();
-            assert_eq!(reported, wanted, "none before, and each from there on");
+            assert_eq!(change_numbers, wanted, "none before, and each from there on");
             let pair = &view.pairs[0];
             assert_eq!(pair.hidden.learning, view.learning().times(256));
             assert_eq!(pair.clear_changes(), pair.changes);

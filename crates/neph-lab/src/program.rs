@@ -234,9 +234,9 @@ pub(crate) fn complaint(line: &str, folder: &Path) -> Result<Option<String>, Pro
     if ran.status.success() {
         return Ok(None);
     }
-    let reported = [ran.stdout, ran.stderr].concat();
-    let reported = String::from_utf8_lossy(&reported);
-    let last = reported
+    let output = [ran.stdout, ran.stderr].concat();
+    let output = String::from_utf8_lossy(&output);
+    let last = output
         .lines()
         .map(str::trim)
         .rfind(|line| !line.is_empty());
@@ -313,8 +313,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told_with_its_package() {
-        let reported = must_have("no-such-x").expect_err("none").to_string();
-        assert!(reported.contains("'no-such-x' is missing: install what has it"));
+        let message = must_have("no-such-x").expect_err("none").to_string();
+        assert!(message.contains("'no-such-x' is missing: install what has it"));
         assert_eq!(package_of("busybox"), "the package busybox-static");
     }
 }

@@ -156,8 +156,8 @@ mod tests {
             ),
             ("dns://me@h/a", "dns has no user names"),
         ] {
-            let reported = Target::parse(text).expect_err(text).to_string();
-            assert!(reported.contains(part), "{reported}");
+            let message = Target::parse(text).expect_err(text).to_string();
+            assert!(message.contains(part), "{message}");
         }
     }
 

@@ -280,10 +280,10 @@ mod tests {
             (ParameterName::Distance, "-1"),
             (ParameterName::Stress, "vm1"),
         ] {
-            let reported = Parameter::read(name, text).expect_err(text).to_string();
+            let message = Parameter::read(name, text).expect_err(text).to_string();
             assert!(
-                reported.contains(name.as_str()) && reported.contains(text),
-                "{reported}"
+                message.contains(name.as_str()) && message.contains(text),
+                "{message}"
             );
         }
         assert!(ParameterName::from_name("sni").is_err());

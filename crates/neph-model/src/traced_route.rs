@@ -153,16 +153,16 @@ mod tests {
         // As they come: two in one batch are of one flow, and two in different ones.
         latest.take(&routes[..4]);
         latest.take(&routes[4..]);
-        let reported = latest.traces(&fleet, Wall::from_unix_nanos(5));
-        let reported = reported.iter().map(|trace| {
+        let traces = latest.traces(&fleet, Wall::from_unix_nanos(5));
+        let known_routes = traces.iter().map(|trace| {
             let routes = trace.routes.iter();
             let known = routes.map(|route| (route.source_port, route.hash.0));
             (trace.destination, known.collect())
         });
-        let reported: Vec<(SocketAddr, Vec<(u16, u64)>)> = reported.collect();
+        let known_routes: Vec<(SocketAddr, Vec<(u16, u64)>)> = known_routes.collect();
         let [first, second] = [0, 1].map(|n| fleet.endpoints[n].address);
         assert_eq!(
-            reported,
+            known_routes,
             [(first, vec![(7, 3), (9, 4)]), (second, vec![(8, 5)])]
         );
     }

@@ -71,8 +71,8 @@ pub(crate) fn sentence(doing: &str, error: &io::Error, answer: Option<Answer>) -
 /// The error alone in words, without the operation.
 pub(crate) fn why(error: &io::Error) -> String {
     let answer = answer_of(error, Known::AtOnce);
-    let reported = sentence("", error, answer);
-    reported.trim_start_matches(": ").to_owned()
+    let message = sentence("", error, answer);
+    message.trim_start_matches(": ").to_owned()
 }
 
 /// The end of a connection whose socket failed while `doing` something.
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_fault_of_this_host_is_named_with_its_remedy_and_a_refusal_is_the_peers() {
-        let reported = |errno| {
+        let message_of = |errno| {
             let error = io::Error::from_raw_os_error(errno);
             let parting = parting("connect to 192.0.2.1:80", &error, Known::AtOnce);
             (parting.answer, parting.why)
@@ -107,11 +107,11 @@ mod tests {
             (errno::ENETUNREACH, LocalFault::NoRoute, "ip route get"),
             (errno::EMSGSIZE, LocalFault::TooLarge, "MTU"),
         ] {
-            let (answer, why) = reported(errno);
+            let (answer, why) = message_of(errno);
             assert_eq!(answer, Some(Answer::Local(fault)));
             assert!(why.contains("this host") && why.contains(word), "{why}");
         }
-        let (answer, why) = reported(errno::ECONNREFUSED);
+        let (answer, why) = message_of(errno::ECONNREFUSED);
         assert_eq!(answer, Some(Answer::Syn(SynAnswer::Rst)));
         assert_eq!(why, "connect to 192.0.2.1:80: Connection refused");
     }

@@ -40,11 +40,11 @@ fn believed(status: &clock::SyncStatus) -> String {
 
 /// The permitted wake-up time of a core, as a setting with its name; `None` where it cannot be read.
 pub fn core_wake() -> Option<(String, String)> {
-    let reported = match awake::permitted_us().ok()? {
+    let wakefulness = match awake::permitted_us().ok()? {
         0 => "0 us: cores are kept awake".to_owned(),
         permitted => format!("{permitted} us"),
     };
-    Some(("cpu_dma_latency".to_owned(), reported))
+    Some(("cpu_dma_latency".to_owned(), wakefulness))
 }
 
 /// Offloads of the calling thread's interfaces: `interface.offload` to `on` or `off`.

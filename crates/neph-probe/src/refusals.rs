@@ -67,7 +67,7 @@ impl RefusalWatch {
         let each = endpoints.iter();
         let endpoints = each.filter(|endpoint| addresses.insert(endpoint.address));
         let (site, endpoints) = (spec.site.clone(), endpoints.cloned().collect::<Vec<_>>());
-        let (teller, reported) = mpsc::channel();
+        let (teller, receiver) = mpsc::channel();
         let stop = Stop::new();
         let asking = Round {
             site: site.clone(),
@@ -81,9 +81,9 @@ impl RefusalWatch {
         let _ = thread::Builder::new()
             .name("neph-refusals".to_owned())
             .spawn(move || teller.send(asking.ask_all(&requested)));
-        let before = match reported.recv_timeout(HEAD_START.to_duration()) {
+        let before = match receiver.recv_timeout(HEAD_START.to_duration()) {
             Ok(known) => Before::Known(known),
-            Err(_) => Before::Asked(reported, stop),
+            Err(_) => Before::Asked(receiver, stop),
         };
         Self {
             site,
@@ -114,9 +114,9 @@ impl RefusalWatch {
     pub fn end(self) -> Vec<(FleetEndpoint, Refusals)> {
         let before = match self.before {
             Before::Known(known) => known,
-            Before::Asked(reported, stop) => {
+            Before::Asked(receiver, stop) => {
                 stop.set();
-                reported.recv().unwrap_or_default()
+                receiver.recv().unwrap_or_default()
             }
         };
         let endpoint_refusals = self.endpoints.into_iter().zip(before);
@@ -169,7 +169,7 @@ impl Round {
         };
         let turns = Mutex::new((0..endpoints.len()).map(first).collect());
         let read_all = || {
-            let mut reported = vec![None; endpoints.len()];
+            let mut refusals = vec![None; endpoints.len()];
             thread::scope(|scope| {
                 let askers = 0..endpoints.len().min(AT_ONCE);
                 let asking = askers.map(|_| scope.spawn(|| self.take_turns(endpoints, &turns)));
@@ -178,10 +178,10 @@ impl Round {
                     .into_iter()
                     .flat_map(|scoped_join_handle| scoped_join_handle.join().unwrap_or_default())
                 {
-                    reported[at] = Some(refused);
+                    refusals[at] = Some(refused);
                 }
             });
-            reported
+            refusals
         };
         at_site(self.site.as_ref(), read_all).unwrap_or_default()
     }
@@ -192,7 +192,7 @@ impl Round {
         endpoints: &[FleetEndpoint],
         turns: &Mutex<VecDeque<Turn>>,
     ) -> Vec<(usize, Refusals)> {
-        let mut reported = Vec::new();
+        let mut refusals = Vec::new();
         let turns = || turns.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.is_over()
             && let Some(turn) = { turns().pop_front() }
@@ -204,12 +204,12 @@ impl Round {
                 ..turn
             };
             match self.ask(&endpoints[turn.endpoint]) {
-                Some(refused) => reported.push((turn.endpoint, refused)),
+                Some(refused) => refusals.push((turn.endpoint, refused)),
                 None if next.tried < self.tries => turns().push_back(next),
                 None => {}
             }
         }
-        reported
+        refusals
     }
 
     fn is_over(&self) -> bool {
@@ -239,22 +239,22 @@ mod tests {
 
     #[test]
     fn five_numbers_or_four_read_back_and_nothing_else_does() {
-        let reported = Refusals {
+        let refusals = Refusals {
             messages: 5,
             messages_per_second: 120_000,
             connections: 3,
             connections_per_peer: 512,
             dropped: 7,
         };
-        assert_eq!(reported.to_string(), "5 120000 3 512 7");
+        assert_eq!(refusals.to_string(), "5 120000 3 512 7");
         let earlier = Refusals {
             dropped: 0,
-            ..reported
+            ..refusals
         };
         assert_eq!(Refusals::read(b"5 120000 3 512"), Some(earlier));
         assert_eq!(
-            Refusals::read(reported.to_string().as_bytes()),
-            Some(reported)
+            Refusals::read(refusals.to_string().as_bytes()),
+            Some(refusals)
         );
         for wrong in [
             "",
@@ -294,8 +294,8 @@ mod tests {
             patience: Span::from_millis(300),
             stop: Stop::new(),
         };
-        let reported = round.ask_all(&endpoints);
-        let (answered, rest) = reported.split_last().expect("as many as endpoints");
+        let refusals = round.ask_all(&endpoints);
+        let (answered, rest) = refusals.split_last().expect("as many as endpoints");
         assert!(answered.is_some());
         assert!(rest.iter().all(Option::is_none));
         for listener in &silent {

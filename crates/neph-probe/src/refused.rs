@@ -42,7 +42,7 @@ impl Refusals {
             connections_per_peer: parts.next()?.parse().ok()?,
             dropped: parts
                 .next()
-                .map_or(Some(0), |reported| reported.parse().ok())?,
+                .map_or(Some(0), |number| number.parse().ok())?,
         };
         parts.next().is_none().then_some(read)
     }

@@ -71,10 +71,10 @@ impl Silence {
                 .iter()
                 .map(|endpoint| scope.spawn(|| self.of(endpoint)));
             let asking: Vec<_> = asking.collect();
-            let reported = asking
+            let sentences = asking
                 .into_iter()
                 .filter_map(|scoped_join_handle| scoped_join_handle.join().ok());
-            reported.collect()
+            sentences.collect()
         })
     }
 
@@ -175,7 +175,7 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
 mod tests {
     use super::*;
 
-    fn reported(target: (&str, ProbeKind), found: Found) -> String {
+    fn sentence_about(target: (&str, ProbeKind), found: Found) -> String {
         let endpoint = FleetEndpoint {
             name: "x".to_owned(),
             address: target.0.parse().expect("an address"),
@@ -206,14 +206,14 @@ mod tests {
             ..nothing
         };
         let udp = ("192.0.2.1:862", ProbeKind::Udp);
-        let reported = [
-            reported(udp, remote),
-            reported(udp, free),
-            reported(udp, nothing),
-            reported(udp, mute),
-            reported(("[2001:db8::1]:8080", ProbeKind::Udp), free),
-            reported(("[2001:db8::1]:80", ProbeKind::Tcp), remote),
-            reported(("192.0.2.1:443", ProbeKind::Syn), nothing),
+        let sentences = [
+            sentence_about(udp, remote),
+            sentence_about(udp, free),
+            sentence_about(udp, nothing),
+            sentence_about(udp, mute),
+            sentence_about(("[2001:db8::1]:8080", ProbeKind::Udp), free),
+            sentence_about(("[2001:db8::1]:80", ProbeKind::Tcp), remote),
+            sentence_about(("192.0.2.1:443", ProbeKind::Syn), nothing),
         ];
         let expected = [
             "nothing listens at UDP 862 of 192.0.2.1; neph reflect answers at 8080: write udp://192.0.2.1:8080",
@@ -224,6 +224,6 @@ mod tests {
             "nothing listens at TCP 80 of 2001:db8::1; neph reflect answers at 8080: write tcp://[2001:db8::1]:8080",
             "TCP 443 of 192.0.2.1 answers no SYN, neither with SYN-ACK nor with RST: a firewall drops them, or the host does not exist",
         ];
-        assert_eq!(reported, expected);
+        assert_eq!(sentences, expected);
     }
 }

@@ -63,19 +63,19 @@ mod tests {
 
     #[test]
     fn the_kernels_bound_is_told_and_who_is_synchronised_says_so() {
-        let reported = estimate(Some(status_of(20_000)));
-        assert!(reported.synchronized);
+        let error_bound = estimate(Some(status_of(20_000)));
+        assert!(error_bound.synchronized);
         assert!(
-            (20_001_000..20_300_000).contains(&reported.nanos()),
-            "{reported:?}"
+            (20_001_000..20_300_000).contains(&error_bound.nanos()),
+            "{error_bound:?}"
         );
         let lost = SyncStatus {
             synchronised: false,
             ..status_of(16_000_000)
         };
-        for reported in [estimate(Some(lost)), estimate(None)] {
-            assert!(!reported.synchronized);
-            assert!(reported.nanos() >= 16_000_000_000, "{reported:?}");
+        for error_bound in [estimate(Some(lost)), estimate(None)] {
+            assert!(!error_bound.synchronized);
+            assert!(error_bound.nanos() >= 16_000_000_000, "{error_bound:?}");
         }
     }
 

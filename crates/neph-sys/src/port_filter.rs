@@ -44,7 +44,7 @@ pub fn attach(
     #[expect(clippy::cast_possible_truncation, reason = "size of a small struct")]
     const SIZE: libc::socklen_t = size_of::<libc::sock_fprog>() as libc::socklen_t;
     let mut program = program(family, ports);
-    let reported = libc::sock_fprog {
+    let filter = libc::sock_fprog {
         len: STEPS,
         filter: program.as_mut_ptr(),
     };
@@ -55,7 +55,7 @@ pub fn attach(
             socket.as_raw_fd(),
             libc::SOL_SOCKET,
             libc::SO_ATTACH_FILTER,
-            (&raw const reported).cast(),
+            (&raw const filter).cast(),
             SIZE,
         )
     };

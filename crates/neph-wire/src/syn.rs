@@ -282,15 +282,15 @@ mod tests {
 
     #[test]
     fn only_what_answers_a_syn_is_an_answer() {
-        let reported = |flags: u8| {
+        let answer_of = |flags: u8| {
             let mut out = Vec::new();
             segment(&both_ends(80, 40_000)[0], &bare(9, flags), &mut out);
             out[8..12].copy_from_slice(&7_u32.to_be_bytes());
             parse_answer(&out).map(|answer| (answer.verdict, answer.seq))
         };
-        assert_eq!(reported(0x12), Some((Verdict::Accepted, 6)));
-        assert_eq!(reported(0x14), Some((Verdict::Refused, 6)));
-        assert_eq!(reported(0x52), Some((Verdict::Accepted, 6)), "ECN too");
+        assert_eq!(answer_of(0x12), Some((Verdict::Accepted, 6)));
+        assert_eq!(answer_of(0x14), Some((Verdict::Refused, 6)));
+        assert_eq!(answer_of(0x52), Some((Verdict::Accepted, 6)), "ECN too");
         for (flags, answer) in [
             (0x10, "a challenge ACK"),
             (0x02, "a SYN"),
@@ -298,7 +298,7 @@ mod tests {
             (0x11, "an end"),
             (0x16, "nonsense"),
         ] {
-            assert_eq!(reported(flags), None, "{answer}");
+            assert_eq!(answer_of(flags), None, "{answer}");
         }
     }
 

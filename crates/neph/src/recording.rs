@@ -123,13 +123,13 @@ mod tests {
 
     #[test]
     fn what_only_live_points_have_is_refused_for_files() {
-        let reported = |args: &str| {
+        let message_of = |args: &str| {
             let line = Line::try_parse_from(["neph"].into_iter().chain(args.split_whitespace()));
-            let Err(Failure::Usage(reported)) = line.expect("options").options.refuse_for_files()
+            let Err(Failure::Usage(message)) = line.expect("options").options.refuse_for_files()
             else {
                 panic!("{args} is taken");
             };
-            reported
+            message
         };
         for args in [
             "-w 1s",
@@ -139,8 +139,8 @@ mod tests {
             "--port 1",
             "--proto udp",
         ] {
-            assert!(reported(args).contains("is for live points"), "{args}");
+            assert!(message_of(args).contains("is for live points"), "{args}");
         }
-        assert!(reported("--proto udp --port 53").starts_with("--port 53 is for live points"));
+        assert!(message_of("--proto udp --port 53").starts_with("--port 53 is for live points"));
     }
 }

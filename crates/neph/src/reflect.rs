@@ -193,7 +193,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         &format!("answers at {}", reflector.address()),
         reflector.pulses().to_vec(),
     );
-    let mut reported = Vec::new();
+    let mut last_counts = Vec::new();
     let mut waited = Duration::ZERO;
     while !stop.is_set() {
         const TICK: Duration = Duration::from_millis(50);
@@ -201,7 +201,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         waited += TICK;
         if waited >= REPORT && !args.quiet {
             waited = Duration::ZERO;
-            report(&mut reported, reflector.counted(), args.format)?;
+            report(&mut last_counts, reflector.counted(), args.format)?;
         }
     }
     drop((service, alongside));

@@ -147,8 +147,8 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
         .expect("the main flow is fine")
         .end(&around, Vec::new());
     assert_eq!(outcome.ending, Ending::Complete);
-    let reported = recorded(&updates);
-    let failed = reported
+    let records = recorded(&updates);
+    let failed = records
         .events
         .iter()
         .filter(|e| e.kind == EventKind::SecondaryFlowFailed);
@@ -307,7 +307,7 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
         .map(|prepared| prepared.as_ref().expect("silence is not refused").started)
         .collect();
     assert_eq!(started, [started[0]; 3], "one moment for all");
-    let (results, reported) = (ran.results, ran.records);
+    let (results, records) = (ran.results, ran.records);
     let endings = results
         .into_iter()
         .map(|result| result.expect("it ran").ending);
@@ -320,15 +320,15 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
         "{endings:?}"
     );
     assert!(
-        reported
+        records
             .iter()
-            .all(|reported| reported.fleet.len() == 16 * 20)
+            .all(|records| records.fleet.len() == 16 * 20)
     );
     // Each begins before another could have ended its 400 ms.
-    let first = |reported: &Records| reported.fleet.iter().map(|m| m.sent.nanos()).min();
-    let last = |reported: &Records| reported.fleet.iter().map(|m| m.sent.nanos()).max();
-    let latest_begin = reported.iter().filter_map(first).max();
-    let earliest_end = reported.iter().filter_map(last).min();
+    let first = |records: &Records| records.fleet.iter().map(|m| m.sent.nanos()).min();
+    let last = |records: &Records| records.fleet.iter().map(|m| m.sent.nanos()).max();
+    let latest_begin = records.iter().filter_map(first).max();
+    let earliest_end = records.iter().filter_map(last).min();
     assert!(
         latest_begin < earliest_end,
         "{latest_begin:?} {earliest_end:?}"
@@ -374,8 +374,8 @@ fn fleets_that_ask_one_reflector_at_the_same_time_are_told_once_each_what_it_ref
     let ours = miserly();
     let orders = [(); 2].map(|()| fleet_order(&format!("udp://{}", ours.address())));
     let ran = carry_out(&mut LocalExecutor::new(), &orders, &|_| false);
-    let (results, reported) = (ran.results, ran.records);
-    let lost = reported.iter().flat_map(|reported| &reported.fleet);
+    let (results, records) = (ran.results, ran.records);
+    let lost = records.iter().flat_map(|records| &records.fleet);
     let lost = lost.filter(|message| message.reply().is_none()).count() as u64;
     for result in results {
         let warnings = result.expect("it can be").warnings;

@@ -295,8 +295,8 @@ fn what_comes_after_the_messages_is_kept_and_decides_how_the_campaign_ended() {
             drop(begin(folder.path(), origin()));
         }
         let (campaign, experiment, _) = read(folder.path());
-        let reported = (campaign.status, experiment.status);
-        assert_eq!(reported, (wanted, ExperimentStatus::Complete));
+        let statuses = (campaign.status, experiment.status);
+        assert_eq!(statuses, (wanted, ExperimentStatus::Complete));
         let store = opened(folder.path(), Access::Read);
         let transfers = store.transfers(experiment.id).expect("transfers");
         assert_eq!(transfers, [transfer(9)], "marks count from the start");

@@ -121,9 +121,9 @@ mod tests {
              [[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1\"\n\
              [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n{other}\n"
         );
-        let reported =
+        let messages =
             |found: Vec<neph_text::Problem>| found.iter().map(ToString::to_string).collect();
-        parse(&Source::new("p.toml", text)).map_err(reported)
+        parse(&Source::new("p.toml", text)).map_err(messages)
     }
 
     fn texts(plan: &Plan) -> Vec<Vec<&str>> {
@@ -160,8 +160,8 @@ mod tests {
         assert_eq!(texts(&plan), [vec!["round_trip > 2ms p99"], vec![]]);
         // A duration too short for the others is reported, although this endpoint has no rule.
         let long = "alarm = \"round_trip > 2ms p99 for 2min\"";
-        let reported = read(long, "duration = \"5min\"\nalarm = []").expect_err("never");
-        assert!(reported[0].contains("needs 120.000 s"), "{reported:?}");
+        let error = read(long, "duration = \"5min\"\nalarm = []").expect_err("never");
+        assert!(error[0].contains("needs 120.000 s"), "{error:?}");
         // At the top an empty list means the default: no alarms.
         let plan = read("alarm = []", rule).expect("a good plan");
         assert_eq!(texts(&plan), [vec![], vec!["round_trip > 2ms p99"]]);
@@ -190,12 +190,12 @@ mod tests {
         ] {
             let line = format!("alarm = \"{rule}\"");
             for (read, position) in [(read(&line, ""), "5:9"), (read("", &line), "12:9")] {
-                let reported = read.expect_err("a mistake");
+                let error = read.expect_err("a mistake");
                 let prefix = format!("p.toml:{position}: ");
-                let is_expected = reported.len() == 1
-                    && reported[0].starts_with(&prefix)
-                    && reported[0].contains(printed);
-                assert!(is_expected, "{rule}: {reported:?}");
+                let is_expected = error.len() == 1
+                    && error[0].starts_with(&prefix)
+                    && error[0].contains(printed);
+                assert!(is_expected, "{rule}: {error:?}");
             }
         }
     }
@@ -205,10 +205,10 @@ mod tests {
         let rule = "alarm = \"round_trip > 2ms p99\"";
         let few = "messages = 99";
         assert!(read(rule, few).is_ok());
-        let reported = read("", &format!("{few}\n{rule}")).expect_err("never");
+        let error = read("", &format!("{few}\n{rule}")).expect_err("never");
         assert!(
-            reported[0].contains("p99 needs 299 messages, and an experiment has 99"),
-            "{reported:?}"
+            error[0].contains("p99 needs 299 messages, and an experiment has 99"),
+            "{error:?}"
         );
         // Those of all flows together.
         assert!(read("", &format!("{few}\nflows = [2, 8]\n{rule}")).is_ok());

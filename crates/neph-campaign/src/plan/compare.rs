@@ -174,14 +174,14 @@ url = "ws://10.0.0.2"
             format!("{PLAN}[[compare]]\nendpoints = [\"one\", \"one\"]\nmargin = \"1ms\"\n");
         for text in [single_text, twice] {
             let found = parse(&Source::new("p.toml", text)).expect_err("a mistake");
-            let reported = found[0].to_string();
+            let message = found[0].to_string();
             let refused = [
                 "no two endpoints to compare",
                 "one endpoint cannot be compared",
             ];
             assert!(
-                refused.iter().any(|part| reported.contains(part)),
-                "{reported}"
+                refused.iter().any(|part| message.contains(part)),
+                "{message}"
             );
         }
     }
@@ -193,8 +193,8 @@ url = "ws://10.0.0.2"
              [[compare]]\nendpoints = [\"one\"]\nmargin = \"0ms\"\nlayer = \"netwrk\"\n[[compare]]\n"
         );
         let found = parse(&Source::new("p.toml", text)).expect_err("mistakes");
-        let reported: Vec<String> = found.iter().map(ToString::to_string).collect();
-        let reported = reported.join("\n");
+        let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let message = messages.join("\n");
         for part in [
             "there is no endpoint 'othr' to compare",
             "one endpoint cannot be compared",
@@ -202,7 +202,7 @@ url = "ws://10.0.0.2"
             "'margin' is missing",
             "netwrk",
         ] {
-            assert!(reported.contains(part), "{part} in {reported}");
+            assert!(message.contains(part), "{part} in {message}");
         }
     }
 }

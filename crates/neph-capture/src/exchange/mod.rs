@@ -158,12 +158,12 @@ impl Exchanges {
         &mut self,
         at: Wall,
         packet: &Dissected<'_>,
-        reported: &mut impl ExchangeListener,
+        listener: &mut impl ExchangeListener,
     ) -> bool {
         match packet.transport {
             // True for nearly all packets.
             Transport::Tcp { .. } => false,
-            _ => self.take_in(at, packet, reported),
+            _ => self.take_in(at, packet, listener),
         }
     }
 
@@ -171,25 +171,25 @@ impl Exchanges {
         &mut self,
         at: Wall,
         packet: &Dissected<'_>,
-        reported: &mut impl ExchangeListener,
+        listener: &mut impl ExchangeListener,
     ) -> bool {
         let places = &self.places;
         let is_known = |key: &ExchangeKey| places.contains_key(key);
         let Some((key, event)) = part_of(packet, &mut self.quic, is_known) else {
             return false;
         };
-        self.quiet(at, reported);
+        self.quiet(at, listener);
         let index = match self.places.get(&key) {
             Some(index) => *index,
             None => match self.join_mirrored(&key, event) {
                 Some(index) => index,
-                None => self.insert(at, key, reported),
+                None => self.insert(at, key, listener),
             },
         };
         self.recency.touch(index, self.now);
         if let Some(pair) = &mut self.pairs[index as usize] {
             pair.see(at, event, &mut |key, answered| {
-                reported.round_trip(key, answered);
+                listener.round_trip(key, answered);
             });
         }
         true
@@ -200,11 +200,11 @@ impl Exchanges {
         self.quiet(now, &mut Over(ended));
     }
 
-    fn quiet(&mut self, now: Wall, reported: &mut impl ExchangeListener) {
+    fn quiet(&mut self, now: Wall, listener: &mut impl ExchangeListener) {
         self.now = self.now.max(now.unix_nanos());
         let until = self.now.saturating_sub(self.idle.nanos());
         while let Some(index) = self.recency.oldest_before(until) {
-            self.remove(index, reported);
+            self.remove(index, listener);
         }
     }
 
@@ -226,9 +226,9 @@ impl Exchanges {
 
     /// Ends all pairs, the longest silent first.
     pub fn end(&mut self, ended: impl FnMut(&HostPair)) {
-        let mut reported = Over(ended);
+        let mut listener = Over(ended);
         while let Some(index) = self.recency.oldest() {
-            self.remove(index, &mut reported);
+            self.remove(index, &mut listener);
         }
     }
 
@@ -237,12 +237,12 @@ impl Exchanges {
         self.crowded_out
     }
 
-    fn insert(&mut self, at: Wall, key: ExchangeKey, reported: &mut impl ExchangeListener) -> u32 {
+    fn insert(&mut self, at: Wall, key: ExchangeKey, listener: &mut impl ExchangeListener) -> u32 {
         if self.places.len() >= self.most
             && let Some(index) = self.recency.oldest()
         {
             self.crowded_out += 1;
-            self.remove(index, reported);
+            self.remove(index, listener);
         }
         let index = self.free.pop().unwrap_or_else(|| {
             self.pairs.push(None);
@@ -255,7 +255,7 @@ impl Exchanges {
         index
     }
 
-    fn remove(&mut self, index: u32, reported: &mut impl ExchangeListener) {
+    fn remove(&mut self, index: u32, listener: &mut impl ExchangeListener) {
         self.recency.remove(index);
         if let Some(pair) = self.pairs[index as usize].take() {
             self.places.remove(pair.key());
@@ -264,7 +264,7 @@ impl Exchanges {
             if let Some(ended) = &mut self.ended {
                 ended[pair.key().protocol as usize].merge(&pair.rest());
             }
-            reported.ended(&pair);
+            listener.ended(&pair);
         }
     }
 }

@@ -69,11 +69,11 @@ impl Scene {
 
     /// The only pair.
     fn end(mut self) -> RecordedExchanges {
-        let mut reported = Vec::new();
+        let mut exchanges = Vec::new();
         self.exchanges
-            .end(|pair| reported.push(RecordedExchanges::of(pair)));
-        assert_eq!(reported.len(), 1);
-        reported.remove(0)
+            .end(|pair| exchanges.push(RecordedExchanges::of(pair)));
+        assert_eq!(exchanges.len(), 1);
+        exchanges.remove(0)
     }
 }
 
@@ -126,12 +126,12 @@ fn an_echo_is_matched_by_its_number_and_counts_once() {
     scene.see(4_001, &echo(true, 4));
     scene.see(4_005, &echo(false, 4));
     scene.see(5_000, &echo(true, 5));
-    let reported = scene.end();
-    assert_eq!(reported.key.protocol, ExchangeProtocol::Ping);
-    assert_eq!(reported.key.server.ip(), Ipv4Addr::from(SERVER));
-    assert_eq!(reported.requests, (5, 4));
-    assert_eq!(reported.round_trips, Some((3, 10, 30)));
-    let deviation = reported.deviation.expect("three");
+    let exchange = scene.end();
+    assert_eq!(exchange.key.protocol, ExchangeProtocol::Ping);
+    assert_eq!(exchange.key.server.ip(), Ipv4Addr::from(SERVER));
+    assert_eq!(exchange.requests, (5, 4));
+    assert_eq!(exchange.round_trips, Some((3, 10, 30)));
+    let deviation = exchange.deviation.expect("three");
     // The root of 200 / 3.
     let expected = (Span::from_millis(20), Span::from_nanos(8_164_965));
     assert_eq!(deviation, expected);
@@ -139,15 +139,15 @@ fn an_echo_is_matched_by_its_number_and_counts_once() {
 
 /// Of a look: packets, questions, answers and round trips of each pair, and of all pings.
 fn look(exchanges: &mut Exchanges) -> (Vec<[u64; 4]>, [u64; 4]) {
-    let reported = |of: &ExchangeCounts| {
+    let counts_of = |of: &ExchangeCounts| {
         let answer_count = of
             .round_trips(Half::Server)
             .map_or(0, |quantiles| quantiles.n);
         [of.packets(), of.requests(), of.answered(), answer_count]
     };
     let mut pairs = Vec::new();
-    let totals = exchanges.look(|_, recent| pairs.push(reported(recent)));
-    (pairs, reported(&totals[ExchangeProtocol::Ping as usize]))
+    let totals = exchanges.look(|_, recent| pairs.push(counts_of(recent)));
+    (pairs, counts_of(&totals[ExchangeProtocol::Ping as usize]))
 }
 
 #[test]
@@ -165,13 +165,13 @@ fn a_period_has_what_came_in_it_and_the_pair_all() {
         look(&mut scene.exchanges),
         (vec![[1, 0, 1, 1]], [1, 0, 1, 1])
     );
-    let reported = scene.end();
+    let exchange = scene.end();
     assert_eq!(
-        (reported.requests, reported.round_trips),
+        (exchange.requests, exchange.round_trips),
         ((2, 2), Some((2, 10, 30)))
     );
     assert_eq!(
-        reported.deviation.map(|(mean, _)| mean),
+        exchange.deviation.map(|(mean, _)| mean),
         Some(Span::from_millis(20))
     );
 }
@@ -194,11 +194,11 @@ fn a_dns_reply_is_matched_by_its_number_and_the_askers_port() {
     assert!(scene.see(0, &udp(true, 53, &[0xab, 0xcd, 1, 0])));
     scene.see(5, &udp(false, 53, &[0xab, 0xce, 0x81, 0]));
     scene.see(7, &udp(false, 53, &[0xab, 0xcd, 0x81, 0]));
-    let reported = scene.end();
-    assert_eq!(reported.key.server, (Ipv4Addr::from(SERVER), 53).into());
-    assert_eq!(reported.key.client.port(), 0);
+    let exchange = scene.end();
+    assert_eq!(exchange.key.server, (Ipv4Addr::from(SERVER), 53).into());
+    assert_eq!(exchange.key.client.port(), 0);
     assert_eq!(
-        (reported.requests, reported.round_trips),
+        (exchange.requests, exchange.round_trips),
         ((1, 1), Some((1, 7, 7)))
     );
 }
@@ -245,11 +245,11 @@ fn spinning(turns: u8) -> Scene {
 
 #[test]
 fn the_spin_bit_tells_both_halves() {
-    let reported = spinning(20).end();
-    assert_eq!(reported.key.client.port(), 4000);
+    let exchange = spinning(20).end();
+    assert_eq!(exchange.key.client.port(), 4000);
     // The first change has none before it, and gives no round trip.
-    assert_eq!(reported.round_trips, Some((19, 30, 30)));
-    assert_eq!(reported.clients, Some(10));
+    assert_eq!(exchange.round_trips, Some((19, 30, 30)));
+    assert_eq!(exchange.clients, Some(10));
 }
 
 #[test]
@@ -309,15 +309,15 @@ fn round_trips_from_before_the_spin_was_believed_are_told_when_it_is() {
             exchanges.hear(at, &packet, &mut received);
         }
     }
-    let mut reported = 0;
+    let mut round_trip_count = 0;
     exchanges.end(|pair| {
         let total = pair.counted();
         let n = [Half::Server, Half::Client]
             .map(|half| total.round_trips(half).map_or(0, |quantiles| quantiles.n));
-        reported = n[0] + n[1];
+        round_trip_count = n[0] + n[1];
     });
-    assert_eq!(received.0.len() as u64, reported);
-    assert!(reported > 30);
+    assert_eq!(received.0.len() as u64, round_trip_count);
+    assert!(round_trip_count > 30);
 }
 
 proptest! {
@@ -328,8 +328,8 @@ proptest! {
             let first = if bit { 0x60 } else { 0x40 };
             scene.see(at, &udp(by_client, 443, &[first]));
         }
-        let reported = scene.end();
-        prop_assert_eq!((reported.round_trips, reported.clients), (None, None));
+        let exchange = scene.end();
+        prop_assert_eq!((exchange.round_trips, exchange.clients), (None, None));
     }
 
     #[test]

@@ -153,11 +153,11 @@ mod tests {
         (flows, path(&totals[Half::Server as usize]))
     }
 
-    fn see(millis: i64, bytes: &[u8], table: &mut Table, reported: &mut ServerRoundTrips) {
+    fn see(millis: i64, bytes: &[u8], table: &mut Table, listener: &mut ServerRoundTrips) {
         let observed = neph_wire::dissect::dissect(neph_wire::dissect::Link::Ip, bytes, 40);
         let at = Wall::from_unix_nanos(millis * 1_000_000);
-        table.see(at, &observed.expect("a packet"), reported);
-        table.flush(reported);
+        table.see(at, &observed.expect("a packet"), listener);
+        table.flush(listener);
     }
 
     #[test]

@@ -218,11 +218,11 @@ fn delays(passages: &Passages, segment: usize, direction: Direction) -> Vec<Dela
     let rows = passages.rows().filter(|row| row.direction == direction);
     let mut delays: Vec<Delay> = rows
         .filter_map(|row| {
-            let reported = row.delays[segment]?;
+            let one_way = row.delays[segment]?;
             Some(Delay {
                 since: passages.entered(&row.passage, direction, segment)?.nanos(),
-                took: reported.delay.nanos(),
-                bound: reported.bound.nanos(),
+                took: one_way.delay.nanos(),
+                bound: one_way.bound.nanos(),
             })
         })
         .collect();

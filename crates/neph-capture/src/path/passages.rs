@@ -147,7 +147,7 @@ impl Passages {
     pub fn delay(&self, passage: &Passage, direction: Direction, segment: usize) -> Option<OneWay> {
         let (first_time, second_time) = self.times(passage, segment)?;
         let offset = self.clocks[segment].around(first_time, second_time)?;
-        let reported = match direction {
+        let one_way = match direction {
             Direction::Forward => offset.forward(
                 Instant::from_nanos(first_time),
                 Instant::from_nanos(second_time),
@@ -158,8 +158,8 @@ impl Passages {
             ),
         };
         Some(OneWay {
-            delay: reported.delay,
-            bound: reported.bound + self.coarseness(segment),
+            delay: one_way.delay,
+            bound: one_way.bound + self.coarseness(segment),
         })
     }
 

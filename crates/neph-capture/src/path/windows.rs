@@ -165,11 +165,11 @@ mod tests {
             }
         }
         let crossings = window.crossed(&hops.end_of_window(&[true; 2]));
-        let reported = crossings.into_iter().map(|of| {
+        let rows = crossings.into_iter().map(|of| {
             let (entered, took) = (of.entered / MILLI, of.took / MILLI);
             (of.segment, of.direction, entered, took)
         });
-        reported.collect()
+        rows.collect()
     }
 
     fn windows_until(until: i64) -> Vec<Window> {
@@ -316,15 +316,15 @@ mod tests {
             let (points, mut meant) = replay(&packets);
             let points: Vec<&MarkSlice> = points.iter().map(Vec::as_slice).collect();
             let windows = windows_until(40 * SECOND);
-            let mut reported: Vec<_> = windows.iter().flat_map(|one| crossed(one, &points)).collect();
-            prop_assert!(reported.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));
-            reported.sort_unstable();
+            let mut windowed: Vec<_> = windows.iter().flat_map(|one| crossed(one, &points)).collect();
+            prop_assert!(windowed.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));
+            windowed.sort_unstable();
             meant.sort_unstable();
             let is_waited_for = |(.., took): &Delayed| *took <= SECOND / MILLI;
             let waited = |of: &[_]| of.iter().copied().filter(is_waited_for).collect::<Vec<_>>();
-            prop_assert_eq!(waited(&reported), waited(&meant));
+            prop_assert_eq!(waited(&windowed), waited(&meant));
             // Each matches one of the expected ones.
-            for of in reported.chunk_by(PartialEq::eq) {
+            for of in windowed.chunk_by(PartialEq::eq) {
                 let many = meant.iter().filter(|one| **one == of[0]).count();
                 prop_assert!(of.len() <= many, "{:?} {} times", of[0], of.len());
             }

@@ -130,14 +130,14 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
 /// end.
 fn soon(segment: &Segment, sender: &Sender, receiver: &Sender) -> i64 {
     let round_trips = sender.floor.get().zip(receiver.floor.get());
-    let reported = round_trips.map_or(OVERTAKING, |(forward, back)| {
+    let limit = round_trips.map_or(OVERTAKING, |(forward, back)| {
         forward.saturating_add(back) / 4 * 3
     });
     let is_reported = sender.is_reported(segment) || sender.mark(Mark::Acked) == Some(segment.seq);
     if is_reported {
-        reported
+        limit
     } else {
-        reported.max(TIMER)
+        limit.max(TIMER)
     }
 }
 

@@ -166,7 +166,7 @@ fn a_change_of_both_ways_is_none_of_one_way_alone() {
 /// Live and from a store the same messages have other clocks.
 #[test]
 fn when_a_clock_began_says_nothing_of_shares() {
-    let reported = |seconds: i64| {
+    let persistence_of = |seconds: i64| {
         let world = World::default();
         let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
         world.messages(&world.truth(), |message| {
@@ -177,8 +177,8 @@ fn when_a_clock_began_says_nothing_of_shares() {
         let pair = digest.view().pairs.remove(0);
         (pair.leave_share, pair.persistence, pair.between, pair.moved)
     };
-    assert!(reported(0).0.is_some());
-    assert_eq!(reported(0), reported(13));
+    assert!(persistence_of(0).0.is_some());
+    assert_eq!(persistence_of(0), persistence_of(13));
 }
 
 /// Of five, one leaves while all are watched; one was not watched for longer than that.

@@ -41,9 +41,9 @@ fn found(link: &str, bursts: [Option<Bursts>; 2], parameters: &FleetParameters) 
     let truth = measure(link, bursts, parameters, &mut digest);
     digest.finish();
     let view = digest.view();
-    let mut reported: Vec<Vec<LevelDetection>> = vec![Vec::new(); parameters.flows as usize];
+    let mut detections: Vec<Vec<LevelDetection>> = vec![Vec::new(); parameters.flows as usize];
     for change in &view.changes {
-        reported[change.slot.0 as usize].push(LevelDetection {
+        detections[change.slot.0 as usize].push(LevelDetection {
             at: change.at.nanos(),
             certain: change.reported.nanos(),
             before: change.before,
@@ -62,8 +62,8 @@ fn found(link: &str, bursts: [Option<Bursts>; 2], parameters: &FleetParameters) 
         queues,
     };
     let mut score = Score::default();
-    for (slot, reported) in reported.iter().enumerate() {
-        truth.score(slot, reported, &margins, &mut score);
+    for (slot, slot_detections) in detections.iter().enumerate() {
+        truth.score(slot, slot_detections, &margins, &mut score);
     }
     Found { view, truth, score }
 }
@@ -133,10 +133,10 @@ fn by_second(what: &str, moments: impl Iterator<Item = i64>) {
     for at in moments {
         *counts.entry(at / S).or_default() += 1;
     }
-    let reported = counts
+    let lines = counts
         .iter()
         .map(|(second, count)| format!("{count} at {second} s"));
-    println!("{what}: {}", reported.collect::<Vec<_>>().join(", "));
+    println!("{what}: {}", lines.collect::<Vec<_>>().join(", "));
 }
 
 #[test]

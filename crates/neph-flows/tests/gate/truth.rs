@@ -110,14 +110,14 @@ impl Truth {
     pub(crate) fn score(
         &self,
         slot: usize,
-        reported: &[LevelDetection],
+        detections: &[LevelDetection],
         margins: &Margins,
         score: &mut Score,
     ) {
         let stays = &self.stays[slot];
         let mut matched: Vec<Option<LevelDetection>> = vec![None; stays.len()];
         let mut last = 0;
-        for change in reported {
+        for change in detections {
             score.reported += 1;
             let reach = margins.reach(change.at);
             let latest = change.at + margins.time;

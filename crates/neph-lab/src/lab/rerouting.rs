@@ -80,7 +80,7 @@ impl Default for Done {
 }
 
 impl WatchedReroute {
-    pub(super) fn reported(&self) -> RerouteStatus {
+    pub(super) fn status(&self) -> RerouteStatus {
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
         let last = self.done.last.load(Ordering::Relaxed);
         RerouteStatus {

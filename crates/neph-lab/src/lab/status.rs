@@ -174,7 +174,7 @@ impl Sources {
 
     fn status(&self) -> LabStatus {
         let services = self.services.iter().map(|service| {
-            let (state, exit_status) = service.reported();
+            let (state, exit_status) = service.status();
             ServiceStatus {
                 name: service.name.clone(),
                 site: service.site.clone(),

@@ -205,19 +205,19 @@ mod tests {
             std::fs::write(&path, content).expect("a file");
             path.display().to_string()
         };
-        let reported = why("/boot/none").expect("there is none");
+        let message = why("/boot/none").expect("there is none");
         assert!(
-            reported.starts_with("there is no kernel /boot/none to read: write the file of"),
-            "{reported}"
+            message.starts_with("there is no kernel /boot/none to read: write the file of"),
+            "{message}"
         );
-        assert!(!reported.contains("FILE"), "it was written: {reported}");
-        let reported = why("/boot").expect("a folder");
+        assert!(!message.contains("FILE"), "it was written: {message}");
+        let message = why("/boot").expect("a folder");
         assert!(
-            reported.starts_with("there is no kernel /boot"),
-            "{reported}"
+            message.starts_with("there is no kernel /boot"),
+            "{message}"
         );
-        let reported = why(&file("text", b"root:x:0")).expect("a text");
-        assert!(reported.contains("text is no kernel: "), "{reported}");
+        let message = why(&file("text", b"root:x:0")).expect("a text");
+        assert!(message.contains("text is no kernel: "), "{message}");
         let mut image = vec![0; 514];
         image.extend(b"HdrS and more");
         assert_eq!(why(&file("image", &image)), None);

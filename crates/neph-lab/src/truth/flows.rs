@@ -385,8 +385,8 @@ mod tests {
                     prop_assert_eq!(count, 0);
                     continue;
                 };
-                let reported: Vec<u8> = truth.segments.iter().map(|segment| segment.path).collect();
-                prop_assert_eq!(reported, paths);
+                let segment_paths: Vec<u8> = truth.segments.iter().map(|segment| segment.path).collect();
+                prop_assert_eq!(segment_paths, paths);
                 prop_assert_eq!(truth.packets(), count as u64);
                 prop_assert_eq!(truth.unplaced, 0);
             }

@@ -204,6 +204,6 @@ fn a_packet_of_the_last_moment_is_told_too() {
         passing.arrival = i64::MAX;
         handling.copy = false;
     }
-    let reported: u64 = flows_of([record]).values().map(FlowTruth::packets).sum();
-    assert_eq!(reported, 1);
+    let packets: u64 = flows_of([record]).values().map(FlowTruth::packets).sum();
+    assert_eq!(packets, 1);
 }

@@ -65,10 +65,10 @@ impl TruthThread {
     /// # Errors
     /// No thread could be created.
     pub fn start() -> io::Result<Self> {
-        let (sender, reported) = sync_channel(QUEUE);
+        let (sender, receiver) = sync_channel(QUEUE);
         thread::Builder::new()
             .name("truth".to_owned())
-            .spawn(move || Files::default().serve(&reported))?;
+            .spawn(move || Files::default().serve(&receiver))?;
         Ok(Self {
             sender,
             opened: Arc::default(),
@@ -126,10 +126,10 @@ impl TruthWriter {
     /// # Errors
     /// The first write that failed.
     pub(crate) fn finish(self) -> io::Result<()> {
-        let (report, reported) = channel();
+        let (report, receiver) = channel();
         let closes = WriterMessage::Closes(self.file, report);
         self.sender.send(closes).map_err(|_| gone())?;
-        reported.recv().map_err(|_| gone())?
+        receiver.recv().map_err(|_| gone())?
     }
 }
 

@@ -263,7 +263,7 @@ fn what_cannot_be_joined_is_placed() {
         ),
     ] {
         let mistakes = Topology::parse(&Source::new("lab", text(more))).expect_err(more);
-        let reported = format!("{mistakes:?}");
-        assert!(reported.contains(part), "{reported}");
+        let expected = format!("{mistakes:?}");
+        assert!(expected.contains(part), "{expected}");
     }
 }

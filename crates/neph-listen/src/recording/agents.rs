@@ -235,7 +235,7 @@ impl AgentsCourse for AgentPoints<'_> {
                 fault: Some(ListenError::refused(format!(
                     "{} ({}): {}",
                     begun.point.name,
-                    begun.point.reported(),
+                    begun.point.description(),
                     PrintableText::text(&reason)
                 ))),
             },

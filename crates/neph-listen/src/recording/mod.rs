@@ -189,8 +189,8 @@ fn refuse_same_names(points: &[Point]) -> Result<(), ListenError> {
             return Err(ListenError::wrong(format!(
                 "two points are called {}: {} and {}; write NAME= before one of them",
                 point.name,
-                other.reported(),
-                point.reported()
+                other.description(),
+                point.description()
             )));
         }
     }

@@ -81,18 +81,18 @@ fn begin_all<'a>(
 }
 
 fn report_begun(points: &[Point], received: Received<'_>) {
-    let reported = points.iter().map(|point| {
-        let spot_name = point.reported();
+    let names = points.iter().map(|point| {
+        let spot_name = point.description();
         if spot_name == point.name {
             spot_name
         } else {
             format!("{} ({spot_name})", point.name)
         }
     });
-    let reported: Vec<String> = reported.collect();
+    let names: Vec<String> = names.collect();
     (received.say)(&format!(
         "neph hops: recording {}; ctrl-C ends it",
-        reported.join(", ")
+        names.join(", ")
     ));
 }
 

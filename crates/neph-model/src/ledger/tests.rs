@@ -59,9 +59,9 @@ fn every_stage_of_a_complete_message_is_told() {
         ("peer send", 2),
         ("client kernel", 7),
     ];
-    let reported = lines(&complete());
+    let lines = lines(&complete());
     assert_eq!(
-        reported,
+        lines,
         expected.map(|(name, time)| (name.to_owned(), time))
     );
 }
@@ -78,12 +78,12 @@ fn the_directions_come_with_their_bound() {
 fn a_foreign_server_leaves_network_and_peer_in_one_entry() {
     let mut marks = complete();
     marks.peer = PeerMarks::default();
-    let reported = lines(&marks);
+    let lines = lines(&marks);
     let merged = (
         "network + peer kernel + peer application + peer send".to_owned(),
         106,
     );
-    assert!(reported.contains(&merged), "{reported:?}");
+    assert!(lines.contains(&merged), "{lines:?}");
 }
 
 #[test]

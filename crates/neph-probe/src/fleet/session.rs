@@ -12,7 +12,7 @@ use neph_model::{FleetMessage, Instant, LocalClock, ReadBy, Slot, Span, SynAnswe
 
 pub(crate) use event::{Departed, Event, Known, Replied, low};
 use pending::{
-    Arrival, Decision, Pending, Stage, is_implausible, is_repeated, is_unstamped, reported,
+    Arrival, Decision, Pending, Stage, is_implausible, is_repeated, is_unstamped, message_of,
 };
 
 use super::flows::Flows;
@@ -193,8 +193,8 @@ impl Session {
             return;
         }
         if let Some(arrival) = &mut pending.reply {
-            let reported = pending.stage == Stage::Reported;
-            if !reported {
+            let is_reported = pending.stage == Stage::Reported;
+            if !is_reported {
                 arrival.copies = arrival.copies.saturating_add(1);
             }
             self.tally.copies += 1;
@@ -330,7 +330,7 @@ impl Session {
                 return;
             }
             pending.stage = Stage::Reported;
-            let message = reported(slot, pending);
+            let message = message_of(slot, pending);
             self.tally.implausible_replies += u64::from(is_implausible(pending, &message));
             self.tally.unstamped += u64::from(is_unstamped(&message));
             self.finished.push(message);
@@ -380,7 +380,7 @@ impl Session {
                 Stage::Out => left += 1,
                 Stage::Done => {
                     pending.stage = Stage::Reported;
-                    let message = reported(self.rota.turn(number).slot, pending);
+                    let message = message_of(self.rota.turn(number).slot, pending);
                     self.tally.implausible_replies += u64::from(is_implausible(pending, &message));
                     self.tally.unstamped += u64::from(is_unstamped(&message));
                     self.finished.push(message);

@@ -318,8 +318,8 @@ fn default_hops(address: SocketAddr) -> u8 {
         SocketAddr::V4(_) => "/proc/sys/net/ipv4/ip_default_ttl",
         SocketAddr::V6(_) => "/proc/sys/net/ipv6/conf/default/hop_limit",
     };
-    let reported = std::fs::read_to_string(setting).unwrap_or_default();
-    reported.trim().parse().unwrap_or(USUAL)
+    let setting_text = std::fs::read_to_string(setting).unwrap_or_default();
+    setting_text.trim().parse().unwrap_or(USUAL)
 }
 
 #[cfg(test)]

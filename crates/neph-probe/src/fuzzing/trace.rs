@@ -182,8 +182,8 @@ impl World {
                 .requests
                 .iter()
                 .filter(|(_, ask)| ask.port == route.source_port);
-            let reported: u32 = route.hops.iter().map(|hop| hop.probes).sum();
-            assert!(reported as usize <= of_flow.count(), "{route:?}");
+            let probe_count: u32 = route.hops.iter().map(|hop| hop.probes).sum();
+            assert!(probe_count as usize <= of_flow.count(), "{route:?}");
             assert!((1..).zip(&route.hops).all(|(ttl, hop)| hop.ttl == ttl));
             assert!(route.hops.len() <= usize::from(self.spec.max_hops));
             for hop in &route.hops {

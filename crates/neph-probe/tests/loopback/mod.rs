@@ -125,9 +125,9 @@ fn a_connection_per_message_tells_connect_and_handshake() {
             assert_eq!(ledger.stage(Stage::Handshake).is_some(), secure, "{scheme}");
         }
         // The kernel's stamp of a departure can come when the connection is over: then it is absent.
-        let reported = |message: &Message| message.ledger()?.stage(Stage::PeerSend);
+        let peer_send = |message: &Message| message.ledger()?.stage(Stage::PeerSend);
         assert!(
-            messages.iter().any(|message| reported(message).is_some()),
+            messages.iter().any(|message| peer_send(message).is_some()),
             "{scheme}"
         );
     }
@@ -165,7 +165,7 @@ fn a_schedule_too_dense_to_keep_starves_nobody() {
         };
         let stop = Stop::new();
         let flow = Flow::start(spec, stop.clone()).expect("a thread");
-        let (mut reported, mut replies, mut tally) = (0_u64, 0_u64, Tally::default());
+        let (mut message_count, mut replies, mut tally) = (0_u64, 0_u64, Tally::default());
         let mut next = 0;
         for report in flow.reports() {
             match report {
@@ -173,10 +173,10 @@ fn a_schedule_too_dense_to_keep_starves_nobody() {
                     // What is out when the flow is stopped has no outcome, and is left out.
                     assert!(message.seq.0 == next || stop.is_set() && message.seq.0 > next);
                     next = message.seq.0 + 1;
-                    reported += 1;
+                    message_count += 1;
                     replies += u64::from(message.ledger().is_some());
                     // Of UDP many may be lost, where a busy machine lets the reflector wait.
-                    if replies == 1_000 || reported == 1_000_000 {
+                    if replies == 1_000 || message_count == 1_000_000 {
                         stop.set();
                     }
                 }
@@ -190,7 +190,7 @@ fn a_schedule_too_dense_to_keep_starves_nobody() {
         }
         flow.join().expect("the flow ran");
         assert_eq!(
-            (reported, replies),
+            (message_count, replies),
             (tally.messages, tally.replies),
             "{scheme}"
         );

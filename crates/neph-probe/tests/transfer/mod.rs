@@ -88,9 +88,9 @@ fn the_peer_sees_the_port_and_sends_what_it_has() {
             let mut request = [0; 1024];
             let count = stream.read(&mut request).unwrap_or(0);
             if request[..count].starts_with(b"GET /file ") {
-                let reported = port_sender.send(peer);
+                let sent = port_sender.send(peer);
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n");
-                let _ = reported.map(|()| stream.write_all(&[7; 3000]));
+                let _ = sent.map(|()| stream.write_all(&[7; 3000]));
             } else {
                 let _ = stream.write_all(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
             }
@@ -111,15 +111,15 @@ fn the_peer_sees_the_port_and_sends_what_it_has() {
 fn what_cannot_be_is_told_and_a_port_in_use_is_one_failure() {
     let reflector = reflector(Span::ZERO);
     let address = reflector.address();
-    let reported = |url: &str| {
+    let message_of = |url: &str| {
         let made = transfers(&spec(url, vec![1]), &Stop::new());
         made.expect_err(url).to_string()
     };
-    assert!(reported(&format!("ws://{address}")).contains("only http:// and tcp://"));
+    assert!(message_of(&format!("ws://{address}")).contains("only http:// and tcp://"));
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let closed = silent.local_addr().expect("bound");
     drop(silent);
-    assert!(reported(&format!("tcp://{closed}")).contains("refused"));
+    assert!(message_of(&format!("tcp://{closed}")).contains("refused"));
 
     let taken = TcpListener::bind("0.0.0.0:0").expect("a port");
     let taken_port = taken.local_addr().expect("bound").port();

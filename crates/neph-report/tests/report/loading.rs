@@ -118,14 +118,14 @@ fn an_experiment_that_measured_nothing_breaks_no_report() {
     let all = through_a_store(&data, &[], failed, Include::Everything).unwrap();
     let settings = PlotSettings::default();
     assert!(summary(&all, &settings).is_empty());
-    let reported = neph_analysis::diagnose(&all, &settings);
-    let shown = neph_report::text(&all, &settings, &reported, 200);
+    let diagnoses = neph_analysis::diagnose(&all, &settings);
+    let shown = neph_report::text(&all, &settings, &diagnoses, 200);
     assert!(
         shown.contains("1 experiment, 0 messages, 0 of them answered."),
         "{shown}"
     );
     let folder = tempfile::tempdir().unwrap();
-    neph_report::write_report(&all, &settings, &reported, folder.path()).unwrap();
+    neph_report::write_report(&all, &settings, &diagnoses, folder.path()).unwrap();
 }
 
 #[test]
@@ -196,12 +196,12 @@ fn route(slot: Slot, source_port: u16, change: Option<TracedChange>) -> TracedRo
 
 /// The trace that was made for a change.
 fn route_of(change: &neph_flows::PathChange, others: Option<bool>) -> TracedRoute {
-    let reported = TracedChange {
+    let traced_change = TracedChange {
         at: change.at,
         before: Some(PathHash(1)),
         other_routers: others,
     };
-    route(change.slot, change.source_port, Some(reported))
+    route(change.slot, change.source_port, Some(traced_change))
 }
 
 #[test]

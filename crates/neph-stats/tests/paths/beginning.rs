@@ -263,7 +263,7 @@ fn bases_below_what_was_measured_by_seed() {
         value.map_or(otherwise, |value| value.parse().expect("a number"))
     };
     let mut bad = Vec::new();
-    let (mut wanted, mut reported) = (0, 0);
+    let (mut wanted, mut found_moves) = (0, 0);
     let family = std::env::var("FAMILY").is_ok();
     for seed in number("SEED", 0)..number("SEED", 0) + number("SEEDS", 300) {
         let mut random = Random::new(seed ^ 0x5eed);
@@ -280,7 +280,7 @@ fn bases_below_what_was_measured_by_seed() {
             (parameters, queue)
         };
         let received = received(parameters, QUEUES[queue], seed);
-        (wanted, reported) = (wanted + received.true_moves, reported + received.reported);
+        (wanted, found_moves) = (wanted + received.true_moves, found_moves + received.reported);
         if received.below > 0 || !received.wrong.is_empty() {
             println!(
                 "seed {seed} {parameters:?} queue {queue}: {} below, {} wrong {:?}",
@@ -293,7 +293,7 @@ fn bases_below_what_was_measured_by_seed() {
     }
     let below = bad.iter().filter(|below| **below).count();
     println!(
-        "{} seeds bad, {below} with bases below; {reported} of {wanted} moves",
+        "{} seeds bad, {below} with bases below; {found_moves} of {wanted} moves",
         bad.len()
     );
 }

@@ -275,7 +275,7 @@ impl Clocks {
 
 /// How many processors there may be, and the room of each.
 fn shape(memory: u64) -> io::Result<Shape> {
-    let unsupported = |reported| Err(io::Error::new(io::ErrorKind::Unsupported, reported));
+    let unsupported = |message| Err(io::Error::new(io::ErrorKind::Unsupported, message));
     let real_time = std::fs::read_to_string("/sys/kernel/realtime").unwrap_or_default();
     if real_time.trim() == "1" {
         return unsupported("on a kernel for real time programs interrupt each other");

@@ -244,7 +244,7 @@ pub(crate) fn carry_out(
         |(campaign, campaign_progress)| {
             // If the status cannot be read, the report and the next step are still shown.
             let stood = stand(store.as_ref(), &campaign, settings);
-            let reported = report(read, store.as_ref(), &campaign, settings);
+            let written = report(read, store.as_ref(), &campaign, settings);
             let resume = settings.resume(campaign.id);
             let outcome = if stop.is_set() {
                 output::say(&format!("neph: stopped; {resume} continues"));
@@ -255,7 +255,7 @@ pub(crate) fn carry_out(
             if let Outcome::Nothing = outcome {
                 unfinished::report(store.as_ref(), &campaign, campaign_progress, &resume)?;
             }
-            stood.and(reported).map(|()| outcome)
+            stood.and(written).map(|()| outcome)
         },
     );
     // Last: a slow webhook must not delay the report.

@@ -297,7 +297,7 @@ fn refused(error: &RunError) -> Failure {
 }
 
 /// The name of the stored campaign, and the next steps.
-pub(super) fn reported(campaign: &Campaign, workspace: &Workspace) -> String {
+pub(super) fn stored_message(campaign: &Campaign, workspace: &Workspace) -> String {
     let (name, id) = (&campaign.name, campaign.id);
     let everything = if campaign.status == CampaignStatus::Complete {
         ""
@@ -335,8 +335,8 @@ mod tests {
             .try_get_matches_from(given.split(' '))
             .expect("options");
         let args = Args::from_arg_matches(&matches).expect("options");
-        let reported = "neph flows -n 64 -i 200ms -w 240s --trace udp://a";
-        assert_eq!(command_line(&args), reported);
+        let expected = "neph flows -n 64 -i 200ms -w 240s --trace udp://a";
+        assert_eq!(command_line(&args), expected);
     }
 
     #[test]

@@ -347,7 +347,7 @@ mod tests {
             Some(targets.collect::<Vec<_>>())
         };
         let ours = list(&["ws://h:8080", "tcp://h:8080", "udp://h:8080"]);
-        for (printed, flows, reported) in [
+        for (printed, flows, expected) in [
             (
                 [reflector(), http(200), http(301)],
                 ours,
@@ -380,7 +380,7 @@ mod tests {
                  https://h:443: connection refused; http://h:80: connection refused",
             ),
         ] {
-            assert_eq!(chosen(printed), (flows, reported.to_owned()));
+            assert_eq!(chosen(printed), (flows, expected.to_owned()));
         }
     }
 
@@ -392,8 +392,8 @@ mod tests {
         ] {
             let targets = Typed::parse(typed, false).and_then(|typed| typed.targets());
             let targets = targets.expect("a host and a port");
-            let reported: Vec<String> = targets.iter().map(ToString::to_string).collect();
-            assert_eq!(reported, places);
+            let messages: Vec<String> = targets.iter().map(ToString::to_string).collect();
+            assert_eq!(messages, places);
         }
     }
 }

@@ -170,20 +170,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         confidence: args.confidence.0,
         stopped: traced.stopped,
     };
-    let reported = traced.trace;
-    let drawn = diamond(&reported.routes);
-    let document = TraceDocument::of(&reported, &drawn);
+    let flow_trace = traced.trace;
+    let drawn = diamond(&flow_trace.routes);
+    let document = TraceDocument::of(&flow_trace, &drawn);
     match args.format {
-        Format::Text => out.write_all(documents::text(&reported, &drawn, conditions).as_bytes())?,
+        Format::Text => out.write_all(documents::text(&flow_trace, &drawn, conditions).as_bytes())?,
         Format::Json => pretty(&document, &mut *out)?,
         Format::Ndjson => document
             .lines()
             .try_for_each(|trace_line| line(&trace_line, &mut *out))?,
-        Format::Csv => documents::write_csv(&reported, &mut *out)?,
+        Format::Csv => documents::write_csv(&flow_trace, &mut *out)?,
     }
     // Dropping the buffer would swallow a refusal.
     out.flush()?;
-    Ok(match (stop.is_set(), answered(&reported)) {
+    Ok(match (stop.is_set(), answered(&flow_trace)) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::Done,
         (false, false) => Outcome::Nothing,
@@ -204,7 +204,7 @@ fn refusal(error: ProbeError, target: IpAddr) -> Failure {
     }
 }
 
-fn answered(reported: &FlowTrace) -> bool {
-    let mut hops = reported.routes.iter().flat_map(|route| &route.hops);
+fn answered(flow_trace: &FlowTrace) -> bool {
+    let mut hops = flow_trace.routes.iter().flat_map(|route| &route.hops);
     hops.any(|hop| hop.address.is_some())
 }

@@ -96,9 +96,9 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
     };
     let read = replay.read(recorded);
     let fault = recording.fault.map_or(Ok(()), |fault| Err(fault.into()));
-    let (was_alarmed, reported) = replay.finish(recorded);
-    let reported = reported.map_err(Failure::from);
-    let ended = fault.and(read).and(reported);
+    let (was_alarmed, output) = replay.finish(recorded);
+    let output = output.map_err(Failure::from);
+    let ended = fault.and(read).and(output);
     let capture_counters = CaptureCounters {
         packets: recorded.packets,
         ..CaptureCounters::default()

@@ -29,8 +29,8 @@ fn a_wander_that_gaps_hide_is_not_said_to_be_too_short() {
     let [first, second] = files(&folder);
     let ran = neph(["clock", "--captures", &first, &second]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let reported = "wander            not estimated: gaps in the data";
-    assert!(ran.out.contains(reported), "{}", ran.out);
+    let expected = "wander            not estimated: gaps in the data";
+    assert!(ran.out.contains(expected), "{}", ran.out);
     assert!(!ran.out.contains("less than 300 s"), "{}", ran.out);
 }
 

@@ -320,13 +320,13 @@ fn a_shell_at_a_site_says_where_it_is() {
     .expect("it listens");
     drop(input);
     let output = child.wait_with_output().expect("it ends");
-    let reported = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(3), "{reported}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{stdout}");
     assert!(
-        reported.contains(&format!("{} a\n", lab.name)),
-        "{reported}"
+        stdout.contains(&format!("{} a\n", lab.name)),
+        "{stdout}"
     );
-    assert!(reported.contains("10.80.0.1"), "{reported}");
+    assert!(stdout.contains("10.80.0.1"), "{stdout}");
 }
 
 #[test]

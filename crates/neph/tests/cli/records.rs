@@ -123,13 +123,13 @@ both          -  cued        1                 -
 #[test]
 fn every_record_is_told_to_programs_in_three_ways() {
     let folder = capture_folder(&written().0);
-    let reported = |format| {
+    let stdout_of = |format| {
         let ran = folder.neph(["lab", "truth", "up.truth", "--format", format]);
         assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{}", ran.out);
         ran.out
     };
-    let list: Vec<Value> = serde_json::from_str(&reported("json")).expect("JSON");
-    let lines = reported("ndjson");
+    let list: Vec<Value> = serde_json::from_str(&stdout_of("json")).expect("JSON");
+    let lines = stdout_of("ndjson");
     let lines = lines.lines().map(serde_json::from_str::<Value>);
     let lines: Vec<Value> = lines.map(|line| line.expect("JSON")).collect();
     assert_eq!((list.len(), &list), (15, &lines));
@@ -155,7 +155,7 @@ fn every_record_is_told_to_programs_in_three_ways() {
         (&list[2]["kind"], &list[2]["entry"]),
         (&"step".into(), &2.into())
     );
-    let csv = reported("csv");
+    let csv = stdout_of("csv");
     let keys: Vec<&str> = csv.lines().next().expect("a header").split(',').collect();
     assert_eq!(csv.lines().count(), 16);
     assert!(
@@ -338,6 +338,6 @@ a_to_b        17      40001      862        5          3        1  1 0 ns, 0 6.0
     assert_eq!(nothing.status, 2, "{}", nothing.err);
     let reshuffled = Written::of("routes", 1).record(3, &[]).record(3, &[]).0;
     let ran = capture_folder(&reshuffled).neph(["lab", "truth", "up.truth", "--flows"]);
-    let reported = "no flows: it records 2 changes of a schedule or of routes; the flows of a link are in its LINK.truth";
-    assert!(ran.out.contains(reported), "{}{}", ran.out, ran.err);
+    let expected = "no flows: it records 2 changes of a schedule or of routes; the flows of a link are in its LINK.truth";
+    assert!(ran.out.contains(expected), "{}{}", ran.out, ran.err);
 }

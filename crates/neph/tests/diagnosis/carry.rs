@@ -43,7 +43,7 @@ fn measure(lab: &Lab, folder: &Path) {
         run.status.success(),
         "lab {}: {}",
         lab.number,
-        reported(&run.stderr)
+        stderr_text(&run.stderr)
     );
     fs::write(folder.join(WHOLE), lab.topology() + &lab.plan()).expect("a file");
 }
@@ -59,7 +59,7 @@ pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> Named {
         output.status.success(),
         "lab {}: {}",
         lab.number,
-        reported(&output.stderr)
+        stderr_text(&output.stderr)
     );
     let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
     let diagnoses = document["diagnoses"].as_array().expect("a list");
@@ -104,6 +104,6 @@ fn neph(folder: &Path, args: &[&str]) -> Output {
         .expect("neph runs")
 }
 
-fn reported(bytes: &[u8]) -> String {
+fn stderr_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -26,8 +26,8 @@ fn setting(name: &str, otherwise: u64) -> u64 {
     let Ok(text) = std::env::var(name) else {
         return otherwise;
     };
-    let reported = format!("{name}={text} is no number");
-    text.parse().expect(&reported)
+    let expected = format!("{name}={text} is no number");
+    text.parse().expect(&expected)
 }
 
 fn count(number: u64) -> usize {

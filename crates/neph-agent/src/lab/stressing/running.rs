@@ -117,9 +117,9 @@ impl Remote {
              <{file}.order >{file}.json 2<>{file}.state & echo $!",
             quoted(order)?
         );
-        let mut reported = Vec::new();
-        console.run(&line, &mut reported).map_err(LabError::from)?;
-        let process = String::from_utf8_lossy(&reported).trim().parse();
+        let mut output = Vec::new();
+        console.run(&line, &mut output).map_err(LabError::from)?;
+        let process = String::from_utf8_lossy(&output).trim().parse();
         let process = process.map_err(|_| StressError::Unknown)?;
         Ok(Self { process, file })
     }
@@ -143,9 +143,9 @@ impl Remote {
             "kill {process}; for try in $(seq 3000); do [ -s {file}.json ] && break; \
              kill -0 {process} || break; usleep 10000; done 2>/dev/null; cat {file}.json"
         );
-        let mut reported = Vec::new();
-        console.run(&line, &mut reported).map_err(LabError::from)?;
-        Ok(reported)
+        let mut output = Vec::new();
+        console.run(&line, &mut output).map_err(LabError::from)?;
+        Ok(output)
     }
 }
 
@@ -167,7 +167,7 @@ impl LocalLoad {
         let birth = Birth::default().leads_session().dies_with_thread();
         placement.arrange(birth, &mut command)?;
         let (starter, ended) = mpsc::channel::<()>();
-        let (report, reported) = mpsc::channel();
+        let (report, receiver) = mpsc::channel();
         let start = move || {
             let spawned = placement.enter_namespace().map_err(StressError::from);
             let spawned = spawned.and_then(|()| Ok(command.spawn()?));
@@ -180,7 +180,7 @@ impl LocalLoad {
             .name("stress".to_owned())
             .spawn(start)?;
         let gone = |_| io::Error::other("its thread ended");
-        let mut child = reported.recv().map_err(gone)??;
+        let mut child = receiver.recv().map_err(gone)??;
         // It is shorter than the room of a pipe, so writing does not wait.
         let order = serde_json::to_vec(order).map_err(io::Error::from)?;
         if let Some(mut asks) = child.stdin.take() {
@@ -217,12 +217,12 @@ impl LocalLoad {
 
     fn end(&mut self) -> io::Result<Vec<u8>> {
         process::ask(self.child.id(), Request::End)?;
-        let mut reported = Vec::new();
+        let mut output = Vec::new();
         if let Some(mut out) = self.child.stdout.take() {
-            out.read_to_end(&mut reported)?;
+            out.read_to_end(&mut output)?;
         }
         self.child.wait()?;
-        Ok(reported)
+        Ok(output)
     }
 }
 

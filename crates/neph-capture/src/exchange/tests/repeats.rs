@@ -18,9 +18,9 @@ fn a_number_that_comes_back_is_another_question_and_the_first_stays_unanswered()
         scene.see(at, &echo(true, number));
         scene.see(at + 10, &echo(false, number));
     }
-    let reported = scene.end();
-    assert_eq!(reported.requests, (40, 36));
-    assert_eq!(reported.round_trips, Some((36, 10, 10)));
+    let exchange = scene.end();
+    assert_eq!(exchange.requests, (40, 36));
+    assert_eq!(exchange.round_trips, Some((36, 10, 10)));
 }
 
 #[test]
@@ -34,9 +34,9 @@ fn two_pings_of_one_number_are_told_apart_by_what_they_carry() {
     scene.see(100, &carrying(true, 2));
     scene.see(130, &carrying(false, 2));
     scene.see(140, &carrying(false, 1));
-    let reported = scene.end();
+    let exchange = scene.end();
     assert_eq!(
-        (reported.requests, reported.round_trips),
+        (exchange.requests, exchange.round_trips),
         ((2, 2), Some((2, 30, 140)))
     );
 }
@@ -61,9 +61,9 @@ fn a_repeated_query_counts_once_while_it_is_pending() {
     scene.see(10_004, &query(false, b'b'));
     scene.see(100_000, &query(true, b'a'));
     scene.see(100_007, &query(false, b'a'));
-    let reported = scene.end();
+    let exchange = scene.end();
     assert_eq!(
-        (reported.requests, reported.round_trips),
+        (exchange.requests, exchange.round_trips),
         ((3, 2), Some((2, 3, 7)))
     );
 }

@@ -107,8 +107,8 @@ fn recorded(captures: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)
 
 #[test]
 fn a_capture_of_a_clock_that_is_ahead_has_this_hosts_times() {
-    let reported = recorded(&[("a", captured("k", &[10, 11], 7))]);
-    let (recorded, bytes) = &reported[0];
+    let outcome = recorded(&[("a", captured("k", &[10, 11], 7))]);
+    let (recorded, bytes) = &outcome[0];
     assert_eq!(*bytes, captured("k", &[10, 11], 0).1);
     assert_eq!(recorded.listened, Some([at(0), at(99)]));
     assert_eq!((recorded.packets, recorded.lost), (2, Some(0)));
@@ -121,12 +121,12 @@ fn a_capture_of_a_clock_that_is_ahead_has_this_hosts_times() {
 fn captures_of_one_kernel_are_moved_by_one_offset() {
     let (mut other, bytes) = captured("k", &[10], 7);
     other.clock[0].offset = Span::from_secs(8);
-    let reported = recorded(&[("a", captured("k", &[10], 7)), ("b", (other, bytes))]);
-    assert_eq!(reported[0].1, reported[1].1);
-    assert_eq!(reported[1].0.clock[0].offset, Span::from_secs(1));
+    let outcome = recorded(&[("a", captured("k", &[10], 7)), ("b", (other, bytes))]);
+    assert_eq!(outcome[0].1, outcome[1].1);
+    assert_eq!(outcome[1].0.clock[0].offset, Span::from_secs(1));
     let boot_id = fs::read_to_string(KERNEL).expect("every kernel has one");
-    let reported = recorded(&[("a", captured(boot_id.trim(), &[10], 7))]);
-    assert_eq!(reported[0].1, captured("", &[10], 7).1, "its clock is ours");
+    let outcome = recorded(&[("a", captured(boot_id.trim(), &[10], 7))]);
+    assert_eq!(outcome[0].1, captured("", &[10], 7).1, "its clock is ours");
 }
 
 #[test]

@@ -196,7 +196,7 @@ fn windows_match_whole_captures_for_a_segment_after_a_slow_one() {
     while let Some(window) = windows.next(40_000 * MILLI) {
         evaluator.look(&window, &mut tails).expect("captures");
     }
-    let reported = |found: &[Found]| {
+    let lines_of = |found: &[Found]| {
         let each = found.iter();
         each.map(|found| {
             let segment_direction = (&found.segment, found.direction);
@@ -210,7 +210,7 @@ fn windows_match_whole_captures_for_a_segment_after_a_slow_one() {
     };
     let expected = evaluate_files(&rules, ["a", "b", "c"], &paths);
     assert_eq!(expected.len(), 4, "raised twice, and over twice");
-    assert_eq!(reported(&evaluator.listener.0), reported(&expected));
+    assert_eq!(lines_of(&evaluator.listener.0), lines_of(&expected));
 }
 
 /// Samples of a capture by a clock that is `ahead`, with an error bound of 300 us.

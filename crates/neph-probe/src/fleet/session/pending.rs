@@ -51,7 +51,7 @@ pub(super) struct Arrival {
 
 /// A request is never at the peer for longer than its round trip. If the peer reports that, its clock was set
 /// or it lies, and its data about the message is ignored.
-pub(super) fn reported(slot: Slot, pending: &Pending) -> FleetMessage {
+pub(super) fn message_of(slot: Slot, pending: &Pending) -> FleetMessage {
     let sent = pending.departed.unwrap_or(pending.sent);
     let outcome = match (pending.decision, &pending.reply) {
         (Decision::Failed, _) => FleetOutcome::Failed,
@@ -132,7 +132,7 @@ mod tests {
                 stage: Stage::Done,
                 decision: Decision::Open,
             };
-            reported(Slot(0), &pending).reply().map(FleetReply::network)
+            message_of(Slot(0), &pending).reply().map(FleetReply::network)
         };
         assert_eq!(reported_of(600), Some(Span::ZERO));
         assert_eq!(reported_of(601), Some(Span::from_nanos(600)));

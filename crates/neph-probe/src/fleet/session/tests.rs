@@ -197,13 +197,13 @@ impl World {
                 FleetOutcome::Failed => assert!(truth.failed),
             }
         }
-        let reported: BTreeSet<_> = self
+        let reported_seqs: BTreeSet<_> = self
             .reported
             .iter()
             .map(|m| (m.source_port, m.seq))
             .collect();
-        assert_eq!(reported.len(), self.reported.len(), "each once");
-        assert_eq!(reported.len(), self.truth.len(), "and all of them");
+        assert_eq!(reported_seqs.len(), self.reported.len(), "each once");
+        assert_eq!(reported_seqs.len(), self.truth.len(), "and all of them");
         for numbers in flows.values() {
             assert!(
                 numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]),
@@ -284,13 +284,13 @@ fn a_message_that_is_decided_waits_for_an_earlier_one_of_its_flow() {
     session.at_time(at(200 * MS));
     assert_eq!(session.finished(), 0);
     session.at_time(at(1_000 * MS));
-    let reported: Vec<_> = session
+    let outcomes: Vec<_> = session
         .take_finished()
         .iter()
         .map(|m| (m.seq, m.outcome))
         .collect();
-    assert_eq!(reported[0], (0, FleetOutcome::Lost));
-    assert!(reported.len() == 2 && reported[1].0 == 1, "{reported:?}");
+    assert_eq!(outcomes[0], (0, FleetOutcome::Lost));
+    assert!(outcomes.len() == 2 && outcomes[1].0 == 1, "{outcomes:?}");
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn what_is_stopped_tells_what_is_known_and_counts_nothing_that_was_cut_short() {
     let numbers: Vec<_> = session
         .take_finished()
         .iter()
-        .map(|reported| reported.seq)
+        .map(|message| message.seq)
         .collect();
     assert_eq!(numbers, [0, 2]);
     let tally = *session.tally();

@@ -152,7 +152,7 @@ impl Http {
         let refused = request.head_only.then(|| context.refused().to_string());
         let refused = refused
             .as_deref()
-            .map(|reported| (REFUSED_HEADER, reported));
+            .map(|text| (REFUSED_HEADER, text));
         let extra: Vec<_> = [
             (HEADER, hex.as_ref()),
             (REFLECTOR_HEADER, "1"),
@@ -250,31 +250,31 @@ mod tests {
     #[test]
     fn an_upgrade_to_something_else_is_served_as_plain_http() {
         // curl --http2
-        let reported = reply_to(
+        let reply = reply_to(
             "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\
              HTTP2-Settings: AAMAAABkAAQAAP__\r\n",
         );
-        assert!(reported.starts_with("HTTP/1.1 200 OK\r\n"), "{reported}");
-        assert!(reported.ends_with("\r\n\r\n..."), "{reported}");
+        assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
+        assert!(reply.ends_with("\r\n\r\n..."), "{reply}");
     }
 
     #[test]
     fn a_client_of_another_websocket_version_is_told_which_one_is_spoken() {
         let handshake = "Connection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-        let reported = reply_to(&format!("{handshake}Sec-WebSocket-Version: 8\r\n"));
+        let reply = reply_to(&format!("{handshake}Sec-WebSocket-Version: 8\r\n"));
         assert!(
-            reported.starts_with("HTTP/1.1 426 Upgrade Required\r\n"),
-            "{reported}"
+            reply.starts_with("HTTP/1.1 426 Upgrade Required\r\n"),
+            "{reply}"
         );
         assert!(
-            reported.contains("\r\nSec-WebSocket-Version: 13\r\n"),
-            "{reported}"
+            reply.contains("\r\nSec-WebSocket-Version: 13\r\n"),
+            "{reply}"
         );
-        let reported = reply_to(&format!("{handshake}Sec-WebSocket-Version: 13\r\n"));
-        assert!(reported.starts_with("HTTP/1.1 101 "), "{reported}");
-        let reported =
+        let reply = reply_to(&format!("{handshake}Sec-WebSocket-Version: 13\r\n"));
+        assert!(reply.starts_with("HTTP/1.1 101 "), "{reply}");
+        let reply =
             reply_to("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
-        assert!(reported.starts_with("HTTP/1.1 400 "), "no key: {reported}");
+        assert!(reply.starts_with("HTTP/1.1 400 "), "no key: {reply}");
     }
 }

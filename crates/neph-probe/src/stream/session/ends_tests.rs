@@ -187,7 +187,7 @@ fn a_status_that_is_not_expected_is_an_error_and_its_answer_is_kept() {
         let text = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
         receive(&mut session, 0, &text, millis + 2);
     }
-    let reported = ends(&mut session);
+    let reported_ends = ends(&mut session);
     let expected = [
         (Outcome::Reply, 200),
         (Outcome::Error, 503),
@@ -195,7 +195,7 @@ fn a_status_that_is_not_expected_is_an_error_and_its_answer_is_kept() {
         (Outcome::Reply, 204),
     ];
     assert_eq!(
-        reported,
+        reported_ends,
         expected.map(|(end, status)| (end, Some(Answer::HttpStatus(status))))
     );
     let tally = *session.tally();

@@ -133,8 +133,8 @@ fn without_a_file_for_any_flow_it_says_so() {
 fn a_limit_of_files_is_no_port_of_somebody_elses() {
     let nobody = ([127, 0, 0, 1], 9).into();
     let spec = TraceSpec::new(nobody, TraceKind::Udp, FlowSet::These(vec![7]));
-    let reported = |code| refusal(&spec, 7, io::Error::from_raw_os_error(code));
-    let (limit, taken) = (reported(24), reported(98));
+    let refusal_of = |code| refusal(&spec, 7, io::Error::from_raw_os_error(code));
+    let (limit, taken) = (refusal_of(24), refusal_of(98));
     assert!(limit.to_string().contains("ulimit -n") && !is_taken(&limit));
     assert!(taken.to_string().contains("choose another one") && is_taken(&taken));
 }

@@ -36,8 +36,8 @@ fn of_both_directions_with_nothing_between_the_clocks_are_told_and_no_way() {
         "{}",
         ran.out
     );
-    let reported = "of both directions show only the clock offset between the captures";
-    assert!(ran.err.contains(reported), "{}", ran.err);
+    let expected = "of both directions show only the clock offset between the captures";
+    assert!(ran.err.contains(expected), "{}", ran.err);
 
     let ran = run(&names, &[]);
     assert_eq!(
@@ -47,7 +47,7 @@ fn of_both_directions_with_nothing_between_the_clocks_are_told_and_no_way() {
         ran.out
     );
     assert!(ran.out.contains("minus that of a: +3.0000"), "{}", ran.out);
-    let reported = "their hosts' packets show only the clock offset between two points";
-    assert!(ran.out.contains(reported), "{}", ran.out);
+    let expected = "their hosts' packets show only the clock offset between two points";
+    assert!(ran.out.contains(expected), "{}", ran.out);
     assert!(!ran.out.contains("one direction only"), "{}", ran.out);
 }
