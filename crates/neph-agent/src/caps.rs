@@ -36,15 +36,15 @@ pub(crate) fn refused(before: &[Option<Before>]) -> Vec<Vec<Warning>> {
         }
     }
     let refusals_by_site: Vec<Vec<(FleetEndpoint, Refusals)>> = thread::scope(|scope| {
-        let asking = sites.iter().map(|site| {
+        let watches = sites.iter().map(|site| {
             let caps = before.iter().flatten();
             let caps_of_site = caps.filter(|before| before.site.as_ref() == *site);
             let known = caps_of_site.map(|before| (before.endpoint.clone(), before.refused));
-            let watch = RefusalWatch::reported(known, site.cloned());
+            let watch = RefusalWatch::of_known(known, site.cloned());
             scope.spawn(|| watch.end())
         });
-        let asking: Vec<_> = asking.collect();
-        let refusals = asking
+        let watches: Vec<_> = watches.collect();
+        let refusals = watches
             .into_iter()
             .map(|scoped_join_handle| scoped_join_handle.join().unwrap_or_default());
         refusals.collect()

@@ -77,15 +77,15 @@ pub(crate) fn ready(
         return with_transfer(order, transfer, site, permit);
     }
     let mut main = main_flow(order, site.clone(), permit)?;
-    let asking = DiscoveryOptions {
+    let options = DiscoveryOptions {
         tls_version: main.tls_version,
         trust: main.trust.clone(),
         patience: start::patience(order, PATIENCE.max(order.timeout.min(MAX_PATIENCE))),
         site: site.clone(),
     };
-    let found = discover(&main.target, main.address, &asking)
+    let found = discover(&main.target, main.address, &options)
         .map_err(|error| failed("ask who answers", error))?;
-    let (found, redirects) = followed(&mut main, found, &order.scenario, &asking)?;
+    let (found, redirects) = followed(&mut main, found, &order.scenario, &options)?;
     main.reflector = found.reflector;
     let fleet = fleet(order, &main);
     let mut specs = vec![main];

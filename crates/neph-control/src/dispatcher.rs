@@ -169,14 +169,14 @@ impl Dispatcher {
             if out.is_cancelled {
                 out.await_end(now);
             }
-            let asking = OrderMessageContext {
+            let context = OrderMessageContext {
                 id: *id,
                 part_bytes: self.part_bytes,
                 inbox: &self.inbox,
                 signer: &self.signer,
                 wall,
             };
-            let (next_messages, repeat) = out.next(&asking);
+            let (next_messages, repeat) = out.next(&context);
             out.due = now + repeat;
             let agent = &out.agent;
             messages.extend(

@@ -69,7 +69,7 @@ impl RefusalWatch {
         let (site, endpoints) = (spec.site.clone(), endpoints.cloned().collect::<Vec<_>>());
         let (teller, receiver) = mpsc::channel();
         let stop = Stop::new();
-        let asking = Round {
+        let round = Round {
             site: site.clone(),
             latest: now() + BEFORE,
             tries: TRIES,
@@ -80,7 +80,7 @@ impl RefusalWatch {
         // Without a thread nothing is asked and nothing is reported.
         let _ = thread::Builder::new()
             .name("neph-refusals".to_owned())
-            .spawn(move || teller.send(asking.ask_all(&requested)));
+            .spawn(move || teller.send(round.ask_all(&requested)));
         let before = match receiver.recv_timeout(HEAD_START.to_duration()) {
             Ok(known) => Before::Known(known),
             Err(_) => Before::Asked(receiver, stop),
@@ -93,7 +93,7 @@ impl RefusalWatch {
     }
 
     /// The same for endpoints whose refusals are known from discovery, from `site`: they are not asked again.
-    pub fn reported(
+    pub fn of_known(
         known: impl IntoIterator<Item = (FleetEndpoint, Refusals)>,
         site: Option<Placement>,
     ) -> Self {
@@ -122,14 +122,14 @@ impl RefusalWatch {
         let endpoint_refusals = self.endpoints.into_iter().zip(before);
         let known = endpoint_refusals.filter_map(|(endpoint, before)| Some((endpoint, before?)));
         let (endpoints, before): (Vec<_>, Vec<_>) = known.unzip();
-        let asking = Round {
+        let round = Round {
             site: self.site,
             latest: now() + AFTER,
             tries: u32::MAX,
             patience: PATIENCE,
             stop: Stop::new(),
         };
-        let after = asking.ask_all(&endpoints);
+        let after = round.ask_all(&endpoints);
         let refusal_ranges = endpoints.into_iter().zip(before.iter().zip(after));
         refusal_ranges
             .filter_map(|(endpoint, (before, after))| Some((endpoint, after?.since(before))))
@@ -172,9 +172,9 @@ impl Round {
             let mut refusals = vec![None; endpoints.len()];
             thread::scope(|scope| {
                 let askers = 0..endpoints.len().min(AT_ONCE);
-                let asking = askers.map(|_| scope.spawn(|| self.take_turns(endpoints, &turns)));
-                let asking: Vec<_> = asking.collect();
-                for (at, refused) in asking
+                let threads = askers.map(|_| scope.spawn(|| self.take_turns(endpoints, &turns)));
+                let threads: Vec<_> = threads.collect();
+                for (at, refused) in threads
                     .into_iter()
                     .flat_map(|scoped_join_handle| scoped_join_handle.join().unwrap_or_default())
                 {
@@ -219,13 +219,13 @@ impl Round {
     fn ask(&self, endpoint: &FleetEndpoint) -> Option<Refusals> {
         let address = endpoint.address;
         let target = Target::tcp(&address.ip().to_string(), address.port()).ok()?;
-        let asking = DiscoveryOptions {
+        let options = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: self.patience.min(self.latest - now()),
             site: None,
         };
-        discover(&target, address, &asking).ok()?.refused
+        discover(&target, address, &options).ok()?.refused
     }
 }
 

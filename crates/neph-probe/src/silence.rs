@@ -67,11 +67,11 @@ impl Silence {
     pub fn why<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
         let silent: Vec<&FleetEndpoint> = silent.take(MAXIMUM).collect();
         thread::scope(|scope| {
-            let asking = silent
+            let queries = silent
                 .iter()
                 .map(|endpoint| scope.spawn(|| self.of(endpoint)));
-            let asking: Vec<_> = asking.collect();
-            let sentences = asking
+            let queries: Vec<_> = queries.collect();
+            let sentences = queries
                 .into_iter()
                 .filter_map(|scoped_join_handle| scoped_join_handle.join().ok());
             sentences.collect()
@@ -108,14 +108,14 @@ impl Silence {
     fn printed(&self, endpoint: &FleetEndpoint, port: u16) -> Discovery {
         let mut address = endpoint.address;
         address.set_port(port);
-        let asking = DiscoveryOptions {
+        let options = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: PATIENCE,
             site: self.site.clone(),
         };
         let target = Target::parse(&format!("http://{address}"));
-        let printed = target.map(|target| discover(&target, address, &asking));
+        let printed = target.map(|target| discover(&target, address, &options));
         printed.ok().and_then(Result::ok).unwrap_or_default()
     }
 }

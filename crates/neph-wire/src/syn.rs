@@ -97,8 +97,8 @@ struct Fields<'a> {
 fn segment(ends: &Ends, fields: &Fields<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     // The header length in words of four bytes is in the upper half of its byte.
-    let text = (HEADER + fields.options.len()) / 4;
-    let offset = u8::try_from(text << 4).unwrap_or(u8::MAX);
+    let words = (HEADER + fields.options.len()) / 4;
+    let offset = u8::try_from(words << 4).unwrap_or(u8::MAX);
     out.extend_from_slice(&ends.source.port().to_be_bytes());
     out.extend_from_slice(&ends.target.port().to_be_bytes());
     out.extend_from_slice(&fields.seq.to_be_bytes());
@@ -262,13 +262,13 @@ mod tests {
             0x0102_0304,
             &mut out,
         );
-        let text: [u32; 17] = [
+        let words: [u32; 17] = [
             // Pseudo header: addresses, protocol, length.
             0x0a00, 0x0001, 0xc000, 0x0209, 0x0006, 0x0018, // Ports and numbers.
             0x9c40, 0x01bb, 0x0102, 0x0304, 0, 0, // Offset and flags, window, urgent, option.
             0x6002, 0xfaf0, 0, 0x0204, 0x05b4,
         ];
-        let mut sum: u32 = text.iter().sum();
+        let mut sum: u32 = words.iter().sum();
         sum = (sum & 0xffff) + (sum >> 16);
         let sum = !u16::try_from((sum & 0xffff) + (sum >> 16)).expect("folded");
         let mut expected = vec![

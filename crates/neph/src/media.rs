@@ -146,7 +146,7 @@ impl Args {
 
 fn failure(error: MediaError) -> Failure {
     match error {
-        MediaError::Ask(sentence) => Failure::Usage(sentence),
+        MediaError::InvalidRequest(sentence) => Failure::Usage(sentence),
         MediaError::Stopped => Failure::Interrupted(error.to_string()),
         MediaError::Socket {
             operation: "connect to",

@@ -206,7 +206,7 @@ impl Sources {
         LabStatus {
             services: services.collect(),
             traffic: traffic.collect(),
-            reroutes: self.reroutes.iter().map(WatchedReroute::reported).collect(),
+            reroutes: self.reroutes.iter().map(WatchedReroute::status).collect(),
             links: links.collect(),
         }
     }

@@ -38,19 +38,19 @@ impl MediaRequest {
         let streams = self.streams;
         if !(1..=Self::MAX_STREAMS).contains(&streams) {
             let max = Self::MAX_STREAMS;
-            return Err(MediaError::Ask(format!(
+            return Err(MediaError::InvalidRequest(format!(
                 "{streams} streams: ask for 1 to {max}"
             )));
         }
         if !(Span::from_secs(1)..=Self::LONGEST).contains(&self.duration) {
             let duration = self.duration;
-            return Err(MediaError::Ask(format!(
+            return Err(MediaError::InvalidRequest(format!(
                 "duration {duration}: write 1s to 24h"
             )));
         }
         if !(Span::ZERO..=Span::from_secs(60)).contains(&self.buffer) {
             let buffer = self.buffer;
-            return Err(MediaError::Ask(format!("buffer {buffer}: write 0 to 60s")));
+            return Err(MediaError::InvalidRequest(format!("buffer {buffer}: write 0 to 60s")));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::thread;
 
 use neph_model::{Permit, Span, Stop};
 use neph_sys::clock;
-use neph_wire::throughput::{Ask, Token};
+use neph_wire::throughput::{TestRequest, Token};
 
 use super::board::Board;
 use super::carrier::Carrier;
@@ -29,7 +29,7 @@ pub(super) enum End {
 
 impl End {
     /// Whether this end sends on the stream.
-    pub(super) fn sends(self, ask: &Ask, stream: u16) -> bool {
+    pub(super) fn sends(self, ask: &TestRequest, stream: u16) -> bool {
         ask.is_up(stream) == (self == Self::Client)
     }
 }
@@ -49,7 +49,7 @@ pub(super) struct Turn<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Engine<'a> {
     pub(super) end: End,
-    pub(super) ask: &'a Ask,
+    pub(super) ask: &'a TestRequest,
     pub(super) token: Token,
     pub(super) read_pause: Span,
     pub(super) permit: &'a Permit,

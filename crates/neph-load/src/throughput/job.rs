@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 
 use neph_model::Span;
-use neph_wire::throughput::{Ask, ClientMessage, Protocol, RrAsk, RrKind};
+use neph_wire::throughput::{TestRequest, ClientMessage, Protocol, RrTestRequest, RrKind};
 
 use super::carrier::Carrier;
 use super::engine::End;
@@ -13,9 +13,9 @@ use super::engine::End;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Job {
     /// Data in one direction or both.
-    Throughput(Ask),
+    Throughput(TestRequest),
     /// Requests and replies.
-    Rr(RrAsk),
+    Rr(RrTestRequest),
 }
 
 impl Job {

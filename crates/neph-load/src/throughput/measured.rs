@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use neph_model::Wall;
-use neph_wire::throughput::{Ask, Direction, Intervals};
+use neph_wire::throughput::{TestRequest, Direction, Intervals};
 
 use super::ends::Ends;
 use super::limit::{Limit, find_limit};
@@ -15,7 +15,7 @@ pub struct Measured {
     /// The server.
     pub address: SocketAddr,
     /// The parameters.
-    pub ask: Ask,
+    pub ask: TestRequest,
     /// When data began to flow.
     pub started: Wall,
     /// Counts of the client.
@@ -41,7 +41,7 @@ pub struct DirectionResult {
 
 impl Measured {
     /// Without counts.
-    pub(super) fn begin(address: SocketAddr, ask: Ask, started: Wall) -> Self {
+    pub(super) fn begin(address: SocketAddr, ask: TestRequest, started: Wall) -> Self {
         Self {
             address,
             ask,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use neph_model::{Instant, LocalClock};
-use neph_wire::throughput::{Protocol, RrAsk, RrKind, Token};
+use neph_wire::throughput::{Protocol, RrTestRequest, RrKind, Token};
 
 use super::carrier::Carrier;
 use super::job::Job;
@@ -37,7 +37,7 @@ impl Active {
     }
 
     /// The request/response test whose transactions are connections, once it has started.
-    pub(super) fn of_connections(&self, token: Token) -> Option<&RrAsk> {
+    pub(super) fn of_connections(&self, token: Token) -> Option<&RrTestRequest> {
         match &self.job {
             Job::Rr(ask)
                 if ask.kind == RrKind::TcpCrr && self.is_started && self.token == token =>

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use neph_model::{BitRate, Span};
-use neph_wire::throughput::{Ask, Protocol, ReceivedInterval, SentInterval, Variation};
+use neph_wire::throughput::{TestRequest, Protocol, ReceivedInterval, SentInterval, Variation};
 
 use super::ends::Ends;
 use super::rates::{nanos, rate, ratio};
@@ -97,7 +97,7 @@ pub struct Totals {
 
 impl Totals {
     /// Adds up the counts of both ends.
-    pub(super) fn of(ends: Ends<'_>, ask: &Ask) -> Self {
+    pub(super) fn of(ends: Ends<'_>, ask: &TestRequest) -> Self {
         let (sent, received) = (&ends.sender.sent, &ends.receiver.received);
         let in_time: Vec<_> = received
             .iter()

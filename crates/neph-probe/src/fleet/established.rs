@@ -172,13 +172,13 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
     let cannot = |why: String| ProbeError::Fleet(why);
     let target = Target::tcp(&address.ip().to_string(), address.port())
         .map_err(|error| cannot(error.to_string()))?;
-    let asking = DiscoveryOptions {
+    let options = DiscoveryOptions {
         tls_version: None,
         trust: Trust::Public,
         patience: PATIENCE.min(spec.timeout),
         site: None,
     };
-    let found = discover(&target, address, &asking)?;
+    let found = discover(&target, address, &options)?;
     if !found.reflector {
         let why = found.silence.unwrap_or_default();
         let why = if why.is_empty() {

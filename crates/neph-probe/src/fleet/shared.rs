@@ -271,9 +271,9 @@ impl Transport for Shared {
 
 /// The routes determine the local address for an endpoint.
 fn endpoint(address: SocketAddr) -> io::Result<Endpoint> {
-    let asking = UdpSocket::bind(any(address, 0))?;
-    asking.connect(address)?;
-    let source = asking.local_addr()?;
+    let probe_socket = UdpSocket::bind(any(address, 0))?;
+    probe_socket.connect(address)?;
+    let source = probe_socket.local_addr()?;
     Ok(Endpoint { address, source })
 }
 

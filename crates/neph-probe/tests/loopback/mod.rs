@@ -24,13 +24,13 @@ pub(crate) fn reflector(think: Span) -> Reflector {
 pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
     let target = Target::parse(url).expect("a good target");
     let address = target.addresses(None).expect("an address")[0];
-    let asking = DiscoveryOptions {
+    let options = DiscoveryOptions {
         tls_version: None,
         trust: Trust::AnyCertificate,
         patience: Span::from_secs(2),
         site: None,
     };
-    let found = discover(&target, address, &asking).expect("no namespace to enter");
+    let found = discover(&target, address, &options).expect("no namespace to enter");
     FlowSpec {
         schedule: Schedule {
             interval: Span::from_millis(5),

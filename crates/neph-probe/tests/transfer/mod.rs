@@ -30,13 +30,13 @@ fn spec(url: &str, source_ports: Vec<u16>) -> Task {
 }
 
 fn transfers(task: &Task, stop: &Stop) -> Result<Vec<SourcePortTransfer>, ProbeError> {
-    let asking = DiscoveryOptions {
+    let options = DiscoveryOptions {
         tls_version: None,
         trust: Trust::Public,
         patience: task.spec.timeout,
         site: None,
     };
-    let small = SmallTransfer::at(&task.target, task.spec.address, TRANSFER_SIZE, &asking)?;
+    let small = SmallTransfer::at(&task.target, task.spec.address, TRANSFER_SIZE, &options)?;
     let made = neph_load::run_transfers(&task.spec, &|| small.exchange(), stop);
     Ok(made.expect("no site to enter"))
 }

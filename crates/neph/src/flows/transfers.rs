@@ -80,12 +80,12 @@ pub(super) fn make(
         return Ok(());
     };
     let mut waiting_fleet = watched.waiting_fleet.take();
-    let requested = TransferRequest {
+    let request = TransferRequest {
         args,
         of_each,
         spec,
     };
-    let made = make_all(&requested, watched, &mut waiting_fleet, stop);
+    let made = make_all(&request, watched, &mut waiting_fleet, stop);
     let ending = match &made {
         Err(_) => without_transfers(),
         Ok(()) if stop.is_set() => Ending::Interrupted,
@@ -113,7 +113,7 @@ struct TransferRequest<'a> {
 
 /// For each endpoint; ends early when `stop` is set.
 fn make_all(
-    requested: &TransferRequest<'_>,
+    request: &TransferRequest<'_>,
     watched: &mut Watched,
     waiting_fleet: &mut Option<WaitingFleet>,
     stop: &Stop,
@@ -122,7 +122,7 @@ fn make_all(
         args,
         of_each,
         spec,
-    } = *requested;
+    } = *request;
     for endpoint in 0..spec.fleet.endpoints.len() {
         if stop.is_set() {
             break;

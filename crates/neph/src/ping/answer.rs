@@ -51,10 +51,10 @@ enum Rank {
 }
 
 /// Tries the reflector's port, https and http; for a given port, with and without TLS. Waits for
-/// each at most as long as `asking` allows.
+/// each at most as long as `options` allow.
 pub(super) fn first_that_answers(
     args: &Args,
-    asking: &DiscoveryOptions,
+    options: &DiscoveryOptions,
 ) -> Result<Answers, Failure> {
     let typed = Typed::parse(&args.target, args.needs_certificate())?;
     let mut places = Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn first_that_answers(
             });
         }
     }
-    ask_all(&mut places, asking)?;
+    ask_all(&mut places, options)?;
     let Some((rank, answered_address)) = best(&places) else {
         return Ok(Answers {
             best: None,
@@ -190,14 +190,14 @@ fn best(places: &[AnsweredAddress]) -> Option<(Rank, &AnsweredAddress)> {
 }
 
 /// Tries all addresses at the same time.
-fn ask_all(places: &mut [AnsweredAddress], asking: &DiscoveryOptions) -> Result<(), ProbeError> {
+fn ask_all(places: &mut [AnsweredAddress], options: &DiscoveryOptions) -> Result<(), ProbeError> {
     let (sender, receiver) = channel();
     let began = now();
     for (number, address) in places.iter().enumerate() {
-        ask(number, address, asking, sender.clone())?;
+        ask(number, address, options, sender.clone())?;
     }
     drop(sender);
-    let mut until = began + asking.patience;
+    let mut until = began + options.patience;
     loop {
         let left = (until - now()).max(Span::ZERO);
         match receiver.recv_timeout(left.to_duration()) {
@@ -219,17 +219,17 @@ type Reported = (usize, Result<Discovery, ProbeError>);
 fn ask(
     number: usize,
     answered_address: &AnsweredAddress,
-    asking: &DiscoveryOptions,
+    options: &DiscoveryOptions,
     sender: Sender<Reported>,
 ) -> Result<(), ProbeError> {
-    let (target, address, asking) = (
+    let (target, address, options) = (
         answered_address.target.clone(),
         answered_address.address,
-        asking.clone(),
+        options.clone(),
     );
     let requested = move || {
         // The receiver may be gone.
-        let _ = sender.send((number, neph_probe::discover(&target, address, &asking)));
+        let _ = sender.send((number, neph_probe::discover(&target, address, &options)));
     };
     let thread = thread::Builder::new().name("neph-ask".to_owned());
     thread.spawn(requested).map_err(ProbeError::Thread)?;

@@ -10,7 +10,7 @@ use neph_documents::throughput::ServedLine;
 use neph_load::throughput::{Job, ServedEvent, Server, ServerCaps, ServerSpec, ThroughputError};
 use neph_model::{BitRate, ByteSize, Permit, Span};
 use neph_sys::restrict::AppliedRestrictions;
-use neph_wire::throughput::{Ask, Direction, Protocol, RrKind};
+use neph_wire::throughput::{TestRequest, Direction, Protocol, RrKind};
 
 use super::{Most, most};
 use crate::exit::{Failure, Outcome};
@@ -28,8 +28,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = value::positive_span)]
     max_duration: Span,
     /// Maximum number of streams per direction of a test, 1 to 64
-    #[arg(long, value_name = "N", default_value_t = Ask::MAX_STREAMS,
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MAX_STREAMS)))]
+    #[arg(long, value_name = "N", default_value_t = TestRequest::MAX_STREAMS,
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(TestRequest::MAX_STREAMS)))]
     max_streams: u16,
     /// Maximum bit rate per direction of a test; max: no limit
     #[arg(long, value_name = "RATE", default_value = "max", value_parser = most)]

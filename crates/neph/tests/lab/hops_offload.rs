@@ -74,9 +74,9 @@ impl Hosts {
     fn transfer(&self) {
         let address = SocketAddr::from(([10, 79, 12, 2], 7_979));
         let listener = self.inside(1, || TcpListener::bind(address));
-        let asking = self.inside(0, || TcpStream::connect(address));
+        let client = self.inside(0, || TcpStream::connect(address));
         let (answering, _) = listener.accept().expect("it comes");
-        let ends = [asking, answering];
+        let ends = [client, answering];
         thread::scope(|scope| {
             for end in &ends {
                 scope.spawn(move || send(end));

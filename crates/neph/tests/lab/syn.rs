@@ -134,13 +134,13 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
             timeout: Span::from_secs(2),
             site: flow.site.clone(),
         };
-        let asking = DiscoveryOptions {
+        let options = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: spec.timeout,
             site: spec.site.clone(),
         };
-        let small = SmallTransfer::at(&target, flow.address, TRANSFER_SIZE, &asking);
+        let small = SmallTransfer::at(&target, flow.address, TRANSFER_SIZE, &options);
         let small = small.expect("a reflector");
         let made = run_transfers(&spec, &|| small.exchange(), &Stop::new()).expect("a site");
         for (port, rtt) in &rtts {

@@ -5,14 +5,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 
 use neph_model::{BitRate, Permit, Span, Stop};
-use neph_wire::throughput::{RrAsk, RrKind, VERSION};
+use neph_wire::throughput::{RrTestRequest, RrKind, VERSION};
 
 use super::super::{Server, ServerCaps, ServerSpec, ThroughputError};
 use super::*;
 
 fn spec(kind: RrKind) -> RrSpec {
     RrSpec {
-        ask: RrAsk {
+        ask: RrTestRequest {
             version: VERSION,
             kind,
             streams: 1,
@@ -59,8 +59,8 @@ fn with_server<T>(rate: Option<BitRate>, work: impl FnOnce(SocketAddr) -> T) -> 
     })
 }
 
-const fn request_of(server: SocketAddr, spec: &RrSpec) -> RrAsked<'_> {
-    RrAsked {
+const fn request_of(server: SocketAddr, spec: &RrSpec) -> RrRequest<'_> {
+    RrRequest {
         server,
         spec,
         permit: &Permit::ANYTHING,
@@ -240,7 +240,7 @@ fn what_cannot_be_meant_is_refused_before_a_connection() {
     let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
     let refused = measure(request_of(nobody, &few), &Stop::new(), &mut |_| {});
     assert!(
-        matches!(refused, Err(ThroughputError::Ask(_))),
+        matches!(refused, Err(ThroughputError::InvalidRequest(_))),
         "{refused:?}"
     );
 }
