@@ -1,5 +1,5 @@
 //! Packets of a few hosts at two to eight points of capture, of which each saw any of them, by clocks
-//! that stand anywhere: each stamp is told once or left out, what is told was seen, answers are of
+//! that stand anywhere: each stamp is reported once or left out, what is reported was seen, answers are of
 //! the other way, and what all of it takes of memory is bounded by the bytes of the captures.
 #![no_main]
 
@@ -97,7 +97,7 @@ fn stamp(now: &mut i64, at: u8, point: usize) -> i64 {
     now.saturating_add(delay)
 }
 
-/// What is told of the packets was seen, and each once.
+/// What is reported about the packets was seen, and each once.
 fn check(followed: &Followed, seen: &[Vec<i64>]) {
     let mut packets = vec![Vec::new(); seen.len()];
     for passage in followed.passages() {

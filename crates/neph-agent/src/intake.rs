@@ -242,8 +242,8 @@ impl Intake {
         self.sampled = Some(now);
     }
 
-    /// How the main flow's end is to be judged: without a single answer nothing was measured. Errors are
-    /// answers of the endpoint, and what it is to be judged by; an ICMP error comes from the network, or from
+    /// How the main flow's end is to be evaluated: without a single answer nothing was measured. Errors are
+    /// answers of the endpoint, and what it is to be evaluated by; an ICMP error comes from the network, or from
     /// a host at which nothing listens.
     pub(crate) fn verdict(&self) -> Ending {
         if self.so_far.answered || self.main.replies > 0 {

@@ -223,7 +223,7 @@ impl Combination<'_> {
 }
 
 /// Reply sizes belong in labels where one endpoint has several; labels are made of parameters. A scenario
-/// is known by what is asked for; its label has what is sent too.
+/// is known by what is requested; its label has what is sent too.
 fn name_response_sizes(scenarios: &mut [Scenario]) {
     let mut sizes: BTreeMap<String, BTreeSet<ByteSize>> = BTreeMap::new();
     let is_of_messages = |scenario: &Scenario| !scenario.measure().is_transfer();

@@ -31,7 +31,7 @@ const ALONE: &str = "alone";
 /// Prefix of the network of a circuit that is measured at the same time as another one.
 const WITH: &str = "with ";
 
-/// What is asked for.
+/// What is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DesignRequest {
     /// Blocks; as many as a verdict needs, and one more, if that is not given.

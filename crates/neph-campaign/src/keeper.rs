@@ -24,7 +24,7 @@ use stored::since;
 pub struct FleetStorage {
     /// The campaign's name.
     pub name: String,
-    /// What was asked for, in the place of a plan's path.
+    /// What was requested, in the place of a plan's path.
     pub description: String,
     /// The lab site that it measures from.
     pub site: Option<String>,

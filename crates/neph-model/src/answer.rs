@@ -198,7 +198,7 @@ impl LocalFault {
             Self::Forbidden => "this host's firewall or policy refuses it",
             Self::NoRoute => "this host has no route to the target",
             Self::TooLarge => "the datagram exceeds the MTU that this host knows",
-            Self::Late => "this host was stopped or too slow when they were due",
+            Self::SendTooLate => "this host was stopped or too slow when they were due",
             Self::RateCap => "the cap on the rate was reached",
         }
     }
@@ -217,7 +217,7 @@ impl LocalFault {
             }
             Self::NoRoute => "check this host's routes (ip route get ADDRESS)",
             Self::TooLarge => "send smaller datagrams, or raise the interface's MTU",
-            Self::Late => "leave the process running, free a CPU core, or send less often",
+            Self::SendTooLate => "leave the process running, free a CPU core, or send less often",
             Self::RateCap => "send less often, or raise the cap with --rate-cap",
         }
     }

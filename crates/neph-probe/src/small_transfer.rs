@@ -1,4 +1,4 @@
-//! How a small transfer is asked for at a target: the protocol of one message on a connection of its
+//! How a small transfer is requested at a target: the protocol of one message on a connection of its
 //! own, without the connection.
 
 use std::net::SocketAddr;

@@ -51,7 +51,7 @@ pub(crate) fn parse_address(level: libc::c_int, kind: libc::c_int, data: &[u8]) 
 /// Whether a datagram gets a send timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamping {
-    /// Where the socket was asked for timestamps.
+    /// Where timestamps were requested for the socket.
     AsAsked,
     /// Never, for any setting of the socket; the datagram is not counted among those with timestamps.
     Never,

@@ -31,7 +31,7 @@ pub struct Happening {
     pub token: u64,
     /// There is something to read, or the other end is closed.
     pub is_readable: bool,
-    /// It can be written to, where that was asked for.
+    /// It can be written to, where that was requested.
     pub is_writable: bool,
     /// There is something in its error queue, or a fault.
     pub has_notice: bool,

@@ -193,7 +193,7 @@ impl Links {
         }
     }
 
-    /// What was up and is no longer there, unless more was missed since all were asked for.
+    /// What was up and is no longer there, unless more was missed since the request for all.
     fn unseen(&mut self) -> Vec<Change> {
         let incoming = self.incoming.take().filter(|_| !self.has_missed);
         let Some(incoming) = incoming else {

@@ -144,7 +144,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("neph-wire", &[]),
 ];
 
-/// Arrows that only tests need: shipped plans are held against shipped topologies, what is told of
+/// Arrows that only tests need: shipped plans are held against shipped topologies, what is reported about
 /// flows against the links of the lab, and the reflector against transfers.
 const TESTS_MAY_USE: &[(&str, &str)] = &[
     ("neph-agent", "neph-campaign"),

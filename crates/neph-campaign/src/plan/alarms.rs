@@ -1,4 +1,4 @@
-//! The plan's `alarm`: rules that each experiment is judged by while it runs. They multiply nothing.
+//! The plan's `alarm`: rules that each experiment is evaluated by while it runs. They multiply nothing.
 //!
 //! Owns the key, whose rules hold where, and what no experiment can ever raise.
 

@@ -9,7 +9,7 @@ use super::bound::Bound;
 pub struct ScheduledTask {
     /// Since the timetable's begin.
     pub start: Span,
-    /// The task's index in what was asked for.
+    /// The task's index in what was requested.
     pub task: usize,
 }
 

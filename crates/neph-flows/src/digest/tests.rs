@@ -6,7 +6,7 @@ use neph_model::{FleetOutcome, Instant, PeerReport, Span};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Changes that the truth has and those that are told: each told one has to be at a true one, from
+/// Changes that the truth has and those that are reported: each reported one has to be at a true one, from
 /// and to the right latency.
 fn compare(world: &World) -> (usize, usize, usize) {
     let (digest, truth) = world.digest();

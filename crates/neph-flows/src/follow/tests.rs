@@ -1,4 +1,4 @@
-//! What is told of routes, and of changes, as they come.
+//! What is reported about routes, and of changes, as they come.
 
 use std::net::IpAddr;
 

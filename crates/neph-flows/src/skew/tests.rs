@@ -4,7 +4,7 @@ use neph_stats::{Random, proportion};
 use crate::world::World;
 use crate::{Digest, Direction, Settings};
 
-/// How many changes were told, and of these the way there, the way back, both, nothing.
+/// How many changes were reported, and of these the way there, the way back, both, nothing.
 #[derive(Debug, Default)]
 struct LevelDetection {
     all: usize,

@@ -16,7 +16,7 @@ use truth::{LevelDetection, Margins, Score, Truth};
 const QUIET_LINK: &str = include_str!("../../../neph-lab/topologies/flows-4-paths.toml");
 const NOISY_LINK: &str = include_str!("../../../neph-lab/topologies/flows-noisy.toml");
 
-/// Levels that were told lie within the tolerance, and twice that where there is jitter; dates within
+/// Levels that were reported lie within the tolerance, and twice that where there is jitter; dates within
 /// a second, and five where there is jitter.
 const LEVEL: i64 = MS / 2;
 const TIME: i64 = S;

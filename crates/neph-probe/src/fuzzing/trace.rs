@@ -20,7 +20,7 @@ const PORTS: u16 = 24;
 /// Traces with settings and answers taken from `bytes`; after their end there are no answers.
 ///
 /// # Panics
-/// When the trace does not end, sends faster or farther than allowed, or reports more than was asked.
+/// When the trace does not end, sends faster or farther than allowed, or reports more than was requested.
 pub fn trace(bytes: &[u8]) -> Vec<FlowRoute> {
     let mut steps = Steps(bytes);
     let [settings, needed] = [0; 2].map(|_: u8| steps.next().unwrap_or(0));

@@ -10,7 +10,7 @@ pub(super) struct TcpSampler {
 }
 
 impl TcpSampler {
-    /// Of a flow that is asked for them, from `start` on.
+    /// Of a flow whose plan requests them, from `start` on.
     pub(super) const fn new(when: Option<TcpStatsSchedule>, start: Instant<LocalClock>) -> Self {
         let next = match when {
             Some(TcpStatsSchedule::Every(_)) => Some(start),

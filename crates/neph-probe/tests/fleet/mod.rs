@@ -77,7 +77,7 @@ pub(crate) fn measure(spec: FleetSpec) -> Reported {
     result
 }
 
-/// Each flow's numbers, in the order in which they were told.
+/// Each flow's numbers, in the order in which they were reported.
 fn numbers(result: &Reported) -> BTreeMap<(Slot, u16), Vec<u32>> {
     let mut numbers: BTreeMap<_, Vec<u32>> = BTreeMap::new();
     for message in &result.messages {

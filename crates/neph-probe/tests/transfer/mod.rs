@@ -10,7 +10,7 @@ use neph_probe::{DiscoveryOptions, ProbeError, Resolve, SmallTransfer, Trust};
 
 use crate::loopback::reflector;
 
-/// What is asked for, and from where.
+/// What is requested, and from where.
 struct Task {
     target: Target,
     spec: TransferSpec,

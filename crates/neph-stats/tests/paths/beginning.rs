@@ -68,10 +68,10 @@ const KNOWN: FleetParameters = FleetParameters {
 
 #[derive(Debug, Default)]
 struct Received {
-    /// Path changes that were, and those told.
+    /// Path changes that were, and those reported.
     true_moves: usize,
     reported: usize,
-    /// Those told that none was, as flow, seconds and levels.
+    /// Those reported that none was, as flow, seconds and levels.
     wrong: Vec<(u32, i64, i64, i64)>,
     /// Flows whose base in the end is not their path's.
     off: Vec<(u32, i64)>,
@@ -144,7 +144,7 @@ fn received(parameters: FleetParameters, queue: Queue, seed: u64) -> Received {
 }
 
 impl Received {
-    /// Holds what was told against when each flow moved to which path.
+    /// Holds what was reported against when each flow moved to which path.
     fn score(
         &mut self,
         fleet: &FleetBase,
@@ -175,7 +175,7 @@ impl Received {
     }
 }
 
-/// The changes that were told and not withdrawn by a correction to what was before.
+/// The changes that were reported and not withdrawn by a correction to what was before.
 fn without_withdrawn(detections: &[FleetDetection]) -> Vec<FleetDetection> {
     let mut changes: Vec<FleetDetection> = Vec::new();
     for found in detections {

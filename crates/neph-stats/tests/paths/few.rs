@@ -26,7 +26,7 @@ fn worlds(detector: &str, flows: u32, jitter: Jitter, queues: Queues, seeds: &[u
     sum
 }
 
-/// The rule's promise holds for flows without company: all is told, and nothing that was none.
+/// The rule's promise holds for flows without company: all is reported, and nothing that was none.
 #[test]
 fn quiet_few_flows_are_told_without_fault() {
     for flows in [1, 2, 8, 16, 48] {
@@ -51,7 +51,7 @@ fn noisy_few_flows_are_told_hardly_a_change_that_was_none() {
     }
 }
 
-/// A queue cannot be told from a path by a flow alone, and is seldom taken for one.
+/// A queue cannot be distinguished from a path by a flow alone, and is seldom taken for one.
 #[test]
 fn queues_are_seldom_paths_of_few_flows() {
     for flows in [1, 2, 8, 16, 48] {

@@ -127,7 +127,7 @@ fn a_stream_write_is_stamped_at_its_last_byte_with_the_connections_state() {
     assert!(acked.tcp.expect("streams tell their state").cwnd > 0);
 }
 
-/// What the kernel allows to wait on this socket: twice what was asked for.
+/// What the kernel allows to wait on this socket: twice what was requested.
 fn room(socket: &UdpSocket) -> i32 {
     let (mut value, mut len) = (0_i32, size_of::<i32>() as libc::socklen_t);
     // SAFETY: getsockopt writes at most `len` bytes to `reported`, which has that size.

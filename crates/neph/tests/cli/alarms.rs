@@ -1,4 +1,4 @@
-//! Alarms of plans: what is told, kept and posted, and the exit status.
+//! Alarms of plans: what is reported, kept and posted, and the exit status.
 
 use std::fs;
 use std::io::{BufRead, Read, Write};
@@ -289,7 +289,7 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_e
     assert_eq!(posted[0], lines[0], "the first of all");
 }
 
-/// Each alarm is told once; the first while points record, late by what a window takes.
+/// Each alarm is reported once; the first while points record, late by what a window takes.
 #[expect(clippy::print_stdout, reason = "a test tells what it measured")]
 fn is_told_at_once(lines: &[Value], received: &[(i64, String)], rule: &str) {
     let alarm_lines: Vec<_> = received

@@ -1,4 +1,4 @@
-//! Captures of two short times that lie far apart: what is told of a drift over both.
+//! Captures of two short times that lie far apart: what is reported about a drift over both.
 
 use crate::clocks::{Capture, SECOND, START, document, number};
 use crate::neph::{TestFolder, neph};

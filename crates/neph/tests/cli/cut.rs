@@ -1,4 +1,4 @@
-//! Captures that are not whole, or that were joined of others: what is told of them.
+//! Captures that are not whole, or that were joined of others: what is reported about them.
 
 use std::fs;
 use std::io::Read;

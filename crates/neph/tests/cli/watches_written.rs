@@ -1,4 +1,4 @@
-//! `neph watch --write`: the capture beside what is told, or instead of it.
+//! `neph watch --write`: the capture beside what is reported, or instead of it.
 
 use std::process::Stdio;
 

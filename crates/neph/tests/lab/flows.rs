@@ -25,7 +25,7 @@ const SECONDS: i64 = 50;
 const DATED: i64 = 10 * INTERVAL;
 /// How long the link leaves flows on their paths: by then the next change is there.
 const RESHUFFLED: i64 = 12_000_000_000 - DATED;
-/// Messages that a path must have before and after a change for it to be asked for.
+/// Messages that a path must have before and after a change for it to be expected.
 const LASTS: u64 = 4;
 
 /// Four paths there and one way back: round trips in microseconds.
@@ -67,7 +67,7 @@ struct LinkChange {
     port: u16,
     at: i64,
     paths: (u8, u8),
-    /// Whether it can be asked for: the flow sent enough before and after.
+    /// Whether it can be expected: the flow sent enough before and after.
     lasts: bool,
 }
 
@@ -104,7 +104,7 @@ fn is_found(change: &Value, made: &LinkChange, late: i64) -> bool {
         && is_near_path(&change["after_ns"], made.paths.1)
 }
 
-/// How many of those that can be asked for were found, dated at most `late` nanoseconds after them.
+/// How many of those that can be expected were found, dated at most `late` nanoseconds after them.
 fn count_found(changes: &[Value], link_changes: &[&LinkChange], late: i64) -> usize {
     let found = |made: &&&LinkChange| changes.iter().any(|change| is_found(change, made, late));
     link_changes.iter().filter(found).count()
@@ -112,7 +112,7 @@ fn count_found(changes: &[Value], link_changes: &[&LinkChange], late: i64) -> us
 
 /// Whether the link made it at all: this flow was on that path by then, and on the one that is said to
 /// be the one before at some time before. What the machine itself adds may hide a change for longer than
-/// [`DATED`], or until the next one: few are, since nearly all must be told exactly.
+/// [`DATED`], or until the next one: few are, since nearly all must be reported exactly.
 fn is_of_the_link(change: &Value, made: &[LinkChange]) -> bool {
     let at = change["at_unix_ns"].as_i64().expect("a moment");
     let of_flow = made
@@ -145,7 +145,7 @@ fn measure(lab: &TwoSites, workspace: &Path) -> Value {
 
 /// Measured once more where neph itself says that its sender was late, three times at most: of levels
 /// that are 2 ms apart it promises nothing then. Beside two builders that was so in 4 runs of 9, and
-/// changes were told wrongly in 2 of these, in none of the others.
+/// changes were reported wrongly in 2 of these, in none of the others.
 fn measure_in_time() -> (tempfile::TempDir, Value, BTreeMap<FlowKey, FlowTruth>) {
     let mut times = 1;
     loop {

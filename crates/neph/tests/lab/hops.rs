@@ -17,7 +17,7 @@ use crate::stage::{TwoSites, measure, privileged};
 const SECOND: i64 = 1_000_000_000;
 const LINK: &str = "delay = \"2ms\"\nloss = \"2%\"";
 
-/// A packet as it was told, or recorded.
+/// A packet as it was reported, or recorded.
 #[derive(Debug, Clone, Copy)]
 struct Crossed {
     /// When it came to the first point it passed, nanoseconds since 1970.

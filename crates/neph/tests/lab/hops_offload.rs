@@ -129,7 +129,7 @@ fn ends(frames: &[Frame]) -> HashMap<End, (i64, u32)> {
     ends
 }
 
-/// Packets over TCP with data that are told: both stamps, delay and bound, and whether it was joined.
+/// Packets over TCP with data that are reported: both stamps, delay and bound, and whether it was joined.
 fn joined_packets(files: [&str; 2]) -> Vec<([i64; 2], i64, i64, bool)> {
     let lines = told_packets(files, &[]).into_iter();
     let number = |value: &Value| value.as_i64().expect("a number");

@@ -21,7 +21,7 @@ weight = 50
 a_to_b = { delay = \"13.6ms\" }
 ";
 
-/// A fleet of 32 flows for three seconds and so many transfers of each class: what was told, and the
+/// A fleet of 32 flows for three seconds and so many transfers of each class: what was reported, and the
 /// workspace that keeps it.
 fn measured(lab: &TwoSites, transfers: &str) -> (Value, TempDir) {
     let _reflector = lab.reflector(Span::ZERO);

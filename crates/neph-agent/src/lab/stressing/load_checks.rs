@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::WITHIN;
 use neph_load::HELD;
 
-/// Below this share of the rate that was asked, TCP did not carry it.
+/// Below this share of the requested rate, TCP did not carry it.
 const CARRIED: f64 = 0.9;
 
 /// What a load did instead of what was asked.

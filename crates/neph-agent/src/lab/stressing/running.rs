@@ -21,7 +21,7 @@ use neph_load::WORKS;
 /// A load that was started.
 #[derive(Debug)]
 pub(super) struct Running {
-    /// What was asked for.
+    /// What was requested.
     pub(super) requested: SiteLoad,
     /// It did not work in the time that it had for that.
     pub(super) is_late: bool,

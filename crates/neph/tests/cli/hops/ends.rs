@@ -1,4 +1,4 @@
-//! What was not seen again, by the reason why it cannot be told whether it was lost.
+//! What was not seen again, by the reason why it cannot be reported whether it was lost.
 
 use std::cell::Cell;
 use std::fs;
@@ -171,7 +171,7 @@ fn lost(documents: &[Value]) -> Vec<(String, u64)> {
     lost.filter(|(_, lost)| *lost > 0).collect()
 }
 
-/// Takes from a point's capture all but what is kept, and holds what is told of these kinds.
+/// Takes from a point's capture all but what is kept, and holds what is reported about these kinds.
 fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &str)]) {
     let path = Path {
         points: 3,

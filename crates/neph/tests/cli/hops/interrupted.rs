@@ -1,4 +1,4 @@
-//! Ctrl-C while captures are read: what was read is told, or it is said that nothing can be.
+//! Ctrl-C while captures are read: what was read is reported, or it is said that nothing can be.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};

@@ -36,10 +36,10 @@ fn run(files: &[String], more: &[&str]) -> Ran {
     )
 }
 
-/// How far what was told is off the truth.
+/// How far what was reported is off the truth.
 #[derive(Debug, Default)]
 struct Deviation {
-    /// Delays of packets in segments that were told.
+    /// Delays of packets in segments that were reported.
     n: usize,
     /// Of these, off by more than 5 us.
     max_distance: usize,
@@ -49,7 +49,7 @@ struct Deviation {
 }
 
 impl Deviation {
-    /// What is told of a packet's delays.
+    /// What is reported about a packet's delays.
     fn look(&mut self, line: &Value, truth: &Truth) {
         let segments = line["segments"].as_array().expect("segments");
         for (segment, segment_value) in segments.iter().enumerate() {
