@@ -88,7 +88,7 @@ fn run_all(
     for pass in 0..spec.repetitions {
         for port in &spec.source_ports {
             while now() < due && !stop.is_set() {
-                let until = due.min(now() + Stop::PATIENCE);
+                let until = due.min(now() + Stop::POLL_INTERVAL);
                 clock::sleep_until(RawNanos(until.nanos()), Spin::NONE);
             }
             if stop.is_set() {

@@ -59,11 +59,11 @@ pub enum Trust {
     #[default]
     Public,
     /// By the public ones, and by those in this PEM file.
-    File(PathBuf),
+    CaFile(PathBuf),
     /// Only if it is one of these, whatever its issuer, names and validity.
     Pinned(Vec<Fingerprint>),
     /// Any certificate is accepted. Never a default.
-    Anything,
+    AnyCertificate,
 }
 
 /// How messages use connections.

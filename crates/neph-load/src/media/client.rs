@@ -128,7 +128,7 @@ impl Client<'_> {
     }
 
     /// Waits for data and processes it.
-    fn advance_to(&mut self, max: Span) -> Result<(), MediaError> {
+    fn turn(&mut self, max: Span) -> Result<(), MediaError> {
         let mut awaited = Vec::with_capacity(self.receivers.len() * 2);
         for receiver in &self.receivers {
             awaited.push(Awaited::readable(receiver.pair.rtp.as_fd()));

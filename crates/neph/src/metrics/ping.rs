@@ -85,7 +85,7 @@ impl MetricSource for PingMetrics {
         };
         let mut happened = Metric::new(&PING_EVENTS);
         for ((circuit, event), count) in &events {
-            happened.add(&circuit.labels_and(event), Value::Count(*count));
+            happened.add(&circuit.labels_with(event), Value::Count(*count));
         }
         let mut metrics = messages.metrics(MESSAGE_DEFINITIONS).to_vec();
         metrics.push(happened);

@@ -236,7 +236,7 @@ fn counted<L: AsRef<str>>(
 ) -> Metric {
     let mut metric = Metric::new(definition);
     for ((circuit, label), count) in counts {
-        metric.add(&circuit.labels_and(label.as_ref()), Value::Count(*count));
+        metric.add(&circuit.labels_with(label.as_ref()), Value::Count(*count));
     }
     metric
 }
@@ -268,8 +268,8 @@ impl MetricSource for RunMetrics {
         let [mut alarm, mut alarms] = [&ALARM, &ALARMS].map(Metric::new);
         for ((circuit, rule), raised) in &counts.alarms {
             let is_raised = raised.raised_count > 0;
-            alarm.add(&circuit.labels_and(rule), Value::Count(is_raised.into()));
-            alarms.add(&circuit.labels_and(rule), Value::Count(raised.times));
+            alarm.add(&circuit.labels_with(rule), Value::Count(is_raised.into()));
+            alarms.add(&circuit.labels_with(rule), Value::Count(raised.times));
         }
         vec![
             planned,
