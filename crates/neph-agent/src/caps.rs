@@ -9,13 +9,13 @@ use neph_probe::{Discovery, FleetSpec, Placement, RefusalWatch, Refusals};
 
 /// A reflector to ask later, from where, and what it had refused before.
 #[derive(Clone, Debug)]
-pub(crate) struct Before {
+pub(crate) struct EarlierRefusals {
     endpoint: FleetEndpoint,
     refused: Refusals,
     site: Option<Placement>,
 }
 
-impl Before {
+impl EarlierRefusals {
     /// Nothing of a third-party server, which reports no counts.
     pub(crate) fn of(found: &Discovery, fleet: &FleetSpec) -> Option<Self> {
         Some(Self {
@@ -28,7 +28,7 @@ impl Before {
 
 /// What each fleet's reflector refused meanwhile. All are asked at the same time, those of one site
 /// together: where many pairs lost something, one after the other would take minutes.
-pub(crate) fn refused(before: &[Option<Before>]) -> Vec<Vec<Warning>> {
+pub(crate) fn refused(before: &[Option<EarlierRefusals>]) -> Vec<Vec<Warning>> {
     let mut sites: Vec<Option<&Placement>> = Vec::new();
     for caps_before in before.iter().flatten() {
         if !sites.contains(&caps_before.site.as_ref()) {
@@ -49,7 +49,7 @@ pub(crate) fn refused(before: &[Option<Before>]) -> Vec<Vec<Warning>> {
             .map(|scoped_join_handle| scoped_join_handle.join().unwrap_or_default());
         refusals.collect()
     });
-    let of = |caps: &Before| -> Option<Vec<Warning>> {
+    let of = |caps: &EarlierRefusals| -> Option<Vec<Warning>> {
         let site = sites.iter().position(|site| *site == caps.site.as_ref())?;
         let mut site_refusals = refusals_by_site[site].iter();
         let (_, refused) =

@@ -10,7 +10,7 @@ use neph_model::{
 };
 use neph_probe::{FleetRun, Flow as Running};
 
-use crate::caps::Before;
+use crate::caps::EarlierRefusals;
 use crate::cores::Cores;
 use crate::failure::failed;
 use crate::flows::{Missing, Ready};
@@ -227,7 +227,7 @@ impl<'a> Course<'a> {
 
     /// The reflector to ask for refusals by its caps. `None` if all messages were answered, or the run was
     /// interrupted.
-    pub(crate) fn unanswered(&mut self) -> Option<Before> {
+    pub(crate) fn unanswered(&mut self) -> Option<EarlierRefusals> {
         let is_whole = self.intake.fleet().is_some_and(|tally| tally.is_whole());
         if self.context.stop().is_set() || is_whole {
             return None;

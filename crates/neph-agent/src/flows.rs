@@ -47,7 +47,7 @@ pub(crate) struct Ready {
     /// What the order wants alongside the main flow and cannot have.
     pub(crate) missing: Vec<Missing>,
     /// What the fleet's reflector refused before.
-    pub(crate) refusals: Option<caps::Before>,
+    pub(crate) refusals: Option<caps::EarlierRefusals>,
     /// The server that answers the main flow.
     pub(crate) found: Discovery,
     /// The redirects that led there, in words.
@@ -95,7 +95,7 @@ pub(crate) fn ready(
         specs,
         refusals: fleet
             .as_ref()
-            .and_then(|fleet| caps::Before::of(&found, fleet)),
+            .and_then(|fleet| caps::EarlierRefusals::of(&found, fleet)),
         fleet,
         transfer: None,
         missing,

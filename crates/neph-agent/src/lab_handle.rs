@@ -39,10 +39,10 @@ pub trait LabAccess: std::fmt::Debug + Send {
 
 /// The lab, if there is one.
 #[derive(Clone, Debug)]
-pub(crate) struct LabHandle(Option<Arc<Mutex<Shared>>>);
+pub(crate) struct LabHandle(Option<Arc<Mutex<SharedLab>>>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedLab {
     lab: Box<dyn LabAccess>,
     users: usize,
     state: State,
@@ -72,7 +72,7 @@ impl LabHandle {
     }
 
     pub(crate) fn of(lab: Box<dyn LabAccess>) -> Self {
-        let shared = Shared {
+        let shared = SharedLab {
             lab,
             users: 0,
             state: State::default(),
@@ -80,7 +80,7 @@ impl LabHandle {
         Self(Some(Arc::new(Mutex::new(shared))))
     }
 
-    fn lock(&self) -> Option<MutexGuard<'_, Shared>> {
+    fn lock(&self) -> Option<MutexGuard<'_, SharedLab>> {
         let shared = self.0.as_ref()?;
         Some(shared.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -32,7 +32,7 @@ pub use duplicates::DuplicateFilter;
 pub use exchange::{ExchangeRoundTrip, ExchangeKey, ExchangeCounts, ExchangeListener, Exchanges, HostPair, ExchangeProtocol};
 pub use flow::{
     Flow, Limits, Listener, Name, Others, Quantiles, Recent, RoundTripSketches, RoundTripsByMethod,
-    Sent, Table,
+    SentCounts, Table,
 };
 pub use hops::{
     Called, Flowing, Followed, Hops, Mapping, MappingError, Passage, RoundTripPair,

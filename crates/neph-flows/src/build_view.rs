@@ -6,7 +6,7 @@ use neph_stats::{DipNull, Sorted};
 use crate::classes::{class_at, classes, count_flows, count_lost, count_moves, moved};
 use crate::compact_rtt::CompactRtt;
 use crate::flow_tally::FlowTally;
-use crate::known::{Known, KnownEndpointFlows};
+use crate::known::{DigestState, KnownEndpointFlows};
 use crate::latency::Latency;
 use crate::latency_bins::{Bin, over_flows};
 use crate::loss_by_base::LossByBase;
@@ -37,7 +37,7 @@ struct Pair {
     view: PairView,
 }
 
-pub(crate) fn build_view(known: Known) -> FleetView {
+pub(crate) fn build_view(known: DigestState) -> FleetView {
     let (from, until) = known.extent;
     let mut view = FleetView {
         fleet: known.fleet,

@@ -65,10 +65,10 @@ pub struct DetectedChanges {
 /// A detector that processes a fleet's messages; those of one flow must be in order. Memory grows with flows
 /// and changes. [`Detector::ChangePoints`] also keeps 16 bytes per reply until its flow ends.
 #[derive(Debug)]
-pub struct DetectorRun(By);
+pub struct DetectorRun(DetectorState);
 
 #[derive(Debug)]
-enum By {
+enum DetectorState {
     Guard(Box<Digest>),
     EachFlow(EachFlow),
 }
@@ -100,9 +100,9 @@ impl DetectorRun {
     pub fn new(fleet: &Fleet, settings: Settings, detector: Detector) -> Result<Self, StatsError> {
         if detector == Detector::Guard {
             let digest = Digest::new(fleet, settings)?.without_events();
-            return Ok(Self(By::Guard(Box::new(digest))));
+            return Ok(Self(DetectorState::Guard(Box::new(digest))));
         }
-        Ok(Self(By::EachFlow(EachFlow {
+        Ok(Self(DetectorState::EachFlow(EachFlow {
             rule: settings.detection.rule()?,
             afterwards: detector == Detector::ChangePoints,
             slots: BTreeMap::new(),
@@ -113,15 +113,15 @@ impl DetectorRun {
     /// Adds the next message.
     pub fn push(&mut self, message: &FleetMessage) {
         match &mut self.0 {
-            By::Guard(digest) => digest.push(message),
-            By::EachFlow(flows) => flows.push(message),
+            DetectorState::Guard(digest) => digest.push(message),
+            DetectorState::EachFlow(flows) => flows.push(message),
         }
     }
 
     /// Ends the input and returns the result.
     pub fn finish(self) -> DetectedChanges {
         let (mut changes, forgotten): (Vec<DetectedChange>, _) = match self.0 {
-            By::Guard(mut digest) => {
+            DetectorState::Guard(mut digest) => {
                 digest.finish();
                 let changes = digest.changes_by_time();
                 (
@@ -129,7 +129,7 @@ impl DetectorRun {
                     digest.horizon(),
                 )
             }
-            By::EachFlow(flows) => (flows.finish(), None),
+            DetectorState::EachFlow(flows) => (flows.finish(), None),
         };
         changes.sort_by_key(|change| (change.at, change.slot));
         DetectedChanges { changes, forgotten }

@@ -14,7 +14,7 @@ use crate::changes::{Changes, MAX_CHANGES};
 use crate::flow::{Conditions, Ground, Past};
 use crate::flow_tally::FlowTally;
 use crate::hidden::HiddenTimes;
-use crate::known::{Known, KnownEndpointFlows};
+use crate::known::{DigestState, KnownEndpointFlows};
 use crate::latency::Latency;
 use crate::latency_bins::Bins;
 use crate::loss_by_base::{self, LossByBase};
@@ -284,7 +284,7 @@ impl Digest {
     }
 
     /// Frees what only new messages need before the histories are made.
-    fn end(mut self) -> Known {
+    fn end(mut self) -> DigestState {
         let pasts: Vec<Past> = std::mem::take(&mut self.flows).end(|slot| {
             let bases = &self.of_endpoints[self.fleet.endpoint_of(slot)].bases;
             let number = self.number(slot);
@@ -305,7 +305,7 @@ impl Digest {
         };
         let of_endpoints = self.of_endpoints.into_iter().map(known).collect();
         let zero = Instant::from_nanos(0);
-        Known {
+        DigestState {
             fleet: self.fleet,
             settings: self.settings,
             extent: self.extent.unwrap_or((zero, zero)),

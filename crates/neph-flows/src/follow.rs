@@ -20,9 +20,9 @@ use neph_model::{
 
 use crate::{PathChange, Settings};
 
-use history::{History, Known};
+use history::{History, KnownRoute};
 use pending::{Finished, Pending};
-use waiting::Waiting;
+use waiting::TraceQueue;
 
 pub use verdict::{RouteComparison, Uncompared, UncomparedReason, Verdict};
 
@@ -89,7 +89,7 @@ pub struct RouteTracker {
     fleet: Fleet,
     /// After this time all changes of a moment are reported.
     report_delay: Span,
-    waiting: Waiting,
+    waiting: TraceQueue,
     running: BTreeMap<TraceId, TraceRequest>,
     next: TraceId,
     /// Finished traces whose path is not certain yet.
@@ -108,7 +108,7 @@ impl RouteTracker {
             kind: TraceKind::of_flows(fleet.probe),
             fleet: fleet.clone(),
             report_delay: settings.hold + settings.settle,
-            waiting: Waiting::default(),
+            waiting: TraceQueue::default(),
             running: BTreeMap::new(),
             next: TraceId(0),
             pending: Pending::default(),
@@ -246,7 +246,7 @@ impl RouteTracker {
     fn keep(&mut self, request: TraceRequest, traced: TracedFlow, at: Instant<LocalClock>) {
         let slot = request.slot;
         let (first, last) = traced.answered.unwrap_or((at, at));
-        let known = Known {
+        let known = KnownRoute {
             route: traced.route,
             first,
             last,

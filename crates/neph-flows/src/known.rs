@@ -12,7 +12,7 @@ use crate::view::{FlowHistory, PathChange};
 
 /// The final state of a digest.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct DigestState {
     pub(crate) fleet: Fleet,
     pub(crate) settings: Settings,
     /// Time of the first and the last message.

@@ -73,7 +73,7 @@ impl Traits {
 
 /// A level other than the base latency.
 #[derive(Clone, Debug)]
-struct Other {
+struct OtherLevel {
     traits: Traits,
     /// The latest consecutive messages at it.
     row: Row,
@@ -81,7 +81,7 @@ struct Other {
     lasted: Vec<Row>,
 }
 
-impl Other {
+impl OtherLevel {
     fn of(traits: Traits, sent: Instant<LocalClock>) -> Self {
         Self {
             traits,
@@ -129,7 +129,7 @@ const fn begun(sent: Instant<LocalClock>) -> Row {
 /// Levels of a flow's messages other than its base latency. There are two, so that a single late reply does
 /// not replace the new level. The first is the most recent one.
 #[derive(Clone, Debug, Default)]
-struct Others([Option<Other>; 2]);
+struct Others([Option<OtherLevel>; 2]);
 
 /// Rows that lasted: boxed, because few flows have any.
 #[derive(Clone, Debug, Default)]
@@ -203,7 +203,7 @@ impl Witness {
         let is_in_row = self.back == 0;
         self.back = 0;
         let Others(levels) = &mut **self.others.get_or_insert_default();
-        let near = |slot: &Option<Other>| {
+        let near = |slot: &Option<OtherLevel>| {
             slot.as_ref()
                 .is_some_and(|other| other.traits.is_near(new.round_trip, looking.tolerance))
         };
@@ -218,12 +218,12 @@ impl Witness {
             }
             return;
         }
-        let removed = levels[0].replace(Other::of(new, sent));
+        let removed = levels[0].replace(OtherLevel::of(new, sent));
         self.forget([removed], looking.window);
     }
 
     /// Drops levels that were not reported as a base latency.
-    fn forget(&mut self, levels: impl IntoIterator<Item = Option<Other>>, window: u8) {
+    fn forget(&mut self, levels: impl IntoIterator<Item = Option<OtherLevel>>, window: u8) {
         for mut level in levels.into_iter().flatten() {
             level.close(window);
             if !level.lasted.is_empty() {
@@ -240,14 +240,14 @@ impl Witness {
     }
 
     /// The levels other than the base latency, which are no longer needed.
-    fn take_others(&mut self) -> [Option<Other>; 2] {
+    fn take_others(&mut self) -> [Option<OtherLevel>; 2] {
         self.back = 0;
         self.others.take().map_or([None, None], |others| others.0)
     }
 
     /// The evidence for a change; from here on the new level is the flow's base latency.
     pub(crate) fn testify(&mut self, claim: &Claim) -> Evidence {
-        let is_new = |other: &Other| other.traits.is_near(claim.after, claim.tolerance);
+        let is_new = |other: &OtherLevel| other.traits.is_near(claim.after, claim.tolerance);
         let others = self.take_others();
         let new = others.iter().flatten().find(|other| is_new(other));
         let new = new.map(|other| other.traits);

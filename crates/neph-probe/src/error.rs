@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use neph_sys::place::PlaceError;
 
-use crate::fault::{Known, answer_of, sentence};
+use crate::fault::{ErrorTime, answer_of, sentence};
 use crate::secret::SecretError;
 use crate::tls::TlsError;
 
@@ -99,6 +99,6 @@ pub enum ProbeError {
 fn socket_error_message(operation: &str, address: SocketAddr, source: &io::Error) -> String {
     // The user chose the address to listen on, so it is no port that ran out.
     let is_sending = !operation.starts_with("listen");
-    let answer = answer_of(source, Known::AtOnce).filter(|_| is_sending);
+    let answer = answer_of(source, ErrorTime::AtOnce).filter(|_| is_sending);
     sentence(&format!("{operation} {address}"), source, answer)
 }

@@ -42,12 +42,12 @@ const AT_ONCE: usize = 32;
 pub struct RefusalWatch {
     site: Option<Placement>,
     endpoints: Vec<FleetEndpoint>,
-    before: Before,
+    before: EarlierRefusals,
 }
 
 /// What each of them had refused before.
 #[derive(Debug)]
-enum Before {
+enum EarlierRefusals {
     Known(Vec<Option<Refusals>>),
     /// They are still being asked, until the flag is set.
     Asked(Receiver<Vec<Option<Refusals>>>, Stop),
@@ -82,8 +82,8 @@ impl RefusalWatch {
             .name("neph-refusals".to_owned())
             .spawn(move || teller.send(round.ask_all(&requested)));
         let before = match receiver.recv_timeout(HEAD_START.to_duration()) {
-            Ok(known) => Before::Known(known),
-            Err(_) => Before::Asked(receiver, stop),
+            Ok(known) => EarlierRefusals::Known(known),
+            Err(_) => EarlierRefusals::Asked(receiver, stop),
         };
         Self {
             site,
@@ -106,15 +106,15 @@ impl RefusalWatch {
         Self {
             site,
             endpoints,
-            before: Before::Known(before),
+            before: EarlierRefusals::Known(before),
         }
     }
 
     /// What each refused or dropped since then, without those that refused nothing. Takes at most 3 s.
     pub fn end(self) -> Vec<(FleetEndpoint, Refusals)> {
         let before = match self.before {
-            Before::Known(known) => known,
-            Before::Asked(receiver, stop) => {
+            EarlierRefusals::Known(known) => known,
+            EarlierRefusals::Asked(receiver, stop) => {
                 stop.set();
                 receiver.recv().unwrap_or_default()
             }

@@ -42,7 +42,7 @@ pub struct Silence {
     clippy::struct_excessive_bools,
     reason = "each is a fact of its own, and most combinations occur"
 )]
-struct Found {
+struct EndpointState {
     probe: ProbeKind,
     has_key: bool,
     /// Its host reports that the port is closed.
@@ -94,8 +94,8 @@ impl Silence {
         sentence(endpoint, self.found(is_free, &printed, remote()))
     }
 
-    const fn found(&self, is_free: bool, printed: &Discovery, remote: bool) -> Found {
-        Found {
+    const fn found(&self, is_free: bool, printed: &Discovery, remote: bool) -> EndpointState {
+        EndpointState {
             probe: self.probe,
             has_key: self.has_key,
             is_free,
@@ -121,8 +121,8 @@ impl Silence {
 }
 
 /// The finding and its remedy.
-fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
-    let Found { probe, .. } = found;
+fn sentence(endpoint: &FleetEndpoint, found: EndpointState) -> String {
+    let EndpointState { probe, .. } = found;
     let (ip, port) = (endpoint.address.ip(), endpoint.address.port());
     let host = bracketed(&ip.to_string());
     let layer = probe.protocol();
@@ -175,33 +175,33 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
 mod tests {
     use super::*;
 
-    fn sentence_about(target: (&str, ProbeKind), found: Found) -> String {
+    fn sentence_about(target: (&str, ProbeKind), found: EndpointState) -> String {
         let endpoint = FleetEndpoint {
             name: "x".to_owned(),
             address: target.0.parse().expect("an address"),
         };
         let probe = target.1;
-        sentence(&endpoint, Found { probe, ..found })
+        sentence(&endpoint, EndpointState { probe, ..found })
     }
 
     #[test]
     fn a_sentence_names_the_port_that_was_asked_and_what_to_write() {
-        let nothing = Found {
+        let nothing = EndpointState {
             probe: ProbeKind::Udp,
             has_key: false,
             is_free: false,
             is_reflector: false,
             remote: false,
         };
-        let free = Found {
+        let free = EndpointState {
             is_free: true,
             ..nothing
         };
-        let remote = Found {
+        let remote = EndpointState {
             remote: true,
             ..free
         };
-        let mute = Found {
+        let mute = EndpointState {
             is_reflector: true,
             ..nothing
         };

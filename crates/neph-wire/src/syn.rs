@@ -26,7 +26,7 @@ pub const SYN_LEN: usize = HEADER + MSS_OPTION;
 
 /// Source and target of a segment, of the same IP version; otherwise the checksum is meaningless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ends {
+pub struct SegmentEnds {
     /// The prober.
     pub source: SocketAddr,
     /// The target.
@@ -34,7 +34,7 @@ pub struct Ends {
 }
 
 /// Appends a SYN with this sequence number.
-pub fn syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
+pub fn syn(ends: &SegmentEnds, seq: u32, out: &mut Vec<u8>) {
     // The 1500 bytes of an Ethernet frame minus both headers.
     let mss: u16 = if ends.target.is_ipv4() { 1460 } else { 1440 };
     let [high, low] = mss.to_be_bytes();
@@ -48,7 +48,7 @@ pub fn syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
 }
 
 /// Appends a SYN without options, with a window of 0 so that the peer sends no data.
-pub(crate) fn bare_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
+pub(crate) fn bare_syn(ends: &SegmentEnds, seq: u32, out: &mut Vec<u8>) {
     let fields = Fields {
         seq,
         flags: TcpHeader::SYN,
@@ -60,7 +60,7 @@ pub(crate) fn bare_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
 
 /// Appends a SYN that is forwarded like any other and that its target drops without an answer: it
 /// claims to be signed (RFC 2385), with an unknown key.
-pub(crate) fn mute_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
+pub(crate) fn mute_syn(ends: &SegmentEnds, seq: u32, out: &mut Vec<u8>) {
     let mut options = [0; 20];
     // Kind and length of the signature option; two no-ops fill the last word.
     options[..2].copy_from_slice(&[19, 18]);
@@ -75,7 +75,7 @@ pub(crate) fn mute_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
 }
 
 /// Appends a RST with this sequence number: the acknowledgement number of the refused segment.
-pub fn rst(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
+pub fn rst(ends: &SegmentEnds, seq: u32, out: &mut Vec<u8>) {
     let fields = Fields {
         seq,
         flags: TcpHeader::RST,
@@ -94,7 +94,7 @@ struct Fields<'a> {
     options: &'a [u8],
 }
 
-fn segment(ends: &Ends, fields: &Fields<'_>, out: &mut Vec<u8>) {
+fn segment(ends: &SegmentEnds, fields: &Fields<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     // The header length in words of four bytes is in the upper half of its byte.
     let words = (HEADER + fields.options.len()) / 4;
@@ -112,7 +112,7 @@ fn segment(ends: &Ends, fields: &Fields<'_>, out: &mut Vec<u8>) {
 }
 
 /// The checksum of a whole TCP segment; 0 if it contains its correct checksum.
-fn checksum(ends: &Ends, segment: &[u8]) -> u16 {
+fn checksum(ends: &SegmentEnds, segment: &[u8]) -> u16 {
     let pseudo = PseudoHeader::new(ends.source.ip(), ends.target.ip(), TCP, segment.len());
     let pseudo = pseudo.as_ref().map_or(&[][..], PseudoHeader::as_bytes);
     internet_checksum(&[pseudo, segment])
@@ -224,8 +224,8 @@ mod tests {
 
     use super::*;
 
-    fn ends(source: &str, target: &str) -> Ends {
-        Ends {
+    fn ends(source: &str, target: &str) -> SegmentEnds {
+        SegmentEnds {
             source: source.parse().expect("an address"),
             target: target.parse().expect("an address"),
         }
@@ -241,8 +241,8 @@ mod tests {
         }
     }
 
-    fn both_ends(source: u16, target: u16) -> [Ends; 2] {
-        let with = |mut ends: Ends| {
+    fn both_ends(source: u16, target: u16) -> [SegmentEnds; 2] {
+        let with = |mut ends: SegmentEnds| {
             ends.source.set_port(source);
             ends.target.set_port(target);
             ends

@@ -89,24 +89,24 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// A server and the requested stream.
-struct Found {
+struct MediaEndpoint {
     target: Target,
     url: String,
 }
 
-fn find(text: &str) -> Result<Found, Failure> {
+fn find(text: &str) -> Result<MediaEndpoint, Failure> {
     if !text.contains("://") {
         let target = Target::with_port("tcp", text, PORT).map_err(Failure::usage)?;
         let authority = target.to_string().replacen("tcp://", "", 1);
         let url = format!("rtsp://{authority}/video");
-        return Ok(Found { target, url });
+        return Ok(MediaEndpoint { target, url });
     }
     let url: Url = text.parse().map_err(|error| {
         Failure::Usage(format!("target {}: {error}", without_credentials(text)))
     })?;
     let port = url.port.unwrap_or(rtsp::PORT);
     let target = Target::tcp(&url.host, port).map_err(Failure::usage)?;
-    Ok(Found {
+    Ok(MediaEndpoint {
         target,
         url: url.to_string(),
     })
@@ -114,7 +114,7 @@ fn find(text: &str) -> Result<Found, Failure> {
 
 impl Args {
     fn measure(&self, target: &str) -> Result<Outcome, Failure> {
-        let Found { target, url } = find(target)?;
+        let MediaEndpoint { target, url } = find(target)?;
         let ask = MediaRequest {
             url,
             streams: self.clients,

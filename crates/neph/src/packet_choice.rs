@@ -53,13 +53,13 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         choice: PacketArgs,
     }
 
     fn choice(line: &str) -> PacketChoice {
-        Line::try_parse_from(line.split_whitespace())
+        CommandLine::try_parse_from(line.split_whitespace())
             .expect("good options")
             .choice
             .choice()
@@ -78,7 +78,7 @@ mod tests {
             ("--port", "0", "from 1 to 65535"),
             ("--port", "70000", "from 1 to 65535"),
         ] {
-            let message = match Line::try_parse_from(["neph", option, wrong]) {
+            let message = match CommandLine::try_parse_from(["neph", option, wrong]) {
                 Ok(_) => panic!("{wrong} is taken"),
                 Err(error) => error.to_string(),
             };

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         args: Args,
     }
@@ -282,7 +282,7 @@ mod tests {
 
     fn here(arguments: &[&str]) -> Option<ReflectorSpec> {
         let arguments = std::iter::once("neph").chain(arguments.iter().copied());
-        Line::try_parse_from(arguments).ok().map(|line| line.args.spec())
+        CommandLine::try_parse_from(arguments).ok().map(|line| line.args.spec())
     }
 
     fn in_a_plan(arguments: &[&str]) -> Option<ReflectorSpec> {
@@ -301,7 +301,7 @@ mod tests {
         for arguments in REFUSED {
             assert_eq!((here(arguments), in_a_plan(arguments)), (None, None), "{arguments:?}");
         }
-        let command = Args::augment_args(Line::command());
+        let command = Args::augment_args(CommandLine::command());
         let known: Vec<&str> = SAMPLES
             .iter()
             .map(|(name, _)| *name)

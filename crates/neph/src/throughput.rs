@@ -40,7 +40,7 @@ pub(crate) struct Args {
     udp: bool,
     /// Maximum payload rate per direction, all streams together; max: no limit [default: max; UDP: 1Mbit/s]
     #[arg(long, value_name = "RATE", value_parser = most)]
-    rate: Option<Most>,
+    rate: Option<MaxRate>,
     /// Number of concurrent streams per direction, 1 to 64, each with its own socket and thread
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(TestRequest::MAX_STREAMS)))]
@@ -89,15 +89,15 @@ enum DirectionChoice {
 
 /// A rate; `None` for no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Most(Option<BitRate>);
+struct MaxRate(Option<BitRate>);
 
-fn most(text: &str) -> Result<Most, String> {
+fn most(text: &str) -> Result<MaxRate, String> {
     if text == "max" {
-        return Ok(Most(None));
+        return Ok(MaxRate(None));
     }
     match value::rate(text)? {
         rate if rate.bits_per_second() < 1_000 => Err("write a rate from 1kbit/s".to_owned()),
-        rate => Ok(Most(Some(rate))),
+        rate => Ok(MaxRate(Some(rate))),
     }
 }
 

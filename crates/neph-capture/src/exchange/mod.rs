@@ -28,7 +28,7 @@ pub use counted::ExchangeCounts;
 pub use pair::HostPair;
 use part::part_of;
 use quic::QuicPorts;
-use waiting::Numbered;
+use waiting::MessageId;
 
 /// The kind of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,9 +68,9 @@ pub trait ExchangeListener {
 }
 
 /// Receives only pairs that are over.
-struct Over<F>(F);
+struct EndedPairs<F>(F);
 
-impl<F: FnMut(&HostPair)> ExchangeListener for Over<F> {
+impl<F: FnMut(&HostPair)> ExchangeListener for EndedPairs<F> {
     fn ended(&mut self, pair: &HostPair) {
         self.0(pair);
     }
@@ -94,8 +94,8 @@ pub struct ExchangeKey {
 /// The meaning of a packet for its pair.
 #[derive(Debug, Clone, Copy)]
 enum ExchangeEvent {
-    Asks(Numbered),
-    Answers(Numbered),
+    Asks(MessageId),
+    Answers(MessageId),
     Spins(Side, u8),
 }
 
@@ -149,7 +149,7 @@ impl Exchanges {
     /// Adds a packet that was captured at `at`. Returns whether it belongs to an exchange. Pairs that are
     /// over are passed to `ended`.
     pub fn see(&mut self, at: Wall, packet: &Dissected<'_>, ended: impl FnMut(&HostPair)) -> bool {
-        self.hear(at, packet, &mut Over(ended))
+        self.hear(at, packet, &mut EndedPairs(ended))
     }
 
     /// The same, with reports of round trips as they are found.
@@ -197,7 +197,7 @@ impl Exchanges {
 
     /// Ends the pairs that are silent for too long at `now`.
     pub fn silence(&mut self, now: Wall, ended: impl FnMut(&HostPair)) {
-        self.quiet(now, &mut Over(ended));
+        self.quiet(now, &mut EndedPairs(ended));
     }
 
     fn quiet(&mut self, now: Wall, listener: &mut impl ExchangeListener) {
@@ -226,7 +226,7 @@ impl Exchanges {
 
     /// Ends all pairs, the longest silent first.
     pub fn end(&mut self, ended: impl FnMut(&HostPair)) {
-        let mut listener = Over(ended);
+        let mut listener = EndedPairs(ended);
         while let Some(index) = self.recency.oldest() {
             self.remove(index, &mut listener);
         }

@@ -4,7 +4,7 @@ use neph_model::{Span, Wall};
 
 use super::counted::ExchangeCounts;
 use super::spin::Spin;
-use super::waiting::{Found, Numbered, QuestionKind, Questions};
+use super::waiting::{AnswerMatch, MessageId, QuestionKind, Questions};
 use super::{ExchangeRoundTrip, ExchangeKey, ExchangeEvent, ExchangeProtocol};
 use crate::sample::Half;
 use crate::tcp::Side;
@@ -99,7 +99,7 @@ impl HostPair {
         }
     }
 
-    fn asks(&mut self, at: Wall, of: Numbered) {
+    fn asks(&mut self, at: Wall, of: MessageId) {
         let repeats = match self.key.protocol {
             ExchangeProtocol::Ping => PING_RETRY,
             ExchangeProtocol::Dns | ExchangeProtocol::Quic => DNS_RETRY,
@@ -110,11 +110,11 @@ impl HostPair {
     }
 
     /// The round trip of an answer, and its weight.
-    fn answers(&mut self, at: Wall, of: Numbered) -> Option<(Span, u64)> {
+    fn answers(&mut self, at: Wall, of: MessageId) -> Option<(Span, u64)> {
         let (since, weight) = match self.requests.answer(of) {
-            Found::Question(since, weight) => (since, weight),
-            Found::NotFollowed => return None,
-            Found::Nothing => {
+            AnswerMatch::Question(since, weight) => (since, weight),
+            AnswerMatch::NotFollowed => return None,
+            AnswerMatch::Nothing => {
                 self.counted.responses_without_request += 1;
                 return None;
             }

@@ -6,7 +6,7 @@ use neph_wire::dissect::{Dissected, Transport};
 use neph_wire::ip::UdpHeader;
 
 use super::quic::QuicPorts;
-use super::{ExchangeKey, ExchangeEvent, Numbered, ExchangeProtocol};
+use super::{ExchangeKey, ExchangeEvent, MessageId, ExchangeProtocol};
 use crate::tcp::Side;
 
 const DNS: u16 = 53;
@@ -67,7 +67,7 @@ fn echo(
     let [kind, 0, _, _, a, b, c, d, content @ ..] = message else {
         return None;
     };
-    let of = Numbered {
+    let of = MessageId {
         id: u32::from_be_bytes([*a, *b, *c, *d]),
         content: digest(content),
     };
@@ -89,7 +89,7 @@ fn dns(
     let [a, b, flags, ..] = header.payload else {
         return None;
     };
-    let of = |port: u16| Numbered {
+    let of = |port: u16| MessageId {
         id: u32::from(port) << 16 | u32::from_be_bytes([0, 0, *a, *b]),
         content: question_id(header.payload),
     };

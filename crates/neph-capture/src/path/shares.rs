@@ -6,7 +6,7 @@ use crate::Direction;
 use neph_model::OneWay;
 use neph_stats::{Sorted, quantile};
 
-use super::passages::{End, PROTOCOLS, Passages, protocol};
+use super::passages::{PathEnd, PROTOCOLS, Passages, protocol};
 
 /// One segment, one direction, one protocol.
 #[derive(Debug, Clone, Copy, Default)]
@@ -104,7 +104,7 @@ pub fn delays(passages: &Passages) -> Vec<Delays> {
                 row.passage.mark(segment).is_some() && row.passage.mark(segment + 1).is_some();
             of.passed += u64::from(is_both);
             of.reordered += u64::from(row.passage.is_reordered(segment));
-            of.lost += u64::from(row.end == End::Lost(segment));
+            of.lost += u64::from(row.end == PathEnd::Lost(segment));
             if let Some(delay) = delay {
                 of.add(*delay);
                 values[index].push(delay.delay.nanos() as f64);

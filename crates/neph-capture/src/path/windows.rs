@@ -17,20 +17,20 @@ const LENGTH: i64 = 2 * SECOND;
 /// The windows of a recording, one after the other.
 #[derive(Debug)]
 pub struct Windows {
-    waiting: Waiting,
+    waiting: WindowDelays,
     next: Range<i64>,
 }
 
 /// What a window waits for, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WindowDelays {
     /// The longest delay that a packet is waited for.
     pub longest: i64,
     /// Time from the passage of a packet until it can be read.
     pub readable: i64,
 }
 
-impl Waiting {
+impl WindowDelays {
     /// That time for an interface of this host: longer than a recording buffers packets.
     pub const HERE: i64 = SECOND / 2;
     /// That time for a sample from an agent, which sends one each half second.
@@ -59,7 +59,7 @@ pub struct Crossed {
 
 impl Windows {
     /// Starts windows for a recording that begins about `now`.
-    pub const fn begin(now: i64, waiting: Waiting) -> Self {
+    pub const fn begin(now: i64, waiting: WindowDelays) -> Self {
         Self {
             waiting,
             next: i64::MIN..now.saturating_add(LENGTH),
@@ -69,7 +69,7 @@ impl Windows {
     /// The next window, if all of its packets are in the captures at `now`.
     pub fn next(&mut self, now: i64) -> Option<Window> {
         let Range { start, end } = self.next;
-        let Waiting { longest, readable } = self.waiting;
+        let WindowDelays { longest, readable } = self.waiting;
         let until = end.saturating_add(longest);
         if now < until.saturating_add(readable) {
             return None;
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     const MILLI: i64 = 1_000_000;
-    const SETTLED: i64 = Waiting::HERE;
+    const SETTLED: i64 = WindowDelays::HERE;
 
     /// A packet at a point: when it passed, its number, and whether it goes forward.
     type Mark = (i64, u16, bool);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     fn windows_until(until: i64) -> Vec<Window> {
-        let waiting = Waiting {
+        let waiting = WindowDelays {
             longest: SECOND,
             readable: SETTLED,
         };

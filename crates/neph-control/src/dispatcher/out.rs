@@ -7,7 +7,7 @@ use neph_model::{
     AgentName, CaptureOrder, Order, OrderFailed, OrderId, OrderResult, Span, Update, Wall,
 };
 
-use crate::inbox::{Inbox, Sent};
+use crate::inbox::{Inbox, SentOrder};
 
 /// Time without an answer until a message is repeated.
 const REPEAT: Span = Span::from_secs(1);
@@ -91,7 +91,7 @@ pub(super) struct Out {
 }
 
 impl Out {
-    pub(super) fn new(sent: Sent, stage: Stage) -> Self {
+    pub(super) fn new(sent: SentOrder, stage: Stage) -> Self {
         Self {
             agent: sent.agent,
             order: sent.order,

@@ -57,7 +57,7 @@ pub fn header() -> String {
 pub fn flow(flow: &Flow, method: Method) -> String {
     let name = flow.name();
     let (client, server) = (flow.sent(Side::Client), flow.sent(Side::Server));
-    let sum_of_both = |of: fn(&neph_capture::Sent) -> u64| (of(client) + of(server)).to_string();
+    let sum_of_both = |of: fn(&neph_capture::SentCounts) -> u64| (of(client) + of(server)).to_string();
     let mut cells = vec![
         "tcp".to_owned(),
         name.client().to_string(),
@@ -68,7 +68,7 @@ pub fn flow(flow: &Flow, method: Method) -> String {
         sum_of_both(|sent| sent.retransmitted().into()),
         sum_of_both(|sent| sent.spurious().into()),
         sum_of_both(|sent| sent.count(Event::OutOfOrder).into()),
-        sum_of_both(neph_capture::Sent::thinned),
+        sum_of_both(neph_capture::SentCounts::thinned),
     ];
     cells.resize(FIRST.len() + QUESTIONS.len(), String::new());
     let round_trips = flow.round_trips(Half::Server).laid_out();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use neph_capture::{
-    Answer, Event, Flow, Half, Method, Name, Quantiles, RoundTripsByMethod, Sent, Side,
+    Answer, Event, Flow, Half, Method, Name, Quantiles, RoundTripsByMethod, SentCounts, Side,
 };
 use neph_model::{Span, Wall};
 use neph_wire::dissect::Tunnel;
@@ -69,13 +69,13 @@ impl Rank {
 
 /// The first lines of a table.
 #[derive(Debug)]
-pub struct First {
+pub struct TopLines {
     max_rows: usize,
     /// The last line first.
     lines: BTreeMap<Rank, Vec<String>>,
 }
 
-impl First {
+impl TopLines {
     /// At most this number of lines.
     pub const fn new(max_rows: usize) -> Self {
         Self {
@@ -127,12 +127,12 @@ impl Sort {
     /// The sort key by the values of a period.
     pub fn rank_of(
         self,
-        (client, server): (&Sent, &Sent),
+        (client, server): (&SentCounts, &SentCounts),
         path: Option<Quantiles>,
         flow: &Flow,
     ) -> Rank {
         let sum_of_both =
-            |count: fn(&Sent) -> u64| i64::try_from(count(client) + count(server)).ok();
+            |count: fn(&SentCounts) -> u64| i64::try_from(count(client) + count(server)).ok();
         let by = match self {
             Self::P50 => path.map(|path| path.p50.nanos()),
             Self::Bytes => sum_of_both(|sent| sent.bytes),
@@ -203,12 +203,12 @@ pub fn path(server: &RoundTripsByMethod, method: Method) -> [String; 8] {
 }
 
 /// Retransmissions of both sides, spurious ones, and other anomalies.
-pub fn repairs((client, server): (&Sent, &Sent)) -> [String; 3] {
+pub fn repairs((client, server): (&SentCounts, &SentCounts)) -> [String; 3] {
     let sum_of_both =
-        |count: fn(&Sent) -> u32| (u64::from(count(client)) + u64::from(count(server))).cell();
+        |count: fn(&SentCounts) -> u32| (u64::from(count(client)) + u64::from(count(server))).cell();
     [
-        sum_of_both(Sent::retransmitted),
-        sum_of_both(Sent::spurious),
+        sum_of_both(SentCounts::retransmitted),
+        sum_of_both(SentCounts::spurious),
         anomalies_text(client, server),
     ]
 }
@@ -274,7 +274,7 @@ pub fn encapsulation_suffix(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String
 }
 
 /// `3 out of order, 1 gap`: other events of both sides.
-pub fn anomalies_text(client: &Sent, server: &Sent) -> String {
+pub fn anomalies_text(client: &SentCounts, server: &SentCounts) -> String {
     const REPORTED: [(Event, &str); 8] = [
         (Event::OutOfOrder, "out of order"),
         (Event::Gap, "missing"),

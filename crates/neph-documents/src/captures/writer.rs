@@ -13,7 +13,7 @@ use neph_text::counted::counted;
 
 use super::row::{COLUMNS, row};
 use super::{
-    CaptureLine, EventDocument, ExchangeSample, First, FlowDocument, SampleDocument, SampleOf,
+    CaptureLine, EventDocument, ExchangeSample, TopLines, FlowDocument, SampleDocument, SampleOf,
     Sending, Sort, Summary, csv, exchanges,
 };
 use crate::format::Format;
@@ -42,8 +42,8 @@ pub struct CaptureWriter<W> {
     out: W,
     /// The first error of the output.
     refused: Option<io::Error>,
-    lines: First,
-    exchanges: First,
+    lines: TopLines,
+    exchanges: TopLines,
     /// Number of dropped lines: of flows, and of exchanges.
     left_out: [u64; 2],
     /// Exchanges that ended, as JSON, for the JSON document: flows are written before them.
@@ -58,8 +58,8 @@ impl<W: Write> CaptureWriter<W> {
             shown,
             out,
             refused: None,
-            lines: First::new(shown.top),
-            exchanges: First::new(shown.top),
+            lines: TopLines::new(shown.top),
+            exchanges: TopLines::new(shown.top),
             left_out: [0; 2],
             documents: String::new(),
             summary: Summary::default(),

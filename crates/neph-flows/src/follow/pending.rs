@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, VecDeque};
 use neph_model::{Instant, LocalClock, Slot};
 
 use super::TraceRequest;
-use super::history::Known;
+use super::history::KnownRoute;
 
 /// A finished trace.
 #[derive(Clone, Debug)]
 pub(super) struct Finished {
     pub(super) request: TraceRequest,
-    pub(super) known: Known,
+    pub(super) known: KnownRoute,
     /// When it finished.
     pub(super) at: Instant<LocalClock>,
 }

@@ -30,13 +30,13 @@ fn parameters(flows: u32, seconds: i64, seed: u64) -> FleetParameters {
     }
 }
 
-struct Found {
+struct GateResult {
     view: FleetView,
     truth: Truth,
     score: Score,
 }
 
-fn found(link: &str, bursts: [Option<Bursts>; 2], parameters: &FleetParameters) -> Found {
+fn found(link: &str, bursts: [Option<Bursts>; 2], parameters: &FleetParameters) -> GateResult {
     let mut digest = Digest::new(&parameters.fleet(), Settings::default()).expect("the source's");
     let truth = measure(link, bursts, parameters, &mut digest);
     digest.finish();
@@ -65,10 +65,10 @@ fn found(link: &str, bursts: [Option<Bursts>; 2], parameters: &FleetParameters) 
     for (slot, slot_detections) in detections.iter().enumerate() {
         truth.score(slot, slot_detections, &margins, &mut score);
     }
-    Found { view, truth, score }
+    GateResult { view, truth, score }
 }
 
-impl Found {
+impl GateResult {
     /// As many classes as paths, each with its share; the inflation within 1 %.
     fn classes_are_the_paths(&self) {
         let classes = &self.view.classes[0];

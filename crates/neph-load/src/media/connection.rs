@@ -12,7 +12,7 @@ use neph_wire::rtsp::{Inbox, Message, Response};
 
 use super::places::Served;
 use super::ports::{self, Pair};
-use super::served::{MediaServed, Sent};
+use super::served::{MediaServed, SentStatistics};
 use super::session::{Answer, RequestedStream, Session, TIMEOUT_S};
 use super::source::{RtpStart, Source};
 
@@ -47,7 +47,7 @@ struct Sending<'a> {
     source: Source<'a>,
     /// Send time of the first packet.
     began: Option<Span>,
-    sent: Sent,
+    sent: SentStatistics,
     closed: u32,
 }
 
@@ -231,7 +231,7 @@ impl<'a> Connection<'a> {
             pair,
             source: Source::new(&self.served.spec.trace, self.first),
             began: None,
-            sent: Sent::default(),
+            sent: SentStatistics::default(),
             closed: 0,
         })
     }

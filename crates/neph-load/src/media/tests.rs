@@ -26,8 +26,8 @@ const CAPS: ServerCaps = ServerCaps {
 };
 
 /// Stops a server, also if the work panics.
-struct Stopped<'a>(&'a Stop);
-impl Drop for Stopped<'_> {
+struct StopOnDrop<'a>(&'a Stop);
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.set();
     }
@@ -43,7 +43,7 @@ fn with_server<T>(caps: ServerCaps, work: impl FnOnce(SocketAddr, &Events) -> T)
     let push = |event| events.lock().expect("no panic").push(event);
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.run(&stop, &push));
-        let stopped = Stopped(&stop);
+        let stopped = StopOnDrop(&stop);
         let worked = work(server.address(), &events);
         drop(stopped);
         serving.join().expect("no panic").expect("it serves");

@@ -71,7 +71,7 @@ impl Trace {
     /// # Errors
     /// The first invalid line, with the remedy.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
-        let lines = text.lines().enumerate().map(|(index, line)| Line {
+        let lines = text.lines().enumerate().map(|(index, line)| NumberedLine {
             number: index + 1,
             text: line.split('#').next().unwrap_or_default().trim(),
         });
@@ -147,12 +147,12 @@ impl Trace {
     }
 }
 
-struct Line<'a> {
+struct NumberedLine<'a> {
     number: usize,
     text: &'a str,
 }
 
-impl Line<'_> {
+impl NumberedLine<'_> {
     fn shown(&self) -> String {
         neph_text::PrintableText::text(self.text).to_string()
     }

@@ -7,7 +7,7 @@ use neph_sys::clock;
 use neph_wire::throughput::TestRequest;
 
 use super::dialogue::Dialogue;
-use super::engine::{Decision, End, Engine, Turn};
+use super::engine::{Decision, TestEnd, Engine, Turn};
 use super::error::ThroughputError;
 use super::job::Job;
 use super::measured::Measured;
@@ -55,7 +55,7 @@ pub fn measure(
         on_second,
     };
     let engine = Engine {
-        end: End::Client,
+        end: TestEnd::Client,
         ask,
         token,
         read_pause: Span::ZERO,

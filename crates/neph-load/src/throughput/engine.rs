@@ -22,12 +22,12 @@ use crate::transfer::now;
 
 /// An end of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum TestEnd {
     Client,
     Server,
 }
 
-impl End {
+impl TestEnd {
     /// Whether this end sends on the stream.
     pub(super) fn sends(self, ask: &TestRequest, stream: u16) -> bool {
         ask.is_up(stream) == (self == Self::Client)
@@ -48,7 +48,7 @@ pub(super) struct Turn<'a> {
 /// Parameters of one end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Engine<'a> {
-    pub(super) end: End,
+    pub(super) end: TestEnd,
     pub(super) ask: &'a TestRequest,
     pub(super) token: Token,
     pub(super) read_pause: Span,

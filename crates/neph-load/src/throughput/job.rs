@@ -7,7 +7,7 @@ use neph_model::Span;
 use neph_wire::throughput::{TestRequest, ClientMessage, Protocol, RrTestRequest, RrKind};
 
 use super::carrier::Carrier;
-use super::engine::End;
+use super::engine::TestEnd;
 
 /// A test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Job {
     pub(super) fn connection(
         &self,
         stream: TcpStream,
-        end: End,
+        end: TestEnd,
         number: u16,
     ) -> io::Result<Carrier> {
         match self {
@@ -81,7 +81,7 @@ impl Job {
         &self,
         socket: UdpSocket,
         peer: SocketAddr,
-        end: End,
+        end: TestEnd,
         number: u16,
     ) -> io::Result<Carrier> {
         match self {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use neph_model::Wall;
 use neph_wire::throughput::{TestRequest, Direction, Intervals};
 
-use super::ends::Ends;
+use super::ends::DirectionEnds;
 use super::limit::{Limit, find_limit};
 use super::totals::Totals;
 
@@ -62,13 +62,13 @@ impl Measured {
     }
 
     /// Counts of the sending end and of the receiving end of a direction.
-    pub(super) const fn ends(&self, direction: Direction) -> Ends<'_> {
+    pub(super) const fn ends(&self, direction: Direction) -> DirectionEnds<'_> {
         match direction {
-            Direction::Up | Direction::Both => Ends {
+            Direction::Up | Direction::Both => DirectionEnds {
                 sender: &self.client,
                 receiver: &self.server,
             },
-            Direction::Down => Ends {
+            Direction::Down => DirectionEnds {
                 sender: &self.server,
                 receiver: &self.client,
             },

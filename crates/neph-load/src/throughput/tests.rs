@@ -48,8 +48,8 @@ const fn request_of(server: SocketAddr, ask: &TestRequest) -> ThroughputRequest<
 }
 
 /// Stops a server, also if the work panics.
-struct Stopped<'a>(&'a Stop);
-impl Drop for Stopped<'_> {
+struct StopOnDrop<'a>(&'a Stop);
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.set();
     }
@@ -61,7 +61,7 @@ fn with_server<T>(spec: &ServerSpec, work: impl FnOnce(&Server) -> T) -> T {
     let stop = Stop::new();
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.run(&stop, &|_| {}));
-        let stopped = Stopped(&stop);
+        let stopped = StopOnDrop(&stop);
         let worked = work(&server);
         drop(stopped);
         serving.join().expect("no panic").expect("it serves");

@@ -14,7 +14,7 @@ use super::session::Session;
 use super::{Codec, Opened, RawCompanion, icmp_answer, send};
 use crate::ProbeError;
 use crate::exchange::SendPoint;
-use crate::fault::{self, Known};
+use crate::fault::{self, ErrorTime};
 use crate::finish::Finish;
 use crate::gate::Gate;
 use crate::outlet::Outlet;
@@ -199,7 +199,7 @@ impl Driver {
                 Ok(()) => self.session.refused_by(&fault::sentence(
                     "an earlier message",
                     &earlier,
-                    fault::answer_of_datagram(&earlier, Known::Later),
+                    fault::answer_of_datagram(&earlier, ErrorTime::Later),
                 )),
                 Err(error) => {
                     self.session.not_sent(seq, &error, now());
@@ -286,7 +286,7 @@ impl Driver {
             }
             Err(error) => {
                 if error.kind() != io::ErrorKind::WouldBlock {
-                    let answer = fault::answer_of_datagram(&error, Known::Later);
+                    let answer = fault::answer_of_datagram(&error, ErrorTime::Later);
                     let reason = fault::sentence("receive", &error, answer);
                     self.session.refused_by(&reason);
                 }

@@ -4,10 +4,10 @@ use neph_model::{
     Answer, EventKind, IcmpKind, Instant, LocalFault, Message, LocalClock, Seq, Span, Tally,
 };
 
-use super::Answered;
+use super::ReplyOutcome;
 use crate::exchange::{Exchange, Expect, Reply, SendPoint};
-use crate::fault::{self, Known};
-use crate::numbered::Numbered;
+use crate::fault::{self, ErrorTime};
+use crate::numbered::AwaitedTimestamps;
 use crate::report::Note;
 use crate::spec::FlowSpec;
 
@@ -20,7 +20,7 @@ pub(crate) struct Session {
     start: Option<Instant<LocalClock>>,
     entered: u64,
     book: Exchange,
-    unstamped: Numbered<Seq>,
+    unstamped: AwaitedTimestamps<Seq>,
     tail_sent: bool,
     refused: bool,
     notes: Vec<Note>,
@@ -38,7 +38,7 @@ impl Session {
             start: None,
             entered: 0,
             book: Exchange::new(spec.index, spec.schedule.interval, spec.timeout, expect),
-            unstamped: Numbered::new(UNSTAMPED),
+            unstamped: AwaitedTimestamps::new(UNSTAMPED),
             tail_sent: false,
             refused: false,
             notes: Vec::with_capacity(64),
@@ -74,7 +74,7 @@ impl Session {
 
     /// The kernel did not accept the message.
     pub(crate) fn not_sent(&mut self, seq: Seq, reason: &std::io::Error, at: Instant<LocalClock>) {
-        let answer = fault::answer_of_datagram(reason, Known::AtOnce);
+        let answer = fault::answer_of_datagram(reason, ErrorTime::AtOnce);
         self.book.failed(seq, answer, at);
         self.refused_by(&fault::sentence("send", reason, answer));
     }
@@ -122,7 +122,7 @@ impl Session {
 
     pub(crate) fn answered(
         &mut self,
-        answer: &Answered,
+        answer: &ReplyOutcome,
         stamp: Option<Instant<LocalClock>>,
         at: Instant<LocalClock>,
     ) {
@@ -203,7 +203,7 @@ mod tests {
         let at = Instant::from_nanos;
         session.begin(at(0));
         let seq = session.sending(at(1)).expect("a message is due");
-        let answered = Answered {
+        let answered = ReplyOutcome {
             seq: seq.0,
             marks: None,
             answer: Some(Answer::HttpStatus(503)),

@@ -17,7 +17,7 @@ use neph_sys::tcp;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::ports::Ports;
-use super::session::{Departed, Event, Known, Replied, low};
+use super::session::{Departed, Event, RequestId, Replied, low};
 use super::spec::{FleetSpec, Sharing};
 use super::transport::{Request, Transport, wait_for};
 use super::watched::Watched;
@@ -40,7 +40,7 @@ pub(crate) struct Connects {
     /// The port of each slot, and its latest attempt.
     slots: Vec<Option<(u16, Option<usize>)>>,
     /// Attempts, each with the time until which it may be answered.
-    expiring: VecDeque<(Instant<LocalClock>, usize, Known)>,
+    expiring: VecDeque<(Instant<LocalClock>, usize, RequestId)>,
     /// Ports of ended flows, each with the time until which it is not reused.
     leaving: VecDeque<(Instant<LocalClock>, u16)>,
     timeout: Span,
@@ -51,13 +51,13 @@ pub(crate) struct Connects {
 #[derive(Debug)]
 struct Attempt {
     socket: Socket,
-    request: Known,
+    request: RequestId,
     begun: Instant<LocalClock>,
 }
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum AttemptEnd {
     /// Accepted, with the round trip that the kernel measured.
     Accepted(Span),
     Refused,
@@ -148,26 +148,26 @@ fn look_at(attempts: &mut Watched<Attempt>, index: usize, events: &mut Vec<Event
 
 impl Attempt {
     /// How it ended, if it did.
-    fn ended(&self, now: Instant<LocalClock>) -> Option<End> {
+    fn ended(&self, now: Instant<LocalClock>) -> Option<AttemptEnd> {
         match self.socket.take_error() {
             Ok(Some(error)) => Some(self.fault(&error, now)),
             Ok(None) if self.socket.peer_addr().is_err() => None,
             Ok(None) => Some(match tcp::stats(self.socket.as_fd()) {
                 Ok(stats) if stats.retransmissions == 0 && stats.srtt_us > 0 => {
-                    End::Accepted(Span::from_micros(stats.srtt_us.into()))
+                    AttemptEnd::Accepted(Span::from_micros(stats.srtt_us.into()))
                 }
-                _ => End::Unknown,
+                _ => AttemptEnd::Unknown,
             }),
-            Err(_) => Some(End::Unknown),
+            Err(_) => Some(AttemptEnd::Unknown),
         }
     }
 
-    fn fault(&self, error: &io::Error, now: Instant<LocalClock>) -> End {
+    fn fault(&self, error: &io::Error, now: Instant<LocalClock>) -> AttemptEnd {
         let refused = error.kind() == io::ErrorKind::ConnectionRefused;
         if refused && now - self.begun < RETRANSMITTED {
-            End::Refused
+            AttemptEnd::Refused
         } else {
-            End::Unknown
+            AttemptEnd::Unknown
         }
     }
 }
@@ -179,18 +179,18 @@ impl AsFd for Attempt {
 }
 
 fn report(
-    request: Known,
+    request: RequestId,
     (begun, read): (Instant<LocalClock>, Instant<LocalClock>),
-    end: End,
+    end: AttemptEnd,
     events: &mut Vec<Event>,
 ) {
     let (stamp, answer) = match end {
-        End::Accepted(round_trip) => {
+        AttemptEnd::Accepted(round_trip) => {
             events.push(Event::Departed(Departed { request, at: begun }));
             (Some(begun + round_trip), SynAnswer::SynAck)
         }
-        End::Refused => (None, SynAnswer::Rst),
-        End::Unknown => return,
+        AttemptEnd::Refused => (None, SynAnswer::Rst),
+        AttemptEnd::Unknown => return,
     };
     events.push(Event::Replied(Replied {
         repeated: None,
@@ -248,7 +248,7 @@ impl Transport for Connects {
             .ok_or_else(none)?;
         let address = self.endpoints[self.endpoint(request.slot)];
         let seq = low(request.seq);
-        let known = Known { port, seq };
+        let known = RequestId { port, seq };
         self.end_latest(port, latest)?;
         let socket = socket(address, port)?;
         let begun = now();
@@ -259,7 +259,7 @@ impl Transport for Connects {
         };
         match attempt.socket.connect(&SockAddr::from(address)) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                report(known, (begun, now()), End::Refused, &mut self.at_once);
+                report(known, (begun, now()), AttemptEnd::Refused, &mut self.at_once);
                 return Ok(());
             }
             Err(error) if !in_progress(&error) => return Err(error),

@@ -12,7 +12,7 @@ use neph_wire::marks::PeerMarks;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::over::{Fault, Over};
-use super::session::{Departed, Event, Known, Replied, low};
+use super::session::{Departed, Event, RequestId, Replied, low};
 use crate::codec::{Arrival, Codec, Step};
 use crate::raw_tcp;
 use crate::stamp_clock::{StampClock, now};
@@ -46,7 +46,7 @@ pub(crate) struct Link {
     /// Bytes written since timestamps were enabled, and the ends in them of messages that still wait for a
     /// timestamp.
     written: u32,
-    ends: VecDeque<(u32, Known)>,
+    ends: VecDeque<(u32, RequestId)>,
 }
 
 impl Link {
@@ -88,8 +88,8 @@ impl Link {
         matches!(self.phase, Phase::Dialling)
     }
 
-    const fn known(&self, seq: u64) -> Known {
-        Known {
+    const fn known(&self, seq: u64) -> RequestId {
+        RequestId {
             port: self.port,
             seq: low(seq),
         }
@@ -228,7 +228,7 @@ impl Link {
     }
 
     /// The messages that never left.
-    pub(crate) fn unsent(&self) -> impl Iterator<Item = Known> + '_ {
+    pub(crate) fn unsent(&self) -> impl Iterator<Item = RequestId> + '_ {
         self.waiting.iter().map(|seq| self.known(*seq))
     }
 }

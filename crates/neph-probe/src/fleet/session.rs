@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use neph_model::{FleetMessage, Instant, LocalClock, ReadBy, Slot, Span, SynAnswer, Wall};
 
-pub(crate) use event::{Departed, Event, Known, Replied, low};
+pub(crate) use event::{Departed, Event, RequestId, Replied, low};
 use pending::{
     Arrival, Decision, Pending, Stage, is_implausible, is_repeated, is_unstamped, message_of,
 };
@@ -251,7 +251,7 @@ impl Session {
     }
 
     /// The number of the request's message. `None` if there is none.
-    fn number_of(&self, request: Known) -> Option<u64> {
+    fn number_of(&self, request: RequestId) -> Option<u64> {
         let (slot, began) = self.flows.of(request.port)?;
         let latest = self.rota.latest_round(slot, self.next);
         let seq = crate::datagram::widen(request.seq, latest.checked_sub(began)?);

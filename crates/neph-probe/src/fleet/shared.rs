@@ -20,12 +20,12 @@ use neph_wire::ip::{UdpHeaders, encode_udp};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::ports::Ports;
-use super::session::{Departed, Event, Known, Replied, low};
+use super::session::{Departed, Event, RequestId, Replied, low};
 use super::spec::{FleetSpec, Sharing};
 use super::stamp::Stamp;
 use super::transport::{Request, Transport, wait_for};
 use crate::ProbeError;
-use crate::numbered::Numbered;
+use crate::numbered::AwaitedTimestamps;
 use crate::stamp_clock::{StampClock, now};
 
 /// Datagrams and notices per call, at most.
@@ -40,7 +40,7 @@ const UNSTAMPED: usize = 1 << 14;
 const IPPROTO_RAW: i32 = 255;
 
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedSockets {
     stamp: Stamp,
     endpoints: Vec<Endpoint>,
     sender: Socket,
@@ -55,7 +55,7 @@ pub(crate) struct Shared {
     /// Ports of ended flows, each with the time until which it takes late replies.
     leaving: VecDeque<(Instant<LocalClock>, u16)>,
     linger: Span,
-    unstamped: Numbered<Known>,
+    unstamped: AwaitedTimestamps<RequestId>,
     datagrams: Batch,
     notices: Batch,
     payload: Vec<u8>,
@@ -69,7 +69,7 @@ struct Endpoint {
     source: SocketAddr,
 }
 
-impl Shared {
+impl SharedSockets {
     /// # Errors
     /// Also when the kernel does not permit raw sockets or steering.
     pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
@@ -111,7 +111,7 @@ impl Shared {
             slots: vec![None; fleet.slots as usize],
             leaving: VecDeque::new(),
             linger: spec.timeout,
-            unstamped: Numbered::new(UNSTAMPED),
+            unstamped: AwaitedTimestamps::new(UNSTAMPED),
             datagrams: Batch::new(BATCH, size),
             notices: Batch::new(BATCH, 0),
             payload: Vec::with_capacity(size),
@@ -182,7 +182,7 @@ impl Shared {
         Some(Replied {
             answer: None,
             repeated: answered.repeated,
-            request: Known {
+            request: RequestId {
                 port,
                 seq: answered.seq,
             },
@@ -194,7 +194,7 @@ impl Shared {
     }
 }
 
-impl Transport for Shared {
+impl Transport for SharedSockets {
     fn open(&mut self, slot: Slot, now: Instant<LocalClock>) -> Result<u16, ProbeError> {
         self.leave(now);
         let endpoint = slot.0 as usize % self.endpoints.len();
@@ -242,7 +242,7 @@ impl Transport for Shared {
                 self.unstamped.restart();
             }
         } else {
-            self.unstamped.count(Known {
+            self.unstamped.count(RequestId {
                 port: request.port,
                 seq: low(request.seq),
             });

@@ -13,7 +13,7 @@ use neph_sys::stamp::{self, Carrier, Ending, Family, Notice, Point};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::ports::Ports;
-use super::session::{Departed, Event, Known, Replied, low};
+use super::session::{Departed, Event, RequestId, Replied, low};
 use super::spec::{FleetSpec, Sharing};
 use super::stamp::Stamp;
 use super::transport::{Request, Transport, wait_for};
@@ -99,7 +99,7 @@ fn read_reply(flow: &Flow, stamp: &Stamp, clock: &StampClock, buffer: &mut [u8])
     Some(Event::Replied(Replied {
         answer: None,
         repeated: answered.repeated,
-        request: Known {
+        request: RequestId {
             port: flow.port,
             seq: answered.seq,
         },
@@ -120,7 +120,7 @@ fn read_notice(flow: &Flow, clock: &StampClock, events: &mut Vec<Event>) -> bool
         && let Some(first) = flow.first
     {
         let (port, seq) = (flow.port, first.wrapping_add(stamp.id));
-        let request = Known { port, seq };
+        let request = RequestId { port, seq };
         events.push(Event::Departed(Departed { request, at }));
     }
     true

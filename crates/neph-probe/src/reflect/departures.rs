@@ -28,13 +28,13 @@ pub(crate) struct Departures(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    peers: HashMap<IpAddr, Waiting>,
+    peers: HashMap<IpAddr, PendingTimestamps>,
     /// Of all peers.
     count: usize,
 }
 
 /// Of one peer, oldest first.
-type Waiting = VecDeque<(FlowToken, PreviousTx)>;
+type PendingTimestamps = VecDeque<(FlowToken, PreviousTx)>;
 
 impl Departures {
     /// A reply to `flow` of `peer` left.

@@ -14,7 +14,7 @@ use neph_sys::memory;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp::{self, Carrier, Notice, Point};
 
-use super::Shared;
+use super::ReflectorState;
 use super::answerer::{Answerer, CloseReason, Shares, Times};
 use super::budget::Budget;
 use super::connection_slots::SlotGuard;
@@ -43,7 +43,7 @@ pub(super) struct Admitted {
 }
 
 /// Runs one connection.
-pub(super) fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
+pub(super) fn serve(stream: &TcpStream, shared: &ReflectorState, admitted: &Admitted) {
     let mut server = Server {
         stream,
         shared,
@@ -78,7 +78,7 @@ pub(super) fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
 
 struct Server<'a> {
     stream: &'a TcpStream,
-    shared: &'a Shared,
+    shared: &'a ReflectorState,
     guard: &'a SlotGuard,
     answerer: Answerer,
     clock: StampClock,

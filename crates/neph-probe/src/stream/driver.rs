@@ -19,7 +19,7 @@ use super::tcp_sampler::TcpSampler;
 use crate::ProbeError;
 use crate::codec::ConnectionEnd;
 use crate::exchange::SendPoint;
-use crate::fault::{self, Known};
+use crate::fault::{self, ErrorTime};
 use crate::finish::Finish;
 use crate::gate::Gate;
 use crate::outlet::Outlet;
@@ -254,9 +254,9 @@ impl Driver<'_> {
                 return self.refused(number);
             }
             let parting = if open.connected {
-                fault::parting("use the connection", &error, Known::Later)
+                fault::parting("use the connection", &error, ErrorTime::Later)
             } else {
-                self.no_connection(&error, Known::Later)
+                self.no_connection(&error, ErrorTime::Later)
             };
             return self.session.broke(number, parting, now());
         }
@@ -289,7 +289,7 @@ impl Driver<'_> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {
-                    let parting = fault::parting("send", &error, Known::AtOnce);
+                    let parting = fault::parting("send", &error, ErrorTime::AtOnce);
                     return self.session.broke(number, parting, now());
                 }
             }
@@ -324,7 +324,7 @@ impl Driver<'_> {
             Err(error) if !open.connected && is_answer(self.spec, &error) => self.refused(number),
             Err(error) => {
                 self.read_notices(number);
-                let parting = fault::parting("receive", &error, Known::Later);
+                let parting = fault::parting("receive", &error, ErrorTime::Later);
                 self.session.broke(number, parting, now());
             }
         }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use neph_campaign::expand;
 use neph_text::{Fault, Problems};
 
-use super::Read;
+use super::PlanSource;
 
 /// Reports every congestion control of the plan that the topology forbids at the sending site. The
 /// routes of a site with `congestion_control` lock it (`ip route ... congctl lock`): the kernel
 /// then refuses any other.
-pub(super) fn check(read: &Read, problems: &Problems<'_>) {
+pub(super) fn check(read: &PlanSource, problems: &Problems<'_>) {
     let Some(lab) = &read.plan.lab else {
         return;
     };

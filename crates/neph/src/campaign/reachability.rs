@@ -11,11 +11,11 @@ use neph_lab::addresses::{accepts, no_site_has, site_at};
 use neph_model::LoadSpec;
 use neph_text::{Fault, Problems};
 
-use super::{Read, Scene};
+use super::{PlanSource, Scene};
 
 /// Reports every endpoint and load in the lab that no site would answer. Only for plans without
 /// other mistakes: the listeners are not known while the site of a reflector is wrong.
-pub(super) fn check(read: &Read, problems: &Problems<'_>) {
+pub(super) fn check(read: &PlanSource, problems: &Problems<'_>) {
     let Some(lab) = &read.plan.lab else {
         return;
     };

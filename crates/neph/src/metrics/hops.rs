@@ -15,7 +15,7 @@ type SegmentDirection = (String, &'static str);
 
 /// The state of an alarm.
 #[derive(Clone, Copy, Debug, Default)]
-struct Raised {
+struct AlarmState {
     is_raised: bool,
     times: u64,
 }
@@ -23,7 +23,7 @@ struct Raised {
 #[derive(Clone, Debug, Default)]
 struct Counts {
     delays: BTreeMap<SegmentDirection, Histogram>,
-    alarms: BTreeMap<(SegmentDirection, String), Raised>,
+    alarms: BTreeMap<(SegmentDirection, String), AlarmState>,
 }
 
 /// The metrics of live points; clones share the same values.

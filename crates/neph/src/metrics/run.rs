@@ -69,7 +69,7 @@ impl Circuits {
 
 /// The state of an alarm.
 #[derive(Clone, Copy, Debug, Default)]
-struct Raised {
+struct AlarmState {
     times: u64,
     /// Experiments in which it is raised.
     raised_count: u64,
@@ -85,7 +85,7 @@ struct Counts {
     /// The latest value, by measure and quantity.
     transfers: BTreeMap<(Circuit, String, Quantity), f64>,
     flags: BTreeMap<(Circuit, String), u64>,
-    alarms: BTreeMap<(Circuit, String), Raised>,
+    alarms: BTreeMap<(Circuit, String), AlarmState>,
     /// Active alarms by experiment: they end with the experiment.
     raised: BTreeMap<(ExperimentId, String), Circuit>,
 }

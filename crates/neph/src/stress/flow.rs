@@ -9,7 +9,7 @@ use neph_load::{Carried, rate_of};
 use neph_model::{BitRate, ByteSize, LoadOrder, LoadWork, Span, TurnSizes, cross_flows};
 use neph_text::counted::counted;
 
-use super::aim::{self, Most};
+use super::aim::{self, MaxRate};
 use super::reporting::{LoadReporting, write};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
@@ -27,7 +27,7 @@ pub(super) struct Args {
     target: String,
     /// Maximum bit rate of all connections together, requests plus replies; max: as fast as TCP allows
     #[arg(long, value_name = "RATE", default_value = "10Mbit/s", value_parser = aim::most)]
-    rate: Most,
+    rate: MaxRate,
     /// Number of TCP connections, 1 to 256
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(LoadWork::MAX_CONNECTIONS)))]

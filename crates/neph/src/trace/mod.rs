@@ -22,7 +22,7 @@ use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
 use crate::{format, interrupt, output, resolving, sink, value};
 
-use waiting::Waiting;
+use waiting::ProgressLine;
 
 /// Below the ephemeral ports of Linux (from 32768 on).
 const FIRST_PORT: u16 = 24_000;
@@ -159,7 +159,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut out = sink::open(args.output.as_deref(), args.force)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let site = args.site.as_ref().map(Placement::with_name);
-    let waiting = Waiting::begin();
+    let waiting = ProgressLine::begin();
     let traced = trace(&spec, site.as_ref(), &stop);
     drop(waiting);
     let traced = traced.map_err(|error| refusal(error, spec.destination.ip()))?;

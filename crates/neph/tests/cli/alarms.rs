@@ -213,9 +213,9 @@ fn of<'a>(lines: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> 
 }
 
 /// A lab that is up as long as this is there.
-struct Up<'a>(&'a TestFolder, String);
+struct LabGuard<'a>(&'a TestFolder, String);
 
-impl Drop for Up<'_> {
+impl Drop for LabGuard<'_> {
     fn drop(&mut self) {
         self.0.neph(["lab", "down", &self.1]);
     }
@@ -261,7 +261,7 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_e
     let name = format!("alarm{}", std::process::id());
     let ran = folder.neph(["lab", "up", "lab.toml", "--name", &name, "--detach"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let up = Up(&folder, name);
+    let up = LabGuard(&folder, name);
     let (address, posts) = hear(1);
     let url = format!("http://{address}/hook");
     let rule = "a - b forward > 40ms p50 for 1s until 20ms";

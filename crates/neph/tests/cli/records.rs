@@ -12,9 +12,9 @@ const HEADER: usize = 64;
 const RECORD: usize = 56;
 
 /// A header, and records of a kind, with fields put where the page says.
-struct Written(Vec<u8>);
+struct WrittenRecords(Vec<u8>);
 
-impl Written {
+impl WrittenRecords {
     fn of(link: &str, every: u32) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes[..8].copy_from_slice(b"NEPHTRU2");
@@ -65,9 +65,9 @@ const ON_A_PATH: u8 = 8;
 
 /// Ten packets: eight delivered (one damaged), one lost, one that found the queue full; a copy that
 /// left and one that there was no room for.
-fn written() -> Written {
+fn written() -> WrittenRecords {
     let cue: i64 = 1_700_000_000_000_000_000;
-    let mut written = Written::of("uplink", 1)
+    let mut written = WrittenRecords::of("uplink", 1)
         .record(2, &[(8, &cue.to_le_bytes()), (16, &7_i64.to_le_bytes())])
         .record(4, &[(8, &cue.to_le_bytes())])
         .record(
@@ -276,12 +276,12 @@ fn a_sampled_record_says_so_and_holds_both_directions() {
 }
 
 /// A flow on a path of 8 ms, sent every 2 ms, that is moved to one of 1 ms after its third packet.
-fn moved(every: u32) -> Written {
+fn moved(every: u32) -> WrittenRecords {
     let start: i64 = 1_700_000_000_000_000_000;
     let packets = [(0, 1, 8), (2, 1, 8), (4, 1, 8), (6, 0, 1), (8, 0, 1)];
     let mut packets = packets.map(|(at, path, delay)| (at + delay, at, path));
     packets.sort_unstable();
-    let mut written = Written::of("wan", every);
+    let mut written = WrittenRecords::of("wan", every);
     for (left, came, path) in packets {
         let [came, left] = [came, left].map(|ms: i64| start + ms * 1_000_000);
         written = written.record(
@@ -336,7 +336,7 @@ a_to_b        17      40001      862        5          3        1  1 0 ns, 0 6.0
     assert_eq!(list[1]["reordered"], Value::Null, "neighbours are missing");
     let nothing = capture_folder(b"").neph(["lab", "truth", "up.truth", "--flows"]);
     assert_eq!(nothing.status, 2, "{}", nothing.err);
-    let reshuffled = Written::of("routes", 1).record(3, &[]).record(3, &[]).0;
+    let reshuffled = WrittenRecords::of("routes", 1).record(3, &[]).record(3, &[]).0;
     let ran = capture_folder(&reshuffled).neph(["lab", "truth", "up.truth", "--flows"]);
     let expected = "no flows: it records 2 changes of a schedule or of routes; the flows of a link are in its LINK.truth";
     assert!(ran.out.contains(expected), "{}{}", ran.out, ran.err);

@@ -18,13 +18,13 @@ const WHOLE: &str = "measured.txt";
 
 /// What the program named, with its sentence.
 #[derive(Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedCauses {
     pub(crate) causes: BTreeMap<(String, String), String>,
     /// Of this host.
     pub(crate) disturbances: Vec<String>,
 }
 
-impl Named {
+impl NamedCauses {
     pub(crate) fn has(&self, (rule, endpoint): CauseAt) -> bool {
         self.causes
             .contains_key(&(rule.to_owned(), endpoint.to_owned()))
@@ -49,7 +49,7 @@ fn measure(lab: &Lab, folder: &Path) {
 }
 
 /// Measures a lab in `folder`, unless just that was measured there, and asks for the causes.
-pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> Named {
+pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> NamedCauses {
     let measured = fs::read_to_string(folder.join(WHOLE));
     if !measured.is_ok_and(|text| text == lab.topology() + &lab.plan()) {
         measure(lab, folder);
@@ -63,7 +63,7 @@ pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> Named {
     );
     let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
     let diagnoses = document["diagnoses"].as_array().expect("a list");
-    let mut named = Named::default();
+    let mut named = NamedCauses::default();
     for diagnosis in diagnoses {
         let text = |key: &str| diagnosis[key].as_str().expect("a text").to_owned();
         let (rule, cause) = (text("rule"), text("cause"));

@@ -110,10 +110,10 @@ impl Drop for Hosts {
 }
 
 /// Where bytes end: who sent them, and the number behind the last.
-type End = (u8, u32);
+type LineEnd = (u8, u32);
 
 /// When a frame passed that ended there, and how long it was; only of what passed once.
-fn ends(frames: &[Frame]) -> HashMap<End, (i64, u32)> {
+fn ends(frames: &[Frame]) -> HashMap<LineEnd, (i64, u32)> {
     let (mut ends, mut second) = (HashMap::new(), HashSet::new());
     for frame in frames {
         let Some((begin, end)) = frame.numbers() else {

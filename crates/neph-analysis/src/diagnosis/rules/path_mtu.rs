@@ -33,14 +33,14 @@ const COST_MS: f64 = 5_000.0;
 
 /// The outcome of the messages of one size class.
 #[derive(Default)]
-struct Passed<'r, 'a> {
+struct SizeClassOutcome<'r, 'a> {
     runs: Vec<&'r Run<'a>>,
     replied: usize,
     sent: usize,
     acknowledged: usize,
 }
 
-impl<'r, 'a> Passed<'r, 'a> {
+impl<'r, 'a> SizeClassOutcome<'r, 'a> {
     fn add(&mut self, run: &'r Run<'a>) {
         self.runs.push(run);
         for one in &run.flow.exchanges {
@@ -68,7 +68,7 @@ fn largest(run: &Run<'_>) -> u64 {
 }
 
 fn diagnose_group(input: &RuleInput<'_>, pair: &SitePair, runs: &[&Run<'_>]) -> Option<RuleResult> {
-    let (mut small, mut large) = (Passed::default(), Passed::default());
+    let (mut small, mut large) = (SizeClassOutcome::default(), SizeClassOutcome::default());
     let mut echoes = 0;
     for run in runs {
         echoes += run.echoes().len();

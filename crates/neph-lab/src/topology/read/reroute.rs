@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use neph_text::{Fault, Fields, Node, Spanned, Problems, FromNode, did_you_mean};
 
-use super::link::Ends;
+use super::link::LinkEnds;
 use super::schedule::{Lasting, WhenSpec};
 use super::service;
 use crate::plan::routes;
@@ -18,7 +18,7 @@ const MAXIMUM: usize = 1_000;
 /// All changes of routes of a topology, in the order of the file.
 pub(super) fn reroutes(
     fields: &mut Fields<'_>,
-    ends: Ends<'_>,
+    ends: LinkEnds<'_>,
     links: &[Link],
     routing: Routing,
 ) -> Vec<Reroute> {
@@ -36,7 +36,7 @@ pub(super) fn reroutes(
     reroutes.collect()
 }
 
-fn read_one(mut table: Fields<'_>, ends: Ends<'_>, links: &[Link]) -> Option<Reroute> {
+fn read_one(mut table: Fields<'_>, ends: LinkEnds<'_>, links: &[Link]) -> Option<Reroute> {
     let site = service::site(&mut table, "site", ends);
     let printed = WhenSpec::read(&mut table);
     let action = action_of(&mut table, site, ends, links);
@@ -59,7 +59,7 @@ fn read_one(mut table: Fields<'_>, ends: Ends<'_>, links: &[Link]) -> Option<Rer
 fn action_of(
     table: &mut Fields<'_>,
     site: Option<usize>,
-    ends: Ends<'_>,
+    ends: LinkEnds<'_>,
     links: &[Link],
 ) -> Option<Rerouted> {
     let reshuffle = table.optional::<bool>("reshuffle");

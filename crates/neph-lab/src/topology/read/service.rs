@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use neph_model::Span;
 use neph_text::{Fault, Fields, Node, Port, FromNode, Value};
 
-use super::link::Ends;
+use super::link::LinkEnds;
 use super::site::pairs;
 use super::{NAME_REMEDY, is_name};
 use crate::topology::quantity;
@@ -18,7 +18,7 @@ const READY_TIMEOUT: Span = Span::from_secs(10);
 const GRACE: Span = Span::from_secs(2);
 
 /// All services of a topology.
-pub(super) fn services(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Service> {
+pub(super) fn services(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Service> {
     let mut services = Vec::new();
     let mut names = BTreeSet::new();
     for table in fields.tables("service") {
@@ -35,7 +35,7 @@ pub(super) fn services(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Service> 
     services
 }
 
-fn service(mut table: Fields<'_>, ends: Ends<'_>) -> Option<Service> {
+fn service(mut table: Fields<'_>, ends: LinkEnds<'_>) -> Option<Service> {
     let name = table.required_with("name", name);
     let site = site(&mut table, "site", ends);
     let command = table.required_with("command", command_args);
@@ -70,7 +70,7 @@ pub(super) fn name(node: &Node) -> Result<String, Fault> {
 }
 
 /// The index of the site that `key` names, which must be able to run programs.
-pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) -> Option<usize> {
+pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>) -> Option<usize> {
     let site_name = table.required::<String>(key)?;
     let found = ends
         .sites

@@ -32,8 +32,8 @@ const fn shared<'a>(
     options: &'a RecordingOptions,
     is_over: &'a AtomicBool,
     stop: &'a Stop,
-) -> Shared<'a> {
-    Shared {
+) -> SharedState<'a> {
+    SharedState {
         options,
         is_over,
         stop,
@@ -67,7 +67,7 @@ fn captured(kernel: &str, seconds: &[i64], ahead: i64) -> (Captured, Vec<u8>) {
 }
 
 /// The recording of these captures, each at the agent with this letter.
-fn recorded(captures: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)> {
+fn recorded(captures: &[(&str, (Captured, Vec<u8>))]) -> Vec<(PointRecording, Vec<u8>)> {
     let folder = tempfile::tempdir().expect("a folder");
     let none = |_: &str| Err(String::new());
     let names = captures
@@ -82,7 +82,7 @@ fn recorded(captures: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)
     let shared = shared(&options, &is_over, &stop);
     let begun = points.iter().zip(&tallies).map(|(point, tally)| {
         let path = folder.path().join(&point.name);
-        Begun {
+        StartedCapture {
             point,
             file: CaptureFile::create(&path).expect("a new file"),
             path,
@@ -139,7 +139,7 @@ fn a_foreign_or_missing_capture_is_a_fault() {
     let shared = shared(&options, &is_over, &stop);
     for bytes in [b"Welcome to db1!\n".as_slice(), b"\xa1\xb2\xc3\xd4", &[]] {
         let path = folder.path().join("own");
-        let begun = Begun {
+        let begun = StartedCapture {
             point: &point,
             file: CaptureFile::create(&path).expect("a new file"),
             path: path.clone(),

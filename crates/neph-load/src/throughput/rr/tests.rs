@@ -27,8 +27,8 @@ fn spec(kind: RrKind) -> RrSpec {
 }
 
 /// Stops a server, also if the work panics.
-struct Stopped<'a>(&'a Stop);
-impl Drop for Stopped<'_> {
+struct StopOnDrop<'a>(&'a Stop);
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.set();
     }
@@ -51,7 +51,7 @@ fn with_server<T>(rate: Option<BitRate>, work: impl FnOnce(SocketAddr) -> T) -> 
     let stop = Stop::new();
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.run(&stop, &|_| {}));
-        let stopped = Stopped(&stop);
+        let stopped = StopOnDrop(&stop);
         let worked = work(server.address());
         drop(stopped);
         serving.join().expect("no panic").expect("it serves");

@@ -10,12 +10,12 @@ pub(crate) enum Event {
     /// A reply to it arrived.
     Replied(Replied),
     /// It could not be sent, as was found later.
-    Failed(Known),
+    Failed(RequestId),
 }
 
 /// The request of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct RequestId {
     /// Source port.
     pub(crate) port: u16,
     /// The low half of its number within the flow.
@@ -24,13 +24,13 @@ pub(crate) struct Known {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Departed {
-    pub(crate) request: Known,
+    pub(crate) request: RequestId,
     pub(crate) at: Instant<LocalClock>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Replied {
-    pub(crate) request: Known,
+    pub(crate) request: RequestId,
     /// The kernel's timestamp, if there is one.
     pub(crate) stamp: Option<Instant<LocalClock>>,
     /// The program's reading.

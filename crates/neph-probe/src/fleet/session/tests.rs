@@ -120,7 +120,7 @@ impl World {
         });
         self.session.sending(at(now), WALL);
         let seq = low(departure.seq);
-        let request = Known { port, seq };
+        let request = RequestId { port, seq };
         let mut truth = Truth {
             slot: departure.slot.0,
             sent: now,
@@ -213,7 +213,7 @@ impl World {
     }
 }
 
-fn reply(request: Known, arrives: i64) -> Event {
+fn reply(request: RequestId, arrives: i64) -> Event {
     Event::Replied(Replied {
         repeated: None,
         answer: None,
@@ -280,7 +280,7 @@ fn a_message_that_is_decided_waits_for_an_earlier_one_of_its_flow() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     session.sending(at(100 * MS), WALL);
-    session.take(&reply(Known { port: 7, seq: 1 }, 150 * MS));
+    session.take(&reply(RequestId { port: 7, seq: 1 }, 150 * MS));
     session.at_time(at(200 * MS));
     assert_eq!(session.finished(), 0);
     session.at_time(at(1_000 * MS));
@@ -297,7 +297,7 @@ fn a_message_that_is_decided_waits_for_an_earlier_one_of_its_flow() {
 fn a_reply_without_a_kernel_timestamp_has_the_application_timestamp() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
-    session.take(&reply(Known { port: 7, seq: 0 }, 20 * MS));
+    session.take(&reply(RequestId { port: 7, seq: 0 }, 20 * MS));
     session.at_time(at(25 * MS));
     let message = session.take_finished()[0];
     let reply = message.reply().expect("replied");
@@ -312,7 +312,7 @@ fn a_reply_without_a_kernel_timestamp_has_the_application_timestamp() {
 fn a_copy_that_comes_at_once_is_told_with_its_message_and_a_later_one_is_counted() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
-    let request = Known { port: 7, seq: 0 };
+    let request = RequestId { port: 7, seq: 0 };
     for when in [20, 21] {
         session.take(&reply(request, when * MS));
     }
@@ -332,7 +332,7 @@ fn what_nobody_asked_for_is_no_reply() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     for (port, seq) in [(8, 0), (7, 1), (7, u32::MAX), (0, 0)] {
-        session.take(&reply(Known { port, seq }, MS));
+        session.take(&reply(RequestId { port, seq }, MS));
     }
     session.at_time(at(1_000 * MS));
     let tally = *session.tally();
@@ -349,7 +349,7 @@ fn what_is_stopped_tells_what_is_known_and_counts_nothing_that_was_cut_short() {
         session.sending(at(n * 100 * MS), WALL);
     }
     for seq in [0, 2] {
-        session.take(&reply(Known { port: 7, seq }, 201 * MS));
+        session.take(&reply(RequestId { port: 7, seq }, 201 * MS));
     }
     session.end_schedule();
     assert!(!session.is_done());
@@ -372,7 +372,7 @@ fn a_long_run_needs_no_more_room_than_its_timeout() {
     for n in 0..20_000_u32 {
         let now = i64::from(n) * 100 * MS;
         session.sending(at(now), WALL);
-        session.take(&reply(Known { port: 7, seq: n }, now + 50 * MS));
+        session.take(&reply(RequestId { port: 7, seq: n }, now + 50 * MS));
         session.at_time(at(now + 60 * MS));
         assert!(session.in_flight.len() <= 12);
         session.take_finished();

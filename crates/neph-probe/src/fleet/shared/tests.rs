@@ -49,7 +49,7 @@ fn is_ci() -> bool {
 
 /// Carries a fleet out over shared sockets; `None` where that is not permitted.
 fn measure(test: &str, spec: FleetSpec) -> Option<(Vec<FleetMessage>, FleetTally)> {
-    let transport = match Shared::new(&spec) {
+    let transport = match SharedSockets::new(&spec) {
         Ok(transport) => transport,
         Err(error) => {
             assert!(!is_ci(), "{test}: {error}");
@@ -191,7 +191,7 @@ fn fleets_with_bound_and_unbound_ports_detect_each_other_in_either_order() {
         ..spec(&["127.0.0.1:9".parse().expect("an address")], 8, 1)
     };
     let test = "who_binds_ports_and_who_does_not";
-    let shared = || match Shared::new(&spec) {
+    let shared = || match SharedSockets::new(&spec) {
         Ok(shared) => Some(shared),
         Err(error) => {
             assert!(!is_ci(), "{test}: {error}");

@@ -38,7 +38,7 @@ struct Counts {
 
 /// What an agent does of a slot, in true time: when it sends, and what it reports and when.
 #[derive(Clone, Debug, Default)]
-struct Done {
+struct SlotExecution {
     sends: Option<(Wall, Wall)>,
     reports: Vec<(Wall, Report)>,
 }
@@ -114,13 +114,13 @@ impl Agent {
         guard: Guard,
         received: Option<Wall>,
         work: Span,
-    ) -> Done {
+    ) -> SlotExecution {
         let now = self.does(times.start + -self.error);
         let mut party = self.party(times, guard, now);
         if received.is_some_and(|received| self.does(received) <= now) {
             party.notify();
         }
-        let mut done = Done::default();
+        let mut done = SlotExecution::default();
         // It steps early if its clock is fast, as a timer does that wakes it a little before.
         let mut step = party.step(self.local_time(now), self.offset(now));
         if let Step::Wait(until) = step {

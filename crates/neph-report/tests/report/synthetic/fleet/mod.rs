@@ -81,7 +81,7 @@ impl World {
             criteria: None,
         };
         let (flows, changes) = history::flows(self);
-        let known = sums::Known::of(self, &fleet, &flows, &changes);
+        let known = sums::ExpectedView::of(self, &fleet, &flows, &changes);
         let sent = u64::from(self.flows) * u64::try_from(self.seconds * 5).unwrap();
         let mut view = FleetView {
             from: seconds(0.0),

@@ -13,14 +13,14 @@ const ROW: Span = Span::from_micros(100);
 const BIN: Span = Span::from_secs(20);
 
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct ExpectedView {
     pub(super) classes: Vec<Vec<Class>>,
     pub(super) latency_bins: Vec<Vec<FlowLatencyBin>>,
     pub(super) spectra: Vec<Spectrum>,
     pub(super) pairs: Vec<PairView>,
 }
 
-impl Known {
+impl ExpectedView {
     pub(super) fn of(
         world: &World,
         fleet: &Fleet,
