@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use neph_model::{
-    Anchor, EchoTo, FlowIndex, FlowRole, Message, LocalClock, Permit, PingBetween, PingOrder, Span, Stop,
-    Update,
+    Anchor, EchoTo, FlowIndex, FlowRole, LocalClock, Message, Permit, PingBetween, PingOrder, Span,
+    Stop, Update,
 };
 use neph_probe::{Flow as Running, FlowSpec, Placement, Priority, Report, Schedule};
 

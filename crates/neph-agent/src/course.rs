@@ -6,7 +6,7 @@ use std::time::Duration;
 use neph_load::Transferred;
 use neph_model::{
     Anchor, Ending, ExperimentOrder, ExperimentResult, FlowIndex, FlowRole, HostFacts,
-    Identification, OrderFailed, LocalClock, Span, Stop, Transport, Update, Warning,
+    Identification, LocalClock, OrderFailed, Span, Stop, Transport, Update, Warning,
 };
 use neph_probe::{FleetRun, Flow as Running};
 

@@ -3,8 +3,8 @@
 use std::num::{NonZeroU16, NonZeroU32};
 
 use neph_model::{
-    Anchor, Ending, ExperimentResult, Fleet, FleetEndpoint, HostFacts, Lifetime, LocalClock, Parameter,
-    Records, Scenario, ScenarioId, Target, Targets, Warning,
+    Anchor, Ending, ExperimentResult, Fleet, FleetEndpoint, HostFacts, Lifetime, LocalClock,
+    Parameter, Records, Scenario, ScenarioId, Target, Targets, Warning,
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals};
 

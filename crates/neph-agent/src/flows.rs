@@ -6,8 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use neph_model::{
-    Anchor, ExperimentOrder, Flow, FlowIndex, FlowRole, HostFacts, Instant, Known, OrderFailed,
-    LocalClock, Parameters, Permit, Progress, SYNS_A_SECOND_EACH, Span, Target, Traceroute,
+    Anchor, ExperimentOrder, Flow, FlowIndex, FlowRole, HostFacts, Instant, Known, LocalClock,
+    OrderFailed, Parameters, Permit, Progress, SYNS_A_SECOND_EACH, Span, Target, Traceroute,
     TracerouteOrder,
 };
 use neph_probe::{

@@ -172,11 +172,7 @@ mod tests {
         let mut host = HostSeries::here();
         assert_eq!(host.next(Span::from_secs(1)), []);
         let samples = host.next(Span::from_secs(1));
-        let has = |name: &str| {
-            samples
-                .iter()
-                .any(|(series, _)| series.to_string() == name)
-        };
+        let has = |name: &str| samples.iter().any(|(series, _)| series.to_string() == name);
         assert!(
             has("cpu_busy_percent") && has("net_received_bytes_per_second"),
             "{samples:?}"

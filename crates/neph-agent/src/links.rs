@@ -23,12 +23,15 @@ const PACKETS_PER_TOLERATED_LATE: u64 = 100;
 
 /// The warnings that the time between two counts of the same links earns.
 pub(crate) fn warnings(before: &[LinkCounters], after: &[LinkCounters]) -> Vec<Warning> {
-    let deltas = before.iter().zip(after).map(|(before, after)| LinkCounters {
-        late: after.late - before.late,
-        delivered_packets: after.delivered_packets - before.delivered_packets,
-        unexpected_losses: after.unexpected_losses - before.unexpected_losses,
-        max_lateness: after.max_lateness,
-    });
+    let deltas = before
+        .iter()
+        .zip(after)
+        .map(|(before, after)| LinkCounters {
+            late: after.late - before.late,
+            delivered_packets: after.delivered_packets - before.delivered_packets,
+            unexpected_losses: after.unexpected_losses - before.unexpected_losses,
+            max_lateness: after.max_lateness,
+        });
     let deltas: Vec<LinkCounters> = deltas.collect();
     let late_links = deltas
         .iter()

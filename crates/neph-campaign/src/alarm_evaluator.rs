@@ -4,7 +4,9 @@
 //! under another load or in another block do not apply to it.
 
 use neph_model::alarm::{Alarm, Change, Paced, Rule};
-use neph_model::{FleetMessage, FleetOutcome, FlowIndex, Instant, Message, Outcome, LocalClock, Span};
+use neph_model::{
+    FleetMessage, FleetOutcome, FlowIndex, Instant, LocalClock, Message, Outcome, Span,
+};
 
 /// What a plan's alarm is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -200,7 +200,8 @@ impl Combination<'_> {
 
     /// Whether it sends what one of these sizes becomes.
     fn is_of_size(&self, requested: &[ByteSize]) -> bool {
-        let becomes = |size: &ByteSize| self.endpoint.actual_request_size(*size) == self.request_size;
+        let becomes =
+            |size: &ByteSize| self.endpoint.actual_request_size(*size) == self.request_size;
         requested.is_empty() || requested.iter().any(becomes)
     }
 

@@ -6,8 +6,8 @@ mod stored;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Anchor, Campaign, Experiment, ExperimentResult, Fleet, Instant, LocalClock, Provenance, Records,
-    Scenario, TracedRoute,
+    Anchor, Campaign, Experiment, ExperimentResult, Fleet, Instant, LocalClock, Provenance,
+    Records, Scenario, TracedRoute,
 };
 use neph_store::Store;
 

@@ -9,8 +9,8 @@ mod alarms;
 mod compare;
 mod fleet;
 mod interpret;
-mod model;
 mod measure;
+mod model;
 mod parameter;
 mod plot;
 mod reflector;
@@ -24,8 +24,8 @@ mod word;
 pub use agents::AgentSite;
 pub use compare::{ComparePlan, ComparedLayer};
 pub use model::{
-    Axes, Endpoint, LabPlan, LabReflector, ExperimentLength, Limits, PairOrder, ParameterLists, Plan, Skip,
-    ThroughputPlan,
+    Axes, Endpoint, ExperimentLength, LabPlan, LabReflector, Limits, PairOrder, ParameterLists,
+    Plan, Skip, ThroughputPlan,
 };
 use neph_text::{Fields, Problem, Problems, Source, parse_toml};
 pub use parameter::{PARAMETERS, PlanParameter};

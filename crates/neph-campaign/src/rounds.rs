@@ -11,7 +11,7 @@ use neph_model::{ByteSize, Scenario, Span};
 use crate::lengths::{length, payloads, trace_time};
 use crate::pairs::site_of;
 use crate::plan::Plan;
-use crate::timetable::{self, Claim, UseMode, Resource, Task, Timetable};
+use crate::timetable::{self, Claim, Resource, Task, Timetable, UseMode};
 use crate::together;
 
 /// What a block does with a resource.

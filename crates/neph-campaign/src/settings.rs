@@ -12,7 +12,7 @@ use neph_model::{
     Parameter, Target, ThroughputServer, ThroughputTool, port_number, split_authority,
 };
 use neph_text::{
-    Bytes, Fault, Fields, Nanos, Node, Spanned, Port, Problem, Problems, Source, FromNode, Value,
+    Bytes, Fault, Fields, FromNode, Nanos, Node, Port, Problem, Problems, Source, Spanned, Value,
     parse_yaml,
 };
 

@@ -5,7 +5,9 @@
 //! the lab makes it.
 
 use neph_model::{BitRate, LoadUnits, NoLoad, Stress};
-use neph_text::{Fault, Node, Spanned, Problems, FromNode, Value, is_hidden, parse_percent, parse_rate};
+use neph_text::{
+    Fault, FromNode, Node, Problems, Spanned, Value, is_hidden, parse_percent, parse_rate,
+};
 
 /// Numbers as people write them: `2.5 %`, `1.45Mbit/s`.
 const UNITS: LoadUnits = LoadUnits {

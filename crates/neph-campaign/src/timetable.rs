@@ -27,13 +27,13 @@ mod task;
 pub use bound::{Bound, BoundReason};
 pub use common_hops::{CircuitRoute, SharedHops, shared_hops};
 pub use packed::packed;
-pub use resource::{Claim, UseMode, Resource};
+pub use resource::{Claim, Resource, UseMode};
 pub use start::{
     Agreement, Decision, Guard, Missed, NotReady, Outcome, Report, SlotEnd, SlotTimes, Step,
     guard_of,
 };
 pub use step::rounds;
-pub use table::{ScheduledTask, Round, Timetable};
+pub use table::{Round, ScheduledTask, Timetable};
 pub use task::Task;
 
 #[cfg(test)]

@@ -29,7 +29,10 @@ mod tcp;
 pub use capture_matcher::{CaptureMatcher, ClockSetBack, Crossing, MatchedCaptures, Point};
 pub use directions::Direction;
 pub use duplicates::DuplicateFilter;
-pub use exchange::{ExchangeRoundTrip, ExchangeKey, ExchangeCounts, ExchangeListener, Exchanges, HostPair, ExchangeProtocol};
+pub use exchange::{
+    ExchangeCounts, ExchangeKey, ExchangeListener, ExchangeProtocol, ExchangeRoundTrip, Exchanges,
+    HostPair,
+};
 pub use flow::{
     Flow, Limits, Listener, Name, Others, Quantiles, Recent, RoundTripSketches, RoundTripsByMethod,
     SentCounts, Table,

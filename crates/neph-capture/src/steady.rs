@@ -156,7 +156,9 @@ mod tests {
             steady_times.push(identical);
         }
         steady_times.push(steady.next(2 * SECOND));
-        let back = steady_times.iter().map(|at| at - added_at(steady.falls(), *at));
+        let back = steady_times
+            .iter()
+            .map(|at| at - added_at(steady.falls(), *at));
         assert!(
             back.eq(stamps.into_iter().chain([2 * SECOND])),
             "{steady_times:?}"

@@ -86,7 +86,10 @@ impl Value {
             Self::Time(time) => {
                 let nanos = time.nanos();
                 let sign = if nanos < 0 { "-" } else { "" };
-                Some(format!("{sign}{}", format_seconds(nanos.unsigned_abs().into())))
+                Some(format!(
+                    "{sign}{}",
+                    format_seconds(nanos.unsigned_abs().into())
+                ))
             }
             Self::Number(number) => Some(number.to_string()),
             Self::Histogram(_) => None,

@@ -56,7 +56,13 @@ impl MetricsServer {
         let bound = port.address;
         let (request_sender, page_requests) = sync_channel(1);
         port.answer(move |patience| asked_for(&request_sender, patience))?;
-        Ok((Self { page_requests, page: None }, bound))
+        Ok((
+            Self {
+                page_requests,
+                page: None,
+            },
+            bound,
+        ))
     }
 
     /// Answers a waiting request with the page.

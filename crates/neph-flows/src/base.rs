@@ -87,7 +87,9 @@ impl Bases {
     }
 
     /// When all flows shared a queue, by time.
-    pub(crate) fn queued(&self) -> impl Iterator<Item = (Instant<LocalClock>, Instant<LocalClock>)> + '_ {
+    pub(crate) fn queued(
+        &self,
+    ) -> impl Iterator<Item = (Instant<LocalClock>, Instant<LocalClock>)> + '_ {
         let moments =
             |&(from, until): &(i64, i64)| (Instant::from_nanos(from), Instant::from_nanos(until));
         self.0.queued().iter().map(moments)

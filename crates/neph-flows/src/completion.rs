@@ -52,7 +52,12 @@ impl FleetView {
 
     /// The class whose path a transfer took, by its connect time. `known` is the class of its flow at the end
     /// of the measurement: the path may have changed since.
-    pub fn class_taken(&self, endpoint: usize, known: usize, transfer: &SourcePortTransfer) -> usize {
+    pub fn class_taken(
+        &self,
+        endpoint: usize,
+        known: usize,
+        transfer: &SourcePortTransfer,
+    ) -> usize {
         let tolerance = self.settings.detection.tolerance;
         let taken = |connect| taken(&self.classes[endpoint], known, connect, tolerance);
         transfer.connect().map_or(known, taken)

@@ -142,7 +142,10 @@ impl Dissector {
 }
 
 /// The period of a flow that is kept: all of it, or the maximum number of messages, with the most changes.
-fn retained_period(view: &FleetView, changes: &[Instant<LocalClock>]) -> (Instant<LocalClock>, Instant<LocalClock>) {
+fn retained_period(
+    view: &FleetView,
+    changes: &[Instant<LocalClock>],
+) -> (Instant<LocalClock>, Instant<LocalClock>) {
     let room = view.fleet.interval.times(MAX_MESSAGES - 1);
     if view.until - view.from <= room {
         return (view.from, view.until);
@@ -294,7 +297,10 @@ mod tests {
         };
         let reordered_samples: Vec<_> = found[0].samples.iter().map(reordered).collect();
         let (forward, reverse) = (Some(Direction::Forward), Some(Direction::Reverse));
-        assert_eq!(reordered_samples, [None, forward, None, None, reverse, None, None]);
+        assert_eq!(
+            reordered_samples,
+            [None, forward, None, None, reverse, None, None]
+        );
         assert_eq!(found[0].samples[6].outcome, DissectedOutcome::Lost);
     }
 

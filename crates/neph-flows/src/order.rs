@@ -5,7 +5,9 @@
 //! trip. Without data of the peer the directions stay unknown. For messages that cannot be compared see
 //! [`is_comparable`].
 
-use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, LocalClock, ProbeKind, ReadBy, Span};
+use neph_model::{
+    FleetMessage, FleetOutcome, FleetReply, Instant, LocalClock, ProbeKind, ReadBy, Span,
+};
 
 use crate::counts::Counts;
 use crate::flow_tally::FlowTally;

@@ -43,7 +43,11 @@ impl Frame {
     }
 
     /// The middle of each of the first `columns` steps; the last step may be short.
-    pub(crate) fn middles(self, step: Span, columns: i64) -> impl Iterator<Item = Instant<LocalClock>> {
+    pub(crate) fn middles(
+        self,
+        step: Span,
+        columns: i64,
+    ) -> impl Iterator<Item = Instant<LocalClock>> {
         (0..columns).map(move |column| {
             let from = self.from + step.times(column);
             let until = (from + step).min(self.until);

@@ -48,7 +48,11 @@ impl Succession {
     /// Replaces the flow of the message's slot by a new one. The detector has no more events for the slot's
     /// first `received` flows, so these are finished. Beyond the maximum, drops the oldest and returns the
     /// time until which.
-    pub(crate) fn renew(&mut self, message: &FleetMessage, received: u32) -> Option<Instant<LocalClock>> {
+    pub(crate) fn renew(
+        &mut self,
+        message: &FleetMessage,
+        received: u32,
+    ) -> Option<Instant<LocalClock>> {
         let slot = message.slot;
         let current = self.current.get_mut(slot.0 as usize)?;
         let next = current.as_ref().map_or(0, |flow| flow.nth() + 1);

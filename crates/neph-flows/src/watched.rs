@@ -165,7 +165,10 @@ mod tests {
             change_numbers.sort_unstable();
             change_numbers.truncate(12);
             let wanted: Vec<i64> = (first..first + 12).collect();
-            assert_eq!(change_numbers, wanted, "none before, and each from there on");
+            assert_eq!(
+                change_numbers, wanted,
+                "none before, and each from there on"
+            );
             let pair = &view.pairs[0];
             assert_eq!(pair.hidden.learning, view.learning().times(256));
             assert_eq!(pair.clear_changes(), pair.changes);

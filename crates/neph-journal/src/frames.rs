@@ -67,12 +67,11 @@ impl FrameWriter {
         self.frames.clear();
         let mut previous_crc = self.previous_crc;
         for item in items {
-            previous_crc = append_frame(previous_crc, &mut self.frames, |out| encode(item, out)).map_err(|bytes| {
-                JournalError::TooLarge {
+            previous_crc = append_frame(previous_crc, &mut self.frames, |out| encode(item, out))
+                .map_err(|bytes| JournalError::TooLarge {
                     path: self.path.clone(),
                     bytes,
-                }
-            })?;
+                })?;
         }
         if let Err(error) = self.file.write_all(&self.frames) {
             // Frames after an incomplete one would be lost. If truncation fails, too, the reader
@@ -132,8 +131,10 @@ pub(crate) fn encode_file(header: &[u8], payloads: &[&[u8]]) -> (Vec<u8>, Vec<u6
     let mut previous_crc = crc32fast::hash(header);
     for payload in payloads {
         offsets.push(bytes.len() as u64);
-        previous_crc = append_frame(previous_crc, &mut bytes, |out| out.extend_from_slice(payload))
-            .expect("callers give short payloads");
+        previous_crc = append_frame(previous_crc, &mut bytes, |out| {
+            out.extend_from_slice(payload)
+        })
+        .expect("callers give short payloads");
     }
     (bytes, offsets)
 }

@@ -154,10 +154,7 @@ mod tests {
         let error = among("clint", all_labs(&labs), &none).expect_err("none has it");
         assert!(error.contains("did you mean 'client'?"), "{error}");
         let error = among("nosuch", all_labs(&labs), &none).expect_err("none has it");
-        assert!(
-            error.contains("known here: client, server"),
-            "{error}"
-        );
+        assert!(error.contains("known here: client, server"), "{error}");
         assert_eq!(error.matches("server").count(), 1, "{error}");
         let error = among("two/server", all_labs(&labs), &none).expect_err("not so");
         assert_eq!(error, "write it as neph-two-server");

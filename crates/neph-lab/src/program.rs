@@ -236,10 +236,7 @@ pub(crate) fn complaint(line: &str, folder: &Path) -> Result<Option<String>, Pro
     }
     let output = [ran.stdout, ran.stderr].concat();
     let output = String::from_utf8_lossy(&output);
-    let last = output
-        .lines()
-        .map(str::trim)
-        .rfind(|line| !line.is_empty());
+    let last = output.lines().map(str::trim).rfind(|line| !line.is_empty());
     Ok(Some(
         PrintableText::text(last.unwrap_or("it does not start")).into(),
     ))

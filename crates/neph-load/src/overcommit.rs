@@ -168,7 +168,10 @@ mod tests {
 
     #[test]
     fn more_threads_than_cpus_are_told_what_each_can_have() {
-        assert_eq!(overcommit_message((3, 0.66), CpuPlacement::Anywhere, None), None);
+        assert_eq!(
+            overcommit_message((3, 0.66), CpuPlacement::Anywhere, None),
+            None
+        );
         assert_eq!(
             overcommit_message((3, 0.8), CpuPlacement::Anywhere, Some(2_500_000)).as_deref(),
             Some(
@@ -177,13 +180,19 @@ mod tests {
             )
         );
         // `--cpus` gives each thread its own CPU.
-        assert_eq!(overcommit_message((3, 0.8), CpuPlacement::Pinned, None), None);
+        assert_eq!(
+            overcommit_message((3, 0.8), CpuPlacement::Pinned, None),
+            None
+        );
     }
 
     #[test]
     fn a_fractional_cpu_quota_is_not_rounded() {
         let half_more = Some(1_500_000);
-        assert_eq!(overcommit_message((2, 0.75), CpuPlacement::Anywhere, half_more), None);
+        assert_eq!(
+            overcommit_message((2, 0.75), CpuPlacement::Anywhere, half_more),
+            None
+        );
         assert_eq!(
             overcommit_message((2, 1.0), CpuPlacement::Anywhere, half_more).as_deref(),
             Some(

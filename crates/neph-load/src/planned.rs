@@ -8,7 +8,7 @@ use neph_model::{Measure, Permit, Quantities, Quantity, Span, Stop};
 use neph_sys::clock;
 use neph_wire::throughput::TestRequest;
 
-use crate::media::{self, MediaRequest, MediaError};
+use crate::media::{self, MediaError, MediaRequest};
 use crate::throughput::rr::{self, RrRequest, RrSpec};
 use crate::throughput::{self, ThroughputError, ThroughputRequest};
 

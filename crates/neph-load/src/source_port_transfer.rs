@@ -15,7 +15,8 @@ use neph_sys::place::Placement;
 use neph_wire::exchange::Exchange;
 
 use crate::transfer::{
-    TransferFailure, Driver, FailedOperation, Next, Traffic, TransferError, bind_source_port, connect_from, now,
+    Driver, FailedOperation, Next, Traffic, TransferError, TransferFailure, bind_source_port,
+    connect_from, now,
 };
 
 /// The size in the source: "moving 1K of data".
@@ -101,10 +102,11 @@ fn run_all(
                 source_port: *port,
                 begun,
             };
-            let outcome = match new_exchange().and_then(|exchange| transfer.run(exchange, &mut driver)) {
-                Ok((connect, total)) => SourcePortOutcome::Done { connect, total },
-                Err(reason) => SourcePortOutcome::Failed(reason),
-            };
+            let outcome =
+                match new_exchange().and_then(|exchange| transfer.run(exchange, &mut driver)) {
+                    Ok((connect, total)) => SourcePortOutcome::Done { connect, total },
+                    Err(reason) => SourcePortOutcome::Failed(reason),
+                };
             let flow = report(SourcePortTransfer {
                 source_port: *port,
                 pass,

@@ -59,7 +59,10 @@ pub fn split_authority(text: &str) -> Result<(String, Option<&str>), InvalidTarg
 /// Of `v6]` and `v6]:port`.
 fn bracketed_host(rest: &str) -> Result<(&str, Option<&str>), InvalidTargetPart> {
     let Some((host, after)) = rest.split_once(']') else {
-        return Err(InvalidTargetPart::new("its bracket is not closed", BRACKETS));
+        return Err(InvalidTargetPart::new(
+            "its bracket is not closed",
+            BRACKETS,
+        ));
     };
     let port = after.strip_prefix(':');
     let is_v6 = bare(host).parse::<Ipv6Addr>().is_ok();

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anchor, CampaignId, ExperimentId, Fleet, Flow, Outcome, LocalClock, Quantities, ScenarioId, Span,
-    Unanswered, Wall, Warning,
+    Anchor, CampaignId, ExperimentId, Fleet, Flow, LocalClock, Outcome, Quantities, ScenarioId,
+    Span, Unanswered, Wall, Warning,
 };
 
 /// The status of an experiment.

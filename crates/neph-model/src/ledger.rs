@@ -4,7 +4,7 @@
 //! offset between the two sites. Splitting the network into its directions does: see
 //! [`Ledger::directions`].
 
-use crate::{ClockOffset, Instant, Marks, OneWay, LocalClock, Span, Stage, StageSet};
+use crate::{ClockOffset, Instant, LocalClock, Marks, OneWay, Span, Stage, StageSet};
 
 /// One line of a ledger: the stages it covers and the time they took together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

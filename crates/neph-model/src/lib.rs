@@ -41,7 +41,6 @@ mod parameter_value;
 mod parameters;
 mod permit;
 mod ping_between;
-mod source_port_transfer;
 mod provenance;
 mod quantity;
 mod recorder;
@@ -54,6 +53,7 @@ mod segment;
 mod series;
 mod site_load;
 mod sizes;
+mod source_port_transfer;
 mod span;
 mod stage;
 mod stop;
@@ -127,7 +127,6 @@ pub use parameter::{NoParameter, Parameter, ParameterName};
 pub use parameters::Parameters;
 pub use permit::{AllowedTargets, Budgets, Forbidden, Network, NoNetwork, Permit, TokenBucket};
 pub use ping_between::PingBetween;
-pub use source_port_transfer::{ClassTransfer, SourcePortOutcome, SourcePortTransfer};
 pub use provenance::{HostFacts, Load, Provenance};
 pub use quantity::{Better, Quantities, Quantity, QuantityProperties, QuantityUnit};
 pub use recorder::{RecordError, Recorder};
@@ -143,6 +142,7 @@ pub use sizes::{
     Authenticated, MIN_REPLY, StampSizes, reply_size, reply_size_in_words, sent_size, stamp_sizes,
     why_raised, why_replies_are_raised,
 };
+pub use source_port_transfer::{ClassTransfer, SourcePortOutcome, SourcePortTransfer};
 pub use span::{NoSpan, Span};
 pub use stage::{Stage, StageSet};
 pub use stop::Stop;

@@ -115,7 +115,10 @@ impl Target {
         };
         if user.is_some() && !scheme.kind.properties().has_credentials {
             let message = format!("{} has no user names", scheme.name);
-            return Err(wrong(InvalidTargetPart::new(message, "drop the part before @")));
+            return Err(wrong(InvalidTargetPart::new(
+                message,
+                "drop the part before @",
+            )));
         }
         let (host, port) = split_authority(authority).map_err(wrong)?;
         Ok(Self {

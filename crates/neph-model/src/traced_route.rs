@@ -103,7 +103,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use super::*;
-    use crate::{FleetEndpoint, FlowHop, SourcePortOutcome, ProbeKind, Span, TraceEnd};
+    use crate::{FleetEndpoint, FlowHop, ProbeKind, SourcePortOutcome, Span, TraceEnd};
 
     #[test]
     fn older_data_has_older_names() {

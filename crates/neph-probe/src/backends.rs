@@ -4,7 +4,7 @@
 //! answered before the receive. Messages whose limits exclude each other were answered by different clocks.
 //! Owns this evaluation of timestamps. Knows no socket.
 
-use neph_model::{Message, LocalClock, Span};
+use neph_model::{LocalClock, Message, Span};
 
 /// Largest drift between two clocks, in parts per million. Two raw clocks drift by a few hundred at most.
 const DRIFT_PPM: i128 = 500;

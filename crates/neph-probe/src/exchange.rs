@@ -9,7 +9,8 @@ mod terms;
 use std::collections::VecDeque;
 
 use neph_model::{
-    Answer, FlowIndex, Instant, Marks, Message, Outcome, LocalClock, Peer, Seq, Span, Tally, TcpState,
+    Answer, FlowIndex, Instant, LocalClock, Marks, Message, Outcome, Peer, Seq, Span, Tally,
+    TcpState,
 };
 use neph_wire::marks::PeerMarks as WireMarks;
 

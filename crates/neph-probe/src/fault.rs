@@ -120,7 +120,10 @@ mod tests {
     fn what_a_packet_brought_back_is_no_fault_of_this_host() {
         let error = io::Error::from_raw_os_error(errno::ENETUNREACH);
         let at = |known| answer_of(&error, known);
-        assert_eq!(at(ErrorTime::AtOnce), Some(Answer::Local(LocalFault::NoRoute)));
+        assert_eq!(
+            at(ErrorTime::AtOnce),
+            Some(Answer::Local(LocalFault::NoRoute))
+        );
         assert_eq!(
             at(ErrorTime::Later),
             Some(Answer::Icmp(IcmpKind::NetUnreachable))

@@ -31,7 +31,11 @@ impl<'s> Finish<'s> {
 
     /// Whether the flow was stopped and had its time for last replies. `end_schedule` is called once, when
     /// the stop is noticed.
-    pub(crate) fn is_cut_off(&mut self, now: Instant<LocalClock>, end_schedule: impl FnOnce()) -> bool {
+    pub(crate) fn is_cut_off(
+        &mut self,
+        now: Instant<LocalClock>,
+        end_schedule: impl FnOnce(),
+    ) -> bool {
         if !self.stop.is_set() {
             return false;
         }

@@ -4,7 +4,7 @@
 //! It is checked right before the send, so that a cap holds for sent messages, not only for planned ones.
 //! Time is an argument. Does not own when a message is due (schedule).
 
-use neph_model::{Instant, LocalFault, LocalClock, Permit, SYNS_A_SECOND_EACH, TokenBucket};
+use neph_model::{Instant, LocalClock, LocalFault, Permit, SYNS_A_SECOND_EACH, TokenBucket};
 
 use crate::spec::{FlowSpec, Overdue};
 
@@ -64,7 +64,11 @@ impl Gate {
 impl Gate {
     /// Whether the permit allows the message due at `due`. It is asked once per message; its bytes are
     /// charged when sent.
-    pub(crate) fn is_permitted(&mut self, due: Instant<LocalClock>, now: Instant<LocalClock>) -> bool {
+    pub(crate) fn is_permitted(
+        &mut self,
+        due: Instant<LocalClock>,
+        now: Instant<LocalClock>,
+    ) -> bool {
         match self.last_request {
             Some((time, answer)) if time == due => answer,
             _ => {

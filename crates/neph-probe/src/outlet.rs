@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, Message, LocalClock, Span, Tally, TcpState};
+use neph_model::{Instant, LocalClock, Message, Span, Tally, TcpState};
 use neph_sys::stamp::Point;
 use neph_sys::tcp::{self, TcpStats};
 use socket2::Socket;

@@ -90,7 +90,11 @@ impl ReplyWait {
     ///
     /// # Errors
     /// Those of [`ppoll::wait`].
-    pub(crate) fn wait(&self, awaited: &mut [Awaited], until: Instant<LocalClock>) -> io::Result<()> {
+    pub(crate) fn wait(
+        &self,
+        awaited: &mut [Awaited],
+        until: Instant<LocalClock>,
+    ) -> io::Result<()> {
         let Some(window) = self.window(now()) else {
             return sleep(awaited, until);
         };

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-use neph_model::{Anchor, EventKind, Instant, Message, LocalClock, Tally};
+use neph_model::{Anchor, EventKind, Instant, LocalClock, Message, Tally};
 use neph_sys::tcp::TcpInfo;
 
 /// Room for this many reports: a second of the fastest flow.

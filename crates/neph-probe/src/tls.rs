@@ -3,9 +3,9 @@
 //! Owns certificate policy and version choice. Sessions are never resumed: every handshake is a full one, so
 //! that connections can be compared.
 
-mod pin_verifier;
 mod ca_file_verifier;
 mod names;
+mod pin_verifier;
 mod refusal;
 
 use std::net::SocketAddr;
@@ -26,8 +26,8 @@ use sha2::{Digest, Sha256};
 
 use crate::private_file::{PrivateFileError, read_private};
 use crate::spec::Trust;
-use pin_verifier::PinVerifier;
 use ca_file_verifier::CaFileVerifier;
+use pin_verifier::PinVerifier;
 pub(crate) use refusal::{describe_certificate_error, describe_handshake_error};
 
 /// A TLS setting that cannot be used.
@@ -147,8 +147,8 @@ fn ca_file_certificates(trust: &Trust) -> Result<Vec<CertificateDer<'static>>, T
 
 /// A new client connection.
 pub(crate) fn client(config: &Arc<ClientConfig>, host: &str) -> Result<Connection, TlsError> {
-    let name =
-        ServerName::try_from(host.to_owned()).map_err(|_| TlsError::InvalidServerName(host.to_owned()))?;
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_| TlsError::InvalidServerName(host.to_owned()))?;
     Ok(ClientConnection::new(Arc::clone(config), name)?.into())
 }
 
@@ -158,7 +158,10 @@ pub(crate) fn server(config: &Arc<ServerConfig>) -> Result<Connection, TlsError>
 }
 
 /// The same identity, with the names by which a reflector that listens here is reached.
-pub(crate) fn with_listen_names(identity: &ReflectorIdentity, listen_address: SocketAddr) -> ReflectorIdentity {
+pub(crate) fn with_listen_names(
+    identity: &ReflectorIdentity,
+    listen_address: SocketAddr,
+) -> ReflectorIdentity {
     match identity {
         ReflectorIdentity::SelfSigned(extra_names) => {
             ReflectorIdentity::SelfSigned(names::certificate_names(listen_address, extra_names))

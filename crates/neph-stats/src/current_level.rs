@@ -107,8 +107,13 @@ impl CurrentLevel {
     /// Counts for other flows, once it is known well enough.
     pub(crate) fn register(&mut self, at: i64, levels: &mut Levels) {
         match self.bucket_key {
-            None if self.samples >= SETTLED => self.bucket_key = Some(levels.add_flow(self.base, at)),
-            Some(bucket_key) if self.samples.is_multiple_of(64) && !levels.is_in_bucket(bucket_key, self.base) => {
+            None if self.samples >= SETTLED => {
+                self.bucket_key = Some(levels.add_flow(self.base, at))
+            }
+            Some(bucket_key)
+                if self.samples.is_multiple_of(64)
+                    && !levels.is_in_bucket(bucket_key, self.base) =>
+            {
                 self.bucket_key = Some(levels.move_flow(bucket_key, self.base, at));
             }
             _ => {}

@@ -107,7 +107,11 @@ impl FlowLevel {
 
     /// The flow is over.
     pub(crate) fn leave(&mut self, levels: &mut Levels, at: i64) {
-        if let Some(bucket_key) = self.level.as_mut().and_then(|level| level.bucket_key.take()) {
+        if let Some(bucket_key) = self
+            .level
+            .as_mut()
+            .and_then(|level| level.bucket_key.take())
+        {
             levels.remove_flow(bucket_key, at);
         }
     }
@@ -247,7 +251,10 @@ impl FlowLevel {
             .rev()
             .map(|s| s.1 - level.lift())
             .collect();
-        let exactly = |level| PossibleLevel { level, mean_deviation_ns: 0 };
+        let exactly = |level| PossibleLevel {
+            level,
+            mean_deviation_ns: 0,
+        };
         let mut levels = vec![exactly(level.base)];
         let far = |level: i64, path: &PossibleLevel| (path.level - level).abs() > tolerance;
         let paths = fleet.levels.paths(at);

@@ -201,7 +201,8 @@ impl Levels {
     pub(crate) fn paths(&mut self, at: i64) -> &[PossibleLevel] {
         let elapsed_ns = self.paths_found_at_ns.map(|found| at.saturating_sub(found));
         if elapsed_ns.is_none_or(|elapsed_ns| elapsed_ns >= REFRESH_INTERVAL_NS) {
-            let decay = (-real_nanos(elapsed_ns.unwrap_or(0)) / real_nanos(LEVEL_RETENTION_NS)).exp();
+            let decay =
+                (-real_nanos(elapsed_ns.unwrap_or(0)) / real_nanos(LEVEL_RETENTION_NS)).exp();
             for bucket in self.buckets.values_mut() {
                 bucket.recent_arrivals *= decay;
             }
@@ -225,8 +226,9 @@ impl Levels {
             let weights = remaining.range(key - reach..=key + reach);
             weights.fold(Weight::default(), |sum, (_, &(weight, _))| sum.plus(weight))
         };
-        let around =
-            |remaining: &BTreeMap<i64, (Weight, i64)>, key| within(remaining, key, BUCKETS_PER_TOLERANCE / 2);
+        let around = |remaining: &BTreeMap<i64, (Weight, i64)>, key| {
+            within(remaining, key, BUCKETS_PER_TOLERANCE / 2)
+        };
         // Nearer levels count more: between two paths just further apart than the tolerance, half of each is
         // as near as all of one.
         let peak_score = |remaining: &BTreeMap<i64, (Weight, i64)>, key| -> f64 {
@@ -239,8 +241,8 @@ impl Levels {
         loop {
             let has_enough = |key: &i64| around(&remaining, *key).has_enough_flows(&total_weight);
             let peaks = remaining.keys().copied().filter(has_enough);
-            let highest =
-                peaks.max_by(|&a, &b| peak_score(&remaining, a).total_cmp(&peak_score(&remaining, b)));
+            let highest = peaks
+                .max_by(|&a, &b| peak_score(&remaining, a).total_cmp(&peak_score(&remaining, b)));
             let Some(key) = highest else {
                 return paths;
             };
@@ -252,7 +254,10 @@ impl Levels {
             let sum: f64 = nearby_buckets.iter().map(|t| t.0).sum();
             let origin = nearby_buckets[0].1;
             let mean = |of: &dyn Fn(i64) -> i64| {
-                let total: f64 = nearby_buckets.iter().map(|t| t.0 * real_nanos(of(t.1))).sum();
+                let total: f64 = nearby_buckets
+                    .iter()
+                    .map(|t| t.0 * real_nanos(of(t.1)))
+                    .sum();
                 nanos(total / sum)
             };
             let level = origin + mean(&|level| level - origin);
@@ -260,7 +265,10 @@ impl Levels {
             remaining.retain(|key, _| !range.contains(key));
             let is_far = |path: &PossibleLevel| (path.level - level).abs() > self.tolerance_ns;
             if paths.iter().all(is_far) {
-                paths.push(PossibleLevel { level, mean_deviation_ns });
+                paths.push(PossibleLevel {
+                    level,
+                    mean_deviation_ns,
+                });
             }
         }
     }
@@ -283,7 +291,13 @@ impl Levels {
     }
 
     /// Records a sample, without jitter, of a flow in a bucket: at the flow's own level or not.
-    pub(crate) fn record_sample(&mut self, bucket_key: BucketKey, at: i64, sample: i64, at_own_level: bool) {
+    pub(crate) fn record_sample(
+        &mut self,
+        bucket_key: BucketKey,
+        at: i64,
+        sample: i64,
+        at_own_level: bool,
+    ) {
         let at_no_level = !at_own_level && !self.is_known_level(sample);
         let Some(bucket) = self.buckets.get_mut(&bucket_key.value()) else {
             return;
@@ -296,7 +310,8 @@ impl Levels {
         if at_own_level == self.congested.is_empty() {
             return;
         }
-        let range = bucket_key.value() - BUCKETS_PER_TOLERANCE..=bucket_key.value() + BUCKETS_PER_TOLERANCE;
+        let range =
+            bucket_key.value() - BUCKETS_PER_TOLERANCE..=bucket_key.value() + BUCKETS_PER_TOLERANCE;
         let nearby = self
             .buckets
             .range(range)

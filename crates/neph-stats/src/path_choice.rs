@@ -84,7 +84,10 @@ mod tests {
 
     /// Levels at 0, 10 and 14; a density that falls by 1 in a distance of 1, to -7.
     fn chosen(samples: &[i64]) -> Option<Choice> {
-        let levels = [0, 10, 14].map(|level| PossibleLevel { level, mean_deviation_ns: 0 });
+        let levels = [0, 10, 14].map(|level| PossibleLevel {
+            level,
+            mean_deviation_ns: 0,
+        });
         choose(samples, &levels, |off| (-real_nanos(off.abs())).max(-7.0))
     }
 

@@ -115,10 +115,7 @@ pub fn info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         return Err(io::Error::last_os_error());
     }
     let len = len as usize;
-    Ok(TcpInfo {
-        bytes: buffer,
-        len,
-    })
+    Ok(TcpInfo { bytes: buffer, len })
 }
 
 /// Asks for the connection's state now (0.8 us here).

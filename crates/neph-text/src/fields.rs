@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{Entry, Fault, Node, Problems, Table, FromNode, Value, did_you_mean};
+use crate::{Entry, Fault, FromNode, Node, Problems, Table, Value, did_you_mean};
 
 /// Longest list: values and tables are compared pairwise, which takes quadratic time.
 const LONGEST_LIST: usize = 4096;
@@ -105,7 +105,10 @@ impl<'a> Fields<'a> {
 
     /// The values of `key`, a single one or a list. `None` if it is absent or no value can be read,
     /// so a returned list is never empty. An empty list and a repeated value are mistakes.
-    pub fn one_or_list<T: FromNode + PartialEq>(&mut self, key: &'a str) -> Option<Vec<Spanned<T>>> {
+    pub fn one_or_list<T: FromNode + PartialEq>(
+        &mut self,
+        key: &'a str,
+    ) -> Option<Vec<Spanned<T>>> {
         self.one_or_list_with(key, T::from_node)
     }
     /// Like [`Self::one_or_list`], with the function `read`.
@@ -186,7 +189,11 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn read<T>(&self, node: &Node, read: &impl Fn(&Node) -> Result<T, Fault>) -> Option<Spanned<T>> {
+    fn read<T>(
+        &self,
+        node: &Node,
+        read: &impl Fn(&Node) -> Result<T, Fault>,
+    ) -> Option<Spanned<T>> {
         match read(node) {
             Ok(value) => Some(Spanned {
                 value,

@@ -44,6 +44,6 @@ pub use problem::{Fault, Problem, Problems};
 pub use quantity::{parse_duration, parse_percent, parse_rate, parse_size};
 pub use source::Source;
 pub use suggest::{did_you_mean, nearest};
-pub use take::{BitsPerSecond, Bytes, Nanos, Percent, Port, FromNode, choice};
+pub use take::{BitsPerSecond, Bytes, FromNode, Nanos, Percent, Port, choice};
 pub use toml::{parse_toml, table_of};
 pub use yaml::parse_yaml;

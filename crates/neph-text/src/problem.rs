@@ -6,7 +6,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-use crate::{PrintableText, Position, Source, did_you_mean};
+use crate::{Position, PrintableText, Source, did_you_mean};
 
 /// Further mistakes are only counted: a reader needs no more, and a hostile file could have millions.
 const MAXIMUM: usize = 100;

@@ -126,7 +126,10 @@ mod tests {
         let many: Vec<String> = (100..200).map(|number| format!("name_{number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let suggestion = did_you_mean("xyz_177", &many);
-        assert!(suggestion.starts_with("known here: name_177, "), "{suggestion}");
+        assert!(
+            suggestion.starts_with("known here: name_177, "),
+            "{suggestion}"
+        );
         assert!(suggestion.ends_with(", and 76 more"), "{suggestion}");
         assert!(suggestion.len() < 300, "{suggestion}");
     }

@@ -10,7 +10,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use neph_documents::Format;
 use neph_documents::media::{MediaDocument, MediaLine, SecondRow, heading, second_line, summary};
 use neph_documents::rows::{self, RowWriter, json_line};
-use neph_load::media::{MediaRequest, MediaError, MediaMeasured, MediaSecond, measure};
+use neph_load::media::{MediaError, MediaMeasured, MediaRequest, MediaSecond, measure};
 use neph_model::{Span, Target, Wall, without_credentials};
 use neph_wire::rtsp::{self, Url};
 

@@ -124,7 +124,8 @@ mod tests {
     #[test]
     fn what_only_live_points_have_is_refused_for_files() {
         let message_of = |args: &str| {
-            let line = CommandLine::try_parse_from(["neph"].into_iter().chain(args.split_whitespace()));
+            let line =
+                CommandLine::try_parse_from(["neph"].into_iter().chain(args.split_whitespace()));
             let Err(Failure::Usage(message)) = line.expect("options").options.refuse_for_files()
             else {
                 panic!("{args} is taken");

@@ -282,7 +282,9 @@ mod tests {
 
     fn here(arguments: &[&str]) -> Option<ReflectorSpec> {
         let arguments = std::iter::once("neph").chain(arguments.iter().copied());
-        CommandLine::try_parse_from(arguments).ok().map(|line| line.args.spec())
+        CommandLine::try_parse_from(arguments)
+            .ok()
+            .map(|line| line.args.spec())
     }
 
     fn in_a_plan(arguments: &[&str]) -> Option<ReflectorSpec> {
@@ -292,14 +294,21 @@ mod tests {
     #[test]
     fn a_plan_reads_the_flags_of_a_reflector_as_the_command_line_does() {
         let none: &[&str] = &[];
-        let samples = SAMPLES.iter().map(|(_, arguments)| *arguments).chain([none]);
+        let samples = SAMPLES
+            .iter()
+            .map(|(_, arguments)| *arguments)
+            .chain([none]);
         for arguments in samples {
             let spec = here(arguments);
             assert!(spec.is_some(), "{arguments:?}");
             assert_eq!(in_a_plan(arguments), spec, "{arguments:?}");
         }
         for arguments in REFUSED {
-            assert_eq!((here(arguments), in_a_plan(arguments)), (None, None), "{arguments:?}");
+            assert_eq!(
+                (here(arguments), in_a_plan(arguments)),
+                (None, None),
+                "{arguments:?}"
+            );
         }
         let command = Args::augment_args(CommandLine::command());
         let known: Vec<&str> = SAMPLES

@@ -8,9 +8,9 @@ use clap::Args as ClapArgs;
 use neph_documents::Format;
 use neph_documents::rows::{self, RowWriter, json_line};
 use neph_documents::rr::{RrDocument, RrLine, RrSecondRow, heading, second_line, summary};
-use neph_load::rr::{RrRequest, RrMeasured, RrSecond, RrSpec, measure};
+use neph_load::rr::{RrMeasured, RrRequest, RrSecond, RrSpec, measure};
 use neph_model::{ByteSize, Permit, Span, THROUGHPUT_PORT, Target};
-use neph_wire::throughput::{TestRequest, RrTestRequest, RrKind, VERSION};
+use neph_wire::throughput::{RrKind, RrTestRequest, TestRequest, VERSION};
 
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;

@@ -86,7 +86,10 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
         }
         _ => "name another place".to_owned(),
     };
-    format!("cannot write {}: {error}; {remedy}", PrintableText::path(path))
+    format!(
+        "cannot write {}: {error}; {remedy}",
+        PrintableText::path(path)
+    )
 }
 
 /// A failed write: a usage error if another name would help, otherwise a failure.

@@ -34,7 +34,11 @@ pub(crate) const TRACE: TextFileKind = TextFileKind {
 /// # Errors
 /// The kind of the file, why it cannot be read, and the remedy. `path_hint` explains how to
 /// name an existing file.
-pub(crate) fn read(file_kind: TextFileKind, path: &Path, path_hint: &str) -> Result<Source, Failure> {
+pub(crate) fn read(
+    file_kind: TextFileKind,
+    path: &Path,
+    path_hint: &str,
+) -> Result<Source, Failure> {
     let TextFileKind { name, kind } = file_kind;
     let text = read_text(kind, path).map_err(|error| {
         let remedy = error.remedy().unwrap_or(path_hint);

@@ -14,7 +14,7 @@ use neph_documents::throughput::{
 };
 use neph_load::throughput::{Measured, Second, ThroughputError, ThroughputRequest, measure};
 use neph_model::{BitRate, ByteSize, IpVersion, Permit, Span, THROUGHPUT_PORT, Target};
-use neph_wire::throughput::{TestRequest, Direction, Protocol, VERSION};
+use neph_wire::throughput::{Direction, Protocol, TestRequest, VERSION};
 
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;

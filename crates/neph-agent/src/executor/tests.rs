@@ -319,11 +319,7 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
         ),
         "{endings:?}"
     );
-    assert!(
-        records
-            .iter()
-            .all(|records| records.fleet.len() == 16 * 20)
-    );
+    assert!(records.iter().all(|records| records.fleet.len() == 16 * 20));
     // Each begins before another could have ended its 400 ms.
     let first = |records: &Records| records.fleet.iter().map(|m| m.sent.nanos()).min();
     let last = |records: &Records| records.fleet.iter().map(|m| m.sent.nanos()).max();

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use neph_model::{AllowedTargets, BitRate, Budgets, Network, Span};
 use neph_text::{
-    BitsPerSecond, Bytes, Fault, Fields, Nanos, Node, Problem, Problems, Source, FromNode, Value,
+    BitsPerSecond, Bytes, Fault, Fields, FromNode, Nanos, Node, Problem, Problems, Source, Value,
     choice, parse_toml,
 };
 

@@ -5,7 +5,8 @@ mod resent;
 use std::collections::BTreeMap;
 
 use neph_model::{
-    Entry, Flow, Instant, Ledger, Marks, Message, Outcome, LocalClock, Peer, Seq, Span, Stage, StageSet,
+    Entry, Flow, Instant, Ledger, LocalClock, Marks, Message, Outcome, Peer, Seq, Span, Stage,
+    StageSet,
 };
 
 use neph_stats::FourTimestamps;

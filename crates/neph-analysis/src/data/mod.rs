@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use neph_flows::FleetView;
 use neph_model::{
     Campaign, CampaignStatus, ClassTransfer, Event, EventKind, Experiment, FlowRole, FlowTrace,
-    Instant, Message, LocalClock, Provenance, Sample, Scenario, Throughput, Traceroute, Warning,
+    Instant, LocalClock, Message, Provenance, Sample, Scenario, Throughput, Traceroute, Warning,
 };
 
 pub(crate) use addresses::split_by_address;

@@ -24,7 +24,9 @@ pub(crate) fn failed_experiments<'a>(
     data.left_out
         .iter()
         .chain(shown_experiments)
-        .filter(|experiment| experiment.status == ExperimentStatus::Failed && settings.shows_block(experiment.block))
+        .filter(|experiment| {
+            experiment.status == ExperimentStatus::Failed && settings.shows_block(experiment.block)
+        })
 }
 
 /// A sentence about those that never succeeded, else about those that did so later.
@@ -36,8 +38,8 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Option<F
         .filter(|experiment| experiment.status == ExperimentStatus::Complete)
         .map(scenario_block)
         .collect();
-    let (recovered, unresolved): (Vec<_>, Vec<_>) =
-        failed_experiments(data, settings).partition(|experiment| complete.contains(&scenario_block(experiment)));
+    let (recovered, unresolved): (Vec<_>, Vec<_>) = failed_experiments(data, settings)
+        .partition(|experiment| complete.contains(&scenario_block(experiment)));
     let (failures, phrase, remedy) = if unresolved.is_empty() {
         (recovered, "failed at first and succeeded later", "")
     } else {
@@ -52,7 +54,10 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Option<F
     let first = failures
         .iter()
         .min_by_key(|experiment| (experiment.block, experiment.position, experiment.attempt))?;
-    let scenario_blocks: BTreeSet<ScenarioBlock> = failures.iter().map(|experiment| scenario_block(experiment)).collect();
+    let scenario_blocks: BTreeSet<ScenarioBlock> = failures
+        .iter()
+        .map(|experiment| scenario_block(experiment))
+        .collect();
     let (scenario_list, scenarios) = list_scenarios(data, &scenario_blocks);
     let text = format!(
         "{} {phrase}: {scenario_list}. The {}reason: {}.{remedy}",
@@ -68,8 +73,14 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Option<F
 }
 
 /// The scenarios by their labels, the first few by name, and how many they are.
-fn list_scenarios(data: &CampaignData, scenario_blocks: &BTreeSet<ScenarioBlock>) -> (String, usize) {
-    let ids: BTreeSet<ScenarioId> = scenario_blocks.iter().map(|(scenario, _)| *scenario).collect();
+fn list_scenarios(
+    data: &CampaignData,
+    scenario_blocks: &BTreeSet<ScenarioBlock>,
+) -> (String, usize) {
+    let ids: BTreeSet<ScenarioId> = scenario_blocks
+        .iter()
+        .map(|(scenario, _)| *scenario)
+        .collect();
     let labels: Vec<String> = data
         .scenarios
         .iter()

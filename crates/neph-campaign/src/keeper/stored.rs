@@ -1,6 +1,8 @@
 //! A fleet whose messages are kept: its campaign goes on until what comes after them is kept too.
 
-use neph_model::{Campaign, CampaignStatus, ClassTransfer, Ending, Experiment, Instant, LocalClock, Wall};
+use neph_model::{
+    Campaign, CampaignStatus, ClassTransfer, Ending, Experiment, Instant, LocalClock, Wall,
+};
 use neph_store::Store;
 
 use crate::run::{RunError, storing};

@@ -155,10 +155,7 @@ fn quantiles_are_those_of_a_report() {
     // To three digits: type 7 lies between two messages.
     let assert_near = |span: Option<Span>, wanted: f64| {
         let millis = span.expect("there are enough").millis_f64();
-        assert!(
-            (millis / wanted - 1.0).abs() < 1e-3,
-            "{millis} {wanted}"
-        );
+        assert!((millis / wanted - 1.0).abs() < 1e-3, "{millis} {wanted}");
     };
     assert_near(of(2).median, 1.5);
     assert_near(of(4).median, 2.5);

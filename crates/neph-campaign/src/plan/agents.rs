@@ -1,7 +1,7 @@
 //! `[[site]]`: sites at a distance, and the agent that measures at each.
 
 use neph_model::{AgentName, ReflectorSpec, Target};
-use neph_text::{Fault, Fields, Node, Spanned, Problems};
+use neph_text::{Fault, Fields, Node, Problems, Spanned};
 
 use super::reflector::reflector;
 use super::word::word;

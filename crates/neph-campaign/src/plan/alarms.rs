@@ -4,7 +4,7 @@
 
 use neph_model::alarm::Rule;
 use neph_model::{Parameter, Span};
-use neph_text::{Fault, Fields, Node, Spanned, Problems, FromNode, Value};
+use neph_text::{Fault, Fields, FromNode, Node, Problems, Spanned, Value};
 
 use super::model::{Axes, Endpoint};
 use super::typed::{TypedAxes, TypedPlan, Written};
@@ -63,7 +63,11 @@ pub(super) fn check(typed: &TypedPlan, endpoints: &[Endpoint], problems: &Proble
 }
 
 /// If it applies to no endpoint, another mistake has left none, or each has its own.
-fn check_one(rule: &Spanned<Rule<AlarmQuantity>>, endpoints: &[&Endpoint], problems: &Problems<'_>) {
+fn check_one(
+    rule: &Spanned<Rule<AlarmQuantity>>,
+    endpoints: &[&Endpoint],
+    problems: &Problems<'_>,
+) {
     let mut faults = endpoints
         .iter()
         .map(|endpoint| why_never(&rule.value, &endpoint.axes));
@@ -192,9 +196,8 @@ mod tests {
             for (read, position) in [(read(&line, ""), "5:9"), (read("", &line), "12:9")] {
                 let error = read.expect_err("a mistake");
                 let prefix = format!("p.toml:{position}: ");
-                let is_expected = error.len() == 1
-                    && error[0].starts_with(&prefix)
-                    && error[0].contains(printed);
+                let is_expected =
+                    error.len() == 1 && error[0].starts_with(&prefix) && error[0].contains(printed);
                 assert!(is_expected, "{rule}: {error:?}");
             }
         }

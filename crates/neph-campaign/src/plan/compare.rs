@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Spanned, Problems, choice};
+use neph_text::{Fault, Fields, Problems, Spanned, choice};
 
 use super::sections::{Sections, positive};
 use super::word::word;

@@ -7,7 +7,7 @@ use neph_model::{
     Lifetime, MAX_FLEET_MESSAGES_A_SECOND, Parameter, ParameterName, SYNS_A_SECOND_EACH, Span,
     Target, of_many_hosts,
 };
-use neph_text::{Fault, Nanos, Node, Spanned, Problems, FromNode};
+use neph_text::{Fault, FromNode, Nanos, Node, Problems, Spanned};
 
 use super::model::{Axes, Endpoint, PairOrder, Plan};
 use super::sections::Sections;

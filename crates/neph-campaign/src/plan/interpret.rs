@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use neph_model::{ByteSize, EchoTo, Parameter, ParameterName, Span};
-use neph_text::{Bytes, Fault, Nanos, Spanned, Problems, did_you_mean};
+use neph_text::{Bytes, Fault, Nanos, Problems, Spanned, did_you_mean};
 
 use super::model::{Endpoint, Plan, Skip};
 use super::parameter::{PARAMETERS, PlanParameter};
@@ -63,7 +63,11 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         name: typed.name.unwrap_or_default(),
         text: source.text().to_owned(),
         path: source.name().to_owned(),
-        notes: typed.notes.into_iter().chain(size_notes(&endpoints)).collect(),
+        notes: typed
+            .notes
+            .into_iter()
+            .chain(size_notes(&endpoints))
+            .collect(),
         endpoints,
         skips: skips(typed.skips, &names, problems),
         blocks: counted("blocks", course.blocks, 1),
@@ -215,7 +219,10 @@ fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
         let targets = typed.endpoints.iter().filter_map(|e| e.target.as_ref());
         let mut targets = targets.map(|target| &target.value).peekable();
         if targets.peek().is_some() && !targets.any(parameter.is_supported_by) {
-            let message = format!("'{name}' fits no endpoint: {}", parameter.unsupported_reason);
+            let message = format!(
+                "'{name}' fits no endpoint: {}",
+                parameter.unsupported_reason
+            );
             problems.add(values[0].span.clone(), Fault::new(message, "remove it"));
         }
     }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use neph_model::{Measure, NoMeasure, Parameter};
-use neph_text::{Fault, Node, Port, FromNode};
+use neph_text::{Fault, FromNode, Node, Port};
 
 use super::word::word;
 

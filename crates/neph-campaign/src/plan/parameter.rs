@@ -7,10 +7,10 @@ use std::num::NonZeroU16;
 use std::str::FromStr;
 
 use neph_model::{
-    ExpectedStatus, IpVersion, Kilometres, Known, Parameter, ParameterName, Span, Target,
-    InvalidTargetPart, TcpStatsSchedule, TlsVersion,
+    ExpectedStatus, InvalidTargetPart, IpVersion, Kilometres, Known, Parameter, ParameterName,
+    Span, Target, TcpStatsSchedule, TlsVersion,
 };
-use neph_text::{Fault, Nanos, Node, Port, FromNode, Value};
+use neph_text::{Fault, FromNode, Nanos, Node, Port, Value};
 
 use super::word::word;
 use super::{fleet, measure};

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use neph_model::{Parameter, ParameterName, Span, Wall};
-use neph_text::{Fault, Fields, Node, Spanned, Problems, FromNode, choice, did_you_mean};
+use neph_text::{Fault, Fields, FromNode, Node, Problems, Spanned, choice, did_you_mean};
 
 use super::model::Axes;
 use super::sections::Sections;

@@ -7,7 +7,7 @@ use neph_model::{
     FlowTraceOrder, Span, ThroughputServer, ThroughputTool, TraceLimits, port_number,
     split_authority,
 };
-use neph_text::{Fault, Fields, Nanos, Node, Percent, Spanned, FromNode, choice};
+use neph_text::{Fault, Fields, FromNode, Nanos, Node, Percent, Spanned, choice};
 
 use super::agents::{self, AgentSite};
 use super::compare::{self, ComparePlan};

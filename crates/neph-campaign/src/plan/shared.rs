@@ -3,7 +3,7 @@
 use neph_text::{Fault, Fields, Node, Spanned, choice};
 
 use super::word::word;
-use crate::timetable::{UseMode, Resource};
+use crate::timetable::{Resource, UseMode};
 
 /// A circuit: from a site to an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -51,7 +51,10 @@ fn a_small_plan_reads_with_its_defaults() {
         endpoint.axes.request_sizes,
         [ByteSize(10_240), ByteSize(64)]
     );
-    assert_eq!(endpoint.axes.length, ExperimentLength::Duration(Span::from_secs(30)));
+    assert_eq!(
+        endpoint.axes.length,
+        ExperimentLength::Duration(Span::from_secs(30))
+    );
     assert_eq!(plan.hash().len(), 64);
 }
 

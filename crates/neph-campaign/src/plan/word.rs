@@ -1,6 +1,6 @@
 //! A name in a plan: one short line of visible characters.
 
-use neph_text::{Fault, Node, FromNode, is_hidden};
+use neph_text::{Fault, FromNode, Node, is_hidden};
 
 /// A text of one line.
 pub(crate) fn word(node: &Node) -> Result<String, Fault> {

@@ -130,7 +130,8 @@ impl Run<'_, '_> {
 
     /// Shows how far they are.
     fn show(&mut self, begun: &[StartedExperiment], progress: Progress) {
-        let running: Vec<&StartedExperiment> = begun.iter().filter(|active| active.end.is_none()).collect();
+        let running: Vec<&StartedExperiment> =
+            begun.iter().filter(|active| active.end.is_none()).collect();
         let Some(first) = running.first() else {
             return;
         };
@@ -270,7 +271,10 @@ impl Run<'_, '_> {
             reflector: self.reflectors.contains(&scenario.endpoint),
             last_address: self.addresses.get(&scenario.endpoint).copied(),
             timeout: self.plan.timeout,
-            companion: self.plan.icmp_echo_interval.filter(|_| !scenario.probe().is_echo()),
+            companion: self
+                .plan
+                .icmp_echo_interval
+                .filter(|_| !scenario.probe().is_echo()),
             pings: self.pings(),
             trace: self.plan.flow_trace,
             start: None,
@@ -284,7 +288,10 @@ impl Run<'_, '_> {
     }
 
     /// Keeps what came of an experiment besides its messages.
-    fn came_of(begun: &mut StartedExperiment, result: Result<ExperimentResult, OrderFailed>) -> ExperimentEnd {
+    fn came_of(
+        begun: &mut StartedExperiment,
+        result: Result<ExperimentResult, OrderFailed>,
+    ) -> ExperimentEnd {
         match result {
             Ok(result) => {
                 if let Some(late) = result.late {
@@ -319,7 +326,12 @@ fn report_alarms(observer: &mut dyn Observer, order: &ExperimentOrder, meter: &M
 }
 
 /// Fills in what the meter saw, and decides whether it counts as complete.
-pub(crate) fn settle(experiment: &mut Experiment, end: &ExperimentEnd, meter: &Meter, limits: &Limits) {
+pub(crate) fn settle(
+    experiment: &mut Experiment,
+    end: &ExperimentEnd,
+    meter: &Meter,
+    limits: &Limits,
+) {
     experiment.tally = meter.tally();
     if experiment.fleet.is_some() {
         experiment.response_p50 = meter.figures().median;

@@ -1,7 +1,7 @@
 //! What the report shows, as the Latency Tester's settings say it.
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Percent, Spanned, FromNode, Value};
+use neph_text::{Fault, Fields, FromNode, Percent, Spanned, Value};
 
 use crate::plan::{BOX, PlotPlan, check_plot, plot_blocks};
 

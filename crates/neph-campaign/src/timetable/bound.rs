@@ -7,7 +7,7 @@ use neph_model::Span;
 use super::circuit::Circuit;
 use super::density::{WeightedCircuit, densest};
 use super::occupancy::Demand;
-use super::resource::{UseMode, Resource};
+use super::resource::{Resource, UseMode};
 
 /// A makespan that no timetable can be below.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +116,9 @@ fn exclusive(demand: &Demand<'_>, resource: usize, users: &[usize]) -> Vec<usize
     } else {
         loads.chain(longest(UseMode::Latency)).collect()
     };
-    let alone: Vec<usize> = of(UseMode::Exclusive).chain(longest(UseMode::Background)).collect();
+    let alone: Vec<usize> = of(UseMode::Exclusive)
+        .chain(longest(UseMode::Background))
+        .collect();
     let length = |tasks: &[usize]| tasks.iter().map(|task| demand.slots[*task]).sum::<Span>();
     if length(&with_quiet) >= length(&alone) {
         with_quiet

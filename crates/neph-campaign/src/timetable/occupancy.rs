@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use neph_model::Span;
 
-use super::resource::{UseMode, Resource};
+use super::resource::{Resource, UseMode};
 use super::task::Task;
 
 /// A resource by number, and how it is used.

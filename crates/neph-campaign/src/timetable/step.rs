@@ -10,7 +10,7 @@ use super::circuit::Circuit;
 use super::circuits;
 use super::density::{WeightedCircuit, densest};
 use super::occupancy::{Demand, Need, Occupancy};
-use super::resource::{UseMode, Resource};
+use super::resource::{Resource, UseMode};
 use super::search;
 use super::table::{Round, Timetable};
 use super::task::Task;

@@ -19,7 +19,10 @@ fn link(name: &str, mode: UseMode) -> Claim {
 }
 
 fn circuit(from: usize, to: usize, duration: Span) -> Task {
-    Task::new(duration, [host(from, UseMode::Load), host(to, UseMode::Load)])
+    Task::new(
+        duration,
+        [host(from, UseMode::Load), host(to, UseMode::Load)],
+    )
 }
 
 /// Every pair of sites `times` times.
@@ -31,7 +34,7 @@ fn mesh(sites: usize, times: usize) -> Vec<Task> {
 
 /// Which modes exclude each other, written down once more: host, then link.
 fn excludes(mode: UseMode, other: UseMode, is_host: bool) -> bool {
-    use UseMode::{Exclusive, Background, Load, Latency};
+    use UseMode::{Background, Exclusive, Latency, Load};
     match [mode.min(other), mode.max(other)] {
         [Exclusive, _] | [Load, Load | Latency] => true,
         [Latency, Latency] => is_host,
@@ -187,7 +190,10 @@ fn modes_exclude_each_other_by_what_they_disturb() {
         }
     }
     // Claimed twice: the strictest counts.
-    let task = Task::new(MINUTE, [link("l", UseMode::Latency), link("l", UseMode::Load)]);
+    let task = Task::new(
+        MINUTE,
+        [link("l", UseMode::Latency), link("l", UseMode::Load)],
+    );
     assert!(task.conflicts_with(&of(UseMode::Latency)));
 }
 

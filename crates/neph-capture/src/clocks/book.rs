@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Anchor, Instant, Message, LocalClock, Peer, Seq, Span, Wall, WallCourse, WallStep};
+use neph_model::{
+    Anchor, Instant, LocalClock, Message, Peer, Seq, Span, Wall, WallCourse, WallStep,
+};
 use neph_stats::{ClockFit, ClockNature, FourTimestamps, MeanOffset};
 
 use super::peer_clock::{DOUBT, PeerClock};

@@ -169,7 +169,10 @@ mod tests {
         let read = ReadOffsets::between(&first, &second);
         assert_eq!(offset_and_bound(&read, 100 * MS), (1_000, 2_000));
         // A reading that is 10 s old loses 1 ms of accuracy.
-        assert_eq!(offset_and_bound(&read, 100 * MS + 10 * SECOND), (1_000, 3_000));
+        assert_eq!(
+            offset_and_bound(&read, 100 * MS + 10 * SECOND),
+            (1_000, 3_000)
+        );
         let nothing = ReadOffsets::between(&first, &[]);
         assert_eq!(offset_and_bound(&nothing, 100 * MS), (2_000, 5_000));
     }

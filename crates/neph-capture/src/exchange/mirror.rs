@@ -3,7 +3,7 @@
 //! Owns when two directions are joined to one pair. An answer must fit a waiting question, or QUIC packets a
 //! connection seen in one direction, and no other pair may fit. The module flow does the same for TCP.
 
-use super::{ExchangeKey, ExchangeEvent, Exchanges, HostPair};
+use super::{ExchangeEvent, ExchangeKey, Exchanges, HostPair};
 
 impl ExchangeKey {
     const fn is_tagged(&self) -> bool {

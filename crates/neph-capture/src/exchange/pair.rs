@@ -5,7 +5,7 @@ use neph_model::{Span, Wall};
 use super::counted::ExchangeCounts;
 use super::spin::Spin;
 use super::waiting::{AnswerMatch, MessageId, QuestionKind, Questions};
-use super::{ExchangeRoundTrip, ExchangeKey, ExchangeEvent, ExchangeProtocol};
+use super::{ExchangeEvent, ExchangeKey, ExchangeProtocol, ExchangeRoundTrip};
 use crate::sample::Half;
 use crate::tcp::Side;
 

@@ -6,7 +6,7 @@ use neph_wire::dissect::{Dissected, Transport};
 use neph_wire::ip::UdpHeader;
 
 use super::quic::QuicPorts;
-use super::{ExchangeKey, ExchangeEvent, MessageId, ExchangeProtocol};
+use super::{ExchangeEvent, ExchangeKey, ExchangeProtocol, MessageId};
 use crate::tcp::Side;
 
 const DNS: u16 = 53;
@@ -43,7 +43,8 @@ pub(super) fn part_of(
                 SocketAddr::new(ends.0, header.source),
                 SocketAddr::new(ends.1, header.destination),
             );
-            let is_known = |client, server| is_known(&key((ExchangeProtocol::Quic, client, server)));
+            let is_known =
+                |client, server| is_known(&key((ExchangeProtocol::Quic, client, server)));
             let side = quic.sender((from, to), header.payload, is_known)?;
             let (client, server) = match side {
                 Side::Client => (from, to),

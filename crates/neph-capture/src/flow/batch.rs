@@ -6,7 +6,7 @@
 use neph_model::Wall;
 
 use super::FlowSegment;
-use super::key::{KeyEnd, Key};
+use super::key::{Key, KeyEnd};
 use crate::tcp::Segment;
 
 /// Segments that wait together.

@@ -83,7 +83,11 @@ impl Key {
         let end_key =
             |index: usize| u64::from(read.addresses[index]) << 16 | u64::from(read.ports[index]);
         let (from, to) = (end_key(0), end_key(1));
-        let sender = if from <= to { KeyEnd::Lower } else { KeyEnd::Upper };
+        let sender = if from <= to {
+            KeyEnd::Lower
+        } else {
+            KeyEnd::Upper
+        };
         let (lower, upper) = (from.min(to), from.max(to));
         let address = |end: u64| [0, end >> 16 | 0xffff_0000_0000];
         let port = |end: u64| {

@@ -24,7 +24,7 @@ use neph_wire::dissect::Tunnel;
 use crate::ahead::fetch;
 use crate::sample::{Half, Sample};
 use crate::tcp::{Connection, Event, Passing, Room, Segment, Side, Sink};
-use key::{KeyEnd, Key};
+use key::{Key, KeyEnd};
 pub use limits::Limits;
 pub use others::Others;
 use period::EarlierCounts;

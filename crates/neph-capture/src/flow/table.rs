@@ -19,7 +19,7 @@ use super::others::Others;
 use super::period::EndedFlows;
 use super::recency::Recency;
 use super::tally::RoundTripSketches;
-use super::{Flow, Name, FlowSegment, Recent};
+use super::{Flow, FlowSegment, Name, Recent};
 use crate::sample::Sample;
 use crate::tcp::{Event, Room, Segment, Side};
 use mirror::Tagged;

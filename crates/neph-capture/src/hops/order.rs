@@ -126,6 +126,9 @@ mod tests {
         let mut furthest = LatestDeparture::default();
         let came = [(1, 2), (1, 1), (2, 1), (3, 2), (3, 4), (3, 3), (4, 3)];
         let is_reordered = came.map(|(at, index)| furthest.is_before(at, index));
-        assert_eq!(is_reordered, [false, false, true, false, false, false, true]);
+        assert_eq!(
+            is_reordered,
+            [false, false, true, false, false, false, true]
+        );
     }
 }

@@ -290,7 +290,10 @@ fn a_datagram_that_others_are_like_is_no_piece_of_one() {
     ]);
     let found_marks = marks(&followed);
     for at in [30, 31, 32] {
-        let times = found_marks.iter().filter(|marks| marks[2] == Some(at)).count();
+        let times = found_marks
+            .iter()
+            .filter(|marks| marks[2] == Some(at))
+            .count();
         assert!(times <= 1, "{at} is told {times} times: {found_marks:?}");
     }
 }

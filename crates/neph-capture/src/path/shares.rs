@@ -6,7 +6,7 @@ use crate::Direction;
 use neph_model::OneWay;
 use neph_stats::{Sorted, quantile};
 
-use super::passages::{PathEnd, PROTOCOLS, Passages, protocol};
+use super::passages::{PROTOCOLS, Passages, PathEnd, protocol};
 
 /// One segment, one direction, one protocol.
 #[derive(Debug, Clone, Copy, Default)]

@@ -3,7 +3,8 @@
 //! Owns the assignment of packets to these, and that a packet seen at several interfaces counts once.
 
 use crate::{
-    ExchangeRoundTrip, ExchangeKey, DuplicateFilter, ExchangeListener, Exchanges, Limits, Listener, HostPair, Table,
+    DuplicateFilter, ExchangeKey, ExchangeListener, ExchangeRoundTrip, Exchanges, HostPair, Limits,
+    Listener, Table,
 };
 use neph_model::Wall;
 use neph_wire::dissect::{Dissected, Plain};

@@ -134,11 +134,7 @@ fn soon(segment: &Segment, sender: &Sender, receiver: &Sender) -> i64 {
         forward.saturating_add(back) / 4 * 3
     });
     let is_reported = sender.is_reported(segment) || sender.mark(Mark::Acked) == Some(segment.seq);
-    if is_reported {
-        limit
-    } else {
-        limit.max(TIMER)
-    }
+    if is_reported { limit } else { limit.max(TIMER) }
 }
 
 /// An acknowledgement that equals the last and the highest one, with nothing else (RFC 5681, 2).

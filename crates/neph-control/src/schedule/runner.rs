@@ -221,7 +221,13 @@ impl Runner {
     }
 
     /// Records the outcome of a run.
-    fn ended(&self, state: &State, run: &Run, end: RunEnd, now: Wall) -> Result<Outcome, BookError> {
+    fn ended(
+        &self,
+        state: &State,
+        run: &Run,
+        end: RunEnd,
+        now: Wall,
+    ) -> Result<Outcome, BookError> {
         let schedule = &state.schedule;
         let found = self.finder.find(schedule, run.since);
         let code = match end {

@@ -1,7 +1,9 @@
 //! Flows and exchanges as CSV: a header, then one line for each when it ends. Times are
 //! nanoseconds; an absent value is empty.
 
-use neph_capture::{Answer, Event, Flow, Half, Method, HostPair, Quantiles, ExchangeProtocol, Side};
+use neph_capture::{
+    Answer, Event, ExchangeProtocol, Flow, Half, HostPair, Method, Quantiles, Side,
+};
 use neph_text::csv_field;
 
 use super::exchanges;
@@ -57,7 +59,8 @@ pub fn header() -> String {
 pub fn flow(flow: &Flow, method: Method) -> String {
     let name = flow.name();
     let (client, server) = (flow.sent(Side::Client), flow.sent(Side::Server));
-    let sum_of_both = |of: fn(&neph_capture::SentCounts) -> u64| (of(client) + of(server)).to_string();
+    let sum_of_both =
+        |of: fn(&neph_capture::SentCounts) -> u64| (of(client) + of(server)).to_string();
     let mut cells = vec![
         "tcp".to_owned(),
         name.client().to_string(),

@@ -1,6 +1,8 @@
 //! Exchanges: requests and answers outside TCP (ping, DNS, QUIC), as table rows and documents.
 
-use neph_capture::{ExchangeRoundTrip, ExchangeKey, ExchangeCounts, Half, HostPair, ExchangeProtocol};
+use neph_capture::{
+    ExchangeCounts, ExchangeKey, ExchangeProtocol, ExchangeRoundTrip, Half, HostPair,
+};
 use neph_model::{Span, Wall};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -54,8 +56,12 @@ enum EndpointSide {
 fn address(key: &ExchangeKey, end: EndpointSide) -> String {
     match (key.protocol, end) {
         (ExchangeProtocol::Ping, EndpointSide::Server) => key.server.ip().to_string(),
-        (ExchangeProtocol::Ping | ExchangeProtocol::Dns, EndpointSide::Client) => key.client.ip().to_string(),
-        (ExchangeProtocol::Dns | ExchangeProtocol::Quic, EndpointSide::Server) => key.server.to_string(),
+        (ExchangeProtocol::Ping | ExchangeProtocol::Dns, EndpointSide::Client) => {
+            key.client.ip().to_string()
+        }
+        (ExchangeProtocol::Dns | ExchangeProtocol::Quic, EndpointSide::Server) => {
+            key.server.to_string()
+        }
         (ExchangeProtocol::Quic, EndpointSide::Client) => key.client.to_string(),
     }
 }
@@ -101,11 +107,16 @@ pub fn row(pair: &HostPair, counts: &ExchangeCounts) -> Vec<String> {
 fn answered_cell(counts: &ExchangeCounts) -> String {
     let mut answered = counts.answered().to_string();
     if counts.requests_not_tracked() > 0 {
-        let tracked = counts.requests().saturating_sub(counts.requests_not_tracked());
+        let tracked = counts
+            .requests()
+            .saturating_sub(counts.requests_not_tracked());
         answered.push_str(&format!(" of {tracked} tracked"));
     }
     if counts.responses_without_request() > 0 {
-        answered.push_str(&format!(", {} without request", counts.responses_without_request()));
+        answered.push_str(&format!(
+            ", {} without request",
+            counts.responses_without_request()
+        ));
     }
     answered
 }
@@ -231,5 +242,7 @@ impl ExchangeSample {
 
 /// Whether a pair has anything to show in a table line.
 pub fn has_exchanges(counts: &ExchangeCounts) -> bool {
-    counts.requests() > 0 || counts.responses_without_request() > 0 || counts.round_trips(Half::Server).is_some()
+    counts.requests() > 0
+        || counts.responses_without_request() > 0
+        || counts.round_trips(Half::Server).is_some()
 }

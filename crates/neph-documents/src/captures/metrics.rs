@@ -4,7 +4,9 @@
 
 use std::net::IpAddr;
 
-use neph_capture::{Answer, ExchangeRoundTrip, ExchangeKey, Half, Method, Name, Others, ExchangeProtocol, Sample};
+use neph_capture::{
+    Answer, ExchangeKey, ExchangeProtocol, ExchangeRoundTrip, Half, Method, Name, Others, Sample,
+};
 use neph_export::{Histograms, Kind, Page};
 use neph_model::Span;
 

@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 
 use neph_capture::reading::conversations::Counts;
-use neph_capture::{ExchangeCounts, Event, Flow, Half, Others, HostPair, ExchangeProtocol, Recent, RoundTripSketches};
+use neph_capture::{
+    Event, ExchangeCounts, ExchangeProtocol, Flow, Half, HostPair, Others, Recent,
+    RoundTripSketches,
+};
 use neph_listen::{CaptureCounters, CaptureMethod};
 use neph_model::{Span, Wall};
 use schemars::JsonSchema;

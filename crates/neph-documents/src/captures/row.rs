@@ -204,8 +204,9 @@ pub fn path(server: &RoundTripsByMethod, method: Method) -> [String; 8] {
 
 /// Retransmissions of both sides, spurious ones, and other anomalies.
 pub fn repairs((client, server): (&SentCounts, &SentCounts)) -> [String; 3] {
-    let sum_of_both =
-        |count: fn(&SentCounts) -> u32| (u64::from(count(client)) + u64::from(count(server))).cell();
+    let sum_of_both = |count: fn(&SentCounts) -> u32| {
+        (u64::from(count(client)) + u64::from(count(server))).cell()
+    };
     [
         sum_of_both(SentCounts::retransmitted),
         sum_of_both(SentCounts::spurious),

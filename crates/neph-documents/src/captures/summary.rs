@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use neph_capture::{
-    Answer, Event, Flow, Half, Method, HostPair, Quantiles, ExchangeProtocol, RoundTripSketches,
+    Answer, Event, ExchangeProtocol, Flow, Half, HostPair, Method, Quantiles, RoundTripSketches,
     RoundTripsByMethod, Side,
 };
 use neph_model::Wall;

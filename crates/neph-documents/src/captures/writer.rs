@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use neph_capture::{ExchangeRoundTrip, ExchangeKey, Event, Flow, Listener, Method, Name, HostPair, Sample, Side};
+use neph_capture::{
+    Event, ExchangeKey, ExchangeRoundTrip, Flow, HostPair, Listener, Method, Name, Sample, Side,
+};
 use neph_model::{Span, Wall};
 use serde::Serialize;
 
@@ -13,8 +15,8 @@ use neph_text::counted::counted;
 
 use super::row::{COLUMNS, row};
 use super::{
-    CaptureLine, EventDocument, ExchangeSample, TopLines, FlowDocument, SampleDocument, SampleOf,
-    Sending, Sort, Summary, csv, exchanges,
+    CaptureLine, EventDocument, ExchangeSample, FlowDocument, SampleDocument, SampleOf, Sending,
+    Sort, Summary, TopLines, csv, exchanges,
 };
 use crate::format::Format;
 use crate::rows::json_line;

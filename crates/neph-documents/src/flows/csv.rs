@@ -1,7 +1,9 @@
 //! Messages as lines of CSV, and the flows as a table.
 
 use neph_flows::FleetView;
-use neph_model::{Fleet, FleetMessage, FleetOutcome, LocalClock, ReadBy, Span, SynAnswer, WallCourse};
+use neph_model::{
+    Fleet, FleetMessage, FleetOutcome, LocalClock, ReadBy, Span, SynAnswer, WallCourse,
+};
 use neph_text::csv_field;
 
 /// The header of the messages.

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use neph_capture::path::offsets::Offsets;
-use neph_capture::path::passages::{Doubt, PathEnd, PROTOCOLS, Passages, protocol};
+use neph_capture::path::passages::{Doubt, PROTOCOLS, Passages, PathEnd, protocol};
 
 /// Sender and receiver.
 type Hosts = (IpAddr, IpAddr);

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use neph_capture::Flowing;
-use neph_capture::path::passages::{PathEnd, PROTOCOLS, Passages, Row, protocol};
+use neph_capture::path::passages::{PROTOCOLS, Passages, PathEnd, Row, protocol};
 use neph_model::{OneWay, Span};
 use neph_wire::ip;
 use schemars::JsonSchema;

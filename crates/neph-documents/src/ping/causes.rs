@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use neph_analysis::{CampaignData, Diagnoses, ExperimentData, PlotSettings, diagnose};
 use neph_model::{
     ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentStatus, Flow, FlowRole,
-    Instant, Marks, Message, LocalClock, Parameter, Scenario, ScenarioId, Span, Wall,
+    Instant, LocalClock, Marks, Message, Parameter, Scenario, ScenarioId, Span, Wall,
 };
 
 use super::{FlowMeasured, PingResult};

@@ -1,6 +1,6 @@
 //! Messages as CSV lines. Times are integer nanoseconds; an absent value is empty.
 
-use neph_model::{Instant, Marks, Message, LocalClock, Peer};
+use neph_model::{Instant, LocalClock, Marks, Message, Peer};
 use neph_text::csv_field;
 
 use super::Planned;

@@ -1,7 +1,7 @@
 //! A message and an event as JSON. Times are integer nanoseconds.
 
 use neph_model::{
-    Anchor, EventKind, Instant, Ledger, Marks, Message, LocalClock, Peer, Seq, Span, TcpState, Wall,
+    Anchor, EventKind, Instant, Ledger, LocalClock, Marks, Message, Peer, Seq, Span, TcpState, Wall,
 };
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! One second of a flow that is too fast for a line per message.
 
-use neph_model::{Instant, Message, LocalClock, Span, Tally};
+use neph_model::{Instant, LocalClock, Message, Span, Tally};
 
 use crate::cell::OrDash;
 use crate::p50::P50;

@@ -2,7 +2,7 @@
 
 use neph_load::throughput::{Job, Measured};
 use neph_model::{BitRate, Span};
-use neph_wire::throughput::{TestRequest, Protocol};
+use neph_wire::throughput::{Protocol, TestRequest};
 use schemars::JsonSchema;
 use serde::Serialize;
 

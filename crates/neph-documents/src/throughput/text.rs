@@ -3,7 +3,7 @@
 use neph_load::throughput::{DirectionResult, Measured, Second, TcpTotals, UdpTotals, Usage};
 use neph_model::{ByteSize, Span};
 use neph_text::counted::counted;
-use neph_wire::throughput::{TestRequest, Protocol};
+use neph_wire::throughput::{Protocol, TestRequest};
 
 use crate::cell::{Cell, OrDash};
 

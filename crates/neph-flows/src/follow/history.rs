@@ -73,7 +73,12 @@ impl History {
 
     /// Whether `after` lies completely on the path that began with this change. The moment of a change is
     /// known only to within an `interval`, the time between two messages.
-    pub(super) fn is_of(&self, change: Instant<LocalClock>, after: &KnownRoute, interval: Span) -> bool {
+    pub(super) fn is_of(
+        &self,
+        change: Instant<LocalClock>,
+        after: &KnownRoute,
+        interval: Span,
+    ) -> bool {
         let next = self.changes.iter().find(|at| **at > change);
         after.first >= change && next.is_none_or(|at| after.last + interval <= *at)
     }

@@ -17,7 +17,11 @@ struct LevelDetection {
 /// Two paths with these one-way times, microseconds, there and back; flows are thrown about every 20
 /// seconds. Jitter is uniform up to `jitter` microseconds, each way by itself; the peer's clock is
 /// far off and drifts by `drift` nanoseconds a second.
-fn count_detections(paths: [(i64, i64); 2], (jitter, drift): (f64, i64), seed: u64) -> LevelDetection {
+fn count_detections(
+    paths: [(i64, i64); 2],
+    (jitter, drift): (f64, i64),
+    seed: u64,
+) -> LevelDetection {
     let world = World {
         slots: 256,
         interval: Span::from_millis(500),

@@ -14,7 +14,7 @@ use crate::counters::LinkCounters;
 use crate::direction::Direction;
 use crate::gate::{Arrival, Departure, Gate, Moment, PacketOutcome, flow};
 use crate::truth::{Handling, Identity, Passing, Record, Recorder, Verdict};
-use crate::waiting::{Slot, PacketQueue};
+use crate::waiting::{PacketQueue, Slot};
 
 /// The packets of one link.
 #[derive(Debug)]

@@ -59,5 +59,5 @@ pub(super) fn start<W, T: Send + 'static>(
         source,
     })?;
     let name = name.to_owned();
-    Ok((inside, ReadyMessage { name, receiver: receiver }))
+    Ok((inside, ReadyMessage { name, receiver }))
 }

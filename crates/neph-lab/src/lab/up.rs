@@ -139,7 +139,9 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
         }
     }
     // All are started before waiting for any: the kernel takes time to open each socket.
-    ready_messages.into_iter().try_for_each(ReadyMessage::wait)?;
+    ready_messages
+        .into_iter()
+        .try_for_each(ReadyMessage::wait)?;
     note_groups(&plan, journal, &lab.name)?;
     start_tunnels(lab, &plan, options)?;
     start_services(lab, &plan, options)?;

@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 use neph_model::BitRate;
-use neph_text::{Bytes, Fault, Fields, Node, Port, FromNode};
+use neph_text::{Bytes, Fault, Fields, FromNode, Node, Port};
 
 use super::pods::{self, Pod, Pods, host_mac, pod_mac};
 use crate::guest::{self, Guest, Kernel};

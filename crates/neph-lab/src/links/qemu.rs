@@ -3,7 +3,7 @@
 //! Owns the choice of kernel and CPU. Shell commands choose when the lab comes up, so a topology does not
 //! depend on the host.
 
-use neph_text::{Fault, Fields, Node, FromNode, choice};
+use neph_text::{Fault, Fields, FromNode, Node, choice};
 
 use super::guests::{self, Machine, Start};
 use crate::topology::fixture::{Build, FixtureKind, Nodes};
@@ -212,10 +212,7 @@ mod tests {
         );
         assert!(!message.contains("FILE"), "it was written: {message}");
         let message = why("/boot").expect("a folder");
-        assert!(
-            message.starts_with("there is no kernel /boot"),
-            "{message}"
-        );
+        assert!(message.starts_with("there is no kernel /boot"), "{message}");
         let message = why(&file("text", b"root:x:0")).expect("a text");
         assert!(message.contains("text is no kernel: "), "{message}");
         let mut image = vec![0; 514];

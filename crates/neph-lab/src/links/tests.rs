@@ -176,7 +176,9 @@ fn a_machine_takes_the_kernel_and_the_processor_that_it_is_told() {
     assert!(has(&found, "ls /boot/vmlinuz-*") && has(&found, "then echo kvm; else echo tcg"));
     assert!(has(&found, "ifname=tap_2,") && has(&found, "ifname=tap_3,"));
     let guests_found = machines("kernel = \"/srv/vmlinuz-6.1\"\naccel = \"kvm\"\n");
-    assert!(has(&guests_found, "kernel=/srv/vmlinuz-6.1;") && has(&guests_found, "accel=$(echo kvm)"));
+    assert!(
+        has(&guests_found, "kernel=/srv/vmlinuz-6.1;") && has(&guests_found, "accel=$(echo kvm)")
+    );
     assert!(has(&found, "-smp 1 ") && has(&machines("vcpus = 4\n"), "-smp 4 "));
 }
 

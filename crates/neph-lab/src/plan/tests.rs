@@ -72,7 +72,8 @@ fn a_plan_tells_all_that_up_does_in_its_order() {
         ("wire", "neph: give the cue"),
     ] {
         let namespace = format!("neph-x-{namespace}");
-        let found = remaining_steps.any(|step| step.namespace == namespace && step.line.starts_with(line));
+        let found =
+            remaining_steps.any(|step| step.namespace == namespace && step.line.starts_with(line));
         assert!(found, "'{line}' does not come where it is done: {steps:#?}");
     }
     assert_eq!(remaining_steps.next(), None);

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 use std::sync::Arc;
 
-use neph_text::{Fault, Fields, Node, Spanned, FromNode, did_you_mean};
+use neph_text::{Fault, Fields, FromNode, Node, Spanned, did_you_mean};
 
 use super::{Link, Service, Site, Topology};
 use crate::guest::Guest;

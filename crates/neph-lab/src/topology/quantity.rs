@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use neph_model::{BitRate, ByteSize, Span};
-use neph_text::{Fault, Node, FromNode, parse_duration, parse_percent, parse_rate, parse_size};
+use neph_text::{Fault, FromNode, Node, parse_duration, parse_percent, parse_rate, parse_size};
 
 use crate::gate::{Jitter, QueueLimit, Share, Trace};
 

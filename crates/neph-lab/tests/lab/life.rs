@@ -278,10 +278,7 @@ fn netem_carries_a_link_or_is_named_as_missing() {
         lab.down().expect("down");
     } else {
         let message = up.expect_err("there is no netem").to_string();
-        assert!(
-            message.contains("no queue discipline 'netem'"),
-            "{message}"
-        );
+        assert!(message.contains("no queue discipline 'netem'"), "{message}");
     }
     assert_eq!(leftovers(&name), [].into());
 }

@@ -44,7 +44,10 @@ fn what_up_acquires_and_sets_is_what_the_plan_tells() {
     let journal = fs::read_to_string(format!("/run/neph/{name}/journal")).expect("it is up");
     let planned_lines = || steps.iter().map(|step| step.line.as_str());
     for (planned, noted) in [("ip netns add ", "namespace "), ("mkdir ", "group ")] {
-        assert_eq!(behind(planned_lines(), planned), behind(journal.lines(), noted));
+        assert_eq!(
+            behind(planned_lines(), planned),
+            behind(journal.lines(), noted)
+        );
     }
     // Whatever is set twice has the later value.
     let mut settings = BTreeMap::new();

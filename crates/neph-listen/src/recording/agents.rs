@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use neph_model::{AgentName, CaptureOrder, Captured, ClockReading, PacketSample, Span};
 use neph_text::PrintableText;
 
-use super::begun::{StartedCapture, Outcome, SharedState, kernel, unwritten};
+use super::begun::{Outcome, SharedState, StartedCapture, kernel, unwritten};
 use super::course::Tally;
 use super::relay::relay_moved;
 use super::spelling::Spot;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use neph_model::{ClockReading, Span, Wall};
 use neph_sys::clock;
 
-use super::begun::{StartedCapture, Outcome, SharedState, kernel, unwritten};
+use super::begun::{Outcome, SharedState, StartedCapture, kernel, unwritten};
 use super::point::record;
 use super::relay::relay;
 use super::remote::Output;
@@ -100,7 +100,12 @@ fn own_clock(from: Wall) -> Vec<ClockReading> {
 }
 
 /// Receives the capture of a point on another host.
-pub(super) fn fetch(begun: StartedCapture<'_>, host: &Host, output: Output, shared: SharedState<'_>) -> Outcome {
+pub(super) fn fetch(
+    begun: StartedCapture<'_>,
+    host: &Host,
+    output: Output,
+    shared: SharedState<'_>,
+) -> Outcome {
     let StartedCapture {
         point,
         path,

@@ -13,8 +13,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use neph_capture::path::alarms::{Delay, SegmentChange, RuleState, Rules};
-use neph_capture::path::windows::{Crossed, WindowDelays, Window, Windows};
+use neph_capture::path::alarms::{Delay, RuleState, Rules, SegmentChange};
+use neph_capture::path::windows::{Crossed, Window, WindowDelays, Windows};
 use neph_capture::{Direction, DuplicateFilter, Hops, Mapping};
 use neph_model::{Span, Stop, Wall};
 use neph_sys::clock::{self, Pair};

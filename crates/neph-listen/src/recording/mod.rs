@@ -147,8 +147,10 @@ pub fn record(
     refuse_same_names(points)?;
     options.choice.check()?;
     let mut folder = Folder::open(options.save.as_deref())?;
-    let expected: Vec<PointRecording> =
-        (points.iter().map(|point| PointRecording::none(point, &folder))).collect();
+    let expected: Vec<PointRecording> = (points
+        .iter()
+        .map(|point| PointRecording::none(point, &folder)))
+    .collect();
     (received.begins)(&expected);
     let ran = threads::run(points, options, &mut folder, agents, received);
     if ran.is_err() {

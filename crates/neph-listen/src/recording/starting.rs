@@ -6,7 +6,7 @@
 use std::thread::{Scope, ScopedJoinHandle};
 
 use super::agents::{AgentPoints, Agents};
-use super::begun::{StartedCapture, Outcome, SharedState};
+use super::begun::{Outcome, SharedState, StartedCapture};
 use super::captured::{fetch, listen, open_these};
 use super::course::Tally;
 use super::remote::RemotePoint;

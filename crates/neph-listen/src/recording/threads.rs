@@ -7,7 +7,7 @@ use std::time::Duration;
 use neph_sys::deadline::wait_until;
 
 use super::agents::Agents;
-use super::begun::{StartedCapture, Outcome, SharedState};
+use super::begun::{Outcome, SharedState, StartedCapture};
 use super::captured::open_these;
 use super::course::Tally;
 use super::folder::Folder;

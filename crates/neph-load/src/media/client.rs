@@ -10,7 +10,7 @@ use neph_wire::rtsp::Request;
 
 use super::dialogue::Dialogue;
 use super::error::MediaError;
-use super::measured::{MediaRequest, MediaMeasured, StreamMeasured};
+use super::measured::{MediaMeasured, MediaRequest, StreamMeasured};
 use super::opening::open_all;
 use super::receiver::Receiver;
 use super::second::MediaSecond;

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use neph_model::{Span, Wall};
 
 use super::error::MediaError;
-use super::statistics::StreamStatistics;
 use super::second::StreamSecond;
+use super::statistics::StreamStatistics;
 
 /// Parameters of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,9 @@ impl MediaRequest {
         }
         if !(Span::ZERO..=Span::from_secs(60)).contains(&self.buffer) {
             let buffer = self.buffer;
-            return Err(MediaError::InvalidRequest(format!("buffer {buffer}: write 0 to 60s")));
+            return Err(MediaError::InvalidRequest(format!(
+                "buffer {buffer}: write 0 to 60s"
+            )));
         }
         Ok(())
     }

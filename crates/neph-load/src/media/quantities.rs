@@ -2,10 +2,10 @@
 
 use neph_model::{BitRate, Quantities, Quantity, Span};
 
-use super::statistics::StreamStatistics;
 use super::measured::MediaMeasured;
 use super::quality::Quality;
 use super::second::MediaSecond;
+use super::statistics::StreamStatistics;
 
 impl MediaMeasured {
     /// Quantities of all streams.

@@ -11,7 +11,7 @@ use neph_wire::rtsp::{
     Headers, Media, Method, PortPair, Request, Response, RtpInfo, Sdp, SessionId, Transport, Url,
 };
 
-use super::source::{ENCODING, RtpStart, OFFSET_ID, PAYLOAD_TYPE};
+use super::source::{ENCODING, OFFSET_ID, PAYLOAD_TYPE, RtpStart};
 use super::trace::{CLOCK_HZ, Trace};
 
 /// Seconds without a request or an RTCP report after which a session is over.

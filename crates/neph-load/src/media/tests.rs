@@ -75,7 +75,11 @@ fn streams_are_set_up_before_any_begins_and_come_whole() {
         for stream in &measured.streams {
             let statistics = &stream.statistics;
             assert_eq!(stream.encoding.as_deref(), Some("X-NEPH-FRAMES"));
-            assert_eq!((statistics.lost, statistics.duplicates), (0, 0), "{statistics:?}");
+            assert_eq!(
+                (statistics.lost, statistics.duplicates),
+                (0, 0),
+                "{statistics:?}"
+            );
             // On a busy host a packet may be late and count in the next second.
             let rates = stream
                 .seconds

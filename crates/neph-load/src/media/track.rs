@@ -5,13 +5,13 @@ use neph_wire::rtcp::ReceiverReport;
 use neph_wire::rtp::{Packet, SequenceExtender, TimestampExtender};
 use neph_wire::rtsp::{Media, RtpInfo};
 
-use super::statistics::{JitterStatistics, StreamStatistics};
 use super::frames::{Frames, Piece};
 use super::jitter::JitterCourse;
 use super::measured::MediaRequest;
 use super::quality::{Quality, VideoQuality};
 use super::second::StreamSecond;
 use super::source::{ENCODING, Position};
+use super::statistics::{JitterStatistics, StreamStatistics};
 use super::trace::CLOCK_HZ;
 use crate::throughput::sequence::{Arrival, Sequence};
 use crate::transfer::rate_of;

@@ -79,12 +79,17 @@ const DELAY: Span = Span::from_millis(30);
 fn an_undisturbed_stream_has_the_rates_of_its_trace_and_no_jitter_of_the_network() {
     let animation = Trace::animation().expect("a trace");
     let duration = Span::from_secs(60);
-    let (statistics, track) = run_client(&generate_packets(&animation, duration), duration, |_| Some(DELAY));
+    let (statistics, track) = run_client(&generate_packets(&animation, duration), duration, |_| {
+        Some(DELAY)
+    });
     assert_eq!(track.seconds().len(), 60);
     assert_eq!(statistics.rate_min, Some(BitRate(110_000)));
     assert_eq!(statistics.rate_mean, Some(BitRate(957_100)));
     assert_eq!(statistics.rate_max, Some(BitRate(1_853_000)));
-    assert_eq!((statistics.lost, statistics.late, statistics.foreign), (0, 0, 0));
+    assert_eq!(
+        (statistics.lost, statistics.late, statistics.foreign),
+        (0, 0, 0)
+    );
     // Of 1500 frames the last four are not due by then.
     assert_eq!(
         (statistics.frames.in_time, statistics.frames.total()),

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use neph_sys::bulk;
 use neph_sys::stamp::{self, Family};
-use neph_wire::throughput::{TestRequest, RrTestRequest};
+use neph_wire::throughput::{RrTestRequest, TestRequest};
 
 use super::run::TICK;
 use super::tcp_sender;

@@ -7,7 +7,7 @@ use neph_sys::clock;
 use neph_wire::throughput::TestRequest;
 
 use super::dialogue::Dialogue;
-use super::engine::{Decision, TestEnd, Engine, Turn};
+use super::engine::{Decision, Engine, TestEnd, Turn};
 use super::error::ThroughputError;
 use super::job::Job;
 use super::measured::Measured;

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use neph_model::{LocalFault, failed_call};
-use neph_wire::throughput::{TestRequestError, LineError};
+use neph_wire::throughput::{LineError, TestRequestError};
 
 /// The failed operation and its object.
 #[derive(Debug, thiserror::Error)]

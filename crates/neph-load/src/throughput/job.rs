@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 
 use neph_model::Span;
-use neph_wire::throughput::{TestRequest, ClientMessage, Protocol, RrTestRequest, RrKind};
+use neph_wire::throughput::{ClientMessage, Protocol, RrKind, RrTestRequest, TestRequest};
 
 use super::carrier::Carrier;
 use super::engine::TestEnd;

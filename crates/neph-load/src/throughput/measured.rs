@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use neph_model::Wall;
-use neph_wire::throughput::{TestRequest, Direction, Intervals};
+use neph_wire::throughput::{Direction, Intervals, TestRequest};
 
 use super::ends::DirectionEnds;
 use super::limit::{Limit, find_limit};

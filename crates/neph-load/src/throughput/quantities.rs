@@ -5,7 +5,7 @@
 use neph_model::{
     BitRate, Quantities, Quantity, Span, ThroughputMeasure, TransferDirection, TransferTransport,
 };
-use neph_wire::throughput::{TestRequest, Direction, Protocol, VERSION};
+use neph_wire::throughput::{Direction, Protocol, TestRequest, VERSION};
 
 use super::measured::{DirectionResult, Measured};
 use super::second::Second;

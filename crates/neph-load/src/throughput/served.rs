@@ -93,7 +93,7 @@ pub enum ServedEvent {
 
 #[cfg(test)]
 mod tests {
-    use neph_wire::throughput::{TestRequest, Direction, Protocol, RrTestRequest, RrKind, VERSION};
+    use neph_wire::throughput::{Direction, Protocol, RrKind, RrTestRequest, TestRequest, VERSION};
 
     use super::*;
 

@@ -168,7 +168,9 @@ impl Server {
         // An IPv4 socket costs less than an IPv6 socket with mapped addresses.
         let socket = datagrams_on(unmapped(active.local))?;
         let peer = unmapped(peer);
-        let carrier = active.job.datagrams(socket, peer, TestEnd::Server, stream)?;
+        let carrier = active
+            .job
+            .datagrams(socket, peer, TestEnd::Server, stream)?;
         active.carriers.insert(stream, carrier);
         Ok(())
     }

@@ -8,7 +8,7 @@ use neph_wire::throughput::{ClientMessage, ServerMessage, Token};
 
 use super::carrier::Carrier;
 use super::control::Control;
-use super::engine::{Decision, TestEnd, Engine, Turn};
+use super::engine::{Decision, Engine, TestEnd, Turn};
 use super::error::ThroughputError;
 use super::job::Job;
 use super::listening::Listening;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use neph_model::{Instant, LocalClock};
-use neph_wire::throughput::{Protocol, RrTestRequest, RrKind, Token};
+use neph_wire::throughput::{Protocol, RrKind, RrTestRequest, Token};
 
 use super::carrier::Carrier;
 use super::job::Job;

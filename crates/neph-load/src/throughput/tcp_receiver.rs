@@ -10,7 +10,7 @@ use neph_sys::clock;
 use neph_sys::ppoll::{self, Awaited};
 use neph_wire::throughput::ReceivedInterval;
 
-use super::course::{Course, CompletedInterval};
+use super::course::{CompletedInterval, Course};
 use super::run::{Run, TICK};
 
 /// Bytes per read.

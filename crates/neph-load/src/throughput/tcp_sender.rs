@@ -15,7 +15,7 @@ use neph_sys::tcp;
 use neph_wire::throughput::SentInterval;
 
 use super::counters::{Counters, difference};
-use super::course::{Course, CompletedInterval};
+use super::course::{CompletedInterval, Course};
 use super::run::{BUDGET_REST, Run, TICK};
 use crate::pace::Pace;
 

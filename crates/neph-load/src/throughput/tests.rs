@@ -7,7 +7,7 @@ use neph_model::{
     AllowedTargets, BitRate, Budgets, Permit, Quantity, Span, Stop, ThroughputMeasure,
     TransferDirection, TransferTransport,
 };
-use neph_wire::throughput::{TestRequest, Direction, Protocol, VERSION};
+use neph_wire::throughput::{Direction, Protocol, TestRequest, VERSION};
 
 use super::*;
 

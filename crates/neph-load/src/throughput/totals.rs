@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use neph_model::{BitRate, Span};
-use neph_wire::throughput::{TestRequest, Protocol, ReceivedInterval, SentInterval, Variation};
+use neph_wire::throughput::{Protocol, ReceivedInterval, SentInterval, TestRequest, Variation};
 
 use super::ends::DirectionEnds;
 use super::rates::{nanos, rate, ratio};
@@ -117,7 +117,8 @@ impl Totals {
             let of_stream = sent.iter().filter(|interval| interval.stream == stream);
             totals.sent = add(totals.sent, over_all(of_stream.map(ByteCounts::of_sent)).0);
             let of_stream = in_time.iter().filter(|interval| interval.stream == stream);
-            let (rate, lasted) = over_all(of_stream.map(|interval| ByteCounts::of_received(interval)));
+            let (rate, lasted) =
+                over_all(of_stream.map(|interval| ByteCounts::of_received(interval)));
             totals.goodput = add(totals.goodput, rate);
             totals.lasted = totals.lasted.max(lasted);
         }

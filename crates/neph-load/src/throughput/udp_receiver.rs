@@ -12,7 +12,7 @@ use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp;
 use neph_wire::throughput::{Content, Header, ReceivedInterval, StreamVariation, UdpCounters};
 
-use super::course::{Course, CompletedInterval};
+use super::course::{CompletedInterval, Course};
 use super::run::{Run, TICK};
 use super::sequence::{Arrival, Sequence};
 use super::variation::Delays;

@@ -10,7 +10,7 @@ use neph_sys::ppoll::{self, Awaited};
 use neph_sys::{bulk, sched};
 use neph_wire::throughput::{Content, Header, SentInterval};
 
-use super::course::{Course, CompletedInterval};
+use super::course::{CompletedInterval, Course};
 use super::run::{BUDGET_REST, Run, TICK};
 use crate::pace::Pace;
 

@@ -135,7 +135,9 @@ impl Driver {
                     }
                     Ok(_) => (true, until),
                     Err(error) if is_later(&error) => (true, until),
-                    Err(error) => return Err(TransferFailure::during(FailedOperation::Writing)(error)),
+                    Err(error) => {
+                        return Err(TransferFailure::during(FailedOperation::Writing)(error));
+                    }
                 },
             };
             let max = (until - elapsed()).clamp(Span::ZERO, Stop::POLL_INTERVAL);

@@ -11,7 +11,7 @@ mod meter;
 mod result;
 
 pub(crate) use connection::{Unanswered, bind_source_port, connect, connect_from, greet};
-pub(crate) use driver::{TransferFailure, Driver, FailedOperation, Next, Traffic, now};
+pub(crate) use driver::{Driver, FailedOperation, Next, Traffic, TransferFailure, now};
 pub use error::TransferError;
 pub(crate) use meter::Meter;
 pub use meter::rate_of;

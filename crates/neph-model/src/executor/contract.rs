@@ -143,9 +143,7 @@ fn follow(
         .map(|ticket| (*ticket, Reported::of(subject)))
         .collect();
     while reports.values().any(|report| report.ended.is_none()) {
-        let open = reports
-            .iter()
-            .filter(|(_, report)| report.ended.is_none());
+        let open = reports.iter().filter(|(_, report)| report.ended.is_none());
         let open: Vec<&Ticket> = open.map(|(ticket, _)| ticket).collect();
         assert!(began.elapsed() < MAXIMUM, "an order ends: {open:?}");
         for (ticket, update) in executor.poll(PATIENCE).expect("the executor is there") {

@@ -60,10 +60,7 @@ fn every_stage_of_a_complete_message_is_told() {
         ("client kernel", 7),
     ];
     let lines = lines(&complete());
-    assert_eq!(
-        lines,
-        expected.map(|(name, time)| (name.to_owned(), time))
-    );
+    assert_eq!(lines, expected.map(|(name, time)| (name.to_owned(), time)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use neph_model::{Outcome, Wall};
 
-use super::{ReplyOutcome, Codec, Opened, udp};
+use super::{Codec, Opened, ReplyOutcome, udp};
 use crate::ProbeError;
 use crate::codec::dns::Queries;
 use crate::spec::FlowSpec;

@@ -7,7 +7,7 @@ use neph_model::{Outcome, Wall};
 use neph_wire::icmp::{EchoRequest, Family, IcmpMessage, PAYLOAD_WITH_TOKEN, parse};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::{ReplyOutcome, Codec, Opened};
+use super::{Codec, Opened, ReplyOutcome};
 use crate::ProbeError;
 use crate::spec::FlowSpec;
 use crate::unguessable::unguessable;

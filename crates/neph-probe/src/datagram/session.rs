@@ -1,7 +1,7 @@
 //! A flow's session over datagrams: its schedule and its messages, without input or output.
 
 use neph_model::{
-    Answer, EventKind, IcmpKind, Instant, LocalFault, Message, LocalClock, Seq, Span, Tally,
+    Answer, EventKind, IcmpKind, Instant, LocalClock, LocalFault, Message, Seq, Span, Tally,
 };
 
 use super::ReplyOutcome;

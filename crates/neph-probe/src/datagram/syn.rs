@@ -9,9 +9,9 @@ use std::os::fd::AsFd;
 
 use neph_model::{Outcome, Wall};
 use neph_sys::port_filter;
-use neph_wire::syn::{self, SegmentEnds, Numbers};
+use neph_wire::syn::{self, Numbers, SegmentEnds};
 
-use super::{ReplyOutcome, Codec, Opened, RawCompanion, widen};
+use super::{Codec, Opened, RawCompanion, ReplyOutcome, widen};
 use crate::ProbeError;
 use crate::codec::new_token;
 use crate::raw_tcp;

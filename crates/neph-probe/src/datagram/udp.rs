@@ -13,7 +13,7 @@ use neph_wire::stamp::{
 };
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::{ReplyOutcome, Codec, Opened, widen};
+use super::{Codec, Opened, ReplyOutcome, widen};
 use crate::ProbeError;
 use crate::secret::Secret;
 use crate::spec::FlowSpec;

@@ -41,7 +41,7 @@ impl Implausible {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{FlowIndex, Instant, Marks, LocalClock, Peer, Seq};
+    use neph_model::{FlowIndex, Instant, LocalClock, Marks, Peer, Seq};
 
     use super::*;
 

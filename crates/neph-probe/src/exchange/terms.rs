@@ -1,6 +1,6 @@
 //! Plain data that a session passes to the records of its messages.
 
-use neph_model::{Answer, Instant, Outcome, LocalClock};
+use neph_model::{Answer, Instant, LocalClock, Outcome};
 use neph_wire::marks::PeerMarks as WireMarks;
 
 /// The timestamps that may still arrive after the reply, so that a message waits for them.

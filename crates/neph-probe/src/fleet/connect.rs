@@ -17,7 +17,7 @@ use neph_sys::tcp;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::ports::Ports;
-use super::session::{Departed, Event, RequestId, Replied, low};
+use super::session::{Departed, Event, Replied, RequestId, low};
 use super::spec::{FleetSpec, Sharing};
 use super::transport::{Request, Transport, wait_for};
 use super::watched::Watched;
@@ -259,7 +259,12 @@ impl Transport for Connects {
         };
         match attempt.socket.connect(&SockAddr::from(address)) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                report(known, (begun, now()), AttemptEnd::Refused, &mut self.at_once);
+                report(
+                    known,
+                    (begun, now()),
+                    AttemptEnd::Refused,
+                    &mut self.at_once,
+                );
                 return Ok(());
             }
             Err(error) if !in_progress(&error) => return Err(error),

@@ -3,7 +3,7 @@
 //! With dense sends it sleeps from one to the next and reads arrivals every few messages. The kernel gives
 //! timestamps of departures and arrivals, so waking for each reply would not improve the result.
 
-use neph_model::{Answer, Instant, LocalFault, LocalClock, Permit, Slot, Span, Stop};
+use neph_model::{Answer, Instant, LocalClock, LocalFault, Permit, Slot, Span, Stop};
 use neph_sys::clock;
 use neph_sys::stamp::KeepAwake;
 

@@ -12,7 +12,7 @@ use neph_wire::marks::PeerMarks;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::over::{Fault, Over};
-use super::session::{Departed, Event, RequestId, Replied, low};
+use super::session::{Departed, Event, Replied, RequestId, low};
 use crate::codec::{Arrival, Codec, Step};
 use crate::raw_tcp;
 use crate::stamp_clock::{StampClock, now};

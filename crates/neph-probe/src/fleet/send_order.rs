@@ -63,7 +63,11 @@ impl SendOrder {
     }
 
     /// When message `number` is due in a fleet that began at `start`; `None` after the last.
-    pub(crate) fn due(&self, start: Instant<LocalClock>, number: u64) -> Option<Instant<LocalClock>> {
+    pub(crate) fn due(
+        &self,
+        start: Instant<LocalClock>,
+        number: u64,
+    ) -> Option<Instant<LocalClock>> {
         if self.total.is_some_and(|total| number >= total) {
             return None;
         }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use neph_model::{FleetMessage, Instant, LocalClock, ReadBy, Slot, Span, SynAnswer, Wall};
 
-pub(crate) use event::{Departed, Event, RequestId, Replied, low};
+pub(crate) use event::{Departed, Event, Replied, RequestId, low};
 use pending::{
     Arrival, Decision, Pending, Stage, is_implausible, is_repeated, is_unstamped, message_of,
 };

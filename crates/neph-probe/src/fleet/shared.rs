@@ -20,7 +20,7 @@ use neph_wire::ip::{UdpHeaders, encode_udp};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::ports::Ports;
-use super::session::{Departed, Event, RequestId, Replied, low};
+use super::session::{Departed, Event, Replied, RequestId, low};
 use super::spec::{FleetSpec, Sharing};
 use super::stamp::Stamp;
 use super::transport::{Request, Transport, wait_for};

@@ -13,7 +13,7 @@ use neph_sys::stamp::{self, Carrier, Ending, Family, Notice, Point};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::ports::Ports;
-use super::session::{Departed, Event, RequestId, Replied, low};
+use super::session::{Departed, Event, Replied, RequestId, low};
 use super::spec::{FleetSpec, Sharing};
 use super::stamp::Stamp;
 use super::transport::{Request, Transport, wait_for};

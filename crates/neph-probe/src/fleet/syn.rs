@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use neph_model::{Instant, LocalClock, Slot, Span};
-use neph_sys::epoll::{Epoll, ReadyList, Interest};
+use neph_sys::epoll::{Epoll, Interest, ReadyList};
 use neph_sys::port_filter;
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Family, Received};
@@ -21,7 +21,7 @@ use socket2::Socket;
 
 use super::port_holders::PortHolders;
 use super::ports::Ports;
-use super::session::{Event, RequestId, Replied, low};
+use super::session::{Event, Replied, RequestId, low};
 use super::speaker::Speaker;
 use super::spec::{FleetSpec, Sharing};
 use super::transport::{Request, Transport, wait_for};

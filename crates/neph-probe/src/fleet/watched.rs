@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use neph_sys::epoll::{Epoll, ReadyList, Happening, Interest};
+use neph_sys::epoll::{Epoll, Happening, Interest, ReadyList};
 
 /// Most reads of the set in a row, so that a flood of replies does not delay a request.
 const LOOKS: usize = 4;

@@ -11,7 +11,7 @@ use neph_wire::stamp::{Auth, decode_reply};
 
 use super::steps::Steps;
 use crate::fleet::send_order::SendOrder;
-use crate::fleet::session::{Departed, Event, RequestId, Replied, Session, low};
+use crate::fleet::session::{Departed, Event, Replied, RequestId, Session, low};
 use crate::fleet::stamp::peer_report;
 
 /// Between two messages of a flow.

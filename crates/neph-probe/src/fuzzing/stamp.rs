@@ -4,7 +4,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use neph_model::{Entry, Instant, Message, LocalClock, Span, Target, Wall};
+use neph_model::{Entry, Instant, LocalClock, Message, Span, Target, Wall};
 use neph_wire::marks::{PeerMarks, PreviousTx};
 use neph_wire::stamp::{Answer, Auth, ErrorEstimate, Format, Timestamp, decode_request, reflect};
 

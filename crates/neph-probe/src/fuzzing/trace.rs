@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use neph_model::{FlowRoute, Instant, MplsLabel, LocalClock, ReadBy, Span, TraceKind};
+use neph_model::{FlowRoute, Instant, LocalClock, MplsLabel, ReadBy, Span, TraceKind};
 
 use super::steps::Steps;
 use crate::trace::flow::{Answer, AnswerKind};

@@ -62,7 +62,11 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<ReflectorState>, pulse
 }
 
 /// A thread for this connection, if there are a place and memory for it.
-fn begin(shared: &Arc<ReflectorState>, peer: SocketAddr, stream: TcpStream) -> Option<JoinHandle<()>> {
+fn begin(
+    shared: &Arc<ReflectorState>,
+    peer: SocketAddr,
+    stream: TcpStream,
+) -> Option<JoinHandle<()>> {
     if !memory::is_there(STACK + HEADROOM) {
         return None;
     }

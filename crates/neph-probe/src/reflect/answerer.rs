@@ -5,10 +5,10 @@
 mod bulk;
 mod framed;
 mod http;
-mod reply_context;
 mod memory;
 mod protocol;
 mod recognise;
+mod reply_context;
 mod websocket;
 
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use super::room::{MemoryGuard, OWN};
 use crate::channel::Channel;
 use crate::outbox::Outbox;
 use crate::tls;
-use reply_context::ReplyContext;
 use memory::Unfinished;
 use protocol::Protocol;
+use reply_context::ReplyContext;
 
 /// First byte of a TLS handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
@@ -161,7 +161,11 @@ impl Answerer {
     }
 
     /// Continues with the bytes that [`Self::received`] did not read.
-    pub(crate) fn resume(&mut self, arrived: Arrived, times: &mut dyn Times) -> Result<(), CloseReason> {
+    pub(crate) fn resume(
+        &mut self,
+        arrived: Arrived,
+        times: &mut dyn Times,
+    ) -> Result<(), CloseReason> {
         self.context.at = arrived.app_rx;
         self.backlogged = false;
         let end = self.read(arrived, times).and_then(|()| self.settle(times));
@@ -223,8 +227,10 @@ impl Answerer {
                         continue;
                     };
                     let reply_size = http.reply_size();
-                    self.protocol =
-                        Protocol::WebSocket(websocket::WebSocket::new(reply_size, self.context.caps));
+                    self.protocol = Protocol::WebSocket(websocket::WebSocket::new(
+                        reply_size,
+                        self.context.caps,
+                    ));
                 }
                 Ok(Step::Request(request)) => {
                     let is_complete = self.channel.as_ref().is_some_and(Channel::ends_whole);

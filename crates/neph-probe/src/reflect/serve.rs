@@ -67,7 +67,9 @@ pub(super) fn serve(stream: &TcpStream, shared: &ReflectorState, admitted: &Admi
         scarce: 0,
     };
     let refused = match server.run() {
-        Err(Ending::Connection(CloseReason::Refused(counted)) | Ending::Refused(counted)) => Some(counted),
+        Err(Ending::Connection(CloseReason::Refused(counted)) | Ending::Refused(counted)) => {
+            Some(counted)
+        }
         Err(Ending::Connection(CloseReason::Done) | Ending::Gone) | Ok(()) => None,
     };
     if let Some(counted) = refused {

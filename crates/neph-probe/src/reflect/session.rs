@@ -91,7 +91,10 @@ impl Session {
 }
 
 /// RFC 8972, 4.7. Sent only where the neph timestamps are not: [`neph_wire::stamp::reflect`] decides.
-fn follow_up(session: &Session, time: &impl Fn(Instant<LocalClock>) -> Timestamp) -> Option<FollowUp> {
+fn follow_up(
+    session: &Session,
+    time: &impl Fn(Instant<LocalClock>) -> Timestamp,
+) -> Option<FollowUp> {
     const KERNEL: u8 = 2;
     // It describes the reply before, and not every reply has a timestamp.
     let previous = session.previous;

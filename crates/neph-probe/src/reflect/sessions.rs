@@ -33,7 +33,12 @@ impl Sessions {
 
     /// The session of `peer` for request `seq`. A request 0 after others begins a new session: another flow
     /// got the same port.
-    pub(crate) fn of(&mut self, peer: SocketAddr, seq: u32, now: Instant<LocalClock>) -> &mut Session {
+    pub(crate) fn of(
+        &mut self,
+        peer: SocketAddr,
+        seq: u32,
+        now: Instant<LocalClock>,
+    ) -> &mut Session {
         if !self.known.contains_key(&peer) {
             self.forget(now);
             self.order.push_back(peer);

@@ -7,7 +7,7 @@ mod stream_tests;
 
 use std::net::SocketAddr;
 
-use neph_model::{ClockOffset, Instant, Marks, LocalClock, Span, Target};
+use neph_model::{ClockOffset, Instant, LocalClock, Marks, Span, Target};
 
 use crate::spec::{FlowSpec, Priority, Schedule, Trust};
 

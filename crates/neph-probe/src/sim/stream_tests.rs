@@ -302,8 +302,5 @@ fn a_certificate_that_nobody_vouches_for_is_refused_in_a_sentence() {
     assert_complete(&outcomes, 3);
     assert_eq!(outcomes.tally.failed, 3);
     let text = &outcomes.texts[0];
-    assert!(
-        text.contains("certificate is not trusted"),
-        "{text}"
-    );
+    assert!(text.contains("certificate is not trusted"), "{text}");
 }

@@ -67,7 +67,11 @@ pub(super) enum Happening {
 }
 
 impl Connection {
-    pub(super) fn new(channel: Channel, codec: Option<Box<dyn Codec>>, now: Instant<LocalClock>) -> Self {
+    pub(super) fn new(
+        channel: Channel,
+        codec: Option<Box<dyn Codec>>,
+        now: Instant<LocalClock>,
+    ) -> Self {
         Self {
             phase: Phase::Dialling,
             since: now,

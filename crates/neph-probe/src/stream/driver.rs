@@ -129,7 +129,12 @@ impl Driver<'_> {
             }
             let deadline = self.session.next_deadline().unwrap_or(limit);
             let reading = self.sampler.next().unwrap_or(limit);
-            self.wait_until(limit.min(deadline).min(reading).min(now() + Stop::POLL_INTERVAL));
+            self.wait_until(
+                limit
+                    .min(deadline)
+                    .min(reading)
+                    .min(now() + Stop::POLL_INTERVAL),
+            );
         }
     }
 

@@ -10,7 +10,7 @@ mod time;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use neph_model::{Answer, EventKind, Instant, LocalFault, Message, LocalClock, Seq, Span};
+use neph_model::{Answer, EventKind, Instant, LocalClock, LocalFault, Message, Seq, Span};
 use neph_sys::stamp::Ending;
 use neph_wire::http::FlowToken;
 use rustls::ClientConfig;

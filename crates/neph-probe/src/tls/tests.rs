@@ -66,7 +66,8 @@ fn shake_with(
 #[test]
 fn a_read_that_goes_on_into_the_next_record_has_no_stamp_of_its_messages() {
     let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
-    let [mut ours, mut theirs] = shake(&identity, &Trust::AnyCertificate).expect("nothing is wrong");
+    let [mut ours, mut theirs] =
+        shake(&identity, &Trust::AnyCertificate).expect("nothing is wrong");
     let mut sealed = |plain: &[u8]| {
         let mut out = Vec::new();
         ours.seal(plain, &mut out).expect("it is open");
@@ -104,10 +105,7 @@ fn a_certificate_is_believed_by_its_authority_or_not_at_all() {
         let message = shake(&identity, &trust)
             .expect_err("nobody vouches for it")
             .to_string();
-        assert!(
-            message.contains("certificate is not trusted"),
-            "{message}"
-        );
+        assert!(message.contains("certificate is not trusted"), "{message}");
         assert!(message.contains("--ca-file"), "{message}");
     }
 }
@@ -299,7 +297,8 @@ fn a_private_key_that_others_can_read_is_refused() {
 #[test]
 fn a_version_that_the_server_lacks_is_named_with_its_option() {
     let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
-    let ours = client_config(Some(TlsVersion::V13), &Trust::AnyCertificate).expect("a client's settings");
+    let ours =
+        client_config(Some(TlsVersion::V13), &Trust::AnyCertificate).expect("a client's settings");
     let theirs = server_config(&identity, Some(TlsVersion::V12)).expect("a server's settings");
     let theirs = theirs.config;
     let mut ours = Channel::tls(client(&ours, "localhost").expect("a name"));

@@ -167,7 +167,10 @@ pub(super) fn note_left(
 }
 
 /// When an answer arrived: by the kernel's timestamp if there is one, else now.
-pub(super) fn arrival(clock: &StampClock, stamp: Option<WallNanos>) -> (Instant<LocalClock>, ReadBy) {
+pub(super) fn arrival(
+    clock: &StampClock,
+    stamp: Option<WallNanos>,
+) -> (Instant<LocalClock>, ReadBy) {
     match stamp.and_then(|stamp| clock.own_instant(stamp)) {
         Some(at) => (at, ReadBy::Kernel),
         None => (now(), ReadBy::Program),

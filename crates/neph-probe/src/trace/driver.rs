@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
 use neph_model::{
-    FlowRoute, FlowTrace, Instant, LocalClock, PathHash, Span, Stop, TraceEnd, TraceKind, TracedFlow, Wall,
+    FlowRoute, FlowTrace, Instant, LocalClock, PathHash, Span, Stop, TraceEnd, TraceKind,
+    TracedFlow, Wall,
 };
 use neph_sys::files;
 use neph_sys::place::Placement;

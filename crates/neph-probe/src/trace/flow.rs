@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use neph_model::{Instant, MplsLabel, LocalClock, ReadBy};
+use neph_model::{Instant, LocalClock, MplsLabel, ReadBy};
 
 use super::trace_settings::TraceSettings;
 

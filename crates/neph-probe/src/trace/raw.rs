@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, MplsLabel, LocalClock, TraceKind};
+use neph_model::{Instant, LocalClock, MplsLabel, TraceKind};
 use neph_sys::clock::{self, RawNanos, Spin, WallNanos};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp::{self, Notice, Point};

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use neph_model::{Instant, MplsLabel, LocalClock, Span};
+use neph_model::{Instant, LocalClock, MplsLabel, Span};
 
 use super::flow::{Answer, AnswerKind, FlowState, Probe, ProbeId, Spot};
 use super::hop::HopState;

@@ -262,11 +262,7 @@ fn a_connection_closed_by_the_reflector_is_reopened_as_the_same_flow_and_the_clo
     let why = result.not_sent.as_deref().unwrap_or_default();
     assert!(why.contains("the reflector closed its connection"), "{why}");
     for (slot, port) in (0..).map(Slot).zip(&result.sources) {
-        let slot_messages: Vec<_> = result
-            .messages
-            .iter()
-            .filter(|m| m.slot == slot)
-            .collect();
+        let slot_messages: Vec<_> = result.messages.iter().filter(|m| m.slot == slot).collect();
         assert!(
             slot_messages
                 .iter()

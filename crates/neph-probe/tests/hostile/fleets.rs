@@ -35,10 +35,7 @@ fn honest_replies_of_a_fleet_are_believed_also_those_of_a_reflector_without_sess
     );
     assert_eq!(stays(&result), [Span::ZERO; 20]);
     let result = measured(|_, _| {}, |reply| reply[SSID].fill(0));
-    assert_eq!(
-        result.tally.replies, 20,
-        "RFC 8762 alone has no identifier"
-    );
+    assert_eq!(result.tally.replies, 20, "RFC 8762 alone has no identifier");
 }
 
 #[test]

@@ -39,11 +39,7 @@ fn a_fleet_of_syns_is_answered_on_every_port_and_leaves_nothing_half_open() {
         assert_eq!(result.how, Some(Sharing::OneForAll));
         assert_eq!(result.tally.replies, 1280, "{host}: {:?}", result.tally);
         assert_eq!((result.tally.copies, result.tally.dropped_here), (0, 0));
-        assert!(
-            by_kernel(&result) >= 1270,
-            "{host}: {}",
-            by_kernel(&result)
-        );
+        assert!(by_kernel(&result) >= 1270, "{host}: {}", by_kernel(&result));
         let ports: BTreeSet<u16> = result
             .messages
             .iter()

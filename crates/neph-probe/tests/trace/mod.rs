@@ -186,7 +186,11 @@ fn beside_its_owner(net: &Diamond) {
             let mut combined = spec.clone();
             combined.flows = FlowSet::These(vec![26_000, 26_001]);
             let flow_trace = trace(&combined, None, &Stop::new()).expect("a port is free");
-            let traced = flow_trace.trace.routes.iter().map(|route| route.source_port);
+            let traced = flow_trace
+                .trace
+                .routes
+                .iter()
+                .map(|route| route.source_port);
             assert_eq!(traced.collect::<Vec<_>>(), [26_001]);
             assert_eq!(flow_trace.left_out.len(), 1, "{:?}", flow_trace.left_out);
             let tracing = trace_flow(spec.destination, TraceKind::Udp, 26_000, Some(&here));

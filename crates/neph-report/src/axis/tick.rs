@@ -11,7 +11,11 @@ pub(crate) struct Tick {
 
 /// Round values between a scale's ends. `label_length_px` returns the pixels that a label takes along the
 /// axis, `axis_length_px` is the length of the axis. Labels keep 8 pixels between them.
-pub(crate) fn ticks(scale: &Scale, axis_length_px: f64, label_length_px: &dyn Fn(&str) -> f64) -> Vec<Tick> {
+pub(crate) fn ticks(
+    scale: &Scale,
+    axis_length_px: f64,
+    label_length_px: &dyn Fn(&str) -> f64,
+) -> Vec<Tick> {
     let candidates: Vec<Vec<f64>> = match scale.spacing {
         Spacing::Linear => linear_candidates(scale),
         Spacing::Logarithmic => logarithmic_candidates(scale),
@@ -19,14 +23,23 @@ pub(crate) fn ticks(scale: &Scale, axis_length_px: f64, label_length_px: &dyn Fn
     let fitting = candidates
         .into_iter()
         .map(|values| make_ticks(scale, &values))
-        .find(|ticks| !ticks.is_empty() && labels_fit(scale, ticks, axis_length_px, label_length_px));
+        .find(|ticks| {
+            !ticks.is_empty() && labels_fit(scale, ticks, axis_length_px, label_length_px)
+        });
     fitting.unwrap_or_default()
 }
 
-fn labels_fit(scale: &Scale, ticks: &[Tick], axis_length_px: f64, label_length_px: &dyn Fn(&str) -> f64) -> bool {
+fn labels_fit(
+    scale: &Scale,
+    ticks: &[Tick],
+    axis_length_px: f64,
+    label_length_px: &dyn Fn(&str) -> f64,
+) -> bool {
     ticks.windows(2).all(|pair| {
-        let distance_px = (scale.share(pair[1].value) - scale.share(pair[0].value)) * axis_length_px;
-        distance_px >= label_length_px(&pair[0].label).midpoint(label_length_px(&pair[1].label)) + 8.0
+        let distance_px =
+            (scale.share(pair[1].value) - scale.share(pair[0].value)) * axis_length_px;
+        distance_px
+            >= label_length_px(&pair[0].label).midpoint(label_length_px(&pair[1].label)) + 8.0
     })
 }
 
@@ -140,7 +153,8 @@ mod tests {
     use super::*;
 
     fn labels(scale: &Scale, axis_length_px: f64) -> Vec<String> {
-        let label_length_px = |text: &str| 6.0 * f64::from(u16::try_from(text.chars().count()).unwrap());
+        let label_length_px =
+            |text: &str| 6.0 * f64::from(u16::try_from(text.chars().count()).unwrap());
         ticks(scale, axis_length_px, &label_length_px)
             .into_iter()
             .map(|t| t.label)
@@ -174,7 +188,8 @@ mod tests {
 
     #[test]
     fn no_two_labels_touch_whatever_the_scale() {
-        let label_length_px = |text: &str| 6.0 * f64::from(u16::try_from(text.chars().count()).unwrap());
+        let label_length_px =
+            |text: &str| 6.0 * f64::from(u16::try_from(text.chars().count()).unwrap());
         for low in [0.0001, 0.7, 3.9, 39.7, 1234.0] {
             for ratio in [1.00001, 1.01, 1.7, 12.0, 1e5] {
                 for axis_length_px in [40.0, 120.0, 600.0] {
@@ -183,7 +198,10 @@ mod tests {
                         Scale::logarithmic(low, low * ratio),
                     ] {
                         let ticks = ticks(&scale, axis_length_px, &label_length_px);
-                        assert!(labels_fit(&scale, &ticks, axis_length_px, &label_length_px), "{scale:?} {ticks:?}");
+                        assert!(
+                            labels_fit(&scale, &ticks, axis_length_px, &label_length_px),
+                            "{scale:?} {ticks:?}"
+                        );
                     }
                 }
             }

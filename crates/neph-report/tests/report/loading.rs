@@ -8,8 +8,8 @@ use neph_analysis::{
 use neph_flows::{Digest, Settings};
 use neph_model::{
     ByteSize, ClassTransfer, Criteria, ExperimentStatus, FleetMessage, FlowIndex, FlowRoute,
-    Instant, Message, PathHash, SourcePortOutcome, SourcePortTransfer, Slot, Span, TraceEnd, TracedChange,
-    TracedRoute,
+    Instant, Message, PathHash, Slot, SourcePortOutcome, SourcePortTransfer, Span, TraceEnd,
+    TracedChange, TracedRoute,
 };
 use neph_report::draw;
 use neph_stats::Random;

@@ -19,7 +19,11 @@ fn where_few_flows_are_one_knows_its_level() {
     let bucket_key = levels.add_flow(80 * MS, 0);
     levels.remove_flow(bucket_key, 5);
     levels.add_flow(82 * MS, 5);
-    assert!(levels.is_known_level(80 * MS) && levels.is_known_level(82 * MS) && !levels.is_known_level(81 * MS));
+    assert!(
+        levels.is_known_level(80 * MS)
+            && levels.is_known_level(82 * MS)
+            && !levels.is_known_level(81 * MS)
+    );
 }
 
 #[test]

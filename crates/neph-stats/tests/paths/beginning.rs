@@ -280,7 +280,10 @@ fn bases_below_what_was_measured_by_seed() {
             (parameters, queue)
         };
         let received = received(parameters, QUEUES[queue], seed);
-        (wanted, found_moves) = (wanted + received.true_moves, found_moves + received.reported);
+        (wanted, found_moves) = (
+            wanted + received.true_moves,
+            found_moves + received.reported,
+        );
         if received.below > 0 || !received.wrong.is_empty() {
             println!(
                 "seed {seed} {parameters:?} queue {queue}: {} below, {} wrong {:?}",

@@ -7,9 +7,10 @@ use neph_model::{
     EventKind, Experiment, ExperimentId, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
     FleetOutcome, FleetReply, Flow, FlowHop, FlowIndex, FlowRole, FlowRoute, FlowTrace, Hop,
     HostFacts, Instant, Load, Marks, Message, MplsLabel, Outcome, Parameter, ParameterName,
-    Parameters, PathHash, PeerReport, SourcePortOutcome, SourcePortTransfer, ProbeKind, Provenance,
-    Quantities, Quantity, ReadBy, Scenario, ScenarioId, Seq, Slot, Span, Tally, Targets, TcpState,
-    Throughput, ThroughputSecond, TraceEnd, TraceKind, TracedChange, TracedRoute, Traceroute, Wall,
+    Parameters, PathHash, PeerReport, ProbeKind, Provenance, Quantities, Quantity, ReadBy,
+    Scenario, ScenarioId, Seq, Slot, SourcePortOutcome, SourcePortTransfer, Span, Tally, Targets,
+    TcpState, Throughput, ThroughputSecond, TraceEnd, TraceKind, TracedChange, TracedRoute,
+    Traceroute, Wall,
 };
 
 pub(crate) fn campaign() -> Campaign {

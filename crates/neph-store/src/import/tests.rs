@@ -170,7 +170,10 @@ fn an_exported_folder_has_the_files_that_were_imported_and_imports_the_same() {
             .collect();
         (campaign.plan_text, campaign.blocks, scenarios, messages)
     };
-    assert_eq!(contents_of(store.as_ref()), contents_of(first.store.as_ref()));
+    assert_eq!(
+        contents_of(store.as_ref()),
+        contents_of(first.store.as_ref())
+    );
 }
 
 #[test]

@@ -51,7 +51,8 @@ pub fn encode_udp(
     out: &mut Vec<u8>,
 ) -> Result<(), PacketError> {
     let too_long = || PacketError::PayloadTooLong(payload.len());
-    let length_with = |header_len: usize| u16::try_from(payload.len() + header_len).map_err(|_| too_long());
+    let length_with =
+        |header_len: usize| u16::try_from(payload.len() + header_len).map_err(|_| too_long());
     let udp_len = length_with(UDP_HEADER_LEN)?;
     let (source, destination) = (datagram.source.ip(), datagram.destination.ip());
     let pseudo = PseudoHeader::new(source, destination, UDP, usize::from(udp_len))
@@ -145,7 +146,10 @@ mod tests {
         };
         let encode =
             |datagram: UdpHeaders, len| encode_udp(&datagram, &vec![0; len], &mut Vec::new());
-        assert_eq!(encode(datagram(v4, v6), 0), Err(PacketError::MixedIpVersions));
+        assert_eq!(
+            encode(datagram(v4, v6), 0),
+            Err(PacketError::MixedIpVersions)
+        );
         assert_eq!(encode(datagram(v4, v4), 65_507), Ok(()));
         assert_eq!(
             encode(datagram(v4, v4), 65_508),

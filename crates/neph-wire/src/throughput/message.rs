@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ask::TestRequest;
 use super::interval::{CpuInterval, ReceivedInterval, SentInterval, StreamVariation};
-use super::rr::{RrTestRequest, RrInterval};
+use super::rr::{RrInterval, RrTestRequest};
 use super::token::Token;
 
 /// A message of the client.

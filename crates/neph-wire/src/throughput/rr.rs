@@ -91,7 +91,12 @@ impl RrTestRequest {
                 asked: self.version,
             });
         }
-        within("streams", self.streams.into(), 1, TestRequest::MAX_STREAMS.into())?;
+        within(
+            "streams",
+            self.streams.into(),
+            1,
+            TestRequest::MAX_STREAMS.into(),
+        )?;
         within(
             "duration_ns",
             self.duration_ns,

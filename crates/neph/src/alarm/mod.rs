@@ -4,7 +4,7 @@
 
 use neph_model::Span;
 use neph_model::alarm::Rule;
-use neph_text::{Fault, Spanned, Problems, Source};
+use neph_text::{Fault, Problems, Source, Spanned};
 
 use crate::exit::Failure;
 

@@ -9,7 +9,7 @@ use neph_campaign::{Plan, resolve};
 use neph_lab::Topology;
 use neph_model::{Parameter, ReflectorIdentity, ReflectorSpec, ThroughputTool};
 use neph_probe::{Secret, check_private};
-use neph_text::{Fault, FileKind, Spanned, Problems, did_you_mean, open_file};
+use neph_text::{Fault, FileKind, Problems, Spanned, did_you_mean, open_file};
 
 use super::Scene;
 use crate::congestion::{self, Unusable};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use neph_campaign::Plan;
 use neph_lab::Topology;
-use neph_text::{Fault, Spanned, Problem, Problems, Source};
+use neph_text::{Fault, Problem, Problems, Source, Spanned};
 
 use crate::exit::Failure;
 

@@ -124,7 +124,10 @@ fn course(scenario: &Scenario, due: u64, figures: &[Figures]) -> String {
         return format!("{due}/{of} s");
     }
     let each = scenario.flows().map_or("", |_| " of each flow");
-    format!("{due}/{of} messages{each}, {}", figures_line_of_all(figures))
+    format!(
+        "{due}/{of} messages{each}, {}",
+        figures_line_of_all(figures)
+    )
 }
 
 impl Observer for Watch {

@@ -60,10 +60,12 @@ fn end(text: &str) -> Result<ScheduleEnd, String> {
         let nanos = nanos.map_err(|_| "write a time before the year 2262".to_owned())?;
         return Ok(ScheduleEnd::At(Wall::from_unix_nanos(nanos)));
     }
-    value::positive_span(text).map(ScheduleEnd::After).map_err(|_| {
-        "write a time with its zone, such as 2026-12-24T08:00:00Z, or a length such as 30d"
-            .to_owned()
-    })
+    value::positive_span(text)
+        .map(ScheduleEnd::After)
+        .map_err(|_| {
+            "write a time with its zone, such as 2026-12-24T08:00:00Z, or a length such as 30d"
+                .to_owned()
+        })
 }
 
 /// Carries the command out.

@@ -5,8 +5,8 @@ use neph_campaign::{Build, FleetKeeper, FleetStorage, RunError, StoredFleet};
 use std::mem;
 
 use neph_model::{
-    Anchor, Campaign, CampaignStatus, ClassTransfer, Ending, FleetEndpoint, Instant, LocalClock, Span,
-    Stop, TracedRoute,
+    Anchor, Campaign, CampaignStatus, ClassTransfer, Ending, FleetEndpoint, Instant, LocalClock,
+    Span, Stop, TracedRoute,
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals, anchor, now};
 use neph_store::Store;

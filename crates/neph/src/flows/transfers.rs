@@ -7,7 +7,7 @@ use neph_documents::flows::TransfersFound;
 use neph_flows::{completions_of, turns};
 use neph_load::{TransferSpec, run_transfers, run_transfers_with};
 use neph_model::{
-    ByteSize, ClassTransfer, Ending, SourcePortOutcome, SourcePortTransfer, ProbeKind, Span, Stop,
+    ByteSize, ClassTransfer, Ending, ProbeKind, SourcePortOutcome, SourcePortTransfer, Span, Stop,
 };
 use neph_probe::{FleetSpec, ProbeError, SmallTransfer, now};
 
@@ -142,7 +142,8 @@ fn make_all(
             ));
         }
         let view = &watched.result.view;
-        let taken = |known, transfer: &SourcePortTransfer| view.class_taken(endpoint, known, transfer);
+        let taken =
+            |known, transfer: &SourcePortTransfer| view.class_taken(endpoint, known, transfer);
         let size = args.transfer_size as usize;
         let made = EndpointTransfers::new(endpoint, &classes, &taken, size);
         let small = small(args, spec, &target, endpoint)?;
@@ -278,8 +279,9 @@ mod tests {
     #[test]
     fn a_transfer_that_took_another_path_counts_for_that_class() {
         let classes = [vec![1, 2], vec![4]];
-        let taken =
-            |known, transfer: &SourcePortTransfer| if transfer.source_port == 4 { 0 } else { known };
+        let taken = |known, transfer: &SourcePortTransfer| {
+            if transfer.source_port == 4 { 0 } else { known }
+        };
         let mut made = EndpointTransfers::new(0, &classes, &taken, 1024);
         for source_port in turns(&classes, 3) {
             made.push(SourcePortTransfer {

@@ -86,7 +86,8 @@ impl Alarms {
 
 /// Whether two alarms may be the same.
 fn is_same(a: &SegmentChange, b: &SegmentChange) -> bool {
-    let rule_and_state = |found: &SegmentChange| (found.change.rule.clone(), found.change.is_raised);
+    let rule_and_state =
+        |found: &SegmentChange| (found.change.rule.clone(), found.change.is_raised);
     let segment_of = |found: &SegmentChange| (found.segment.clone(), found.direction);
     rule_and_state(a) == rule_and_state(b)
         && segment_of(a) == segment_of(b)

@@ -220,7 +220,9 @@ mod tests {
     #[test]
     fn the_repeat_command_of_saved_captures_names_shared_clocks() {
         let line = "neph iface:a iface:b ssh:c/eth0 --nat a:10.0.0.1=10.0.0.2 --wander 2";
-        let args = CommandLine::try_parse_from(line.split(' ')).expect("options").args;
+        let args = CommandLine::try_parse_from(line.split(' '))
+            .expect("options")
+            .args;
         let points = [("a", "k1"), ("c", "k2"), ("b", "k1")];
         let reporting = repeats(&args, &points.map(|(name, host)| recorded(name, host)));
         assert_eq!(

@@ -120,8 +120,5 @@ fn only_fleets_whose_median_was_not_kept_are_read_and_no_more_than_people_wait_f
     assert!((7_000_000..=7_007_000).contains(&read), "{read}");
     // Enough for one of them.
     let (p50s, unread) = medians(&[None, None], 17);
-    assert_eq!(
-        (p50s[0].is_some(), p50s[1], unread),
-        (true, None, 8)
-    );
+    assert_eq!((p50s[0].is_some(), p50s[1], unread), (true, None, 8));
 }

@@ -1,7 +1,7 @@
 //! Metrics of an agent.
 
 use neph_agent::remote::{AgentStatus, StatusBoard};
-use neph_export::{MetricSource, Metric, Value};
+use neph_export::{Metric, MetricSource, Value};
 use neph_model::AgentName;
 
 use super::definitions::{

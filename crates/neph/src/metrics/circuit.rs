@@ -113,7 +113,12 @@ impl Messages {
     }
 
     /// Adds a message of a flow whose last reply took `last`.
-    pub(super) fn add(&mut self, circuit: &Circuit, message: CompletedMessage, last: &mut LastResponseTime) {
+    pub(super) fn add(
+        &mut self,
+        circuit: &Circuit,
+        message: CompletedMessage,
+        last: &mut LastResponseTime,
+    ) {
         let statistics = self.entry(circuit);
         let outcome_index = Outcome::ALL
             .iter()
@@ -176,7 +181,14 @@ mod tests {
         let mut last = None;
         for response_ns in [Some(1_000_000), None, Some(1_250_000)] {
             let outcome = response_ns.map_or(Outcome::Lost, |_| Outcome::Reply);
-            messages.add(&circuit, CompletedMessage { outcome, response_ns }, &mut last);
+            messages.add(
+                &circuit,
+                CompletedMessage {
+                    outcome,
+                    response_ns,
+                },
+                &mut last,
+            );
         }
         let definitions = MessageDefinitions {
             messages: &PING_MESSAGES,
@@ -192,7 +204,10 @@ mod tests {
             format!("neph_ping_jitter_seconds_count{{{labels}}} 1"),
             format!("neph_ping_jitter_seconds_sum{{{labels}}} 0.00025"),
         ] {
-            assert!(page.lines().any(|printed_line| printed_line == line), "{line}\n{page}");
+            assert!(
+                page.lines().any(|printed_line| printed_line == line),
+                "{line}\n{page}"
+            );
         }
     }
 }

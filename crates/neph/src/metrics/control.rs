@@ -1,7 +1,7 @@
 //! Metrics of a controller.
 
 use neph_control::{ControllerStatus, Monitor};
-use neph_export::{MetricSource, Metric, Value};
+use neph_export::{Metric, MetricSource, Value};
 use neph_model::{Span, Wall};
 use neph_sys::clock;
 

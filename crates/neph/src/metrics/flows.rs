@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use neph_export::{MetricSource, Metric, Value};
+use neph_export::{Metric, MetricSource, Value};
 use neph_flows::PathEvent;
 use neph_model::{Fleet, FleetMessage, Slot};
 
-use super::circuit::{Circuit, LastResponseTimes, Messages, MessageDefinitions};
+use super::circuit::{Circuit, LastResponseTimes, MessageDefinitions, Messages};
 use super::definitions::live::{
     FLOWS, FLOWS_CHANGES, FLOWS_JITTER, FLOWS_MESSAGES, FLOWS_ROUND_TRIP, FLOWS_WITHDRAWN,
 };

@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::Args as ClapArgs;
-use neph_export::{BoundPort, MetricSource, Metric, Push, Pushing, Resource, Url, Value};
+use neph_export::{BoundPort, Metric, MetricSource, Push, Pushing, Resource, Url, Value};
 
 use crate::exit::Failure;
 use crate::output;

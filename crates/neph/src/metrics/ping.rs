@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use neph_export::{MetricSource, Metric, Value};
+use neph_export::{Metric, MetricSource, Value};
 use neph_model::{EventKind, Message};
 
-use super::circuit::{Circuit, LastResponseTime, Messages, MessageDefinitions};
+use super::circuit::{Circuit, LastResponseTime, MessageDefinitions, Messages};
 use super::definitions::live::{PING_EVENTS, PING_JITTER, PING_MESSAGES, PING_RESPONSE};
 
 const MESSAGE_DEFINITIONS: MessageDefinitions = MessageDefinitions {

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use neph_campaign::{CampaignEvent, CampaignProgress};
-use neph_export::{Definition, MetricSource, Metric, Value};
+use neph_export::{Definition, Metric, MetricSource, Value};
 use neph_model::alarm::Change;
 use neph_model::{
     Experiment, ExperimentId, FleetMessage, FlowIndex, Message, OrderFailed, Quantity, Scenario,
     Warning,
 };
 
-use super::circuit::{Circuit, LastResponseTimes, LastResponseTime, Messages, MessageDefinitions};
+use super::circuit::{Circuit, LastResponseTime, LastResponseTimes, MessageDefinitions, Messages};
 use super::definitions::run::{
     ALARM, ALARMS, ENDED, FLAGS, JITTER, MESSAGES, MISSED, PLANNED, RESPONSE, TRANSFER,
 };

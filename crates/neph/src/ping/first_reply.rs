@@ -12,7 +12,10 @@ pub(super) enum FirstReply {
     #[default]
     Unmet,
     /// Only refusals, with the latest reason.
-    Refused { since: Instant<LocalClock>, why: String },
+    Refused {
+        since: Instant<LocalClock>,
+        why: String,
+    },
     /// At least one reply: the server may return.
     Answered,
 }

@@ -10,7 +10,7 @@ use neph_documents::ping::{
     PingSummary, Planned, PlannedFlows, Second, causes, summary_csv, text, title,
 };
 use neph_documents::rows::{line, pretty};
-use neph_model::{Anchor, EventKind, Instant, Message, LocalClock, Span, Traceroute};
+use neph_model::{Anchor, EventKind, Instant, LocalClock, Message, Span, Traceroute};
 use neph_report::diagnoses_in_brief;
 
 use super::{Args, route};

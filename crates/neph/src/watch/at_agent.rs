@@ -9,7 +9,7 @@ use std::io;
 use neph_agent::policy::LARGEST_CAPTURE;
 use neph_capture::reading::conversations::Conversations;
 use neph_capture::reading::packets::packets;
-use neph_listen::recording::{self, Point, Received, PointRecording, RecordingOptions};
+use neph_listen::recording::{self, Point, PointRecording, Received, RecordingOptions};
 use neph_listen::{ANY, CaptureCounters, CaptureMethod, OUT};
 use neph_model::{Stop, Wall};
 use neph_sys::clock::{Pair, RawNanos, WallNanos};

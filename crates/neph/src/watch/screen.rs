@@ -3,9 +3,9 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use neph_capture::{ExchangeCounts, Flow, Half, Method, HostPair, Recent, Side};
+use neph_capture::{ExchangeCounts, Flow, Half, HostPair, Method, Recent, Side};
 use neph_documents::captures::{
-    First, PERIOD_COLUMNS, RecentPeriod, Sort, exchanges, period_row, period_sentence,
+    PERIOD_COLUMNS, RecentPeriod, Sort, TopLines, exchanges, period_row, period_sentence,
 };
 use neph_documents::table::Table;
 use neph_model::Span;
@@ -27,9 +27,9 @@ pub(super) struct Screen {
     is_terminal: bool,
     /// Displayed lines of the period.
     drawn: usize,
-    rows: First,
+    rows: TopLines,
     /// Pairs with exchanges outside of TCP.
-    exchanges: First,
+    exchanges: TopLines,
     /// Lines of the terminal for both tables.
     room: usize,
     /// Flows of this period without a row.
@@ -46,9 +46,9 @@ impl Screen {
             method: args.by.method(),
             is_terminal,
             drawn: 0,
-            rows: First::new(args.top.min(room)),
+            rows: TopLines::new(args.top.min(room)),
             // Flows keep most of the terminal.
-            exchanges: First::new(args.top.min(room / 4)),
+            exchanges: TopLines::new(args.top.min(room / 4)),
             room,
             hidden: 0,
         }

@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use neph_capture::{
-    Account, ExchangeRoundTrip, ExchangeKey, ExchangeCounts, Ending, Event, Flow, Listener, Name, Others,
-    HostPair, Recent, Sample, Side,
+    Account, Ending, Event, ExchangeCounts, ExchangeKey, ExchangeRoundTrip, Flow, HostPair,
+    Listener, Name, Others, Recent, Sample, Side,
 };
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};

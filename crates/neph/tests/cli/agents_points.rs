@@ -161,8 +161,7 @@ impl PointSetup {
 
 /// Median and bound of a way of the echoes, milliseconds: before them a ping asks over TCP who answers.
 fn segment(ran: &Ran, direction: &str) -> (f64, f64, u64) {
-    let document: Value =
-        serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+    let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
     let rows = document["segments"].as_array().expect("segments");
     let row = rows
         .iter()
@@ -309,8 +308,7 @@ fn alarms_between_agents_are_raised_while_they_record() {
     let bound = alarm["bound_ns"].as_f64().expect("a bound") / 1e6;
     assert!(bound > 0.0 && bound < 3.0, "{bound}");
     assert!(
-        ran
-            .err
+        ran.err
             .contains("on a sample of about 64 packets per second"),
         "{}",
         ran.err

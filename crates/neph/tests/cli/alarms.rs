@@ -296,7 +296,11 @@ fn is_told_at_once(lines: &[Value], received: &[(i64, String)], rule: &str) {
         .iter()
         .filter(|(_, line)| line.contains(rule))
         .collect();
-    assert_eq!(alarm_lines.len(), of(lines, "alarm").count(), "{received:#?}");
+    assert_eq!(
+        alarm_lines.len(),
+        of(lines, "alarm").count(),
+        "{received:#?}"
+    );
     let first = &lines[0];
     assert_eq!(
         (&first["state"], &first["evaluated_on"]),

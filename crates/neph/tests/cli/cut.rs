@@ -160,7 +160,8 @@ fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors
         fs::write(folder.path("a.pcap"), joined.0).expect("a file");
         let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
         assert_eq!(ran.status, 0);
-        let is_reported_value = ran.err.contains("jump back by 9.000 s") && ran.err.contains("count twice");
+        let is_reported_value =
+            ran.err.contains("jump back by 9.000 s") && ran.err.contains("count twice");
         assert_eq!(is_reported_value, is_reported, "{}", ran.err);
         assert_eq!(ran.err.is_empty(), !is_reported, "{}", ran.err);
         let back = &summary(&ran.out)["files"][0]["largest_backward_step_ns"];
@@ -180,7 +181,12 @@ fn a_clock_that_is_set_forward_within_a_capture_is_told() {
         let is_reported_value = ran
             .err
             .contains("a.pcap has no packet for 90000.000 s: its clock was set");
-        assert_eq!((ran.status, is_reported_value), (0, is_reported), "{}", ran.err);
+        assert_eq!(
+            (ran.status, is_reported_value),
+            (0, is_reported),
+            "{}",
+            ran.err
+        );
         let silence = &summary(&ran.out)["files"][0]["silence_ns"];
         assert_eq!(silence.as_i64(), is_reported.then_some(90_000_000_000_000));
     }
@@ -218,6 +224,10 @@ fn flows_that_the_table_leaves_out_are_counted() {
     }
     fs::write(folder.path("a.pcap"), capture.0).expect("a file");
     let stdout_of = |top| folder.neph(["read", "a.pcap", "--top", top]).out;
-    assert!(stdout_of("1").contains("2 lines more"), "{}", stdout_of("1"));
+    assert!(
+        stdout_of("1").contains("2 lines more"),
+        "{}",
+        stdout_of("1")
+    );
     assert!(!stdout_of("3").contains("--top"), "{}", stdout_of("3"));
 }

@@ -178,8 +178,14 @@ fn a_watch_that_keeps_too_little_says_so() {
         let [short, text, enough] = [short, text, enough].map(Watch::interrupt);
         let summary = |out: &str| lines(out).pop().expect("a summary");
         let summary_text = summary(&short.out);
-        assert_eq!(summary_text["other_packets"]["cut_off"], 5, "{summary_text}");
-        assert_eq!(summary_text["files"][0]["packets_not_ip"], 0, "{summary_text}");
+        assert_eq!(
+            summary_text["other_packets"]["cut_off"], 5,
+            "{summary_text}"
+        );
+        assert_eq!(
+            summary_text["files"][0]["packets_not_ip"], 0,
+            "{summary_text}"
+        );
         assert!(
             text.out
                 .contains(&format!("content is unknown; {ADVICE}.\n")),

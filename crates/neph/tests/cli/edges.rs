@@ -66,10 +66,7 @@ fn a_reader_that_goes_away_ends_neph_quietly() {
         let output = child.wait_with_output().expect("it ends");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
-        assert!(
-            !stderr.contains("Broken pipe"),
-            "{arguments:?}: {stderr}"
-        );
+        assert!(!stderr.contains("Broken pipe"), "{arguments:?}: {stderr}");
         assert!(!stderr.contains("panicked"), "{arguments:?}: {stderr}");
     }
 }

@@ -82,10 +82,7 @@ fn bins_are_as_long_as_a_measurement_that_is_shorter_in_text_and_json_alike() {
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
     let stdout = few(&target, &[]).out;
-    assert!(
-        stdout.contains("(each flow's median in 1 s; "),
-        "{stdout}"
-    );
+    assert!(stdout.contains("(each flow's median in 1 s; "), "{stdout}");
     let document = few(&target, &["--format", "json"]).out;
     let document: Value = serde_json::from_str(&document).expect("one document");
     assert_eq!(document["pairs"][0]["bin_ns"], 1_000_000_000_i64);

@@ -322,10 +322,7 @@ fn a_shell_at_a_site_says_where_it_is() {
     let output = child.wait_with_output().expect("it ends");
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(3), "{stdout}");
-    assert!(
-        stdout.contains(&format!("{} a\n", lab.name)),
-        "{stdout}"
-    );
+    assert!(stdout.contains(&format!("{} a\n", lab.name)), "{stdout}");
     assert!(stdout.contains("10.80.0.1"), "{stdout}");
 }
 

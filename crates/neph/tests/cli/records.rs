@@ -336,7 +336,10 @@ a_to_b        17      40001      862        5          3        1  1 0 ns, 0 6.0
     assert_eq!(list[1]["reordered"], Value::Null, "neighbours are missing");
     let nothing = capture_folder(b"").neph(["lab", "truth", "up.truth", "--flows"]);
     assert_eq!(nothing.status, 2, "{}", nothing.err);
-    let reshuffled = WrittenRecords::of("routes", 1).record(3, &[]).record(3, &[]).0;
+    let reshuffled = WrittenRecords::of("routes", 1)
+        .record(3, &[])
+        .record(3, &[])
+        .0;
     let ran = capture_folder(&reshuffled).neph(["lab", "truth", "up.truth", "--flows"]);
     let expected = "no flows: it records 2 changes of a schedule or of routes; the flows of a link are in its LINK.truth";
     assert!(ran.out.contains(expected), "{}{}", ran.out, ran.err);

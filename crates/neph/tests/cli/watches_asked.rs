@@ -36,8 +36,7 @@ fn questions_outside_of_tcp_are_told_in_periods() {
         let lines = lines(&ran.out);
         let periods = of_kind(&lines, "exchange_period");
         let count = |of: &Value| of["n"].as_u64().unwrap_or(0);
-        let sum_of =
-            |of: &dyn Fn(&Value) -> u64| periods.iter().map(|line| of(line)).sum::<u64>();
+        let sum_of = |of: &dyn Fn(&Value) -> u64| periods.iter().map(|line| of(line)).sum::<u64>();
         assert_eq!(sum_of(&|line| count(&line["round_trips"]["server"])), 3);
         assert_eq!(
             sum_of(&|line| line["requests"].as_u64().expect("a count")),

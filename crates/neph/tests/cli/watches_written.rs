@@ -84,12 +84,7 @@ fn a_vlan_tag_that_the_kernel_takes_out_is_told_and_written() {
         sender.send(&tagged_syn()).expect("send");
         let ran = Ran::from(child.wait_with_output().expect("it ends"));
         let stdout = lines(&ran.out);
-        assert_eq!(
-            of_kind(&stdout, "flow")[0]["via"],
-            "vlan 7",
-            "{}",
-            ran.out
-        );
+        assert_eq!(of_kind(&stdout, "flow")[0]["via"], "vlan 7", "{}", ran.out);
         let written = std::fs::read(folder.path("vlan.pcap")).expect("a capture");
         assert_eq!(written[24 + 16..], tagged_syn(), "as it was on the wire");
     });

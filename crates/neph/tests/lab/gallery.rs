@@ -63,10 +63,7 @@ fn an_entry_is_right_with_its_cause_and_its_control_without() {
     write(folder, false, &with);
     let (status, stdout) = neph(folder, &["gallery", "transfers"]);
     assert_eq!(status, Some(0), "{stdout}");
-    assert!(
-        stdout.contains("neph reports: slow path is "),
-        "{stdout}"
-    );
+    assert!(stdout.contains("neph reports: slow path is "), "{stdout}");
     assert!(stdout.contains("verdict: right"), "{stdout}");
     write(folder, true, &without);
     let (status, stdout) = neph(folder, &["gallery", "transfers", "--control"]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use neph_load::{TRANSFER_SIZE, TransferSpec, transfers};
+use neph_load::{TRANSFER_SIZE, TransferSpec, run_transfers};
 use neph_model::{Fleet, FleetEndpoint, FleetMessage, Permit, ProbeKind, Span, Stop, Target};
 use neph_probe::{
     DiscoveryOptions, FleetReport, FleetRun, FleetSpec, FlowSpec, Priority, SmallTransfer, Trust,

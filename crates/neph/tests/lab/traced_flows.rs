@@ -209,11 +209,7 @@ fn routes_of_flows_survive_a_kill_with_the_changes_that_they_confirm() {
     let others = each_change_has_its_verdict(workspace, confirmed(&after));
     let rows = table(workspace, "flow-traced");
     let confirmed = others.to_string();
-    assert_eq!(
-        cell(&rows, "other_routers"),
-        Some(&*confirmed),
-        "{rows}"
-    );
+    assert_eq!(cell(&rows, "other_routers"), Some(&*confirmed), "{rows}");
     diamond.down();
 }
 

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use neph_lab::{Console, Lab, LabError};
-use neph_model::{Instant, Order, LocalClock, SiteLoad, Span};
+use neph_model::{Instant, LocalClock, Order, SiteLoad, Span};
 use neph_sys::place::{PlaceError, Placement};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::process::{self, Birth, Request};
@@ -87,7 +87,11 @@ impl Running {
     }
 
     /// Waits until it works, at most until then; whether it does.
-    pub(super) fn works_by(&mut self, until: Instant<LocalClock>, lab: &Lab) -> Result<bool, StressError> {
+    pub(super) fn works_by(
+        &mut self,
+        until: Instant<LocalClock>,
+        lab: &Lab,
+    ) -> Result<bool, StressError> {
         match &mut self.process {
             LoadProcess::Guest(remote) => {
                 let console = Lab::console(lab.name(), &self.requested.site)?;
@@ -125,7 +129,11 @@ impl Remote {
     }
 
     /// Asks for no processor meanwhile: a load that has all of it would be kept from its target.
-    fn works_by(&self, until: Instant<LocalClock>, mut console: Console) -> Result<bool, StressError> {
+    fn works_by(
+        &self,
+        until: Instant<LocalClock>,
+        mut console: Console,
+    ) -> Result<bool, StressError> {
         let left = (until - neph_probe::now()).nanos();
         let seconds = left.div_euclid(1_000_000_000).max(0) + 1;
         let line = format!(

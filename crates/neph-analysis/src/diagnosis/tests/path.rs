@@ -1,7 +1,8 @@
 //! A virtual path and the TCP above it, in milliseconds: what messages and echoes meet on it.
 
 use neph_model::{
-    FlowIndex, Instant, Marks, Message, Outcome, LocalClock, Peer, ProbeKind, Scenario, Seq, TcpState,
+    FlowIndex, Instant, LocalClock, Marks, Message, Outcome, Peer, ProbeKind, Scenario, Seq,
+    TcpState,
 };
 use neph_stats::Random;
 

@@ -8,7 +8,7 @@ use neph_model::{
     Authenticated, ByteSize, IpVersion, Measure, Parameter, ParameterName, Span, Target, sent_size,
     why_raised, why_replies_are_raised,
 };
-use neph_text::{Bytes, Fault, Nanos, Spanned, Problems};
+use neph_text::{Bytes, Fault, Nanos, Problems, Spanned};
 
 use super::transfers;
 use super::{above_zero, known, one_length};
@@ -280,7 +280,8 @@ impl Scope<'_> {
 
     /// The endpoint's own parameters, and those of the top that fit it.
     fn parameters(&self) -> ParameterLists {
-        let plain = |values: &[Spanned<Parameter>]| values.iter().map(|v| v.value.clone()).collect();
+        let plain =
+            |values: &[Spanned<Parameter>]| values.iter().map(|v| v.value.clone()).collect();
         let mut parameters = ParameterLists::new();
         for (name, values) in &self.top.parameters {
             if (known(*name).is_supported_by)(self.target) {
@@ -293,7 +294,10 @@ impl Scope<'_> {
                 parameters.insert(*name, plain(values));
                 continue;
             }
-            let message = format!("'{name}' does not fit {}: {}", self.target, parameter.unsupported_reason);
+            let message = format!(
+                "'{name}' does not fit {}: {}",
+                self.target, parameter.unsupported_reason
+            );
             self.fault(&values[0].span, message, "remove it");
         }
         parameters

@@ -1,7 +1,7 @@
 //! Whether what a timetable is made of can be: sites and endpoints by name, and a period of blocks.
 
 use neph_model::Span;
-use neph_text::{Fault, Spanned, Problems};
+use neph_text::{Fault, Problems, Spanned};
 
 use super::super::sections::Sections;
 use super::super::shared::PlannedCircuit;
@@ -115,7 +115,7 @@ mod tests {
     use neph_text::Source;
 
     use crate::plan::parse;
-    use crate::timetable::{UseMode, Resource};
+    use crate::timetable::{Resource, UseMode};
 
     const PLAN: &str = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 60\nevery = \"1h\"\n\
         mode = \"load\"\n[[site]]\nname = \"ams\"\nagent = \"a\"\n[[site]]\nname = \"lju\"\nagent = \"l\"\n\

@@ -1,7 +1,7 @@
 //! The throughput check, and whose servers it asks.
 
 use neph_model::{ThroughputServer, ThroughputTool};
-use neph_text::{Fault, Spanned, Problems};
+use neph_text::{Fault, Problems, Spanned};
 
 use super::super::model::{Endpoint, ThroughputPlan};
 use super::super::sections::TypedThroughput;

@@ -91,7 +91,10 @@ fn of_many_that_wait_some_stand_for_all_and_are_not_the_fast_ones() {
     let mut over = None;
     scene.exchanges.end(|pair| over = Some(pair.counted()));
     let total = over.expect("a pair");
-    assert_eq!((total.requests(), total.responses_without_request()), (20_000, 0));
+    assert_eq!(
+        (total.requests(), total.responses_without_request()),
+        (20_000, 0)
+    );
     assert_eq!(total.answered() + total.requests_not_tracked(), 20_000);
     let round_trips = total.round_trips(Half::Server).expect("some");
     assert!(

@@ -63,7 +63,9 @@ fn answers(check: &ReadyCheck, addresses: &[IpAddr], patience: Patience<'_>) -> 
                 TcpStream::connect_timeout(&SocketAddr::new(*ip, *port), ANSWERING).is_ok()
             })
         }
-        ReadyCheck::Command(command_line) => is_affirmative(command_line, patience).unwrap_or(false),
+        ReadyCheck::Command(command_line) => {
+            is_affirmative(command_line, patience).unwrap_or(false)
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use neph_text::{Fault, Fields, Node, FromNode};
+use neph_text::{Fault, Fields, FromNode, Node};
 
 use crate::topology::Prefix;
 

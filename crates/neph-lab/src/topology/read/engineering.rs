@@ -1,7 +1,7 @@
 //! From a `[link.engineering]` table to the change that it is: a controller that sets the weights.
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Node, FromNode, choice};
+use neph_text::{Fault, Fields, FromNode, Node, choice};
 
 use super::schedule;
 use crate::gate::{Change, ChangeAction, Engineering, Shape, Share};

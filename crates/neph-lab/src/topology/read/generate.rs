@@ -8,7 +8,7 @@ mod tables;
 
 use std::ops::Range;
 
-use neph_text::{Fault, Fields, Node, Spanned, Problems, Table, FromNode, Value, choice};
+use neph_text::{Fault, Fields, FromNode, Node, Problems, Spanned, Table, Value, choice};
 
 use crate::topology::quantity;
 use matrix::Matrix;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use neph_text::{Fault, Fields, Node, FromNode, choice};
+use neph_text::{Fault, Fields, FromNode, Node, choice};
 
 use super::features::{DIRECTIONS, features};
 use super::trace::Traces;

@@ -1,6 +1,6 @@
 //! Reads `[[link.path]]` tables: the paths of both directions.
 
-use neph_text::{Fault, Fields, Node, FromNode, choice};
+use neph_text::{Fault, Fields, FromNode, Node, choice};
 
 use super::features::{DIRECTIONS, wire};
 use super::is_name;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use neph_text::{Fault, Fields, Node, Spanned, Problems, FromNode, did_you_mean};
+use neph_text::{Fault, Fields, FromNode, Node, Problems, Spanned, did_you_mean};
 
 use super::link::LinkEnds;
 use super::schedule::{Lasting, WhenSpec};

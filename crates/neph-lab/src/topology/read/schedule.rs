@@ -1,7 +1,7 @@
 //! Reads `[[link.schedule]]` tables: scheduled changes.
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Nanos, Node, Spanned, FromNode, choice, did_you_mean};
+use neph_text::{Fault, Fields, FromNode, Nanos, Node, Spanned, choice, did_you_mean};
 
 use super::features::{features, wire};
 use super::path::{PathSpec, shared, weight};

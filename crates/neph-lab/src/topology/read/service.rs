@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Node, Port, FromNode, Value};
+use neph_text::{Fault, Fields, FromNode, Node, Port, Value};
 
 use super::link::LinkEnds;
 use super::site::pairs;
@@ -101,7 +101,10 @@ pub(super) fn command_args(node: &Node) -> Result<Vec<String>, Fault> {
         let message = format!("this is {}", node.value.noun());
         return Err(Fault::new(message, example));
     };
-    let args: Vec<String> = nodes.iter().map(String::from_node).collect::<Result<_, _>>()?;
+    let args: Vec<String> = nodes
+        .iter()
+        .map(String::from_node)
+        .collect::<Result<_, _>>()?;
     if args.first().is_none_or(String::is_empty) {
         return Err(Fault::new("there is no program", example));
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
-use neph_text::{Fault, Fields, Node, Spanned, FromNode, Value, did_you_mean};
+use neph_text::{Fault, Fields, FromNode, Node, Spanned, Value, did_you_mean};
 
 use super::address::{self, Networks};
 use super::{NAME_REMEDY, is_name};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Node, FromNode};
+use neph_text::{Fault, Fields, FromNode, Node};
 
 use super::link::LinkEnds;
 use super::{schedule, service, site};

@@ -108,7 +108,11 @@ impl Acceptor<'_> {
 }
 
 /// Answers a connection from which `read` bytes of the request were read, and closes it.
-pub(in crate::throughput) fn answer_connection(stream: &TcpStream, ask: &RrTestRequest, read: usize) {
+pub(in crate::throughput) fn answer_connection(
+    stream: &TcpStream,
+    ask: &RrTestRequest,
+    read: usize,
+) {
     // The client counts a broken connection.
     let _ = finish(stream, ask, read, &buffer(ask.reply_bytes));
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicI64;
 
 use neph_model::Stop;
 use neph_sys::clock;
-use neph_wire::throughput::{RrTestRequest, RrKind, Token};
+use neph_wire::throughput::{RrKind, RrTestRequest, Token};
 
 use super::super::board::Board;
 use super::super::carrier::Carrier;

@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 
 use neph_model::Stop;
 use neph_sys::clock;
-use neph_wire::throughput::{Header, RrTestRequest, RrTag, Token};
+use neph_wire::throughput::{Header, RrTag, RrTestRequest, Token};
 
 use super::guard::Guard;
 use super::pieces::is_pause;

@@ -1,7 +1,7 @@
 //! Converts a plan's transactions to parameters, and their result to quantities.
 
 use neph_model::{Quantities, Quantity, Span, TransactionKind, TransactionMeasure};
-use neph_wire::throughput::{RrTestRequest, RrKind, VERSION};
+use neph_wire::throughput::{RrKind, RrTestRequest, VERSION};
 
 use super::measured::{RrCounts, RrMeasured};
 use super::rtts::Rtts;

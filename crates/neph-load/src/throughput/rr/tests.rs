@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 
 use neph_model::{BitRate, Permit, Span, Stop};
-use neph_wire::throughput::{RrTestRequest, RrKind, VERSION};
+use neph_wire::throughput::{RrKind, RrTestRequest, VERSION};
 
 use super::super::{Server, ServerCaps, ServerSpec, ThroughputError};
 use super::*;

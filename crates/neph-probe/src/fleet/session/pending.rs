@@ -132,7 +132,9 @@ mod tests {
                 stage: Stage::Done,
                 decision: Decision::Open,
             };
-            message_of(Slot(0), &pending).reply().map(FleetReply::network)
+            message_of(Slot(0), &pending)
+                .reply()
+                .map(FleetReply::network)
         };
         assert_eq!(reported_of(600), Some(Span::ZERO));
         assert_eq!(reported_of(601), Some(Span::from_nanos(600)));

@@ -3,7 +3,7 @@
 use neph_model::{Instant, LocalClock, Span};
 
 use super::protocol::Protocol;
-use super::{Answerer, Counted, CloseReason};
+use super::{Answerer, CloseReason, Counted};
 
 impl Answerer {
     /// For how long bytes are to be sunk from the socket without being looked at.

@@ -8,7 +8,7 @@ use neph_wire::frame::{
 
 use crate::reflect::bulk_turn::{BulkTurn, LONGEST_WAIT};
 
-use super::{Counted, CloseReason, ReplyContext, ReplyTimestamps, Step, StreamRequest};
+use super::{CloseReason, Counted, ReplyContext, ReplyTimestamps, Step, StreamRequest};
 
 #[derive(Debug)]
 pub(super) struct Framed(State);
@@ -44,7 +44,11 @@ impl Framed {
 
     /// Answers a waiting bulk transfer, once its turn has come or it has waited long enough. Returns whether
     /// it waits on.
-    pub(super) fn wait(&mut self, now: Instant<LocalClock>, context: &mut ReplyContext) -> Result<bool, CloseReason> {
+    pub(super) fn wait(
+        &mut self,
+        now: Instant<LocalClock>,
+        context: &mut ReplyContext,
+    ) -> Result<bool, CloseReason> {
         let State::Waiting(span, turn, until) = &self.0 else {
             return Ok(false);
         };
@@ -61,7 +65,11 @@ impl Framed {
         Ok(matches!(self.0, State::Waiting(..)))
     }
 
-    pub(super) fn step(&mut self, input: &[u8], context: &mut ReplyContext) -> Result<Step, CloseReason> {
+    pub(super) fn step(
+        &mut self,
+        input: &[u8],
+        context: &mut ReplyContext,
+    ) -> Result<Step, CloseReason> {
         match self.0 {
             State::Greeting => self.greet(input, context),
             State::Echo { reply_size } => ask(input, reply_size, context),
@@ -81,7 +89,11 @@ impl Framed {
                     answer(Status::Granted, reply_size, context);
                     return Ok(Step::Consumed(HELLO_LEN));
                 }
-                Ok(None) => return self.wait(context.at, context).map(|_| Step::Consumed(HELLO_LEN)),
+                Ok(None) => {
+                    return self
+                        .wait(context.at, context)
+                        .map(|_| Step::Consumed(HELLO_LEN));
+                }
                 Err(refused) => refused,
             },
         };
@@ -90,7 +102,11 @@ impl Framed {
     }
 
     /// The granted size of replies. `None` for a bulk transfer, which is answered when its turn comes.
-    fn decide(&mut self, hello: &Hello, context: &ReplyContext) -> Result<Option<u32>, (Refusal, Counted)> {
+    fn decide(
+        &mut self,
+        hello: &Hello,
+        context: &ReplyContext,
+    ) -> Result<Option<u32>, (Refusal, Counted)> {
         match hello.mode {
             Mode::Echo if u64::from(hello.reply_size) > context.caps.reply_size.bytes() => {
                 Err((Refusal::ReplySize, Counted::RefusedReplySize))
@@ -115,7 +131,11 @@ impl Framed {
     }
 }
 
-pub(super) fn reply(request: &StreamRequest, timestamps: &ReplyTimestamps, context: &mut ReplyContext) {
+pub(super) fn reply(
+    request: &StreamRequest,
+    timestamps: &ReplyTimestamps,
+    context: &mut ReplyContext,
+) {
     let size = u32::try_from(request.reply_size).expect("the hello's size is 32 bits wide");
     context.plain.extend_from_slice(&frame_prefix(size));
     Reply {

@@ -11,7 +11,7 @@ use neph_wire::http::{
 use neph_wire::marks::HEADER;
 use neph_wire::ws::{HandshakeError, check_request, server_response};
 
-use super::{Counted, CloseReason, ReplyContext, ReplyTimestamps, Step, StreamRequest};
+use super::{CloseReason, Counted, ReplyContext, ReplyTimestamps, Step, StreamRequest};
 use crate::discover::{CLOCK_HEADER, REFLECTOR_HEADER};
 use crate::refused::REFUSED_HEADER;
 
@@ -59,7 +59,11 @@ impl Http {
         self.request.as_ref().map(|request| request.body.received())
     }
 
-    pub(super) fn step(&mut self, input: &[u8], context: &mut ReplyContext) -> Result<Step, CloseReason> {
+    pub(super) fn step(
+        &mut self,
+        input: &[u8],
+        context: &mut ReplyContext,
+    ) -> Result<Step, CloseReason> {
         match &mut self.request {
             None => self.head(input, context),
             Some(request) => request.step(input, self.reply_size),
@@ -107,13 +111,18 @@ impl Http {
         self.begin(&head, context)
     }
 
-    fn begin(&mut self, head: &RequestHead<'_>, context: &mut ReplyContext) -> Result<Step, CloseReason> {
+    fn begin(
+        &mut self,
+        head: &RequestHead<'_>,
+        context: &mut ReplyContext,
+    ) -> Result<Step, CloseReason> {
         let Ok(body) = BodyReader::new(head.body(), context.caps.request_size.bytes()) else {
             refuse(413, context);
             return Err(CloseReason::Refused(Counted::RefusedRequestSize));
         };
         if head.body() != BodyLength::Empty && head.headers().lists("expect", "100-continue") {
-            context.plain
+            context
+                .plain
                 .extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
         let connection = if head.keep_alive() {
@@ -150,9 +159,7 @@ impl Http {
         };
         // For HEAD requests only, which no measurement sends.
         let refused = request.head_only.then(|| context.refused().to_string());
-        let refused = refused
-            .as_deref()
-            .map(|text| (REFUSED_HEADER, text));
+        let refused = refused.as_deref().map(|text| (REFUSED_HEADER, text));
         let extra: Vec<_> = [
             (HEADER, hex.as_ref()),
             (REFLECTOR_HEADER, "1"),
@@ -164,7 +171,9 @@ impl Http {
         head.encode(&extra, &mut context.plain)
             .expect("digits and blanks cannot break a head");
         if !request.head_only {
-            context.plain.resize(context.plain.len() + stream_request.reply_size, b'.');
+            context
+                .plain
+                .resize(context.plain.len() + stream_request.reply_size, b'.');
         }
         context.reply = Some(Seq(stream_request.seq));
         match request.connection {

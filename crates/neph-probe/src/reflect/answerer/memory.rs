@@ -5,7 +5,7 @@
 
 use neph_model::{Instant, LocalClock};
 
-use super::{Answerer, Counted, CloseReason, Times};
+use super::{Answerer, CloseReason, Counted, Times};
 use crate::reflect::progress::{Progress, WINDOW};
 use crate::reflect::room::{OWN, grown};
 
@@ -53,7 +53,8 @@ impl Answerer {
     }
 
     pub(super) fn refuse_memory(&mut self) -> CloseReason {
-        self.protocol.refuse(Counted::RefusedMemory, &mut self.context);
+        self.protocol
+            .refuse(Counted::RefusedMemory, &mut self.context);
         CloseReason::Refused(Counted::RefusedMemory)
     }
 

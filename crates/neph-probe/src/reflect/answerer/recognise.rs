@@ -1,6 +1,6 @@
 //! Which protocol a connection speaks, by its first bytes.
 
-use super::{Counted, CloseReason, Protocol, framed, http};
+use super::{CloseReason, Counted, Protocol, framed, http};
 
 /// The protocol that these bytes begin; `None` while they could begin more than one.
 pub(super) fn recognise(input: &[u8]) -> Option<Result<Protocol, CloseReason>> {

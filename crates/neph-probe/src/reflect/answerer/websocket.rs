@@ -7,7 +7,7 @@ use neph_wire::ws::{
     encode_frame, encode_header,
 };
 
-use super::{Counted, CloseReason, ReplyContext, ReplyTimestamps, Step, StreamRequest};
+use super::{CloseReason, Counted, ReplyContext, ReplyTimestamps, Step, StreamRequest};
 
 #[derive(Debug)]
 pub(super) struct WebSocket {
@@ -44,7 +44,11 @@ impl WebSocket {
         self.assembler.copied_len(input)
     }
 
-    pub(super) fn step(&mut self, input: &mut [u8], context: &mut ReplyContext) -> Result<Step, CloseReason> {
+    pub(super) fn step(
+        &mut self,
+        input: &mut [u8],
+        context: &mut ReplyContext,
+    ) -> Result<Step, CloseReason> {
         let step = match self.assembler.step(input) {
             Ok(step) => step,
             Err(error) => {
@@ -78,7 +82,13 @@ impl WebSocket {
             },
             Event::Ping(payload) => {
                 reserve_reply(payload, context)?;
-                encode_frame(&mut context.plain, Opcode::Pong, Fin::Last, None, &[payload]);
+                encode_frame(
+                    &mut context.plain,
+                    Opcode::Pong,
+                    Fin::Last,
+                    None,
+                    &[payload],
+                );
             }
             Event::Close(_) => {
                 encode_frame(&mut context.plain, Opcode::Close, Fin::Last, None, &[]);
@@ -91,7 +101,11 @@ impl WebSocket {
     }
 }
 
-pub(super) fn reply(request: &StreamRequest, timestamps: &ReplyTimestamps, context: &mut ReplyContext) {
+pub(super) fn reply(
+    request: &StreamRequest,
+    timestamps: &ReplyTimestamps,
+    context: &mut ReplyContext,
+) {
     encode_header(
         &mut context.plain,
         Opcode::Binary,
@@ -119,7 +133,13 @@ fn echo(payload: &[u8], context: &mut ReplyContext) -> Result<(), CloseReason> {
         return Err(CloseReason::Refused(Counted::RefusedReplySize));
     }
     reserve_reply(payload, context)?;
-    encode_frame(&mut context.plain, Opcode::Binary, Fin::Last, None, &[payload]);
+    encode_frame(
+        &mut context.plain,
+        Opcode::Binary,
+        Fin::Last,
+        None,
+        &[payload],
+    );
     Ok(())
 }
 
@@ -134,7 +154,11 @@ fn reserve_reply(payload: &[u8], context: &mut ReplyContext) -> Result<(), Close
 pub(super) fn refuse(reason: Counted, context: &mut ReplyContext) {
     match reason {
         Counted::RefusedMemory => {
-            close(CloseCode::TRY_AGAIN, "no memory for this message now", context);
+            close(
+                CloseCode::TRY_AGAIN,
+                "no memory for this message now",
+                context,
+            );
         }
         _ => close(CloseCode::POLICY, "message rate exceeded", context),
     }

@@ -128,7 +128,8 @@ impl World {
 #[test]
 fn every_kind_on_a_connection_that_others_serve_has_a_server_here() {
     // For a kind with timestamps in its payload, the server is the reflector.
-    let served = |kind: &ProbeKind| kind.uses_connection() && !kind.properties().has_marks_in_payload;
+    let served =
+        |kind: &ProbeKind| kind.uses_connection() && !kind.properties().has_marks_in_payload;
     let kinds = ProbeKind::ALL.iter().copied().filter(served);
     let missing: Vec<_> = kinds.filter(|kind| server(*kind).is_none()).collect();
     assert_eq!(missing, [], "give them a row of SERVERS");

@@ -1,6 +1,6 @@
 //! The states of a session's connections: dialled, ready, replied on, lost.
 
-use neph_model::{Answer, EventKind, Instant, Outcome, LocalClock, Seq, SynAnswer};
+use neph_model::{Answer, EventKind, Instant, LocalClock, Outcome, Seq, SynAnswer};
 
 use super::{Closing, FIRST_PAUSE, LAST_PAUSE, Session};
 use crate::channel::Channel;
@@ -230,7 +230,12 @@ impl Session {
         }
     }
 
-    fn ready(&mut self, number: u32, at: Instant<LocalClock>, clock: &mut dyn FnMut() -> Instant<LocalClock>) {
+    fn ready(
+        &mut self,
+        number: u32,
+        at: Instant<LocalClock>,
+        clock: &mut dyn FnMut() -> Instant<LocalClock>,
+    ) {
         if self.connection_use == Use::One {
             self.note(EventKind::Connected, format!("connection {number}"));
         }

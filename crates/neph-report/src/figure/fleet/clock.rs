@@ -24,7 +24,11 @@ impl Clock {
     }
 
     /// From `first` to `last`, counted from `zero`.
-    pub(super) fn between(zero: Instant<LocalClock>, first: Instant<LocalClock>, last: Instant<LocalClock>) -> Self {
+    pub(super) fn between(
+        zero: Instant<LocalClock>,
+        first: Instant<LocalClock>,
+        last: Instant<LocalClock>,
+    ) -> Self {
         let long = (last - first).secs_f64();
         let (unit, name) = elapsed(long);
         let at = |moment: Instant<LocalClock>| (moment - zero).secs_f64() / unit;

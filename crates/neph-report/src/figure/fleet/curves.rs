@@ -188,7 +188,13 @@ pub(super) fn scale(lines: &[CurveLine], soon: Span) -> Scale {
 }
 
 /// The curves with their bands in an area, and `soon` marked.
-pub(super) fn draw(lines: &[CurveLine], shown: Shown, area: Rect, x: Scale, soon: Span) -> Vec<Mark> {
+pub(super) fn draw(
+    lines: &[CurveLine],
+    shown: Shown,
+    area: Rect,
+    x: Scale,
+    soon: Span,
+) -> Vec<Mark> {
     let plot = Plot {
         area,
         x,

@@ -1,7 +1,7 @@
 //! Packets as neph-capture followed them, as packets of the figures.
 
 use neph_capture::Direction;
-use neph_capture::path::passages::{PathEnd, PROTOCOLS, Passages, Row, protocol};
+use neph_capture::path::passages::{PROTOCOLS, Passages, PathEnd, Row, protocol};
 use neph_model::Span;
 
 use super::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, hops};

@@ -1,7 +1,9 @@
 //! What travels over a link: the main flow's messages with all their marks, and the echoes beside
 //! them.
 
-use neph_model::{FlowIndex, Instant, Marks, Message, Outcome, LocalClock, Scenario, Seq, Span, TcpState};
+use neph_model::{
+    FlowIndex, Instant, LocalClock, Marks, Message, Outcome, Scenario, Seq, Span, TcpState,
+};
 use neph_stats::Random;
 
 use super::Link;

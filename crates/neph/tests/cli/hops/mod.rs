@@ -254,7 +254,9 @@ fn what_round_trips_are_made_of_adds_up_whatever_the_clocks_are() {
     rest.remove("packets");
     assert_eq!(with, document, "packets are one more member");
     let documents = lines(&run(&files, &["--format", "ndjson", "--packets"]));
-    let packets_value = documents.into_iter().filter(|line| line["kind"] == "packet");
+    let packets_value = documents
+        .into_iter()
+        .filter(|line| line["kind"] == "packet");
     assert_eq!(packets, Value::Array(packets_value.collect()));
     let text = run(&files, &[]);
     for expected in [

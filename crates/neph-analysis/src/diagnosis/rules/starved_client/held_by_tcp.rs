@@ -125,7 +125,9 @@ pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
 mod tests {
     use std::net::SocketAddr;
 
-    use neph_model::{Flow, FlowIndex, FlowRole, Instant, Marks, Message, Outcome, LocalClock, Peer};
+    use neph_model::{
+        Flow, FlowIndex, FlowRole, Instant, LocalClock, Marks, Message, Outcome, Peer,
+    };
 
     use neph_model::ProbeKind;
 
@@ -186,7 +188,10 @@ mod tests {
     }
 
     /// Changes some of twenty messages; returns the numbers of those that TCP held back.
-    fn held_sequence_numbers(probe: ProbeKind, change: impl Fn(usize, &mut SentMessage)) -> Vec<u64> {
+    fn held_sequence_numbers(
+        probe: ProbeKind,
+        change: impl Fn(usize, &mut SentMessage),
+    ) -> Vec<u64> {
         let sent = (0..20).map(|seq| {
             let mut one = usual(seq);
             change(seq, &mut one);

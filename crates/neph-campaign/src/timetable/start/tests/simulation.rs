@@ -9,7 +9,7 @@ use crate::order::Generator;
 use crate::timetable::start::{
     Agreement, Decision, Guard, Outcome, Report, SlotEnd, SlotTimes, Step,
 };
-use crate::timetable::{Claim, UseMode, Resource, Task, rounds};
+use crate::timetable::{Claim, Resource, Task, UseMode, rounds};
 
 /// What is wrong with an agent for a while.
 #[derive(Clone, Copy, Debug)]
