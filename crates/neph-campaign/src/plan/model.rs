@@ -311,10 +311,10 @@ pub struct Limits {
     pub min_replies: u64,
 }
 
-/// Lateness: 1 ms is a requirement of the project. Steal: machines of this project lose
-/// 2-10 ms to the hypervisor once in one or two seconds, 1 % at most, so 5 % is exceptional. Busy: beyond 90 % of all cores some thread
-/// waits for one. Timestamps: a few messages around a reconnect lack them; more than 1 % is a property of
-/// the path. Replies: a median's 95 % confidence interval exists from 6 on.
+/// Lateness: 1 ms is a requirement of the project. Steal: machines of this project lose 2-10 ms to the
+/// hypervisor once in one or two seconds, 1 % at most, so 5 % is exceptional. Busy: beyond 90 % of all cores
+/// some thread waits for one. Timestamps: a few messages around a reconnect lack them; more than 1 % is a
+/// property of the path. Replies: a median's 95 % confidence interval exists from 6 on.
 impl Default for Limits {
     fn default() -> Self {
         Self {
