@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
 use neph_capture::{
-    Ending, Exchanges, Flow, Half, Limits, Listener, Method, Name, Pair, Sample, Side, Table,
+    Ending, Exchanges, Flow, Half, Limits, Listener, Method, Name, HostPair, Sample, Side, Table,
     read_capture,
 };
 use neph_model::Wall;
@@ -50,9 +50,9 @@ impl Listener for Counts {
 }
 
 /// What a pair says of itself holds together.
-fn check(pair: &Pair) {
+fn check(pair: &HostPair) {
     let total = pair.counted();
-    assert!(total.answered() <= total.questions());
+    assert!(total.answered() <= total.requests());
     if let Some(trips) = total.round_trips(Half::Server) {
         assert!(trips.least <= trips.mean && trips.mean <= trips.most);
     }

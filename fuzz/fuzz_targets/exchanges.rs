@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_capture::{Exchanges, Half, Pair, Question};
+use neph_capture::{Exchanges, Half, HostPair, ExchangeProtocol};
 use neph_model::{Span, Wall};
 use neph_wire::dissect::{Link, dissect};
 
@@ -17,20 +17,20 @@ struct ConversationListener {
 }
 
 impl ConversationListener {
-    fn take(&mut self, pair: &Pair) {
+    fn take(&mut self, pair: &HostPair) {
         self.pairs += 1;
         let total = pair.counted();
         self.packets += total.packets();
         assert!(total.packets() > 0);
-        assert!(total.answered() <= total.questions());
+        assert!(total.answered() <= total.requests());
         if let Some(trips) = total.round_trips(Half::Server) {
             assert!(trips.least >= Span::from_nanos(0));
             assert!(trips.least <= trips.p50 && trips.p50 <= trips.most);
-            if pair.between().question != Question::Quic {
+            if pair.key().protocol != ExchangeProtocol::Quic {
                 assert!(trips.n <= total.answered());
             }
         }
-        assert!(total.answered() + total.not_followed() <= total.questions());
+        assert!(total.answered() + total.requests_not_tracked() <= total.requests());
         if let Some(trips) = total.round_trips(Half::Server) {
             assert!(trips.least <= trips.mean && trips.mean <= trips.most);
             let width = trips.most.nanos() - trips.least.nanos() + 1;
@@ -71,17 +71,17 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&most, rest)) = bytes.split_first() else { return };
     let most = usize::from(most & 15) + 1;
     let mut exchanges = Exchanges::new(most, Span::from_secs(300));
-    let (mut reported, mut now, mut taken) = (ConversationListener::default(), 1_700_000_000_000_000_000_i64, 0);
+    let (mut listener, mut now, mut taken) = (ConversationListener::default(), 1_700_000_000_000_000_000_i64, 0);
     for one in rest.as_chunks::<EACH>().0 {
         let (later, bytes) = packet(one);
         now = now.saturating_add(later);
         let wire = 20 + 13;
         let Some(seen) = dissect(Link::Ip, &bytes, wire) else { continue };
-        taken += u64::from(exchanges.see(Wall::from_unix_nanos(now), &seen, |pair| reported.take(pair)));
+        taken += u64::from(exchanges.see(Wall::from_unix_nanos(now), &seen, |pair| listener.take(pair)));
     }
-    let before = reported.pairs;
-    exchanges.end(|pair| reported.take(pair));
-    assert!(reported.pairs - before <= most as u64);
-    assert_eq!(reported.packets, taken);
-    assert!(exchanges.crowded_out() <= reported.pairs);
+    let before = listener.pairs;
+    exchanges.end(|pair| listener.take(pair));
+    assert!(listener.pairs - before <= most as u64);
+    assert_eq!(listener.packets, taken);
+    assert!(exchanges.crowded_out() <= listener.pairs);
 });

@@ -1,5 +1,5 @@
 //! A fleet whose stamps, replies and failures come in any order and about any port: each message is
-//! told once and in its flow's order, and the tally counts what was told.
+//! told once and in its flow's order, and the tally counts what was reported.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

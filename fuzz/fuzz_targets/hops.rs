@@ -1,5 +1,5 @@
 //! Packets of a few hosts at two to eight points of capture, of which each saw any of them, by clocks
-//! that stand anywhere: each stamp is told once or left out, what is told was seen, answers are of
+//! that stand anywhere: each stamp is reported once or left out, what is reported was seen, answers are of
 //! the other way, and what all of it takes of memory is bounded by the bytes of the captures.
 #![no_main]
 
@@ -97,12 +97,12 @@ fn stamp(now: &mut i64, at: u8, point: usize) -> i64 {
     now.saturating_add(delay)
 }
 
-/// What is told of the packets was seen, and each once.
+/// What is reported about the packets was seen, and each once.
 fn check(followed: &Followed, seen: &[Vec<i64>]) {
-    let mut reported = vec![Vec::new(); seen.len()];
+    let mut packets = vec![Vec::new(); seen.len()];
     for passage in followed.passages() {
-        for (point, reported) in reported.iter_mut().enumerate() {
-            reported.extend(passage.mark(point).map(|at| followed.stamp(point, at)));
+        for (point, point_packets) in packets.iter_mut().enumerate() {
+            point_packets.extend(passage.mark(point).map(|at| followed.stamp(point, at)));
             assert!(followed.spread(&passage, point).is_none_or(|spread| spread >= 0));
         }
         for segment in 0..followed.segments() {
@@ -112,11 +112,11 @@ fn check(followed: &Followed, seen: &[Vec<i64>]) {
         }
         assert_eq!(followed.passage(passage.number), passage);
     }
-    for (reported, seen) in reported.iter_mut().zip(seen) {
-        reported.sort_unstable();
+    for (point_packets, seen) in packets.iter_mut().zip(seen) {
+        point_packets.sort_unstable();
         let mut seen = seen.iter();
         // A part of what was seen, in the same order: none of it twice.
-        assert!(reported.iter().all(|at| seen.any(|one| one == at)));
+        assert!(point_packets.iter().all(|at| seen.any(|one| one == at)));
     }
     for segment in 0..followed.segments() {
         let met = followed.meeting(segment);

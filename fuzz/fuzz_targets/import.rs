@@ -57,14 +57,14 @@ fn import(folder: &std::path::Path) {
     };
     assert!(report.problem_count >= report.problems.len() as u64);
     assert_eq!(report.experiments.len(), store.ended.len());
-    for (reported, (experiment, messages)) in report.experiments.iter().zip(&store.ended) {
-        assert_eq!(reported.id, experiment.id);
+    for (experiment_value, (experiment, messages)) in report.experiments.iter().zip(&store.ended) {
+        assert_eq!(experiment_value.id, experiment.id);
         let of_main = messages.iter().filter(|message| message.flow == FlowIndex(0));
-        assert_eq!(of_main.clone().count() as u64, reported.messages);
-        assert_eq!(messages.len() as u64, reported.messages + reported.pings);
-        assert_eq!(experiment.tally.messages, reported.messages);
+        assert_eq!(of_main.clone().count() as u64, experiment_value.messages);
+        assert_eq!(messages.len() as u64, experiment_value.messages + experiment_value.pings);
+        assert_eq!(experiment.tally.messages, experiment_value.messages);
         let acked = of_main.filter(|message| message.marks.acked.is_some()).count();
-        assert_eq!(acked as u64, reported.acknowledged);
+        assert_eq!(acked as u64, experiment_value.acknowledged);
         let keys: BTreeSet<_> = messages.iter().map(|message| (message.flow, message.seq)).collect();
         assert_eq!(keys.len(), messages.len(), "a message twice");
         let flows: BTreeSet<_> = experiment.flows.iter().map(|flow| flow.index).collect();

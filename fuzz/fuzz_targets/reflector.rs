@@ -1,5 +1,5 @@
 //! A connection to the reflector: our framing, HTTP and WebSocket, told apart by their first bytes.
-//! However the bytes are cut, the peer is told the same; caps and budget hold at each step
+//! However the bytes are cut, the peer gets the same report; caps and budget hold at each step
 //! (`neph_probe::fuzzing::answer` says which). The first byte is the size of the pieces.
 #![no_main]
 

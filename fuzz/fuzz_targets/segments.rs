@@ -89,19 +89,19 @@ fuzz_target!(|bytes: &[u8]| {
         waiting: usize::from(first >> 2) * 1_000,
         ..Limits::default()
     };
-    let (mut table, mut reported) = (Table::new(limits), ConversationListener::default());
+    let (mut table, mut listener) = (Table::new(limits), ConversationListener::default());
     let mut now = 1_700_000_000_000_000_000;
     let (segments, _) = rest.as_chunks::<EACH>();
     for one in segments {
         let (later, bytes, wire) = packet(one);
         now += later;
         let seen = dissect(Link::Ip, &bytes, wire).expect("a packet");
-        table.see(Wall::from_unix_nanos(now), &seen, &mut reported);
+        table.see(Wall::from_unix_nanos(now), &seen, &mut listener);
         assert!(table.len() <= limits.flows);
     }
-    table.flush(&mut reported);
+    table.flush(&mut listener);
     assert!(table.memory() <= limits.waiting + limits.flows * OF_A_FLOW);
-    table.end(&mut reported);
+    table.end(&mut listener);
     assert!(table.is_empty());
-    assert_eq!(reported.packets, segments.len() as u64);
+    assert_eq!(listener.packets, segments.len() as u64);
 });

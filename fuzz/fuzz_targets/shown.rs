@@ -7,13 +7,13 @@ use std::io::Write;
 
 use libfuzzer_sys::fuzz_target;
 use neph_text::{
-    LONGEST_VALUE, Outside, Visible, csv_field, is_hidden, one_line, several_lines, visible,
+    LONGEST_VALUE, PrintableText, Visible, csv_field, is_hidden, one_line, several_lines, visible,
     visible_file, visible_lines,
 };
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
-    let shown = Outside::bytes(bytes);
+    let shown = PrintableText::bytes(bytes);
     line(&text, shown.as_str(), LONGEST_VALUE);
     let most = usize::from(bytes.first().copied().unwrap_or(9));
     line(&text, &one_line(&text, most), most.max(3));

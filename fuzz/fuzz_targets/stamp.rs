@@ -27,10 +27,10 @@ fn exchange(bytes: &[u8], auth: Auth<'_>) {
     let mut reply = Vec::new();
     reflect(&request, &answer(), auth, &mut reply);
     assert_eq!(reply.len(), bytes.len());
-    let reported = decode_reply(&reply, auth).expect("our own reply");
-    assert_eq!(reported.packet.sender_seq, request.packet.seq);
-    assert!(reported.marks.is_none() || reported.marks == Some(answer().marks));
-    assert!(reported.follow_up.is_none() || reported.follow_up == answer().follow_up);
+    let decoded = decode_reply(&reply, auth).expect("our own reply");
+    assert_eq!(decoded.packet.sender_seq, request.packet.seq);
+    assert!(decoded.marks.is_none() || decoded.marks == Some(answer().marks));
+    assert!(decoded.follow_up.is_none() || decoded.follow_up == answer().follow_up);
 }
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,5 +1,5 @@
 //! A trace that routers and strangers answer as they like: it ends, asks no faster and no farther
-//! than it may, and tells no more than was asked. What it tells makes a diamond.
+//! than it may, and tells no more than was requested. What it tells makes a diamond.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

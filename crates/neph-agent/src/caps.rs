@@ -9,13 +9,13 @@ use neph_probe::{Discovery, FleetSpec, Placement, RefusalWatch, Refusals};
 
 /// A reflector to ask later, from where, and what it had refused before.
 #[derive(Clone, Debug)]
-pub(crate) struct Before {
+pub(crate) struct EarlierRefusals {
     endpoint: FleetEndpoint,
     refused: Refusals,
     site: Option<Placement>,
 }
 
-impl Before {
+impl EarlierRefusals {
     /// Nothing of a third-party server, which reports no counts.
     pub(crate) fn of(found: &Discovery, fleet: &FleetSpec) -> Option<Self> {
         Some(Self {
@@ -28,32 +28,32 @@ impl Before {
 
 /// What each fleet's reflector refused meanwhile. All are asked at the same time, those of one site
 /// together: where many pairs lost something, one after the other would take minutes.
-pub(crate) fn refused(before: &[Option<Before>]) -> Vec<Vec<Warning>> {
+pub(crate) fn refused(before: &[Option<EarlierRefusals>]) -> Vec<Vec<Warning>> {
     let mut sites: Vec<Option<&Placement>> = Vec::new();
     for caps_before in before.iter().flatten() {
         if !sites.contains(&caps_before.site.as_ref()) {
             sites.push(caps_before.site.as_ref());
         }
     }
-    let reported: Vec<Vec<(FleetEndpoint, Refusals)>> = thread::scope(|scope| {
-        let asking = sites.iter().map(|site| {
+    let refusals_by_site: Vec<Vec<(FleetEndpoint, Refusals)>> = thread::scope(|scope| {
+        let watches = sites.iter().map(|site| {
             let caps = before.iter().flatten();
             let caps_of_site = caps.filter(|before| before.site.as_ref() == *site);
             let known = caps_of_site.map(|before| (before.endpoint.clone(), before.refused));
-            let watch = RefusalWatch::reported(known, site.cloned());
+            let watch = RefusalWatch::of_known(known, site.cloned());
             scope.spawn(|| watch.end())
         });
-        let asking: Vec<_> = asking.collect();
-        let reported = asking
+        let watches: Vec<_> = watches.collect();
+        let refusals = watches
             .into_iter()
             .map(|scoped_join_handle| scoped_join_handle.join().unwrap_or_default());
-        reported.collect()
+        refusals.collect()
     });
-    let of = |caps: &Before| -> Option<Vec<Warning>> {
+    let of = |caps: &EarlierRefusals| -> Option<Vec<Warning>> {
         let site = sites.iter().position(|site| *site == caps.site.as_ref())?;
-        let mut reported = reported[site].iter();
+        let mut site_refusals = refusals_by_site[site].iter();
         let (_, refused) =
-            reported.find(|(reported, _)| reported.address == caps.endpoint.address)?;
+            site_refusals.find(|(endpoint, _)| endpoint.address == caps.endpoint.address)?;
         Some(refusal_warnings(refused).collect())
     };
     let each = before.iter();

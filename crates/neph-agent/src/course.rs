@@ -6,11 +6,11 @@ use std::time::Duration;
 use neph_load::Transferred;
 use neph_model::{
     Anchor, Ending, ExperimentOrder, ExperimentResult, FlowIndex, FlowRole, HostFacts,
-    Identification, OrderFailed, Own, Span, Stop, Transport, Update, Warning,
+    Identification, LocalClock, OrderFailed, Span, Stop, Transport, Update, Warning,
 };
 use neph_probe::{FleetRun, Flow as Running};
 
-use crate::caps::Before;
+use crate::caps::EarlierRefusals;
 use crate::cores::Cores;
 use crate::failure::failed;
 use crate::flows::{Missing, Ready};
@@ -46,7 +46,7 @@ pub(crate) struct Course<'a> {
     /// Why the main flow broke off.
     fault: Option<String>,
     /// When the last of its flows was over.
-    ended: Option<Anchor<Own>>,
+    ended: Option<Anchor<LocalClock>>,
 }
 
 /// Stops the started flows when it is dropped. If one flow cannot start, the others would otherwise
@@ -227,7 +227,7 @@ impl<'a> Course<'a> {
 
     /// The reflector to ask for refusals by its caps. `None` if all messages were answered, or the run was
     /// interrupted.
-    pub(crate) fn unanswered(&mut self) -> Option<Before> {
+    pub(crate) fn unanswered(&mut self) -> Option<EarlierRefusals> {
         let is_whole = self.intake.fleet().is_some_and(|tally| tally.is_whole());
         if self.context.stop().is_set() || is_whole {
             return None;

@@ -46,11 +46,11 @@ fn ask_all(orders: &[ExperimentOrder], context: &OrderContext, yard: &LabHandle)
         return vec![ask(only, context, yard)];
     }
     std::thread::scope(|scope| {
-        let asking: Vec<_> = orders
+        let preparing: Vec<_> = orders
             .iter()
             .map(|order| scope.spawn(move || ask(order, context, yard)))
             .collect();
-        let requested = asking.into_iter().map(|scoped_join_handle| {
+        let requested = preparing.into_iter().map(|scoped_join_handle| {
             let requested = scoped_join_handle.join();
             requested.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });

@@ -68,7 +68,7 @@ pub fn check_files<'a>(
 
 /// Messages a second that the sender never exceeds, also when it catches up after a stall.
 fn rate_cap(scenario: &Scenario) -> u32 {
-    if !scenario.probe().properties().may_alarm {
+    if !scenario.probe().properties().may_look_like_attack {
         return MAX_FLEET_MESSAGES_A_SECOND;
     }
     let allowed = scenario.parameters.rate_cap();

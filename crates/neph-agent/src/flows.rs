@@ -6,8 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use neph_model::{
-    Anchor, ExperimentOrder, Flow, FlowIndex, FlowRole, HostFacts, Instant, Known, OrderFailed,
-    Own, Parameters, Permit, Progress, SYNS_A_SECOND_EACH, Span, Target, Traceroute,
+    Anchor, ExperimentOrder, Flow, FlowIndex, FlowRole, HostFacts, Instant, Known, LocalClock,
+    OrderFailed, Parameters, Permit, Progress, SYNS_A_SECOND_EACH, Span, Target, Traceroute,
     TracerouteOrder,
 };
 use neph_probe::{
@@ -47,7 +47,7 @@ pub(crate) struct Ready {
     /// What the order wants alongside the main flow and cannot have.
     pub(crate) missing: Vec<Missing>,
     /// What the fleet's reflector refused before.
-    pub(crate) refusals: Option<caps::Before>,
+    pub(crate) refusals: Option<caps::EarlierRefusals>,
     /// The server that answers the main flow.
     pub(crate) found: Discovery,
     /// The redirects that led there, in words.
@@ -55,7 +55,7 @@ pub(crate) struct Ready {
     pub(crate) site: Option<Placement>,
     /// The host that it is sent from, read before the start, so that slow reading delays nothing.
     pub(crate) host: HostFacts,
-    pub(crate) origin: Anchor<Own>,
+    pub(crate) origin: Anchor<LocalClock>,
 }
 
 /// An ICMP echo that does not go.
@@ -77,15 +77,15 @@ pub(crate) fn ready(
         return with_transfer(order, transfer, site, permit);
     }
     let mut main = main_flow(order, site.clone(), permit)?;
-    let asking = DiscoveryOptions {
+    let options = DiscoveryOptions {
         tls_version: main.tls_version,
         trust: main.trust.clone(),
         patience: start::patience(order, PATIENCE.max(order.timeout.min(MAX_PATIENCE))),
         site: site.clone(),
     };
-    let found = discover(&main.target, main.address, &asking)
+    let found = discover(&main.target, main.address, &options)
         .map_err(|error| failed("ask who answers", error))?;
-    let (found, redirects) = followed(&mut main, found, &order.scenario, &asking)?;
+    let (found, redirects) = followed(&mut main, found, &order.scenario, &options)?;
     main.reflector = found.reflector;
     let fleet = fleet(order, &main);
     let mut specs = vec![main];
@@ -95,7 +95,7 @@ pub(crate) fn ready(
         specs,
         refusals: fleet
             .as_ref()
-            .and_then(|fleet| caps::Before::of(&found, fleet)),
+            .and_then(|fleet| caps::EarlierRefusals::of(&found, fleet)),
         fleet,
         transfer: None,
         missing,
@@ -174,7 +174,7 @@ fn flow_to(
     let scenario = &order.scenario;
     let parameters = &scenario.parameters;
     // A fleet's rate is the plan's to allow.
-    if target.kind().properties().may_alarm && scenario.flows().is_none() {
+    if target.kind().properties().may_look_like_attack && scenario.flows().is_none() {
         polite(order.scenario.interval)?;
     }
     let messages = i64::try_from(scenario.messages).unwrap_or(i64::MAX);
@@ -255,8 +255,8 @@ fn trust(parameters: &Parameters) -> Trust {
         return Trust::Pinned(pins.fingerprints().to_vec());
     }
     match (parameters.insecure(), parameters.ca_file()) {
-        (Some(true), _) => Trust::Anything,
-        (_, Some(file)) => Trust::File(file.into()),
+        (Some(true), _) => Trust::AnyCertificate,
+        (_, Some(file)) => Trust::CaFile(file.into()),
         (_, None) => Trust::Public,
     }
 }
@@ -290,7 +290,7 @@ impl Ready {
     }
 
     /// How far the main flow is.
-    pub(crate) fn progress(&self, now: Instant<Own>) -> Progress {
+    pub(crate) fn progress(&self, now: Instant<LocalClock>) -> Progress {
         let elapsed = now - self.origin.at;
         let schedule = &self.specs[0].schedule;
         let due = u64::try_from(elapsed.nanos() / schedule.interval.nanos().max(1)).unwrap_or(0);

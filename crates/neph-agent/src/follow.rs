@@ -10,7 +10,7 @@ pub(crate) fn followed(
     main: &mut FlowSpec,
     found: Discovery,
     scenario: &Scenario,
-    asking: &DiscoveryOptions,
+    options: &DiscoveryOptions,
 ) -> Result<(Discovery, Vec<String>), OrderFailed> {
     if scenario.parameters.follow() != Some(&true) {
         return Ok((found, Vec::new()));
@@ -21,7 +21,7 @@ pub(crate) fn followed(
         ..Resolving::here(scenario.parameters.ip_version().copied())
     };
     let operation = || format!("follow '{}'", scenario.endpoint);
-    let reached = follow(main.target.clone(), main.address, found, &how, asking);
+    let reached = follow(main.target.clone(), main.address, found, &how, options);
     let reached = reached.map_err(|error| match error {
         FollowError::Target(error) => not_found(operation(), &error),
         error => failed(operation(), error),

@@ -137,13 +137,13 @@ mod tests {
         let later = DEV
             .replace("1000 10", "3000 30")
             .replace("200 2 ", "300 3 ");
-        let reported = values(
+        let samples_value = values(
             &first,
             &Reading::of(after, Some(&later)),
             Span::from_secs(2),
         );
         let value = |name: &str| {
-            let mut samples = reported.iter();
+            let mut samples = samples_value.iter();
             let found = samples.find(|(series, _)| series.to_string() == name);
             found.expect(name).1
         };
@@ -164,22 +164,18 @@ mod tests {
             .map(|(name, _)| (*name, value(name)))
             .collect();
         assert_eq!(found, expected);
-        assert_eq!(reported.len(), 3 * 3 + 6);
+        assert_eq!(samples_value.len(), 3 * 3 + 6);
     }
 
     #[test]
     fn interfaces_are_read_again_from_the_same_file() {
         let mut host = HostSeries::here();
         assert_eq!(host.next(Span::from_secs(1)), []);
-        let reported = host.next(Span::from_secs(1));
-        let has = |name: &str| {
-            reported
-                .iter()
-                .any(|(series, _)| series.to_string() == name)
-        };
+        let samples = host.next(Span::from_secs(1));
+        let has = |name: &str| samples.iter().any(|(series, _)| series.to_string() == name);
         assert!(
             has("cpu_busy_percent") && has("net_received_bytes_per_second"),
-            "{reported:?}"
+            "{samples:?}"
         );
     }
 }

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
     Anchor, Answer, Ending, Event, EventKind, FleetMessage, Flow, FlowIndex, IcmpKind, Instant,
-    Marks, Message, Own, Records, Sample, Slot, Span, Tally, Warning,
+    LocalClock, Marks, Message, Records, Sample, Slot, Span, Tally, Warning,
 };
 use neph_probe::{Backends, FleetTally, ProbeError, Report};
 
@@ -26,7 +26,7 @@ const SAMPLES: Span = Span::from_secs(1);
 /// Takes in reports, and hands over what is to be kept of them.
 #[derive(Debug)]
 pub(crate) struct Intake {
-    origin: Anchor<Own>,
+    origin: Anchor<LocalClock>,
     messages: Vec<Message>,
     of_fleet: Vec<FleetMessage>,
     events: Vec<Event>,
@@ -49,7 +49,7 @@ pub(crate) struct Intake {
     /// Of the main flow's TCP connection, not recorded yet.
     samples: Vec<Sample>,
     tcp: TcpSamples,
-    sampled: Option<Instant<Own>>,
+    sampled: Option<Instant<LocalClock>>,
     host: HostSeries,
     /// ICMP echo that did not go.
     missing: Vec<Missing>,
@@ -58,7 +58,7 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    pub(crate) fn new(origin: Anchor<Own>) -> Self {
+    pub(crate) fn new(origin: Anchor<LocalClock>) -> Self {
         Self {
             origin,
             messages: Vec::new(),
@@ -160,7 +160,7 @@ impl Intake {
         self.events.push(Event {
             flow,
             at: (neph_probe::now() - self.origin.at).nanos(),
-            kind: EventKind::FlowFailed,
+            kind: EventKind::SecondaryFlowFailed,
             text: format!("no ICMP echo to {name}: {why}"),
         });
         self.missing.push(missing);
@@ -181,7 +181,7 @@ impl Intake {
         self.events.push(Event {
             flow: FlowIndex(0),
             at: (neph_probe::now() - self.origin.at).nanos(),
-            kind: EventKind::FlowFailed,
+            kind: EventKind::SecondaryFlowFailed,
             text: format!("{subject}: {why}"),
         });
     }
@@ -242,8 +242,8 @@ impl Intake {
         self.sampled = Some(now);
     }
 
-    /// How the main flow's end is to be judged: without a single answer nothing was measured. Errors are
-    /// answers of the endpoint, and what it is to be judged by; an ICMP error comes from the network, or from
+    /// How the main flow's end is to be evaluated: without a single answer nothing was measured. Errors are
+    /// answers of the endpoint, and what it is to be evaluated by; an ICMP error comes from the network, or from
     /// a host at which nothing listens.
     pub(crate) fn verdict(&self) -> Ending {
         if self.so_far.answered || self.main.replies > 0 {
@@ -286,8 +286,8 @@ impl Intake {
 }
 
 /// Local timestamps counted from the experiment's start; the peer's stay on the peer's clock.
-fn since(origin: Instant<Own>, marks: Marks) -> Marks {
-    let rebase = |at: Instant<Own>| Instant::from_nanos((at - origin).nanos());
+fn since(origin: Instant<LocalClock>, marks: Marks) -> Marks {
+    let rebase = |at: Instant<LocalClock>| Instant::from_nanos((at - origin).nanos());
     Marks {
         intended: rebase(marks.intended),
         dialled: marks.dialled.map(rebase),

@@ -201,10 +201,10 @@ mod tests {
         let mut executor = JournallingExecutor::new(LocalExecutor::new(), folder.path().to_owned());
         let both_orders = Order::Experiments(vec![nowhere.clone(), requested.clone()]);
         let ticket = executor.submit(both_orders);
-        let mut reported = Vec::new();
+        let mut messages = Vec::new();
         for update in followed(&mut executor, ticket) {
             if let Update::Recorded(_, records) = update {
-                reported.extend(records.messages);
+                messages.extend(records.messages);
             }
         }
         let path = journal_path(folder.path(), id);
@@ -215,9 +215,9 @@ mod tests {
             Ok::<(), neph_journal::JournalError>(())
         });
         each.expect("readable");
-        reported.sort_by_key(|message| (message.flow, message.seq));
+        messages.sort_by_key(|message| (message.flow, message.seq));
         assert!(!stored_messages.is_empty());
-        assert_eq!(stored_messages, reported);
+        assert_eq!(stored_messages, messages);
         let none = journal_path(folder.path(), nowhere.experiment.id);
         assert!(!none.exists(), "it did not begin");
 

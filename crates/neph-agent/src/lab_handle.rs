@@ -10,7 +10,7 @@ use neph_model::{ExperimentOrder, OrderFailed, SiteLoad, Stress, Warning};
 use neph_probe::Placement;
 
 use crate::failure::failed;
-use crate::{LinkCount, LoadsDone, links};
+use crate::{LinkCounters, LoadsDone, links};
 
 /// The lab that an executor measures in, as far as the executor needs to know it.
 pub trait LabAccess: std::fmt::Debug + Send {
@@ -26,7 +26,7 @@ pub trait LabAccess: std::fmt::Debug + Send {
     /// An experiment begins: what the lab does at given times counts from now.
     fn cue(&self);
     /// What each direction of each link did so far, in the same order each time.
-    fn links(&self) -> Vec<LinkCount>;
+    fn links(&self) -> Vec<LinkCounters>;
     /// Warnings about everything that is measured in it, for any outcome.
     fn warnings(&self) -> Vec<Warning>;
     /// Loads these sites from now on, and no others; without any, none. What the loads that end with this
@@ -39,10 +39,10 @@ pub trait LabAccess: std::fmt::Debug + Send {
 
 /// The lab, if there is one.
 #[derive(Clone, Debug)]
-pub(crate) struct LabHandle(Option<Arc<Mutex<Shared>>>);
+pub(crate) struct LabHandle(Option<Arc<Mutex<SharedLab>>>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedLab {
     lab: Box<dyn LabAccess>,
     users: usize,
     state: State,
@@ -72,7 +72,7 @@ impl LabHandle {
     }
 
     pub(crate) fn of(lab: Box<dyn LabAccess>) -> Self {
-        let shared = Shared {
+        let shared = SharedLab {
             lab,
             users: 0,
             state: State::default(),
@@ -80,7 +80,7 @@ impl LabHandle {
         Self(Some(Arc::new(Mutex::new(shared))))
     }
 
-    fn lock(&self) -> Option<MutexGuard<'_, Shared>> {
+    fn lock(&self) -> Option<MutexGuard<'_, SharedLab>> {
         let shared = self.0.as_ref()?;
         Some(shared.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -147,7 +147,7 @@ impl<'a> Stay<'a> {
     }
 
     /// The experiments begin: the lab's cue is given. What its links did until now.
-    pub(crate) fn begin(&self) -> Vec<LinkCount> {
+    pub(crate) fn begin(&self) -> Vec<LinkCounters> {
         let Some(shared) = self.yard.lock() else {
             return Vec::new();
         };
@@ -160,7 +160,7 @@ impl<'a> Stay<'a> {
     }
 
     /// What the lab earns, where its links had done `before` when the experiments began.
-    pub(crate) fn warnings(&self, before: &[LinkCount]) -> Vec<Warning> {
+    pub(crate) fn warnings(&self, before: &[LinkCounters]) -> Vec<Warning> {
         let Some(shared) = self.yard.lock() else {
             return Vec::new();
         };

@@ -45,7 +45,7 @@ pub use fleet::check_files;
 pub use fleet_intake::{FleetIntake, scenario_of};
 pub use journalling::JournallingExecutor;
 pub use lab_handle::LabAccess;
-pub use links::LinkCount;
+pub use links::LinkCounters;
 pub use load::{CpuDone, FlowDone, LoadDone, LoadRefused, ReadyLoad, StreamDone};
 pub use load_rates::{LoadSecond, LoadsDone};
 pub use reflecting::{Bound, ReflectingError, Service, Serving};

@@ -1,82 +1,85 @@
-//! Whether a lab's links kept their word during an experiment.
+//! Whether the emulated links of a lab did what their settings say during an experiment.
 //!
-//! Owns the judgement, each direction of each link by itself: one that is late in every packet must
-//! not hide behind one that carries a million in time.
+//! Owns the evaluation, separate for each direction of each link: one that is late in every packet
+//! must not hide behind one that carries a million in time.
 
 use neph_model::{Span, Warning};
 
 /// What one direction of a lab's link did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkCount {
+pub struct LinkCounters {
     /// Packets that left later than the link's tolerance (50 us, or 2 % of its delay) after they were due.
     pub late: u64,
-    /// The worst lateness since this was last asked.
-    pub worst: Span,
-    /// Packets carried, late or not.
-    pub carried: u64,
-    /// Packets that it lost without being asked to.
-    pub broken: u64,
+    /// The largest lateness since the last read.
+    pub max_lateness: Span,
+    /// Packets delivered, late or not.
+    pub delivered_packets: u64,
+    /// Packets that it lost although its settings lose none.
+    pub unexpected_losses: u64,
 }
 
-/// Tolerated share of late packets, one per 100: fewer change no quantile of a report.
-const LATE_SHARE: u64 = 100;
+/// One late packet per so many is tolerated: fewer change no quantile of a report.
+const PACKETS_PER_TOLERATED_LATE: u64 = 100;
 
 /// The warnings that the time between two counts of the same links earns.
-pub(crate) fn warnings(before: &[LinkCount], after: &[LinkCount]) -> Vec<Warning> {
-    let during = before.iter().zip(after).map(|(before, after)| LinkCount {
-        late: after.late - before.late,
-        carried: after.carried - before.carried,
-        broken: after.broken - before.broken,
-        worst: after.worst,
-    });
-    let during: Vec<LinkCount> = during.collect();
-    let late = during
+pub(crate) fn warnings(before: &[LinkCounters], after: &[LinkCounters]) -> Vec<Warning> {
+    let deltas = before
         .iter()
-        .filter(|link| link.late * LATE_SHARE > link.carried);
-    let worst = late.clone().map(|link| link.worst).max();
-    let late = worst.map(|worst| Warning::LinkLate {
-        packets: late.map(|link| link.late).sum(),
+        .zip(after)
+        .map(|(before, after)| LinkCounters {
+            late: after.late - before.late,
+            delivered_packets: after.delivered_packets - before.delivered_packets,
+            unexpected_losses: after.unexpected_losses - before.unexpected_losses,
+            max_lateness: after.max_lateness,
+        });
+    let deltas: Vec<LinkCounters> = deltas.collect();
+    let late_links = deltas
+        .iter()
+        .filter(|link| link.late * PACKETS_PER_TOLERATED_LATE > link.delivered_packets);
+    let worst = late_links.clone().map(|link| link.max_lateness).max();
+    let late_warning = worst.map(|worst| Warning::LinkLate {
+        packets: late_links.map(|link| link.late).sum(),
         worst,
     });
-    let broken: u64 = during.iter().map(|link| link.broken).sum();
-    let broken = (broken > 0).then_some(Warning::LinkLostPackets { packets: broken });
-    late.into_iter().chain(broken).collect()
+    let packets: u64 = deltas.iter().map(|link| link.unexpected_losses).sum();
+    let loss_warning = (packets > 0).then_some(Warning::LinkLostPackets { packets });
+    late_warning.into_iter().chain(loss_warning).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const IN_TIME: LinkCount = LinkCount {
+    const IN_TIME: LinkCounters = LinkCounters {
         late: 10,
-        worst: Span::from_micros(60),
-        carried: 1_000_000,
-        broken: 0,
+        max_lateness: Span::from_micros(60),
+        delivered_packets: 1_000_000,
+        unexpected_losses: 0,
     };
 
     #[test]
     fn each_link_is_checked_separately_for_late_packets() {
-        let late = LinkCount {
+        let late = LinkCounters {
             late: 5,
-            worst: Span::from_micros(300),
-            carried: 20,
-            broken: 0,
+            max_lateness: Span::from_micros(300),
+            delivered_packets: 20,
+            unexpected_losses: 0,
         };
-        let none = [LinkCount::default(); 2];
+        let none = [LinkCounters::default(); 2];
         assert_eq!(warnings(&none, &[IN_TIME, IN_TIME]), []);
-        let reported = warnings(&none, &[IN_TIME, late]);
+        let link_warnings = warnings(&none, &[IN_TIME, late]);
         let worst = Span::from_micros(300);
-        assert_eq!(reported, [Warning::LinkLate { packets: 5, worst }]);
+        assert_eq!(link_warnings, [Warning::LinkLate { packets: 5, worst }]);
         assert_eq!(warnings(&[IN_TIME, late], &[IN_TIME, late]), [], "before");
     }
 
     #[test]
     fn a_single_unexpected_loss_is_reported() {
-        let broke = LinkCount {
-            broken: 1,
+        let with_loss = LinkCounters {
+            unexpected_losses: 1,
             ..IN_TIME
         };
-        let reported = warnings(&[IN_TIME], &[broke]);
-        assert_eq!(reported, [Warning::LinkLostPackets { packets: 1 }]);
+        let link_warnings = warnings(&[IN_TIME], &[with_loss]);
+        assert_eq!(link_warnings, [Warning::LinkLostPackets { packets: 1 }]);
     }
 }

@@ -67,16 +67,16 @@ pub struct FlowDone {
 /// What a stream did.
 #[derive(Debug)]
 pub struct StreamDone {
-    /// The rate that was asked.
+    /// The requested rate.
     pub rate: BitRate,
     /// What was sent and came back.
     pub streamed: Streamed,
-    /// Why it is not the stream that was asked for.
+    /// Why it is not the stream that was requested.
     pub fault: Option<String>,
 }
 
 impl LoadDone {
-    /// Why traffic is not what was asked for; nothing of the CPU, whose share may be missed.
+    /// Why traffic is not what was requested; nothing of the CPU, whose share may be missed.
     fn fault(self) -> Option<String> {
         match self {
             Self::Cpu(_) => None,

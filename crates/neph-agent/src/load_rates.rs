@@ -2,7 +2,7 @@
 //!
 //! Owns which of their seconds belong to an experiment.
 
-use neph_model::{Instant, Own, Sample, SeriesName, Warning};
+use neph_model::{Instant, LocalClock, Sample, SeriesName, Warning};
 
 /// What loads did, over all of their time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,9 +19,9 @@ pub struct LoadSecond {
     /// Of what.
     pub series: SeriesName,
     /// When the second began, on the local monotonic clock.
-    pub from: Instant<Own>,
+    pub from: Instant<LocalClock>,
     /// When it ended.
-    pub until: Instant<Own>,
+    pub until: Instant<LocalClock>,
     /// The value, in the series' unit.
     pub value: f64,
 }
@@ -29,8 +29,8 @@ pub struct LoadSecond {
 /// The samples of an experiment that ran between these moments: of the seconds that lie within it.
 pub(crate) fn samples(
     seconds: &[LoadSecond],
-    began: Instant<Own>,
-    ended: Instant<Own>,
+    began: Instant<LocalClock>,
+    ended: Instant<LocalClock>,
 ) -> Vec<Sample> {
     let within = seconds.iter();
     let within =

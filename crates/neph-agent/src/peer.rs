@@ -38,7 +38,7 @@ pub(crate) fn check_reflector(
 const fn must_answer(kind: ProbeKind, accepted: bool) -> bool {
     match kind.properties().identification {
         Identification::Required => true,
-        Identification::Optional => kind.on_connection() && !accepted,
+        Identification::Optional => kind.uses_connection() && !accepted,
         Identification::None => false,
     }
 }

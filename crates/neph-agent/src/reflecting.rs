@@ -1,5 +1,5 @@
 //! What answers at a site: the reflector, and its additional services (throughput tests, media streams) where
-//! they are asked for.
+//! they are requested.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU16;

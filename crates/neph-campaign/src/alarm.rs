@@ -7,13 +7,13 @@ use std::ops::Range;
 
 use neph_model::Span;
 use neph_model::alarm::{Quantile, Rule};
-use neph_text::{Fault, Placed, did_you_mean, parse_duration};
+use neph_text::{Fault, Spanned, did_you_mean, parse_duration};
 
 /// Reads a rule about one of `subjects`, whose names may have several words.
 ///
 /// # Errors
 /// The first mistake, with its place in `text`.
-pub fn parse<S: Clone>(text: &str, subjects: &[(&str, S)]) -> Result<Rule<S>, Placed<Fault>> {
+pub fn parse<S: Clone>(text: &str, subjects: &[(&str, S)]) -> Result<Rule<S>, Spanned<Fault>> {
     let mut tokens = AlarmParser {
         left: split_words(text),
         end: text.len(),
@@ -54,9 +54,9 @@ fn fault<T>(
     span: Range<usize>,
     message: impl Into<String>,
     remedy: impl Into<String>,
-) -> Result<T, Placed<Fault>> {
+) -> Result<T, Spanned<Fault>> {
     let value = Fault::new(message, remedy);
-    Err(Placed { value, span })
+    Err(Spanned { value, span })
 }
 
 impl<'a> AlarmParser<'a> {
@@ -64,7 +64,7 @@ impl<'a> AlarmParser<'a> {
         &mut self,
         text: &str,
         subjects: &[(&str, S)],
-    ) -> Result<Rule<S>, Placed<Fault>> {
+    ) -> Result<Rule<S>, Spanned<Fault>> {
         let subject = self.subject(subjects)?;
         self.one_of("'>'", &[">"], |word| (word == ">").then_some(()))?;
         let limit = self.time("a limit")?.value;
@@ -92,7 +92,7 @@ impl<'a> AlarmParser<'a> {
     }
 
     /// All before `>`; without one, the first word.
-    fn subject<S: Clone>(&mut self, subjects: &[(&str, S)]) -> Result<S, Placed<Fault>> {
+    fn subject<S: Clone>(&mut self, subjects: &[(&str, S)]) -> Result<S, Spanned<Fault>> {
         const WHAT: &str = "what it is about";
         let mut ahead = self.left.iter().rev();
         let count = ahead.position(|(_, word)| *word == ">").unwrap_or(1);
@@ -119,7 +119,7 @@ impl<'a> AlarmParser<'a> {
         )
     }
 
-    fn until(&mut self, limit: Span) -> Result<Span, Placed<Fault>> {
+    fn until(&mut self, limit: Span) -> Result<Span, Spanned<Fault>> {
         let until = self.time("a limit")?;
         if until.value > limit {
             let message = format!(
@@ -131,13 +131,13 @@ impl<'a> AlarmParser<'a> {
         Ok(until.value)
     }
 
-    fn missing<T>(&self, expected: &str) -> Result<T, Placed<Fault>> {
+    fn missing<T>(&self, expected: &str) -> Result<T, Spanned<Fault>> {
         let at = self.left.last().map_or(self.end, |(range, _)| range.start);
         let remedy = format!("write for example: {} > 2ms p99 for 30s", self.example);
         fault(at..at, format!("{expected} is missing"), remedy)
     }
 
-    fn next(&mut self, expected: &str) -> Result<(Range<usize>, &'a str), Placed<Fault>> {
+    fn next(&mut self, expected: &str) -> Result<(Range<usize>, &'a str), Spanned<Fault>> {
         match self.left.pop() {
             Some(next) => Ok(next),
             None => self.missing(expected),
@@ -149,7 +149,7 @@ impl<'a> AlarmParser<'a> {
         expected: &str,
         names: &[&str],
         known: impl Fn(&str) -> Option<T>,
-    ) -> Result<T, Placed<Fault>> {
+    ) -> Result<T, Spanned<Fault>> {
         let (range, word) = self.next(expected)?;
         known(word).map_or_else(
             || {
@@ -160,14 +160,14 @@ impl<'a> AlarmParser<'a> {
         )
     }
 
-    fn time(&mut self, expected: &str) -> Result<Placed<Span>, Placed<Fault>> {
+    fn time(&mut self, expected: &str) -> Result<Spanned<Span>, Spanned<Fault>> {
         let (span, word) = self.next(expected)?;
         match parse_duration(word) {
-            Ok(nanos) => Ok(Placed {
+            Ok(nanos) => Ok(Spanned {
                 value: Span::from_nanos(nanos),
                 span,
             }),
-            Err(value) => Err(Placed { value, span }),
+            Err(value) => Err(Spanned { value, span }),
         }
     }
 }
@@ -185,7 +185,7 @@ mod tests {
         ("a - b  back", 4),
     ];
 
-    fn parse(text: &str) -> Result<Rule<u8>, Placed<Fault>> {
+    fn parse(text: &str) -> Result<Rule<u8>, Spanned<Fault>> {
         super::parse(text, &SUBJECTS)
     }
 
@@ -227,11 +227,11 @@ mod tests {
             ("", 0, "is missing; write for example: path > 2ms"),
             ("> 2ms p99", 0, "what it is about is missing"),
         ] {
-            let Placed { value, span } = parse(text).expect_err("a mistake");
-            let reported = format!("{}; {}", value.message, value.remedy);
+            let Spanned { value, span } = parse(text).expect_err("a mistake");
+            let message = format!("{}; {}", value.message, value.remedy);
             assert!(
-                span.start == at && reported.contains(printed),
-                "{span:?} {reported}"
+                span.start == at && message.contains(printed),
+                "{span:?} {message}"
             );
         }
     }

@@ -4,7 +4,9 @@
 //! under another load or in another block do not apply to it.
 
 use neph_model::alarm::{Alarm, Change, Paced, Rule};
-use neph_model::{FleetMessage, FleetOutcome, FlowIndex, Instant, Message, Outcome, Own, Span};
+use neph_model::{
+    FleetMessage, FleetOutcome, FlowIndex, Instant, LocalClock, Message, Outcome, Span,
+};
 
 /// What a plan's alarm is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +87,7 @@ impl AlarmEvaluator {
         }
     }
 
-    fn count(&mut self, at: Instant<Own>, took: impl Fn(AlarmQuantity) -> Option<Span>) {
+    fn count(&mut self, at: Instant<LocalClock>, took: impl Fn(AlarmQuantity) -> Option<Span>) {
         for alarm in &mut self.alarms {
             if let Some(took) = took(alarm.alarm().rule().subject) {
                 self.found.extend(alarm.count(since(at), Some(took)));
@@ -94,7 +96,7 @@ impl AlarmEvaluator {
     }
 
     /// That it is lost is known later; as of when it was sent it cannot be ahead of what comes then.
-    fn lose(&mut self, sent: Instant<Own>, concerns: impl Fn(AlarmQuantity) -> bool) {
+    fn lose(&mut self, sent: Instant<LocalClock>, concerns: impl Fn(AlarmQuantity) -> bool) {
         let alarms = self.alarms.iter_mut();
         for alarm in alarms.filter(|alarm| concerns(alarm.alarm().rule().subject)) {
             self.found.extend(alarm.count(since(sent), None));
@@ -121,7 +123,7 @@ impl AlarmEvaluator {
 }
 
 /// Timestamps of an experiment count from its start.
-fn since(at: Instant<Own>) -> Span {
+fn since(at: Instant<LocalClock>) -> Span {
     at - Instant::from_nanos(0)
 }
 
@@ -154,8 +156,8 @@ mod tests {
     }
 
     fn reported_changes(evaluator: &mut AlarmEvaluator) -> Vec<(bool, i64)> {
-        let reported = evaluator.unreported().into_iter();
-        reported
+        let changes = evaluator.unreported().into_iter();
+        changes
             .map(|change| (change.is_raised, change.at.nanos() / 1_000_000_000))
             .collect()
     }

@@ -115,7 +115,7 @@ const OF_TRANSFERS: [ParameterName; 12] = [
     ParameterName::MediaPort,
     ParameterName::Circuit,
     ParameterName::Network,
-    ParameterName::Congestion,
+    ParameterName::CongestionControl,
     ParameterName::Distance,
     ParameterName::Site,
     ParameterName::IpVersion,
@@ -152,7 +152,7 @@ fn transfers(endpoint: &Endpoint) -> Vec<Combination<'_>> {
         .filter(|set| is_transfer(set))
     {
         if !over_tcp(&set) {
-            set.retain(|parameter| parameter.name() != ParameterName::Congestion);
+            set.retain(|parameter| parameter.name() != ParameterName::CongestionControl);
         }
         if !sets.contains(&set) {
             sets.push(set);
@@ -172,7 +172,7 @@ impl Combination<'_> {
     /// How many there are in an experiment; of a transfer, its seconds.
     fn messages(&self) -> u64 {
         if is_transfer(&self.parameters) {
-            return self.endpoint.axes.seconds();
+            return self.endpoint.axes.transfer_seconds();
         }
         self.endpoint.axes.length.messages(self.interval)
     }
@@ -200,7 +200,8 @@ impl Combination<'_> {
 
     /// Whether it sends what one of these sizes becomes.
     fn is_of_size(&self, requested: &[ByteSize]) -> bool {
-        let becomes = |size: &ByteSize| self.endpoint.sent(*size) == self.request_size;
+        let becomes =
+            |size: &ByteSize| self.endpoint.actual_request_size(*size) == self.request_size;
         requested.is_empty() || requested.iter().any(becomes)
     }
 
@@ -223,7 +224,7 @@ impl Combination<'_> {
 }
 
 /// Reply sizes belong in labels where one endpoint has several; labels are made of parameters. A scenario
-/// is known by what is asked for; its label has what is sent too.
+/// is known by what is requested; its label has what is sent too.
 fn name_response_sizes(scenarios: &mut [Scenario]) {
     let mut sizes: BTreeMap<String, BTreeSet<ByteSize>> = BTreeMap::new();
     let is_of_messages = |scenario: &Scenario| !scenario.measure().is_transfer();

@@ -31,7 +31,7 @@ const ALONE: &str = "alone";
 /// Prefix of the network of a circuit that is measured at the same time as another one.
 const WITH: &str = "with ";
 
-/// What is asked for.
+/// What is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DesignRequest {
     /// Blocks; as many as a verdict needs, and one more, if that is not given.
@@ -111,7 +111,7 @@ pub fn circuit_name(circuit: &PlannedCircuit) -> String {
 ///
 /// # Errors
 /// Nothing can be measured, or more than is allowed.
-pub fn design(plan: &Plan, requested: &DesignRequest) -> Result<Design, NoDesign> {
+pub fn design(plan: &Plan, request: &DesignRequest) -> Result<Design, NoDesign> {
     if plan.agents.is_empty() {
         return Err(NoDesign::NoAgents);
     }
@@ -132,10 +132,10 @@ pub fn design(plan: &Plan, requested: &DesignRequest) -> Result<Design, NoDesign
         _ => {}
     }
     let min = blocks_needed(2 * pairs.len()) + SPARE_BLOCKS;
-    let blocks = requested
+    let blocks = request
         .blocks
         .unwrap_or_else(|| u32::try_from(min).unwrap_or(u32::MAX));
-    let bytes = bytes(requested, Runs::of(&pairs, blocks))?;
+    let bytes = bytes(request, Runs::of(&pairs, blocks))?;
     let mut found = Design {
         circuits: planned,
         pairs,
@@ -144,7 +144,7 @@ pub fn design(plan: &Plan, requested: &DesignRequest) -> Result<Design, NoDesign
         bytes,
         text: String::new(),
     };
-    found.text = design_text::text(plan, &found, requested)?;
+    found.text = design_text::text(plan, &found, request)?;
     Ok(found)
 }
 
@@ -161,17 +161,17 @@ impl Runs {
 }
 
 /// The payload of all transfers, unless it is more than is allowed.
-fn bytes(requested: &DesignRequest, Runs(runs): Runs) -> Result<ByteSize, NoDesign> {
-    let millis = u64::try_from(requested.duration.nanos() / 1_000_000).unwrap_or(0);
-    let each = u128::from(requested.rate.bits_per_second()) * u128::from(millis) / 8000;
+fn bytes(request: &DesignRequest, Runs(runs): Runs) -> Result<ByteSize, NoDesign> {
+    let millis = u64::try_from(request.duration.nanos() / 1_000_000).unwrap_or(0);
+    let each = u128::from(request.rate.bits_per_second()) * u128::from(millis) / 8000;
     let bytes = u64::try_from(each * u128::from(runs)).unwrap_or(u64::MAX);
-    if bytes > requested.bytes.0 {
+    if bytes > request.bytes.0 {
         return Err(NoDesign::TooManyBytes {
             runs,
-            duration: requested.duration.exact(),
-            rate: requested.rate.exact(),
+            duration: request.duration.exact(),
+            rate: request.rate.exact(),
             bytes: ByteSize(bytes),
-            most: requested.bytes,
+            most: request.bytes,
         });
     }
     Ok(ByteSize(bytes))

@@ -6,8 +6,8 @@ mod stored;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Anchor, Campaign, Experiment, ExperimentResult, Fleet, Instant, Own, Provenance, Records,
-    Scenario, TracedRoute,
+    Anchor, Campaign, Experiment, ExperimentResult, Fleet, Instant, LocalClock, Provenance,
+    Records, Scenario, TracedRoute,
 };
 use neph_store::Store;
 
@@ -24,7 +24,7 @@ use stored::since;
 pub struct FleetStorage {
     /// The campaign's name.
     pub name: String,
-    /// What was asked for, in the place of a plan's path.
+    /// What was requested, in the place of a plan's path.
     pub description: String,
     /// The lab site that it measures from.
     pub site: Option<String>,
@@ -41,7 +41,7 @@ pub struct FleetKeeper {
     experiment: Experiment,
     recorder: MeteredRecorder,
     meter: Arc<Mutex<Meter>>,
-    origin: Instant<Own>,
+    origin: Instant<LocalClock>,
 }
 
 impl FleetKeeper {
@@ -55,7 +55,7 @@ impl FleetKeeper {
         keeping: FleetStorage,
         scenario: Scenario,
         fleet: Fleet,
-        origin: Anchor<Own>,
+        origin: Anchor<LocalClock>,
     ) -> Result<Self, RunError> {
         storing("recover what was cut off", store.recover())?;
         let scenario = Scenario {
@@ -134,7 +134,7 @@ impl FleetKeeper {
     }
 }
 
-fn campaign(keeping: &FleetStorage, origin: Anchor<Own>) -> Campaign {
+fn campaign(keeping: &FleetStorage, origin: Anchor<LocalClock>) -> Campaign {
     Campaign {
         plan_path: keeping.description.clone(),
         ..Campaign::begun(&keeping.name, origin.wall)

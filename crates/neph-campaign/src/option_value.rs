@@ -134,7 +134,7 @@ mod tests {
             "[localhost]:80",
             "[a%lo]:80",
         ] {
-            assert!(listening(wrong).is_err_and(|reported| reported.contains("127.0.0.1:8080")));
+            assert!(listening(wrong).is_err_and(|message| message.contains("127.0.0.1:8080")));
         }
     }
 

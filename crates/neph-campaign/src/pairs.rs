@@ -91,7 +91,7 @@ server = ["10.0.0.2", "10.0.0.9"]
 topology = "t.toml"
 prober = "home"
 "#;
-        let reported = |text: &str| {
+        let sites_of = |text: &str| {
             let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
             let matrix = scenarios(&plan);
             let servers = &plan.throughput.as_ref().expect("checks").servers;
@@ -103,11 +103,11 @@ prober = "home"
             ]
             .map(|sites| sites.into_iter().flatten().collect::<Vec<_>>().join(" "))
         };
-        assert_eq!(reported(text), ["east", "home", "home", "east home"]);
+        assert_eq!(sites_of(text), ["east", "home", "home", "east home"]);
         let plan_text = text.replace("request_size = 64", "request_size = 64\ninterval = \"2s\"");
         let plan_text = plan_text.replace("interval = \"1s\"", "interval = [\"1s\", \"2s\"]");
         assert_eq!(
-            reported(&plan_text),
+            sites_of(&plan_text),
             ["east west", "home", "home", "east west home"]
         );
     }

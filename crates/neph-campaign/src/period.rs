@@ -14,7 +14,11 @@ const SECOND: i64 = 1_000_000_000;
 
 /// Notes that a block of `plan` takes longer than `every`. Only of a plan without other mistakes.
 pub fn check(plan: &Plan, problems: &Problems<'_>) {
-    let Some(every) = plan.every.as_ref().filter(|_| problems.is_empty()) else {
+    let Some(every) = plan
+        .strict_block_interval
+        .as_ref()
+        .filter(|_| problems.is_empty())
+    else {
         return;
     };
     let matrix = scenarios(plan);

@@ -9,8 +9,8 @@ mod alarms;
 mod compare;
 mod fleet;
 mod interpret;
-mod meaning;
 mod measure;
+mod model;
 mod parameter;
 mod plot;
 mod reflector;
@@ -23,20 +23,20 @@ mod word;
 
 pub use agents::AgentSite;
 pub use compare::{ComparePlan, ComparedLayer};
-pub use meaning::{
-    Axes, Endpoint, LabPlan, LabReflector, Length, Limits, PairOrder, ParameterLists, Plan, Skip,
-    ThroughputPlan,
+pub use model::{
+    Axes, Endpoint, ExperimentLength, LabPlan, LabReflector, Limits, PairOrder, ParameterLists,
+    Plan, Skip, ThroughputPlan,
 };
 use neph_text::{Fields, Problem, Problems, Source, parse_toml};
 pub use parameter::{PARAMETERS, PlanParameter};
 pub use plot::PlotPlan;
 pub use reflector::reflector;
 pub use season::Season;
-pub use shared::{PlannedCircuit, Shared};
+pub use shared::{PlannedCircuit, SharedResource};
 pub use trust::Certificates;
 
 pub(crate) use interpret::plan as interpret;
-pub(crate) use meaning::hash_of;
+pub(crate) use model::hash_of;
 pub(crate) use parameter::{target, target_fault};
 pub(crate) use plot::{BOX, blocks as plot_blocks, check as check_plot};
 pub(crate) use sections::{

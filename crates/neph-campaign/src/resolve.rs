@@ -24,7 +24,7 @@ pub fn resolve(
 ) -> Result<Addresses, Vec<Problem>> {
     let problems = Problems::new(source);
     let mut answers: BTreeMap<String, Result<Vec<IpAddr>, String>> = BTreeMap::new();
-    for (host, written_at) in hosts(plan) {
+    for (host, address_span) in hosts(plan) {
         let is_site = plan.agents.iter().any(|site| site.name.value == host);
         if !plan.agents.is_empty() && !is_site {
             // Its agents resolve it, from their hosts.
@@ -43,7 +43,7 @@ pub fn resolve(
             } else {
                 Fault::new(message, "check the name, or write an address")
             };
-            problems.add(written_at, fault);
+            problems.add(address_span, fault);
         }
     }
     let found = answers
@@ -56,7 +56,7 @@ pub fn resolve(
 /// Every host that a plan names, and where it is written, in bytes of the plan's text.
 pub fn hosts(plan: &Plan) -> impl Iterator<Item = (&str, Range<usize>)> {
     let endpoints = plan.endpoints.iter();
-    let endpoints = endpoints.map(|e| (e.target.host(), e.written_at.clone()));
+    let endpoints = endpoints.map(|e| (e.target.host(), e.address_span.clone()));
     let pings = plan
         .pings
         .iter()

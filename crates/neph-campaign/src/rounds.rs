@@ -11,7 +11,7 @@ use neph_model::{ByteSize, Scenario, Span};
 use crate::lengths::{length, payloads, trace_time};
 use crate::pairs::site_of;
 use crate::plan::Plan;
-use crate::timetable::{self, Claim, Mode, Resource, Task, Timetable};
+use crate::timetable::{self, Claim, Resource, Task, Timetable, UseMode};
 use crate::together;
 
 /// What a block does with a resource.
@@ -142,16 +142,16 @@ fn task(plan: &Plan, scenarios: &[&Scenario]) -> Task {
 /// What a scenario claims.
 fn claims(plan: &Plan, scenario: &Scenario) -> Vec<Claim> {
     if plan.agents.is_empty() {
-        return vec![Claim::new(Resource::Host("here".to_owned()), Mode::Load)];
+        return vec![Claim::new(Resource::Host("here".to_owned()), UseMode::Load)];
     }
     let mut endpoints = plan.endpoints.iter();
     let endpoint = endpoints.find(|endpoint| endpoint.name == scenario.endpoint);
-    let mode = endpoint.map_or(Mode::Quiet, |endpoint| endpoint.mode);
+    let mode = endpoint.map_or(UseMode::Latency, |endpoint| endpoint.mode);
     // Fleets of other flow sets are never in one round at a site: their rates would add up.
     let mode = if scenario.measure().fills_links() {
-        mode.min(Mode::Load)
+        mode.min(UseMode::Load)
     } else if scenario.flows().is_some() || scenario.measure().is_transfer() {
-        mode.min(Mode::Quiet)
+        mode.min(UseMode::Latency)
     } else {
         mode
     };
@@ -167,7 +167,7 @@ pub(crate) fn resources(plan: &Plan, site: Option<&str>, endpoint: &str) -> Vec<
         .endpoints
         .iter()
         .find(|candidate| candidate.name == endpoint);
-    let at = found.and_then(|endpoint| endpoint.at.as_deref());
+    let at = found.and_then(|endpoint| endpoint.site.as_deref());
     let host = at.or_else(|| found.map(|endpoint| endpoint.target.host()));
     let shared = plan.shared.iter();
     let shared = shared.filter(|shared| shared.carries(site, endpoint, at));

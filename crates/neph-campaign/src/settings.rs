@@ -12,7 +12,7 @@ use neph_model::{
     Parameter, Target, ThroughputServer, ThroughputTool, port_number, split_authority,
 };
 use neph_text::{
-    Bytes, Fault, Fields, Nanos, Node, Placed, Port, Problem, Problems, Source, Take, Value,
+    Bytes, Fault, Fields, FromNode, Nanos, Node, Port, Problem, Problems, Source, Spanned, Value,
     parse_yaml,
 };
 
@@ -107,7 +107,7 @@ fn name_of(path: &str) -> String {
 
 /// A whole number of `unit` nanoseconds, at least 1.
 fn times(node: &Node, unit: i64) -> Result<Nanos, Fault> {
-    let count = match u32::take(node)? {
+    let count = match u32::from_node(node)? {
         0 => return Err(Fault::new("this time is zero", "write 1 or more")),
         count => i64::from(count),
     };
@@ -115,12 +115,12 @@ fn times(node: &Node, unit: i64) -> Result<Nanos, Fault> {
 }
 
 /// Like [`times`], where 0 means that the value is to be chosen.
-fn times_or_none(fields: &mut Fields<'_>, key: &'static str, unit: i64) -> Option<Placed<Nanos>> {
+fn times_or_none(fields: &mut Fields<'_>, key: &'static str, unit: i64) -> Option<Spanned<Nanos>> {
     let value = fields.optional_with(key, |node| match node.value {
         Value::Integer(0) | Value::Nothing => Ok(None),
         _ => times(node, unit).map(Some),
     })?;
-    value.value.map(|nanos| Placed {
+    value.value.map(|nanos| Spanned {
         value: nanos,
         span: value.span,
     })
@@ -138,17 +138,17 @@ fn axes(fields: &mut Fields<'_>) -> TypedAxes {
         axes.request_sizes = fields.one_or_list::<Bytes>("msg_sizes");
     }
     let response = fields.optional::<Bytes>("response_size");
-    axes.response_sizes = Some(vec![response.unwrap_or(Placed {
+    axes.response_sizes = Some(vec![response.unwrap_or(Spanned {
         value: Bytes(DEFAULT_RESPONSE),
         span: 0..0,
     })]);
     let port = fields.optional_with("source_port", |node| match node.value {
         Value::Integer(0) | Value::Nothing => Ok(None),
-        _ => Port::take(node).map(Some),
+        _ => Port::from_node(node).map(Some),
     });
     if let Some((Some(Port(port)), span)) = port.map(|port| (port.value, port.span)) {
         let value = Parameter::SourcePort(NonZeroU16::new(port).expect("not 0"));
-        axes.fix(Placed { value, span });
+        axes.fix(Spanned { value, span });
     }
     axes
 }
@@ -170,7 +170,7 @@ fn course(fields: &mut Fields<'_>, axes: &mut TypedAxes, endpoints: usize) -> Ty
         .product::<usize>()
         * endpoints.max(1);
     let steps = i64::try_from(steps).unwrap_or(i64::MAX);
-    let infer = |nanos: i64, span| Placed {
+    let infer = |nanos: i64, span| Spanned {
         value: Nanos(nanos),
         span,
     };
@@ -273,7 +273,7 @@ fn trust(fields: &mut Fields<'_>, endpoints: &mut [TypedEndpoint], notes: &mut V
             _ if accepts_any => Parameter::Insecure(true),
             _ => continue,
         };
-        endpoint.axes.fix(Placed { value, span });
+        endpoint.axes.fix(Spanned { value, span });
     }
 }
 
@@ -308,7 +308,7 @@ fn throughput(fields: &mut Fields<'_>) -> Option<TypedThroughput> {
         });
         let port = table.optional_with("port", iperf_port);
         if let (Some(name), Some(ip)) = (name, ip) {
-            servers.push(Placed {
+            servers.push(Spanned {
                 value: ThroughputServer {
                     name: name.value,
                     host: ip.value,
@@ -333,7 +333,7 @@ fn iperf_port(node: &Node) -> Result<u16, Fault> {
     match &node.value {
         Value::Text(text) if text.is_empty() => Ok(IPERF3_PORT),
         Value::Text(text) => port_number(text).map_err(target_fault),
-        _ => Port::take(node).map(|Port(port)| port),
+        _ => Port::from_node(node).map(|Port(port)| port),
     }
 }
 

@@ -39,19 +39,19 @@ impl Spans {
     /// The one of this rank, from 1, in the order of length; `None` beyond the last. It is not longer than
     /// this.
     pub(crate) fn of_rank(&self, rank: u128) -> Option<Span> {
-        self.0.of_rank_at_most(rank).map(reported)
+        self.0.of_rank_at_most(rank).map(span_of)
     }
 
     pub(crate) fn shortest(&self) -> Option<Span> {
-        self.0.min().map(reported)
+        self.0.min().map(span_of)
     }
 
     pub(crate) fn longest(&self) -> Option<Span> {
-        self.0.max().map(reported)
+        self.0.max().map(span_of)
     }
 }
 
-fn reported(nanos: u64) -> Span {
+fn span_of(nanos: u64) -> Span {
     Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 

@@ -50,7 +50,7 @@ mod tests {
 
     use super::*;
 
-    fn reported(stays: &mut Stays, stay: Option<Span>, times: u32) {
+    fn add_replies(stays: &mut Stays, stay: Option<Span>, times: u32) {
         let peer_report = stay.map(|residence| PeerReport {
             rx: Instant::from_nanos(5),
             residence,
@@ -73,11 +73,11 @@ mod tests {
         let quick = Some(Span::from_micros(40));
         let slow = Some(Span::from_millis(4900));
         let mut stays = Stays::default();
-        reported(&mut stays, None, 2);
+        add_replies(&mut stays, None, 2);
         assert_eq!((stays.p99(), stays.warning()), (None, None));
-        reported(&mut stays, quick, 98);
+        add_replies(&mut stays, quick, 98);
         assert_eq!(stays.warning(), None);
-        reported(&mut stays, slow, 20);
+        add_replies(&mut stays, slow, 20);
         let warning = stays.warning();
         let Some(Warning::ReflectorSlow { p99, bound }) = warning else {
             panic!("{warning:?}");

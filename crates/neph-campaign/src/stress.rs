@@ -5,7 +5,9 @@
 //! the lab makes it.
 
 use neph_model::{BitRate, LoadUnits, NoLoad, Stress};
-use neph_text::{Fault, Node, Placed, Problems, Take, Value, is_hidden, parse_percent, parse_rate};
+use neph_text::{
+    Fault, FromNode, Node, Problems, Spanned, Value, is_hidden, parse_percent, parse_rate,
+};
 
 /// Numbers as people write them: `2.5 %`, `1.45Mbit/s`.
 const UNITS: LoadUnits = LoadUnits {
@@ -36,7 +38,7 @@ pub fn parse(text: &str) -> Result<Stress, Fault> {
 /// The parameter's value: a load, or `{ name = "busy", load = "vm1 80%" }`.
 pub(crate) fn read(node: &Node) -> Result<Stress, Fault> {
     let Value::Table(table) = &node.value else {
-        let text = String::take(node)?;
+        let text = String::from_node(node)?;
         if text.contains('=') {
             let message = format!("\"{text}\" is no load");
             return Err(Fault::new(message, NAMED));
@@ -46,8 +48,8 @@ pub(crate) fn read(node: &Node) -> Result<Stress, Fault> {
     let (mut name, mut load) = (None, None);
     for entry in &table.entries {
         match entry.key.as_str() {
-            "name" => name = Some(String::take(&entry.node)?),
-            "load" => load = Some(String::take(&entry.node)?),
+            "name" => name = Some(String::from_node(&entry.node)?),
+            "load" => load = Some(String::from_node(&entry.node)?),
             other => return Err(Fault::new(format!("a load has no key '{other}'"), NAMED)),
         }
     }
@@ -68,7 +70,7 @@ const NAMED: &str = "write \"vm1 80%\", or { name = \"busy\", load = \"vm1 80%\"
 
 /// A name stands for one load only, and a load has one name: else two labels would be one, or one load two
 /// scenarios.
-pub(crate) fn check_names(requested: &[Placed<Stress>], problems: &Problems<'_>) {
+pub(crate) fn check_names(requested: &[Spanned<Stress>], problems: &Problems<'_>) {
     for (index, one) in requested.iter().enumerate() {
         let current = &one.value;
         let clash = requested[..index]

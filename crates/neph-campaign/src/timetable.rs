@@ -1,6 +1,6 @@
 //! The timetable: which measurements run at the same time, so that none disturbs another.
 //!
-//! A [`Task`] claims [`Resource`]s, each in a [`Mode`]. Two tasks conflict if they claim one resource in
+//! A [`Task`] claims [`Resource`]s, each in a [`UseMode`]. Two tasks conflict if they claim one resource in
 //! modes that exclude each other. [`rounds`] puts tasks into rounds without conflicts, one round after the
 //! other; [`packed`] lets each task begin as soon as what it claims is free. Both are pure, the same for
 //! the same input, and report a [`Bound`] below which no timetable can be.
@@ -27,13 +27,13 @@ mod task;
 pub use bound::{Bound, BoundReason};
 pub use common_hops::{CircuitRoute, SharedHops, shared_hops};
 pub use packed::packed;
-pub use resource::{Claim, Mode, Resource};
+pub use resource::{Claim, Resource, UseMode};
 pub use start::{
     Agreement, Decision, Guard, Missed, NotReady, Outcome, Report, SlotEnd, SlotTimes, Step,
     guard_of,
 };
 pub use step::rounds;
-pub use table::{Placed, Round, Timetable};
+pub use table::{Round, ScheduledTask, Timetable};
 pub use task::Task;
 
 #[cfg(test)]

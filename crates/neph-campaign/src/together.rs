@@ -18,7 +18,7 @@ pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
         // Media streams of several sites begin together too: they share their server.
         let is_media = matches!(scenario.measure(), Measure::Media(_));
         let is_set = scenario.flows().is_some() || is_media;
-        let group = if is_set && plan.pairs == PairOrder::AtOnce {
+        let group = if is_set && plan.pair_order == PairOrder::Concurrent {
             *known.entry(flow_set(scenario)).or_insert(next)
         } else {
             next
@@ -125,11 +125,11 @@ url = "udp://10.0.0.2"
         let (plan, matrix, groups) = read(&text);
         // 8 of 8 flows and 10 of 512, each asked 5 times at each distance, 50 times a second.
         let each = [1_800, 2_000, 1_800, 2_000].map(Span::from_millis);
-        let reported: Vec<Span> = matrix
+        let trace_times: Vec<Span> = matrix
             .iter()
             .map(|scenario| trace_time(&plan, scenario).usual)
             .collect();
-        assert_eq!(reported, each);
+        assert_eq!(trace_times, each);
         let slots = (0..4).map(|scenario| (0, scenario));
         let time = time_of(slots, &plan, &matrix, &groups);
         assert_eq!(time, Span::from_millis(2 * 61_000 + 7_600));

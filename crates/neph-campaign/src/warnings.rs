@@ -23,7 +23,7 @@ pub(crate) fn warnings(meter: &Meter, load: &Load, limits: &Limits) -> Vec<Warni
         warnings.push(Warning::CpuSaturated { percent });
     }
     let percent = meter.unstamped_percent();
-    if percent > limits.stamps_missing_percent {
+    if percent > limits.timestamps_missing_percent {
         warnings.push(Warning::TimestampsMissing { percent });
     }
     let times = meter.connections_lost();
@@ -35,7 +35,7 @@ pub(crate) fn warnings(meter: &Meter, load: &Load, limits: &Limits) -> Vec<Warni
     warnings.extend(meter.stays().warning());
     let replies = meter.tally().replies;
     // An experiment without a reply has failed; measuring longer would not help.
-    if (1..limits.fewest_replies).contains(&replies) {
+    if (1..limits.min_replies).contains(&replies) {
         warnings.push(Warning::FewMessages { replies });
     }
     warnings

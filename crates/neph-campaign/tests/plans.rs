@@ -20,8 +20,8 @@ fn read(name: &str) -> (Source, Plan, Vec<Scenario>) {
     let text = fs::read_to_string(folder().join(name)).expect("a shipped plan");
     let source = Source::new(name, text);
     let plan = plan::read(&source).unwrap_or_else(|problems| {
-        let reported: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        panic!("{}", reported.join("\n"))
+        let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        panic!("{}", messages.join("\n"))
     });
     let scenarios = scenarios(&plan);
     (source, plan, scenarios)
@@ -173,10 +173,10 @@ fn a_host_without_an_address_is_reported_at_its_position() {
         Err(_) => Err("no such name".to_owned()),
     };
     let found = resolve(&plan, &source, &resolver).expect_err("one host is a name");
-    let reported: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
     let expected = "latency-tester.yaml:27:16: host 'latency-tester.example.com' cannot be \
                     resolved: no such name; check the name, or write an address";
-    assert_eq!(reported, [expected]);
+    assert_eq!(messages, [expected]);
     let addresses =
         resolve(&plan, &source, &|_| Ok(vec![[192, 0, 2, 1].into()])).expect("all resolve");
     assert_eq!(addresses.len(), 4);

@@ -29,7 +29,7 @@ pub struct CaptureMatcher {
     /// meetings.
     first_packets: HashMap<u64, FirstPacket, RandomState>,
     pairs: HashMap<(IpAddr, IpAddr), u32>,
-    found: Vec<Found>,
+    found: Vec<MatchedPacket>,
     first: Point,
     second: Point,
     times: [Steady; 2],
@@ -82,7 +82,7 @@ impl FirstPacket {
 
 /// A packet, compared with the earlier ones of its capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum PacketMatch {
     /// The first with this identity.
     New,
     /// A duplicate in the capture.
@@ -93,7 +93,7 @@ enum Known {
 
 /// A packet of both captures, whose direction is not known yet.
 #[derive(Debug, Clone, Copy)]
-struct Found {
+struct MatchedPacket {
     first_at: i64,
     second_at: i64,
     pair: u32,
@@ -185,32 +185,32 @@ impl CaptureMatcher {
         self.first.count(at);
         let is_named = identity.is_named(packet);
         match self.known_here(at, identity, is_named) {
-            Known::New => {}
-            Known::Again => self.first.repeats += 1,
-            Known::Ambiguous => self.identical += 1,
+            PacketMatch::New => {}
+            PacketMatch::Again => self.first.repeats += 1,
+            PacketMatch::Ambiguous => self.identical += 1,
         }
         if let Some(complete) = self.complete_packet(0, at, identity, packet) {
             self.known_here(at, complete, is_named);
         }
     }
 
-    fn known_here(&mut self, at: i64, identity: Identity, is_named: bool) -> Known {
+    fn known_here(&mut self, at: i64, identity: Identity, is_named: bool) -> PacketMatch {
         let time = &mut self.times[0];
         match self.first_packets.entry(self.hasher.hash_one(identity)) {
             Entry::Vacant(vacant) => {
                 let (at, found) = (time.next(at), FirstPacket::NOT_YET);
                 vacant.insert(FirstPacket { at, found });
-                Known::New
+                PacketMatch::New
             }
             Entry::Occupied(mut occupied) => {
                 let first = occupied.get().at;
                 // If both captures have duplicates, the first copies are paired: the first at the far point
                 // is never earlier than its departure.
                 if is_repeated(first, time.correct(at, (first, SOON)), is_named) {
-                    return Known::Again;
+                    return PacketMatch::Again;
                 }
                 occupied.get_mut().found = FirstPacket::IDENTICAL;
-                Known::Ambiguous
+                PacketMatch::Ambiguous
             }
         }
     }
@@ -246,9 +246,9 @@ impl CaptureMatcher {
         let is_named = identity.is_named(packet);
         let known = self.known_there(at, identity, is_named);
         match known {
-            Some(Known::New) | None => {}
-            Some(Known::Again) => self.second.repeats += 1,
-            Some(Known::Ambiguous) => {
+            Some(PacketMatch::New) | None => {}
+            Some(PacketMatch::Again) => self.second.repeats += 1,
+            Some(PacketMatch::Ambiguous) => {
                 self.identical += 1;
                 self.ambiguous_in_both += 1;
             }
@@ -262,7 +262,7 @@ impl CaptureMatcher {
     }
 
     /// `None` if the first capture has no equal packet.
-    fn known_there(&mut self, at: i64, identity: Identity, is_named: bool) -> Option<Known> {
+    fn known_there(&mut self, at: i64, identity: Identity, is_named: bool) -> Option<PacketMatch> {
         let time = &mut self.times[1];
         let Some(first_packet) = self.first_packets.get_mut(&self.hasher.hash_one(identity)) else {
             time.next(at);
@@ -272,12 +272,12 @@ impl CaptureMatcher {
             if let Some(found) = self.found.get_mut(first_packet.found as usize) {
                 let at = time.correct(at, (found.second_at, SOON));
                 if is_repeated(found.second_at, at, is_named) {
-                    return Some(Known::Again);
+                    return Some(PacketMatch::Again);
                 }
                 found.is_identical = true;
                 first_packet.found = FirstPacket::IDENTICAL;
             }
-            return Some(Known::Ambiguous);
+            return Some(PacketMatch::Ambiguous);
         }
         let at = time.next(at);
         first_packet.found =
@@ -287,14 +287,14 @@ impl CaptureMatcher {
         let ends = (source.ip(), destination.ip());
         let ends = if is_upward { ends } else { (ends.1, ends.0) };
         let next = u32::try_from(self.pairs.len()).unwrap_or(u32::MAX);
-        self.found.push(Found {
+        self.found.push(MatchedPacket {
             first_at: first_packet.at,
             second_at: at,
             pair: *self.pairs.entry(ends).or_insert(next),
             is_upward,
             is_identical: false,
         });
-        Some(Known::New)
+        Some(PacketMatch::New)
     }
 
     /// Ends both captures.
@@ -308,7 +308,7 @@ impl CaptureMatcher {
             directions.see(found.pair, found.is_upward, apart);
         }
         let [first, second] = self.times.each_ref().map(Steady::falls);
-        let is_same = |found: &&Found| {
+        let is_same = |found: &&MatchedPacket| {
             let first_found = found.first_at - added_at(first, found.first_at);
             first_found == found.second_at - added_at(second, found.second_at)
         };

@@ -33,12 +33,12 @@ struct Open {
     carried: u64,
     /// Length of the packet, known from the last fragment.
     length: Option<u32>,
-    first: Option<First>,
+    first: Option<FirstFragment>,
 }
 
 /// The first fragment.
 #[derive(Debug)]
-struct First {
+struct FirstFragment {
     identity: Identity,
     header_len: usize,
     is_v4: bool,
@@ -111,7 +111,7 @@ impl Fragments {
             open.length = Some(end);
         }
         if begin == 0 {
-            open.first = Some(First {
+            open.first = Some(FirstFragment {
                 identity: passing.identity,
                 header_len: ip.header_len,
                 is_v4: ip.source.is_ipv4(),

@@ -248,8 +248,8 @@ mod tests {
     fn the_digest_is_the_same_on_every_machine() {
         // Computed by another implementation of FNV-1a with 64 bits: over the length, folded, over the bytes,
         // folded.
-        let reported = of(&ipv4(UDP, 5, 64, &udp(b"question", 0))).unwrap();
-        assert_eq!(reported.content, 7_673_577_793_798_268_786);
+        let packet_identity = of(&ipv4(UDP, 5, 64, &udp(b"question", 0))).unwrap();
+        assert_eq!(packet_identity.content, 7_673_577_793_798_268_786);
     }
 
     proptest! {

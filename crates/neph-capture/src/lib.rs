@@ -29,10 +29,13 @@ mod tcp;
 pub use capture_matcher::{CaptureMatcher, ClockSetBack, Crossing, MatchedCaptures, Point};
 pub use directions::Direction;
 pub use duplicates::DuplicateFilter;
-pub use exchange::{Answered, Between, Counted, ExchangeListener, Exchanges, Pair, Question};
+pub use exchange::{
+    ExchangeCounts, ExchangeKey, ExchangeListener, ExchangeProtocol, ExchangeRoundTrip, Exchanges,
+    HostPair,
+};
 pub use flow::{
     Flow, Limits, Listener, Name, Others, Quantiles, Recent, RoundTripSketches, RoundTripsByMethod,
-    Sent, Table,
+    SentCounts, Table,
 };
 pub use hops::{
     Called, Flowing, Followed, Hops, Mapping, MappingError, Passage, RoundTripPair,

@@ -109,8 +109,8 @@ mod tests {
     fn time_goes_on_where_a_clock_was_set_back() {
         let mut steady = Steady::default();
         let stamps = [100, 101, 41, 42, 1, 2].map(|second| second * SECOND);
-        let reported = stamps.map(|stamp| steady.next(stamp));
-        let from_101 = reported.map(|at| at - 101 * SECOND);
+        let steady_times = stamps.map(|stamp| steady.next(stamp));
+        let from_101 = steady_times.map(|at| at - 101 * SECOND);
         assert_eq!(
             from_101,
             [
@@ -122,7 +122,7 @@ mod tests {
                 2 * SECOND + 4 * DISORDER
             ]
         );
-        let back = reported.map(|at| at - added_at(steady.falls(), at));
+        let back = steady_times.map(|at| at - added_at(steady.falls(), at));
         assert_eq!(back, stamps);
         assert_eq!(steady.falls().len(), 2);
     }
@@ -149,17 +149,19 @@ mod tests {
     fn a_clock_set_back_after_identical_packets_is_corrected() {
         let mut steady = Steady::default();
         let mut identical = steady.next(10 * SECOND);
-        let mut reported = Vec::new();
+        let mut steady_times = Vec::new();
         let stamps = [11, 12, 13, 1].map(|second| second * SECOND);
         for stamp in stamps {
             identical = steady.correct(stamp, (identical, DISORDER));
-            reported.push(identical);
+            steady_times.push(identical);
         }
-        reported.push(steady.next(2 * SECOND));
-        let back = reported.iter().map(|at| at - added_at(steady.falls(), *at));
+        steady_times.push(steady.next(2 * SECOND));
+        let back = steady_times
+            .iter()
+            .map(|at| at - added_at(steady.falls(), *at));
         assert!(
             back.eq(stamps.into_iter().chain([2 * SECOND])),
-            "{reported:?}"
+            "{steady_times:?}"
         );
     }
 
@@ -170,7 +172,7 @@ mod tests {
         ) {
             let mut steady = Steady::default();
             let mut identical = None;
-            let mut reported = Vec::new();
+            let mut steady_times = Vec::new();
             for (tenths, is_identical) in &stamps {
                 let stamp = tenths * SECOND / 50;
                 let before = identical.filter(|_| *is_identical);
@@ -179,9 +181,9 @@ mod tests {
                     None => steady.next(stamp),
                 };
                 identical = if *is_identical { Some(at) } else { identical };
-                reported.push(at);
+                steady_times.push(at);
             }
-            for ((tenths, _), at) in stamps.iter().zip(reported) {
+            for ((tenths, _), at) in stamps.iter().zip(steady_times) {
                 prop_assert_eq!(at - added_at(steady.falls(), at), tenths * SECOND / 50);
             }
         }
@@ -192,7 +194,7 @@ mod tests {
         ) {
             let mut steady = Steady::default();
             let mut latest = i64::MIN;
-            let reported: Vec<i64> = stamps
+            let steady_times: Vec<i64> = stamps
                 .iter()
                 .map(|tenths| {
                     let at = steady.next(tenths * SECOND / 50);
@@ -201,7 +203,7 @@ mod tests {
                     at
                 })
                 .collect();
-            for (stamp, at) in stamps.iter().zip(reported) {
+            for (stamp, at) in stamps.iter().zip(steady_times) {
                 prop_assert_eq!(at - added_at(steady.falls(), at), stamp * SECOND / 50);
             }
         }

@@ -80,7 +80,7 @@ impl<B: Bus> AgentCaptures<B> {
                 let another = || OrderFailed::another_result("capture");
                 course.ended(
                     capture_run.index,
-                    Err(reported(&result.err().unwrap_or_else(another))),
+                    Err(failure_text(&result.err().unwrap_or_else(another))),
                 );
                 return true;
             }
@@ -99,7 +99,7 @@ struct Open {
 }
 
 /// Why there is no capture, as a sentence.
-fn reported(reason: &OrderFailed) -> String {
+fn failure_text(reason: &OrderFailed) -> String {
     if reason.operation == REFUSED {
         format!("the agent refuses: {}", reason.reason)
     } else {

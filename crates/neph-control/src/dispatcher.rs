@@ -16,7 +16,7 @@ use neph_agent::remote::{
 };
 use neph_model::{AgentName, Order, OrderId, Span, Update, Wall};
 
-use crate::inbox::{Inbox, InboxError, Sent};
+use crate::inbox::{Inbox, InboxError, SentOrder};
 pub(crate) use out::latest;
 use out::{OrderMessageContext, Out, Stage, fits, has_experiments};
 
@@ -90,7 +90,7 @@ impl Dispatcher {
 
     /// Accepts an order. It is carried out exactly once after [`Self::due`] has returned it.
     pub(crate) fn submit(&mut self, agent: AgentName, order: Order) -> Result<OrderId, InboxError> {
-        let sent = Sent { agent, order };
+        let sent = SentOrder { agent, order };
         let text = serde_json::to_vec(&sent).unwrap_or_default();
         if text.is_empty() || text.len() > LONGEST_ORDER {
             return Err(InboxError::TooLong(text.len(), LONGEST_ORDER));
@@ -169,14 +169,14 @@ impl Dispatcher {
             if out.is_cancelled {
                 out.await_end(now);
             }
-            let asking = OrderMessageContext {
+            let context = OrderMessageContext {
                 id: *id,
                 part_bytes: self.part_bytes,
                 inbox: &self.inbox,
                 signer: &self.signer,
                 wall,
             };
-            let (next_messages, repeat) = out.next(&asking);
+            let (next_messages, repeat) = out.next(&context);
             out.due = now + repeat;
             let agent = &out.agent;
             messages.extend(

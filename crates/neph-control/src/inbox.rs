@@ -41,16 +41,16 @@ pub enum InboxError {
 /// An order and its agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Sent {
+pub(crate) struct SentOrder {
     pub(crate) agent: AgentName,
     pub(crate) order: Order,
 }
 
 /// An order of an earlier controller.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct EarlierOrder {
     pub(crate) id: OrderId,
-    pub(crate) sent: Sent,
+    pub(crate) sent: SentOrder,
     /// Its result is stored.
     pub(crate) is_stored: bool,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     /// Opens the inbox in `folder`, which is created if needed; returns it and its orders.
-    pub(crate) fn open(folder: &Path) -> Result<(Self, Vec<Found>), InboxError> {
+    pub(crate) fn open(folder: &Path) -> Result<(Self, Vec<EarlierOrder>), InboxError> {
         fs::create_dir_all(folder).map_err(DiskError::of("make the folder", folder))?;
         let lock = FolderLock::take(folder)?;
         let lock = lock.ok_or_else(|| InboxError::InUse(folder.to_owned()))?;
@@ -112,7 +112,7 @@ impl Inbox {
         file.path(&folder, &folder)
     }
 
-    /// Stores an order, a [`Sent`] as JSON. It may be sent after the next [`Self::sync`].
+    /// Stores an order, a [`SentOrder`] as JSON. It may be sent after the next [`Self::sync`].
     pub(crate) fn add(&mut self, id: OrderId, sent: &[u8]) -> Result<(), InboxError> {
         self.log.add(id, sent)
     }

@@ -80,7 +80,7 @@ pub(crate) struct Server {
 
 /// State that all connections share.
 #[derive(Clone)]
-struct Shared {
+struct ServerState {
     registry: Arc<Registry>,
     hub: Arc<Hub>,
     /// Permits for operators.
@@ -94,7 +94,7 @@ struct Proved {
     certificate: Arc<[u8]>,
 }
 
-impl Shared {
+impl ServerState {
     /// Whether a connected peer was revoked; logs it.
     fn is_revoked(&self, peer: &Proved) -> bool {
         let Holder { role, name } = &peer.holder;
@@ -122,7 +122,7 @@ impl Server {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().map_err(ServerError::Thread)?;
         let operators = Arc::new(Semaphore::new(OPERATORS));
-        let shared = Shared {
+        let shared = ServerState {
             registry,
             hub,
             operators,
@@ -177,7 +177,7 @@ async fn turn(pulse: &Pulse) {
     }
 }
 
-async fn accept(listener: TcpListener, tls: Arc<ServerConfig>, shared: Shared) {
+async fn accept(listener: TcpListener, tls: Arc<ServerConfig>, shared: ServerState) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return tracing::error!("cannot listen: {error}"),
@@ -209,7 +209,7 @@ async fn accept(listener: TcpListener, tls: Arc<ServerConfig>, shared: Shared) {
 async fn connection(
     stream: TcpStream,
     acceptor: &TlsAcceptor,
-    shared: Shared,
+    shared: ServerState,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     stream.set_nodelay(true)?;
     let stream = timeout(HANDSHAKE, acceptor.accept(stream)).await??;
@@ -252,7 +252,7 @@ async fn health() -> Response {
 }
 
 async fn agent(
-    Extension(shared): Extension<Shared>,
+    Extension(shared): Extension<ServerState>,
     Extension(proved): Extension<Option<Proved>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
@@ -273,7 +273,7 @@ async fn agent(
 }
 
 /// Carries messages of one agent until it disconnects or is revoked.
-async fn serve(mut socket: WebSocket, shared: Shared, proved: Proved) {
+async fn serve(mut socket: WebSocket, shared: ServerState, proved: Proved) {
     let name = proved.holder.name.clone();
     let (number, mut queue) = shared.hub.connected(&name, now());
     let mut beat = interval(BEAT);
@@ -308,7 +308,7 @@ async fn serve(mut socket: WebSocket, shared: Shared, proved: Proved) {
 async fn take(
     received: Option<Result<Message, axum::Error>>,
     socket: &mut WebSocket,
-    shared: &Shared,
+    shared: &ServerState,
     name: &AgentName,
 ) -> bool {
     let bytes = match received {
@@ -343,14 +343,14 @@ async fn send(socket: &mut WebSocket, message: Message) -> bool {
     matches!(sent, Ok(Ok(())))
 }
 
-async fn enrol(Extension(shared): Extension<Shared>, upgrade: WebSocketUpgrade) -> Response {
+async fn enrol(Extension(shared): Extension<ServerState>, upgrade: WebSocketUpgrade) -> Response {
     upgrade
         .max_message_size(LONGEST_ENROLMENT)
         .max_frame_size(LONGEST_ENROLMENT)
         .on_upgrade(move |socket| redeem(socket, shared))
 }
 
-async fn redeem(mut socket: WebSocket, shared: Shared) {
+async fn redeem(mut socket: WebSocket, shared: ServerState) {
     let Ok(Some(Ok(Message::Text(text)))) = timeout(HANDSHAKE, socket.recv()).await else {
         return;
     };

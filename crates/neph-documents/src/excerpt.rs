@@ -3,7 +3,7 @@
 
 use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use neph_model::{mask_credentials, without_secrets};
-use neph_text::{Outside, Problem, Source, visible};
+use neph_text::{PrintableText, Problem, Source, visible};
 
 /// Number of characters that are shown before and after a mistake in its line.
 const AROUND: usize = 120;
@@ -70,7 +70,7 @@ impl Excerpt {
         }
         let (start, until) = marked.unwrap_or_default();
         Self {
-            name: Outside::text(source.name()).into(),
+            name: PrintableText::text(source.name()).into(),
             text,
             lines_before,
             column: problem.position.column - 1,

@@ -17,7 +17,7 @@ use crate::rows::{Column, Row};
 pub struct OfExperiment<R> {
     /// The experiment.
     #[serde(flatten)]
-    pub whose: Whose,
+    pub whose: RowExperiment,
     /// The row.
     #[serde(flatten)]
     pub row: R,
@@ -31,7 +31,7 @@ impl<R: Serialize + JsonSchema> Row for OfExperiment<R> {
 
 /// The experiment of a row.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Whose {
+pub struct RowExperiment {
     /// Id of the experiment.
     pub experiment_id: String,
     /// Id of the scenario.
@@ -46,7 +46,7 @@ pub struct Whose {
     pub status: &'static str,
 }
 
-impl Whose {
+impl RowExperiment {
     /// The columns of an experiment and of its scenario, if known.
     pub fn of(experiment: &Experiment, scenario: Option<&Scenario>) -> Self {
         Self {
@@ -179,7 +179,7 @@ impl ChangeRow {
     pub fn of(
         found: Change<'_>,
         traced: TracedPaths,
-        wall: impl Fn(Instant<neph_model::Own>) -> Wall,
+        wall: impl Fn(Instant<neph_model::LocalClock>) -> Wall,
     ) -> Self {
         let Change { fleet, change, .. } = found;
         let endpoint = fleet.endpoints.get(fleet.endpoint_of(change.slot));

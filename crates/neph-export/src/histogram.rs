@@ -84,7 +84,7 @@ fn native_bucket(nanos: u64) -> Option<i32> {
 }
 
 /// Nanoseconds as seconds, without loss.
-pub(crate) fn seconds(nanos: u128) -> String {
+pub(crate) fn format_seconds(nanos: u128) -> String {
     const IN_SECOND: u128 = 1_000_000_000;
     let text = format!("{}.{:09}", nanos / IN_SECOND, nanos % IN_SECOND);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

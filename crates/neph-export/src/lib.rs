@@ -15,7 +15,7 @@ mod webhook;
 
 pub use histogram::Histogram;
 pub use http::{Url, url};
-pub use metric::{Definition, Exported, Kind, Metric, Sample, Unit, Value};
+pub use metric::{Definition, Kind, Metric, MetricSource, Sample, Unit, Value};
 pub use metrics_server::{BoundPort, MetricsServer, address};
 pub use otlp::Resource;
 pub use page::{Histograms, Page};

@@ -5,7 +5,7 @@
 
 use neph_model::Span;
 
-use crate::histogram::{Histogram, seconds};
+use crate::histogram::{Histogram, format_seconds};
 
 /// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct Definition {
     /// The type.
     pub kind: Kind,
     /// The label names, in the order of a sample's values.
-    pub labels: &'static [&'static str],
+    pub label_names: &'static [&'static str],
 }
 
 /// A value of a metric.
@@ -86,7 +86,10 @@ impl Value {
             Self::Time(time) => {
                 let nanos = time.nanos();
                 let sign = if nanos < 0 { "-" } else { "" };
-                Some(format!("{sign}{}", seconds(nanos.unsigned_abs().into())))
+                Some(format!(
+                    "{sign}{}",
+                    format_seconds(nanos.unsigned_abs().into())
+                ))
             }
             Self::Number(number) => Some(number.to_string()),
             Self::Histogram(_) => None,
@@ -98,7 +101,7 @@ impl Value {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// One value for each label of the definition. Empty ones are omitted.
-    pub labels: Vec<String>,
+    pub label_values: Vec<String>,
     /// The value.
     pub value: Value,
 }
@@ -122,33 +125,41 @@ impl Metric {
     }
 
     /// Adds a sample.
-    pub fn add(&mut self, labels: &[&str], value: Value) {
-        debug_assert_eq!(labels.len(), self.definition.labels.len(), "{labels:?}");
-        let labels = labels.iter().map(|label| (*label).to_owned()).collect();
-        self.samples.push(Sample { labels, value });
+    pub fn add(&mut self, label_values: &[&str], value: Value) {
+        debug_assert_eq!(
+            label_values.len(),
+            self.definition.label_names.len(),
+            "{label_values:?}"
+        );
+        let label_values = label_values.iter().map(|label| (*label).to_owned());
+        let label_values = label_values.collect();
+        self.samples.push(Sample {
+            label_values,
+            value,
+        });
     }
 
     /// A metric with one value.
-    pub fn of(definition: &'static Definition, labels: &[&str], value: Value) -> Self {
+    pub fn of(definition: &'static Definition, label_values: &[&str], value: Value) -> Self {
         let mut metric = Self::new(definition);
-        metric.add(labels, value);
+        metric.add(label_values, value);
         metric
     }
 
     /// The labels of a sample that are not empty.
-    pub(crate) fn labelled<'a>(
+    pub(crate) fn nonempty_labels<'a>(
         &'a self,
         sample: &'a Sample,
     ) -> impl Iterator<Item = (&'static str, &'a str)> {
-        let names = self.definition.labels.iter().copied();
-        let labels = names.zip(sample.labels.iter().map(String::as_str));
+        let names = self.definition.label_names.iter().copied();
+        let labels = names.zip(sample.label_values.iter().map(String::as_str));
         labels.filter(|(_, value)| !value.is_empty())
     }
 }
 
 /// Provides metrics to exporters. An exporter calls it on its own thread at any time. It must not
 /// delay the measurement: it reads a copy, or holds a lock only while it copies.
-pub trait Exported: Send + Sync {
+pub trait MetricSource: Send + Sync {
     /// The current metrics.
     fn snapshot(&self) -> Vec<Metric>;
 }

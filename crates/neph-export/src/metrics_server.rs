@@ -13,7 +13,7 @@ use neph_model::Span;
 use neph_sys::clock::{self, RawNanos};
 use neph_wire::http::{Connection, ResponseLine, parse_request};
 
-use crate::metric::Exported;
+use crate::metric::MetricSource;
 use crate::page::Page;
 use crate::protobuf;
 
@@ -24,12 +24,12 @@ const FRESH: Span = Span::from_secs(1);
 const LONGEST_HEAD: usize = 8 << 10;
 
 /// Receives the page for a request.
-type Asker = SyncSender<Page>;
+type PageRequest = SyncSender<Page>;
 
 /// The server, at the measuring thread.
 #[derive(Debug)]
 pub struct MetricsServer {
-    askers: Receiver<Asker>,
+    page_requests: Receiver<PageRequest>,
     /// The last page, and when it was written.
     page: Option<(RawNanos, Page)>,
 }
@@ -54,14 +54,20 @@ impl MetricsServer {
     pub fn open(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
         let port = BoundPort::bind(address)?;
         let bound = port.address;
-        let (asking, askers) = sync_channel(1);
-        port.answer(move |patience| asked_for(&asking, patience))?;
-        Ok((Self { askers, page: None }, bound))
+        let (request_sender, page_requests) = sync_channel(1);
+        port.answer(move |patience| asked_for(&request_sender, patience))?;
+        Ok((
+            Self {
+                page_requests,
+                page: None,
+            },
+            bound,
+        ))
     }
 
     /// Answers a waiting request with the page.
     pub fn answer(&mut self, page: impl FnOnce() -> Page) {
-        let Ok(asker) = self.askers.try_recv() else {
+        let Ok(asker) = self.page_requests.try_recv() else {
             return;
         };
         let now = clock::raw();
@@ -77,9 +83,9 @@ impl MetricsServer {
 }
 
 /// Requests a page from the measuring thread; `None` after the timeout.
-fn asked_for(asking: &SyncSender<Asker>, patience: Duration) -> Option<Page> {
+fn asked_for(request_sender: &SyncSender<PageRequest>, patience: Duration) -> Option<Page> {
     let (answer, waiting) = sync_channel(1);
-    asking.try_send(answer).ok()?;
+    request_sender.try_send(answer).ok()?;
     waiting.recv_timeout(patience).ok()
 }
 
@@ -112,7 +118,7 @@ impl BoundPort {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn serve(self, exported: Arc<dyn Exported>) -> io::Result<()> {
+    pub fn serve(self, exported: Arc<dyn MetricSource>) -> io::Result<()> {
         let mut last: Option<(RawNanos, Page)> = None;
         self.answer(move |_| {
             let now = clock::raw();
@@ -264,11 +270,11 @@ mod tests {
     fn ask(metrics_server: &mut MetricsServer, address: SocketAddr, request: &str) -> String {
         let mut peer = TcpStream::connect(address).expect("connect");
         peer.write_all(request.as_bytes()).expect("ask");
-        let asking = std::thread::spawn(move || {
+        let request_sender = std::thread::spawn(move || {
             let mut answer = String::new();
             peer.read_to_string(&mut answer).map(|_| answer)
         });
-        while !asking.is_finished() {
+        while !request_sender.is_finished() {
             metrics_server.answer(|| {
                 let mut page = Page::default();
                 page.head("neph_watch_flows", Kind::Gauge, "Flows.");
@@ -277,7 +283,7 @@ mod tests {
             });
             std::thread::yield_now();
         }
-        asking.join().expect("joined").expect("an answer")
+        request_sender.join().expect("joined").expect("an answer")
     }
 
     #[test]

@@ -83,7 +83,7 @@ fn written(metric: &Metric, period: Period) -> Json {
 
 fn point(metric: &Metric, sample: &Sample, period: Period) -> Json {
     let attributes = metric
-        .labelled(sample)
+        .nonempty_labels(sample)
         .map(|(name, value)| attribute(name, value));
     let mut point = json!({
         "attributes": attributes.collect::<Vec<_>>(),
@@ -156,21 +156,21 @@ mod tests {
         help: "Times.",
         unit: Unit::Seconds,
         kind: Kind::Histogram,
-        labels: &["site", "kind"],
+        label_names: &["site", "kind"],
     };
     const SPENT: Definition = Definition {
         name: "t_bytes_total",
         help: "Bytes.",
         unit: Unit::Bytes,
         kind: Kind::Counter,
-        labels: &[],
+        label_names: &[],
     };
     const OFFSET: Definition = Definition {
         name: "t_offset_seconds",
         help: "Offset.",
         unit: Unit::Seconds,
         kind: Kind::Gauge,
-        labels: &["agent"],
+        label_names: &["agent"],
     };
 
     fn wall(nanos: i64) -> Wall {

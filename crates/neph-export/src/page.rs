@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use crate::histogram::{BOUNDS, Histogram, seconds};
+use crate::histogram::{BOUNDS, Histogram, format_seconds};
 use crate::metric::{Kind, Metric, Value};
 
 /// The label value of histograms beyond the limit.
@@ -80,7 +80,7 @@ impl Page {
         let definition = metric.definition;
         self.head(definition.name, definition.kind, definition.help);
         for sample in &metric.samples {
-            let labels: Vec<_> = metric.labelled(sample).collect();
+            let labels: Vec<_> = metric.nonempty_labels(sample).collect();
             let reading = match &sample.value {
                 Value::Histogram(histogram) => Reading::Histogram(histogram.clone()),
                 plain => Reading::Plain(plain.text().unwrap_or_default()),
@@ -218,7 +218,7 @@ impl Histogram {
         let mut up_to = 0;
         for (bound, count) in BOUNDS.iter().zip(self.buckets) {
             up_to += count;
-            let bound = seconds((*bound).into());
+            let bound = format_seconds((*bound).into());
             line(text, &bucket, labels, Some(&bound), &up_to.to_string());
         }
         line(text, &bucket, labels, Some("+Inf"), &self.n.to_string());
@@ -227,7 +227,7 @@ impl Histogram {
             &format!("{name}_sum"),
             labels,
             None,
-            &seconds(self.nanos),
+            &format_seconds(self.nanos),
         );
         line(
             text,

@@ -14,7 +14,7 @@ use neph_sys::clock;
 use ureq::Agent;
 
 use crate::http::{Find, Notify, Url, agent, exchange, url};
-use crate::metric::Exported;
+use crate::metric::MetricSource;
 use crate::otlp::{Period, Resource, rejected, request};
 
 /// Interval between pushes.
@@ -63,11 +63,11 @@ impl Pushing {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn begin(push: Push, exported: Arc<dyn Exported>) -> io::Result<Self> {
+    pub fn begin(push: Push, exported: Arc<dyn MetricSource>) -> io::Result<Self> {
         Self::every(EVERY, push, exported)
     }
 
-    fn every(interval: Duration, push: Push, exported: Arc<dyn Exported>) -> io::Result<Self> {
+    fn every(interval: Duration, push: Push, exported: Arc<dyn MetricSource>) -> io::Result<Self> {
         let (stop, stopped) = sync_channel(0);
         let (running, ended) = sync_channel(0);
         let (command, say) = (push.resource.service, push.say);
@@ -108,14 +108,14 @@ impl Pushing {
 struct Pusher {
     push: Push,
     agent: Agent,
-    exported: Arc<dyn Exported>,
+    exported: Arc<dyn MetricSource>,
     from: Wall,
     /// Whether the last push failed; that was reported.
     is_away: bool,
 }
 
 impl Pusher {
-    fn new(push: Push, exported: Arc<dyn Exported>) -> Self {
+    fn new(push: Push, exported: Arc<dyn MetricSource>) -> Self {
         let find: Find = push.find;
         Self {
             agent: agent(&push.url, find),
@@ -174,12 +174,12 @@ mod tests {
         help: "Orders.",
         unit: Unit::None,
         kind: Kind::Gauge,
-        labels: &[],
+        label_names: &[],
     };
 
     struct RunningMetric;
 
-    impl Exported for RunningMetric {
+    impl MetricSource for RunningMetric {
         fn snapshot(&self) -> Vec<Metric> {
             vec![Metric::of(&RUNNING, &[], Value::Count(3))]
         }

@@ -101,7 +101,7 @@ struct Stream {
     gap: i64,
     next: i64,
     until: i64,
-    /// By the moment at which they are told.
+    /// By the moment at which they are reported.
     reported: BTreeMap<(i64, i64), FleetMessage>,
 }
 
@@ -132,7 +132,7 @@ impl Stream {
         }
     }
 
-    /// The next ones that are told; false at the end.
+    /// The next ones that are reported; false at the end.
     fn next(&mut self, batch: &mut Vec<FleetMessage>) -> bool {
         batch.clear();
         while batch.len() < BATCH {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{ClassTransfer, PinnedTransfer, Span};
+use neph_model::{ClassTransfer, SourcePortTransfer, Span};
 use neph_stats::{Level, Sorted, median, quantile};
 
 use crate::classes::{distance_to, nearest};
@@ -52,7 +52,12 @@ impl FleetView {
 
     /// The class whose path a transfer took, by its connect time. `known` is the class of its flow at the end
     /// of the measurement: the path may have changed since.
-    pub fn class_taken(&self, endpoint: usize, known: usize, transfer: &PinnedTransfer) -> usize {
+    pub fn class_taken(
+        &self,
+        endpoint: usize,
+        known: usize,
+        transfer: &SourcePortTransfer,
+    ) -> usize {
         let tolerance = self.settings.detection.tolerance;
         let taken = |connect| taken(&self.classes[endpoint], known, connect, tolerance);
         transfer.connect().map_or(known, taken)
@@ -107,7 +112,7 @@ pub fn completions_of<'a>(
     classes: usize,
     transfers: impl IntoIterator<Item = &'a ClassTransfer>,
 ) -> Vec<Completion> {
-    let mut by_class: Vec<Vec<&PinnedTransfer>> = vec![Vec::new(); classes];
+    let mut by_class: Vec<Vec<&SourcePortTransfer>> = vec![Vec::new(); classes];
     for transfer in transfers {
         if by_class.len() <= transfer.class {
             by_class.resize(transfer.class + 1, Vec::new());
@@ -115,7 +120,7 @@ pub fn completions_of<'a>(
         by_class[transfer.class].push(&transfer.transfer);
     }
     let of_class =
-        |(class, transfers): (usize, Vec<&PinnedTransfer>)| completion(class, &transfers);
+        |(class, transfers): (usize, Vec<&SourcePortTransfer>)| completion(class, &transfers);
     let mut found: Vec<Completion> = by_class.into_iter().enumerate().map(of_class).collect();
     let first = found.iter().find_map(|completion| completion.median);
     for completion in &mut found {
@@ -125,7 +130,7 @@ pub fn completions_of<'a>(
     found
 }
 
-fn completion(class: usize, transfers: &[&PinnedTransfer]) -> Completion {
+fn completion(class: usize, transfers: &[&SourcePortTransfer]) -> Completion {
     let mut by_port: BTreeMap<u16, Port> = BTreeMap::new();
     for transfer in transfers {
         by_port
@@ -184,13 +189,13 @@ fn span(level: Level) -> Option<Span> {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{ByteSize, Instant, PinnedOutcome};
+    use neph_model::{ByteSize, Instant, SourcePortOutcome};
 
     use super::*;
 
     /// Ports from 9 on belong to the second class.
     fn transfer(source_port: u16, took: Option<i64>) -> ClassTransfer {
-        let done = |whole: i64| PinnedOutcome::Done {
+        let done = |whole: i64| SourcePortOutcome::Done {
             connect: Span::from_millis(whole / 2),
             total: Span::from_millis(whole),
         };
@@ -198,11 +203,11 @@ mod tests {
             endpoint: 0,
             class: usize::from(source_port >= 9),
             size: ByteSize(1024),
-            transfer: PinnedTransfer {
+            transfer: SourcePortTransfer {
                 source_port,
                 pass: 0,
                 begun: Instant::from_nanos(0),
-                outcome: took.map_or_else(|| PinnedOutcome::Failed("refused".to_owned()), done),
+                outcome: took.map_or_else(|| SourcePortOutcome::Failed("refused".to_owned()), done),
             },
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use neph_model::{ChangeId, Fleet, FleetMessage, Instant, Own, Slot, Span};
+use neph_model::{ChangeId, Fleet, FleetMessage, Instant, LocalClock, Slot, Span};
 use neph_stats::{
     BaseLatency, ChangePenalty, Detection as Rule, StatsError, change_points, change_sample,
     window_minima,
@@ -33,9 +33,9 @@ pub struct DetectedChange {
     /// Local source port.
     pub source_port: u16,
     /// When the first message with the new latency was sent.
-    pub at: Instant<Own>,
+    pub at: Instant<LocalClock>,
     /// The reply that confirmed it; `None` for a retrospective detector.
-    pub reported: Option<Instant<Own>>,
+    pub reported: Option<Instant<LocalClock>>,
     /// The base latency before.
     pub before: Span,
     /// The base latency after it.
@@ -59,16 +59,16 @@ pub struct DetectedChanges {
     /// By time.
     pub changes: Vec<DetectedChange>,
     /// If more occurred than are kept: changes until this moment are missing.
-    pub forgotten: Option<Instant<Own>>,
+    pub forgotten: Option<Instant<LocalClock>>,
 }
 
 /// A detector that processes a fleet's messages; those of one flow must be in order. Memory grows with flows
 /// and changes. [`Detector::ChangePoints`] also keeps 16 bytes per reply until its flow ends.
 #[derive(Debug)]
-pub struct DetectorRun(By);
+pub struct DetectorRun(DetectorState);
 
 #[derive(Debug)]
-enum By {
+enum DetectorState {
     Guard(Box<Digest>),
     EachFlow(EachFlow),
 }
@@ -89,7 +89,7 @@ struct OneFlow {
     base: BaseLatency,
     /// Replies: when the request departed, and the round trip. All of them for change points, else as many as
     /// the rule's window holds.
-    replies: VecDeque<(Instant<Own>, Span)>,
+    replies: VecDeque<(Instant<LocalClock>, Span)>,
 }
 
 impl DetectorRun {
@@ -100,9 +100,9 @@ impl DetectorRun {
     pub fn new(fleet: &Fleet, settings: Settings, detector: Detector) -> Result<Self, StatsError> {
         if detector == Detector::Guard {
             let digest = Digest::new(fleet, settings)?.without_events();
-            return Ok(Self(By::Guard(Box::new(digest))));
+            return Ok(Self(DetectorState::Guard(Box::new(digest))));
         }
-        Ok(Self(By::EachFlow(EachFlow {
+        Ok(Self(DetectorState::EachFlow(EachFlow {
             rule: settings.detection.rule()?,
             afterwards: detector == Detector::ChangePoints,
             slots: BTreeMap::new(),
@@ -113,15 +113,15 @@ impl DetectorRun {
     /// Adds the next message.
     pub fn push(&mut self, message: &FleetMessage) {
         match &mut self.0 {
-            By::Guard(digest) => digest.push(message),
-            By::EachFlow(flows) => flows.push(message),
+            DetectorState::Guard(digest) => digest.push(message),
+            DetectorState::EachFlow(flows) => flows.push(message),
         }
     }
 
     /// Ends the input and returns the result.
     pub fn finish(self) -> DetectedChanges {
         let (mut changes, forgotten): (Vec<DetectedChange>, _) = match self.0 {
-            By::Guard(mut digest) => {
+            DetectorState::Guard(mut digest) => {
                 digest.finish();
                 let changes = digest.changes_by_time();
                 (
@@ -129,7 +129,7 @@ impl DetectorRun {
                     digest.horizon(),
                 )
             }
-            By::EachFlow(flows) => (flows.finish(), None),
+            DetectorState::EachFlow(flows) => (flows.finish(), None),
         };
         changes.sort_by_key(|change| (change.at, change.slot));
         DetectedChanges { changes, forgotten }
@@ -286,7 +286,7 @@ mod tests {
             ..World::default()
         };
         let truth = world.truth();
-        let reported = |detector| {
+        let changes_of = |detector| {
             let mut detecting =
                 DetectorRun::new(&world.fleet(), Settings::default(), detector).expect("numbers");
             world.messages(&truth, |sent| {
@@ -300,7 +300,7 @@ mod tests {
             });
             detecting.finish().changes.len()
         };
-        assert_eq!(ALL.map(reported)[..2], [0, 2]);
+        assert_eq!(ALL.map(changes_of)[..2], [0, 2]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Own, Slot};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, LocalClock, Slot};
 use neph_stats::StatsError;
 
 use crate::base::{Bases, DetectorEvent, EventKind};
@@ -14,7 +14,7 @@ use crate::changes::{Changes, MAX_CHANGES};
 use crate::flow::{Conditions, Ground, Past};
 use crate::flow_tally::FlowTally;
 use crate::hidden::HiddenTimes;
-use crate::known::{Known, KnownEndpointFlows};
+use crate::known::{DigestState, KnownEndpointFlows};
 use crate::latency::Latency;
 use crate::latency_bins::Bins;
 use crate::loss_by_base::{self, LossByBase};
@@ -50,7 +50,7 @@ struct EndpointFlows {
 impl EndpointFlows {
     /// Compares temporary levels with the queues that all flows shared, and with the time left out after
     /// these.
-    fn settle(&mut self, now: Option<Instant<Own>>, fleet: &Fleet, settings: &Settings) {
+    fn settle(&mut self, now: Option<Instant<LocalClock>>, fleet: &Fleet, settings: &Settings) {
         let after = fleet.interval.times(settings.detection.window.into());
         let queued: Vec<_> = self.bases.queued().collect();
         let queued = HiddenTimes::new(&queued, after);
@@ -70,7 +70,7 @@ pub struct Digest {
     /// `None` if events are not needed.
     events: Option<VecDeque<PathEvent>>,
     /// Time of the first and the last message.
-    extent: Option<(Instant<Own>, Instant<Own>)>,
+    extent: Option<(Instant<LocalClock>, Instant<LocalClock>)>,
 }
 
 impl Digest {
@@ -186,7 +186,7 @@ impl Digest {
     }
 
     /// Data before this moment is incomplete because of the memory limit.
-    pub(crate) const fn horizon(&self) -> Option<Instant<Own>> {
+    pub(crate) const fn horizon(&self) -> Option<Instant<LocalClock>> {
         self.changes.horizon()
     }
 
@@ -284,7 +284,7 @@ impl Digest {
     }
 
     /// Frees what only new messages need before the histories are made.
-    fn end(mut self) -> Known {
+    fn end(mut self) -> DigestState {
         let pasts: Vec<Past> = std::mem::take(&mut self.flows).end(|slot| {
             let bases = &self.of_endpoints[self.fleet.endpoint_of(slot)].bases;
             let number = self.number(slot);
@@ -305,7 +305,7 @@ impl Digest {
         };
         let of_endpoints = self.of_endpoints.into_iter().map(known).collect();
         let zero = Instant::from_nanos(0);
-        Known {
+        DigestState {
             fleet: self.fleet,
             settings: self.settings,
             extent: self.extent.unwrap_or((zero, zero)),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{FleetMessage, FleetOutcome, Instant, Own, ProbeKind, Slot, Span};
+use neph_model::{FleetMessage, FleetOutcome, Instant, LocalClock, ProbeKind, Slot, Span};
 
 use crate::direction::Direction;
 use crate::dissected::{Dissected, DissectedOutcome, DissectedSample};
@@ -25,15 +25,15 @@ pub struct Dissector {
 
 #[derive(Clone, Debug)]
 struct Picked {
-    from: Instant<Own>,
-    until: Instant<Own>,
+    from: Instant<LocalClock>,
+    until: Instant<LocalClock>,
     messages: Vec<Raw>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Raw {
     seq: u32,
-    sent: Instant<Own>,
+    sent: Instant<LocalClock>,
     reply: Option<RawReply>,
     failed: bool,
 }
@@ -58,7 +58,7 @@ impl Dissector {
     /// Selects the `flows` flows with the most path changes, in descending order, and of each the period with
     /// the most changes.
     pub fn new(view: &FleetView, flows: usize) -> Self {
-        let mut changes: BTreeMap<(Slot, u16), Vec<Instant<Own>>> = view
+        let mut changes: BTreeMap<(Slot, u16), Vec<Instant<LocalClock>>> = view
             .flows
             .iter()
             .map(|flow| ((flow.slot, flow.source_port), Vec::new()))
@@ -142,18 +142,21 @@ impl Dissector {
 }
 
 /// The period of a flow that is kept: all of it, or the maximum number of messages, with the most changes.
-fn retained_period(view: &FleetView, changes: &[Instant<Own>]) -> (Instant<Own>, Instant<Own>) {
+fn retained_period(
+    view: &FleetView,
+    changes: &[Instant<LocalClock>],
+) -> (Instant<LocalClock>, Instant<LocalClock>) {
     let room = view.fleet.interval.times(MAX_MESSAGES - 1);
     if view.until - view.from <= room {
         return (view.from, view.until);
     }
     // Some time before the first change is shown too.
     let before = Span::from_nanos(room.nanos() / 20);
-    let within = |from: &Instant<Own>| {
+    let within = |from: &Instant<LocalClock>| {
         let end = *from - before + room;
         changes.partition_point(|at| *at <= end) - changes.partition_point(|at| at < from)
     };
-    let mut best: Option<(usize, Instant<Own>)> = None;
+    let mut best: Option<(usize, Instant<LocalClock>)> = None;
     for from in changes {
         let count = within(from);
         if best.is_none_or(|(max, _)| count > max) {
@@ -210,7 +213,7 @@ mod tests {
     use super::*;
     use crate::{Evidence, FlowTally, PathChange, Settings};
 
-    fn at(millis: i64) -> Instant<Own> {
+    fn at(millis: i64) -> Instant<LocalClock> {
         Instant::from_nanos(millis * 1_000_000)
     }
 
@@ -292,9 +295,12 @@ mod tests {
             DissectedOutcome::Reply { reordered, .. } => reordered,
             DissectedOutcome::Lost | DissectedOutcome::NotSent => None,
         };
-        let reported: Vec<_> = found[0].samples.iter().map(reordered).collect();
+        let reordered_samples: Vec<_> = found[0].samples.iter().map(reordered).collect();
         let (forward, reverse) = (Some(Direction::Forward), Some(Direction::Reverse));
-        assert_eq!(reported, [None, forward, None, None, reverse, None, None]);
+        assert_eq!(
+            reordered_samples,
+            [None, forward, None, None, reverse, None, None]
+        );
         assert_eq!(found[0].samples[6].outcome, DissectedOutcome::Lost);
     }
 

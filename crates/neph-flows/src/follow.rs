@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use neph_model::{
-    Fleet, Instant, Own, Slot, Span, TraceKind, TracedChange, TracedFlow, TracedRoute,
+    Fleet, Instant, LocalClock, Slot, Span, TraceKind, TracedChange, TracedFlow, TracedRoute,
 };
 
 use crate::{PathChange, Settings};
 
-use history::{History, Known};
+use history::{History, KnownRoute};
 use pending::{Finished, Pending};
-use waiting::Waiting;
+use waiting::TraceQueue;
 
 pub use verdict::{RouteComparison, Uncompared, UncomparedReason, Verdict};
 
@@ -89,7 +89,7 @@ pub struct RouteTracker {
     fleet: Fleet,
     /// After this time all changes of a moment are reported.
     report_delay: Span,
-    waiting: Waiting,
+    waiting: TraceQueue,
     running: BTreeMap<TraceId, TraceRequest>,
     next: TraceId,
     /// Finished traces whose path is not certain yet.
@@ -108,7 +108,7 @@ impl RouteTracker {
             kind: TraceKind::of_flows(fleet.probe),
             fleet: fleet.clone(),
             report_delay: settings.hold + settings.settle,
-            waiting: Waiting::default(),
+            waiting: TraceQueue::default(),
             running: BTreeMap::new(),
             next: TraceId(0),
             pending: Pending::default(),
@@ -186,7 +186,7 @@ impl RouteTracker {
     }
 
     /// The result of a trace; `at` is now.
-    pub fn record_result(&mut self, id: TraceId, traced: TracedFlow, at: Instant<Own>) {
+    pub fn record_result(&mut self, id: TraceId, traced: TracedFlow, at: Instant<LocalClock>) {
         if let Some(request) = self.running.remove(&id) {
             self.keep(request, traced, at);
         }
@@ -200,7 +200,7 @@ impl RouteTracker {
     }
 
     /// The routes that have become certain since the last call.
-    pub fn take_certain(&mut self, now: Instant<Own>) -> Vec<Traced> {
+    pub fn take_certain(&mut self, now: Instant<LocalClock>) -> Vec<Traced> {
         while let Some(slot) = self.pending.certain(now) {
             self.decide(slot, Some(now));
         }
@@ -243,10 +243,10 @@ impl RouteTracker {
     }
 
     /// Stores a route. If it follows a change, its verdict will be reported later.
-    fn keep(&mut self, request: TraceRequest, traced: TracedFlow, at: Instant<Own>) {
+    fn keep(&mut self, request: TraceRequest, traced: TracedFlow, at: Instant<LocalClock>) {
         let slot = request.slot;
         let (first, last) = traced.answered.unwrap_or((at, at));
-        let known = Known {
+        let known = KnownRoute {
             route: traced.route,
             first,
             last,
@@ -269,7 +269,7 @@ impl RouteTracker {
 
     /// Reports what is certain of a slot's traces: their change was left or withdrawn, or all changes of
     /// their time are reported.
-    fn decide(&mut self, slot: Slot, now: Option<Instant<Own>>) {
+    fn decide(&mut self, slot: Slot, now: Option<Instant<LocalClock>>) {
         let report_delay = self.report_delay;
         let history = self.histories.get(&slot);
         let is_certain = |finished: &Finished| {

@@ -1,6 +1,6 @@
 //! Owns the final state of a digest, from which the view is made.
 
-use neph_model::{Fleet, Instant, Own, Span};
+use neph_model::{Fleet, Instant, LocalClock, Span};
 
 use crate::flow_tally::FlowTally;
 use crate::latency_bins::Bin;
@@ -12,17 +12,17 @@ use crate::view::{FlowHistory, PathChange};
 
 /// The final state of a digest.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct DigestState {
     pub(crate) fleet: Fleet,
     pub(crate) settings: Settings,
     /// Time of the first and the last message.
-    pub(crate) extent: (Instant<Own>, Instant<Own>),
+    pub(crate) extent: (Instant<LocalClock>, Instant<LocalClock>),
     /// By slot, then by time.
     pub(crate) flows: Vec<FlowHistory>,
     /// By time.
     pub(crate) changes: Vec<PathChange>,
     /// Data before this moment is incomplete.
-    pub(crate) horizon: Option<Instant<Own>>,
+    pub(crate) horizon: Option<Instant<LocalClock>>,
     /// By endpoint.
     pub(crate) of_endpoints: Vec<KnownEndpointFlows>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Known {
 pub(crate) struct KnownEndpointFlows {
     pub(crate) bins: Vec<Bin>,
     /// When all flows shared a queue.
-    pub(crate) congested: Vec<(Instant<Own>, Instant<Own>)>,
+    pub(crate) congested: Vec<(Instant<LocalClock>, Instant<LocalClock>)>,
     /// Whether some of these are merged, including the time between them.
     pub(crate) congestion_periods_merged: bool,
     pub(crate) tally: FlowTally,

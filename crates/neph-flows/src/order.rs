@@ -5,7 +5,9 @@
 //! trip. Without data of the peer the directions stay unknown. For messages that cannot be compared see
 //! [`is_comparable`].
 
-use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Own, ProbeKind, ReadBy, Span};
+use neph_model::{
+    FleetMessage, FleetOutcome, FleetReply, Instant, LocalClock, ProbeKind, ReadBy, Span,
+};
 
 use crate::counts::Counts;
 use crate::flow_tally::FlowTally;
@@ -75,7 +77,7 @@ pub(crate) struct Order {
     last_duplicates: u8,
     /// Messages lost since the last reply.
     missing: u32,
-    overtaking: Option<Instant<Own>>,
+    overtaking: Option<Instant<LocalClock>>,
     /// `None` while replies arrive before the next message departs.
     recent: Option<Box<Recent>>,
 }
@@ -117,7 +119,7 @@ impl Order {
     }
 
     /// When the latest message was sent that arrived before an earlier one.
-    pub(crate) const fn overtaking(&self) -> Option<Instant<Own>> {
+    pub(crate) const fn overtaking(&self) -> Option<Instant<LocalClock>> {
         self.overtaking
     }
 
@@ -199,7 +201,7 @@ impl Order {
 /// Whether a reply shows the order of packets. Within a TCP connection nothing is reordered: later data waits
 /// for earlier data. A timestamp of the application is later than that of the kernel by a varying wait.
 pub(crate) fn is_comparable(probe: ProbeKind, reply: &FleetReply) -> bool {
-    let is_connection = probe.on_connection();
+    let is_connection = probe.uses_connection();
     !is_connection && reply.read_by == ReadBy::Kernel
 }
 

@@ -1,7 +1,7 @@
 //! Separates loss in outages from other loss. In an outage no flow gets a reply for a bin of time, and its
 //! losses say nothing about replies at other times. Counts messages; knows nothing about paths.
 
-use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Own};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, LocalClock};
 
 use crate::flow_tally::FlowTally;
 use crate::settings::Settings;
@@ -17,7 +17,7 @@ pub(crate) struct Lost {
     /// Lost while other messages got replies.
     with_replies: u64,
     /// Send time of the latest replied message, and number of unanswered messages since then.
-    replied: Option<Instant<Own>>,
+    replied: Option<Instant<LocalClock>>,
     unanswered: u64,
 }
 
@@ -51,7 +51,7 @@ impl Lost {
 
     /// Since when a peer that replied before is silent, and number of messages since: at least [`ROUNDS`] of
     /// each flow.
-    pub(crate) fn silence(&self, fleet: &Fleet) -> Option<(Instant<Own>, u64)> {
+    pub(crate) fn silence(&self, fleet: &Fleet) -> Option<(Instant<LocalClock>, u64)> {
         let endpoints = fleet.endpoints.len().max(1) as u64;
         let min_lost = ROUNDS * u64::from(fleet.slots).div_ceil(endpoints);
         let is_silent = self.unanswered >= min_lost;
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn flows_that_lose_most_messages_have_no_classes() {
         let world = World::default();
-        let reported = |is_lost: fn(i64, u32) -> bool| {
+        let outages_of = |is_lost: fn(i64, u32) -> bool| {
             let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
             world.messages(&world.truth(), |message| {
                 let mut message = *message;
@@ -106,11 +106,11 @@ mod tests {
             ];
             (pair.mostly_lost, view.classes[0].len(), is_reported)
         };
-        assert_eq!(reported(|_, seq| seq % 3 > 0), (true, 0, [false; 3]));
+        assert_eq!(outages_of(|_, seq| seq % 3 > 0), (true, 0, [false; 3]));
         // A reflector that stops does not affect earlier replies, no matter how early.
-        let (mostly_lost, classes, _) = reported(|second, _| !(70..102).contains(&second));
+        let (mostly_lost, classes, _) = outages_of(|second, _| !(70..102).contains(&second));
         assert_eq!((mostly_lost, classes), (false, 4));
-        let (mostly_lost, classes, [inflation, _, rate]) = reported(|second, _| second < 80);
+        let (mostly_lost, classes, [inflation, _, rate]) = outages_of(|second, _| second < 80);
         assert_eq!((mostly_lost, classes), (false, 4));
         assert!(inflation && rate);
     }

@@ -288,7 +288,7 @@ mod tests {
         wandered.hops[1].other_addresses_round_trips =
             [7, 8].map(|ms| vec![Span::from_millis(ms)]).into();
         let middle = &diamond(&[wandered, route(2, &[1, 11, 9])]).hops[1].nodes;
-        let reported = middle
+        let nodes = middle
             .iter()
             .map(|node| (node.address, node.probes, &node.round_trips[..]));
         let millis = Span::from_millis;
@@ -296,7 +296,7 @@ mod tests {
             (Some(addr(10)), 1, &[millis(2)][..]),
             (Some(addr(11)), 3, &[millis(2), millis(7)][..]),
         ];
-        assert_eq!(reported.collect::<Vec<_>>(), expected);
+        assert_eq!(nodes.collect::<Vec<_>>(), expected);
     }
 
     #[test]
@@ -306,7 +306,7 @@ mod tests {
         silent.end = TraceEnd::Silent;
         let mut unasked = silent.clone();
         unasked.hops.clear();
-        let reported = diamond(&[silent, unasked]);
-        assert_eq!((reported.flows, reported.paths), (2, Vec::new()));
+        let routes = diamond(&[silent, unasked]);
+        assert_eq!((routes.flows, routes.paths), (2, Vec::new()));
     }
 }

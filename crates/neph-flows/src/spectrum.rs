@@ -1,7 +1,7 @@
 //! The flow-latency spectrum: number of flows by base latency and time. The steps of the grid double until it
 //! is small enough.
 
-use neph_model::{Instant, Own, Span};
+use neph_model::{Instant, LocalClock, Span};
 
 use crate::sweep::Sweep;
 use crate::view::{FlowHistory, Spectrum, SpectrumBin};
@@ -18,9 +18,9 @@ const MIN_ROW: Span = Span::from_micros(50);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     /// When the first message was sent.
-    pub(crate) from: Instant<Own>,
+    pub(crate) from: Instant<LocalClock>,
     /// When the last was.
-    pub(crate) until: Instant<Own>,
+    pub(crate) until: Instant<LocalClock>,
     /// The bins in which flows are compared; above zero.
     pub(crate) bin: Span,
     /// Time between two messages of a flow; above zero.
@@ -43,7 +43,11 @@ impl Frame {
     }
 
     /// The middle of each of the first `columns` steps; the last step may be short.
-    pub(crate) fn middles(self, step: Span, columns: i64) -> impl Iterator<Item = Instant<Own>> {
+    pub(crate) fn middles(
+        self,
+        step: Span,
+        columns: i64,
+    ) -> impl Iterator<Item = Instant<LocalClock>> {
         (0..columns).map(move |column| {
             let from = self.from + step.times(column);
             let until = (from + step).min(self.until);
@@ -69,13 +73,13 @@ pub(crate) fn spectrum(flows: &[&FlowHistory], frame: Frame) -> Spectrum {
     }
     let sweep = Sweep::over(flows.iter().copied(), row);
     let first = lowest.nanos().div_euclid(row.nanos());
-    let reported = sweep.at(frame.middles(step, columns), |levels| {
+    let columns_of_levels = sweep.at(frame.middles(step, columns), |levels| {
         levels
             .iter()
             .map(|(at, flows)| (*at - first, *flows))
             .collect::<Vec<_>>()
     });
-    let bins = (0..).zip(reported).flat_map(|(column, levels)| {
+    let bins = (0..).zip(columns_of_levels).flat_map(|(column, levels)| {
         levels.into_iter().map(move |(row, flows)| SpectrumBin {
             column,
             row: u32::try_from(row).expect("no base latency is below the lowest"),

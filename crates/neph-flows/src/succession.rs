@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use neph_model::{FleetMessage, Instant, Own, Slot, Span};
+use neph_model::{FleetMessage, Instant, LocalClock, Slot, Span};
 
 use crate::flow::{Flow, Past};
 
@@ -48,7 +48,11 @@ impl Succession {
     /// Replaces the flow of the message's slot by a new one. The detector has no more events for the slot's
     /// first `received` flows, so these are finished. Beyond the maximum, drops the oldest and returns the
     /// time until which.
-    pub(crate) fn renew(&mut self, message: &FleetMessage, received: u32) -> Option<Instant<Own>> {
+    pub(crate) fn renew(
+        &mut self,
+        message: &FleetMessage,
+        received: u32,
+    ) -> Option<Instant<LocalClock>> {
         let slot = message.slot;
         let current = self.current.get_mut(slot.0 as usize)?;
         let next = current.as_ref().map_or(0, |flow| flow.nth() + 1);
@@ -86,7 +90,7 @@ impl Succession {
     }
 
     /// The finished flow that a slot had at a moment, if it had a base latency by then.
-    pub(crate) fn find_over(&mut self, slot: Slot, at: Instant<Own>) -> Option<&mut Past> {
+    pub(crate) fn find_over(&mut self, slot: Slot, at: Instant<LocalClock>) -> Option<&mut Past> {
         let flows = self.over.iter_mut().rev();
         flows
             .filter(|past| past.slot() == slot)

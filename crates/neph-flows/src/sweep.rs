@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Instant, Own, Span};
+use neph_model::{Instant, LocalClock, Span};
 
 use crate::view::FlowHistory;
 
@@ -40,7 +40,7 @@ impl Sweep {
     /// Calls back with the levels at each of `moments`, which must ascend.
     pub(crate) fn at<T>(
         &self,
-        moments: impl Iterator<Item = Instant<Own>>,
+        moments: impl Iterator<Item = Instant<LocalClock>>,
         mut report: impl FnMut(&Levels) -> T,
     ) -> Vec<T> {
         let mut levels = Levels::new();
@@ -82,17 +82,17 @@ mod tests {
         ];
         let sweep = Sweep::over(flows.iter(), Span::from_nanos(10));
         let moments = [2, 7, 10, 29, 30].map(Instant::from_nanos);
-        let reported = sweep.at(moments.into_iter(), |levels| {
+        let rows = sweep.at(moments.into_iter(), |levels| {
             levels
                 .iter()
                 .map(|(row, flows)| (*row, *flows))
                 .collect::<Vec<_>>()
         });
-        assert_eq!(reported[0], [(10, 1)]);
-        assert_eq!(reported[1], [(10, 2)]);
-        assert_eq!(reported[2], [(10, 1), (20, 1)]);
-        assert_eq!(reported[3], [(10, 1), (20, 1)]);
-        assert!(reported[4].is_empty());
+        assert_eq!(rows[0], [(10, 1)]);
+        assert_eq!(rows[1], [(10, 2)]);
+        assert_eq!(rows[2], [(10, 1), (20, 1)]);
+        assert_eq!(rows[3], [(10, 1), (20, 1)]);
+        assert!(rows[4].is_empty());
         assert_eq!(sweep.middle(10), Span::from_nanos(105));
     }
 }

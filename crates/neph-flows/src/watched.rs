@@ -2,7 +2,7 @@
 //! that all flows shared ([`HiddenTimes`]) and the time until a flow's first level is known. Counts time and
 //! changes; detects neither.
 
-use neph_model::{Fleet, Instant, Own, Span};
+use neph_model::{Fleet, Instant, LocalClock, Span};
 
 use crate::hidden::HiddenTimes;
 use crate::pair::Hidden;
@@ -17,7 +17,7 @@ pub(crate) struct ObservedTime<'a> {
     /// From a flow's beginning until a change is detectable.
     learning: Span,
     /// Data before this is missing: a flow that is known from then on began earlier.
-    horizon: Option<Instant<Own>>,
+    horizon: Option<Instant<LocalClock>>,
 }
 
 impl<'a> ObservedTime<'a> {
@@ -25,10 +25,10 @@ impl<'a> ObservedTime<'a> {
     /// nothing is known.
     pub(crate) fn new(
         flows: &'a [&'a FlowHistory],
-        queues: &[(Instant<Own>, Instant<Own>)],
+        queues: &[(Instant<LocalClock>, Instant<LocalClock>)],
         fleet: &Fleet,
         settings: &Settings,
-        horizon: Option<Instant<Own>>,
+        horizon: Option<Instant<LocalClock>>,
     ) -> Self {
         let rule = settings.detection;
         Self {
@@ -70,7 +70,7 @@ impl<'a> ObservedTime<'a> {
     }
 
     /// When changes of a flow that began then become detectable.
-    fn learnt(&self, begin: Instant<Own>) -> Instant<Own> {
+    fn learnt(&self, begin: Instant<LocalClock>) -> Instant<LocalClock> {
         if Some(begin) <= self.horizon {
             return begin;
         }
@@ -80,7 +80,7 @@ impl<'a> ObservedTime<'a> {
 }
 
 /// When a flow's first base latency began.
-fn begin(flow: &FlowHistory) -> Option<Instant<Own>> {
+fn begin(flow: &FlowHistory) -> Option<Instant<LocalClock>> {
     flow.segments.first().map(|segment| segment.from)
 }
 
@@ -157,15 +157,18 @@ mod tests {
             digest.finish();
             let view = digest.view();
             let first = settings.detection.learning();
-            let mut reported: Vec<i64> = view
+            let mut change_numbers: Vec<i64> = view
                 .changes
                 .iter()
                 .map(|change| change.at.nanos() / interval.nanos())
                 .collect();
-            reported.sort_unstable();
-            reported.truncate(12);
+            change_numbers.sort_unstable();
+            change_numbers.truncate(12);
             let wanted: Vec<i64> = (first..first + 12).collect();
-            assert_eq!(reported, wanted, "none before, and each from there on");
+            assert_eq!(
+                change_numbers, wanted,
+                "none before, and each from there on"
+            );
             let pair = &view.pairs[0];
             assert_eq!(pair.hidden.learning, view.learning().times(256));
             assert_eq!(pair.clear_changes(), pair.changes);

@@ -1,7 +1,7 @@
 //! Evidence for a path change of one flow in addition to the latency: TTLs, the direction by the peer's
 //! timestamps, and reordering.
 
-use neph_model::{FleetMessage, FleetReply, Instant, Own, Span};
+use neph_model::{FleetMessage, FleetReply, Instant, LocalClock, Span};
 
 use crate::skew::{Drift, Skew, Step, direction};
 use crate::unexplained::Row;
@@ -30,7 +30,7 @@ struct Traits {
 
 impl Traits {
     /// From a reply; its round trip excludes the drift that all flows share.
-    fn of(sent: Instant<Own>, reply: &FleetReply, drifted: Span) -> Self {
+    fn of(sent: Instant<LocalClock>, reply: &FleetReply, drifted: Span) -> Self {
         let peer = reply.peer_report;
         let round_trip = reply.network();
         Self {
@@ -73,7 +73,7 @@ impl Traits {
 
 /// A level other than the base latency.
 #[derive(Clone, Debug)]
-struct Other {
+struct OtherLevel {
     traits: Traits,
     /// The latest consecutive messages at it.
     row: Row,
@@ -81,8 +81,8 @@ struct Other {
     lasted: Vec<Row>,
 }
 
-impl Other {
-    fn of(traits: Traits, sent: Instant<Own>) -> Self {
+impl OtherLevel {
+    fn of(traits: Traits, sent: Instant<LocalClock>) -> Self {
         Self {
             traits,
             row: begun(sent),
@@ -91,7 +91,7 @@ impl Other {
     }
 
     /// Adds a message of the level; `is_in_row` if the flow's previous message was at it too.
-    fn count(&mut self, sent: Instant<Own>, is_in_row: bool, window: u8) {
+    fn count(&mut self, sent: Instant<LocalClock>, is_in_row: bool, window: u8) {
         if !is_in_row {
             self.close(window);
             self.row = begun(sent);
@@ -118,7 +118,7 @@ impl Other {
 }
 
 /// A row's first message.
-const fn begun(sent: Instant<Own>) -> Row {
+const fn begun(sent: Instant<LocalClock>) -> Row {
     Row {
         from: sent,
         until: sent,
@@ -129,7 +129,7 @@ const fn begun(sent: Instant<Own>) -> Row {
 /// Levels of a flow's messages other than its base latency. There are two, so that a single late reply does
 /// not replace the new level. The first is the most recent one.
 #[derive(Clone, Debug, Default)]
-struct Others([Option<Other>; 2]);
+struct Others([Option<OtherLevel>; 2]);
 
 /// Rows that lasted: boxed, because few flows have any.
 #[derive(Clone, Debug, Default)]
@@ -151,7 +151,7 @@ pub(crate) struct Witness {
 /// A change that needs evidence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
-    pub(crate) at: Instant<Own>,
+    pub(crate) at: Instant<LocalClock>,
     pub(crate) before: Span,
     pub(crate) after: Span,
     pub(crate) tolerance: Span,
@@ -160,7 +160,7 @@ pub(crate) struct Claim {
     /// Time between two messages of the flow.
     pub(crate) interval: Span,
     /// When the flow's latest message was sent that arrived before an earlier one.
-    pub(crate) overtaking: Option<Instant<Own>>,
+    pub(crate) overtaking: Option<Instant<LocalClock>>,
     /// Drift of the peer's clock.
     pub(crate) drift: Drift,
 }
@@ -199,11 +199,11 @@ impl Witness {
         }
     }
 
-    fn remember(&mut self, new: Traits, sent: Instant<Own>, looking: Looking, drift: Drift) {
+    fn remember(&mut self, new: Traits, sent: Instant<LocalClock>, looking: Looking, drift: Drift) {
         let is_in_row = self.back == 0;
         self.back = 0;
         let Others(levels) = &mut **self.others.get_or_insert_default();
-        let near = |slot: &Option<Other>| {
+        let near = |slot: &Option<OtherLevel>| {
             slot.as_ref()
                 .is_some_and(|other| other.traits.is_near(new.round_trip, looking.tolerance))
         };
@@ -218,12 +218,12 @@ impl Witness {
             }
             return;
         }
-        let removed = levels[0].replace(Other::of(new, sent));
+        let removed = levels[0].replace(OtherLevel::of(new, sent));
         self.forget([removed], looking.window);
     }
 
     /// Drops levels that were not reported as a base latency.
-    fn forget(&mut self, levels: impl IntoIterator<Item = Option<Other>>, window: u8) {
+    fn forget(&mut self, levels: impl IntoIterator<Item = Option<OtherLevel>>, window: u8) {
         for mut level in levels.into_iter().flatten() {
             level.close(window);
             if !level.lasted.is_empty() {
@@ -240,14 +240,14 @@ impl Witness {
     }
 
     /// The levels other than the base latency, which are no longer needed.
-    fn take_others(&mut self) -> [Option<Other>; 2] {
+    fn take_others(&mut self) -> [Option<OtherLevel>; 2] {
         self.back = 0;
         self.others.take().map_or([None, None], |others| others.0)
     }
 
     /// The evidence for a change; from here on the new level is the flow's base latency.
     pub(crate) fn testify(&mut self, claim: &Claim) -> Evidence {
-        let is_new = |other: &Other| other.traits.is_near(claim.after, claim.tolerance);
+        let is_new = |other: &OtherLevel| other.traits.is_near(claim.after, claim.tolerance);
         let others = self.take_others();
         let new = others.iter().flatten().find(|other| is_new(other));
         let new = new.map(|other| other.traits);
@@ -263,7 +263,7 @@ impl Witness {
             tolerance: claim.tolerance,
             interval: claim.interval,
         };
-        let nearby = |sent: Instant<Own>| (sent - claim.at).abs() <= claim.interval;
+        let nearby = |sent: Instant<LocalClock>| (sent - claim.at).abs() <= claim.interval;
         Evidence {
             reordered: falls && claim.overtaking.is_some_and(nearby),
             ttl: match (old, new) {

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 use crate::JournalError;
 
-/// Length and checksum.
-pub(crate) const FRAME_BYTES: usize = 8;
+/// Bytes of a frame's header: length and checksum.
+pub(crate) const FRAME_HEADER_BYTES: usize = 8;
 /// Maximum payload; a greater length can only be damage.
 pub(crate) const MAX_PAYLOAD: usize = 2 << 20;
 
@@ -28,7 +28,7 @@ pub(crate) struct FrameWriter {
     file: File,
     path: PathBuf,
     /// The checksum of the last frame.
-    chain: u32,
+    previous_crc: u32,
     /// The length of the file: only complete frames.
     length: u64,
     /// The frames of one call; reused, so that calls do not allocate.
@@ -42,13 +42,13 @@ impl FrameWriter {
             .append(true)
             .create_new(true)
             .open(path)
-            .map_err(JournalError::file("make the journal", path))?;
+            .map_err(JournalError::file("create the journal", path))?;
         file.write_all(header)
             .map_err(JournalError::file("write the journal", path))?;
         Ok(Self {
             file,
             path: path.to_owned(),
-            chain: crc32fast::hash(header),
+            previous_crc: crc32fast::hash(header),
             length: header.len() as u64,
             frames: Vec::new(),
         })
@@ -65,23 +65,22 @@ impl FrameWriter {
         encode: impl Fn(T, &mut Vec<u8>),
     ) -> Result<(), JournalError> {
         self.frames.clear();
-        let mut chain = self.chain;
+        let mut previous_crc = self.previous_crc;
         for item in items {
-            chain = frame(chain, &mut self.frames, |out| encode(item, out)).map_err(|bytes| {
-                JournalError::TooLarge {
+            previous_crc = append_frame(previous_crc, &mut self.frames, |out| encode(item, out))
+                .map_err(|bytes| JournalError::TooLarge {
                     path: self.path.clone(),
                     bytes,
-                }
-            })?;
+                })?;
         }
         if let Err(error) = self.file.write_all(&self.frames) {
             // Frames after an incomplete one would be lost. If truncation fails, too, the reader
             // stops at the incomplete frame and still gets a prefix.
-            let _cut = self.file.set_len(self.length);
+            let _truncated = self.file.set_len(self.length);
             return Err(JournalError::file("write the journal", &self.path)(error));
         }
         self.length += self.frames.len() as u64;
-        self.chain = chain;
+        self.previous_crc = previous_crc;
         Ok(())
     }
 
@@ -98,44 +97,46 @@ impl FrameWriter {
 }
 
 /// Appends a frame to `frames`; returns its checksum, or a length above the limit as the error.
-fn frame(
-    chain: u32,
+fn append_frame(
+    previous_crc: u32,
     frames: &mut Vec<u8>,
     encode: impl FnOnce(&mut Vec<u8>),
 ) -> Result<u32, usize> {
     let start = frames.len();
-    frames.extend([0; FRAME_BYTES]);
+    frames.extend([0; FRAME_HEADER_BYTES]);
     encode(frames);
-    let payload = &frames[start + FRAME_BYTES..];
+    let payload = &frames[start + FRAME_HEADER_BYTES..];
     let length = match u32::try_from(payload.len()) {
         Ok(length) if payload.len() <= MAX_PAYLOAD => length.to_le_bytes(),
         _ => return Err(payload.len()),
     };
-    let crc = chained(chain, length, payload);
+    let crc = frame_crc(previous_crc, length, payload);
     frames[start..start + 4].copy_from_slice(&length);
     frames[start + 4..start + 8].copy_from_slice(&crc.to_le_bytes());
     Ok(crc)
 }
 
 /// The checksum of a frame, from the one before it (the header's for the first).
-fn chained(before: u32, length: [u8; 4], payload: &[u8]) -> u32 {
+fn frame_crc(previous_crc: u32, length: [u8; 4], payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&before.to_le_bytes());
+    hasher.update(&previous_crc.to_le_bytes());
     hasher.update(&length);
     hasher.update(payload);
     hasher.finalize()
 }
 
 /// The bytes of a file with these payloads and correct checksums, and the offset of each frame.
-pub(crate) fn file_of(header: &[u8], payloads: &[&[u8]]) -> (Vec<u8>, Vec<u64>) {
-    let (mut bytes, mut begins) = (header.to_vec(), Vec::new());
-    let mut chain = crc32fast::hash(header);
+pub(crate) fn encode_file(header: &[u8], payloads: &[&[u8]]) -> (Vec<u8>, Vec<u64>) {
+    let (mut bytes, mut offsets) = (header.to_vec(), Vec::new());
+    let mut previous_crc = crc32fast::hash(header);
     for payload in payloads {
-        begins.push(bytes.len() as u64);
-        chain = frame(chain, &mut bytes, |out| out.extend_from_slice(payload))
-            .expect("callers give short payloads");
+        offsets.push(bytes.len() as u64);
+        previous_crc = append_frame(previous_crc, &mut bytes, |out| {
+            out.extend_from_slice(payload)
+        })
+        .expect("callers give short payloads");
     }
-    (bytes, begins)
+    (bytes, offsets)
 }
 
 /// Returns the frames of a file in their order, also while it is written.
@@ -143,9 +144,9 @@ pub(crate) fn file_of(header: &[u8], payloads: &[&[u8]]) -> (Vec<u8>, Vec<u64>) 
 pub(crate) struct FrameReader {
     file: BufReader<File>,
     path: PathBuf,
-    chain: u32,
+    previous_crc: u32,
     /// The offset of the next frame; `None` after the last complete one.
-    next: Option<u64>,
+    next_offset: Option<u64>,
     payload: Vec<u8>,
 }
 
@@ -161,49 +162,49 @@ impl FrameReader {
         let mut reader = Self {
             file: BufReader::with_capacity(1 << 16, file),
             path: path.to_owned(),
-            chain: crc32fast::hash(header),
-            next: None,
+            previous_crc: crc32fast::hash(header),
+            next_offset: None,
             payload: Vec::new(),
         };
-        let mut found = vec![0; header.len()];
-        if reader.fill(&mut found)? && found == header {
-            reader.next = Some(header.len() as u64);
+        let mut file_header = vec![0; header.len()];
+        if reader.fill(&mut file_header)? && file_header == header {
+            reader.next_offset = Some(header.len() as u64);
         }
         Ok(Some(reader))
     }
 
-    /// The next frame, decoded by `meaning`, and its offset. `None` at the end, at the first
-    /// damaged byte, or if `meaning` returns `None`. A reader cannot distinguish these, and reads
+    /// The next frame, decoded by `decode`, and its offset. `None` at the end, at the first
+    /// damaged byte, or if `decode` returns `None`. A reader cannot distinguish these, and reads
     /// nothing after them.
     pub(crate) fn next<T>(
         &mut self,
-        meaning: impl FnOnce(&[u8]) -> Option<T>,
+        decode: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Result<Option<(u64, T)>, JournalError> {
-        let Some(start) = self.next.take() else {
+        let Some(start) = self.next_offset.take() else {
             return Ok(None);
         };
-        let mut frame = [0; FRAME_BYTES];
-        if !self.fill(&mut frame)? {
+        let mut header = [0; FRAME_HEADER_BYTES];
+        if !self.fill(&mut header)? {
             return Ok(None);
         }
-        let [l0, l1, l2, l3, c0, c1, c2, c3] = frame;
+        let [l0, l1, l2, l3, c0, c1, c2, c3] = header;
         let length = [l0, l1, l2, l3];
-        let bytes = u32::from_le_bytes(length) as usize;
-        if bytes > MAX_PAYLOAD {
+        let payload_len = u32::from_le_bytes(length) as usize;
+        if payload_len > MAX_PAYLOAD {
             return Ok(None);
         }
         let mut payload = std::mem::take(&mut self.payload);
-        payload.resize(bytes, 0);
+        payload.resize(payload_len, 0);
         let is_complete = self.fill(&mut payload)?;
         let crc = u32::from_le_bytes([c0, c1, c2, c3]);
-        let reported = (is_complete && chained(self.chain, length, &payload) == crc)
-            .then(|| meaning(&payload))
+        let decoded = (is_complete && frame_crc(self.previous_crc, length, &payload) == crc)
+            .then(|| decode(&payload))
             .flatten();
         self.payload = payload;
-        Ok(reported.map(|reported| {
-            self.chain = crc;
-            self.next = Some(start + (FRAME_BYTES + bytes) as u64);
-            (start, reported)
+        Ok(decoded.map(|decoded| {
+            self.previous_crc = crc;
+            self.next_offset = Some(start + (FRAME_HEADER_BYTES + payload_len) as u64);
+            (start, decoded)
         }))
     }
 
@@ -243,7 +244,7 @@ mod tests {
             .collect()
     }
 
-    fn journal_folder() -> (tempfile::TempDir, PathBuf) {
+    fn temporary_journal() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("x.journal");
         (folder, path)
@@ -262,7 +263,7 @@ mod tests {
             at in any::<prop::sample::Index>(),
             bit in 0..9_u32,
         ) {
-            let (_folder, path) = journal_folder();
+            let (_folder, path) = temporary_journal();
             let mut writer = FrameWriter::create(&path, HEADER).expect("a new file");
             for batch in payloads.chunks(3) {
                 writer.append(batch, |payload, out| write(payload, out)).expect("written");
@@ -271,7 +272,7 @@ mod tests {
             prop_assert!(read(&path, b"HEADER").is_empty());
             let slices: Vec<&[u8]> = payloads.iter().map(Vec::as_slice).collect();
             let mut bytes = fs::read(&path).expect("readable");
-            prop_assert_eq!(&file_of(HEADER, &slices).0, &bytes);
+            prop_assert_eq!(&encode_file(HEADER, &slices).0, &bytes);
             let at = at.index(bytes.len());
             match bit {
                 8 => bytes.truncate(at),
@@ -286,22 +287,22 @@ mod tests {
 
     #[test]
     fn a_removed_frame_ends_the_file_there() {
-        let (_folder, path) = journal_folder();
+        let (_folder, path) = temporary_journal();
         let payloads: [&[u8]; 3] = [b"one", b"two", b"three"];
-        let (mut bytes, begins) = file_of(HEADER, &payloads);
-        let [_, second, third] = begins[..] else {
-            panic!("{begins:?}")
+        let (mut bytes, offsets) = encode_file(HEADER, &payloads);
+        let [_, second, third] = offsets[..] else {
+            panic!("{offsets:?}")
         };
-        let cut = |at: u64| usize::try_from(at).expect("a small file");
-        bytes.drain(cut(second)..cut(third));
+        let to_usize = |offset: u64| usize::try_from(offset).expect("a small file");
+        bytes.drain(to_usize(second)..to_usize(third));
         fs::write(&path, bytes).expect("writable");
         assert_eq!(read(&path, HEADER), [b"one"]);
     }
 
     #[test]
     fn a_payload_without_meaning_ends_the_file_there() {
-        let (_folder, path) = journal_folder();
-        fs::write(&path, file_of(HEADER, &[b"a", b"b", b"a"]).0).expect("writable");
+        let (_folder, path) = temporary_journal();
+        fs::write(&path, encode_file(HEADER, &[b"a", b"b", b"a"]).0).expect("writable");
         let mut reader = FrameReader::open(&path, HEADER)
             .expect("readable")
             .expect("there");
@@ -315,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_payload_beyond_the_limit_is_refused_and_spoils_nothing() {
-        let (_folder, path) = journal_folder();
+        let (_folder, path) = temporary_journal();
         let mut writer = FrameWriter::create(&path, HEADER).expect("a new file");
         let huge = vec![0; MAX_PAYLOAD + 1];
         let error = writer.append([b"small", &huge[..]], write);
@@ -340,20 +341,20 @@ mod tests {
             writer.append([&b"behind"[..]], write).expect("it fits");
             return;
         }
-        let (_folder, path) = journal_folder();
+        let (_folder, path) = temporary_journal();
         // Without the trap, the limit's signal would end the process.
-        let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact \"$1\"";
-        let done = Command::new("sh")
-            .args(["-c", limited])
+        let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact \"$1\"";
+        let output = Command::new("sh")
+            .args(["-c", script])
             .arg(std::env::current_exe().expect("known"))
             .arg(NAME)
             .env(CHILD, &path)
             .output()
             .expect("sh runs");
-        let reported = String::from_utf8_lossy(&done.stdout);
+        let stdout = String::from_utf8_lossy(&output.stdout);
         assert!(
-            done.status.success() && reported.contains("1 passed"),
-            "{reported}"
+            output.status.success() && stdout.contains("1 passed"),
+            "{stdout}"
         );
         assert_eq!(read(&path, HEADER), [b"before", b"behind"]);
     }

@@ -298,12 +298,12 @@ mod tests {
 
     #[test]
     fn foreign_and_truncated_journal_lines_are_never_undone() {
-        let reported = parse(
+        let entries = parse(
             "namespace neph-x-a\nfuture thing\n\ngroup /sys/fs/cgroup/cpu\nnamespace other\n\
              link other eth0\nnamespace neph-x-b\ngroup /sys/fs/cgroup/cpu/neph-x",
         );
         let [a, b] = ["neph-x-a", "neph-x-b"].map(|name| Acquired::Namespace(name.into()));
-        assert_eq!(reported.acquired, [a, b]);
+        assert_eq!(entries.acquired, [a, b]);
         let unknown = [
             "future thing",
             "",
@@ -311,7 +311,7 @@ mod tests {
             "namespace other",
             "link other eth0",
         ];
-        assert_eq!(reported.unknown, unknown);
+        assert_eq!(entries.unknown, unknown);
     }
 
     #[test]

@@ -338,9 +338,9 @@ impl Lab {
     fn stop_carriers(&mut self) -> Result<(), LabError> {
         // All are stopped before waiting for any: closing packet sockets takes the kernel 57 ms per link
         // (measured: 190 links one after the other, 10.8 s).
-        let reported: Vec<_> = self.carriers.drain(..).map(Carrier::order_stop).collect();
+        let stopping_carriers: Vec<_> = self.carriers.drain(..).map(Carrier::order_stop).collect();
         let mut outcome = Ok(());
-        for stopping in reported {
+        for stopping in stopping_carriers {
             if let Err(error) = stopping.wait() {
                 outcome = Err(error.into());
             }

@@ -146,51 +146,48 @@ mod tests {
             among("client", all_labs(&labs), &none),
             Ok("neph-one-client".to_owned())
         );
-        let reported = among("server", all_labs(&labs), &none).expect_err("two have it");
+        let error = among("server", all_labs(&labs), &none).expect_err("two have it");
         assert!(
-            reported.contains("neph-one-server, neph-two-server or neph-three-server"),
-            "{reported}"
+            error.contains("neph-one-server, neph-two-server or neph-three-server"),
+            "{error}"
         );
-        let reported = among("clint", all_labs(&labs), &none).expect_err("none has it");
-        assert!(reported.contains("did you mean 'client'?"), "{reported}");
-        let reported = among("nosuch", all_labs(&labs), &none).expect_err("none has it");
-        assert!(
-            reported.contains("known here: client, server"),
-            "{reported}"
-        );
-        assert_eq!(reported.matches("server").count(), 1, "{reported}");
-        let reported = among("two/server", all_labs(&labs), &none).expect_err("not so");
-        assert_eq!(reported, "write it as neph-two-server");
-        let reported = among("client", all_labs(&[]), &none).expect_err("there is none");
-        assert!(reported.contains("no lab is up"), "{reported}");
-        let reported = among("client", some(&[]), &none).expect_err("none may be looked at");
-        assert!(reported.ends_with("only root can see all labs that are up (use sudo)"));
+        let error = among("clint", all_labs(&labs), &none).expect_err("none has it");
+        assert!(error.contains("did you mean 'client'?"), "{error}");
+        let error = among("nosuch", all_labs(&labs), &none).expect_err("none has it");
+        assert!(error.contains("known here: client, server"), "{error}");
+        assert_eq!(error.matches("server").count(), 1, "{error}");
+        let error = among("two/server", all_labs(&labs), &none).expect_err("not so");
+        assert_eq!(error, "write it as neph-two-server");
+        let error = among("client", all_labs(&[]), &none).expect_err("there is none");
+        assert!(error.contains("no lab is up"), "{error}");
+        let error = among("client", some(&[]), &none).expect_err("none may be looked at");
+        assert!(error.ends_with("only root can see all labs that are up (use sudo)"));
     }
 
     #[test]
     fn network_namespaces_that_are_no_labs_are_offered_too() {
         let labs = [lab("one", &["client"])];
         let names_of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let reported = among(
+        let result = among(
             "x",
             all_labs(&labs),
             &names_of(&["neph-one-client", "red", "blue"]),
         );
-        let reported = reported.expect_err("none has it");
+        let error = result.expect_err("none has it");
         assert!(
-            reported.contains("known here: client, blue, red; where"),
-            "{reported}"
+            error.contains("known here: client, blue, red; where"),
+            "{error}"
         );
-        let reported = among("bleu", all_labs(&[]), &names_of(&["blue"])).expect_err("none has it");
+        let error = among("bleu", all_labs(&[]), &names_of(&["blue"])).expect_err("none has it");
         let expected = "this network namespace does not exist, and no lab is up (neph lab up FILE \
                      --detach); did you mean 'blue'?";
-        assert_eq!(reported, expected);
+        assert_eq!(error, expected);
         let many: Vec<String> = (0..100).map(|number| format!("pod-{number:02}")).collect();
-        let reported =
+        let error =
             among("x", all_labs(&[]), &many.into_iter().collect()).expect_err("none has it");
         assert!(
-            reported.contains("pod-00, pod-01") && reported.contains(" more"),
-            "{reported}"
+            error.contains("pod-00, pod-01") && error.contains(" more"),
+            "{error}"
         );
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use neph_sys::process;
-use neph_text::{FileKind, Outside, read_bytes};
+use neph_text::{FileKind, PrintableText, read_bytes};
 
 /// An error of a program.
 #[derive(Debug, thiserror::Error)]
@@ -234,14 +234,11 @@ pub(crate) fn complaint(line: &str, folder: &Path) -> Result<Option<String>, Pro
     if ran.status.success() {
         return Ok(None);
     }
-    let reported = [ran.stdout, ran.stderr].concat();
-    let reported = String::from_utf8_lossy(&reported);
-    let last = reported
-        .lines()
-        .map(str::trim)
-        .rfind(|line| !line.is_empty());
+    let output = [ran.stdout, ran.stderr].concat();
+    let output = String::from_utf8_lossy(&output);
+    let last = output.lines().map(str::trim).rfind(|line| !line.is_empty());
     Ok(Some(
-        Outside::text(last.unwrap_or("it does not start")).into(),
+        PrintableText::text(last.unwrap_or("it does not start")).into(),
     ))
 }
 
@@ -280,7 +277,7 @@ fn batch(
     Err(ProgramError::Refused {
         command,
         namespace: namespace.to_owned(),
-        complaint: Outside::text(&complaint).into(),
+        complaint: PrintableText::text(&complaint).into(),
     })
 }
 
@@ -313,8 +310,8 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_reported_with_its_package() {
-        let reported = must_have("no-such-x").expect_err("none").to_string();
-        assert!(reported.contains("'no-such-x' is missing: install what has it"));
+        let message = must_have("no-such-x").expect_err("none").to_string();
+        assert!(message.contains("'no-such-x' is missing: install what has it"));
         assert_eq!(package_of("busybox"), "the package busybox-static");
     }
 }

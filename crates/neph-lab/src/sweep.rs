@@ -106,8 +106,8 @@ fn inside(wanted: &BTreeSet<(u64, u64)>) -> io::Result<Vec<u32>> {
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
-    let reported = fs::metadata(path).ok()?;
-    Some((reported.dev(), reported.ino()))
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 #[cfg(test)]

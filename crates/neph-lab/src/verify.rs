@@ -89,9 +89,9 @@ pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verif
         .iter()
         .filter(|shape| exchange::can_stream(shape))
         .count();
-    let reported = first.checks.iter().filter(|check| check.rate.is_some());
+    let measured_rates = first.checks.iter().filter(|check| check.rate.is_some());
     let fine = |check: &LinkCheck| check.is_ok() && !check.is_late();
-    if first.checks.iter().all(fine) && reported.count() >= wanted {
+    if first.checks.iter().all(fine) && measured_rates.count() >= wanted {
         return Ok(first);
     }
     let second = measure_link(lab, requested, number, stop)?;

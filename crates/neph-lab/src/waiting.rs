@@ -47,7 +47,7 @@ pub(crate) struct Slot(usize);
 
 /// All packets that wait on one link.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct PacketQueue {
     /// Due time, then order of arrival (so that equal ones depart in order), then slot.
     heap: BinaryHeap<Reverse<(Moment, u64, Slot)>>,
     slots: Vec<Packet>,
@@ -55,7 +55,7 @@ pub(crate) struct Waiting {
     arrived: u64,
 }
 
-impl Waiting {
+impl PacketQueue {
     pub(crate) fn new() -> Self {
         Self {
             heap: BinaryHeap::with_capacity(MAX_SLOTS),
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn packets_come_out_when_due_and_equals_in_order() {
-        let mut waiting = Waiting::new();
+        let mut waiting = PacketQueue::new();
         for (due, byte) in [(30, 1), (10, 2), (30, 3), (20, 4)] {
             let slot = waiting.keep(&[byte; 60], WAY, None).expect("room");
             waiting.leave(slot, Moment(due));
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_full_store_refuses_packets_and_freed_slots_are_reused() {
-        let mut waiting = Waiting::new();
+        let mut waiting = PacketQueue::new();
         let slots: Vec<Slot> = std::iter::from_fn(|| waiting.keep(&[0; 60], WAY, None)).collect();
         assert_eq!(slots.len(), 65_536);
         assert_eq!(waiting.keep_copy(slots[0]), None);
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_copy_has_the_bytes_that_the_packet_has_by_then() {
-        let mut waiting = Waiting::new();
+        let mut waiting = PacketQueue::new();
         let slot = waiting.keep(&[7; 60], WAY, None).expect("room");
         waiting.packet(slot).frame_mut()[59] = 8;
         let copy = waiting.keep_copy(slot).expect("room");

@@ -174,12 +174,12 @@ mod tests {
         assert!(file.is_refused());
         assert_eq!(file.packets(), 0, "none of them is there");
         assert!(!file.add(&[&[1; 100]]));
-        let Err(ListenError::Refused(reported)) = file.finish() else {
+        let Err(ListenError::Refused(message)) = file.finish() else {
             panic!("nothing was written");
         };
         assert!(
-            reported.starts_with("write /dev/full: ") && reported.ends_with("the first 0 bytes"),
-            "{reported}"
+            message.starts_with("write /dev/full: ") && message.ends_with("the first 0 bytes"),
+            "{message}"
         );
     }
 }

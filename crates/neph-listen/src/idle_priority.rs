@@ -24,7 +24,7 @@ const FILLED: f64 = 0.5;
 
 /// State shared by the two threads.
 #[derive(Debug)]
-struct Shared {
+struct SharedState {
     /// When no packet was waiting, last time (nanoseconds of the raw clock).
     caught_up: AtomicI64,
     is_over: AtomicBool,
@@ -33,7 +33,7 @@ struct Shared {
 /// Gives the calling thread idle priority for as long as this value lives.
 #[derive(Debug)]
 pub struct IdlePriority {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     guard: Option<JoinHandle<()>>,
 }
 
@@ -49,7 +49,7 @@ impl IdlePriority {
     }
 
     fn with(lag: Span, filled: impl Fn() -> f64 + Send + 'static) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             caught_up: AtomicI64::new(clock::raw().0),
             is_over: AtomicBool::new(false),
         });
@@ -85,7 +85,7 @@ impl Drop for IdlePriority {
     }
 }
 
-fn stand_guard(reader: Thread, max: Span, filled: impl Fn() -> f64, shared: &Shared) {
+fn stand_guard(reader: Thread, max: Span, filled: impl Fn() -> f64, shared: &SharedState) {
     // Tests on the guard thread whether the return to normal priority is permitted.
     let own_thread = Thread::this();
     if own_thread

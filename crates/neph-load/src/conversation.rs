@@ -166,14 +166,14 @@ struct ConversationState<'s> {
     /// Time of the last reply.
     received: Span,
     /// State since the end of its time.
-    over: Option<Over>,
+    over: Option<OverrunProgress>,
     by_second: BySecond,
     carried: Carried,
 }
 
 /// Progress of a connection since the end of its time.
 #[derive(Clone, Copy, Debug)]
-struct Over {
+struct OverrunProgress {
     /// Bytes that the peer's kernel had acknowledged at the end, and has acknowledged now.
     had: u64,
     has: u64,
@@ -205,7 +205,7 @@ impl<'s> ConversationState<'s> {
 
     /// Ends the time: no new message begins, and rates count only the data until now.
     fn close(&mut self, stats: TcpStats, now: Span) {
-        self.over = Some(Over {
+        self.over = Some(OverrunProgress {
             had: stats.bytes_acked,
             has: stats.bytes_acked,
             moved: now,
@@ -280,7 +280,7 @@ impl<'s> ConversationState<'s> {
     }
 
     /// The next step after the end of the time, until all data arrived or [`GRACE`] is over.
-    fn rest(&self, over: Over, now: Span) -> Next<'_> {
+    fn rest(&self, over: OverrunProgress, now: Span) -> Next<'_> {
         let latest = self.carried.lasted + GRACE;
         if self.is_all_there() || now >= latest {
             Next::End

@@ -149,8 +149,8 @@ pub(crate) fn pin_to(cpu: usize) -> Result<(), LoadError> {
 
 /// The CPUs that this process may use, in the kernel's format: `0-3`.
 fn usable() -> Option<String> {
-    let reported = fs::read_to_string("/proc/self/status").ok()?;
-    let mut lines = reported.lines();
+    let process_status = fs::read_to_string("/proc/self/status").ok()?;
+    let mut lines = process_status.lines();
     let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(list.trim().to_owned())
 }

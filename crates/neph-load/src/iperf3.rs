@@ -119,7 +119,7 @@ fn reader(child: &mut Child) -> Result<JoinHandle<String>, TransferError> {
 
 fn await_end(
     child: &mut Child,
-    latest: neph_model::Instant<neph_model::Own>,
+    latest: neph_model::Instant<neph_model::LocalClock>,
     stop: &Stop,
 ) -> Result<(), TransferError> {
     loop {
@@ -233,9 +233,9 @@ mod tests {
     #[test]
     fn a_missing_program_is_one_sentence_with_a_remedy() {
         let command = command("iperf3-that-is-not-there", &spec());
-        let reported = run(command, Span::from_secs(1), &Stop::new()).expect_err("it is not there");
+        let error = run(command, Span::from_secs(1), &Stop::new()).expect_err("it is not there");
         let expected = "iperf3 is not installed; install it (apt-get install iperf3), or use the built-in upload";
-        assert_eq!(reported.to_string(), expected);
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]
@@ -244,14 +244,14 @@ mod tests {
         stop.set();
         let mut sleeper = process::command("sleep");
         sleeper.arg("60").stdout(Stdio::piped());
-        let reported = run(sleeper, Span::from_secs(1), &stop).expect_err("it was stopped");
-        assert_eq!(reported.to_string(), "iperf3 was stopped before its report");
+        let error = run(sleeper, Span::from_secs(1), &stop).expect_err("it was stopped");
+        assert_eq!(error.to_string(), "iperf3 was stopped before its report");
     }
 
     #[test]
     fn invalid_iperf3_reports_are_refused_with_the_error_of_iperf3() {
-        let reported = parse(r#"{"error": "unable to connect to server"}"#).expect_err("an error");
-        assert_eq!(reported, "says: unable to connect to server");
+        let error = parse(r#"{"error": "unable to connect to server"}"#).expect_err("an error");
+        assert_eq!(error, "says: unable to connect to server");
         for bad in [
             "",
             "{}",

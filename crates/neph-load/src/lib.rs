@@ -16,9 +16,9 @@ mod iperf3;
 pub mod media;
 mod overcommit;
 mod pace;
-mod pinned;
 mod planned;
 mod room;
+mod source_port_transfer;
 mod stream;
 pub mod throughput;
 mod transfer;
@@ -34,9 +34,11 @@ pub use error::LoadError;
 pub use flow::{Bulk, Turns, converse_all};
 pub use iperf3::{Iperf3Spec, iperf3};
 pub use overcommit::{CpuPlacement, Overcommit, Work};
-pub use pinned::{ExchangeFactory, TRANSFER_SIZE, TransferSpec, each_transfer, transfers};
 pub use planned::{PlannedTransfer, TransferRefused, TransferTerms, Transferred};
 pub use room::Room;
+pub use source_port_transfer::{
+    ExchangeFactory, TRANSFER_SIZE, TransferSpec, run_transfers, run_transfers_with,
+};
 pub use stream::{StreamLoad, Streamed};
 pub use throughput::rr;
 pub use transfer::{Transfer, TransferError, rate_of};

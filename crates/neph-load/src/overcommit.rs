@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(overcommit.why(44.0), expected);
     }
 
-    fn reported(
+    fn overcommit_message(
         (threads, share): (usize, f64),
         on: CpuPlacement,
         quota: Option<u64>,
@@ -168,32 +168,41 @@ mod tests {
 
     #[test]
     fn more_threads_than_cpus_are_reported_with_each_threads_share() {
-        assert_eq!(reported((3, 0.66), CpuPlacement::Anywhere, None), None);
         assert_eq!(
-            reported((3, 0.8), CpuPlacement::Anywhere, Some(2_500_000)).as_deref(),
+            overcommit_message((3, 0.66), CpuPlacement::Anywhere, None),
+            None
+        );
+        assert_eq!(
+            overcommit_message((3, 0.8), CpuPlacement::Anywhere, Some(2_500_000)).as_deref(),
             Some(
                 "3 threads share the 2 CPUs that may be used here, so that each can work 66.7 % of the \
                  time at most, not 80 %; --cores 2 has room"
             )
         );
         // `--cpus` gives each thread its own CPU.
-        assert_eq!(reported((3, 0.8), CpuPlacement::Pinned, None), None);
+        assert_eq!(
+            overcommit_message((3, 0.8), CpuPlacement::Pinned, None),
+            None
+        );
     }
 
     #[test]
     fn a_fractional_cpu_quota_is_not_rounded() {
         let half_more = Some(1_500_000);
-        assert_eq!(reported((2, 0.75), CpuPlacement::Anywhere, half_more), None);
         assert_eq!(
-            reported((2, 1.0), CpuPlacement::Anywhere, half_more).as_deref(),
+            overcommit_message((2, 0.75), CpuPlacement::Anywhere, half_more),
+            None
+        );
+        assert_eq!(
+            overcommit_message((2, 1.0), CpuPlacement::Anywhere, half_more).as_deref(),
             Some(
                 "the quota of a control group leaves 2 threads the time of 1.5 CPUs, so that each can work \
                  75.0 % of the time at most, not 100 %; --cores 1 has room"
             )
         );
         let remedy = |requested, on, quota| {
-            let reported = reported(requested, on, Some(quota)).expect("an overcommit");
-            reported
+            let message = overcommit_message(requested, on, Some(quota)).expect("an overcommit");
+            message
                 .split_once("; ")
                 .map(|(_, remedy)| remedy.to_owned())
         };

@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 
 use neph_model::{Measure, Permit, Quantities, Quantity, Span, Stop};
 use neph_sys::clock;
-use neph_wire::throughput::Ask;
+use neph_wire::throughput::TestRequest;
 
-use crate::media::{self, MediaAsk, MediaError};
-use crate::throughput::rr::{self, RrAsked, RrSpec};
+use crate::media::{self, MediaError, MediaRequest};
+use crate::throughput::rr::{self, RrRequest, RrSpec};
 use crate::throughput::{self, ThroughputError, ThroughputRequest};
 
 /// A transfer of a plan.
@@ -24,9 +24,9 @@ pub struct PlannedTransfer {
 
 #[derive(Clone, Debug)]
 enum Engine {
-    Throughput(Ask),
+    Throughput(TestRequest),
     Transactions(RrSpec),
-    Media(MediaAsk),
+    Media(MediaRequest),
 }
 
 /// Play-out buffer of a player; a later frame counts as late.
@@ -77,7 +77,7 @@ impl PlannedTransfer {
                 let congestion = terms.congestion.clone();
                 Engine::Throughput(throughput::ask(test, terms.duration, congestion))
             }
-            Measure::Media(test) => Engine::Media(MediaAsk {
+            Measure::Media(test) => Engine::Media(MediaRequest {
                 url: format!("rtsp://{server}/"),
                 streams: test.clients,
                 duration: terms.duration,
@@ -108,13 +108,13 @@ impl PlannedTransfer {
         let (server, permit) = (self.server, &self.permit);
         match &self.engine {
             Engine::Throughput(ask) => {
-                let requested = ThroughputRequest {
+                let request = ThroughputRequest {
                     server,
                     ask,
                     permit,
                 };
                 let mut each = |second: &throughput::Second| on_second(second.quantities());
-                let measured = throughput::measure(requested, stop, &mut each)?;
+                let measured = throughput::measure(request, stop, &mut each)?;
                 Ok(Transferred {
                     quantities: measured.quantities(),
                     fault: measured.fault,
@@ -133,13 +133,13 @@ impl PlannedTransfer {
                 })
             }
             Engine::Transactions(spec) => {
-                let requested = RrAsked {
+                let request = RrRequest {
                     server,
                     spec,
                     permit,
                 };
                 let mut each = |second: &rr::RrSecond| on_second(second.quantities());
-                let measured = rr::measure(requested, stop, &mut each)?;
+                let measured = rr::measure(request, stop, &mut each)?;
                 Ok(Transferred {
                     quantities: measured.quantities(),
                     fault: measured.fault,

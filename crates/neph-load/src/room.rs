@@ -142,7 +142,7 @@ fn quota(folder: &Path, read: impl Fn(PathBuf) -> Option<String>) -> Option<CpuT
 mod tests {
     use super::*;
 
-    fn reported(folders: &[PathBuf]) -> Vec<String> {
+    fn path_texts(folders: &[PathBuf]) -> Vec<String> {
         let candidates = folders.iter();
         candidates
             .map(|folder| folder.display().to_string())
@@ -158,14 +158,14 @@ mod tests {
         let cpu = ["/a/b", "/a", ""].map(|group| format!("/sys/fs/cgroup/cpu{group}"));
         let unified = ["/c", ""].map(|group| format!("/sys/fs/cgroup/unified{group}"));
         assert_eq!(
-            reported(&folders(groups, mounts)),
+            path_texts(&folders(groups, mounts)),
             [&cpu[..], &unified].concat()
         );
         // A container sees its group at another mount point than that of all groups.
         let inside = "30 20 0:24 /docker/7 /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
         let observed = folders("0::/docker/7/web\n", inside);
         assert_eq!(
-            reported(&observed),
+            path_texts(&observed),
             ["/sys/fs/cgroup/web", "/sys/fs/cgroup"]
         );
         assert!(folders("", inside).is_empty() && folders(groups, "").is_empty());

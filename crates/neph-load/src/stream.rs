@@ -118,7 +118,7 @@ impl StreamLoad {
             load: self,
             beginning,
             socket,
-            reported: Streamed::default(),
+            streamed: Streamed::default(),
             buffer: vec![0; LARGEST],
             began: clock::raw().0,
             by_second: BySecond::default(),
@@ -145,7 +145,7 @@ struct Stream<'a> {
     load: &'a StreamLoad,
     beginning: &'a Beginning<'a>,
     socket: UdpSocket,
-    reported: Streamed,
+    streamed: Streamed,
     buffer: Vec<u8>,
     began: i64,
     by_second: BySecond,
@@ -158,14 +158,14 @@ impl Stream<'_> {
 
     fn run(&mut self, stop: &Stop) -> io::Result<Streamed> {
         self.send_all(stop)?;
-        self.reported.lasted = self.elapsed();
+        self.streamed.lasted = self.elapsed();
         let until = self.elapsed() + GRACE;
-        while self.reported.back < self.reported.packets && self.elapsed() < until {
+        while self.streamed.back < self.streamed.packets && self.elapsed() < until {
             self.hear(TICK)?;
         }
-        let mut reported = std::mem::take(&mut self.reported);
-        reported.seconds = std::mem::take(&mut self.by_second).into_seconds();
-        Ok(reported)
+        let mut streamed = std::mem::take(&mut self.streamed);
+        streamed.seconds = std::mem::take(&mut self.by_second).into_seconds();
+        Ok(streamed)
     }
 
     /// Adds the rates of a completed second.
@@ -174,11 +174,11 @@ impl Stream<'_> {
         if now < self.by_second.due() {
             return;
         }
-        let reported = &self.reported;
-        let mean = reported.bytes.checked_div(reported.packets).unwrap_or(0);
+        let streamed = &self.streamed;
+        let mean = streamed.bytes.checked_div(streamed.packets).unwrap_or(0);
         let received =
-            reported.reverse_bytes + reported.received_bytes.saturating_sub(reported.back) * mean;
-        let sent = reported.bytes;
+            streamed.reverse_bytes + streamed.received_bytes.saturating_sub(streamed.back) * mean;
+        let sent = streamed.bytes;
         self.by_second.mark(now, CarriedBytes { sent, received });
     }
 
@@ -193,7 +193,7 @@ impl Stream<'_> {
                 return Ok(());
             }
             self.mark_second();
-            self.reported.frames += u64::from(self.send_frame(number(frame), stop)?);
+            self.streamed.frames += u64::from(self.send_frame(number(frame), stop)?);
             // A late sender skips frames, as a player would, and sends no burst.
             let now = self.elapsed().min(self.load.duration);
             let next = (now.nanos() / video::INTERVAL.nanos()).max(frame + 1);
@@ -222,16 +222,16 @@ impl Stream<'_> {
 
     /// Counts these frames as due.
     fn count_due(&mut self, from: i64, until: i64) {
-        self.reported.due += number(until - from);
+        self.streamed.due += number(until - from);
         let bytes = (from..until).map(|frame| video::bytes(number(frame), self.load.rate));
-        self.reported.due_bytes += bytes.sum::<u64>();
+        self.streamed.due_bytes += bytes.sum::<u64>();
     }
 
     fn send(&mut self, size: u64) -> io::Result<()> {
         let wall = clock::wall().0;
         #[expect(clippy::cast_possible_truncation, reason = "STAMP numbers wrap")]
         let packet = SenderPacket {
-            seq: self.reported.packets as u32,
+            seq: self.streamed.packets as u32,
             timestamp: Timestamp::from_unix(wall, StampFormat::Ntp).unwrap_or(Timestamp(0)),
             // This timestamp needs no accuracy.
             error: ErrorEstimate::from_nanos(1_000_000_000, StampFormat::Ntp),
@@ -243,16 +243,16 @@ impl Stream<'_> {
         encode_request(&packet, Auth::Open, size, &mut datagram).map_err(io::Error::other)?;
         let bytes = datagram.len() as u64;
         if !self.load.permit.message(bytes, clock::raw().0) {
-            self.reported.refused += 1;
+            self.streamed.refused += 1;
             return Ok(());
         }
         match self.socket.send(&datagram) {
             Ok(_) => {
-                self.reported.packets += 1;
-                self.reported.bytes += datagram.len() as u64;
+                self.streamed.packets += 1;
+                self.streamed.bytes += datagram.len() as u64;
             }
             // A full queue, or an ICMP error about an earlier packet.
-            Err(_) => self.reported.refused += 1,
+            Err(_) => self.streamed.refused += 1,
         }
         Ok(())
     }
@@ -279,15 +279,15 @@ impl Stream<'_> {
         let Ok(reply) = decode_reply(&self.buffer[..length], Auth::Open) else {
             return;
         };
-        self.reported.back += 1;
-        if self.reported.back == 1 {
+        self.streamed.back += 1;
+        if self.streamed.back == 1 {
             self.beginning.one_works();
         }
-        self.reported.reverse_bytes += length as u64;
-        self.reported.incoming = self.elapsed();
+        self.streamed.reverse_bytes += length as u64;
+        self.streamed.incoming = self.elapsed();
         // The reflector numbers its replies from 0.
-        self.reported.received_bytes = self
-            .reported
+        self.streamed.received_bytes = self
+            .streamed
             .received_bytes
             .max(u64::from(reply.packet.seq) + 1);
     }
@@ -311,7 +311,7 @@ mod tests {
             load,
             beginning,
             socket: open(to).expect("a socket"),
-            reported: Streamed::default(),
+            streamed: Streamed::default(),
             buffer: vec![0; LARGEST],
             began: clock::raw().0,
             by_second: BySecond::default(),
@@ -334,12 +334,12 @@ mod tests {
         let beginning = Beginning::of(1, &|| {});
         let mut stream = stream(&load, &beginning);
         stream.send_all(&Stop::new()).expect("it ends");
-        let reported = &stream.reported;
+        let streamed = &stream.streamed;
         assert_eq!(
-            (reported.frames, reported.due, reported.left_out()),
+            (streamed.frames, streamed.due, streamed.left_out()),
             (0, 3, 3)
         );
-        assert!(reported.percent() < 100.0 - HELD, "{reported:?}");
+        assert!(streamed.percent() < 100.0 - HELD, "{streamed:?}");
     }
 
     #[test]
@@ -356,7 +356,7 @@ mod tests {
             });
             stream.send_all(&stop).expect("it ends");
         });
-        assert_eq!(stream.reported.frames, 0);
-        assert!(stream.reported.left_out() >= 1, "{:?}", stream.reported);
+        assert_eq!(stream.streamed.frames, 0);
+        assert!(stream.streamed.left_out() >= 1, "{:?}", stream.streamed);
     }
 }

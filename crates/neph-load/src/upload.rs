@@ -183,7 +183,7 @@ impl Traffic for Uploader {
     }
 
     /// A reflector sends no data during an upload.
-    fn is_listening(&self) -> bool {
+    fn needs_data(&self) -> bool {
         false
     }
 }

@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{DnsReply, MqttRefusal, SynAnswer};
-use named::NAMED;
-use numbered::{NUMBERED, Numbered, numbered};
+use named::FIXED_ANSWERS;
+use numbered::{NUMBERED, NumberedAnswers, numbered};
 
 /// The answer to a message as its protocol names it, or the reason that there is none.
 #[derive(
@@ -88,7 +88,8 @@ pub enum LocalFault {
     TooLarge,
     /// The client host was too late to send the request: neph was suspended, or had too little CPU
     /// time.
-    Late,
+    #[serde(rename = "late")]
+    SendTooLate,
     /// The request would have exceeded the cap on the rate.
     RateCap,
 }
@@ -96,7 +97,7 @@ pub enum LocalFault {
 impl Answer {
     /// The name in files and output: `syn-ack`, `http-503`, `ws-close-1011`, `truncated`.
     pub fn name(self) -> Cow<'static, str> {
-        if let Some(row) = Numbered::of(self.code()) {
+        if let Some(row) = NumberedAnswers::of(self.code()) {
             return (row.name)(self.code()).into();
         }
         named::row(self).map_or("", |row| row.name).into()
@@ -109,7 +110,7 @@ impl Answer {
                 return row.codes.contains(&code).then(|| (row.answer)(code));
             }
         }
-        let mut rows = NAMED.iter();
+        let mut rows = FIXED_ANSWERS.iter();
         rows.find(|row| row.name == name).map(|row| row.answer)
     }
 
@@ -123,10 +124,10 @@ impl Answer {
 
     /// The answer of that number.
     pub fn from_code(code: u16) -> Option<Self> {
-        if let Some(row) = Numbered::of(code) {
+        if let Some(row) = NumberedAnswers::of(code) {
             return Some((row.answer)(code));
         }
-        let mut rows = NAMED.iter();
+        let mut rows = FIXED_ANSWERS.iter();
         rows.find(|row| row.code == code).map(|row| row.answer)
     }
 
@@ -160,7 +161,7 @@ impl Answer {
         match self {
             Self::Syn(SynAnswer::SynAck) => "SYN-ACK".into(),
             Self::Syn(SynAnswer::Rst) => "RST".into(),
-            numbered!() => Numbered::of(self.code())
+            numbered!() => NumberedAnswers::of(self.code())
                 .map_or_else(String::new, |row| (row.description)(self.code()))
                 .into(),
             Self::Icmp(kind) => kind.description().into(),
@@ -197,7 +198,7 @@ impl LocalFault {
             Self::Forbidden => "this host's firewall or policy refuses it",
             Self::NoRoute => "this host has no route to the target",
             Self::TooLarge => "the datagram exceeds the MTU that this host knows",
-            Self::Late => "this host was stopped or too slow when they were due",
+            Self::SendTooLate => "this host was stopped or too slow when they were due",
             Self::RateCap => "the cap on the rate was reached",
         }
     }
@@ -216,7 +217,7 @@ impl LocalFault {
             }
             Self::NoRoute => "check this host's routes (ip route get ADDRESS)",
             Self::TooLarge => "send smaller datagrams, or raise the interface's MTU",
-            Self::Late => "leave the process running, free a CPU core, or send less often",
+            Self::SendTooLate => "leave the process running, free a CPU core, or send less often",
             Self::RateCap => "send less often, or raise the cap with --rate-cap",
         }
     }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::authority::TargetMistake;
+use crate::authority::InvalidTargetPart;
 
 /// A name, and the type of the requested records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,18 +49,18 @@ impl DnsQuestion {
     ///
     /// # Errors
     /// There is no name, or it can be none, or the type is not known.
-    pub fn parse(path: &str) -> Result<Self, TargetMistake> {
+    pub fn parse(path: &str) -> Result<Self, InvalidTargetPart> {
         let path = path.strip_prefix('/').unwrap_or(path);
         let (name, query) = match path.split_once('?') {
             Some((name, query)) => (name, Some(query)),
             None => (path, None),
         };
         if name.is_empty() {
-            return Err(TargetMistake::new("it has no name to ask for", EXAMPLE));
+            return Err(InvalidTargetPart::new("it has no name to ask for", EXAMPLE));
         }
         if !is_name(name) {
             let message = format!("'{name}' is no DNS name");
-            return Err(TargetMistake::new(message, EXAMPLE));
+            return Err(InvalidTargetPart::new(message, EXAMPLE));
         }
         let record = match query {
             None => RECORDS[0],
@@ -76,7 +76,7 @@ impl DnsQuestion {
     ///
     /// # Errors
     /// As [`Self::parse`].
-    pub(crate) fn check(path: &str) -> Result<(), TargetMistake> {
+    pub(crate) fn check(path: &str) -> Result<(), InvalidTargetPart> {
         Self::parse(path).map(drop)
     }
 }
@@ -96,17 +96,17 @@ fn is_name(name: &str) -> bool {
     name == "." || (relative.len() <= LONGEST_NAME && relative.split('.').all(is_label))
 }
 
-fn record(query: &str) -> Result<DnsRecord, TargetMistake> {
+fn record(query: &str) -> Result<DnsRecord, InvalidTargetPart> {
     let Some(typed) = query.strip_prefix("type=") else {
         let message = format!("'?{query}' is no part of a DNS question");
-        return Err(TargetMistake::new(message, EXAMPLE));
+        return Err(InvalidTargetPart::new(message, EXAMPLE));
     };
     let mut records = RECORDS.iter();
     let found = records.find(|record| record.name.eq_ignore_ascii_case(typed));
     found.copied().ok_or_else(|| {
         let names = RECORDS.map(|record| record.name).join(", ");
         let message = format!("DNS record type '{typed}' is not known");
-        TargetMistake::new(message, format!("use one of {names}"))
+        InvalidTargetPart::new(message, format!("use one of {names}"))
     })
 }
 
@@ -156,8 +156,8 @@ mod tests {
             ),
             ("dns://me@h/a", "dns has no user names"),
         ] {
-            let reported = Target::parse(text).expect_err(text).to_string();
-            assert!(reported.contains(part), "{reported}");
+            let message = Target::parse(text).expect_err(text).to_string();
+            assert!(message.contains(part), "{message}");
         }
     }
 

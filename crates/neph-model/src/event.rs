@@ -21,12 +21,14 @@ pub enum EventKind {
     ClockStepped,
     /// A flow other than the main flow failed. If it was never created, the event has the main
     /// flow's index.
-    FlowFailed,
+    #[serde(rename = "flow_failed")]
+    SecondaryFlowFailed,
     /// A reply arrived after its message was counted as lost.
     LateReply,
     /// The peer closed an idle connection while a request was in transit; the request was repeated
     /// on a new connection.
-    Repeated,
+    #[serde(rename = "repeated")]
+    RequestRetried,
     /// The endpoint's name resolved to another address than before.
     AddressChanged,
     /// The endpoint redirected to another target, which was measured instead.
@@ -53,9 +55,9 @@ impl EventKind {
             Self::ConnectionLost => "connection_lost",
             Self::ConnectFailed => "connect_failed",
             Self::ClockStepped => "clock_stepped",
-            Self::FlowFailed => "flow_failed",
+            Self::SecondaryFlowFailed => "flow_failed",
             Self::LateReply => "late_reply",
-            Self::Repeated => "repeated",
+            Self::RequestRetried => "repeated",
             Self::AddressChanged => "address_changed",
             Self::Redirected => "redirected",
             Self::Refused => "refused",
@@ -65,6 +67,7 @@ impl EventKind {
             Self::AlarmOver => "alarm_over",
         }
     }
+
     /// The kind of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         // Its name in older stores.
@@ -78,9 +81,9 @@ impl EventKind {
             Self::ConnectionLost,
             Self::ConnectFailed,
             Self::ClockStepped,
-            Self::FlowFailed,
+            Self::SecondaryFlowFailed,
             Self::LateReply,
-            Self::Repeated,
+            Self::RequestRetried,
             Self::AddressChanged,
             Self::Redirected,
             Self::Refused,

@@ -172,11 +172,11 @@ mod tests {
         for wrong in [
             "", "xx", "99", "600", "6xx", "204-200", "2x", "ok", "200;201",
         ] {
-            let reported = wrong
+            let message = wrong
                 .parse::<ExpectedStatus>()
                 .expect_err(wrong)
                 .to_string();
-            assert!(reported.contains("2xx"), "{reported}");
+            assert!(message.contains("2xx"), "{message}");
         }
     }
 }

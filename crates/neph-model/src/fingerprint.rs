@@ -24,15 +24,15 @@ impl Fingerprint {
     "'{0}' is no SHA-256 fingerprint: write its 64 hexadecimal digits, with or without colons (openssl \
      x509 -noout -fingerprint -sha256 -in CERT.pem prints them)"
 )]
-pub struct NoFingerprint(String);
+pub struct InvalidFingerprint(String);
 
 impl FromStr for Fingerprint {
-    type Err = NoFingerprint;
+    type Err = InvalidFingerprint;
 
     /// 64 hexadecimal digits of either case, or 32 pairs of them with colons between; the words
     /// that openssl and neph reflect print before them may stay.
-    fn from_str(text: &str) -> Result<Self, NoFingerprint> {
-        let wrong = || NoFingerprint(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, InvalidFingerprint> {
+        let wrong = || InvalidFingerprint(text.to_owned());
         let digits = text.trim();
         let digits = digits.rsplit_once('=').map_or(digits, |(_, rest)| rest);
         let pairs: Vec<&str> = if digits.contains(':') {
@@ -91,9 +91,9 @@ impl fmt::Display for Pins {
 }
 
 impl FromStr for Pins {
-    type Err = NoFingerprint;
+    type Err = InvalidFingerprint;
 
-    fn from_str(text: &str) -> Result<Self, NoFingerprint> {
+    fn from_str(text: &str) -> Result<Self, InvalidFingerprint> {
         let fingerprints: Result<Vec<_>, _> = text.split(',').map(str::parse).collect();
         fingerprints.map(Self)
     }
@@ -136,7 +136,7 @@ mod tests {
             &format!("{}é", &OF_NOTHING[2..]),
         ] {
             let refused: Result<Fingerprint, _> = wrong.parse();
-            assert_eq!(refused, Err(NoFingerprint(wrong.to_owned())));
+            assert_eq!(refused, Err(InvalidFingerprint(wrong.to_owned())));
         }
     }
 

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Instant, Own, ProbeKind, ReadBy, Span, Transport, Wall};
+use crate::{Instant, LocalClock, ProbeKind, ReadBy, Span, Transport, Wall};
 
 /// The kind of probe packets. Routers balance each kind by the content of its headers.
 #[derive(
@@ -136,14 +136,14 @@ impl PathHash {
     /// 6 and the address's bytes.
     pub fn of(addresses: &[Option<IpAddr>]) -> Self {
         let end = addresses.iter().rposition(Option::is_some);
-        let reported = &addresses[..end.map_or(0, |last| last + 1)];
+        let path_addresses = &addresses[..end.map_or(0, |last| last + 1)];
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut take = |bytes: &[u8]| {
             for byte in bytes {
                 hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
             }
         };
-        for address in reported {
+        for address in path_addresses {
             match address {
                 None => take(&[0]),
                 Some(IpAddr::V4(v4)) => {
@@ -331,7 +331,7 @@ pub struct TracedFlow {
     pub route: FlowRoute,
     /// Departure of the first and of the last probe that was answered, on the client's clock: the
     /// route is valid for this time. `None` if no probe was answered.
-    pub answered: Option<(Instant<Own>, Instant<Own>)>,
+    pub answered: Option<(Instant<LocalClock>, Instant<LocalClock>)>,
 }
 
 #[cfg(test)]

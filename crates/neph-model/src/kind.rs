@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ByteSize;
-use crate::authority::TargetMistake;
+use crate::authority::InvalidTargetPart;
 use crate::dns_question::DnsQuestion;
 
 /// The question of a DNS target.
@@ -59,7 +59,7 @@ pub enum PathRule {
     /// A path and query of a meaning of its own.
     Checked {
         /// What is wrong with it, if anything.
-        check: fn(&str) -> Result<(), TargetMistake>,
+        check: fn(&str) -> Result<(), InvalidTargetPart>,
         /// One that is right.
         example: &'static str,
     },
@@ -121,7 +121,7 @@ pub struct KindProperties {
     /// Whether many flows can be carried by one thread: a fleet.
     pub has_fleets: bool,
     /// Whether many of its messages may be taken for an attack, so that their rate has a low cap.
-    pub may_alarm: bool,
+    pub may_look_like_attack: bool,
 }
 
 impl KindProperties {
@@ -144,7 +144,7 @@ impl KindProperties {
         has_key: false,
         is_answered_by_kernel: false,
         has_fleets: false,
-        may_alarm: false,
+        may_look_like_attack: false,
     };
     /// What datagrams have in common.
     const DATAGRAM: Self = Self {
@@ -243,7 +243,7 @@ kinds! {
         request_size: RequestSize::Fixed("a SYN carries no payload"),
         is_answered_by_kernel: true,
         has_fleets: true,
-        may_alarm: true,
+        may_look_like_attack: true,
         ..KindProperties::CONNECTION
     };
     /// DNS queries over UDP (RFC 1035).
@@ -300,7 +300,7 @@ impl ProbeKind {
 
     /// Whether its messages run on a TCP connection. Others' replies are as long as their requests,
     /// for any requested size (RFC 8762, section 4.2.1; RFC 792).
-    pub const fn on_connection(self) -> bool {
+    pub const fn uses_connection(self) -> bool {
         matches!(self.properties().transport, Transport::Connection)
     }
 
@@ -329,7 +329,7 @@ impl ProbeKind {
 
     /// Whether the size of its replies can be chosen, apart from that of its requests.
     pub const fn has_reply_size(self) -> bool {
-        self.on_connection() && self.has_request_size()
+        self.uses_connection() && self.has_request_size()
     }
 
     /// Whether neph asks the target first if it is a neph reflector.

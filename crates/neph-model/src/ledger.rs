@@ -4,7 +4,7 @@
 //! offset between the two sites. Splitting the network into its directions does: see
 //! [`Ledger::directions`].
 
-use crate::{ClockOffset, Instant, Marks, OneWay, Own, Span, Stage, StageSet};
+use crate::{ClockOffset, Instant, LocalClock, Marks, OneWay, Span, Stage, StageSet};
 
 /// One line of a ledger: the stages it covers and the time they took together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,11 +89,11 @@ struct Builder {
     entries: [Entry; Stage::ALL.len()],
     len: usize,
     open: StageSet,
-    from: Instant<Own>,
+    from: Instant<LocalClock>,
 }
 
 impl Builder {
-    const fn starting_at(from: Instant<Own>) -> Self {
+    const fn starting_at(from: Instant<LocalClock>) -> Self {
         let nothing = Entry {
             stages: StageSet::EMPTY,
             time: Span::ZERO,
@@ -112,14 +112,14 @@ impl Builder {
     }
 
     /// Ends `stage`, and all stages that are open before it, at `at`.
-    fn close(&mut self, stage: Stage, at: Instant<Own>) {
+    fn close(&mut self, stage: Stage, at: Instant<LocalClock>) {
         let stages = self.open.with(stage);
         self.push(stages, at - self.from);
         self.open = StageSet::EMPTY;
         self.from = at;
     }
 
-    fn close_or_open(&mut self, stage: Stage, at: Option<Instant<Own>>) {
+    fn close_or_open(&mut self, stage: Stage, at: Option<Instant<LocalClock>>) {
         match at {
             Some(at) => self.close(stage, at),
             None => self.open = self.open.with(stage),
@@ -146,7 +146,7 @@ impl Builder {
 
     /// From the last local timestamp before the network to the first one after it: the peer's
     /// stages are differences on its own clock, the network is the rest.
-    fn the_crossing(&mut self, marks: &Marks, end: Instant<Own>) {
+    fn the_crossing(&mut self, marks: &Marks, end: Instant<LocalClock>) {
         let after = marks.nic_rx.unwrap_or(end);
         let whole = after - self.from;
         let peer = &marks.peer;

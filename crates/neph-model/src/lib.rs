@@ -41,7 +41,6 @@ mod parameter_value;
 mod parameters;
 mod permit;
 mod ping_between;
-mod pinned_transfer;
 mod provenance;
 mod quantity;
 mod recorder;
@@ -54,6 +53,7 @@ mod segment;
 mod series;
 mod site_load;
 mod sizes;
+mod source_port_transfer;
 mod span;
 mod stage;
 mod stop;
@@ -63,7 +63,7 @@ mod target;
 mod targets;
 mod tcp_info;
 mod tcp_state;
-mod tcp_stats_when;
+mod tcp_stats_schedule;
 mod throughput;
 mod time;
 mod traced_route;
@@ -77,7 +77,7 @@ mod warning;
 
 pub use agent_name::{AgentName, AgentNameError};
 pub use answer::{Answer, Answers, IcmpKind, LocalFault};
-pub use authority::{TargetMistake, port_number, split_authority};
+pub use authority::{InvalidTargetPart, port_number, split_authority};
 pub use campaign::{BlockOrder, Campaign, CampaignStatus};
 pub use clock_offset::{ClockOffset, OneWay};
 pub use credentials::{Credentials, mask_credentials, without_credentials};
@@ -87,7 +87,7 @@ pub use event::{Event, EventKind};
 pub use executor::{Executor, ExecutorLost, OrderResult, Ticket, Update};
 pub use expected_status::{ExpectedStatus, NoStatus};
 pub use experiment::{Experiment, ExperimentStatus, Tally};
-pub use fingerprint::{Fingerprint, NoFingerprint, Pins};
+pub use fingerprint::{Fingerprint, InvalidFingerprint, Pins};
 pub use fleet::{
     Criteria, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply,
     MAX_FLEET_MESSAGES_A_SECOND, PeerReport, ReadBy, SYNS_A_SECOND_EACH, Slot,
@@ -127,7 +127,6 @@ pub use parameter::{NoParameter, Parameter, ParameterName};
 pub use parameters::Parameters;
 pub use permit::{AllowedTargets, Budgets, Forbidden, Network, NoNetwork, Permit, TokenBucket};
 pub use ping_between::PingBetween;
-pub use pinned_transfer::{ClassTransfer, PinnedOutcome, PinnedTransfer};
 pub use provenance::{HostFacts, Load, Provenance};
 pub use quantity::{Better, Quantities, Quantity, QuantityProperties, QuantityUnit};
 pub use recorder::{RecordError, Recorder};
@@ -143,6 +142,7 @@ pub use sizes::{
     Authenticated, MIN_REPLY, StampSizes, reply_size, reply_size_in_words, sent_size, stamp_sizes,
     why_raised, why_replies_are_raised,
 };
+pub use source_port_transfer::{ClassTransfer, SourcePortOutcome, SourcePortTransfer};
 pub use span::{NoSpan, Span};
 pub use stage::{Stage, StageSet};
 pub use stop::Stop;
@@ -152,9 +152,9 @@ pub use target::{NoTarget, Target};
 pub use targets::Targets;
 pub use tcp_info::TcpField;
 pub use tcp_state::TcpState;
-pub use tcp_stats_when::{NoTcpStats, TcpStatsWhen};
+pub use tcp_stats_schedule::{NoTcpStats, TcpStatsSchedule};
 pub use throughput::{Throughput, ThroughputSecond, cross_flows};
-pub use time::{Anchor, Clock, Instant, Own, Peer, Wall};
+pub use time::{Anchor, Clock, Instant, LocalClock, Peer, Wall};
 pub use traced_route::{ChangeId, LatestRoutes, TracedChange, TracedRoute};
 pub use traceroute::{Hop, RouteLength, Traceroute};
 pub use unanswered::Unanswered;

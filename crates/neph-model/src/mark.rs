@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Instant, Own, Peer, Span};
+use crate::{Instant, LocalClock, Peer, Span};
 
 /// The name of a timestamp, in the order in which a message passes them. `Acked` is not part of the
 /// order: the peer's TCP confirms the request independently of the reply.
@@ -58,32 +58,32 @@ pub struct PeerMarks {
 #[serde(deny_unknown_fields)]
 pub struct Marks {
     /// Scheduled send time of the message.
-    pub intended: Instant<Own>,
+    pub intended: Instant<LocalClock>,
     /// The connection for this message began (with one connection per message only).
-    pub dialled: Option<Instant<Own>>,
+    pub dialled: Option<Instant<LocalClock>>,
     /// That connection was established.
-    pub connected: Option<Instant<Own>>,
+    pub connected: Option<Instant<LocalClock>>,
     /// Its handshakes above TCP were complete: TLS, WebSocket upgrade, hello of neph.
-    pub opened: Option<Instant<Own>>,
+    pub opened: Option<Instant<LocalClock>>,
     /// The client application handed the request to its kernel; null if the message was not sent.
-    pub app_send: Option<Instant<Own>>,
+    pub app_send: Option<Instant<LocalClock>>,
     /// The kernel queued the request's last byte towards the interface (`TX_SCHED`).
-    pub queued: Option<Instant<Own>>,
+    pub queued: Option<Instant<LocalClock>>,
     /// The request's last byte left for the interface (`TX_SOFTWARE`).
-    pub nic_tx: Option<Instant<Own>>,
+    pub nic_tx: Option<Instant<LocalClock>>,
     /// The peer's TCP acknowledged the request's last byte (`TX_ACK`).
-    pub acked: Option<Instant<Own>>,
+    pub acked: Option<Instant<LocalClock>>,
     /// Timestamps of the peer.
     pub peer: PeerMarks,
     /// The client's kernel received the reply's last byte.
-    pub nic_rx: Option<Instant<Own>>,
+    pub nic_rx: Option<Instant<LocalClock>>,
     /// The client application had read the reply; null without a reply.
-    pub app_recv: Option<Instant<Own>>,
+    pub app_recv: Option<Instant<LocalClock>>,
 }
 
 impl Marks {
     /// A message that is only scheduled so far.
-    pub const fn intended_at(intended: Instant<Own>) -> Self {
+    pub const fn intended_at(intended: Instant<LocalClock>) -> Self {
         Self {
             intended,
             dialled: None,
@@ -190,7 +190,7 @@ impl Marks {
     }
 
     /// The first action for this message: to dial or to send.
-    pub fn begun(&self) -> Option<Instant<Own>> {
+    pub fn begun(&self) -> Option<Instant<LocalClock>> {
         self.dialled.or(self.app_send)
     }
 }

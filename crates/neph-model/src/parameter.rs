@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::parameter_value::ParameterValue;
 use crate::{
     ExpectedStatus, IpVersion, Kilometres, Known, Lifetime, Measure, Pins, Span, Stress,
-    TcpStatsWhen, TlsVersion, Unknown,
+    TcpStatsSchedule, TlsVersion, Unknown,
 };
 
 macro_rules! parameters {
@@ -101,7 +101,7 @@ parameters! {
     /// The circuit: site and endpoint, with one name for all networks.
     Circuit, circuit = "circuit": String;
     /// The sender's TCP congestion control, by the kernel's name.
-    Congestion, congestion = "congestion": String;
+    CongestionControl, congestion = "congestion": String;
     /// Distance of the endpoint on the map.
     Distance, distance = "distance_km": Kilometres;
     /// The HTTP statuses that count as a reply.
@@ -109,7 +109,7 @@ parameters! {
     /// Number of concurrent flows of a fleet.
     Flows, flows = "flows": NonZeroU32;
     /// Whether HTTP redirects are followed before each experiment.
-    Follow, follow = "follow": bool;
+    FollowRedirects, follow = "follow": bool;
     /// The lab site that measures.
     Site, site = "from": String;
     /// The program that wrote the files of an imported campaign.
@@ -147,7 +147,7 @@ parameters! {
     /// The background load at lab sites.
     Stress, stress = "stress": Stress;
     /// When all TCP statistics of the kernel are read.
-    TcpStats, tcp_stats = "tcp_stats": TcpStatsWhen;
+    TcpStats, tcp_stats = "tcp_stats": TcpStatsSchedule;
     /// The port of the endpoint's throughput server.
     ThroughputPort, throughput_port = "throughput_port": NonZeroU16;
     /// Time after which a message counts as lost.
@@ -280,10 +280,10 @@ mod tests {
             (ParameterName::Distance, "-1"),
             (ParameterName::Stress, "vm1"),
         ] {
-            let reported = Parameter::read(name, text).expect_err(text).to_string();
+            let message = Parameter::read(name, text).expect_err(text).to_string();
             assert!(
-                reported.contains(name.as_str()) && reported.contains(text),
-                "{reported}"
+                message.contains(name.as_str()) && message.contains(text),
+                "{message}"
             );
         }
         assert!(ParameterName::from_name("sni").is_err());

@@ -5,7 +5,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 use crate::{
     ExpectedStatus, IpVersion, Kilometres, Known, Lifetime, Measure, Pins, Span, Stress,
-    TcpStatsWhen, TlsVersion, Unknown,
+    TcpStatsSchedule, TlsVersion, Unknown,
 };
 
 /// The value of a parameter.
@@ -43,7 +43,7 @@ as_displayed!(
     Measure,
     Pins,
     Stress,
-    TcpStatsWhen,
+    TcpStatsSchedule,
     Unknown,
 );
 

@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_parameter_is_fixed_once_and_the_last_value_stays() {
         let flows = |count| Parameter::Flows(NonZeroU32::new(count).expect("some"));
-        let parameters = Parameters::from([flows(2), Parameter::Follow(true), flows(3)]);
+        let parameters = Parameters::from([flows(2), Parameter::FollowRedirects(true), flows(3)]);
         let texts: Vec<_> = parameters.iter().map(Parameter::text).collect();
         assert_eq!(texts, ["3", "true"]);
         assert_eq!(parameters.flows().map(|flows| flows.get()), Some(3));

@@ -255,12 +255,12 @@ const FIRST: [Quantity; 10] = [
 impl Quantities {
     /// The first of them as one line: `goodput up 93.40 Mbit/s, loss up 0.20 %`.
     pub fn in_a_line(&self) -> String {
-        let reported = FIRST.iter().filter_map(|quantity| {
+        let parts = FIRST.iter().filter_map(|quantity| {
             let value = self.values.get(quantity)?;
             let title = quantity.properties().title;
             Some(format!("{title} {}", quantity.to_text(*value)))
         });
-        reported.collect::<Vec<_>>().join(", ")
+        parts.collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -18,7 +18,7 @@ impl From<Arc<AtomicBool>> for Stop {
 
 impl Stop {
     /// How long a waiting thread may take to notice.
-    pub const PATIENCE: Span = Span::from_millis(50);
+    pub const POLL_INTERVAL: Span = Span::from_millis(50);
 
     /// A flag that is not set.
     pub fn new() -> Self {

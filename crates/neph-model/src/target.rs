@@ -8,7 +8,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::authority::{TargetMistake, port_number, split_authority};
+use crate::authority::{InvalidTargetPart, port_number, split_authority};
 use crate::credentials::{Credentials, without_credentials};
 use crate::host::{bare, bracketed};
 use crate::kind::{PathRule, ProbeKind};
@@ -98,11 +98,11 @@ impl Target {
         let Some((name, rest)) = text.split_once("://") else {
             let shown = without_credentials(text);
             let remedy = format!("write for example ws://{shown} or icmp://{shown}");
-            return Err(wrong(TargetMistake::new("it has no scheme", remedy)));
+            return Err(wrong(InvalidTargetPart::new("it has no scheme", remedy)));
         };
         let scheme = Scheme::from_name(name).ok_or_else(|| {
             let message = format!("scheme '{name}' is not known");
-            wrong(TargetMistake::new(
+            wrong(InvalidTargetPart::new(
                 message,
                 format!("use one of {}", Scheme::list()),
             ))
@@ -115,7 +115,10 @@ impl Target {
         };
         if user.is_some() && !scheme.kind.properties().has_credentials {
             let message = format!("{} has no user names", scheme.name);
-            return Err(wrong(TargetMistake::new(message, "drop the part before @")));
+            return Err(wrong(InvalidTargetPart::new(
+                message,
+                "drop the part before @",
+            )));
         }
         let (host, port) = split_authority(authority).map_err(wrong)?;
         Ok(Self {
@@ -141,8 +144,8 @@ impl Target {
         self.scheme.secure
     }
     /// Whether its messages run on a TCP connection.
-    pub const fn on_connection(&self) -> bool {
-        self.kind().on_connection()
+    pub const fn uses_connection(&self) -> bool {
+        self.kind().uses_connection()
     }
     /// Name or address, without brackets.
     pub fn host(&self) -> &str {
@@ -254,38 +257,38 @@ pub struct NoTarget {
     /// The whole text, without credentials.
     pub text: String,
     /// What is wrong with it.
-    pub mistake: TargetMistake,
+    pub mistake: InvalidTargetPart,
 }
 
-fn port_of(scheme: &Scheme, text: Option<&str>) -> Result<u16, TargetMistake> {
+fn port_of(scheme: &Scheme, text: Option<&str>) -> Result<u16, InvalidTargetPart> {
     match (scheme.kind.has_ports(), text, scheme.default_port) {
         (false, None, _) => Ok(0),
         (false, Some(text), _) => {
             let message = format!("{} has no ports", scheme.name);
-            Err(TargetMistake::new(message, format!("drop ':{text}'")))
+            Err(InvalidTargetPart::new(message, format!("drop ':{text}'")))
         }
         (true, Some(text), _) => port_number(text),
         (true, None, Some(port)) => Ok(port),
         (true, None, None) => {
             let remedy = format!("write it as {}://host:port", scheme.name);
-            Err(TargetMistake::new("the port is missing", remedy))
+            Err(InvalidTargetPart::new("the port is missing", remedy))
         }
     }
 }
 
-fn path_of(scheme: &Scheme, text: &str) -> Result<String, TargetMistake> {
+fn path_of(scheme: &Scheme, text: &str) -> Result<String, InvalidTargetPart> {
     let rule = scheme.kind.properties().path;
     if matches!(rule, PathRule::None) && !text.trim_start_matches('/').is_empty() {
         let message = format!("{} has no paths", scheme.name);
-        return Err(TargetMistake::new(message, format!("drop '{text}'")));
+        return Err(InvalidTargetPart::new(message, format!("drop '{text}'")));
     }
     if text.contains('#') {
         let message = "the part behind # is never sent";
-        return Err(TargetMistake::new(message, "drop it, or write %23"));
+        return Err(InvalidTargetPart::new(message, "drop it, or write %23"));
     }
     if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         let message = "the path has a character that an address cannot have";
-        return Err(TargetMistake::new(message, "percent-encode it"));
+        return Err(InvalidTargetPart::new(message, "percent-encode it"));
     }
     let slash = if text.starts_with('/') { "" } else { "/" };
     let path = format!("{slash}{text}");

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Fleet, FlowRoute, FlowTrace, Instant, Own, PathHash, Slot, TraceKind, Wall};
+use crate::{Fleet, FlowRoute, FlowTrace, Instant, LocalClock, PathHash, Slot, TraceKind, Wall};
 
 /// The route of one flow of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +15,7 @@ pub struct TracedRoute {
     #[serde(alias = "lane")]
     pub slot: Slot,
     /// When the route was known, after its trace; nanoseconds on the client's monotonic clock.
-    pub at: Instant<Own>,
+    pub at: Instant<LocalClock>,
     /// The route; its hash is that of the path after the change.
     pub route: FlowRoute,
     /// The path change that caused the trace. null if there was none, if it was withdrawn before it
@@ -28,7 +28,7 @@ pub struct TracedRoute {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChangeId {
     /// When the first message with the new latency was sent.
-    pub at: Instant<Own>,
+    pub at: Instant<LocalClock>,
     /// Slot of the flow.
     pub slot: Slot,
     /// Local source port: with [`Fleet::lifetime`] a slot has several flows, one after the other.
@@ -40,7 +40,7 @@ pub struct ChangeId {
 pub struct TracedChange {
     /// When the first message with the new latency was sent, nanoseconds on the client's monotonic
     /// clock.
-    pub at: Instant<Own>,
+    pub at: Instant<LocalClock>,
     /// Hash of the path before; null if no route is known that belongs to that path only.
     pub before: Option<PathHash>,
     /// Whether another router answered at some distance; null if the routes could not be compared.
@@ -103,7 +103,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use super::*;
-    use crate::{FleetEndpoint, FlowHop, PinnedOutcome, ProbeKind, Span, TraceEnd};
+    use crate::{FleetEndpoint, FlowHop, ProbeKind, SourcePortOutcome, Span, TraceEnd};
 
     #[test]
     fn older_data_has_older_names() {
@@ -117,10 +117,10 @@ mod tests {
         .expect("a hop");
         assert_eq!((hop.other_addresses.len(), hop.probes), (1, 3));
         assert_eq!(hop.other_addresses_round_trips, [[Span::from_nanos(7)]]);
-        let done: PinnedOutcome =
+        let done: SourcePortOutcome =
             serde_json::from_str(r#"{"done":{"connect":1,"whole":2}}"#).expect("an outcome");
         let total = Span::from_nanos(2);
-        assert!(matches!(done, PinnedOutcome::Done { total: is, .. } if is == total));
+        assert!(matches!(done, SourcePortOutcome::Done { total: is, .. } if is == total));
     }
 
     #[test]
@@ -153,16 +153,16 @@ mod tests {
         // As they come: two in one batch are of one flow, and two in different ones.
         latest.take(&routes[..4]);
         latest.take(&routes[4..]);
-        let reported = latest.traces(&fleet, Wall::from_unix_nanos(5));
-        let reported = reported.iter().map(|trace| {
+        let traces = latest.traces(&fleet, Wall::from_unix_nanos(5));
+        let known_routes = traces.iter().map(|trace| {
             let routes = trace.routes.iter();
             let known = routes.map(|route| (route.source_port, route.hash.0));
             (trace.destination, known.collect())
         });
-        let reported: Vec<(SocketAddr, Vec<(u16, u64)>)> = reported.collect();
+        let known_routes: Vec<(SocketAddr, Vec<(u16, u64)>)> = known_routes.collect();
         let [first, second] = [0, 1].map(|n| fleet.endpoints[n].address);
         assert_eq!(
-            reported,
+            known_routes,
             [(first, vec![(7, 3), (9, 4)]), (second, vec![(8, 5)])]
         );
     }

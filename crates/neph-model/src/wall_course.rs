@@ -221,13 +221,13 @@ impl SlopeRange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Own;
+    use crate::LocalClock;
 
     /// The precision of reported times of flows.
     const SAME: Span = Span::from_micros(1);
     const SECOND: i64 = 1_000_000_000;
 
-    fn anchor(second: i64, offset: i64) -> Anchor<Own> {
+    fn anchor(second: i64, offset: i64) -> Anchor<LocalClock> {
         let at = second * SECOND;
         Anchor {
             at: Instant::from_nanos(at),
@@ -235,14 +235,14 @@ mod tests {
         }
     }
 
-    fn reported(clock: &WallCourse<Own>, at: i64) -> Option<i64> {
+    fn wall_nanos(clock: &WallCourse<LocalClock>, at: i64) -> Option<i64> {
         clock.unix_nanos(Instant::from_nanos(at))
     }
 
     #[test]
     fn a_step_of_the_wall_clock_leaves_the_times_before_it_alone() {
         let mut clock = WallCourse::within(SAME);
-        assert_eq!(reported(&clock, 5), None);
+        assert_eq!(wall_nanos(&clock, 5), None);
         for second in 0..100 {
             // Set by an hour between the 50th and the 51st second, and back in the end.
             let set = if (51..90).contains(&second) {
@@ -261,7 +261,7 @@ mod tests {
             (89, 7 + hour),
             (99, 7),
         ] {
-            assert_eq!(reported(&clock, at * SECOND), Some(at * SECOND + offset));
+            assert_eq!(wall_nanos(&clock, at * SECOND), Some(at * SECOND + offset));
         }
         assert_eq!(clock.knots.len(), 5, "both sides of each step");
     }
@@ -278,7 +278,7 @@ mod tests {
         assert!(clock.knots.len() <= 3, "{}", clock.knots.len());
         for second in [0, 1, 350_000, 699_999, 700_001, 750_000, 799_999, 800_000] {
             let truth = second * SECOND + offset(second.min(799_999));
-            let off = reported(&clock, second * SECOND).map(|reported| reported - truth);
+            let off = wall_nanos(&clock, second * SECOND).map(|nanos| nanos - truth);
             assert!(
                 off.is_some_and(|off| off.abs() <= SAME.nanos()),
                 "{second}: {off:?}"
@@ -303,7 +303,7 @@ mod tests {
         assert!(clock.same < Span::from_millis(5), "{}", clock.same);
         for second in [0, 33_333, 69_999, 70_000, 99_999] {
             let truth = second * SECOND + offset(second);
-            let off = reported(&clock, second * SECOND).map(|reported| (reported - truth).abs());
+            let off = wall_nanos(&clock, second * SECOND).map(|nanos| (nanos - truth).abs());
             assert!(
                 off.is_some_and(|off| off <= clock.doubt().nanos()),
                 "{off:?}"
@@ -330,10 +330,10 @@ mod tests {
             // Slewed by 80 ppm all the time.
             let set = if second >= 60 { -3 * SECOND } else { 0 };
             let step = clock.read(anchor(second, 7 + second * 80_000 + set));
-            let reported =
+            let step_nanos =
                 step.map(|step| (step.after.nanos(), step.before.nanos(), step.by.nanos()));
             let due = (second == 60).then_some((59 * SECOND, 60 * SECOND, 80_000 - 3 * SECOND));
-            assert_eq!(reported, due);
+            assert_eq!(step_nanos, due);
             assert_eq!(clock.read(anchor(second, 0)), None, "it is not later");
         }
         let offset = |at| clock.offset(Instant::from_nanos(at)).map(Span::nanos);

@@ -136,11 +136,11 @@ fn quantiles(name: &str, nanos: &mut [i64]) {
         let index = nanos.len().saturating_sub(1) * permille / 1000;
         nanos.get(index).map_or(0, |nanos| nanos / 100)
     };
-    let reported = [500, 900, 990, 999].map(|permille| {
+    let percentiles = [500, 900, 990, 999].map(|permille| {
         let tenths = at(permille);
         format!("{}.{}", tenths / 10, (tenths % 10).abs())
     });
-    println!("{name} {}", reported.join(" "));
+    println!("{name} {}", percentiles.join(" "));
 }
 
 /// CPU time and the most memory that this process had.

@@ -45,13 +45,13 @@ pub(crate) enum StreamEnd {
 /// Why a channel cannot be used any more.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChannelError {
-    #[error("TLS: {}", crate::tls::untrusted(.0))]
+    #[error("TLS: {}", crate::tls::describe_certificate_error(.0))]
     Untrusted(rustls::CertificateError),
     #[error(
         "TLS: what came is no TLS ({0:?}); if plain text is spoken there, use the scheme without TLS"
     )]
     NotTls(rustls::InvalidMessage),
-    #[error("{}", crate::tls::failed(.0))]
+    #[error("{}", crate::tls::describe_handshake_error(.0))]
     Tls(rustls::Error),
     #[error("TLS: {0}")]
     Io(#[from] io::Error),

@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use neph_model::{Instant, Own, Span, Target, TlsVersion};
+use neph_model::{Instant, LocalClock, Span, Target, TlsVersion};
 use neph_sys::place::Placement;
 use neph_wire::http::{Connection, RequestLine, parse_response};
 use rustls::ClientConfig;
@@ -80,17 +80,17 @@ pub struct DiscoveryOptions {
 pub fn discover(
     target: &Target,
     address: SocketAddr,
-    asking: &DiscoveryOptions,
+    options: &DiscoveryOptions,
 ) -> Result<Discovery, ProbeError> {
     if !target.kind().is_identified() {
         return Ok(Discovery::default());
     }
     let config = target
         .is_secure()
-        .then(|| tls::client_config(asking.tls_version, &asking.trust))
+        .then(|| tls::client_config(options.tls_version, &options.trust))
         .transpose()?;
-    let ask = || ask(target, address, asking.patience, config.as_ref());
-    match &asking.site {
+    let ask = || ask(target, address, options.patience, config.as_ref());
+    match &options.site {
         None => Ok(ask()),
         Some(site) => Ok(site.run(ask)?),
     }
@@ -141,7 +141,7 @@ fn converse(
     mut stream: TcpStream,
     target: &Target,
     method: &str,
-    latest: Instant<Own>,
+    latest: Instant<LocalClock>,
     config: Option<&Arc<ClientConfig>>,
 ) -> io::Result<Discovery> {
     let mut channel = match config {
@@ -170,7 +170,7 @@ fn exchange(
     stream: &mut TcpStream,
     channel: &mut Channel,
     request: &[u8],
-    latest: Instant<Own>,
+    latest: Instant<LocalClock>,
 ) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut reply = Vec::new();
@@ -282,7 +282,7 @@ mod tests {
             }
             methods
         });
-        let asking = DiscoveryOptions {
+        let options = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: Span::from_secs(2),
@@ -290,7 +290,7 @@ mod tests {
         };
         let target = Target::parse(&format!("http://{address}")).expect("a target");
         let begun = now();
-        let printed = discover(&target, address, &asking).expect("no namespace to enter");
+        let printed = discover(&target, address, &options).expect("no namespace to enter");
         assert_eq!((printed.http, printed.silence), (Some(404), None));
         assert!(now() - begun < Span::from_secs(1), "{}", now() - begun);
         assert_eq!(server.join().expect("it ends"), [false, true]);
@@ -301,7 +301,7 @@ mod tests {
         // A separate address: no other test takes the port when it is free again.
         let listener = TcpListener::bind("127.86.2.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");
-        let asking = DiscoveryOptions {
+        let options = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: Span::from_millis(100),
@@ -309,7 +309,7 @@ mod tests {
         };
         let printed = || {
             let target = Target::parse(&format!("http://{address}")).expect("a target");
-            let printed = discover(&target, address, &asking).expect("no namespace to enter");
+            let printed = discover(&target, address, &options).expect("no namespace to enter");
             (printed.accepted, printed.closed)
         };
         assert_eq!(printed(), (true, false));

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use neph_sys::place::PlaceError;
 
-use crate::fault::{Known, answer_of, sentence};
+use crate::fault::{ErrorTime, answer_of, sentence};
 use crate::secret::SecretError;
 use crate::tls::TlsError;
 
@@ -22,7 +22,7 @@ pub enum ProbeError {
     #[error(transparent)]
     Site(#[from] PlaceError),
     /// A socket cannot be opened.
-    #[error("{}", reported(operation, *address, source))]
+    #[error("{}", socket_error_message(operation, *address, source))]
     Socket {
         /// The verb: listen on, open a socket to ...
         operation: &'static str,
@@ -96,9 +96,9 @@ pub enum ProbeError {
 }
 
 /// The failed operation. A fault of this host is named as one, with a remedy.
-fn reported(operation: &str, address: SocketAddr, source: &io::Error) -> String {
+fn socket_error_message(operation: &str, address: SocketAddr, source: &io::Error) -> String {
     // The user chose the address to listen on, so it is no port that ran out.
     let is_sending = !operation.starts_with("listen");
-    let answer = answer_of(source, Known::AtOnce).filter(|_| is_sending);
+    let answer = answer_of(source, ErrorTime::AtOnce).filter(|_| is_sending);
     sentence(&format!("{operation} {address}"), source, answer)
 }

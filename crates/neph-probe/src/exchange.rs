@@ -9,7 +9,8 @@ mod terms;
 use std::collections::VecDeque;
 
 use neph_model::{
-    Answer, FlowIndex, Instant, Marks, Message, Outcome, Own, Peer, Seq, Span, Tally, TcpState,
+    Answer, FlowIndex, Instant, LocalClock, Marks, Message, Outcome, Peer, Seq, Span, Tally,
+    TcpState,
 };
 use neph_wire::marks::PeerMarks as WireMarks;
 
@@ -24,7 +25,7 @@ const MEMORY: usize = 1 << 16;
 struct Entry {
     message: Message,
     /// When its outcome was decided; `None` while it is in flight.
-    decided: Option<Instant<Own>>,
+    decided: Option<Instant<LocalClock>>,
 }
 
 /// The records of one flow.
@@ -66,7 +67,7 @@ impl Exchange {
     }
 
     /// Enters the next message. Returns its number.
-    pub(crate) fn enter(&mut self, intended: Instant<Own>) -> Seq {
+    pub(crate) fn enter(&mut self, intended: Instant<LocalClock>) -> Seq {
         let seq = Seq(self.first + self.open.len() as u64);
         let message = Message::new(self.flow, seq, Marks::intended_at(intended));
         self.open.push_back(Entry {
@@ -84,7 +85,7 @@ impl Exchange {
     }
 
     /// The program passed the message to the kernel.
-    pub(crate) fn sent(&mut self, seq: Seq, at: Instant<Own>, connection: u32) {
+    pub(crate) fn sent(&mut self, seq: Seq, at: Instant<LocalClock>, connection: u32) {
         if let Some(entry) = self.entry_mut(seq) {
             entry.message.marks.app_send = Some(at);
             entry.message.connection = connection;
@@ -93,13 +94,13 @@ impl Exchange {
     }
 
     /// The message could not be sent; `answer` is the reason, if known.
-    pub(crate) fn failed(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<Own>) {
+    pub(crate) fn failed(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<LocalClock>) {
         self.explain(seq, answer);
         self.decide(seq, Outcome::Failed, at);
     }
 
     /// The message was entered as sent, but no byte of it left.
-    pub(crate) fn never_left(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<Own>) {
+    pub(crate) fn never_left(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<LocalClock>) {
         if self.is_undecided(seq) {
             self.with_marks(seq, |marks| marks.app_send = None);
             self.failed(seq, answer, at);
@@ -128,7 +129,7 @@ impl Exchange {
 
     /// The message cannot be answered any more: its timeout passed or its connection is gone. It counts as
     /// failed if it never left, and as an error if something other than a reply (`answer`) arrived.
-    pub(crate) fn lost(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<Own>) {
+    pub(crate) fn lost(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<LocalClock>) {
         self.explain(seq, answer);
         let asks = self.asks;
         let left = self.entry(seq).is_some_and(|entry| match asks {
@@ -152,7 +153,7 @@ impl Exchange {
         &mut self,
         seq: Seq,
         point: SendPoint,
-        at: Instant<Own>,
+        at: Instant<LocalClock>,
         tcp: Option<TcpState>,
     ) {
         let Some(entry) = self.entry_mut(seq) else {
@@ -251,7 +252,7 @@ impl Exchange {
     }
 
     /// Counts messages as lost that are in flight for longer than the timeout.
-    pub(crate) fn expire(&mut self, now: Instant<Own>) {
+    pub(crate) fn expire(&mut self, now: Instant<LocalClock>) {
         while let Some((seq, deadline)) = self.next_expiry()
             && deadline <= now
         {
@@ -260,7 +261,7 @@ impl Exchange {
     }
 
     /// When [`Self::expire`] or [`Self::take_finished`] has work next.
-    pub(crate) fn next_deadline(&self) -> Option<Instant<Own>> {
+    pub(crate) fn next_deadline(&self) -> Option<Instant<LocalClock>> {
         let expiry = self.next_expiry().map(|(_, at)| at);
         let front = self
             .open
@@ -270,7 +271,7 @@ impl Exchange {
         [expiry, front].into_iter().flatten().min()
     }
 
-    fn next_expiry(&self) -> Option<(Seq, Instant<Own>)> {
+    fn next_expiry(&self) -> Option<(Seq, Instant<LocalClock>)> {
         let waiting = self.entry(Seq(self.settled))?;
         let since = waiting
             .message
@@ -281,7 +282,7 @@ impl Exchange {
     }
 
     /// Takes the oldest message if no more information about it can arrive.
-    pub(crate) fn take_finished(&mut self, now: Instant<Own>) -> Option<Message> {
+    pub(crate) fn take_finished(&mut self, now: Instant<LocalClock>) -> Option<Message> {
         let front = self.open.front()?;
         let decided = front.decided?;
         if !self.is_complete(&front.message) && now < decided + self.grace {
@@ -321,7 +322,7 @@ impl Exchange {
         }
     }
 
-    fn decide(&mut self, seq: Seq, outcome: Outcome, at: Instant<Own>) {
+    fn decide(&mut self, seq: Seq, outcome: Outcome, at: Instant<LocalClock>) {
         let Some(index) = self.position(seq) else {
             return;
         };

@@ -30,7 +30,7 @@ pub(crate) fn is_late(error: &io::Error) -> bool {
 
 /// When the error became known, which shows its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum ErrorTime {
     /// As the result of the call itself.
     AtOnce,
     /// Later, as the socket's pending error: a packet must have come back.
@@ -38,21 +38,21 @@ pub(crate) enum Known {
 }
 
 /// The meaning of the error for the affected messages.
-pub(crate) fn answer_of(error: &io::Error, known: Known) -> Option<Answer> {
+pub(crate) fn answer_of(error: &io::Error, known: ErrorTime) -> Option<Answer> {
     let icmp = |kind| Some(Answer::Icmp(kind));
     match (error.raw_os_error()?, known) {
         (errno::ECONNREFUSED, _) => Some(Answer::Syn(SynAnswer::Rst)),
         (errno::ECONNRESET | errno::EPIPE, _) => Some(Answer::Reset),
         (errno::EHOSTUNREACH, _) => icmp(IcmpKind::HostUnreachable),
-        (errno::ENETUNREACH, Known::Later) => icmp(IcmpKind::NetUnreachable),
-        (errno::EACCES, Known::Later) => icmp(IcmpKind::Prohibited),
-        (errno::EMSGSIZE, Known::Later) => icmp(IcmpKind::TooBig),
+        (errno::ENETUNREACH, ErrorTime::Later) => icmp(IcmpKind::NetUnreachable),
+        (errno::EACCES, ErrorTime::Later) => icmp(IcmpKind::Prohibited),
+        (errno::EMSGSIZE, ErrorTime::Later) => icmp(IcmpKind::TooBig),
         _ => LocalFault::of(error).map(Answer::Local),
     }
 }
 
 /// The same for a datagram: instead of a RST, its peer sends an ICMP error.
-pub(crate) fn answer_of_datagram(error: &io::Error, known: Known) -> Option<Answer> {
+pub(crate) fn answer_of_datagram(error: &io::Error, known: ErrorTime) -> Option<Answer> {
     match answer_of(error, known) {
         Some(Answer::Syn(SynAnswer::Rst)) => Some(Answer::Icmp(IcmpKind::PortUnreachable)),
         other => other,
@@ -70,13 +70,13 @@ pub(crate) fn sentence(doing: &str, error: &io::Error, answer: Option<Answer>) -
 
 /// The error alone in words, without the operation.
 pub(crate) fn why(error: &io::Error) -> String {
-    let answer = answer_of(error, Known::AtOnce);
-    let reported = sentence("", error, answer);
-    reported.trim_start_matches(": ").to_owned()
+    let answer = answer_of(error, ErrorTime::AtOnce);
+    let message = sentence("", error, answer);
+    message.trim_start_matches(": ").to_owned()
 }
 
 /// The end of a connection whose socket failed while `doing` something.
-pub(crate) fn parting(doing: &str, error: &io::Error, known: Known) -> ConnectionEnd {
+pub(crate) fn parting(doing: &str, error: &io::Error, known: ErrorTime) -> ConnectionEnd {
     let answer = answer_of(error, known);
     ConnectionEnd::new(sentence(doing, error, answer), answer)
 }
@@ -93,9 +93,9 @@ mod tests {
 
     #[test]
     fn a_fault_of_this_host_is_named_with_its_remedy_and_a_refusal_is_the_peers() {
-        let reported = |errno| {
+        let message_of = |errno| {
             let error = io::Error::from_raw_os_error(errno);
-            let parting = parting("connect to 192.0.2.1:80", &error, Known::AtOnce);
+            let parting = parting("connect to 192.0.2.1:80", &error, ErrorTime::AtOnce);
             (parting.answer, parting.why)
         };
         for (errno, fault, word) in [
@@ -107,11 +107,11 @@ mod tests {
             (errno::ENETUNREACH, LocalFault::NoRoute, "ip route get"),
             (errno::EMSGSIZE, LocalFault::TooLarge, "MTU"),
         ] {
-            let (answer, why) = reported(errno);
+            let (answer, why) = message_of(errno);
             assert_eq!(answer, Some(Answer::Local(fault)));
             assert!(why.contains("this host") && why.contains(word), "{why}");
         }
-        let (answer, why) = reported(errno::ECONNREFUSED);
+        let (answer, why) = message_of(errno::ECONNREFUSED);
         assert_eq!(answer, Some(Answer::Syn(SynAnswer::Rst)));
         assert_eq!(why, "connect to 192.0.2.1:80: Connection refused");
     }
@@ -120,13 +120,16 @@ mod tests {
     fn errors_from_icmp_are_no_fault_of_this_host() {
         let error = io::Error::from_raw_os_error(errno::ENETUNREACH);
         let at = |known| answer_of(&error, known);
-        assert_eq!(at(Known::AtOnce), Some(Answer::Local(LocalFault::NoRoute)));
         assert_eq!(
-            at(Known::Later),
+            at(ErrorTime::AtOnce),
+            Some(Answer::Local(LocalFault::NoRoute))
+        );
+        assert_eq!(
+            at(ErrorTime::Later),
             Some(Answer::Icmp(IcmpKind::NetUnreachable))
         );
         let refused = io::Error::from_raw_os_error(errno::ECONNREFUSED);
-        let of_udp = answer_of_datagram(&refused, Known::Later);
+        let of_udp = answer_of_datagram(&refused, ErrorTime::Later);
         assert_eq!(of_udp, Some(Answer::Icmp(IcmpKind::PortUnreachable)));
     }
 }

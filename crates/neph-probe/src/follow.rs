@@ -79,7 +79,7 @@ pub fn follow(
     address: SocketAddr,
     discovery: Discovery,
     how: &Resolving,
-    asking: &DiscoveryOptions,
+    options: &DiscoveryOptions,
 ) -> Result<Followed, FollowError> {
     let mut followed = Followed::unredirected(target, address, discovery);
     while let Some(location) = followed.discovery.redirect.take() {
@@ -97,7 +97,7 @@ pub fn follow(
         let status = followed.discovery.http.unwrap_or_default();
         let redirect = format!("{status} from {from} to {next}");
         let address = next.find(how)?.address;
-        followed.discovery = discover(&next, address, asking)?;
+        followed.discovery = discover(&next, address, options)?;
         followed.address = address;
         followed.target = next;
         followed.redirects.push(redirect);
@@ -180,15 +180,15 @@ mod tests {
     fn followed(count: usize) -> Result<Followed, FollowError> {
         let end = "HTTP/1.1 204 No Content\r\n\r\n";
         let address = redirecting(count, end);
-        let asking = DiscoveryOptions {
+        let options = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: Span::from_secs(2),
             site: None,
         };
         let target = Target::parse(&format!("http://{address}")).expect("a target");
-        let found = discover(&target, address, &asking).expect("no namespace to enter");
-        follow(target, address, found, &Resolving::here(None), &asking)
+        let found = discover(&target, address, &options).expect("no namespace to enter");
+        follow(target, address, found, &Resolving::here(None), &options)
     }
 
     #[test]

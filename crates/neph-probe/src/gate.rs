@@ -4,7 +4,7 @@
 //! It is checked right before the send, so that a cap holds for sent messages, not only for planned ones.
 //! Time is an argument. Does not own when a message is due (schedule).
 
-use neph_model::{Instant, LocalFault, Own, Permit, SYNS_A_SECOND_EACH, TokenBucket};
+use neph_model::{Instant, LocalClock, LocalFault, Permit, SYNS_A_SECOND_EACH, TokenBucket};
 
 use crate::spec::{FlowSpec, Overdue};
 
@@ -16,7 +16,7 @@ pub(crate) struct Gate {
     permit: Permit,
     /// The permit's answer for the message due at this time, if already asked. The message may be built ahead
     /// of its time and cannot be cancelled then.
-    last_request: Option<(Instant<Own>, bool)>,
+    last_request: Option<(Instant<LocalClock>, bool)>,
 }
 
 impl Gate {
@@ -26,7 +26,7 @@ impl Gate {
             .target
             .kind()
             .properties()
-            .may_alarm
+            .may_look_like_attack
             .then_some(SYNS_A_SECOND_EACH);
         let cap = spec.rate_cap.or(default);
         Self {
@@ -41,16 +41,16 @@ impl Gate {
     /// counts it.
     pub(crate) fn refusal(
         &mut self,
-        due: Instant<Own>,
-        end: Option<Instant<Own>>,
-        now: Instant<Own>,
+        due: Instant<LocalClock>,
+        end: Option<Instant<LocalClock>>,
+        now: Instant<LocalClock>,
     ) -> Option<LocalFault> {
         let is_late = match self.overdue {
             Overdue::Skip => now - due > Overdue::PATIENCE,
             Overdue::Send => false,
         };
         if is_late || end.is_some_and(|end| now >= end) {
-            return Some(LocalFault::Late);
+            return Some(LocalFault::SendTooLate);
         }
         let is_below_cap = self
             .cap
@@ -64,7 +64,11 @@ impl Gate {
 impl Gate {
     /// Whether the permit allows the message due at `due`. It is asked once per message; its bytes are
     /// charged when sent.
-    pub(crate) fn is_permitted(&mut self, due: Instant<Own>, now: Instant<Own>) -> bool {
+    pub(crate) fn is_permitted(
+        &mut self,
+        due: Instant<LocalClock>,
+        now: Instant<LocalClock>,
+    ) -> bool {
         match self.last_request {
             Some((time, answer)) if time == due => answer,
             _ => {
@@ -76,7 +80,7 @@ impl Gate {
     }
 
     /// Charges bytes of either direction on the flow's socket.
-    pub(crate) fn spend(&self, bytes: usize, now: Instant<Own>) {
+    pub(crate) fn spend(&self, bytes: usize, now: Instant<LocalClock>) {
         self.permit.spend(bytes, now.nanos());
     }
 }
@@ -91,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    fn at(millis: i64) -> Instant<Own> {
+    fn at(millis: i64) -> Instant<LocalClock> {
         Instant::from_nanos(millis * 1_000_000)
     }
 
@@ -152,7 +156,7 @@ mod tests {
         let mut gate = gate_of("icmp://192.0.2.1", |_| {});
         assert_eq!(after_a_stop(&mut gate), 100);
         let refused = gate.refusal(at(1_999), Some(at(2_000)), at(2_000));
-        assert_eq!(refused, Some(LocalFault::Late));
+        assert_eq!(refused, Some(LocalFault::SendTooLate));
         assert_eq!(gate.refusal(at(1_999), Some(at(2_000)), at(1_999)), None);
     }
 

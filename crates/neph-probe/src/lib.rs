@@ -87,7 +87,7 @@ pub fn can_build_syns() -> bool {
 }
 
 /// The current time on the local monotonic clock.
-pub fn now() -> neph_model::Instant<neph_model::Own> {
+pub fn now() -> neph_model::Instant<neph_model::LocalClock> {
     stamp_clock::now()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Anchor, Own, Span};
+use neph_model::{Anchor, LocalClock, Span};
 use neph_sys::place::Placement;
 use neph_sys::{awake, clock, offload};
 
@@ -10,7 +10,7 @@ use crate::ProbeError;
 use crate::stamp_clock::StampClock;
 
 /// The current reading of both clocks.
-pub fn anchor() -> Anchor<Own> {
+pub fn anchor() -> Anchor<LocalClock> {
     StampClock::new().anchor()
 }
 
@@ -40,11 +40,11 @@ fn believed(status: &clock::SyncStatus) -> String {
 
 /// The permitted wake-up time of a core, as a setting with its name; `None` where it cannot be read.
 pub fn core_wake() -> Option<(String, String)> {
-    let reported = match awake::permitted_us().ok()? {
+    let wakefulness = match awake::permitted_us().ok()? {
         0 => "0 us: cores are kept awake".to_owned(),
         permitted => format!("{permitted} us"),
     };
-    Some(("cpu_dma_latency".to_owned(), reported))
+    Some(("cpu_dma_latency".to_owned(), wakefulness))
 }
 
 /// Offloads of the calling thread's interfaces: `interface.offload` to `on` or `off`.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// Datagrams that wait for their timestamps, oldest first, with their data.
 #[derive(Debug)]
-pub(crate) struct Numbered<T> {
+pub(crate) struct AwaitedTimestamps<T> {
     /// The number of the oldest.
     first: u32,
     /// A taken entry leaves its place empty until all before it are gone, so numbers need no search.
@@ -14,7 +14,7 @@ pub(crate) struct Numbered<T> {
     room: usize,
 }
 
-impl<T> Numbered<T> {
+impl<T> AwaitedTimestamps<T> {
     /// Remembers the latest `room`: timestamps come within microseconds, an older one will not.
     pub(crate) fn new(room: usize) -> Self {
         Self {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn recent_messages_are_found_by_their_kernel_numbers() {
-        let mut numbered = Numbered::new(2);
+        let mut numbered = AwaitedTimestamps::new(2);
         for message in ["a", "b", "c"] {
             numbered.count(message);
         }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn numbers_wrap_as_the_kernels_do() {
-        let mut numbered = Numbered::new(4);
+        let mut numbered = AwaitedTimestamps::new(4);
         numbered.first = u32::MAX;
         numbered.count("last");
         numbered.count("first");

@@ -18,7 +18,7 @@ const FEW_UNSTAMPED: usize = 1 << 10;
 
 /// A message's place in the stream.
 #[derive(Clone, Copy, Debug)]
-struct End {
+struct MessageEnd {
     /// Offset of its first byte.
     start: u64,
     /// Offset just after its last byte.
@@ -36,9 +36,9 @@ pub(crate) struct Outbox {
     /// Offset of `bytes[0]`.
     base: u64,
     /// Ends of messages not yet fully written.
-    unwritten: VecDeque<End>,
+    unwritten: VecDeque<MessageEnd>,
     /// Ends of messages whose timestamps may still come.
-    unstamped: VecDeque<End>,
+    unstamped: VecDeque<MessageEnd>,
     /// The most that are kept of them.
     most_unstamped: usize,
 }
@@ -87,7 +87,7 @@ impl Outbox {
     ) -> Result<(), E> {
         let start = self.end();
         write(&mut self.bytes)?;
-        let end = End {
+        let end = MessageEnd {
             start,
             offset: self.end(),
             seq,
@@ -230,7 +230,7 @@ impl Outbox {
     clippy::cast_possible_truncation,
     reason = "the kernel counts modulo 2^32"
 )]
-const fn stamp_id(end: &End) -> u32 {
+const fn stamp_id(end: &MessageEnd) -> u32 {
     (end.offset - 1) as u32
 }
 

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use neph_model::{FleetEndpoint, Instant, Own, Span, Stop, Target};
+use neph_model::{FleetEndpoint, Instant, LocalClock, Span, Stop, Target};
 use neph_sys::clock;
 use neph_sys::place::Placement;
 
@@ -42,12 +42,12 @@ const AT_ONCE: usize = 32;
 pub struct RefusalWatch {
     site: Option<Placement>,
     endpoints: Vec<FleetEndpoint>,
-    before: Before,
+    before: EarlierRefusals,
 }
 
 /// What each of them had refused before.
 #[derive(Debug)]
-enum Before {
+enum EarlierRefusals {
     Known(Vec<Option<Refusals>>),
     /// They are still being asked, until the flag is set.
     Asked(Receiver<Vec<Option<Refusals>>>, Stop),
@@ -67,9 +67,9 @@ impl RefusalWatch {
         let each = endpoints.iter();
         let endpoints = each.filter(|endpoint| addresses.insert(endpoint.address));
         let (site, endpoints) = (spec.site.clone(), endpoints.cloned().collect::<Vec<_>>());
-        let (teller, reported) = mpsc::channel();
+        let (teller, receiver) = mpsc::channel();
         let stop = Stop::new();
-        let asking = Round {
+        let round = Round {
             site: site.clone(),
             latest: now() + BEFORE,
             tries: TRIES,
@@ -80,10 +80,10 @@ impl RefusalWatch {
         // Without a thread nothing is asked and nothing is reported.
         let _ = thread::Builder::new()
             .name("neph-refusals".to_owned())
-            .spawn(move || teller.send(asking.ask_all(&requested)));
-        let before = match reported.recv_timeout(HEAD_START.to_duration()) {
-            Ok(known) => Before::Known(known),
-            Err(_) => Before::Asked(reported, stop),
+            .spawn(move || teller.send(round.ask_all(&requested)));
+        let before = match receiver.recv_timeout(HEAD_START.to_duration()) {
+            Ok(known) => EarlierRefusals::Known(known),
+            Err(_) => EarlierRefusals::Asked(receiver, stop),
         };
         Self {
             site,
@@ -93,7 +93,7 @@ impl RefusalWatch {
     }
 
     /// The same for endpoints whose refusals are known from discovery, from `site`: they are not asked again.
-    pub fn reported(
+    pub fn of_known(
         known: impl IntoIterator<Item = (FleetEndpoint, Refusals)>,
         site: Option<Placement>,
     ) -> Self {
@@ -106,30 +106,30 @@ impl RefusalWatch {
         Self {
             site,
             endpoints,
-            before: Before::Known(before),
+            before: EarlierRefusals::Known(before),
         }
     }
 
     /// What each refused or dropped since then, without those that refused nothing. Takes at most 3 s.
     pub fn end(self) -> Vec<(FleetEndpoint, Refusals)> {
         let before = match self.before {
-            Before::Known(known) => known,
-            Before::Asked(reported, stop) => {
+            EarlierRefusals::Known(known) => known,
+            EarlierRefusals::Asked(receiver, stop) => {
                 stop.set();
-                reported.recv().unwrap_or_default()
+                receiver.recv().unwrap_or_default()
             }
         };
         let endpoint_refusals = self.endpoints.into_iter().zip(before);
         let known = endpoint_refusals.filter_map(|(endpoint, before)| Some((endpoint, before?)));
         let (endpoints, before): (Vec<_>, Vec<_>) = known.unzip();
-        let asking = Round {
+        let round = Round {
             site: self.site,
             latest: now() + AFTER,
             tries: u32::MAX,
             patience: PATIENCE,
             stop: Stop::new(),
         };
-        let after = asking.ask_all(&endpoints);
+        let after = round.ask_all(&endpoints);
         let refusal_ranges = endpoints.into_iter().zip(before.iter().zip(after));
         refusal_ranges
             .filter_map(|(endpoint, (before, after))| Some((endpoint, after?.since(before))))
@@ -142,7 +142,7 @@ impl RefusalWatch {
 #[derive(Debug)]
 struct Round {
     site: Option<Placement>,
-    latest: Instant<Own>,
+    latest: Instant<LocalClock>,
     /// At each endpoint, and how long each may take.
     tries: u32,
     patience: Span,
@@ -155,7 +155,7 @@ struct Turn {
     endpoint: usize,
     tried: u32,
     /// Not before this moment.
-    at: Instant<Own>,
+    at: Instant<LocalClock>,
 }
 
 impl Round {
@@ -169,19 +169,19 @@ impl Round {
         };
         let turns = Mutex::new((0..endpoints.len()).map(first).collect());
         let read_all = || {
-            let mut reported = vec![None; endpoints.len()];
+            let mut refusals = vec![None; endpoints.len()];
             thread::scope(|scope| {
                 let askers = 0..endpoints.len().min(AT_ONCE);
-                let asking = askers.map(|_| scope.spawn(|| self.take_turns(endpoints, &turns)));
-                let asking: Vec<_> = asking.collect();
-                for (at, refused) in asking
+                let threads = askers.map(|_| scope.spawn(|| self.take_turns(endpoints, &turns)));
+                let threads: Vec<_> = threads.collect();
+                for (at, refused) in threads
                     .into_iter()
                     .flat_map(|scoped_join_handle| scoped_join_handle.join().unwrap_or_default())
                 {
-                    reported[at] = Some(refused);
+                    refusals[at] = Some(refused);
                 }
             });
-            reported
+            refusals
         };
         at_site(self.site.as_ref(), read_all).unwrap_or_default()
     }
@@ -192,7 +192,7 @@ impl Round {
         endpoints: &[FleetEndpoint],
         turns: &Mutex<VecDeque<Turn>>,
     ) -> Vec<(usize, Refusals)> {
-        let mut reported = Vec::new();
+        let mut refusals = Vec::new();
         let turns = || turns.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.is_over()
             && let Some(turn) = { turns().pop_front() }
@@ -204,12 +204,12 @@ impl Round {
                 ..turn
             };
             match self.ask(&endpoints[turn.endpoint]) {
-                Some(refused) => reported.push((turn.endpoint, refused)),
+                Some(refused) => refusals.push((turn.endpoint, refused)),
                 None if next.tried < self.tries => turns().push_back(next),
                 None => {}
             }
         }
-        reported
+        refusals
     }
 
     fn is_over(&self) -> bool {
@@ -219,13 +219,13 @@ impl Round {
     fn ask(&self, endpoint: &FleetEndpoint) -> Option<Refusals> {
         let address = endpoint.address;
         let target = Target::tcp(&address.ip().to_string(), address.port()).ok()?;
-        let asking = DiscoveryOptions {
+        let options = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: self.patience.min(self.latest - now()),
             site: None,
         };
-        discover(&target, address, &asking).ok()?.refused
+        discover(&target, address, &options).ok()?.refused
     }
 }
 
@@ -239,22 +239,22 @@ mod tests {
 
     #[test]
     fn five_numbers_or_four_read_back_and_nothing_else_does() {
-        let reported = Refusals {
+        let refusals = Refusals {
             messages: 5,
             messages_per_second: 120_000,
             connections: 3,
             connections_per_peer: 512,
             dropped: 7,
         };
-        assert_eq!(reported.to_string(), "5 120000 3 512 7");
+        assert_eq!(refusals.to_string(), "5 120000 3 512 7");
         let earlier = Refusals {
             dropped: 0,
-            ..reported
+            ..refusals
         };
         assert_eq!(Refusals::read(b"5 120000 3 512"), Some(earlier));
         assert_eq!(
-            Refusals::read(reported.to_string().as_bytes()),
-            Some(reported)
+            Refusals::read(refusals.to_string().as_bytes()),
+            Some(refusals)
         );
         for wrong in [
             "",
@@ -294,8 +294,8 @@ mod tests {
             patience: Span::from_millis(300),
             stop: Stop::new(),
         };
-        let reported = round.ask_all(&endpoints);
-        let (answered, rest) = reported.split_last().expect("as many as endpoints");
+        let refusals = round.ask_all(&endpoints);
+        let (answered, rest) = refusals.split_last().expect("as many as endpoints");
         assert!(answered.is_some());
         assert!(rest.iter().all(Option::is_none));
         for listener in &silent {

@@ -40,9 +40,7 @@ impl Refusals {
             messages_per_second: parts.next()?.parse().ok()?,
             connections: parts.next()?.parse().ok()?,
             connections_per_peer: parts.next()?.parse().ok()?,
-            dropped: parts
-                .next()
-                .map_or(Some(0), |reported| reported.parse().ok())?,
+            dropped: parts.next().map_or(Some(0), |number| number.parse().ok())?,
         };
         parts.next().is_none().then_some(read)
     }

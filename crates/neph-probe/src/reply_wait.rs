@@ -6,7 +6,7 @@
 
 use std::io;
 
-use neph_model::{FlowRole, Instant, Own, Span};
+use neph_model::{FlowRole, Instant, LocalClock, Span};
 use neph_sys::ppoll::{self, Awaited};
 
 use crate::spec::FlowSpec;
@@ -27,7 +27,7 @@ const MIN_INTERVAL: Span = Span::from_millis(1);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplyWait {
     keeps_spinning: bool,
-    sent: Instant<Own>,
+    sent: Instant<LocalClock>,
     /// From the latest send to the latest reply.
     took: Span,
     replies: u64,
@@ -37,14 +37,14 @@ pub(crate) struct ReplyWait {
 /// Begin and end of the time awake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Window {
-    start: Instant<Own>,
-    end: Instant<Own>,
+    start: Instant<LocalClock>,
+    end: Instant<LocalClock>,
 }
 
 impl ReplyWait {
     /// Only for an experiment's main flow on a host with several cores. Two flows awake at once would delay a
     /// reflector on this host.
-    pub(crate) fn for_flow(spec: &FlowSpec, now: Instant<Own>) -> Self {
+    pub(crate) fn for_flow(spec: &FlowSpec, now: Instant<LocalClock>) -> Self {
         let other_cores = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
         let keeps_spinning = other_cores
             && spec.role == FlowRole::Main
@@ -53,7 +53,7 @@ impl ReplyWait {
         Self::new(keeps_spinning, now)
     }
 
-    const fn new(keeps_spinning: bool, now: Instant<Own>) -> Self {
+    const fn new(keeps_spinning: bool, now: Instant<LocalClock>) -> Self {
         Self {
             keeps_spinning,
             sent: now,
@@ -64,13 +64,13 @@ impl ReplyWait {
     }
 
     /// A message is sent at `at`.
-    pub(crate) const fn sent(&mut self, at: Instant<Own>) {
+    pub(crate) const fn sent(&mut self, at: Instant<LocalClock>) {
         self.sent = at;
         self.waiting = self.keeps_spinning;
     }
 
     /// Something was received at `at`; the flow has `replies` replies now.
-    pub(crate) fn took_in(&mut self, replies: u64, at: Instant<Own>) {
+    pub(crate) fn took_in(&mut self, replies: u64, at: Instant<LocalClock>) {
         if self.waiting && replies > self.replies {
             self.took = at - self.sent;
             self.waiting = false;
@@ -79,7 +79,7 @@ impl ReplyWait {
     }
 
     /// When to be awake; `None` while nothing is expected any more.
-    fn window(&self, now: Instant<Own>) -> Option<Window> {
+    fn window(&self, now: Instant<LocalClock>) -> Option<Window> {
         let expected = self.sent + self.took;
         let (start, end) = (expected - BEFORE, expected + AFTER);
         (self.waiting && now < end).then_some(Window { start, end })
@@ -90,7 +90,11 @@ impl ReplyWait {
     ///
     /// # Errors
     /// Those of [`ppoll::wait`].
-    pub(crate) fn wait(&self, awaited: &mut [Awaited], until: Instant<Own>) -> io::Result<()> {
+    pub(crate) fn wait(
+        &self,
+        awaited: &mut [Awaited],
+        until: Instant<LocalClock>,
+    ) -> io::Result<()> {
         let Some(window) = self.window(now()) else {
             return sleep(awaited, until);
         };
@@ -106,7 +110,7 @@ impl ReplyWait {
     }
 }
 
-fn sleep(awaited: &mut [Awaited], until: Instant<Own>) -> io::Result<()> {
+fn sleep(awaited: &mut [Awaited], until: Instant<LocalClock>) -> io::Result<()> {
     ppoll::wait(awaited, Some((until - now()).to_duration()))
 }
 
@@ -117,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    const fn at(micros: i64) -> Instant<Own> {
+    const fn at(micros: i64) -> Instant<LocalClock> {
         Instant::from_nanos(micros * 1000)
     }
 

@@ -239,7 +239,7 @@ fn race(
     how: &Resolving,
     attempt: impl Fn(SocketAddr) -> io::Result<()> + Clone + Send + 'static,
 ) -> Resolved {
-    let (teller, reported) = mpsc::channel();
+    let (teller, receiver) = mpsc::channel();
     let mut silent: Vec<Silent> = Vec::new();
     let mut waiting = addresses.iter();
     let mut under_way = 0;
@@ -280,7 +280,7 @@ fn race(
         } else {
             how.patience + ATTEMPT_DELAY
         };
-        match reported.recv_timeout(patience.to_duration()) {
+        match receiver.recv_timeout(patience.to_duration()) {
             Ok((address, Ok(()))) => {
                 return Resolved {
                     address,

@@ -42,7 +42,7 @@ pub struct Silence {
     clippy::struct_excessive_bools,
     reason = "each is a fact of its own, and most combinations occur"
 )]
-struct Found {
+struct EndpointState {
     probe: ProbeKind,
     has_key: bool,
     /// Its host reports that the port is closed.
@@ -67,14 +67,14 @@ impl Silence {
     pub fn why<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
         let silent: Vec<&FleetEndpoint> = silent.take(MAXIMUM).collect();
         thread::scope(|scope| {
-            let asking = silent
+            let queries = silent
                 .iter()
                 .map(|endpoint| scope.spawn(|| self.of(endpoint)));
-            let asking: Vec<_> = asking.collect();
-            let reported = asking
+            let queries: Vec<_> = queries.collect();
+            let sentences = queries
                 .into_iter()
                 .filter_map(|scoped_join_handle| scoped_join_handle.join().ok());
-            reported.collect()
+            sentences.collect()
         })
     }
 
@@ -94,8 +94,8 @@ impl Silence {
         sentence(endpoint, self.found(is_free, &printed, remote()))
     }
 
-    const fn found(&self, is_free: bool, printed: &Discovery, remote: bool) -> Found {
-        Found {
+    const fn found(&self, is_free: bool, printed: &Discovery, remote: bool) -> EndpointState {
+        EndpointState {
             probe: self.probe,
             has_key: self.has_key,
             is_free,
@@ -108,21 +108,21 @@ impl Silence {
     fn printed(&self, endpoint: &FleetEndpoint, port: u16) -> Discovery {
         let mut address = endpoint.address;
         address.set_port(port);
-        let asking = DiscoveryOptions {
+        let options = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: PATIENCE,
             site: self.site.clone(),
         };
         let target = Target::parse(&format!("http://{address}"));
-        let printed = target.map(|target| discover(&target, address, &asking));
+        let printed = target.map(|target| discover(&target, address, &options));
         printed.ok().and_then(Result::ok).unwrap_or_default()
     }
 }
 
 /// The finding and its remedy.
-fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
-    let Found { probe, .. } = found;
+fn sentence(endpoint: &FleetEndpoint, found: EndpointState) -> String {
+    let EndpointState { probe, .. } = found;
     let (ip, port) = (endpoint.address.ip(), endpoint.address.port());
     let host = bracketed(&ip.to_string());
     let layer = probe.protocol();
@@ -175,45 +175,45 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
 mod tests {
     use super::*;
 
-    fn reported(target: (&str, ProbeKind), found: Found) -> String {
+    fn sentence_about(target: (&str, ProbeKind), found: EndpointState) -> String {
         let endpoint = FleetEndpoint {
             name: "x".to_owned(),
             address: target.0.parse().expect("an address"),
         };
         let probe = target.1;
-        sentence(&endpoint, Found { probe, ..found })
+        sentence(&endpoint, EndpointState { probe, ..found })
     }
 
     #[test]
     fn each_silence_message_names_the_port_and_the_remedy() {
-        let nothing = Found {
+        let nothing = EndpointState {
             probe: ProbeKind::Udp,
             has_key: false,
             is_free: false,
             is_reflector: false,
             remote: false,
         };
-        let free = Found {
+        let free = EndpointState {
             is_free: true,
             ..nothing
         };
-        let remote = Found {
+        let remote = EndpointState {
             remote: true,
             ..free
         };
-        let mute = Found {
+        let mute = EndpointState {
             is_reflector: true,
             ..nothing
         };
         let udp = ("192.0.2.1:862", ProbeKind::Udp);
-        let reported = [
-            reported(udp, remote),
-            reported(udp, free),
-            reported(udp, nothing),
-            reported(udp, mute),
-            reported(("[2001:db8::1]:8080", ProbeKind::Udp), free),
-            reported(("[2001:db8::1]:80", ProbeKind::Tcp), remote),
-            reported(("192.0.2.1:443", ProbeKind::Syn), nothing),
+        let sentences = [
+            sentence_about(udp, remote),
+            sentence_about(udp, free),
+            sentence_about(udp, nothing),
+            sentence_about(udp, mute),
+            sentence_about(("[2001:db8::1]:8080", ProbeKind::Udp), free),
+            sentence_about(("[2001:db8::1]:80", ProbeKind::Tcp), remote),
+            sentence_about(("192.0.2.1:443", ProbeKind::Syn), nothing),
         ];
         let expected = [
             "nothing listens at UDP 862 of 192.0.2.1; neph reflect answers at 8080: write udp://192.0.2.1:8080",
@@ -224,6 +224,6 @@ mod tests {
             "nothing listens at TCP 80 of 2001:db8::1; neph reflect answers at 8080: write tcp://[2001:db8::1]:8080",
             "TCP 443 of 192.0.2.1 answers no SYN, neither with SYN-ACK nor with RST: a firewall drops them, or the host does not exist",
         ];
-        assert_eq!(reported, expected);
+        assert_eq!(sentences, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! How a small transfer is asked for at a target: the protocol of one message on a connection of its
+//! How a small transfer is requested at a target: the protocol of one message on a connection of its
 //! own, without the connection.
 
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ impl SmallTransfer {
         target: &Target,
         address: SocketAddr,
         size: usize,
-        asking: &DiscoveryOptions,
+        options: &DiscoveryOptions,
     ) -> Result<Self, ProbeError> {
         let cannot = |reason: String, closed| ProbeError::Transfer {
             target: target.to_string(),
@@ -40,7 +40,7 @@ impl SmallTransfer {
             let reason = "only http:// and tcp:// make transfers".to_owned();
             return Err(cannot(reason, false));
         }
-        let found = discover(target, address, asking)?;
+        let found = discover(target, address, options)?;
         if let Some(silence) = found.silence {
             return Err(cannot(silence, found.closed));
         }
@@ -51,7 +51,7 @@ impl SmallTransfer {
         }
         let flow = FlowSpec {
             response_size: size,
-            timeout: asking.patience,
+            timeout: options.patience,
             connection_use: ConnectionUse::PerMessage,
             reflector: found.reflector,
             ..FlowSpec::plain(target.clone(), address)

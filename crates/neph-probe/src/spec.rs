@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use neph_model::{
-    ExpectedStatus, Fingerprint, FlowIndex, FlowRole, Instant, Own, Permit, Span, Target,
-    TcpStatsWhen, TlsVersion,
+    ExpectedStatus, Fingerprint, FlowIndex, FlowRole, Instant, LocalClock, Permit, Span, Target,
+    TcpStatsSchedule, TlsVersion,
 };
 use neph_sys::place::Placement;
 
@@ -25,7 +25,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// When message `seq` is due, if it is part of the schedule.
-    pub fn due(&self, start: Instant<Own>, seq: u64) -> Option<Instant<Own>> {
+    pub fn due(&self, start: Instant<LocalClock>, seq: u64) -> Option<Instant<LocalClock>> {
         if self.count.is_some_and(|count| seq >= count) {
             return None;
         }
@@ -38,7 +38,7 @@ impl Schedule {
     }
 
     /// The end of the schedule, even if messages are still due.
-    pub fn end(&self, start: Instant<Own>) -> Option<Instant<Own>> {
+    pub fn end(&self, start: Instant<LocalClock>) -> Option<Instant<LocalClock>> {
         self.duration.map(|duration| start + duration)
     }
 
@@ -59,11 +59,11 @@ pub enum Trust {
     #[default]
     Public,
     /// By the public ones, and by those in this PEM file.
-    File(PathBuf),
+    CaFile(PathBuf),
     /// Only if it is one of these, whatever its issuer, names and validity.
     Pinned(Vec<Fingerprint>),
     /// Any certificate is accepted. Never a default.
-    Anything,
+    AnyCertificate,
 }
 
 /// How messages use connections.
@@ -152,7 +152,7 @@ pub struct FlowSpec {
     /// What happens to messages that were due while this host did not run.
     pub overdue: Overdue,
     /// When the kernel's statistics of the connection are read; `None`: only those that come with timestamps.
-    pub tcp_stats: Option<TcpStatsWhen>,
+    pub tcp_stats: Option<TcpStatsSchedule>,
     /// Whether the peer is a neph reflector, as [`crate::discover()`] found.
     pub reflector: bool,
 }

@@ -85,16 +85,16 @@ mod tests {
         assert_eq!(check(1, 1, 5, None), Ok(1000));
         assert_eq!(check(200, 1, 1000, None), Ok(1000));
         assert_eq!(check(1000, 5, 1000, None), Ok(1000));
-        let reported = check(512, 1, 200, None).expect_err("2560 to one target");
+        let error = check(512, 1, 200, None).expect_err("2560 to one target");
         assert!(
-            reported.contains("2560 SYNs a second to each target are more than 200"),
-            "{reported}"
+            error.contains("2560 SYNs a second to each target are more than 200"),
+            "{error}"
         );
-        assert!(reported.contains("--rate-cap 2560"), "{reported}");
-        let reported = check(1200, 12, 1000, None).expect_err("1200 in all");
+        assert!(error.contains("--rate-cap 2560"), "{error}");
+        let error = check(1200, 12, 1000, None).expect_err("1200 in all");
         assert!(
-            reported.contains("1200 SYNs a second in all are more than 1000"),
-            "{reported}"
+            error.contains("1200 SYNs a second in all are more than 1000"),
+            "{error}"
         );
     }
 

@@ -1,6 +1,6 @@
 //! The error bound of this host's wall clock, as STAMP reports it (RFC 8762, 4.2.1).
 
-use neph_model::{Instant, Own, Span};
+use neph_model::{Instant, LocalClock, Span};
 use neph_sys::clock::{self, SyncStatus};
 use neph_wire::stamp::{ErrorEstimate, Format};
 
@@ -13,13 +13,13 @@ const UNKNOWN_MICROS: i64 = 16_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Synchrony {
-    last_asked: Instant<Own>,
+    last_asked: Instant<LocalClock>,
     estimate: ErrorEstimate,
 }
 
 impl Synchrony {
     /// The current value.
-    pub(crate) fn new(now: Instant<Own>) -> Self {
+    pub(crate) fn new(now: Instant<LocalClock>) -> Self {
         Self {
             last_asked: now,
             estimate: estimate(clock::sync_status()),
@@ -27,7 +27,7 @@ impl Synchrony {
     }
 
     /// Asks the kernel again if its latest value is old.
-    pub(crate) fn refresh(&mut self, now: Instant<Own>) {
+    pub(crate) fn refresh(&mut self, now: Instant<LocalClock>) {
         if now - self.last_asked >= FRESH {
             *self = Self::new(now);
         }
@@ -63,19 +63,19 @@ mod tests {
 
     #[test]
     fn the_clock_estimate_has_the_kernels_bound_and_sync_state() {
-        let reported = estimate(Some(status_of(20_000)));
-        assert!(reported.synchronized);
+        let error_bound = estimate(Some(status_of(20_000)));
+        assert!(error_bound.synchronized);
         assert!(
-            (20_001_000..20_300_000).contains(&reported.nanos()),
-            "{reported:?}"
+            (20_001_000..20_300_000).contains(&error_bound.nanos()),
+            "{error_bound:?}"
         );
         let lost = SyncStatus {
             synchronised: false,
             ..status_of(16_000_000)
         };
-        for reported in [estimate(Some(lost)), estimate(None)] {
-            assert!(!reported.synchronized);
-            assert!(reported.nanos() >= 16_000_000_000, "{reported:?}");
+        for error_bound in [estimate(Some(lost)), estimate(None)] {
+            assert!(!error_bound.synchronized);
+            assert!(error_bound.nanos() >= 16_000_000_000, "{error_bound:?}");
         }
     }
 

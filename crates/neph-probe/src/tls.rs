@@ -1,11 +1,11 @@
-//! TLS for client and reflector: trusted and shown certificates.
+//! TLS for client and reflector: trusted and presented certificates.
 //!
 //! Owns certificate policy and version choice. Sessions are never resumed: every handshake is a full one, so
 //! that connections can be compared.
 
-mod direct;
-mod given;
+mod ca_file_verifier;
 mod names;
+mod pin_verifier;
 mod refusal;
 
 use std::net::SocketAddr;
@@ -26,9 +26,9 @@ use sha2::{Digest, Sha256};
 
 use crate::private_file::{PrivateFileError, read_private};
 use crate::spec::Trust;
-use direct::Direct;
-use given::Given;
-pub(crate) use refusal::{certificate as untrusted, handshake as failed};
+use ca_file_verifier::CaFileVerifier;
+use pin_verifier::PinVerifier;
+pub(crate) use refusal::{describe_certificate_error, describe_handshake_error};
 
 /// A TLS setting that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +38,7 @@ pub enum TlsError {
     Rustls(#[from] rustls::Error),
     /// The host is neither a name nor an address.
     #[error("TLS: '{0}' is no name a certificate could have")]
-    Name(String),
+    InvalidServerName(String),
     /// A PEM file could not be used.
     #[error("TLS: {what} {path}: {reason}")]
     Pem {
@@ -51,10 +51,10 @@ pub enum TlsError {
     },
     /// The file of the private key cannot be used.
     #[error("TLS: private key: {0}")]
-    Private(#[from] PrivateFileError),
+    PrivateKeyFile(#[from] PrivateFileError),
     /// The key does not match the certificate, or either cannot be used.
     #[error("TLS: certificate {certificate} and key {key} do not go together: {reason}")]
-    Pair {
+    KeyMismatch {
         /// The chain's file.
         certificate: String,
         /// The key's file.
@@ -95,28 +95,28 @@ pub(crate) fn client_config(
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions(version))?;
     let mut config = match trust {
-        Trust::Public | Trust::File(_) => {
+        Trust::Public | Trust::CaFile(_) => {
             let roots = roots(trust)?;
-            let rules = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+            let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
                 .build()
                 .map_err(|error| rustls::Error::General(error.to_string()))?;
-            let certificates = given(trust)?;
+            let certificates = ca_file_certificates(trust)?;
             builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Given {
-                    rules,
+                .with_custom_certificate_verifier(Arc::new(CaFileVerifier {
+                    verifier,
                     certificates,
                 }))
                 .with_no_client_auth()
         }
-        Trust::Pinned(_) | Trust::Anything => {
+        Trust::Pinned(_) | Trust::AnyCertificate => {
             let pinned = match trust {
                 Trust::Pinned(pinned) => Some(pinned.clone()),
                 _ => None,
             };
             builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Direct { provider, pinned }))
+                .with_custom_certificate_verifier(Arc::new(PinVerifier { provider, pinned }))
                 .with_no_client_auth()
         }
     };
@@ -131,24 +131,24 @@ fn roots(trust: &Trust) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore {
         roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
     };
-    for certificate in given(trust)? {
+    for certificate in ca_file_certificates(trust)? {
         roots.add(certificate)?;
     }
     Ok(roots)
 }
 
 /// The certificates that `trust` names by a file.
-fn given(trust: &Trust) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+fn ca_file_certificates(trust: &Trust) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     match trust {
-        Trust::File(path) => pem("authorities", FileKind::Certificates, path, certificates),
-        Trust::Public | Trust::Pinned(_) | Trust::Anything => Ok(Vec::new()),
+        Trust::CaFile(path) => pem("authorities", FileKind::Certificates, path, certificates),
+        Trust::Public | Trust::Pinned(_) | Trust::AnyCertificate => Ok(Vec::new()),
     }
 }
 
 /// A new client connection.
 pub(crate) fn client(config: &Arc<ClientConfig>, host: &str) -> Result<Connection, TlsError> {
-    let name =
-        ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))?;
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_| TlsError::InvalidServerName(host.to_owned()))?;
     Ok(ClientConnection::new(Arc::clone(config), name)?.into())
 }
 
@@ -158,10 +158,13 @@ pub(crate) fn server(config: &Arc<ServerConfig>) -> Result<Connection, TlsError>
 }
 
 /// The same identity, with the names by which a reflector that listens here is reached.
-pub(crate) fn listening(identity: &ReflectorIdentity, at: SocketAddr) -> ReflectorIdentity {
+pub(crate) fn with_listen_names(
+    identity: &ReflectorIdentity,
+    listen_address: SocketAddr,
+) -> ReflectorIdentity {
     match identity {
-        ReflectorIdentity::SelfSigned(more) => {
-            ReflectorIdentity::SelfSigned(names::names(at, more))
+        ReflectorIdentity::SelfSigned(extra_names) => {
+            ReflectorIdentity::SelfSigned(names::certificate_names(listen_address, extra_names))
         }
         ReflectorIdentity::Files { .. } => identity.clone(),
     }
@@ -208,7 +211,7 @@ pub(crate) fn server_config(
         .with_single_cert(chain, key)
         .map_err(|reason| match identity {
             ReflectorIdentity::SelfSigned(_) => TlsError::Rustls(reason),
-            ReflectorIdentity::Files { certificate, key } => TlsError::Pair {
+            ReflectorIdentity::Files { certificate, key } => TlsError::KeyMismatch {
                 certificate: certificate.display().to_string(),
                 key: key.display().to_string(),
                 reason,

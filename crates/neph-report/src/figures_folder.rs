@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use neph_text::{Existing, Outside};
+use neph_text::{Existing, PrintableText};
 
 /// Refuses a place that is no folder, cannot be one or cannot be written to, before anything is read.
 /// Also refuses, unless they are to be replaced, figures there whose names begin with `stem`. Leaves
@@ -28,7 +28,7 @@ pub fn check_figures(folder: &Path, stem: &str, existing: Existing) -> Result<()
     {
         return Err(format!(
             "{} exists; name another folder, or replace it with --force",
-            Outside::path(&earlier)
+            PrintableText::path(&earlier)
         ));
     }
     let ancestors = folder.ancestors();

@@ -124,14 +124,14 @@ pub(crate) fn indented(text: &str, indent: usize, width: usize) -> String {
 }
 
 /// One scenario's line.
-struct Line {
+struct ScenarioLine {
     label: String,
     latencies: Latencies,
     /// Share lost; `None` if it is not known.
     loss: Option<f64>,
 }
 
-impl Line {
+impl ScenarioLine {
     fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
         let latencies = Latencies::of(data.main_flows(scenario, settings), settings.basis);
         let is_known = latencies.count() > 0 && !data.is_imported();
@@ -151,10 +151,10 @@ impl Line {
 }
 
 fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
-    let lines: Vec<Line> = data
+    let lines: Vec<ScenarioLine> = data
         .determined_by_main(settings)
         .into_iter()
-        .map(|scenario| Line::of(data, settings, scenario))
+        .map(|scenario| ScenarioLine::of(data, settings, scenario))
         .collect();
     if lines.is_empty() {
         return String::new();
@@ -196,7 +196,7 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
     out.extend(data.shared_label().map(|shared| wrapped(&shared, width)));
     let shown = legend::Shown {
         bars: scale.map(|scale| scale.spacing == Spacing::Logarithmic),
-        is_percentile_missing: lines.iter().any(Line::misses_a_percentile),
+        is_percentile_missing: lines.iter().any(ScenarioLine::misses_a_percentile),
     };
     let legend = shown.text(settings);
     if !legend.is_empty() {
@@ -245,7 +245,7 @@ fn header(columns: Columns, scale: Option<&Scale>, settings: &PlotSettings) -> S
 }
 
 fn row(
-    line: &Line,
+    line: &ScenarioLine,
     all: &[String],
     columns: Columns,
     scale: Option<&Scale>,

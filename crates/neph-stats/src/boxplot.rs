@@ -32,7 +32,7 @@ impl Whiskers {
 pub struct Outliers {
     /// How many there are.
     pub count: usize,
-    /// The outermost ones, the farthest first, at most as many as were asked for.
+    /// The outermost ones, the farthest first, at most as many as were requested.
     pub farthest: Vec<f64>,
 }
 

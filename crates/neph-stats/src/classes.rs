@@ -6,7 +6,7 @@
 //! neighbours (single linkage) would join levels that lie far apart. So what is left is cut
 //!
 //! 1. where it is wider than the gap, at gaps that are most of its width or far wider than the others;
-//! 2. in the valleys of its density ([`crate::density`]), which are judged by the noise of the values;
+//! 2. in the valleys of its density ([`crate::density`]), which are evaluated by the noise of the values;
 //! 3. where it is wider than two gaps, in any case: each value is within a gap of its path.
 //!
 //! Values of little weight between two classes (a change that was seen halfway) are set aside first.

@@ -2,7 +2,7 @@
 //! Makes no decisions.
 
 use crate::base_latency::Stable;
-use crate::levels::{LevelSlot, Levels};
+use crate::levels::{BucketKey, Levels};
 use crate::real::{real_nanos, short};
 
 /// The weight of the tail: the density falls with this power of the distance.
@@ -30,7 +30,7 @@ pub(crate) struct CurrentLevel {
     /// Samples from which the flow's jitter was learnt, at this level and those before.
     learnt: u32,
     /// Its place among the levels of all flows, if it counts there.
-    pub(crate) slot: Option<LevelSlot>,
+    pub(crate) bucket_key: Option<BucketKey>,
     /// Mean distance of samples above the base.
     lift: i32,
     /// Mean distance of samples from base plus lift.
@@ -55,7 +55,7 @@ impl CurrentLevel {
             samples: 0,
             proven: false,
             learnt: 0,
-            slot: None,
+            bucket_key: None,
             lift: 0,
             spread: short(tolerance / 4),
         }
@@ -68,7 +68,7 @@ impl CurrentLevel {
             since,
             samples,
             proven: true,
-            slot: None,
+            bucket_key: None,
             ..self
         }
     }
@@ -106,10 +106,15 @@ impl CurrentLevel {
 
     /// Counts for other flows, once it is known well enough.
     pub(crate) fn register(&mut self, at: i64, levels: &mut Levels) {
-        match self.slot {
-            None if self.samples >= SETTLED => self.slot = Some(levels.add_flow(self.base, at)),
-            Some(slot) if self.samples.is_multiple_of(64) && !levels.fits(slot, self.base) => {
-                self.slot = Some(levels.move_flow(slot, self.base, at));
+        match self.bucket_key {
+            None if self.samples >= SETTLED => {
+                self.bucket_key = Some(levels.add_flow(self.base, at))
+            }
+            Some(bucket_key)
+                if self.samples.is_multiple_of(64)
+                    && !levels.is_in_bucket(bucket_key, self.base) =>
+            {
+                self.bucket_key = Some(levels.move_flow(bucket_key, self.base, at));
             }
             _ => {}
         }

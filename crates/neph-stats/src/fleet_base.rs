@@ -240,7 +240,7 @@ impl FleetBase {
         let mut common = if queued.is_some() || self.alive < MIN_FLOWS {
             CommonShift::Calm
         } else {
-            let known = |level: i64| self.levels.near(level);
+            let known = |level: i64| self.levels.nearest_known_level(level);
             self.congestion.observe(until, &readings, known)
         };
         if let CommonShift::Lasting { by, since } = common {

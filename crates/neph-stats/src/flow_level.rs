@@ -24,7 +24,7 @@ use crate::current_level::{CurrentLevel, SETTLED};
 use crate::drift::Drift;
 use crate::jitter_shape::JitterShape;
 use crate::level_detection::{Finding, LevelDetection};
-use crate::levels::{LevelSlot, Levels};
+use crate::levels::{BucketKey, Levels};
 use crate::path_choice::{MAX_LEVELS, PossibleLevel, choose};
 use crate::recent::{KEPT, Recent};
 
@@ -107,16 +107,20 @@ impl FlowLevel {
 
     /// The flow is over.
     pub(crate) fn leave(&mut self, levels: &mut Levels, at: i64) {
-        if let Some(slot) = self.level.as_mut().and_then(|level| level.slot.take()) {
-            levels.leave(slot, at);
+        if let Some(bucket_key) = self
+            .level
+            .as_mut()
+            .and_then(|level| level.bucket_key.take())
+        {
+            levels.remove_flow(bucket_key, at);
         }
     }
 
     /// All flows, with this one, moved by the same amount and stayed.
-    pub(crate) fn shift(&mut self, by: i64, slot: impl Fn(LevelSlot) -> LevelSlot) {
+    pub(crate) fn shift(&mut self, by: i64, shift_key: impl Fn(BucketKey) -> BucketKey) {
         self.gap();
         if let Some(level) = self.level.as_mut() {
-            level.slot = level.slot.map(slot);
+            level.bucket_key = level.bucket_key.map(shift_key);
         }
         for base in [
             self.level.as_mut().map(|h| &mut h.base),
@@ -153,13 +157,13 @@ impl FlowLevel {
             return Some(self.first(at, stable?, fleet.detection.tolerance()));
         }
         if let Some(level) = self.level
-            && let Some(slot) = level.slot
+            && let Some(bucket_key) = level.bucket_key
         {
             let distance = (sample - level.base - level.lift()).abs();
             let stayed = distance <= fleet.detection.tolerance();
             fleet
                 .levels
-                .record_sample(slot, at, sample - level.lift(), stayed);
+                .record_sample(bucket_key, at, sample - level.lift(), stayed);
         }
         // Jitter is learnt from the oldest sample: the newest may belong to the next level already.
         if self.candidate.is_none()
@@ -218,7 +222,7 @@ impl FlowLevel {
                 }
             }
             _ => {
-                let known = |level: i64| fleet.levels.known(level);
+                let known = |level: i64| fleet.levels.is_known_level(level);
                 self.candidate = Some(Candidate::propose(
                     &self.recent,
                     &level,
@@ -247,7 +251,10 @@ impl FlowLevel {
             .rev()
             .map(|s| s.1 - level.lift())
             .collect();
-        let exactly = |level| PossibleLevel { level, slack: 0 };
+        let exactly = |level| PossibleLevel {
+            level,
+            mean_deviation_ns: 0,
+        };
         let mut levels = vec![exactly(level.base)];
         let far = |level: i64, path: &PossibleLevel| (path.level - level).abs() > tolerance;
         let paths = fleet.levels.paths(at);
@@ -360,7 +367,7 @@ impl FlowLevel {
         let unsettled = level.samples < SETTLED && doubtful;
         let falls = candidate.base < level.base;
         let proven = candidate.since.saturating_sub(level.since) >= fleet.hold;
-        let known = fleet.levels.known(candidate.base);
+        let known = fleet.levels.is_known_level(candidate.base);
         let calm = self.is_calm(level, candidate, fleet);
         let correction = unsettled || (falls && !proven && !known && !calm);
         self.leave(fleet.levels, at);

@@ -16,7 +16,7 @@ pub(crate) struct PossibleLevel {
     /// Nanoseconds.
     pub(crate) level: i64,
     /// Mean distance of its flows from it, in nanoseconds.
-    pub(crate) slack: i64,
+    pub(crate) mean_deviation_ns: i64,
 }
 
 /// Where the newest samples came from.
@@ -55,7 +55,7 @@ pub(crate) fn choose(
             }
             let evidence = levels.get(state).map_or(UNKNOWN_LEVEL, |index| {
                 let off = sample.saturating_sub(index.level);
-                height((off.abs() - index.slack).max(0) * off.signum())
+                height((off.abs() - index.mean_deviation_ns).max(0) * off.signum())
             });
             scores[state] += evidence;
             sum[state] += evidence;
@@ -84,7 +84,10 @@ mod tests {
 
     /// Levels at 0, 10 and 14; a density that falls by 1 in a distance of 1, to -7.
     fn chosen(samples: &[i64]) -> Option<Choice> {
-        let levels = [0, 10, 14].map(|level| PossibleLevel { level, slack: 0 });
+        let levels = [0, 10, 14].map(|level| PossibleLevel {
+            level,
+            mean_deviation_ns: 0,
+        });
         choose(samples, &levels, |off| (-real_nanos(off.abs())).max(-7.0))
     }
 

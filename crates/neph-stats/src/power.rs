@@ -54,7 +54,7 @@ mod tests {
         power: 0.8,
     };
 
-    /// The number that is named finds the difference about as often as was asked for.
+    /// The number that is named finds the difference about as often as was requested.
     #[test]
     fn the_number_of_blocks_has_the_power() {
         let blocks = blocks_for(&TARGET).unwrap();

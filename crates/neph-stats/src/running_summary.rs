@@ -35,14 +35,14 @@ impl Default for RunningSummary {
 }
 
 /// A histogram with its exact ends.
-struct Counted<'a> {
+struct BoundedHistogram<'a> {
     histogram: &'a Histogram,
     n: usize,
     min: f64,
     max: f64,
 }
 
-impl Ranked for Counted<'_> {
+impl Ranked for BoundedHistogram<'_> {
     fn len(&self) -> usize {
         self.n
     }
@@ -185,7 +185,7 @@ impl RunningSummary {
                 levels.map(|p| quantile_of(&sorted, above, p))
             }
             Values::Counted(histogram) => {
-                let counted = Counted {
+                let counted = BoundedHistogram {
                     histogram,
                     n: self.n,
                     min: self.min,

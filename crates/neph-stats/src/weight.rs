@@ -7,33 +7,33 @@ const FEW: u32 = 16;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weight {
     /// Current flows.
-    pub(crate) now: u32,
-    /// Flows that came there.
-    pub(crate) came: u32,
-    /// The same, with gradual forgetting.
-    pub(crate) recent: f64,
+    pub(crate) current_flows: u32,
+    /// Flows that arrived there.
+    pub(crate) arrived_flows: u32,
+    /// The same, decayed over time.
+    pub(crate) recent_arrivals: f64,
 }
 
 impl Weight {
     /// Both together.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
-            now: self.now.saturating_add(other.now),
-            came: self.came.saturating_add(other.came),
-            recent: self.recent + other.recent,
+            current_flows: self.current_flows.saturating_add(other.current_flows),
+            arrived_flows: self.arrived_flows.saturating_add(other.arrived_flows),
+            recent_arrivals: self.recent_arrivals + other.recent_arrivals,
         }
     }
 
     /// Its share of all, now or recently.
     pub(crate) fn share(&self, all: &Self) -> f64 {
-        let now = f64::from(self.now) / f64::from(all.now.max(1));
-        now.max(self.recent / all.recent.max(1.0))
+        let current_share = f64::from(self.current_flows) / f64::from(all.current_flows.max(1));
+        current_share.max(self.recent_arrivals / all.recent_arrivals.max(1.0))
     }
 
     /// At least 2, and 1 %. If few flows have a level, one flow that lasted at a level is enough, even if
     /// only its own past shows it.
     pub(crate) fn has_enough_flows(&self, all: &Self) -> bool {
-        let min_flows = if all.now < FEW { 1 } else { 2 };
-        self.now.max(self.came) >= min_flows && self.share(all) >= 0.01
+        let min_flows = if all.current_flows < FEW { 1 } else { 2 };
+        self.current_flows.max(self.arrived_flows) >= min_flows && self.share(all) >= 0.01
     }
 }

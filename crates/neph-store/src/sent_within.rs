@@ -1,14 +1,14 @@
 //! Owns the range of send times by which messages are read.
 
-use neph_model::{FleetMessage, Instant, Own};
+use neph_model::{FleetMessage, Instant, LocalClock};
 
 /// A range of send times. The default is all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentWithin {
     /// Inclusive start; `None`: no limit.
-    pub from: Option<Instant<Own>>,
+    pub from: Option<Instant<LocalClock>>,
     /// Exclusive end; `None`: no limit.
-    pub until: Option<Instant<Own>>,
+    pub until: Option<Instant<LocalClock>>,
 }
 
 impl SentWithin {

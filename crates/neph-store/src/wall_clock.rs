@@ -1,12 +1,12 @@
 //! Converts an experiment's monotonic timestamps to wall-clock time, with its anchors.
 
-use neph_model::{Anchor, Experiment, Instant, Own, Wall};
+use neph_model::{Anchor, Experiment, Instant, LocalClock, Wall};
 
 /// Converts an experiment's clock to wall-clock time.
 #[derive(Clone, Debug)]
 pub struct WallClock {
     /// By time, including the experiment's start.
-    anchors: Vec<Anchor<Own>>,
+    anchors: Vec<Anchor<LocalClock>>,
 }
 
 impl WallClock {
@@ -25,7 +25,7 @@ impl WallClock {
 
     /// The wall-clock time of an instant, interpolated between the anchors around it. The nearer
     /// anchor alone counts if the wall clock was stepped between them, and outside of all anchors.
-    pub fn wall(&self, at: Instant<Own>) -> Wall {
+    pub fn wall(&self, at: Instant<LocalClock>) -> Wall {
         let after = self.anchors.partition_point(|anchor| anchor.at < at);
         let before = self.anchors[after.saturating_sub(1)];
         match self.anchors.get(after) {
@@ -43,7 +43,7 @@ mod tests {
     const SECOND: i64 = 1_000_000_000;
 
     /// Clock with these anchors (the first one is the start), as a function of whole seconds.
-    fn reported(anchors: &[(i64, i64)]) -> impl Fn(i64) -> i64 {
+    fn wall_times(anchors: &[(i64, i64)]) -> impl Fn(i64) -> i64 {
         let mut of = experiment();
         of.started = Wall::from_unix_nanos(anchors[0].1 * SECOND);
         let rest = anchors[1..].iter();
@@ -57,12 +57,12 @@ mod tests {
     #[test]
     fn around_a_step_the_nearer_anchor_decides() {
         // The wall clock stepped by 500 s between the seconds 100 and 200.
-        let reported = reported(&[(0, 1_000), (100, 1_100), (200, 1_700)]);
+        let steps = wall_times(&[(0, 1_000), (100, 1_100), (200, 1_700)]);
         assert_eq!(
-            [reported(-5), reported(0), reported(149), reported(151)],
+            [steps(-5), steps(0), steps(149), steps(151)],
             [995, 1_000, 1_149, 1_651]
         );
-        assert_eq!(reported(10_000), 11_500);
+        assert_eq!(steps(10_000), 11_500);
     }
 
     #[test]

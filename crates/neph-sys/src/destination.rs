@@ -51,7 +51,7 @@ pub(crate) fn parse_address(level: libc::c_int, kind: libc::c_int, data: &[u8]) 
 /// Whether a datagram gets a send timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamping {
-    /// Where the socket was asked for timestamps.
+    /// Where timestamps were requested for the socket.
     AsAsked,
     /// Never, for any setting of the socket; the datagram is not counted among those with timestamps.
     Never,
@@ -82,27 +82,27 @@ pub fn send(
     header.msg_name = (&raw mut name).cast();
     header.msg_iov = &raw mut vector;
     header.msg_iovlen = 1;
-    let mut reported = 0;
+    let mut control_len = 0;
     if let Some(from) = from {
-        reported = match from {
+        control_len = match from {
             IpAddr::V4(from) => {
                 let (level, kind) = (libc::IPPROTO_IP, libc::IP_PKTINFO);
-                report(&mut control, reported, (level, kind), info4(from))
+                report(&mut control, control_len, (level, kind), info4(from))
             }
             IpAddr::V6(from) => {
                 let (level, kind) = (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO);
-                report(&mut control, reported, (level, kind), info6(from))
+                report(&mut control, control_len, (level, kind), info6(from))
             }
         };
     }
     if stamping == Stamping::Never {
         // Of the flags that a datagram may have for itself, none.
         let (level, kind) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPING);
-        reported = report(&mut control, reported, (level, kind), 0_u32);
+        control_len = report(&mut control, control_len, (level, kind), 0_u32);
     }
-    if reported > 0 {
+    if control_len > 0 {
         header.msg_control = control.0.as_mut_ptr().cast();
-        header.msg_controllen = reported as _;
+        header.msg_controllen = control_len as _;
     }
     // SAFETY: the header points at an address, a vector, the caller's bytes (only read) and a
     // control message, all alive for the call, and has their true sizes.
@@ -123,7 +123,7 @@ fn report<T>(
     control: &mut Control,
     before: usize,
     (level, kind): (libc::c_int, libc::c_int),
-    reported: T,
+    value: T,
 ) -> usize {
     const HEAD: usize = size_of::<libc::cmsghdr>();
     const { assert!(HEAD.is_multiple_of(8) && align_of::<T>() <= 8) };
@@ -143,7 +143,7 @@ fn report<T>(
     // before and of the head are multiples of 8 (asserted above).
     unsafe {
         at.write(head);
-        at.add(1).cast::<T>().write(reported);
+        at.add(1).cast::<T>().write(value);
     }
     total_length
 }

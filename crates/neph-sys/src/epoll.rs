@@ -22,7 +22,7 @@ pub struct Epoll {
 
 /// What a look at the set found: a list whose room is reused.
 #[derive(Debug)]
-pub struct Found(Vec<libc::epoll_event>);
+pub struct ReadyList(Vec<libc::epoll_event>);
 
 /// A watched descriptor with something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Happening {
     pub token: u64,
     /// There is something to read, or the other end is closed.
     pub is_readable: bool,
-    /// It can be written to, where that was asked for.
+    /// It can be written to, where that was requested.
     pub is_writable: bool,
     /// There is something in its error queue, or a fault.
     pub has_notice: bool,
@@ -107,7 +107,7 @@ impl Epoll {
     ///
     /// # Errors
     /// None known: the arguments cannot be wrong.
-    pub fn look(&self, found: &mut Found) -> io::Result<bool> {
+    pub fn look(&self, found: &mut ReadyList) -> io::Result<bool> {
         found.0.clear();
         let room = i32::try_from(MAXIMUM).unwrap_or(i32::MAX);
         // SAFETY: the list has room for `MAXIMUM` events, of which the kernel writes the first `count`.
@@ -132,13 +132,13 @@ impl AsFd for Epoll {
     }
 }
 
-impl Default for Found {
+impl Default for ReadyList {
     fn default() -> Self {
         Self(Vec::with_capacity(MAXIMUM))
     }
 }
 
-impl Found {
+impl ReadyList {
     /// One after the other.
     pub fn iter(&self) -> impl Iterator<Item = Happening> + '_ {
         self.0.iter().map(|event| {
@@ -167,7 +167,7 @@ mod tests {
         set.add(quiet_reader.as_fd(), 1, Interest::Read)
             .expect("watched");
         set.add(reader.as_fd(), 2, Interest::Read).expect("watched");
-        let mut found = Found::default();
+        let mut found = ReadyList::default();
         assert!(!set.look(&mut found).expect("a look"));
         assert_eq!(found.iter().count(), 0);
         writer.write_all(b"x").expect("write");

@@ -38,8 +38,8 @@ mod tests {
             .status()
             .expect("mkfifo");
         assert!(made.success());
-        let reported = writer(&path).expect_err("no reader");
-        assert!(is_unread(&reported), "{reported}");
+        let error = writer(&path).expect_err("no reader");
+        assert!(is_unread(&error), "{error}");
         let _reader = OpenOptions::new().read(true).write(true).open(&path);
         assert!(writer(&path).is_ok());
         std::fs::remove_file(&path).expect("our own");

@@ -49,9 +49,9 @@ mod tests {
 
     #[test]
     fn both_file_limits_are_distinguished_from_other_errors() {
-        let reported = |code| is_limit(&io::Error::from_raw_os_error(code));
-        assert!(reported(libc::EMFILE) && reported(libc::ENFILE));
-        assert!(!reported(libc::EADDRINUSE) && !is_limit(&io::ErrorKind::Other.into()));
+        let is_limit_code = |code| is_limit(&io::Error::from_raw_os_error(code));
+        assert!(is_limit_code(libc::EMFILE) && is_limit_code(libc::ENFILE));
+        assert!(!is_limit_code(libc::EADDRINUSE) && !is_limit(&io::ErrorKind::Other.into()));
     }
 
     #[test]

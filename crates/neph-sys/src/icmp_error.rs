@@ -179,9 +179,9 @@ mod tests {
             if let Some(origin) = data.get_mut(4) {
                 *origin = ORIGIN_V4;
             }
-            let reported = icmp_of(&data);
-            assert_eq!(reported.is_some(), len >= 7, "{len}");
-            assert!(reported.is_none_or(|error| error.from.is_none()));
+            let icmp = icmp_of(&data);
+            assert_eq!(icmp.is_some(), len >= 7, "{len}");
+            assert!(icmp.is_none_or(|error| error.from.is_none()));
         }
     }
 }

@@ -155,8 +155,8 @@ impl Links {
         let mut changes = Vec::new();
         let mut room = std::mem::take(&mut self.room);
         while let Some(length) = self.receive(&mut room) {
-            for reported in links(&room[..length]) {
-                changes.extend(self.see(reported));
+            for notice in links(&room[..length]) {
+                changes.extend(self.see(notice));
             }
         }
         self.room = room;
@@ -164,13 +164,13 @@ impl Links {
     }
 
     /// What this changes.
-    fn see(&mut self, reported: Reported) -> Vec<Change> {
+    fn see(&mut self, notice: Reported) -> Vec<Change> {
         if let (Some(incoming), Reported::There(number, _) | Reported::Gone(number)) =
-            (&mut self.incoming, &reported)
+            (&mut self.incoming, &notice)
         {
             incoming.insert(*number);
         }
-        let change = match reported {
+        let change = match notice {
             Reported::There(number, link) => self.update_link(number, link),
             Reported::Gone(number) => self.known.remove(&number).and_then(Link::fallen),
             Reported::Torn => {
@@ -193,7 +193,7 @@ impl Links {
         }
     }
 
-    /// What was up and is no longer there, unless more was missed since all were asked for.
+    /// What was up and is no longer there, unless more was missed since the request for all.
     fn unseen(&mut self) -> Vec<Change> {
         let incoming = self.incoming.take().filter(|_| !self.has_missed);
         let Some(incoming) = incoming else {

@@ -146,10 +146,10 @@ mod tests {
 
     #[test]
     fn an_unknown_place_is_reported_by_its_name() {
-        let reported = Placement::with_name("no-such-place")
+        let error = Placement::with_name("no-such-place")
             .run(|| ())
             .expect_err("none");
-        assert!(reported.to_string().contains("no-such-place"), "{reported}");
+        assert!(error.to_string().contains("no-such-place"), "{error}");
         let escape = Placement::with_name("../x").enter().expect_err("no name");
         assert!(matches!(
             escape,

@@ -44,7 +44,7 @@ pub fn attach(
     #[expect(clippy::cast_possible_truncation, reason = "size of a small struct")]
     const SIZE: libc::socklen_t = size_of::<libc::sock_fprog>() as libc::socklen_t;
     let mut program = program(family, ports);
-    let reported = libc::sock_fprog {
+    let filter = libc::sock_fprog {
         len: STEPS,
         filter: program.as_mut_ptr(),
     };
@@ -55,7 +55,7 @@ pub fn attach(
             socket.as_raw_fd(),
             libc::SOL_SOCKET,
             libc::SO_ATTACH_FILTER,
-            (&raw const reported).cast(),
+            (&raw const filter).cast(),
             SIZE,
         )
     };
@@ -133,9 +133,9 @@ mod tests {
             segment[2..4].copy_from_slice(&port.to_be_bytes());
             let ports = 40_000..=40_007;
             assert_eq!(passes(Family::V6, &ports, &segment), through, "{port}");
-            for text in [5, 15] {
-                let mut packet = vec![0; text * 4];
-                packet[0] = 0x40 | u8::try_from(text).expect("small");
+            for header_words in [5, 15] {
+                let mut packet = vec![0; header_words * 4];
+                packet[0] = 0x40 | u8::try_from(header_words).expect("small");
                 packet.extend(&segment);
                 assert_eq!(passes(Family::V4, &ports, &packet), through, "{port}");
             }

@@ -199,13 +199,13 @@ mod tests {
 
     #[test]
     fn another_thread_is_sent_back_and_fetched() {
-        let (report, reported) = std::sync::mpsc::channel();
+        let (report, receiver) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || {
             report.send(Thread::this()).expect("it has a reader");
             let _ = ended.recv();
         });
-        let thread = reported.recv().expect("it reports");
+        let thread = receiver.recv().expect("it reports");
         assert!(thread.is_normal());
         thread.use_idle().expect("always permitted");
         assert!(!thread.is_normal() && Thread::this().is_normal());

@@ -99,15 +99,15 @@ impl TcpInfo {
 /// # Errors
 /// `EOPNOTSUPP` or `ENOTCONN`-like where the socket is no TCP socket.
 pub fn info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
-    let mut reported = [0_u8; TCP_INFO_LEN];
-    let mut len = reported.len() as libc::socklen_t;
+    let mut buffer = [0_u8; TCP_INFO_LEN];
+    let mut len = buffer.len() as libc::socklen_t;
     // SAFETY: getsockopt writes at most `len` bytes into `reported`, which is that long.
     let outcome = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
             libc::IPPROTO_TCP,
             libc::TCP_INFO,
-            reported.as_mut_ptr().cast(),
+            buffer.as_mut_ptr().cast(),
             &raw mut len,
         )
     };
@@ -115,10 +115,7 @@ pub fn info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         return Err(io::Error::last_os_error());
     }
     let len = len as usize;
-    Ok(TcpInfo {
-        bytes: reported,
-        len,
-    })
+    Ok(TcpInfo { bytes: buffer, len })
 }
 
 /// Asks for the connection's state now (0.8 us here).
@@ -126,17 +123,17 @@ pub fn info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
 /// # Errors
 /// Those of [`info`].
 pub fn stats(socket: BorrowedFd<'_>) -> io::Result<TcpStats> {
-    let reported = info(socket)?.bytes;
+    let bytes_value = info(socket)?.bytes;
     let word = |at: usize| {
         u32::from_ne_bytes([
-            reported[at],
-            reported[at + 1],
-            reported[at + 2],
-            reported[at + 3],
+            bytes_value[at],
+            bytes_value[at + 1],
+            bytes_value[at + 2],
+            bytes_value[at + 3],
         ])
     };
     let long = |at: usize| {
-        let bytes = reported[at..].first_chunk().copied();
+        let bytes = bytes_value[at..].first_chunk().copied();
         bytes.map_or(0, u64::from_ne_bytes)
     };
     Ok(TcpStats {
@@ -232,8 +229,8 @@ mod tests {
         std::io::Read::read_exact(&mut &stream, &mut [0]).expect("read");
         let after = stats(stream.as_fd()).expect("reported");
         // Linux 4.1 gives 136 bytes at least; each kernel gives as many as it knows.
-        let reported = info(stream.as_fd()).expect("reported");
-        assert!((136..=TCP_INFO_LEN).contains(&reported.bytes().len()));
+        let tcp_info = info(stream.as_fd()).expect("reported");
+        assert!((136..=TCP_INFO_LEN).contains(&tcp_info.bytes().len()));
         assert_eq!(after.bytes_acked - before.bytes_acked, 5000);
         assert!(after.srtt_us > 0 && after.min_rtt_us > 0);
         assert!(set_congestion_control(stream.as_fd(), "nonesuch").is_err());

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use crate::{Entry, Fault, Node, Problems, Table, Take, Value, did_you_mean};
+use crate::{Entry, Fault, FromNode, Node, Problems, Table, Value, did_you_mean};
 
 /// Longest list: values and tables are compared pairwise, which takes quadratic time.
 const LONGEST_LIST: usize = 4096;
 
-/// A value and its position in the text.
+/// A value and its byte range in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed<T> {
+pub struct Spanned<T> {
     /// The value.
     pub value: T,
     /// Its byte range in the text.
@@ -77,19 +77,19 @@ impl<'a> Fields<'a> {
     }
 
     /// The value of `key`, if present.
-    pub fn optional<T: Take>(&mut self, key: &'a str) -> Option<Placed<T>> {
-        self.optional_with(key, T::take)
+    pub fn optional<T: FromNode>(&mut self, key: &'a str) -> Option<Spanned<T>> {
+        self.optional_with(key, T::from_node)
     }
     /// The value of `key`, which is required.
-    pub fn required<T: Take>(&mut self, key: &'a str) -> Option<Placed<T>> {
-        self.required_with(key, T::take)
+    pub fn required<T: FromNode>(&mut self, key: &'a str) -> Option<Spanned<T>> {
+        self.required_with(key, T::from_node)
     }
     /// Like [`Self::optional`], with the function `read`.
     pub fn optional_with<T>(
         &mut self,
         key: &'a str,
         read: impl Fn(&Node) -> Result<T, Fault>,
-    ) -> Option<Placed<T>> {
+    ) -> Option<Spanned<T>> {
         let entry = self.entry(key)?;
         self.read(&entry.node, &read)
     }
@@ -98,22 +98,25 @@ impl<'a> Fields<'a> {
         &mut self,
         key: &'a str,
         read: impl Fn(&Node) -> Result<T, Fault>,
-    ) -> Option<Placed<T>> {
+    ) -> Option<Spanned<T>> {
         let entry = self.needed(key)?;
         self.read(&entry.node, &read)
     }
 
     /// The values of `key`, a single one or a list. `None` if it is absent or no value can be read,
     /// so a returned list is never empty. An empty list and a repeated value are mistakes.
-    pub fn one_or_list<T: Take + PartialEq>(&mut self, key: &'a str) -> Option<Vec<Placed<T>>> {
-        self.one_or_list_with(key, T::take)
+    pub fn one_or_list<T: FromNode + PartialEq>(
+        &mut self,
+        key: &'a str,
+    ) -> Option<Vec<Spanned<T>>> {
+        self.one_or_list_with(key, T::from_node)
     }
     /// Like [`Self::one_or_list`], with the function `read`.
     pub fn one_or_list_with<T: PartialEq>(
         &mut self,
         key: &'a str,
         read: impl Fn(&Node) -> Result<T, Fault>,
-    ) -> Option<Vec<Placed<T>>> {
+    ) -> Option<Vec<Spanned<T>>> {
         let entry = self.entry(key)?;
         let Value::List(nodes) = &entry.node.value else {
             return self.read(&entry.node, &read).map(|value| vec![value]);
@@ -129,7 +132,7 @@ impl<'a> Fields<'a> {
             self.fault(entry.node.span.clone(), message, remedy);
             return None;
         }
-        let mut values: Vec<Placed<T>> = Vec::new();
+        let mut values: Vec<Spanned<T>> = Vec::new();
         for node in nodes {
             let Some(value) = self.read(node, &read) else {
                 continue;
@@ -186,9 +189,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn read<T>(&self, node: &Node, read: &impl Fn(&Node) -> Result<T, Fault>) -> Option<Placed<T>> {
+    fn read<T>(
+        &self,
+        node: &Node,
+        read: &impl Fn(&Node) -> Result<T, Fault>,
+    ) -> Option<Spanned<T>> {
         match read(node) {
-            Ok(value) => Some(Placed {
+            Ok(value) => Some(Spanned {
                 value,
                 span: node.span.clone(),
             }),

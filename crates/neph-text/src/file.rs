@@ -20,7 +20,7 @@ pub enum FileKind {
     /// Delays for a link to replay.
     Delays,
     /// Frame sizes of a video.
-    Frames,
+    VideoTrace,
     /// A secret shared with a peer.
     Secret,
     /// PEM: a private key.
@@ -36,7 +36,7 @@ impl FileKind {
     pub const fn largest(self) -> u64 {
         match self {
             Self::Plan | Self::Topology | Self::Certificates => 16 << 20,
-            Self::Delays | Self::Frames => 64 << 20,
+            Self::Delays | Self::VideoTrace => 64 << 20,
             Self::Secret => 64 << 10,
             Self::PrivateKey | Self::Policy => 1 << 20,
             Self::Program => 512 << 20,

@@ -29,14 +29,14 @@ mod yaml;
 
 pub use csv::csv_field;
 pub use durable::{DiskError, FolderLock, remove_folder, write_durable};
-pub use fields::{Fields, Placed};
+pub use fields::{Fields, Spanned};
 pub use file::{FileError, FileKind, is_output_handed_over, open_file, read_bytes, read_text};
 pub use node::{Entry, Node, Table, Value};
 pub use output_file::{
     Existing, NotWritten, WholeFile, alongside, check_output, create_output, write_whole,
 };
 pub use outside::{
-    LONGEST_SENTENCE, LONGEST_VALUE, Outside, Visible, coloured, is_hidden, one_line,
+    LONGEST_SENTENCE, LONGEST_VALUE, PrintableText, Visible, coloured, is_hidden, one_line,
     several_lines, visible, visible_file, visible_lines,
 };
 pub use position::Position;
@@ -44,6 +44,6 @@ pub use problem::{Fault, Problem, Problems};
 pub use quantity::{parse_duration, parse_percent, parse_rate, parse_size};
 pub use source::Source;
 pub use suggest::{did_you_mean, nearest};
-pub use take::{BitsPerSecond, Bytes, Nanos, Percent, Port, Take, choice};
+pub use take::{BitsPerSecond, Bytes, FromNode, Nanos, Percent, Port, choice};
 pub use toml::{parse_toml, table_of};
 pub use yaml::parse_yaml;

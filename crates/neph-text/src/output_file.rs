@@ -46,7 +46,7 @@ impl From<NotWritten> for io::Error {
 }
 
 /// What exists at a path.
-enum Found {
+enum ExistingFile {
     Nothing,
     Empty(fs::Metadata),
     /// A file that is to be replaced.
@@ -55,24 +55,24 @@ enum Found {
     Through(fs::Metadata),
 }
 
-fn find(path: &Path, existing: Existing) -> io::Result<Found> {
+fn find(path: &Path, existing: Existing) -> io::Result<ExistingFile> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(ExistingFile::Nothing),
         Err(error) => return Err(error),
     };
     if found.is_symlink() {
         return match fs::metadata(path) {
             Ok(to) if to.is_dir() => Err(ErrorKind::IsADirectory.into()),
-            Ok(to) if is_output_handed_over(path) => Ok(Found::Through(to)),
+            Ok(to) if is_output_handed_over(path) => Ok(ExistingFile::Through(to)),
             _ => Err(NotWritten::Link.into()),
         };
     }
     match existing {
         _ if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        _ if !found.is_file() => Ok(Found::Through(found)),
-        _ if found.len() == 0 => Ok(Found::Empty(found)),
-        Existing::Replace => Ok(Found::Old),
+        _ if !found.is_file() => Ok(ExistingFile::Through(found)),
+        _ if found.len() == 0 => Ok(ExistingFile::Empty(found)),
+        Existing::Replace => Ok(ExistingFile::Old),
         Existing::Keep => Err(NotWritten::Exists.into()),
     }
 }
@@ -83,13 +83,13 @@ fn find(path: &Path, existing: Existing) -> io::Result<Found> {
 /// [`NotWritten`], or a system error.
 pub fn check_output(path: &Path, existing: Existing) -> io::Result<()> {
     match find(path, existing)? {
-        Found::Nothing => {
+        ExistingFile::Nothing => {
             File::create_new(path)?;
             fs::remove_file(path)
         }
-        Found::Empty(_) => OpenOptions::new().write(true).open(path).map(drop),
+        ExistingFile::Empty(_) => OpenOptions::new().write(true).open(path).map(drop),
         // Opening a pipe here would show its reader an end of file.
-        Found::Old | Found::Through(_) => Ok(()),
+        ExistingFile::Old | ExistingFile::Through(_) => Ok(()),
     }
 }
 
@@ -99,8 +99,8 @@ pub fn check_output(path: &Path, existing: Existing) -> io::Result<()> {
 /// [`NotWritten`], or a system error.
 pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
     match find(path, existing)? {
-        Found::Nothing => File::create_new(path),
-        Found::Empty(found) => {
+        ExistingFile::Nothing => File::create_new(path),
+        ExistingFile::Empty(found) => {
             let file = OpenOptions::new().write(true).open(path)?;
             let opened = file.metadata()?;
             // Another process may have replaced it by a link.
@@ -109,7 +109,7 @@ pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
             }
             Ok(file)
         }
-        Found::Old => {
+        ExistingFile::Old => {
             // The old file is removed only when the new one exists.
             let (file, temporary) = create_temporary(path)?;
             let renamed = fs::rename(&temporary, path);
@@ -118,7 +118,7 @@ pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
             })?;
             Ok(file)
         }
-        Found::Through(to) => open_through(path, &to),
+        ExistingFile::Through(to) => open_through(path, &to),
     }
 }
 
@@ -156,7 +156,7 @@ impl WholeFile {
     /// # Errors
     /// [`NotWritten`], `path` is a folder, or a system error.
     pub fn at(path: &Path, existing: Existing) -> io::Result<Self> {
-        if let Found::Through(to) = find(path, existing)? {
+        if let ExistingFile::Through(to) = find(path, existing)? {
             return Ok(Self {
                 file: open_through(path, &to)?,
                 temporary: path.to_owned(),

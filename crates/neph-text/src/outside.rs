@@ -67,9 +67,9 @@ pub const fn is_hidden(letter: char) -> bool {
 
 /// An external text in one line of at most [`LONGEST_VALUE`] characters, without hidden ones.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Outside(String);
+pub struct PrintableText(String);
 
-impl Outside {
+impl PrintableText {
     /// From a text.
     pub fn text(text: &str) -> Self {
         Self(one_line(text, LONGEST_VALUE).into_owned())
@@ -90,14 +90,14 @@ impl Outside {
     }
 }
 
-impl fmt::Display for Outside {
+impl fmt::Display for PrintableText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
 }
 
-impl From<Outside> for String {
-    fn from(text: Outside) -> Self {
+impl From<PrintableText> for String {
+    fn from(text: PrintableText) -> Self {
         text.0
     }
 }

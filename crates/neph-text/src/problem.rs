@@ -6,7 +6,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-use crate::{Outside, Position, Source, did_you_mean};
+use crate::{Position, PrintableText, Source, did_you_mean};
 
 /// Further mistakes are only counted: a reader needs no more, and a hostile file could have millions.
 const MAXIMUM: usize = 100;
@@ -60,7 +60,7 @@ impl std::error::Error for Problem {}
 
 /// Makes quoted text safe: the file may have a word of a megabyte, or terminal control characters.
 fn fit_to_show(text: &str) -> String {
-    Outside::text(text).into()
+    PrintableText::text(text).into()
 }
 
 /// Collects the mistakes found in one text.

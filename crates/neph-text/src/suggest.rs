@@ -121,13 +121,16 @@ mod tests {
 
     #[test]
     fn known_names_are_listed_once_and_never_truncated() {
-        let reported = did_you_mean("colour", &["delay", "rate", "delay"]);
-        assert_eq!(reported, "known here: delay, rate");
+        let suggestion = did_you_mean("colour", &["delay", "rate", "delay"]);
+        assert_eq!(suggestion, "known here: delay, rate");
         let many: Vec<String> = (100..200).map(|number| format!("name_{number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        let reported = did_you_mean("xyz_177", &many);
-        assert!(reported.starts_with("known here: name_177, "), "{reported}");
-        assert!(reported.ends_with(", and 76 more"), "{reported}");
-        assert!(reported.len() < 300, "{reported}");
+        let suggestion = did_you_mean("xyz_177", &many);
+        assert!(
+            suggestion.starts_with("known here: name_177, "),
+            "{suggestion}"
+        );
+        assert!(suggestion.ends_with(", and 76 more"), "{suggestion}");
+        assert!(suggestion.len() < 300, "{suggestion}");
     }
 }

@@ -5,12 +5,12 @@ use crate::{
 };
 
 /// A type that a node can be converted to.
-pub trait Take: Sized {
+pub trait FromNode: Sized {
     /// The value of `node`.
     ///
     /// # Errors
     /// The node is something else, or out of range.
-    fn take(node: &Node) -> Result<Self, Fault>;
+    fn from_node(node: &Node) -> Result<Self, Fault>;
 }
 
 /// A time in nanoseconds, written with its unit. Never negative.
@@ -77,8 +77,8 @@ fn parse_integer(node: &Node, lowest: i128, highest: i128) -> Result<i128, Fault
 
 macro_rules! take_integer {
     ($($integer:ty),+) => {$(
-        impl Take for $integer {
-            fn take(node: &Node) -> Result<Self, Fault> {
+        impl FromNode for $integer {
+            fn from_node(node: &Node) -> Result<Self, Fault> {
                 let n = parse_integer(node, Self::MIN.into(), Self::MAX.into())?;
                 Ok(Self::try_from(n).expect("its range was checked"))
             }
@@ -87,8 +87,8 @@ macro_rules! take_integer {
 }
 take_integer!(u16, u32, u64, i64);
 
-impl Take for String {
-    fn take(node: &Node) -> Result<Self, Fault> {
+impl FromNode for String {
+    fn from_node(node: &Node) -> Result<Self, Fault> {
         match &node.value {
             Value::Text(text) => Ok(text.clone()),
             _ => Err(unexpected(node, "a text in quotes")),
@@ -96,8 +96,8 @@ impl Take for String {
     }
 }
 
-impl Take for bool {
-    fn take(node: &Node) -> Result<Self, Fault> {
+impl FromNode for bool {
+    fn from_node(node: &Node) -> Result<Self, Fault> {
         match node.value {
             Value::Switch(on) => Ok(on),
             _ => Err(unexpected(node, "true or false")),
@@ -105,12 +105,12 @@ impl Take for bool {
     }
 }
 
-impl Take for f64 {
+impl FromNode for f64 {
     #[expect(
         clippy::cast_precision_loss,
         reason = "a fraction was allowed, so the nearest float is what is meant"
     )]
-    fn take(node: &Node) -> Result<Self, Fault> {
+    fn from_node(node: &Node) -> Result<Self, Fault> {
         match node.value {
             Value::Integer(n) => Ok(n as Self),
             Value::Real(x) if x.is_finite() => Ok(x),
@@ -119,8 +119,8 @@ impl Take for f64 {
     }
 }
 
-impl Take for Nanos {
-    fn take(node: &Node) -> Result<Self, Fault> {
+impl FromNode for Nanos {
+    fn from_node(node: &Node) -> Result<Self, Fault> {
         match &node.value {
             Value::Text(text) => parse_duration(text).map(Self),
             Value::Integer(n) => Err(Fault::new(
@@ -132,11 +132,11 @@ impl Take for Nanos {
     }
 }
 
-impl Take for Bytes {
-    fn take(node: &Node) -> Result<Self, Fault> {
+impl FromNode for Bytes {
+    fn from_node(node: &Node) -> Result<Self, Fault> {
         match &node.value {
             Value::Text(text) => parse_size(text).map(Self),
-            Value::Integer(_) => u64::take(node).map(Self),
+            Value::Integer(_) => u64::from_node(node).map(Self),
             _ => Err(unexpected(
                 node,
                 "a size such as \"10KiB\" or a number of bytes",
@@ -145,8 +145,8 @@ impl Take for Bytes {
     }
 }
 
-impl Take for BitsPerSecond {
-    fn take(node: &Node) -> Result<Self, Fault> {
+impl FromNode for BitsPerSecond {
+    fn from_node(node: &Node) -> Result<Self, Fault> {
         match &node.value {
             Value::Text(text) => parse_rate(text).map(Self),
             Value::Integer(n) => Err(Fault::new(
@@ -158,12 +158,12 @@ impl Take for BitsPerSecond {
     }
 }
 
-impl Take for Percent {
-    fn take(node: &Node) -> Result<Self, Fault> {
+impl FromNode for Percent {
+    fn from_node(node: &Node) -> Result<Self, Fault> {
         let wanted = "a share from 0% to 100% such as \"5%\"";
         match &node.value {
             Value::Text(text) => parse_percent(text).map(Self),
-            Value::Integer(_) | Value::Real(_) => match f64::take(node)? {
+            Value::Integer(_) | Value::Real(_) => match f64::from_node(node)? {
                 percent if (0.0..=100.0).contains(&percent) => Ok(Self(percent)),
                 percent => Err(Fault::new(
                     format!("{percent} is out of range"),
@@ -175,8 +175,8 @@ impl Take for Percent {
     }
 }
 
-impl Take for Port {
-    fn take(node: &Node) -> Result<Self, Fault> {
+impl FromNode for Port {
+    fn from_node(node: &Node) -> Result<Self, Fault> {
         let port = parse_integer(node, 1, u16::MAX.into())?;
         Ok(Self(u16::try_from(port).expect("its range was checked")))
     }

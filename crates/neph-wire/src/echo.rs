@@ -154,9 +154,9 @@ fn overwrite(head: &[u8], message: &mut [u8]) -> Result<(), EchoError> {
 fn pad(count: usize, head: usize, start: usize, out: &mut Vec<u8>) {
     debug_assert_eq!(out.len(), start + head);
     out.resize(start + head + count, 0);
-    let (text, tail) = out[start + head..].as_chunks_mut::<8>();
+    let (words, tail) = out[start + head..].as_chunks_mut::<8>();
     let mut stream = (0..).map(|index| split_mix(index).to_be_bytes());
-    for (slot, word) in text.iter_mut().zip(&mut stream) {
+    for (slot, word) in words.iter_mut().zip(&mut stream) {
         *slot = word;
     }
     for (slot, byte) in tail.iter_mut().zip(stream.next().unwrap_or_default()) {
@@ -222,11 +222,11 @@ mod tests {
     fn padding_has_no_repeats_that_a_compressor_could_use() {
         let mut out = Vec::new();
         Request { seq: 0 }.encode_into(100_000, &mut out);
-        let mut text: Vec<&[u8]> = out[REQUEST_MIN..].windows(8).collect();
-        let length = text.len();
-        text.sort_unstable();
-        text.dedup();
-        assert_eq!(text.len(), length);
+        let mut words: Vec<&[u8]> = out[REQUEST_MIN..].windows(8).collect();
+        let length = words.len();
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), length);
     }
 
     #[test]

@@ -173,18 +173,18 @@ impl Status {
         if code == 0 {
             return Ok(Self::Granted);
         }
-        let known = Refusal::ALL
+        let refusal = Refusal::ALL
             .into_iter()
             .find(|refusal| *refusal as u8 == code);
-        known.map(Self::Refused).ok_or(FrameError::Status(code))
+        refusal.map(Self::Refused).ok_or(FrameError::Status(code))
     }
 }
 
 impl Hello {
     /// Appends the [`HELLO_LEN`] bytes of this hello.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let text = [self.reply_size, self.duration_ms];
-        encode(HELLO_MAGIC, self.mode as u8, text, out);
+        let fields = [self.reply_size, self.duration_ms];
+        encode(HELLO_MAGIC, self.mode as u8, fields, out);
     }
 
     /// Reads a hello from the first [`HELLO_LEN`] bytes.
@@ -204,8 +204,8 @@ impl Hello {
 impl HelloReply {
     /// Appends the [`HELLO_LEN`] bytes of this reply.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let text = [self.reply_size, self.max_request];
-        encode(REPLY_MAGIC, self.status.code(), text, out);
+        let fields = [self.reply_size, self.max_request];
+        encode(REPLY_MAGIC, self.status.code(), fields, out);
     }
 
     /// Reads a reply from the first [`HELLO_LEN`] bytes.
@@ -222,11 +222,11 @@ impl HelloReply {
     }
 }
 
-fn encode(magic: [u8; 4], code: u8, text: [u32; 2], out: &mut Vec<u8>) {
+fn encode(magic: [u8; 4], code: u8, fields: [u32; 2], out: &mut Vec<u8>) {
     out.extend_from_slice(&magic);
     out.extend_from_slice(&[VERSION, code, 0, 0]);
-    out.extend_from_slice(&text[0].to_be_bytes());
-    out.extend_from_slice(&text[1].to_be_bytes());
+    out.extend_from_slice(&fields[0].to_be_bytes());
+    out.extend_from_slice(&fields[1].to_be_bytes());
 }
 
 fn decode(magic: [u8; 4], bytes: &[u8]) -> Result<(u8, [u32; 2]), FrameError> {
@@ -298,7 +298,7 @@ mod tests {
             hello.encode(&mut out);
             prop_assert_eq!(out.len(), HELLO_LEN);
             prop_assert_eq!(Hello::decode(&out), Ok(hello));
-            prop_assert_eq!(Hello::decode(&out[..keep]), Err(FrameError::Short(keep)));
+            prop_assert_eq!(Hello::decode(&out[..prefix_len]), Err(FrameError::Short(prefix_len)));
         }
 
         #[test]
@@ -313,15 +313,15 @@ mod tests {
         fn frames_are_read_whole_or_not_at_all(
             payload in vec(any::<u8>(), 0..300),
             rest in vec(any::<u8>(), 0..5),
-            keep in 0usize..300,
+            prefix_len in 0usize..300,
         ) {
             let len = u32::try_from(payload.len()).expect("small");
             let mut buf = frame_prefix(len).to_vec();
             buf.extend_from_slice(&payload);
-            let whole = buf.len();
+            let frame_len = buf.len();
             buf.extend_from_slice(&rest);
-            prop_assert_eq!(next_frame(&buf, len), Ok(Some((whole, &payload[..]))));
-            let cut = keep % whole;
+            prop_assert_eq!(next_frame(&buf, len), Ok(Some((frame_len, &payload[..]))));
+            let cut = prefix_len % frame_len;
             prop_assert_eq!(next_frame(&buf[..cut], len), Ok(None));
         }
 

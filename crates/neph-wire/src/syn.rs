@@ -26,7 +26,7 @@ pub const SYN_LEN: usize = HEADER + MSS_OPTION;
 
 /// Source and target of a segment, of the same IP version; otherwise the checksum is meaningless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ends {
+pub struct SegmentEnds {
     /// The prober.
     pub source: SocketAddr,
     /// The target.
@@ -34,7 +34,7 @@ pub struct Ends {
 }
 
 /// Appends a SYN with this sequence number.
-pub fn syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
+pub fn syn(ends: &SegmentEnds, seq: u32, out: &mut Vec<u8>) {
     // The 1500 bytes of an Ethernet frame minus both headers.
     let mss: u16 = if ends.target.is_ipv4() { 1460 } else { 1440 };
     let [high, low] = mss.to_be_bytes();
@@ -48,7 +48,7 @@ pub fn syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
 }
 
 /// Appends a SYN without options, with a window of 0 so that the peer sends no data.
-pub(crate) fn bare_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
+pub(crate) fn bare_syn(ends: &SegmentEnds, seq: u32, out: &mut Vec<u8>) {
     let fields = Fields {
         seq,
         flags: TcpHeader::SYN,
@@ -60,7 +60,7 @@ pub(crate) fn bare_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
 
 /// Appends a SYN that is forwarded like any other and that its target drops without an answer: it
 /// claims to be signed (RFC 2385), with an unknown key.
-pub(crate) fn mute_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
+pub(crate) fn mute_syn(ends: &SegmentEnds, seq: u32, out: &mut Vec<u8>) {
     let mut options = [0; 20];
     // Kind and length of the signature option; two no-ops fill the last word.
     options[..2].copy_from_slice(&[19, 18]);
@@ -75,7 +75,7 @@ pub(crate) fn mute_syn(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
 }
 
 /// Appends a RST with this sequence number: the acknowledgement number of the refused segment.
-pub fn rst(ends: &Ends, seq: u32, out: &mut Vec<u8>) {
+pub fn rst(ends: &SegmentEnds, seq: u32, out: &mut Vec<u8>) {
     let fields = Fields {
         seq,
         flags: TcpHeader::RST,
@@ -94,11 +94,11 @@ struct Fields<'a> {
     options: &'a [u8],
 }
 
-fn segment(ends: &Ends, fields: &Fields<'_>, out: &mut Vec<u8>) {
+fn segment(ends: &SegmentEnds, fields: &Fields<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     // The header length in words of four bytes is in the upper half of its byte.
-    let text = (HEADER + fields.options.len()) / 4;
-    let offset = u8::try_from(text << 4).unwrap_or(u8::MAX);
+    let words = (HEADER + fields.options.len()) / 4;
+    let offset = u8::try_from(words << 4).unwrap_or(u8::MAX);
     out.extend_from_slice(&ends.source.port().to_be_bytes());
     out.extend_from_slice(&ends.target.port().to_be_bytes());
     out.extend_from_slice(&fields.seq.to_be_bytes());
@@ -112,7 +112,7 @@ fn segment(ends: &Ends, fields: &Fields<'_>, out: &mut Vec<u8>) {
 }
 
 /// The checksum of a whole TCP segment; 0 if it contains its correct checksum.
-fn checksum(ends: &Ends, segment: &[u8]) -> u16 {
+fn checksum(ends: &SegmentEnds, segment: &[u8]) -> u16 {
     let pseudo = PseudoHeader::new(ends.source.ip(), ends.target.ip(), TCP, segment.len());
     let pseudo = pseudo.as_ref().map_or(&[][..], PseudoHeader::as_bytes);
     internet_checksum(&[pseudo, segment])
@@ -224,8 +224,8 @@ mod tests {
 
     use super::*;
 
-    fn ends(source: &str, target: &str) -> Ends {
-        Ends {
+    fn ends(source: &str, target: &str) -> SegmentEnds {
+        SegmentEnds {
             source: source.parse().expect("an address"),
             target: target.parse().expect("an address"),
         }
@@ -241,8 +241,8 @@ mod tests {
         }
     }
 
-    fn both_ends(source: u16, target: u16) -> [Ends; 2] {
-        let with = |mut ends: Ends| {
+    fn both_ends(source: u16, target: u16) -> [SegmentEnds; 2] {
+        let with = |mut ends: SegmentEnds| {
             ends.source.set_port(source);
             ends.target.set_port(target);
             ends
@@ -262,13 +262,13 @@ mod tests {
             0x0102_0304,
             &mut out,
         );
-        let text: [u32; 17] = [
+        let words: [u32; 17] = [
             // Pseudo header: addresses, protocol, length.
             0x0a00, 0x0001, 0xc000, 0x0209, 0x0006, 0x0018, // Ports and numbers.
             0x9c40, 0x01bb, 0x0102, 0x0304, 0, 0, // Offset and flags, window, urgent, option.
             0x6002, 0xfaf0, 0, 0x0204, 0x05b4,
         ];
-        let mut sum: u32 = text.iter().sum();
+        let mut sum: u32 = words.iter().sum();
         sum = (sum & 0xffff) + (sum >> 16);
         let sum = !u16::try_from((sum & 0xffff) + (sum >> 16)).expect("folded");
         let mut expected = vec![
@@ -282,15 +282,15 @@ mod tests {
 
     #[test]
     fn only_syn_ack_and_rst_ack_answer_a_syn() {
-        let reported = |flags: u8| {
+        let answer_of = |flags: u8| {
             let mut out = Vec::new();
             segment(&both_ends(80, 40_000)[0], &bare(9, flags), &mut out);
             out[8..12].copy_from_slice(&7_u32.to_be_bytes());
             parse_answer(&out).map(|answer| (answer.verdict, answer.seq))
         };
-        assert_eq!(reported(0x12), Some((Verdict::Accepted, 6)));
-        assert_eq!(reported(0x14), Some((Verdict::Refused, 6)));
-        assert_eq!(reported(0x52), Some((Verdict::Accepted, 6)), "ECN too");
+        assert_eq!(answer_of(0x12), Some((Verdict::Accepted, 6)));
+        assert_eq!(answer_of(0x14), Some((Verdict::Refused, 6)));
+        assert_eq!(answer_of(0x52), Some((Verdict::Accepted, 6)), "ECN too");
         for (flags, answer) in [
             (0x10, "a challenge ACK"),
             (0x02, "a SYN"),
@@ -298,7 +298,7 @@ mod tests {
             (0x11, "an end"),
             (0x16, "nonsense"),
         ] {
-            assert_eq!(reported(flags), None, "{answer}");
+            assert_eq!(answer_of(flags), None, "{answer}");
         }
     }
 

@@ -24,12 +24,12 @@ impl AwakeChoice {
             return None;
         }
         let awake = Awake::keep();
-        output::say(&reported(awake.as_ref().map(|_| ())));
+        output::say(&wakefulness_message(awake.as_ref().map(|_| ())));
         awake.ok()
     }
 }
 
-fn reported(stored: Result<(), &std::io::Error>) -> String {
+fn wakefulness_message(stored: Result<(), &std::io::Error>) -> String {
     match stored {
         Ok(()) => "neph: all cores of this machine are kept awake".to_owned(),
         Err(error) => format!(
@@ -50,9 +50,9 @@ mod tests {
     #[test]
     fn a_missing_permission_is_reported_with_its_remedy() {
         let error = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
-        let reported = reported(Err(&error));
-        assert!(reported.contains("cores may sleep as ever"), "{reported}");
-        assert!(reported.ends_with("run it as root"), "{reported}");
-        assert!(!reported.contains('\n'), "{reported}");
+        let message = wakefulness_message(Err(&error));
+        assert!(message.contains("cores may sleep as ever"), "{message}");
+        assert!(message.ends_with("run it as root"), "{message}");
+        assert!(!message.contains('\n'), "{message}");
     }
 }

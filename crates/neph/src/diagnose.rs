@@ -110,9 +110,9 @@ pub(crate) fn after_run(
     if data.experiments.is_empty() {
         return Ok(());
     }
-    let reported = diagnose(&data, &PlotSettings::default());
+    let diagnoses = diagnose(&data, &PlotSettings::default());
     let mut out = output::data();
-    write!(out, "{}", diagnoses_in_brief(&reported, output::width()))?;
+    write!(out, "{}", diagnoses_in_brief(&diagnoses, output::width()))?;
     out.flush()?;
     Ok(())
 }
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_long_run_prints_the_memory_that_a_diagnosis_needs() {
         assert_eq!(later(MESSAGES_AFTER_A_RUN), None);
-        let reported = later(10_000_000).expect("too many");
-        assert!(reported.contains("4000 MB"), "{reported}");
+        let message = later(10_000_000).expect("too many");
+        assert!(message.contains("4000 MB"), "{message}");
     }
 }

@@ -87,9 +87,9 @@ mod tests {
 
     #[test]
     fn an_invalid_order_is_a_usage_error_with_its_position() {
-        let Err(Failure::Usage(reported)) = order("{\"load\": 1}") else {
+        let Err(Failure::Usage(message)) = order("{\"load\": 1}") else {
             panic!("it is none")
         };
-        assert!(reported.contains("line 1 column"), "{reported}");
+        assert!(message.contains("line 1 column"), "{message}");
     }
 }

@@ -327,27 +327,27 @@ mod tests {
     fn an_unsupported_site_option_prints_the_lab_command() {
         let args = ["neph", "reflect", "--site", "server"];
         let error = Cli::try_parse_from(args).expect_err("it has no such option");
-        let reported = plain(&error).expect("reported");
-        assert!(reported.contains("neph lab run SITE -- neph"), "{reported}");
+        let message = plain(&error).expect("reported");
+        assert!(message.contains("neph lab run SITE -- neph"), "{message}");
     }
 
     #[test]
     fn an_option_that_needs_another_is_named() {
-        let reported = |args: &[&str]| {
+        let message_of = |args: &[&str]| {
             let error = Cli::try_parse_from(args).expect_err("one is missing");
             let args: Vec<String> = args.iter().map(ToString::to_string).collect();
             lacking(&error, &args)
         };
-        let every = reported(&["neph", "lab", "up", "f.toml", "--every", "4"]).expect("reported");
+        let every = message_of(&["neph", "lab", "up", "f.toml", "--every", "4"]).expect("reported");
         assert!(
             every.starts_with("--every has no effect without --record"),
             "{every}"
         );
-        let size = reported(&["neph", "flows", "h", "--transfer-size=9"]).expect("reported");
+        let size = message_of(&["neph", "flows", "h", "--transfer-size=9"]).expect("reported");
         assert!(
             size.starts_with("--transfer-size has no effect without --transfers"),
             "{size}"
         );
-        assert_eq!(reported(&["neph", "flows"]), None);
+        assert_eq!(message_of(&["neph", "flows"]), None);
     }
 }

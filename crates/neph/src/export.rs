@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         to_path(store.as_ref(), &chosen, args)?
     };
-    output::say(&reported(rows, &chosen, args));
+    output::say(&export_summary(rows, &chosen, args));
     if args.wanted_content().of == ExportContent::SingleFlows && chosen.has_fleets() {
         output::say("neph export: fleets were measured too; --flows writes their messages");
     }
@@ -238,7 +238,7 @@ impl Args {
     }
 }
 
-fn reported(rows: u64, chosen: &Chosen, args: &Args) -> String {
+fn export_summary(rows: u64, chosen: &Chosen, args: &Args) -> String {
     let row = match args.wanted_content().of {
         ExportContent::SingleFlows | ExportContent::Fleets => "message",
         ExportContent::Changes(_) => "path change",

@@ -169,15 +169,15 @@ mod tests {
         for entry in entries() {
             for side in [Side::Finding, Side::Control] {
                 let [plan, lab] = entry.shipped(side);
-                let reported = format!("{}{}: {plan:?}", entry.name, side.suffix());
-                let plan = plan::read(&Source::new("plan.toml", plan.text)).expect(&reported);
+                let description = format!("{}{}: {plan:?}", entry.name, side.suffix());
+                let plan = plan::read(&Source::new("plan.toml", plan.text)).expect(&description);
                 let name = format!("gallery {}{}", entry.name, side.suffix());
                 assert_eq!(plan.name, name);
-                let topology = Topology::parse(&Source::new("lab", lab.text)).expect(&reported);
+                let topology = Topology::parse(&Source::new("lab", lab.text)).expect(&description);
                 let wanted = plan.lab.as_ref().expect("a lab");
                 assert_eq!(wanted.topology.value, lab.file);
                 for site in wanted.reflectors.iter().map(|reflector| &reflector.site) {
-                    assert!(topology.site_index(&site.value).is_some(), "{reported}");
+                    assert!(topology.site_index(&site.value).is_some(), "{description}");
                 }
                 let span = estimate(&plan, &expand::scenarios(&plan)).total;
                 assert!(span.secs_f64() < 150.0, "{name} takes {span}");

@@ -40,14 +40,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             if patience <= Span::ZERO {
                 break;
             }
-            let asking = DiscoveryOptions {
+            let options = DiscoveryOptions {
                 tls_version: None,
                 // The check does not verify the server's identity: most certificates are self-signed.
-                trust: Trust::Anything,
+                trust: Trust::AnyCertificate,
                 patience,
                 site: None,
             };
-            let found = discover(target, address, &asking)?;
+            let found = discover(target, address, &options)?;
             if is_healthy(&found) {
                 let name = if found.reflector {
                     " (a reflector)"

@@ -111,12 +111,12 @@ fn print_report(report: &ImportReport, workspace: &Workspace) {
     for (count, message) in outside.into_iter().filter(|(count, _)| *count > 0) {
         output::say(&format!("{count} {message}: not kept"));
     }
-    output::say(&reported(report, workspace));
+    output::say(&import_summary(report, workspace));
 }
 
 /// The result, with the campaign's name: `last` is the latest measured campaign, and imported ones
 /// are old.
-fn reported(report: &ImportReport, workspace: &Workspace) -> String {
+fn import_summary(report: &ImportReport, workspace: &Workspace) -> String {
     let sum = |count: fn(&ImportedExperiment) -> u64| report.experiments.iter().map(count).sum();
     let messages: u64 = sum(|imported_experiment| imported_experiment.messages);
     let mut line = format!(

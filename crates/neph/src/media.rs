@@ -10,7 +10,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use neph_documents::Format;
 use neph_documents::media::{MediaDocument, MediaLine, SecondRow, heading, second_line, summary};
 use neph_documents::rows::{self, RowWriter, json_line};
-use neph_load::media::{MediaAsk, MediaError, MediaMeasured, MediaSecond, measure};
+use neph_load::media::{MediaError, MediaMeasured, MediaRequest, MediaSecond, measure};
 use neph_model::{Span, Target, Wall, without_credentials};
 use neph_wire::rtsp::{self, Url};
 
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     target: Option<String>,
     /// Number of concurrent streams, 1 to 256, each with its own RTSP connection; all start together
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(MediaAsk::MAX_STREAMS)))]
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(MediaRequest::MAX_STREAMS)))]
     clients: u16,
     /// Receive each stream for this time, 1s to 24h, from its first packet on
     #[arg(short = 'w', long, value_name = "TIME", default_value = "60s",
@@ -89,24 +89,24 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// A server and the requested stream.
-struct Found {
+struct MediaEndpoint {
     target: Target,
     url: String,
 }
 
-fn find(text: &str) -> Result<Found, Failure> {
+fn find(text: &str) -> Result<MediaEndpoint, Failure> {
     if !text.contains("://") {
         let target = Target::with_port("tcp", text, PORT).map_err(Failure::usage)?;
         let authority = target.to_string().replacen("tcp://", "", 1);
         let url = format!("rtsp://{authority}/video");
-        return Ok(Found { target, url });
+        return Ok(MediaEndpoint { target, url });
     }
     let url: Url = text.parse().map_err(|error| {
         Failure::Usage(format!("target {}: {error}", without_credentials(text)))
     })?;
     let port = url.port.unwrap_or(rtsp::PORT);
     let target = Target::tcp(&url.host, port).map_err(Failure::usage)?;
-    Ok(Found {
+    Ok(MediaEndpoint {
         target,
         url: url.to_string(),
     })
@@ -114,8 +114,8 @@ fn find(text: &str) -> Result<Found, Failure> {
 
 impl Args {
     fn measure(&self, target: &str) -> Result<Outcome, Failure> {
-        let Found { target, url } = find(target)?;
-        let ask = MediaAsk {
+        let MediaEndpoint { target, url } = find(target)?;
+        let ask = MediaRequest {
             url,
             streams: self.clients,
             duration: self.duration,
@@ -146,7 +146,7 @@ impl Args {
 
 fn failure(error: MediaError) -> Failure {
     match error {
-        MediaError::Ask(sentence) => Failure::Usage(sentence),
+        MediaError::InvalidRequest(sentence) => Failure::Usage(sentence),
         MediaError::Stopped => Failure::Interrupted(error.to_string()),
         MediaError::Socket {
             operation: "connect to",

@@ -143,10 +143,10 @@ pub(crate) fn height() -> Option<usize> {
 
 /// The number of columns of the terminal; 100 without a terminal.
 pub(crate) fn width() -> usize {
-    let reported = std::env::var("COLUMNS")
+    let columns = std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.parse().ok());
-    reported
+    columns
         .or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
         .unwrap_or(100)
 }

@@ -53,13 +53,13 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         choice: PacketArgs,
     }
 
     fn choice(line: &str) -> PacketChoice {
-        Line::try_parse_from(line.split_whitespace())
+        CommandLine::try_parse_from(line.split_whitespace())
             .expect("good options")
             .choice
             .choice()
@@ -78,19 +78,19 @@ mod tests {
             ("--port", "0", "from 1 to 65535"),
             ("--port", "70000", "from 1 to 65535"),
         ] {
-            let reported = match Line::try_parse_from(["neph", option, wrong]) {
+            let message = match CommandLine::try_parse_from(["neph", option, wrong]) {
                 Ok(_) => panic!("{wrong} is taken"),
                 Err(error) => error.to_string(),
             };
-            assert!(reported.contains(remedy), "{reported}");
+            assert!(message.contains(remedy), "{message}");
         }
     }
 
     #[test]
     fn a_packet_choice_is_converted_to_options_and_a_filter() {
-        let reported = "--host 10.0.0.7 --host fd00::7 --port 443 --proto tcp --proto icmp";
-        let meant = choice(&format!("neph {reported}"));
-        assert_eq!(meant.options().join(" "), reported);
+        let expected = "--host 10.0.0.7 --host fd00::7 --port 443 --proto tcp --proto icmp";
+        let meant = choice(&format!("neph {expected}"));
+        assert_eq!(meant.options().join(" "), expected);
         assert_eq!(
             meant.expression(),
             "(host 10.0.0.7 or host fd00::7) and (port 443) and (tcp or icmp or icmp6)"

@@ -116,20 +116,21 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         options: Options,
     }
 
     #[test]
     fn options_for_live_points_are_refused_for_files() {
-        let reported = |args: &str| {
-            let line = Line::try_parse_from(["neph"].into_iter().chain(args.split_whitespace()));
-            let Err(Failure::Usage(reported)) = line.expect("options").options.refuse_for_files()
+        let message_of = |args: &str| {
+            let line =
+                CommandLine::try_parse_from(["neph"].into_iter().chain(args.split_whitespace()));
+            let Err(Failure::Usage(message)) = line.expect("options").options.refuse_for_files()
             else {
                 panic!("{args} is taken");
             };
-            reported
+            message
         };
         for args in [
             "-w 1s",
@@ -139,8 +140,8 @@ mod tests {
             "--port 1",
             "--proto udp",
         ] {
-            assert!(reported(args).contains("is for live points"), "{args}");
+            assert!(message_of(args).contains("is for live points"), "{args}");
         }
-        assert!(reported("--proto udp --port 53").starts_with("--port 53 is for live points"));
+        assert!(message_of("--proto udp --port 53").starts_with("--port 53 is for live points"));
     }
 }

@@ -193,7 +193,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         &format!("answers at {}", reflector.address()),
         reflector.pulses().to_vec(),
     );
-    let mut reported = Vec::new();
+    let mut last_counts = Vec::new();
     let mut waited = Duration::ZERO;
     while !stop.is_set() {
         const TICK: Duration = Duration::from_millis(50);
@@ -201,7 +201,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         waited += TICK;
         if waited >= REPORT && !args.quiet {
             waited = Duration::ZERO;
-            report(&mut reported, reflector.counted(), args.format)?;
+            report(&mut last_counts, reflector.counted(), args.format)?;
         }
     }
     drop((service, alongside));
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         args: Args,
     }
@@ -280,28 +280,37 @@ mod tests {
         &["nonsense"],
     ];
 
-    fn here(text: &[&str]) -> Option<ReflectorSpec> {
-        let text = std::iter::once("neph").chain(text.iter().copied());
-        Line::try_parse_from(text).ok().map(|line| line.args.spec())
+    fn here(arguments: &[&str]) -> Option<ReflectorSpec> {
+        let arguments = std::iter::once("neph").chain(arguments.iter().copied());
+        CommandLine::try_parse_from(arguments)
+            .ok()
+            .map(|line| line.args.spec())
     }
 
-    fn in_a_plan(text: &[&str]) -> Option<ReflectorSpec> {
-        neph_campaign::plan::reflector(text.iter().copied()).ok()
+    fn in_a_plan(arguments: &[&str]) -> Option<ReflectorSpec> {
+        neph_campaign::plan::reflector(arguments.iter().copied()).ok()
     }
 
     #[test]
     fn a_plan_reads_the_flags_of_a_reflector_as_the_command_line_does() {
         let none: &[&str] = &[];
-        let samples = SAMPLES.iter().map(|(_, text)| *text).chain([none]);
-        for text in samples {
-            let spec = here(text);
-            assert!(spec.is_some(), "{text:?}");
-            assert_eq!(in_a_plan(text), spec, "{text:?}");
+        let samples = SAMPLES
+            .iter()
+            .map(|(_, arguments)| *arguments)
+            .chain([none]);
+        for arguments in samples {
+            let spec = here(arguments);
+            assert!(spec.is_some(), "{arguments:?}");
+            assert_eq!(in_a_plan(arguments), spec, "{arguments:?}");
         }
-        for text in REFUSED {
-            assert_eq!((here(text), in_a_plan(text)), (None, None), "{text:?}");
+        for arguments in REFUSED {
+            assert_eq!(
+                (here(arguments), in_a_plan(arguments)),
+                (None, None),
+                "{arguments:?}"
+            );
         }
-        let command = Args::augment_args(Line::command());
+        let command = Args::augment_args(CommandLine::command());
         let known: Vec<&str> = SAMPLES
             .iter()
             .map(|(name, _)| *name)

@@ -176,17 +176,17 @@ pub(crate) fn folder_of(workspace: &Workspace, campaign: &Campaign) -> PathBuf {
 
 fn write(data: &CampaignData, settings: &PlotSettings, folder: &Path) -> Result<(), Failure> {
     use std::io::Write;
-    let reported = diagnose(data, settings);
+    let diagnoses = diagnose(data, settings);
     let written =
-        write_report(data, settings, &reported, folder).map_err(|error| refused(&error))?;
+        write_report(data, settings, &diagnoses, folder).map_err(|error| refused(&error))?;
     let mut out = output::data();
     write!(
         out,
         "{}",
-        neph_report::text(data, settings, &reported, output::width())
+        neph_report::text(data, settings, &diagnoses, output::width())
     )?;
     if !data.experiments.is_empty() {
-        write!(out, "\n{}", diagnoses_in_brief(&reported, output::width()))?;
+        write!(out, "\n{}", diagnoses_in_brief(&diagnoses, output::width()))?;
     }
     if let Some(page) = written.first() {
         writeln!(out, "\nreport: {}", page.display())?;

@@ -8,9 +8,9 @@ use clap::Args as ClapArgs;
 use neph_documents::Format;
 use neph_documents::rows::{self, RowWriter, json_line};
 use neph_documents::rr::{RrDocument, RrLine, RrSecondRow, heading, second_line, summary};
-use neph_load::rr::{RrAsked, RrMeasured, RrSecond, RrSpec, measure};
+use neph_load::rr::{RrMeasured, RrRequest, RrSecond, RrSpec, measure};
 use neph_model::{ByteSize, Permit, Span, THROUGHPUT_PORT, Target};
-use neph_wire::throughput::{Ask, RrAsk, RrKind, VERSION};
+use neph_wire::throughput::{RrKind, RrTestRequest, TestRequest, VERSION};
 
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Number of concurrent streams, 1 to 64, each with its own socket and thread and one transaction
     /// at a time
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MAX_STREAMS)))]
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(TestRequest::MAX_STREAMS)))]
     streams: u16,
     /// Payload size of each request, at least 16 B (--udp, --connect) or 1 B (--tcp) [default: the minimum]
     #[arg(long, value_name = "SIZE", value_parser = value::size)]
@@ -102,12 +102,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let found = resolving::find(&target, args.version.version(), None)?;
     let mut writer = Writer::begin(args.format)?;
-    let requested = RrAsked {
+    let request = RrRequest {
         server: found.address,
         spec: &spec,
         permit: &Permit::ANYTHING,
     };
-    let measured = measure(requested, &stop, &mut |second| {
+    let measured = measure(request, &stop, &mut |second| {
         writer.second(second);
     });
     let measured = measured.map_err(failure)?;
@@ -137,7 +137,7 @@ impl Args {
                 "{name} {given}: write {least} to {most} bytes"
             )))
         };
-        let ask = RrAsk {
+        let ask = RrTestRequest {
             version: VERSION,
             kind,
             streams: self.streams,
@@ -146,7 +146,7 @@ impl Args {
             reply_bytes: size("--reply", self.reply, kind.least_reply())?,
             dscp: self.dscp,
         };
-        if !(Ask::SHORTEST_NS..=Ask::LONGEST_NS).contains(&ask.duration_ns) {
+        if !(TestRequest::SHORTEST_NS..=TestRequest::LONGEST_NS).contains(&ask.duration_ns) {
             let duration = self.duration;
             return Err(Failure::usage(format!(
                 "--duration {duration}: write 100ms to 24h"

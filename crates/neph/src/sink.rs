@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use neph_text::{Existing, NotWritten, check_output, create_output};
-use neph_text::{Outside, Visible};
+use neph_text::{PrintableText, Visible};
 
 use crate::exit::Failure;
 use crate::output;
@@ -86,7 +86,10 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
         }
         _ => "name another place".to_owned(),
     };
-    format!("cannot write {}: {error}; {remedy}", Outside::path(path))
+    format!(
+        "cannot write {}: {error}; {remedy}",
+        PrintableText::path(path)
+    )
 }
 
 /// A failed write: a usage error if another name would help, otherwise a failure.

@@ -2,42 +2,60 @@
 
 use std::path::Path;
 
-use neph_text::{FileKind, Outside, Source, read_text};
+use neph_text::{FileKind, PrintableText, Source, read_text};
 
 use crate::exit::Failure;
 
 /// The kind of a text file: its name in messages, and its maximum size.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Noun(pub(crate) &'static str, pub(crate) FileKind);
+pub(crate) struct TextFileKind {
+    name: &'static str,
+    kind: FileKind,
+}
 
 /// A plan, or a settings file of the Latency Tester.
-pub(crate) const PLAN: Noun = Noun("plan", FileKind::Plan);
+pub(crate) const PLAN: TextFileKind = TextFileKind {
+    name: "plan",
+    kind: FileKind::Plan,
+};
 /// A topology.
-pub(crate) const TOPOLOGY: Noun = Noun("topology", FileKind::Topology);
+pub(crate) const TOPOLOGY: TextFileKind = TextFileKind {
+    name: "topology",
+    kind: FileKind::Topology,
+};
 /// Sizes of a video's frames.
-pub(crate) const TRACE: Noun = Noun("trace", FileKind::Frames);
+pub(crate) const TRACE: TextFileKind = TextFileKind {
+    name: "trace",
+    kind: FileKind::VideoTrace,
+};
 
 /// The text of a file, named by its path.
 ///
 /// # Errors
-/// The kind of file (`noun`), why it cannot be read, and the remedy. `where_it_is` explains how to
+/// The kind of the file, why it cannot be read, and the remedy. `path_hint` explains how to
 /// name an existing file.
-pub(crate) fn read(noun: Noun, path: &Path, where_it_is: &str) -> Result<Source, Failure> {
-    let Noun(noun, kind) = noun;
+pub(crate) fn read(
+    file_kind: TextFileKind,
+    path: &Path,
+    path_hint: &str,
+) -> Result<Source, Failure> {
+    let TextFileKind { name, kind } = file_kind;
     let text = read_text(kind, path).map_err(|error| {
-        let then = error.remedy().unwrap_or(where_it_is);
-        let name = Outside::path(path);
-        Failure::Usage(format!("{noun} {name} cannot be read: {error}; {then}"))
+        let remedy = error.remedy().unwrap_or(path_hint);
+        let shown_path = PrintableText::path(path);
+        Failure::Usage(format!(
+            "{name} {shown_path} cannot be read: {error}; {remedy}"
+        ))
     })?;
     Ok(Source::new(path.display().to_string(), text))
 }
 
-/// As above, for a sentence that ends with the reason.
-pub(crate) fn load(noun: Noun, path: &Path) -> Result<Source, String> {
-    let Noun(noun, kind) = noun;
-    let name = Outside::path(path);
-    let text =
-        read_text(kind, path).map_err(|error| format!("{noun} {name} cannot be read: {error}"))?;
+/// Reads the file; the error is a sentence that ends with the reason.
+pub(crate) fn read_or_message(file_kind: TextFileKind, path: &Path) -> Result<Source, String> {
+    let TextFileKind { name, kind } = file_kind;
+    let shown_path = PrintableText::path(path);
+    let text = read_text(kind, path)
+        .map_err(|error| format!("{name} {shown_path} cannot be read: {error}"))?;
     Ok(Source::new(path.display().to_string(), text))
 }
 
@@ -50,20 +68,20 @@ mod tests {
     #[test]
     fn a_file_that_is_no_text_has_another_remedy_than_one_that_is_not_there() {
         let folder = tempfile::tempdir().expect("a folder");
-        let at = "write its path as seen from this folder";
-        let sentence = |path: &Path| match read(PLAN, path, at) {
+        let path_hint = "write its path as seen from this folder";
+        let sentence = |path: &Path| match read(PLAN, path, path_hint) {
             Err(Failure::Usage(sentence)) => sentence,
             other => panic!("{other:?}"),
         };
         let path = folder.path().join("plan.toml");
-        let begins = format!("plan {} cannot be read: ", path.display());
+        let prefix = format!("plan {} cannot be read: ", path.display());
         let missing = sentence(&path);
         assert!(
-            missing.starts_with(&begins) && missing.ends_with(at),
+            missing.starts_with(&prefix) && missing.ends_with(path_hint),
             "{missing}"
         );
         fs::write(&path, [0xff, 0xfe]).expect("written");
-        let binary = format!("{begins}it is no text (UTF-8); name another file");
+        let binary = format!("{prefix}it is no text (UTF-8); name another file");
         assert_eq!(sentence(&path), binary);
         let directory = sentence(folder.path());
         assert!(

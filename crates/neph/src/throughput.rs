@@ -14,7 +14,7 @@ use neph_documents::throughput::{
 };
 use neph_load::throughput::{Measured, Second, ThroughputError, ThroughputRequest, measure};
 use neph_model::{BitRate, ByteSize, IpVersion, Permit, Span, THROUGHPUT_PORT, Target};
-use neph_wire::throughput::{Ask, Direction, Protocol, VERSION};
+use neph_wire::throughput::{Direction, Protocol, TestRequest, VERSION};
 
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
@@ -40,10 +40,10 @@ pub(crate) struct Args {
     udp: bool,
     /// Maximum payload rate per direction, all streams together; max: no limit [default: max; UDP: 1Mbit/s]
     #[arg(long, value_name = "RATE", value_parser = most)]
-    rate: Option<Most>,
+    rate: Option<MaxRate>,
     /// Number of concurrent streams per direction, 1 to 64, each with its own socket and thread
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MAX_STREAMS)))]
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(TestRequest::MAX_STREAMS)))]
     streams: u16,
     /// Direction of the data: up is from this host to the server, down from the server to this host
     #[arg(long, value_enum, default_value_t = DirectionChoice::Up)]
@@ -89,15 +89,15 @@ enum DirectionChoice {
 
 /// A rate; `None` for no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Most(Option<BitRate>);
+struct MaxRate(Option<BitRate>);
 
-fn most(text: &str) -> Result<Most, String> {
+fn most(text: &str) -> Result<MaxRate, String> {
     if text == "max" {
-        return Ok(Most(None));
+        return Ok(MaxRate(None));
     }
     match value::rate(text)? {
         rate if rate.bits_per_second() < 1_000 => Err("write a rate from 1kbit/s".to_owned()),
-        rate => Ok(Most(Some(rate))),
+        rate => Ok(MaxRate(Some(rate))),
     }
 }
 
@@ -111,12 +111,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 impl Args {
-    fn ask(&self) -> Result<Ask, Failure> {
+    fn ask(&self) -> Result<TestRequest, Failure> {
         let datagram_bytes = u32::try_from(self.size.bytes()).unwrap_or(u32::MAX);
         // UDP has no congestion control and could flood a path: no limit must be requested explicitly.
         let default = self.udp.then_some(BitRate(1_000_000));
         let rate = self.rate.map_or(default, |most| most.0);
-        let ask = Ask {
+        let ask = TestRequest {
             version: VERSION,
             protocol: if self.udp {
                 Protocol::Udp
@@ -135,13 +135,13 @@ impl Args {
             congestion: self.congestion.clone(),
             dscp: self.dscp,
         };
-        if !(32..=Ask::LARGEST_DATAGRAM).contains(&datagram_bytes) {
-            let (size, most) = (self.size.exact(), Ask::LARGEST_DATAGRAM);
+        if !(32..=TestRequest::LARGEST_DATAGRAM).contains(&datagram_bytes) {
+            let (size, most) = (self.size.exact(), TestRequest::LARGEST_DATAGRAM);
             return Err(Failure::usage(format!(
                 "--size {size}: write 32 to {most} bytes"
             )));
         }
-        let (min, most) = (Ask::SHORTEST_NS, Ask::LONGEST_NS);
+        let (min, most) = (TestRequest::SHORTEST_NS, TestRequest::LONGEST_NS);
         if !(min..=most).contains(&ask.duration_ns) {
             let duration = self.duration;
             return Err(Failure::usage(format!(
@@ -173,12 +173,12 @@ impl Args {
         let version: Option<IpVersion> = self.version.version();
         let found = resolving::find(&target, version, None)?;
         let mut writer = Writer::begin(self.format, &ask)?;
-        let requested = ThroughputRequest {
+        let request = ThroughputRequest {
             server: found.address,
             ask: &ask,
             permit: &Permit::ANYTHING,
         };
-        let measured = measure(requested, &stop, &mut |second| {
+        let measured = measure(request, &stop, &mut |second| {
             writer.second(second);
         });
         let measured = measured.map_err(failure)?;
@@ -197,7 +197,7 @@ impl Args {
 /// Why there is no result, with the remedy if known.
 pub(crate) fn failure(error: ThroughputError) -> Failure {
     match error {
-        ThroughputError::Ask(error) => Failure::usage(error),
+        ThroughputError::InvalidRequest(error) => Failure::usage(error),
         ThroughputError::Stopped => Failure::Interrupted(error.to_string()),
         ThroughputError::Socket {
             operation: "connect to",
@@ -210,14 +210,14 @@ pub(crate) fn failure(error: ThroughputError) -> Failure {
 /// Writes one line per second, and the summary.
 struct Writer {
     format: Format,
-    ask: Ask,
+    ask: TestRequest,
     rows: Vec<SecondRow>,
     /// If the reader closes the pipe, the output ends and the test continues.
     failed: Option<std::io::Error>,
 }
 
 impl Writer {
-    fn begin(format: Format, ask: &Ask) -> Result<Self, Failure> {
+    fn begin(format: Format, ask: &TestRequest) -> Result<Self, Failure> {
         output::is_open()?;
         if format == Format::Text {
             output::line(&heading(ask))?;

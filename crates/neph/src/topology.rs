@@ -20,7 +20,7 @@ pub(crate) fn read(path: &Path) -> Result<Topology, Failure> {
 
 /// The text of a topology file, or why it cannot be read.
 pub(crate) fn load(path: &Path) -> Result<Source, String> {
-    text_file::load(text_file::TOPOLOGY, path)
+    text_file::read_or_message(text_file::TOPOLOGY, path)
 }
 
 /// Parses the text of a topology file; returns both.

@@ -144,7 +144,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("neph-wire", &[]),
 ];
 
-/// Arrows that only tests need: shipped plans are held against shipped topologies, what is told of
+/// Arrows that only tests need: shipped plans are held against shipped topologies, what is reported about
 /// flows against the links of the lab, and the reflector against transfers.
 const TESTS_MAY_USE: &[(&str, &str)] = &[
     ("neph-agent", "neph-campaign"),
@@ -255,7 +255,7 @@ fn the_design_page_shows_the_same_table() {
             .find(|line| line.contains(&format!("| `{name}` |")))
             .unwrap_or_else(|| panic!("docs/design.md has no row for {name}"));
         let cell = row.trim_end_matches('|').rsplit('|').next();
-        let reported: BTreeSet<String> = match cell.unwrap_or_default().trim() {
+        let crates: BTreeSet<String> = match cell.unwrap_or_default().trim() {
             "none of ours" => BTreeSet::new(),
             cell => cell
                 .split(", ")
@@ -263,7 +263,7 @@ fn the_design_page_shows_the_same_table() {
                 .collect(),
         };
         let uses: BTreeSet<String> = uses.iter().map(|name| (*name).to_owned()).collect();
-        assert_eq!(reported, uses, "docs/design.md about {name}");
+        assert_eq!(crates, uses, "docs/design.md about {name}");
     }
 }
 

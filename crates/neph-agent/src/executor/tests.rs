@@ -147,11 +147,11 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
         .expect("the main flow is fine")
         .end(&around, Vec::new());
     assert_eq!(outcome.ending, Ending::Complete);
-    let reported = recorded(&updates);
-    let failed = reported
+    let records = recorded(&updates);
+    let failed = records
         .events
         .iter()
-        .filter(|e| e.kind == EventKind::FlowFailed);
+        .filter(|e| e.kind == EventKind::SecondaryFlowFailed);
     let failed: Vec<(u32, &str)> = failed.map(|e| (e.flow.0, e.text.as_str())).collect();
     assert!(
         matches!(failed[..], [(0, typo), (1, e)] if typo.starts_with("no ICMP echo to typo: ")
@@ -281,7 +281,7 @@ fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
     let traced = trace::routes(&order, &ready, &mut intake, &Stop::new());
     assert_eq!(traced, None);
     let event = &intake.records().events[0];
-    assert_eq!(event.kind, EventKind::FlowFailed);
+    assert_eq!(event.kind, EventKind::SecondaryFlowFailed);
     assert!(
         event
             .text
@@ -307,7 +307,7 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
         .map(|prepared| prepared.as_ref().expect("silence is not refused").started)
         .collect();
     assert_eq!(started, [started[0]; 3], "one moment for all");
-    let (results, reported) = (ran.results, ran.records);
+    let (results, records) = (ran.results, ran.records);
     let endings = results
         .into_iter()
         .map(|result| result.expect("it ran").ending);
@@ -319,16 +319,12 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
         ),
         "{endings:?}"
     );
-    assert!(
-        reported
-            .iter()
-            .all(|reported| reported.fleet.len() == 16 * 20)
-    );
+    assert!(records.iter().all(|records| records.fleet.len() == 16 * 20));
     // Each begins before another could have ended its 400 ms.
-    let first = |reported: &Records| reported.fleet.iter().map(|m| m.sent.nanos()).min();
-    let last = |reported: &Records| reported.fleet.iter().map(|m| m.sent.nanos()).max();
-    let latest_begin = reported.iter().filter_map(first).max();
-    let earliest_end = reported.iter().filter_map(last).min();
+    let first = |records: &Records| records.fleet.iter().map(|m| m.sent.nanos()).min();
+    let last = |records: &Records| records.fleet.iter().map(|m| m.sent.nanos()).max();
+    let latest_begin = records.iter().filter_map(first).max();
+    let earliest_end = records.iter().filter_map(last).min();
     assert!(
         latest_begin < earliest_end,
         "{latest_begin:?} {earliest_end:?}"
@@ -374,8 +370,8 @@ fn fleets_of_one_reflector_each_report_its_refusals_once() {
     let ours = miserly();
     let orders = [(); 2].map(|()| fleet_order(&format!("udp://{}", ours.address())));
     let ran = carry_out(&mut LocalExecutor::new(), &orders, &|_| false);
-    let (results, reported) = (ran.results, ran.records);
-    let lost = reported.iter().flat_map(|reported| &reported.fleet);
+    let (results, records) = (ran.results, ran.records);
+    let lost = records.iter().flat_map(|records| &records.fleet);
     let lost = lost.filter(|message| message.reply().is_none()).count() as u64;
     for result in results {
         let warnings = result.expect("it can be").warnings;

@@ -44,7 +44,7 @@ pub(super) fn reached<T>(orders: &[ExperimentOrder], ready: Each<T>, stop: &Stop
     ready
 }
 
-/// How long what answers may be asked for: no longer than it takes to be late.
+/// How long neph may query what answers: no longer than it takes to be late.
 pub(crate) fn patience(order: &ExperimentOrder, usual: Span) -> Span {
     const MINIMUM: Span = Span::from_millis(300);
     match order.start {

@@ -79,7 +79,7 @@ impl Intake {
             FleetReport::NotSent(reason) => self.events.push(Event {
                 flow: FlowIndex(0),
                 at: (neph_probe::now() - self.origin.at).nanos(),
-                kind: EventKind::FlowFailed,
+                kind: EventKind::SecondaryFlowFailed,
                 text: format!("a message could not be sent: {reason}"),
             }),
             FleetReport::Ended(tally) => {

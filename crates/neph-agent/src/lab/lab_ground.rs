@@ -10,7 +10,7 @@ use neph_probe::Placement;
 use super::GroundError;
 use super::stressing::Stressing;
 use crate::reflecting::Reflecting;
-use crate::{LabAccess, LinkCount, LoadsDone};
+use crate::{LabAccess, LinkCounters, LoadsDone};
 
 /// Labs of campaigns are called by this and the number of their process.
 const PURPOSE: &str = "run";
@@ -206,7 +206,7 @@ impl LabAccess for LabGround {
         stood_in.into_iter().collect()
     }
 
-    fn links(&self) -> Vec<LinkCount> {
+    fn links(&self) -> Vec<LinkCounters> {
         let Some(lab) = self.lab() else {
             return Vec::new();
         };
@@ -214,11 +214,11 @@ impl LabAccess for LabGround {
         let directions = links.flat_map(|link| {
             Direction::BOTH.map(|direction| {
                 let count = link.read(direction);
-                LinkCount {
+                LinkCounters {
                     late: count.late,
-                    worst: link.take_worst(direction),
-                    carried: count.delivered,
-                    broken: count.broken(),
+                    max_lateness: link.take_worst(direction),
+                    delivered_packets: count.delivered,
+                    unexpected_losses: count.broken(),
                 }
             })
         });

@@ -55,11 +55,11 @@ impl Stressing {
             let number = u16::try_from(self.running.len() + 1).unwrap_or(u16::MAX);
             let ended = neph_probe::now();
             match running.end(lab) {
-                Ok(reported) => {
+                Ok(output) => {
                     let late = is_late.then(|| load_checks::late(&load));
                     done.warnings
-                        .extend(load_checks::check_load(&load, &reported).or(late));
-                    done.seconds.extend(by_second::of(&reported, number, ended));
+                        .extend(load_checks::check_load(&load, &output).or(late));
+                    done.seconds.extend(by_second::of(&output, number, ended));
                 }
                 Err(error) => {
                     let site = load.site;

@@ -7,7 +7,7 @@ use neph_model::{ByteSize, ExperimentOrder, Permit, Prepared, Warning};
 use super::*;
 use crate::executor::tests::{carry_out, order, reflector};
 use crate::flows::main_flow;
-use crate::{LabAccess, LinkCount, LocalExecutor};
+use crate::{LabAccess, LinkCounters, LocalExecutor};
 
 /// Takes one connection, reads a question, and sends `answer`, if any, until the peer ends.
 fn stranger(answer: &'static str) -> SocketAddr {
@@ -44,13 +44,13 @@ const ANSWER: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 fn an_experiment_without_a_reachable_reflector_fails_with_a_reason() {
     for scheme in ["ws", "http", "tcp"] {
         let address = nobody();
-        let reported =
+        let error =
             prepared(&order(&format!("{scheme}://{address}"))).expect_err("no server there");
         assert!(
-            reported.contains(&format!("{address} who it is failed")),
-            "{reported}"
+            error.contains(&format!("{address} who it is failed")),
+            "{error}"
         );
-        assert!(reported.contains("refused"), "{reported}");
+        assert!(error.contains("refused"), "{error}");
     }
     // A STAMP reflector of another vendor listens on UDP alone.
     let udp = prepared(&order(&format!("udp://{}", nobody())));
@@ -80,10 +80,10 @@ fn a_stranger_in_a_reflectors_place_is_not_measured() {
     for scheme in ["ws", "http", "tcp", "udp"] {
         let mut order = order(&format!("{scheme}://{}", stranger(ANSWER)));
         order.reflector = true;
-        let reported = prepared(&order).expect_err("the reflector is gone");
+        let error = prepared(&order).expect_err("the reflector is gone");
         assert!(
-            reported.ends_with("where a reflector of this campaign should be"),
-            "{reported}"
+            error.ends_with("where a reflector of this campaign should be"),
+            "{error}"
         );
     }
 }
@@ -106,7 +106,7 @@ impl LabAccess for LocalReflectorLab {
     fn stress(&mut self, _: &[neph_model::SiteLoad]) -> Result<crate::LoadsDone, String> {
         Ok(crate::LoadsDone::default())
     }
-    fn links(&self) -> Vec<LinkCount> {
+    fn links(&self) -> Vec<LinkCounters> {
         Vec::new()
     }
     fn warnings(&self) -> Vec<Warning> {

@@ -64,7 +64,7 @@ impl Policy {
         self.hours.is_empty() || self.hours.iter().any(|hours| hours.include(now))
     }
 
-    /// Whether an order may begin now. Addresses are judged when names have become some.
+    /// Whether an order may begin now. Addresses are evaluated when names have become some.
     ///
     /// # Errors
     /// It may not, and why.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use neph_model::{AllowedTargets, BitRate, Budgets, Network, Span};
 use neph_text::{
-    BitsPerSecond, Bytes, Fault, Fields, Nanos, Node, Problem, Problems, Source, Take, Value,
+    BitsPerSecond, Bytes, Fault, Fields, FromNode, Nanos, Node, Problem, Problems, Source, Value,
     choice, parse_toml,
 };
 
@@ -43,7 +43,7 @@ fn read(mut fields: Fields<'_>) -> Policy {
     }
     let longest = fields.optional::<Nanos>("longest");
     let policy = Policy {
-        controllers: list(&mut fields, "controllers", String::take),
+        controllers: list(&mut fields, "controllers", String::from_node),
         kinds,
         longest: longest.map_or(LONGEST, |nanos| Span::from_nanos(nanos.value.0)),
         hours: list(&mut fields, "hours", |node| {
@@ -115,13 +115,13 @@ fn list<T: PartialEq>(
 }
 
 fn word<T: FromStr>(node: &Node, remedy: &str) -> Result<T, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     let fault = || Fault::new(format!("'{text}' is not understood"), remedy);
     text.parse().map_err(|_| fault())
 }
 
 fn network(node: &Node) -> Result<Network, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     let remedy = "write an address or a network, as \"192.0.2.0/24\" or \"2001:db8::/32\"";
     text.parse()
         .map_err(|error: neph_model::NoNetwork| Fault::new(error.to_string(), remedy))
@@ -129,7 +129,7 @@ fn network(node: &Node) -> Result<Network, Fault> {
 
 /// A port, or the first and the last of several.
 fn ports(node: &Node) -> Result<RangeInclusive<u16>, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
     let range = match text.split_once('-') {
         Some((first, last)) => port(first).zip(port(last)),
@@ -147,7 +147,7 @@ fn ports(node: &Node) -> Result<RangeInclusive<u16>, Fault> {
 }
 
 fn absolute(node: &Node) -> Result<String, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     if text.starts_with('/') {
         Ok(text)
     } else {

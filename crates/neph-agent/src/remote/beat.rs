@@ -24,16 +24,16 @@ pub(super) struct Beats {
     pending: Option<(Wall, RawNanos)>,
     /// The first one since the last answer.
     unanswered: Option<RawNanos>,
-    best: Option<Known>,
+    best: Option<ClockReading>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct ClockReading {
     clock: AgentClockOffset,
     at: RawNanos,
 }
 
-impl Known {
+impl ClockReading {
     /// What it is worth by now.
     fn now(&self, now: RawNanos) -> AgentClockOffset {
         let age = Span::from_nanos(now.0.saturating_sub(self.at.0));
@@ -92,7 +92,7 @@ impl Beats {
             is_set || clock.bound <= known.bound
         });
         if is_better {
-            self.best = Some(Known { clock, at: now });
+            self.best = Some(ClockReading { clock, at: now });
         }
     }
 }

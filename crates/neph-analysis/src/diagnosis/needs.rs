@@ -197,7 +197,7 @@ impl Need {
 }
 
 fn is_tcp(run: &Run<'_>) -> bool {
-    run.flow.flow.probe.on_connection()
+    run.flow.flow.probe.uses_connection()
 }
 
 fn has_two_sizes(input: &RuleInput<'_>) -> bool {

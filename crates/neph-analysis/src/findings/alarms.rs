@@ -13,7 +13,7 @@ use crate::{CampaignData, PlotSettings};
 pub const ALARM: &str = "alarm";
 
 /// What a rule found.
-struct Raised<'a> {
+struct RuleOutcome<'a> {
     times: usize,
     experiments: usize,
     /// The first time: where, in which block, and since its start.
@@ -22,7 +22,7 @@ struct Raised<'a> {
 
 /// A sentence for each rule, in the order of the rules' texts.
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let mut rules: BTreeMap<&str, Raised<'_>> = BTreeMap::new();
+    let mut rules: BTreeMap<&str, RuleOutcome<'_>> = BTreeMap::new();
     for scenario in data.measured(settings) {
         for experiment in data.experiments_of(scenario, settings) {
             let mut here: BTreeMap<&str, (usize, Span)> = BTreeMap::new();
@@ -32,7 +32,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
             }
             for (rule, (times, at)) in here {
                 let first = (experiment, at);
-                let all = rules.entry(rule).or_insert(Raised {
+                let all = rules.entry(rule).or_insert(RuleOutcome {
                     times: 0,
                     experiments: 0,
                     first,
@@ -68,7 +68,7 @@ fn rule(event: &Event) -> &str {
     rule
 }
 
-fn sentence(data: &CampaignData, rule: &str, raised: &Raised<'_>) -> Finding {
+fn sentence(data: &CampaignData, rule: &str, raised: &RuleOutcome<'_>) -> Finding {
     let (experiment, at) = raised.first;
     let label = data.scenarios[experiment.scenario].label();
     let times = match raised.times {

@@ -1,6 +1,6 @@
 //! Compares two scenarios block by block: medians of experiments, paired by block.
 //!
-//! Owns the medians, the family of comparisons that are judged together, and the text of the results. The
+//! Owns the medians, the family of comparisons that are evaluated together, and the text of the results. The
 //! test and the verdict are those of `neph_stats` ([`decide`]).
 //!
 //! A message without a reply counts as slower than every reply. If half of a block has no reply, its median
@@ -36,7 +36,7 @@ impl MinEffect {
     }
 }
 
-/// All comparisons of a report, which are judged together.
+/// All comparisons of a report, which are evaluated together.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
     claims: Vec<Claim>,

@@ -8,68 +8,79 @@ use super::{Finding, FindingKind};
 use crate::text::{first_few, plural, real};
 use crate::{CampaignData, PlotSettings};
 
-/// One execution of a scenario, however often it was tried.
-type Cell = (ScenarioId, u32);
+/// A scenario in a block, with all of its attempts.
+type ScenarioBlock = (ScenarioId, u32);
 
-const fn cell(experiment: &Experiment) -> Cell {
+const fn scenario_block(experiment: &Experiment) -> ScenarioBlock {
     (experiment.scenario, experiment.block)
 }
 
-/// Every failed try in the blocks that are shown, whether its messages are shown or not.
-pub(crate) fn failed<'a>(
+/// Every failed attempt in the blocks of the report, with or without messages.
+pub(crate) fn failed_experiments<'a>(
     data: &'a CampaignData,
     settings: &'a PlotSettings,
 ) -> impl Iterator<Item = &'a Experiment> + 'a {
-    let shown = data.experiments.iter().map(|one| &one.experiment);
+    let shown_experiments = data.experiments.iter().map(|data| &data.experiment);
     data.left_out
         .iter()
-        .chain(shown)
-        .filter(|one| one.status == ExperimentStatus::Failed && settings.shows_block(one.block))
+        .chain(shown_experiments)
+        .filter(|experiment| {
+            experiment.status == ExperimentStatus::Failed && settings.shows_block(experiment.block)
+        })
 }
 
 /// A sentence about those that never succeeded, else about those that did so later.
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Option<Finding> {
-    let complete: BTreeSet<Cell> = data
+    let complete: BTreeSet<ScenarioBlock> = data
         .experiments
         .iter()
-        .map(|one| &one.experiment)
-        .filter(|one| one.status == ExperimentStatus::Complete)
-        .map(cell)
+        .map(|data| &data.experiment)
+        .filter(|experiment| experiment.status == ExperimentStatus::Complete)
+        .map(scenario_block)
         .collect();
-    let (repeated, not_repeated): (Vec<_>, Vec<_>) =
-        failed(data, settings).partition(|one| complete.contains(&cell(one)));
-    let (all, what, then) = if not_repeated.is_empty() {
-        (repeated, "failed at first and succeeded later", "")
+    let (recovered, unresolved): (Vec<_>, Vec<_>) = failed_experiments(data, settings)
+        .partition(|experiment| complete.contains(&scenario_block(experiment)));
+    let (failures, phrase, remedy) = if unresolved.is_empty() {
+        (recovered, "failed at first and succeeded later", "")
     } else {
-        // What was measured without a plan has nothing to go on with.
-        let then = if data.campaign.plan_text.is_empty() {
+        // `neph resume` needs a plan.
+        let remedy = if data.campaign.plan_text.is_empty() {
             " Remedy: remove the cause and repeat."
         } else {
             " Remedy: remove the cause, then run neph resume."
         };
-        (not_repeated, "failed", then)
+        (unresolved, "failed", remedy)
     };
-    let first = all
+    let first = failures
         .iter()
-        .min_by_key(|one| (one.block, one.position, one.attempt))?;
-    let cells: BTreeSet<Cell> = all.iter().map(|one| cell(one)).collect();
-    let (cell_list, scenarios) = list_cells(data, &cells);
+        .min_by_key(|experiment| (experiment.block, experiment.position, experiment.attempt))?;
+    let scenario_blocks: BTreeSet<ScenarioBlock> = failures
+        .iter()
+        .map(|experiment| scenario_block(experiment))
+        .collect();
+    let (scenario_list, scenarios) = list_scenarios(data, &scenario_blocks);
     let text = format!(
-        "{} {what}: {cell_list}. The {}reason: {}.{then}",
-        plural(cells.len(), "experiment"),
-        if all.len() == 1 { "" } else { "first " },
+        "{} {phrase}: {scenario_list}. The {}reason: {}.{remedy}",
+        plural(scenario_blocks.len(), "experiment"),
+        if failures.len() == 1 { "" } else { "first " },
         reason(first),
     );
     let finding = Finding::new(FindingKind::Flagged, "failed", text)
-        .with("experiments", real(cells.len()))
-        .with("tries", real(all.len()))
+        .with("experiments", real(scenario_blocks.len()))
+        .with("tries", real(failures.len()))
         .with("scenarios", real(scenarios));
     Some(finding)
 }
 
 /// The scenarios by their labels, the first few by name, and how many they are.
-fn list_cells(data: &CampaignData, cells: &BTreeSet<Cell>) -> (String, usize) {
-    let ids: BTreeSet<ScenarioId> = cells.iter().map(|(scenario, _)| *scenario).collect();
+fn list_scenarios(
+    data: &CampaignData,
+    scenario_blocks: &BTreeSet<ScenarioBlock>,
+) -> (String, usize) {
+    let ids: BTreeSet<ScenarioId> = scenario_blocks
+        .iter()
+        .map(|(scenario, _)| *scenario)
+        .collect();
     let labels: Vec<String> = data
         .scenarios
         .iter()

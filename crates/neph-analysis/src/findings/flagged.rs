@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use neph_model::Warning;
 
-use super::failed::failed;
+use super::failed::failed_experiments;
 use super::{Finding, FindingKind};
 use crate::text::{plural, real};
 use crate::{CampaignData, PlotSettings};
@@ -69,7 +69,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 /// Whether there is something that nothing was flagged of: something was measured, and nothing
 /// failed.
 fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
-    !data.measured(settings).is_empty() && failed(data, settings).next().is_none()
+    !data.measured(settings).is_empty() && failed_experiments(data, settings).next().is_none()
 }
 
 fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {

@@ -16,14 +16,14 @@ use crate::view::{Group, groups};
 use crate::{CampaignData, PlotSettings, circuits};
 
 /// A load and the scenarios that have it.
-struct Shared {
+struct SharedLoad {
     load: String,
     scenarios: Vec<usize>,
     factors: Vec<Factor>,
 }
 
 /// Every load of several scenarios, in the order of the plan.
-fn shared(scenarios: &[Scenario]) -> Vec<Shared> {
+fn shared(scenarios: &[Scenario]) -> Vec<SharedLoad> {
     let mut all: Vec<(String, Vec<usize>)> = Vec::new();
     for (index, scenario) in scenarios.iter().enumerate() {
         for (_, load) in traffic(scenario) {
@@ -38,7 +38,7 @@ fn shared(scenarios: &[Scenario]) -> Vec<Shared> {
         let members: Vec<&Scenario> = indices.iter().map(|index| &scenarios[*index]).collect();
         let mut factors = factors(&members);
         factors.retain(|factor| is_compared(factor) && !(of_circuits && factor.is_place()));
-        Shared {
+        SharedLoad {
             load,
             scenarios: indices,
             factors,
@@ -57,7 +57,7 @@ const fn is_compared(factor: &Factor) -> bool {
 
 /// Number of load comparisons in a report of these scenarios.
 pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
-    let of = |one: Shared| {
+    let of = |one: SharedLoad| {
         let all = one.factors.iter();
         let all = all.flat_map(|factor| groups(scenarios, &one.scenarios, factor));
         let others = all.map(|group| group.members.len().saturating_sub(1));

@@ -9,7 +9,7 @@ use crate::text::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// How a scenario's messages ended.
-struct Ends {
+struct MessageOutcomes {
     scenario: usize,
     lost: usize,
     sent: usize,
@@ -21,7 +21,7 @@ struct Ends {
     messages: usize,
 }
 
-impl Ends {
+impl MessageOutcomes {
     fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
         let (mut lost, mut errors, mut failed, mut messages) = (0, 0, 0, 0);
         let mut groups = Vec::new();
@@ -54,8 +54,8 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         return vec![Finding::new(FindingKind::Notable, "loss", text.to_owned())];
     }
     let shown = data.measured(settings).into_iter();
-    let all: Vec<Ends> = shown
-        .map(|scenario| Ends::of(data, settings, scenario))
+    let all: Vec<MessageOutcomes> = shown
+        .map(|scenario| MessageOutcomes::of(data, settings, scenario))
         .filter(|ends| ends.messages > 0)
         .collect();
     let not_sent = not_sent(data, &all);
@@ -67,7 +67,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         return Vec::new();
     }
     let affected = all.iter().filter(|ends| ends.share() > 0.0).count();
-    let worst = all.iter().map(Ends::share).fold(0.0, f64::max);
+    let worst = all.iter().map(MessageOutcomes::share).fold(0.0, f64::max);
     let failed = all.iter().map(|ends| ends.failed).sum();
     let finding = Finding::new(FindingKind::Notable, "loss", text.join(" "))
         .with("scenarios_with_loss", real(affected))
@@ -78,10 +78,10 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 }
 
 /// The sentence about messages that were sent; none if no message was.
-fn lost(data: &CampaignData, all: &[Ends]) -> Option<String> {
-    let sent: Vec<&Ends> = all.iter().filter(|ends| ends.sent > 0).collect();
+fn lost(data: &CampaignData, all: &[MessageOutcomes]) -> Option<String> {
+    let sent: Vec<&MessageOutcomes> = all.iter().filter(|ends| ends.sent > 0).collect();
     let affected = sent.iter().filter(|ends| ends.lost > 0).count();
-    let by_share = |a: &&&Ends, b: &&&Ends| {
+    let by_share = |a: &&&MessageOutcomes, b: &&&MessageOutcomes| {
         let order = a.share().total_cmp(&b.share());
         order.then(b.scenario.cmp(&a.scenario))
     };
@@ -122,7 +122,7 @@ fn lost(data: &CampaignData, all: &[Ends]) -> Option<String> {
 }
 
 /// The sentence about messages that were answered, but not as expected; none if there are none.
-fn errors(data: &CampaignData, all: &[Ends]) -> Option<String> {
+fn errors(data: &CampaignData, all: &[MessageOutcomes]) -> Option<String> {
     let errors: usize = all.iter().map(|ends| ends.errors).sum();
     let affected = all.iter().filter(|ends| ends.errors > 0).count();
     let worst = all.iter().rev().max_by_key(|ends| ends.errors)?;
@@ -142,7 +142,7 @@ fn errors(data: &CampaignData, all: &[Ends]) -> Option<String> {
 }
 
 /// The sentence about messages that could not be sent; none if all were.
-fn not_sent(data: &CampaignData, all: &[Ends]) -> Option<String> {
+fn not_sent(data: &CampaignData, all: &[MessageOutcomes]) -> Option<String> {
     let failed: usize = all.iter().map(|ends| ends.failed).sum();
     let affected = all.iter().filter(|ends| ends.failed > 0).count();
     let worst = all.iter().rev().max_by_key(|ends| ends.failed)?;

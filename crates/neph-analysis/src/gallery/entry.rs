@@ -122,11 +122,11 @@ impl From<Text> for EntryFile {
 
 impl From<&Source> for Entry {
     fn from(source: &Source) -> Self {
-        let reported: AsWritten = toml::from_str(source.entry).expect("a test reads every entry");
+        let entry: AsWritten = toml::from_str(source.entry).expect("a test reads every entry");
         Self {
             name: source.name,
-            finding: reported.finding,
-            published: reported.published,
+            finding: entry.finding,
+            published: entry.published,
             plan: source.plan,
             lab: source.lab,
             seasons: source.seasons,
@@ -135,11 +135,11 @@ impl From<&Source> for Entry {
             } else {
                 Control::Lab(source.control.text)
             },
-            figure: reported.figure,
-            expected: reported.expected,
-            of_control: reported.of_control,
-            also: reported.also,
-            innocent: reported.innocent,
+            figure: entry.figure,
+            expected: entry.expected,
+            of_control: entry.of_control,
+            also: entry.also,
+            innocent: entry.innocent,
         }
     }
 }

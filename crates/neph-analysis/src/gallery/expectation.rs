@@ -79,20 +79,20 @@ struct AsWritten {
 impl TryFrom<AsWritten> for Expectation {
     type Error = String;
 
-    fn try_from(reported: AsWritten) -> Result<Self, String> {
-        let topic = match (reported.finding, reported.cause, reported.median_ms) {
+    fn try_from(written: AsWritten) -> Result<Self, String> {
+        let topic = match (written.finding, written.cause, written.median_ms) {
             (Some(topic), None, None) => Topic::Finding(topic),
             (None, Some(rule), None) => Topic::Cause(rule),
             (None, None, Some(_)) => Topic::Median,
             _ => return Err("an expectation has finding, cause or median_ms".to_owned()),
         };
-        let mut numbers = reported.numbers.0;
-        let median = reported.median_ms;
+        let mut numbers = written.numbers.0;
+        let median = written.median_ms;
         numbers.extend(median.map(|[low, high]| Number::between(MEDIAN, low, high)));
         Ok(Self {
             topic,
-            about: reported.about,
-            claim: reported.claim.0,
+            about: written.about,
+            claim: written.claim.0,
             numbers,
         })
     }

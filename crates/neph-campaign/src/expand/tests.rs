@@ -119,14 +119,14 @@ fn udp_sizes_are_raised_to_the_size_on_the_wire_with_a_note() {
         .map(|s| s.request_size.bytes())
         .collect();
     assert_eq!(sizes, [104, 44]);
-    let reported = plan.notes.join("\n");
+    let message = plan.notes.join("\n");
     assert!(
-        reported.contains("endpoint 'u': udp: 16 B is raised to 104 B"),
-        "{reported}"
+        message.contains("endpoint 'u': udp: 16 B is raised to 104 B"),
+        "{message}"
     );
     assert!(
-        reported.contains("56 B is raised to 104 B") && !reported.contains("44 B is raised"),
-        "{reported}"
+        message.contains("56 B is raised to 104 B") && !message.contains("44 B is raised"),
+        "{message}"
     );
 }
 
@@ -204,8 +204,8 @@ fn ambiguous_or_invalid_load_names_are_refused() {
         ("[\"a = vm1 8%\"]", "is no load"),
     ] {
         let found = parse(&Source::new("p.toml", loaded(stress))).expect_err(stress);
-        let reported: Vec<String> = found.iter().map(ToString::to_string).collect();
-        assert_eq!(reported.len(), 1, "{stress}: {reported:#?}");
-        assert!(reported[0].contains(message), "{stress}: {reported:#?}");
+        let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(messages.len(), 1, "{stress}: {messages:#?}");
+        assert!(messages[0].contains(message), "{stress}: {messages:#?}");
     }
 }

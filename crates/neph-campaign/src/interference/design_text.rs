@@ -23,7 +23,7 @@ struct Part {
 pub(super) fn text(
     plan: &Plan,
     design: &Design,
-    requested: &DesignRequest,
+    request: &DesignRequest,
 ) -> Result<String, NoDesign> {
     let wrong = |error: toml::de::Error| NoDesign::Text(error.message().to_owned());
     let mut written: Table = plan.text.parse().map_err(wrong)?;
@@ -33,11 +33,11 @@ pub(super) fn text(
     add("version", Value::Integer(1));
     add("name", Value::from(format!("{NAME} {}", plan.name)));
     add("blocks", Value::Integer(design.blocks.into()));
-    add("duration", Value::from(requested.duration.exact()));
+    add("duration", Value::from(request.duration.exact()));
     add("interval", Value::from("1s"));
     add(
         "measure",
-        Value::from(format!("tcp throughput {}", requested.rate.exact())),
+        Value::from(format!("tcp throughput {}", request.rate.exact())),
     );
     let companion = [("enabled".to_owned(), Value::Boolean(false))];
     add("companion", Value::Table(companion.into_iter().collect()));

@@ -1,6 +1,8 @@
 //! A fleet whose messages are kept: its campaign goes on until what comes after them is kept too.
 
-use neph_model::{Campaign, CampaignStatus, ClassTransfer, Ending, Experiment, Instant, Own, Wall};
+use neph_model::{
+    Campaign, CampaignStatus, ClassTransfer, Ending, Experiment, Instant, LocalClock, Wall,
+};
 use neph_store::Store;
 
 use crate::run::{RunError, storing};
@@ -12,7 +14,7 @@ pub struct StoredFleet {
     pub(super) store: Box<dyn Store>,
     pub(super) campaign: Campaign,
     pub(super) experiment: Experiment,
-    pub(super) origin: Instant<Own>,
+    pub(super) origin: Instant<LocalClock>,
 }
 
 impl StoredFleet {
@@ -52,6 +54,6 @@ impl StoredFleet {
 }
 
 /// Counted from the experiment's start, as everything that is kept.
-pub(super) fn since(origin: Instant<Own>, at: Instant<Own>) -> Instant<Own> {
+pub(super) fn since(origin: Instant<LocalClock>, at: Instant<LocalClock>) -> Instant<LocalClock> {
     Instant::from_nanos((at - origin).nanos())
 }

@@ -49,7 +49,7 @@ fn opened(path: &Path, access: Access) -> Box<dyn Store> {
     neph_store::open(&path.display().to_string(), access).expect("a workspace")
 }
 
-fn begin(path: &Path, origin: Anchor<Own>) -> FleetKeeper {
+fn begin(path: &Path, origin: Anchor<LocalClock>) -> FleetKeeper {
     let store = opened(path, Access::Write);
     let keeping = FleetStorage {
         name: "night".to_owned(),
@@ -64,7 +64,7 @@ fn begin(path: &Path, origin: Anchor<Own>) -> FleetKeeper {
 }
 
 /// A fleet whose messages were all replied to.
-fn measured(path: &Path, origin: Anchor<Own>) -> FleetKeeper {
+fn measured(path: &Path, origin: Anchor<LocalClock>) -> FleetKeeper {
     let mut keeper = begin(path, origin);
     keeper
         .keep(&messages(replied()))
@@ -104,7 +104,7 @@ fn result(ending: Ending) -> ExperimentResult {
     }
 }
 
-fn origin() -> Anchor<Own> {
+fn origin() -> Anchor<LocalClock> {
     Anchor {
         at: Instant::from_nanos(7_000),
         wall: now(),
@@ -223,7 +223,7 @@ fn recorded_messages_and_routes_survive_a_kill() {
 }
 
 /// The route of the first flow 7 ns after the start, for a change 5 ns after it.
-fn traced(origin: Anchor<Own>) -> TracedRoute {
+fn traced(origin: Anchor<LocalClock>) -> TracedRoute {
     let change = neph_model::TracedChange {
         at: origin.at + Span::from_nanos(5),
         before: None,
@@ -258,7 +258,7 @@ fn routes(path: &Path, experiment: &Experiment) -> Vec<(i64, Option<i64>)> {
 
 #[test]
 fn transfers_are_stored_and_their_ending_sets_the_campaign_status() {
-    use neph_model::{ClassTransfer, PinnedOutcome, PinnedTransfer};
+    use neph_model::{ClassTransfer, SourcePortOutcome, SourcePortTransfer};
 
     for (ending, wanted) in [
         (Some(Ending::Complete), CampaignStatus::Complete),
@@ -279,11 +279,11 @@ fn transfers_are_stored_and_their_ending_sets_the_campaign_status() {
             endpoint: 1,
             class: 0,
             size: ByteSize(1024),
-            transfer: PinnedTransfer {
+            transfer: SourcePortTransfer {
                 source_port: 10_000,
                 pass: 0,
                 begun: Instant::from_nanos(nanos),
-                outcome: PinnedOutcome::Failed("refused".to_owned()),
+                outcome: SourcePortOutcome::Failed("refused".to_owned()),
             },
         };
         let made = transfer(origin().at.nanos() + 9);
@@ -295,8 +295,8 @@ fn transfers_are_stored_and_their_ending_sets_the_campaign_status() {
             drop(begin(folder.path(), origin()));
         }
         let (campaign, experiment, _) = read(folder.path());
-        let reported = (campaign.status, experiment.status);
-        assert_eq!(reported, (wanted, ExperimentStatus::Complete));
+        let statuses = (campaign.status, experiment.status);
+        assert_eq!(statuses, (wanted, ExperimentStatus::Complete));
         let store = opened(folder.path(), Access::Read);
         let transfers = store.transfers(experiment.id).expect("transfers");
         assert_eq!(transfers, [transfer(9)], "marks count from the start");

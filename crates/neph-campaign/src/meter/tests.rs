@@ -4,7 +4,7 @@ use super::*;
 use crate::plan::Limits;
 use crate::warnings::warnings;
 
-fn at(span: Span) -> Instant<neph_model::Own> {
+fn at(span: Span) -> Instant<neph_model::LocalClock> {
     Instant::from_nanos(span.nanos())
 }
 
@@ -153,12 +153,9 @@ fn quantiles_are_those_of_a_report() {
         meter.figures()
     };
     // To three digits: type 7 lies between two messages.
-    let assert_near = |reported: Option<Span>, wanted: f64| {
-        let reported = reported.expect("there are enough").millis_f64();
-        assert!(
-            (reported / wanted - 1.0).abs() < 1e-3,
-            "{reported} {wanted}"
-        );
+    let assert_near = |span: Option<Span>, wanted: f64| {
+        let millis = span.expect("there are enough").millis_f64();
+        assert!((millis / wanted - 1.0).abs() < 1e-3, "{millis} {wanted}");
     };
     assert_near(of(2).median, 1.5);
     assert_near(of(4).median, 2.5);

@@ -1,7 +1,7 @@
 //! `[[site]]`: sites at a distance, and the agent that measures at each.
 
 use neph_model::{AgentName, ReflectorSpec, Target};
-use neph_text::{Fault, Fields, Node, Placed, Problems};
+use neph_text::{Fault, Fields, Node, Problems, Spanned};
 
 use super::reflector::reflector;
 use super::word::word;
@@ -10,9 +10,9 @@ use super::word::word;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSite {
     /// Its name, which `from` uses.
-    pub name: Placed<String>,
+    pub name: Spanned<String>,
     /// The agent that is there.
-    pub agent: Placed<AgentName>,
+    pub agent: Spanned<AgentName>,
     /// Where other sites reach it: what a target that names the site leads to.
     pub address: Option<String>,
     /// What answers probes there as long as the campaign runs; nothing of the campaign's if absent.
@@ -90,7 +90,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Vec<AgentSite> {
 pub(super) fn check(
     sites: &[AgentSite],
     has_lab: bool,
-    site_names: &[Placed<String>],
+    site_names: &[Spanned<String>],
     problems: &Problems<'_>,
 ) {
     let Some(first) = sites.first() else {
@@ -135,7 +135,7 @@ mod tests {
         let plan = parse(&Source::new("p.toml", MESH)).expect("a good plan");
         let of = |index: usize| {
             let endpoint = &plan.endpoints[index];
-            (endpoint.target.to_string(), endpoint.at.as_deref())
+            (endpoint.target.to_string(), endpoint.site.as_deref())
         };
         assert_eq!(of(0), ("udp://10.0.0.1:8600".to_owned(), Some("ams")));
         assert_eq!(of(1), ("ws://[2001:db8::2]:8080/x".to_owned(), Some("lju")));

@@ -1,12 +1,12 @@
-//! The plan's `alarm`: rules that each experiment is judged by while it runs. They multiply nothing.
+//! The plan's `alarm`: rules that each experiment is evaluated by while it runs. They multiply nothing.
 //!
 //! Owns the key, whose rules hold where, and what no experiment can ever raise.
 
 use neph_model::alarm::Rule;
 use neph_model::{Parameter, Span};
-use neph_text::{Fault, Fields, Node, Placed, Problems, Take, Value};
+use neph_text::{Fault, Fields, FromNode, Node, Problems, Spanned, Value};
 
-use super::meaning::{Axes, Endpoint};
+use super::model::{Axes, Endpoint};
 use super::typed::{TypedAxes, TypedPlan, Written};
 use crate::alarm::parse;
 use crate::alarm_evaluator::{AlarmQuantity, SUBJECTS};
@@ -23,7 +23,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Written<Rule<AlarmQuantity>> {
 }
 
 fn rule(node: &Node) -> Result<Rule<AlarmQuantity>, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     parse(&text, &SUBJECTS).map_err(|wrong| {
         let Fault { message, remedy } = wrong.value;
         Fault::new(format!("in this alarm {message}"), remedy)
@@ -43,7 +43,7 @@ pub(super) fn check(typed: &TypedPlan, endpoints: &[Endpoint], problems: &Proble
     let is_listed = |endpoint: &&Endpoint| {
         let mut typed = typed.endpoints.iter();
         typed.any(|typed_endpoint| {
-            let is_it = |name: &Placed<String>| name.value == endpoint.name;
+            let is_it = |name: &Spanned<String>| name.value == endpoint.name;
             typed_endpoint.axes.alarms.is_some() && typed_endpoint.name.as_ref().is_some_and(is_it)
         })
     };
@@ -63,7 +63,11 @@ pub(super) fn check(typed: &TypedPlan, endpoints: &[Endpoint], problems: &Proble
 }
 
 /// If it applies to no endpoint, another mistake has left none, or each has its own.
-fn check_one(rule: &Placed<Rule<AlarmQuantity>>, endpoints: &[&Endpoint], problems: &Problems<'_>) {
+fn check_one(
+    rule: &Spanned<Rule<AlarmQuantity>>,
+    endpoints: &[&Endpoint],
+    problems: &Problems<'_>,
+) {
     let mut faults = endpoints
         .iter()
         .map(|endpoint| why_never(&rule.value, &endpoint.axes));
@@ -121,9 +125,9 @@ mod tests {
              [[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1\"\n\
              [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n{other}\n"
         );
-        let reported =
+        let messages =
             |found: Vec<neph_text::Problem>| found.iter().map(ToString::to_string).collect();
-        parse(&Source::new("p.toml", text)).map_err(reported)
+        parse(&Source::new("p.toml", text)).map_err(messages)
     }
 
     fn texts(plan: &Plan) -> Vec<Vec<&str>> {
@@ -160,8 +164,8 @@ mod tests {
         assert_eq!(texts(&plan), [vec!["round_trip > 2ms p99"], vec![]]);
         // A duration too short for the others is reported, although this endpoint has no rule.
         let long = "alarm = \"round_trip > 2ms p99 for 2min\"";
-        let reported = read(long, "duration = \"5min\"\nalarm = []").expect_err("never");
-        assert!(reported[0].contains("needs 120.000 s"), "{reported:?}");
+        let error = read(long, "duration = \"5min\"\nalarm = []").expect_err("never");
+        assert!(error[0].contains("needs 120.000 s"), "{error:?}");
         // At the top an empty list means the default: no alarms.
         let plan = read("alarm = []", rule).expect("a good plan");
         assert_eq!(texts(&plan), [vec![], vec!["round_trip > 2ms p99"]]);
@@ -190,12 +194,11 @@ mod tests {
         ] {
             let line = format!("alarm = \"{rule}\"");
             for (read, position) in [(read(&line, ""), "5:9"), (read("", &line), "12:9")] {
-                let reported = read.expect_err("a mistake");
+                let error = read.expect_err("a mistake");
                 let prefix = format!("p.toml:{position}: ");
-                let is_expected = reported.len() == 1
-                    && reported[0].starts_with(&prefix)
-                    && reported[0].contains(printed);
-                assert!(is_expected, "{rule}: {reported:?}");
+                let is_expected =
+                    error.len() == 1 && error[0].starts_with(&prefix) && error[0].contains(printed);
+                assert!(is_expected, "{rule}: {error:?}");
             }
         }
     }
@@ -205,10 +208,10 @@ mod tests {
         let rule = "alarm = \"round_trip > 2ms p99\"";
         let few = "messages = 99";
         assert!(read(rule, few).is_ok());
-        let reported = read("", &format!("{few}\n{rule}")).expect_err("never");
+        let error = read("", &format!("{few}\n{rule}")).expect_err("never");
         assert!(
-            reported[0].contains("p99 needs 299 messages, and an experiment has 99"),
-            "{reported:?}"
+            error[0].contains("p99 needs 299 messages, and an experiment has 99"),
+            "{error:?}"
         );
         // Those of all flows together.
         assert!(read("", &format!("{few}\nflows = [2, 8]\n{rule}")).is_ok());

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Placed, Problems, choice};
+use neph_text::{Fault, Fields, Problems, Spanned, choice};
 
 use super::sections::{Sections, positive};
 use super::word::word;
@@ -13,13 +13,13 @@ use super::word::word;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComparePlan {
     /// At least two, or none for all of the plan.
-    pub endpoints: Vec<Placed<String>>,
+    pub endpoints: Vec<Spanned<String>>,
     /// The medians of what.
     pub layer: ComparedLayer,
     /// Above zero.
     pub margin: Span,
     /// Where the plan writes it.
-    pub written_at: Range<usize>,
+    pub span: Range<usize>,
 }
 
 /// What is to be equivalent.
@@ -54,13 +54,13 @@ fn compare(mut fields: Fields<'_>) -> Option<ComparePlan> {
         let message = "one endpoint cannot be compared";
         fields.fault(only.span.clone(), message, "name another one as well");
     }
-    let written_at = fields.span();
+    let span = fields.span();
     fields.finish();
     Some(ComparePlan {
         endpoints: endpoints.unwrap_or_default(),
         layer: layer.map_or_else(ComparedLayer::default, |layer| layer.value),
         margin: margin?.value,
-        written_at,
+        span,
     })
 }
 
@@ -90,7 +90,7 @@ fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
                 message,
                 "name two endpoints of this plan, or remove [[compare]]",
             );
-            problems.add(compare.written_at.clone(), fault);
+            problems.add(compare.span.clone(), fault);
         }
     }
     for name in compares.iter().flat_map(|compare| &compare.endpoints) {
@@ -102,7 +102,7 @@ fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
 }
 
 /// Notes a baseline that the plan does not have.
-fn check_baseline(baseline: Option<&Placed<String>>, known: &[String], problems: &Problems<'_>) {
+fn check_baseline(baseline: Option<&Spanned<String>>, known: &[String], problems: &Problems<'_>) {
     if let Some(name) = baseline.filter(|name| !known.contains(&name.value)) {
         let message = format!("there is no endpoint '{}' to compare with", name.value);
         problems.unknown(&name.value, name.span.clone(), message, || {
@@ -174,14 +174,14 @@ url = "ws://10.0.0.2"
             format!("{PLAN}[[compare]]\nendpoints = [\"one\", \"one\"]\nmargin = \"1ms\"\n");
         for text in [single_text, twice] {
             let found = parse(&Source::new("p.toml", text)).expect_err("a mistake");
-            let reported = found[0].to_string();
+            let message = found[0].to_string();
             let refused = [
                 "no two endpoints to compare",
                 "one endpoint cannot be compared",
             ];
             assert!(
-                refused.iter().any(|part| reported.contains(part)),
-                "{reported}"
+                refused.iter().any(|part| message.contains(part)),
+                "{message}"
             );
         }
     }
@@ -193,8 +193,8 @@ url = "ws://10.0.0.2"
              [[compare]]\nendpoints = [\"one\"]\nmargin = \"0ms\"\nlayer = \"netwrk\"\n[[compare]]\n"
         );
         let found = parse(&Source::new("p.toml", text)).expect_err("mistakes");
-        let reported: Vec<String> = found.iter().map(ToString::to_string).collect();
-        let reported = reported.join("\n");
+        let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let message = messages.join("\n");
         for part in [
             "there is no endpoint 'othr' to compare",
             "one endpoint cannot be compared",
@@ -202,7 +202,7 @@ url = "ws://10.0.0.2"
             "'margin' is missing",
             "netwrk",
         ] {
-            assert!(reported.contains(part), "{part} in {reported}");
+            assert!(message.contains(part), "{part} in {message}");
         }
     }
 }

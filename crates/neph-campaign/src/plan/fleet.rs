@@ -7,9 +7,9 @@ use neph_model::{
     Lifetime, MAX_FLEET_MESSAGES_A_SECOND, Parameter, ParameterName, SYNS_A_SECOND_EACH, Span,
     Target, of_many_hosts,
 };
-use neph_text::{Fault, Nanos, Node, Placed, Problems, Take};
+use neph_text::{Fault, FromNode, Nanos, Node, Problems, Spanned};
 
-use super::meaning::{Axes, Endpoint, PairOrder, Plan};
+use super::model::{Axes, Endpoint, PairOrder, Plan};
 use super::sections::Sections;
 use crate::{expand, together};
 
@@ -18,7 +18,7 @@ const MAX_FLOWS: u32 = 50_000;
 /// What a fleet's flows cannot have, and why.
 const NOT_FOR_FLEETS: [(ParameterName, &str); 5] = [
     (
-        ParameterName::Congestion,
+        ParameterName::CongestionControl,
         "its probes are too small for one to matter",
     ),
     (
@@ -34,7 +34,7 @@ const NOT_FOR_FLEETS: [(ParameterName, &str); 5] = [
 ];
 
 /// Whether many flows can be carried by one thread to this target.
-pub(crate) fn fits(target: &Target) -> bool {
+pub(crate) fn is_supported_by(target: &Target) -> bool {
     target.kind().properties().has_fleets && !target.is_secure()
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn flows(node: &Node) -> Result<Parameter, Fault> {
 
 /// A number from 1 to `max`.
 fn count(node: &Node, max: u32) -> Option<NonZeroU32> {
-    let count = u32::take(node).ok().filter(|count| *count <= max);
+    let count = u32::from_node(node).ok().filter(|count| *count <= max);
     count.and_then(NonZeroU32::new)
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn rate_cap(node: &Node) -> Result<Parameter, Fault> {
 
 /// How long a flow lives.
 pub(crate) fn lifetime(node: &Node) -> Result<Parameter, Fault> {
-    match Nanos::take(node)? {
+    match Nanos::from_node(node)? {
         Nanos(0) => Err(Fault::new(
             "a flow cannot live for no time",
             "write for example \"30s\"; without 'renewal' flows are never replaced",
@@ -139,13 +139,13 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
     let rate = max.saturating_mul(1_000_000_000) / shortest.nanos().max(1);
     let allowed = axes.values(Parameter::rate_cap);
     let allowed = allowed.map(|cap| i64::from(cap.get()));
-    let may_alarm = target.kind().properties().may_alarm;
-    let cap = if may_alarm {
+    let may_look_like_attack = target.kind().properties().may_look_like_attack;
+    let cap = if may_look_like_attack {
         allowed.min().unwrap_or_else(|| SYNS_A_SECOND_EACH.into())
     } else {
         MAX_FLEET_MESSAGES_A_SECOND.into()
     };
-    if rate > cap && may_alarm {
+    if rate > cap && may_look_like_attack {
         let message = format!(
             "{max} flows every {} are {rate} SYNs a second, which may be taken for an attack",
             shortest.exact()
@@ -174,7 +174,7 @@ fn without_fleets(endpoints: &[Endpoint]) -> bool {
 
 /// Only fleets take pairs at once.
 pub(crate) fn check_pairs(
-    pairs: Option<&Placed<PairOrder>>,
+    pairs: Option<&Spanned<PairOrder>>,
     endpoints: &[Endpoint],
     problems: &Problems<'_>,
 ) {

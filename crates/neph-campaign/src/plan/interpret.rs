@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use neph_model::{ByteSize, EchoTo, Parameter, ParameterName, Span};
-use neph_text::{Bytes, Fault, Nanos, Placed, Problems, did_you_mean};
+use neph_text::{Bytes, Fault, Nanos, Problems, Spanned, did_you_mean};
 
-use super::meaning::{Endpoint, Plan, Skip};
+use super::model::{Endpoint, Plan, Skip};
 use super::parameter::{PARAMETERS, PlanParameter};
 use super::sections::TypedPing;
 use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
 use super::{agents, alarms, compare, fleet, season};
-use crate::timetable::Mode;
+use crate::timetable::UseMode;
 use crate::{expand, stress};
 use scope::Scope;
 use throughput::throughput;
@@ -41,8 +41,8 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let endpoints = endpoints(&typed, problems);
     let sites = written(&typed, Parameter::site);
     let key_files = written(&typed, Parameter::key_file);
-    let congestions = written(&typed, Parameter::congestion);
-    let stresses = written(&typed, Parameter::stress);
+    let congestion_controls = written(&typed, Parameter::congestion);
+    let background_loads = written(&typed, Parameter::stress);
     let names = names(&typed);
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
     let sections = typed.sections;
@@ -52,30 +52,34 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         .throughput
         .and_then(|typed| throughput(typed, &endpoints, problems));
     let course = typed.course;
-    let (block_interval, every) = shared::period(&course, problems);
+    let (block_interval, strict_block_interval) = shared::period(&course, problems);
     fleet::check_pairs(course.pairs.as_ref(), &endpoints, problems);
     let positive =
-        |value: Option<Placed<Nanos>>| value.and_then(|v| above_zero(&v, "time", problems));
-    let counted = |key, value: Option<Placed<u32>>, default| {
+        |value: Option<Spanned<Nanos>>| value.and_then(|v| above_zero(&v, "time", problems));
+    let counted = |key, value: Option<Spanned<u32>>, default| {
         value.map_or(default, |value| at_least_one(&value, key, problems))
     };
     let plan = Plan {
         name: typed.name.unwrap_or_default(),
         text: source.text().to_owned(),
         path: source.name().to_owned(),
-        notes: typed.notes.into_iter().chain(raised(&endpoints)).collect(),
+        notes: typed
+            .notes
+            .into_iter()
+            .chain(size_notes(&endpoints))
+            .collect(),
         endpoints,
         skips: skips(typed.skips, &names, problems),
         blocks: counted("blocks", course.blocks, 1),
         block_interval,
-        every,
+        strict_block_interval,
         pause: course.pause.map_or(Span::ZERO, |v| span(v.value)),
         order: course.order.unwrap_or_default(),
-        pairs: course.pairs.map(|pairs| pairs.value).unwrap_or_default(),
+        pair_order: course.pairs.map(|pairs| pairs.value).unwrap_or_default(),
         seed: course.seed,
         timeout: positive(course.timeout).unwrap_or(DEFAULT_TIMEOUT),
         tries: counted("tries", course.tries, DEFAULT_TRIES),
-        companion: sections.companion,
+        icmp_echo_interval: sections.icmp_echo_interval,
         pings: pings(typed.pings, problems),
         throughput,
         traceroute: sections.traceroute,
@@ -87,10 +91,10 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         lab: sections.lab,
         agents: sections.agents,
         shared: sections.shared,
-        sites,
+        referenced_sites: sites,
         key_files,
-        congestions,
-        stresses,
+        congestion_controls,
+        background_loads,
         limits: sections.limits,
     };
     check_blocks(&plan, &sections.plot_span, problems);
@@ -99,10 +103,10 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
 }
 
 /// Sizes that are not sent as the plan asks for them; endpoints with the same reason share a note.
-fn raised(endpoints: &[Endpoint]) -> Vec<String> {
+fn size_notes(endpoints: &[Endpoint]) -> Vec<String> {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     for endpoint in endpoints {
-        for reason in &endpoint.axes.raised {
+        for reason in &endpoint.axes.size_notes {
             match notes.iter_mut().find(|(known, _)| known == reason) {
                 Some((_, names)) => names.push(&endpoint.name),
                 None => notes.push((reason, vec![&endpoint.name])),
@@ -118,7 +122,7 @@ fn raised(endpoints: &[Endpoint]) -> Vec<String> {
 }
 
 /// Blocks that the report is to show must be there.
-fn check_blocks(plan: &Plan, written_at: &Range<usize>, problems: &Problems<'_>) {
+fn check_blocks(plan: &Plan, plot_span: &Range<usize>, problems: &Problems<'_>) {
     for block in &plan.plot.blocks {
         if *block >= plan.blocks {
             let message = format!(
@@ -127,7 +131,7 @@ fn check_blocks(plan: &Plan, written_at: &Range<usize>, problems: &Problems<'_>)
                 plan.blocks
             );
             problems.add(
-                written_at.clone(),
+                plot_span.clone(),
                 Fault::new(message, "name blocks of this plan"),
             );
         }
@@ -150,11 +154,11 @@ fn all_axes(typed: &TypedPlan) -> Vec<&TypedAxes> {
 }
 
 /// Every value of a parameter, at the top and in the endpoints.
-fn written<T: Clone>(typed: &TypedPlan, of: fn(&Parameter) -> Option<&T>) -> Vec<Placed<T>> {
+fn written<T: Clone>(typed: &TypedPlan, of: fn(&Parameter) -> Option<&T>) -> Vec<Spanned<T>> {
     let axes = all_axes(typed).into_iter();
     let values = axes.flat_map(|axes| axes.parameters.values().flatten());
     let of_parameter = values.filter_map(|placed| {
-        Some(Placed {
+        Some(Spanned {
             value: of(&placed.value)?.clone(),
             span: placed.span.clone(),
         })
@@ -166,7 +170,7 @@ fn span(nanos: Nanos) -> Span {
     Span::from_nanos(nanos.0)
 }
 
-fn above_zero(value: &Placed<Nanos>, noun: &str, problems: &Problems<'_>) -> Option<Span> {
+fn above_zero(value: &Spanned<Nanos>, noun: &str, problems: &Problems<'_>) -> Option<Span> {
     if value.value == Nanos(0) {
         let fault = Fault::new(format!("this {noun} is zero"), "write for example \"25ms\"");
         problems.add(value.span.clone(), fault);
@@ -175,7 +179,7 @@ fn above_zero(value: &Placed<Nanos>, noun: &str, problems: &Problems<'_>) -> Opt
     Some(span(value.value))
 }
 
-fn at_least_one(value: &Placed<u32>, noun: &str, problems: &Problems<'_>) -> u32 {
+fn at_least_one(value: &Spanned<u32>, noun: &str, problems: &Problems<'_>) -> u32 {
     if value.value == 0 {
         let fault = Fault::new(format!("'{noun}' is zero"), "write 1 or more");
         problems.add(value.span.clone(), fault);
@@ -214,8 +218,11 @@ fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
         let parameter = known(*name);
         let targets = typed.endpoints.iter().filter_map(|e| e.target.as_ref());
         let mut targets = targets.map(|target| &target.value).peekable();
-        if targets.peek().is_some() && !targets.any(parameter.fits) {
-            let message = format!("'{name}' fits no endpoint: {}", parameter.unfit);
+        if targets.peek().is_some() && !targets.any(parameter.is_supported_by) {
+            let message = format!(
+                "'{name}' fits no endpoint: {}",
+                parameter.unsupported_reason
+            );
             problems.add(values[0].span.clone(), Fault::new(message, "remove it"));
         }
     }
@@ -259,16 +266,16 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
         let seasons = &typed.sections.seasons;
         season::apply(&mut axes, seasons, pause, &endpoint.span, problems);
         places::check(&axes, endpoint, typed, problems);
-        let (target, at) = places::target(endpoint, &written.value, typed);
-        places::without_itself(&mut axes, at.as_deref());
-        transfers::served(&mut axes, at.as_deref(), endpoint, typed, problems);
+        let (target, site) = places::target(endpoint, &written.value, typed);
+        places::without_itself(&mut axes, site.as_deref());
+        transfers::served(&mut axes, site.as_deref(), endpoint, typed, problems);
         let mode = endpoint.mode.as_ref().or(typed.course.mode.as_ref());
         endpoints.push(Endpoint {
             name: name.value.clone(),
             target,
-            written_at: written.span.clone(),
-            at,
-            mode: mode.map_or(Mode::Quiet, |mode| mode.value),
+            address_span: written.span.clone(),
+            site,
+            mode: mode.map_or(UseMode::Latency, |mode| mode.value),
             axes,
             alarms: alarms::of(&endpoint.axes, &typed.axes),
         });
@@ -335,8 +342,8 @@ fn skip(typed: TypedSkip, known: &[String], problems: &Problems<'_>) -> Skip {
     skip
 }
 
-fn pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Placed<EchoTo>> {
-    let mut pings: Vec<Placed<EchoTo>> = Vec::new();
+fn pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Spanned<EchoTo>> {
+    let mut pings: Vec<Spanned<EchoTo>> = Vec::new();
     for ping in typed {
         let interval = ping.interval.as_ref();
         let interval = interval.and_then(|value| above_zero(value, "interval", problems));
@@ -348,7 +355,7 @@ fn pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Placed<EchoTo>> 
             problems.add(name.span, Fault::new(message, "give each its own name"));
             continue;
         }
-        pings.push(Placed {
+        pings.push(Spanned {
             value: EchoTo {
                 name: name.value,
                 host: address.value,

@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use neph_model::{Measure, NoMeasure, Parameter};
-use neph_text::{Fault, Node, Port, Take};
+use neph_text::{Fault, FromNode, Node, Port};
 
 use super::word::word;
 
@@ -26,6 +26,6 @@ pub(crate) fn media_port(node: &Node) -> Result<Parameter, Fault> {
 }
 
 fn port(node: &Node) -> Result<NonZeroU16, Fault> {
-    let Port(port) = Port::take(node)?;
+    let Port(port) = Port::from_node(node)?;
     Ok(NonZeroU16::new(port).expect("port 0 is refused"))
 }

@@ -3,7 +3,7 @@
 //! Plain values: the binary turns them into the report's own settings.
 
 use neph_model::Span;
-use neph_text::{Fields, Nanos, Percent, Placed};
+use neph_text::{Fields, Nanos, Percent, Spanned};
 
 use super::word::word;
 
@@ -27,7 +27,7 @@ pub struct PlotPlan {
     /// Distribution figures show the tail on a logarithmic axis.
     pub log_tail: bool,
     /// Names of figures with their places; empty: all. The report knows which there are.
-    pub figures: Vec<Placed<String>>,
+    pub figures: Vec<Spanned<String>>,
 }
 
 impl Default for PlotPlan {

@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use neph_model::{Parameter, ParameterName, Span, Wall};
-use neph_text::{Fault, Fields, Node, Placed, Problems, Take, choice, did_you_mean};
+use neph_text::{Fault, Fields, FromNode, Node, Problems, Spanned, choice, did_you_mean};
 
-use super::meaning::Axes;
+use super::model::Axes;
 use super::sections::Sections;
 use super::typed::TypedAxes;
 use super::word::word;
@@ -28,9 +28,9 @@ pub struct Season {
     /// On which days of the week it opens, Monday first, by UTC's date.
     pub days: [bool; 7],
     /// The lab's topology in this season; `None`: the lab's own.
-    pub topology: Option<Placed<String>>,
+    pub topology: Option<Spanned<String>>,
     /// Where the plan writes it.
-    pub written_at: Range<usize>,
+    pub span: Range<usize>,
 }
 
 impl Season {
@@ -118,7 +118,7 @@ const DAYS: [(&str, usize); 7] = [
 pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<Season> {
     let mut seasons: Vec<Season> = Vec::new();
     for mut table in fields.tables("season") {
-        let written_at = table.span();
+        let span = table.span();
         let name = table.required_with("name", word);
         let hours = table.optional_with("hours", hours);
         let days = table.one_or_list_with("days", |node| choice(node, &DAYS));
@@ -137,7 +137,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<Season> {
                 hours: hours.map(|hours| hours.value),
                 days: std::array::from_fn(on),
                 topology,
-                written_at,
+                span,
             });
         }
         table.finish();
@@ -147,7 +147,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<Season> {
 
 /// `01:00-05:00`.
 fn hours(node: &Node) -> Result<(u16, u16), Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     let clock = |text: &str| -> Option<u16> {
         let (hour, minute) = text.trim().split_once(':')?;
         let digits = |text: &str| text.len() == 2 && text.bytes().all(|b| b.is_ascii_digit());

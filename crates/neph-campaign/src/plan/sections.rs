@@ -7,16 +7,16 @@ use neph_model::{
     FlowTraceOrder, Span, ThroughputServer, ThroughputTool, TraceLimits, port_number,
     split_authority,
 };
-use neph_text::{Fault, Fields, Nanos, Node, Percent, Placed, Take, choice};
+use neph_text::{Fault, Fields, FromNode, Nanos, Node, Percent, Spanned, choice};
 
 use super::agents::{self, AgentSite};
 use super::compare::{self, ComparePlan};
-use super::meaning::{LabPlan, LabReflector, Limits};
+use super::model::{LabPlan, LabReflector, Limits};
 use super::parameter::target_fault;
 use super::plot::{self, PlotPlan};
 use super::reflector::reflector;
 use super::season::{self, Season};
-use super::shared::{self, Shared};
+use super::shared::{self, SharedResource};
 use super::word::word;
 
 /// iperf3's own port.
@@ -34,9 +34,9 @@ const COMPANION_INTERVAL: Span = Span::from_secs(1);
 /// One `[[ping]]`.
 #[derive(Debug)]
 pub(crate) struct TypedPing {
-    pub(crate) name: Option<Placed<String>>,
-    pub(crate) address: Option<Placed<String>>,
-    pub(crate) interval: Option<Placed<Nanos>>,
+    pub(crate) name: Option<Spanned<String>>,
+    pub(crate) address: Option<Spanned<String>>,
+    pub(crate) interval: Option<Spanned<Nanos>>,
 }
 
 /// `[throughput]`, whose servers may be the plan's endpoints.
@@ -45,34 +45,34 @@ pub(crate) struct TypedThroughput {
     pub(crate) span: Range<usize>,
     pub(crate) duration: Span,
     pub(crate) tool: ThroughputTool,
-    pub(crate) servers: Vec<Placed<ThroughputServer>>,
+    pub(crate) servers: Vec<Spanned<ThroughputServer>>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Sections {
-    pub(crate) companion: Option<Span>,
+    pub(crate) icmp_echo_interval: Option<Span>,
     pub(crate) throughput: Option<TypedThroughput>,
     pub(crate) traceroute: Option<TraceLimits>,
-    pub(crate) flow_trace: Option<Placed<FlowTraceOrder>>,
+    pub(crate) flow_trace: Option<Spanned<FlowTraceOrder>>,
     /// Where the plan sets the number of traced flows, if it does.
     pub(crate) traced_span: Option<Range<usize>>,
     pub(crate) plot: PlotPlan,
     pub(crate) plot_span: Range<usize>,
     pub(crate) compares: Vec<ComparePlan>,
-    pub(crate) baseline: Option<Placed<String>>,
+    pub(crate) baseline: Option<Spanned<String>>,
     pub(crate) seasons: Vec<Season>,
     pub(crate) lab: Option<LabPlan>,
     /// There is a `[lab]`, also where mistakes in it leave no lab.
     pub(crate) has_lab: bool,
     pub(crate) agents: Vec<AgentSite>,
-    pub(crate) shared: Vec<Shared>,
+    pub(crate) shared: Vec<SharedResource>,
     pub(crate) limits: Limits,
 }
 
 pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
     let lab_table = fields.table("lab");
     let mut sections = Sections {
-        companion: companion(fields.table("companion")),
+        icmp_echo_interval: icmp_echo_interval(fields.table("companion")),
         throughput: fields.table("throughput").and_then(throughput),
         traceroute: fields.table("traceroute").and_then(traceroute),
         compares: compare::read(fields),
@@ -123,7 +123,7 @@ fn enabled(fields: &mut Fields<'_>) -> bool {
 
 /// There unless switched off: without an ICMP round trip of the same time, a slow message has no
 /// reference.
-fn companion(fields: Option<Fields<'_>>) -> Option<Span> {
+fn icmp_echo_interval(fields: Option<Fields<'_>>) -> Option<Span> {
     let Some(mut fields) = fields else {
         return Some(COMPANION_INTERVAL);
     };
@@ -135,7 +135,7 @@ fn companion(fields: Option<Fields<'_>>) -> Option<Span> {
 
 /// A time that is not zero.
 pub(crate) fn positive(node: &Node) -> Result<Span, Fault> {
-    match Nanos::take(node)? {
+    match Nanos::from_node(node)? {
         Nanos(0) => Err(Fault::new("this time is zero", "write a longer one")),
         Nanos(nanos) => Ok(Span::from_nanos(nanos)),
     }
@@ -195,10 +195,10 @@ fn traceroute(mut fields: Fields<'_>) -> Option<TraceLimits> {
     })
 }
 
-fn flow_trace(mut fields: Fields<'_>) -> (Option<Placed<FlowTraceOrder>>, Option<Range<usize>>) {
+fn flow_trace(mut fields: Fields<'_>) -> (Option<Spanned<FlowTraceOrder>>, Option<Range<usize>>) {
     let span = fields.span();
     let on = enabled(&mut fields);
-    let flows = fields.optional_with("flows", |node| match u32::take(node) {
+    let flows = fields.optional_with("flows", |node| match u32::from_node(node) {
         Ok(flows @ 1..=MAX_TRACED) => Ok(flows),
         _ => Err(Fault::new(
             "this is no number of flows that can be traced",
@@ -209,7 +209,7 @@ fn flow_trace(mut fields: Fields<'_>) -> (Option<Placed<FlowTraceOrder>>, Option
     let queries = fields.optional_with("queries", |node| small(node, 10));
     fields.finish();
     let written = flows.as_ref().map(|flows| flows.span.clone());
-    let plan = on.then(|| Placed {
+    let plan = on.then(|| Spanned {
         value: FlowTraceOrder {
             flows: flows.map_or(TRACED, |flows| flows.value),
             limits: TraceLimits {
@@ -224,7 +224,7 @@ fn flow_trace(mut fields: Fields<'_>) -> (Option<Placed<FlowTraceOrder>>, Option
 
 /// A number from 1 to `max`.
 fn small(node: &Node, max: u8) -> Result<u8, Fault> {
-    let number = u16::take(node).ok().and_then(|n| u8::try_from(n).ok());
+    let number = u16::from_node(node).ok().and_then(|n| u8::try_from(n).ok());
     number.filter(|n| (1..=max).contains(n)).ok_or_else(|| {
         Fault::new(
             "this is out of range",
@@ -256,7 +256,7 @@ fn lab(mut fields: Fields<'_>) -> Option<LabPlan> {
             let span = ends.0.span.start..ends.1.span.end;
             match reflector(flags.iter().map(|flag| flag.value.as_str())) {
                 Ok(spec) => {
-                    let spec = Placed { value: spec, span };
+                    let spec = Spanned { value: spec, span };
                     reflectors.push(LabReflector { site, spec });
                 }
                 Err(fault) => table.fault(span, fault.message, fault.remedy),
@@ -280,14 +280,14 @@ fn limits(mut fields: Fields<'_>) -> Limits {
     for (key, limit) in [
         ("steal", &mut limits.steal_percent),
         ("busy", &mut limits.busy_percent),
-        ("stamps_missing", &mut limits.stamps_missing_percent),
+        ("stamps_missing", &mut limits.timestamps_missing_percent),
     ] {
         if let Some(share) = fields.optional::<Percent>(key) {
             *limit = share.value.0;
         }
     }
     if let Some(fewest) = fields.optional::<u64>("fewest_replies") {
-        limits.fewest_replies = fewest.value;
+        limits.min_replies = fewest.value;
     }
     fields.finish();
     limits

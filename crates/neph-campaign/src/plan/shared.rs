@@ -1,9 +1,9 @@
 //! `[[shared_link]]`, `[[shared_overlay]]` and `mode`: what a timetable is made of.
 
-use neph_text::{Fault, Fields, Node, Placed, choice};
+use neph_text::{Fault, Fields, Node, Spanned, choice};
 
 use super::word::word;
-use crate::timetable::{Mode, Resource};
+use crate::timetable::{Resource, UseMode};
 
 /// A circuit: from a site to an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,23 +16,23 @@ pub struct PlannedCircuit {
 
 /// A link or an overlay that several circuits share.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shared {
+pub struct SharedResource {
     /// What it is.
     pub resource: Resource,
     /// Every circuit that begins or ends at one of these sites uses it.
-    pub sites: Vec<Placed<String>>,
+    pub sites: Vec<Spanned<String>>,
     /// Every circuit to one of these endpoints uses it.
-    pub endpoints: Vec<Placed<String>>,
+    pub endpoints: Vec<Spanned<String>>,
     /// These circuits use it.
-    pub circuits: Vec<Placed<PlannedCircuit>>,
+    pub circuits: Vec<Spanned<PlannedCircuit>>,
 }
 
-impl Shared {
+impl SharedResource {
     /// Whether a circuit from `site` to `endpoint`, which is at the site `at`, uses it.
     pub fn carries(&self, site: Option<&str>, endpoint: &str, at: Option<&str>) -> bool {
         let ends = [site, at];
-        let has_end = |name: &Placed<String>| ends.contains(&Some(name.value.as_str()));
-        let is_circuit = |circuit: &Placed<PlannedCircuit>| {
+        let has_end = |name: &Spanned<String>| ends.contains(&Some(name.value.as_str()));
+        let is_circuit = |circuit: &Spanned<PlannedCircuit>| {
             Some(circuit.value.site.as_str()) == site && circuit.value.endpoint == endpoint
         };
         self.sites.iter().any(has_end)
@@ -59,8 +59,8 @@ fn circuit(node: &Node) -> Result<PlannedCircuit, Fault> {
 }
 
 /// Reads a mode, at the top or in an endpoint.
-pub(crate) fn mode(fields: &mut Fields<'_>) -> Option<Placed<Mode>> {
-    let modes = Mode::ALL.map(|mode| (mode.word(), mode));
+pub(crate) fn mode(fields: &mut Fields<'_>) -> Option<Spanned<UseMode>> {
+    let modes = UseMode::ALL.map(|mode| (mode.keyword(), mode));
     fields.optional_with("mode", |node| choice(node, &modes))
 }
 
@@ -76,12 +76,12 @@ fn resource(table: &str, name: &str) -> Resource {
 }
 
 /// Reads every shared link and overlay of a plan.
-pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<Shared> {
-    let mut found: Vec<Shared> = Vec::new();
+pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<SharedResource> {
+    let mut found: Vec<SharedResource> = Vec::new();
     for key in [LINK, OVERLAY] {
         for mut table in fields.tables(key) {
             let name = table.required_with("name", word);
-            let shared = Shared {
+            let shared = SharedResource {
                 resource: resource(key, name.as_ref().map_or("", |name| &name.value)),
                 sites: table.one_or_list_with("sites", word).unwrap_or_default(),
                 endpoints: table

@@ -43,7 +43,7 @@ fn a_small_plan_reads_with_its_defaults() {
         (1, 3, BlockOrder::Random)
     );
     assert_eq!(plan.timeout, Span::from_secs(5));
-    assert_eq!(plan.companion, Some(Span::from_secs(1)));
+    assert_eq!(plan.icmp_echo_interval, Some(Span::from_secs(1)));
     assert_eq!(plan.limits, Limits::default());
     let endpoint = &plan.endpoints[0];
     assert_eq!(endpoint.target.kind(), ProbeKind::Ws);
@@ -51,7 +51,10 @@ fn a_small_plan_reads_with_its_defaults() {
         endpoint.axes.request_sizes,
         [ByteSize(10_240), ByteSize(64)]
     );
-    assert_eq!(endpoint.axes.length, Length::Duration(Span::from_secs(30)));
+    assert_eq!(
+        endpoint.axes.length,
+        ExperimentLength::Duration(Span::from_secs(30))
+    );
     assert_eq!(plan.hash().len(), 64);
 }
 
@@ -62,7 +65,7 @@ fn an_endpoint_overrides_top_level_values() {
         parse(&Source::new("p.toml", SMALL.to_owned() + endpoint_lines)).expect("no mistakes");
     let axes = &plan.endpoints[0].axes;
     assert_eq!(axes.intervals, [Span::from_secs(1)]);
-    assert_eq!(axes.length, Length::Messages(7));
+    assert_eq!(axes.length, ExperimentLength::Messages(7));
     let new_connection = &axes.parameters[&ParameterName::NewConnection];
     assert_eq!(*new_connection, [true, false].map(Parameter::NewConnection));
 }
@@ -105,7 +108,7 @@ steal = "3%"
 "#;
     let plan = parse(&Source::new("p.toml", text)).expect("no mistakes");
     assert_eq!(plan.pings[0].value.interval, Span::from_secs(5));
-    assert_eq!(plan.companion, None);
+    assert_eq!(plan.icmp_echo_interval, None);
     let check = plan.throughput.expect("there");
     let servers: Vec<_> = check
         .servers

@@ -3,7 +3,7 @@
 use neph_model::{Parameter, ParameterName, Pins, Scenario};
 
 use super::Plan;
-use super::meaning::ParameterLists;
+use super::model::ParameterLists;
 
 /// The parameters that decide it.
 const PARAMETERS: [ParameterName; 3] = [

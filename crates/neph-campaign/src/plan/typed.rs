@@ -8,17 +8,17 @@ use std::ops::Range;
 
 use neph_model::alarm::Rule;
 use neph_model::{BlockOrder, Parameter, ParameterName, Span, Target};
-use neph_text::{Bytes, Fields, Nanos, Placed, choice};
+use neph_text::{Bytes, Fields, Nanos, Spanned, choice};
 
 use super::parameter::{PARAMETERS, PlanParameter, target};
 use super::sections::{self, Sections, TypedPing};
 use super::word::word;
 use super::{PairOrder, alarms, shared};
 use crate::alarm_evaluator::AlarmQuantity;
-use crate::timetable::Mode;
+use crate::timetable::UseMode;
 
 /// Values of one key: `None` if it is not written, empty if what is written is a mistake.
-pub(crate) type Written<T> = Option<Vec<Placed<T>>>;
+pub(crate) type Written<T> = Option<Vec<Spanned<T>>>;
 
 /// What multiplies, at the top of a plan or in one endpoint.
 #[derive(Debug, Default)]
@@ -26,11 +26,11 @@ pub(crate) struct TypedAxes {
     pub(crate) intervals: Written<Nanos>,
     pub(crate) request_sizes: Written<Bytes>,
     pub(crate) response_sizes: Written<Bytes>,
-    pub(crate) duration: Option<Placed<Nanos>>,
-    pub(crate) messages: Option<Placed<u64>>,
+    pub(crate) duration: Option<Spanned<Nanos>>,
+    pub(crate) messages: Option<Spanned<u64>>,
     /// Whether a length is written at all, right or wrong.
     pub(crate) length_written: bool,
-    pub(crate) parameters: BTreeMap<ParameterName, Vec<Placed<Parameter>>>,
+    pub(crate) parameters: BTreeMap<ParameterName, Vec<Spanned<Parameter>>>,
     /// Rules that multiply nothing; an empty list is what was written, or a mistake.
     pub(crate) alarms: Written<Rule<AlarmQuantity>>,
     /// Parameters that are written and mean nothing: what follows from their absence is no mistake.
@@ -39,7 +39,7 @@ pub(crate) struct TypedAxes {
 
 impl TypedAxes {
     /// Gives a parameter this value and no other.
-    pub(crate) fn fix(&mut self, value: Placed<Parameter>) {
+    pub(crate) fn fix(&mut self, value: Spanned<Parameter>) {
         self.parameters.insert(value.value.name(), vec![value]);
     }
 }
@@ -47,11 +47,11 @@ impl TypedAxes {
 #[derive(Debug)]
 pub(crate) struct TypedEndpoint {
     pub(crate) span: Range<usize>,
-    pub(crate) name: Option<Placed<String>>,
-    pub(crate) target: Option<Placed<Target>>,
+    pub(crate) name: Option<Spanned<String>>,
+    pub(crate) target: Option<Spanned<Target>>,
     /// The site that it is at.
-    pub(crate) at: Option<Placed<String>>,
-    pub(crate) mode: Option<Placed<Mode>>,
+    pub(crate) at: Option<Spanned<String>>,
+    pub(crate) mode: Option<Spanned<UseMode>>,
     pub(crate) axes: TypedAxes,
 }
 
@@ -65,17 +65,17 @@ pub(crate) struct TypedSkip {
 /// Everything at the top of a plan except the axes.
 #[derive(Debug, Default)]
 pub(crate) struct TypedCourse {
-    pub(crate) blocks: Option<Placed<u32>>,
-    pub(crate) block_interval: Option<Placed<Nanos>>,
+    pub(crate) blocks: Option<Spanned<u32>>,
+    pub(crate) block_interval: Option<Spanned<Nanos>>,
     /// A block interval that no block may outlast.
-    pub(crate) every: Option<Placed<Span>>,
-    pub(crate) mode: Option<Placed<Mode>>,
-    pub(crate) pause: Option<Placed<Nanos>>,
+    pub(crate) every: Option<Spanned<Span>>,
+    pub(crate) mode: Option<Spanned<UseMode>>,
+    pub(crate) pause: Option<Spanned<Nanos>>,
     pub(crate) order: Option<BlockOrder>,
-    pub(crate) pairs: Option<Placed<PairOrder>>,
+    pub(crate) pairs: Option<Spanned<PairOrder>>,
     pub(crate) seed: Option<u64>,
-    pub(crate) timeout: Option<Placed<Nanos>>,
-    pub(crate) tries: Option<Placed<u32>>,
+    pub(crate) timeout: Option<Spanned<Nanos>>,
+    pub(crate) tries: Option<Spanned<u32>>,
 }
 
 #[derive(Debug)]
@@ -143,8 +143,8 @@ fn course(fields: &mut Fields<'_>) -> TypedCourse {
         ("sequential", BlockOrder::Sequential),
     ];
     const PAIRS: [(&str, PairOrder); 2] = [
-        ("at once", PairOrder::AtOnce),
-        ("in turn", PairOrder::InTurn),
+        ("at once", PairOrder::Concurrent),
+        ("in turn", PairOrder::Sequential),
     ];
     TypedCourse {
         blocks: fields.optional("blocks"),
@@ -226,7 +226,7 @@ fn multiplied(fields: &mut Fields<'_>, level: Level) -> TypedAxes {
     axes
 }
 
-fn written<T: neph_text::Take + PartialEq>(
+fn written<T: neph_text::FromNode + PartialEq>(
     fields: &mut Fields<'_>,
     key: &'static str,
 ) -> Written<T> {

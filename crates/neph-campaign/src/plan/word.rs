@@ -1,10 +1,10 @@
 //! A name in a plan: one short line of visible characters.
 
-use neph_text::{Fault, Node, Take, is_hidden};
+use neph_text::{Fault, FromNode, Node, is_hidden};
 
 /// A text of one line.
 pub(crate) fn word(node: &Node) -> Result<String, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     if text.trim().is_empty() {
         return Err(Fault::new("this text is empty", "write a name"));
     }

@@ -55,7 +55,7 @@ impl Run<'_, '_> {
         if self.plan.block_interval == Span::ZERO || self.begun.contains_key(&block) {
             return Ok(());
         }
-        let until = match (&self.plan.every, self.begun.values().min()) {
+        let until = match (&self.plan.strict_block_interval, self.begun.values().min()) {
             (Some(every), Some(first)) => {
                 let beat = Beat {
                     first: *first,

@@ -22,7 +22,7 @@ use crate::plan::Limits;
 use crate::warnings::warnings;
 
 /// How it ended, as far as the store cares.
-pub(crate) struct End {
+pub(crate) struct ExperimentEnd {
     pub(crate) status: ExperimentStatus,
     reason: Option<String>,
     /// Another try would fail in the same way.
@@ -31,7 +31,7 @@ pub(crate) struct End {
     load: Load,
 }
 
-impl End {
+impl ExperimentEnd {
     fn failed(reason: String) -> Self {
         Self {
             status: ExperimentStatus::Failed,
@@ -51,7 +51,7 @@ impl End {
 }
 
 /// An experiment that is in the store as running.
-struct Begun {
+struct StartedExperiment {
     slot: Slot,
     order: ExperimentOrder,
     recording: Recording,
@@ -61,7 +61,7 @@ struct Begun {
     /// The endpoint was at another address in an earlier experiment.
     moved: Option<Warning>,
     /// How it ended, if it did before it could run.
-    end: Option<End>,
+    end: Option<ExperimentEnd>,
 }
 
 impl Run<'_, '_> {
@@ -79,7 +79,7 @@ impl Run<'_, '_> {
         slots: &[Slot],
         orders: &[ExperimentOrder],
     ) -> Result<(), RunError> {
-        let mut begun: Vec<Begun> = Vec::with_capacity(slots.len());
+        let mut begun: Vec<StartedExperiment> = Vec::with_capacity(slots.len());
         let done = self.follow_ticket(ticket, |run, update| match update {
             Update::Prepared(results) => {
                 begun = run.begin_all(slots, orders, results)?;
@@ -122,15 +122,16 @@ impl Run<'_, '_> {
         slots: &[Slot],
         orders: &[ExperimentOrder],
         prepared: Vec<Result<Prepared, OrderFailed>>,
-    ) -> Result<Vec<Begun>, RunError> {
+    ) -> Result<Vec<StartedExperiment>, RunError> {
         let each = slots.iter().zip(orders).zip(prepared);
         each.map(|((slot, order), prepared)| self.begin(*slot, order.clone(), prepared))
             .collect()
     }
 
     /// Shows how far they are.
-    fn show(&mut self, begun: &[Begun], progress: Progress) {
-        let running: Vec<&Begun> = begun.iter().filter(|active| active.end.is_none()).collect();
+    fn show(&mut self, begun: &[StartedExperiment], progress: Progress) {
+        let running: Vec<&StartedExperiment> =
+            begun.iter().filter(|active| active.end.is_none()).collect();
         let Some(first) = running.first() else {
             return;
         };
@@ -151,7 +152,7 @@ impl Run<'_, '_> {
         slot: Slot,
         mut order: ExperimentOrder,
         prepared: Result<Prepared, OrderFailed>,
-    ) -> Result<Begun, RunError> {
+    ) -> Result<StartedExperiment, RunError> {
         let mut moved = None;
         let end = match prepared {
             Ok(prepared) => {
@@ -160,7 +161,7 @@ impl Run<'_, '_> {
                 moved = self.address(&order);
                 None
             }
-            Err(why) => Some(End::of(&why)),
+            Err(why) => Some(ExperimentEnd::of(&why)),
         };
         let (progress, left) = (self.agenda.progress(), self.time_left());
         let main = order.experiment.flows.first();
@@ -189,7 +190,7 @@ impl Run<'_, '_> {
             let recorded = recording.recorder().event(&event);
             storing("record a changed address", recorded)?;
         }
-        Ok(Begun {
+        Ok(StartedExperiment {
             slot,
             order,
             recording,
@@ -207,8 +208,8 @@ impl Run<'_, '_> {
         (before != now).then_some(Warning::AddressChanged { before, now })
     }
 
-    fn finish(&mut self, begun: Begun) -> Result<(), RunError> {
-        let Begun {
+    fn finish(&mut self, begun: StartedExperiment) -> Result<(), RunError> {
+        let StartedExperiment {
             slot,
             mut order,
             mut recording,
@@ -219,7 +220,7 @@ impl Run<'_, '_> {
         } = begun;
         storing("record its alarms", recording.recorder().finish())?;
         report_alarms(self.crew.observer, &order, &meter);
-        let end = end.unwrap_or_else(|| End::failed("it was not carried out".to_owned()));
+        let end = end.unwrap_or_else(|| ExperimentEnd::failed("it was not carried out".to_owned()));
         let meter = lock(&meter);
         settle(&mut order.experiment, &end, &meter, &self.plan.limits);
         let is_permanent = end.is_permanent;
@@ -270,7 +271,10 @@ impl Run<'_, '_> {
             reflector: self.reflectors.contains(&scenario.endpoint),
             last_address: self.addresses.get(&scenario.endpoint).copied(),
             timeout: self.plan.timeout,
-            companion: self.plan.companion.filter(|_| !scenario.probe().is_echo()),
+            companion: self
+                .plan
+                .icmp_echo_interval
+                .filter(|_| !scenario.probe().is_echo()),
             pings: self.pings(),
             trace: self.plan.flow_trace,
             start: None,
@@ -284,7 +288,10 @@ impl Run<'_, '_> {
     }
 
     /// Keeps what came of an experiment besides its messages.
-    fn came_of(begun: &mut Begun, result: Result<ExperimentResult, OrderFailed>) -> End {
+    fn came_of(
+        begun: &mut StartedExperiment,
+        result: Result<ExperimentResult, OrderFailed>,
+    ) -> ExperimentEnd {
         match result {
             Ok(result) => {
                 if let Some(late) = result.late {
@@ -293,11 +300,11 @@ impl Run<'_, '_> {
                 begun.flow_trace.clone_from(&result.trace);
                 take(result, &mut begun.order.experiment)
             }
-            Err(why) => End::of(&why),
+            Err(why) => ExperimentEnd::of(&why),
         }
     }
 
-    fn provenance(&self, order: &ExperimentOrder, end: End, meter: &Meter) -> Provenance {
+    fn provenance(&self, order: &ExperimentOrder, end: ExperimentEnd, meter: &Meter) -> Provenance {
         let plan_hash = &self.campaign.plan_hash;
         Provenance {
             site: order.site.clone(),
@@ -319,7 +326,12 @@ fn report_alarms(observer: &mut dyn Observer, order: &ExperimentOrder, meter: &M
 }
 
 /// Fills in what the meter saw, and decides whether it counts as complete.
-pub(crate) fn settle(experiment: &mut Experiment, end: &End, meter: &Meter, limits: &Limits) {
+pub(crate) fn settle(
+    experiment: &mut Experiment,
+    end: &ExperimentEnd,
+    meter: &Meter,
+    limits: &Limits,
+) {
     experiment.tally = meter.tally();
     if experiment.fleet.is_some() {
         experiment.response_p50 = meter.figures().median;
@@ -352,7 +364,7 @@ pub(crate) fn provenance(
     experiment: &Experiment,
     plan_hash: &str,
     build: &Build,
-    end: End,
+    end: ExperimentEnd,
     meter: &Meter,
 ) -> Provenance {
     let lateness = meter.lateness();
@@ -376,7 +388,7 @@ fn begun_as(prepared: Prepared, experiment: &mut Experiment) {
 }
 
 /// What the executor reports becomes part of the experiment.
-pub(crate) fn take(result: ExperimentResult, experiment: &mut Experiment) -> End {
+pub(crate) fn take(result: ExperimentResult, experiment: &mut Experiment) -> ExperimentEnd {
     experiment.ended = Some(result.ended);
     experiment.flows = result.flows;
     experiment.quantities = result.quantities;
@@ -390,7 +402,7 @@ pub(crate) fn take(result: ExperimentResult, experiment: &mut Experiment) -> End
         ),
         Ending::Failed(reason) => (ExperimentStatus::Failed, Some(reason)),
     };
-    End {
+    ExperimentEnd {
         status,
         reason,
         is_permanent: false,

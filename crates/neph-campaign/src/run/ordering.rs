@@ -8,7 +8,7 @@ use super::{Run, RunError};
 const PATIENCE: Span = Span::from_millis(50);
 
 /// What became of an order.
-pub(super) type Done = Result<OrderResult, OrderFailed>;
+pub(super) type OrderOutcome = Result<OrderResult, OrderFailed>;
 
 impl Run<'_, '_> {
     pub(super) fn submit(&mut self, order: Order) -> Ticket {
@@ -33,7 +33,7 @@ impl Run<'_, '_> {
         &mut self,
         order: Order,
         take: impl FnMut(&mut Self, Update) -> Result<(), RunError>,
-    ) -> Result<Done, RunError> {
+    ) -> Result<OrderOutcome, RunError> {
         let ticket = self.submit(order);
         self.follow_ticket(ticket, take)
     }
@@ -43,7 +43,7 @@ impl Run<'_, '_> {
         &mut self,
         ticket: Ticket,
         mut take: impl FnMut(&mut Self, Update) -> Result<(), RunError>,
-    ) -> Result<Done, RunError> {
+    ) -> Result<OrderOutcome, RunError> {
         loop {
             for update in self.updates(ticket)? {
                 if let Update::Done(done) = update {

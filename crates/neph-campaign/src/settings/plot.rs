@@ -1,7 +1,7 @@
 //! What the report shows, as the Latency Tester's settings say it.
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Percent, Placed, Take, Value};
+use neph_text::{Fault, Fields, FromNode, Percent, Spanned, Value};
 
 use crate::plan::{BOX, PlotPlan, check_plot, plot_blocks};
 
@@ -16,7 +16,7 @@ pub(super) fn plot(fields: &mut Fields<'_>, notes: &mut Vec<String>) -> PlotPlan
     plot.rtt_min = rtt(fields, "rtt_min");
     plot.rtt_max = rtt(fields, "rtt_max");
     // 0 and 0 is what an omitted pair becomes in the Latency Tester.
-    let whisker = |value: Option<Placed<Percent>>| value.map(|v| v.value.0);
+    let whisker = |value: Option<Spanned<Percent>>| value.map(|v| v.value.0);
     plot.whisker_min = whisker(fields.optional("whisker_min"));
     plot.whisker_max = whisker(fields.optional("whisker_max")).filter(|max| *max > 0.0);
     if plot.whisker_max.is_none() {
@@ -48,7 +48,7 @@ pub(super) fn plot(fields: &mut Fields<'_>, notes: &mut Vec<String>) -> PlotPlan
 
 /// Milliseconds, possibly with a fraction; 0 means that the plot chooses.
 fn rtt(fields: &mut Fields<'_>, key: &'static str) -> Option<Span> {
-    let millis = fields.optional_with(key, |node| match f64::take(node)? {
+    let millis = fields.optional_with(key, |node| match f64::from_node(node)? {
         millis if (0.0..=1e9).contains(&millis) => Ok(millis),
         _ => Err(Fault::new(
             "this is out of range",

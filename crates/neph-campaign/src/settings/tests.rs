@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::estimate::estimate;
 use crate::expand::scenarios;
-use crate::plan::Length;
+use crate::plan::ExperimentLength;
 
 const THESIS: &str = include_str!("../../../../plans/latency-tester.yaml");
 
@@ -43,7 +43,7 @@ fn every_field_of_the_thesis_example_is_read() {
         ]
     );
     let axes = &plan.endpoints[0].axes;
-    assert_eq!(axes.length, Length::Duration(Span::from_secs(30)));
+    assert_eq!(axes.length, ExperimentLength::Duration(Span::from_secs(30)));
     assert_eq!(axes.request_sizes, [ByteSize(10_240), ByteSize(102_400)]);
     assert_eq!(axes.response_sizes, [ByteSize(1_024)]);
     let ports: Vec<u16> = axes
@@ -87,7 +87,7 @@ fn the_time_that_is_missing_follows_from_the_other() {
     let plan = read(&MINIMUM.replace("runs_step_duration: 25", "runs_interval: 1"));
     assert_eq!(
         plan.endpoints[0].axes.length,
-        Length::Duration(Span::from_secs(15))
+        ExperimentLength::Duration(Span::from_secs(15))
     );
     let found = problems_of(&MINIMUM.replace("runs_step_duration: 25\n", ""));
     assert_eq!(

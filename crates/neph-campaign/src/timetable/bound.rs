@@ -7,7 +7,7 @@ use neph_model::Span;
 use super::circuit::Circuit;
 use super::density::{WeightedCircuit, densest};
 use super::occupancy::Demand;
-use super::resource::{Mode, Resource};
+use super::resource::{Resource, UseMode};
 
 /// A makespan that no timetable can be below.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,24 +99,26 @@ fn exclusive(demand: &Demand<'_>, resource: usize, users: &[usize]) -> Vec<usize
     let mode = |task: usize| {
         let mut needs = demand.needs[task].iter();
         let need = needs.find(|need| need.resource == resource);
-        need.map_or(Mode::Background, |need| need.mode)
+        need.map_or(UseMode::Background, |need| need.mode)
     };
-    let of = |wanted: Mode| {
+    let of = |wanted: UseMode| {
         users
             .iter()
             .copied()
             .filter(move |task| mode(*task) == wanted)
     };
     let longest =
-        |wanted: Mode| of(wanted).max_by_key(|task| (demand.slots[*task], usize::MAX - task));
+        |wanted: UseMode| of(wanted).max_by_key(|task| (demand.slots[*task], usize::MAX - task));
     let is_host = matches!(demand.resources[resource], Resource::Host(_));
-    let loads = of(Mode::Alone).chain(of(Mode::Load));
+    let loads = of(UseMode::Exclusive).chain(of(UseMode::Load));
     let with_quiet: Vec<usize> = if is_host {
-        loads.chain(of(Mode::Quiet)).collect()
+        loads.chain(of(UseMode::Latency)).collect()
     } else {
-        loads.chain(longest(Mode::Quiet)).collect()
+        loads.chain(longest(UseMode::Latency)).collect()
     };
-    let alone: Vec<usize> = of(Mode::Alone).chain(longest(Mode::Background)).collect();
+    let alone: Vec<usize> = of(UseMode::Exclusive)
+        .chain(longest(UseMode::Background))
+        .collect();
     let length = |tasks: &[usize]| tasks.iter().map(|task| demand.slots[*task]).sum::<Span>();
     if length(&with_quiet) >= length(&alone) {
         with_quiet
@@ -130,7 +132,7 @@ fn own_hosts(demand: &Demand<'_>, task: usize) -> impl Iterator<Item = usize> {
     let needs = demand.needs[task].iter();
     let hosts = needs.filter(|need| {
         let is_host = matches!(demand.resources[need.resource], Resource::Host(_));
-        is_host && need.mode != Mode::Background
+        is_host && need.mode != UseMode::Background
     });
     hosts.map(|need| need.resource)
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use neph_model::Span;
 
-use super::resource::{Mode, Resource};
+use super::resource::{Resource, UseMode};
 use super::task::Task;
 
 /// A resource by number, and how it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Need {
     pub(super) resource: usize,
-    pub(super) mode: Mode,
+    pub(super) mode: UseMode,
 }
 
 /// What all tasks need.
@@ -58,20 +58,20 @@ impl<'t> Demand<'t> {
     }
 
     /// Whether a need excludes another use of its resource.
-    pub(super) fn excludes(&self, need: Need, other: Mode) -> bool {
+    pub(super) fn excludes(&self, need: Need, other: UseMode) -> bool {
         need.mode.excludes(other, self.resources[need.resource])
     }
 
     /// By task: how long what it conflicts with on one resource takes, the worst of its resources.
     pub(super) fn pressure(&self) -> Vec<Span> {
-        let mut busy = vec![[Span::ZERO; Mode::ALL.len()]; self.resources.len()];
+        let mut busy = vec![[Span::ZERO; UseMode::ALL.len()]; self.resources.len()];
         for (needs, slot) in self.needs.iter().zip(&self.slots) {
             for need in needs {
                 busy[need.resource][need.mode as usize] += *slot;
             }
         }
         let of = |need: &Need| {
-            let others = Mode::ALL
+            let others = UseMode::ALL
                 .iter()
                 .filter(|other| self.excludes(*need, **other));
             others
@@ -87,18 +87,18 @@ impl<'t> Demand<'t> {
 
 /// How many users of each mode each resource has at a time.
 #[derive(Clone, Debug)]
-pub(super) struct Occupancy(Vec<[u32; Mode::ALL.len()]>);
+pub(super) struct Occupancy(Vec<[u32; UseMode::ALL.len()]>);
 
 impl Occupancy {
     /// Of so many resources, all of them free.
     pub(super) fn free(resources: usize) -> Self {
-        Self(vec![[0; Mode::ALL.len()]; resources])
+        Self(vec![[0; UseMode::ALL.len()]; resources])
     }
 
     /// Whether a need finds nothing that it excludes.
     pub(super) fn admits(&self, need: Need, demand: &Demand<'_>) -> bool {
         let users = &self.0[need.resource];
-        let mut modes = Mode::ALL.iter();
+        let mut modes = UseMode::ALL.iter();
         !modes.any(|mode| users[*mode as usize] > 0 && demand.excludes(need, *mode))
     }
 

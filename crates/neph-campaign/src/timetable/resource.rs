@@ -36,27 +36,27 @@ impl fmt::Display for Resource {
 
 /// How a measurement uses a resource; the strictest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mode {
+pub enum UseMode {
     /// Nothing else may use it.
-    Alone,
+    Exclusive,
     /// It fills the resource: throughput, generated load.
     Load,
     /// It measures latency, and must not be disturbed by load.
-    Quiet,
+    Latency,
     /// A few packets that need no protection, such as monitoring.
     Background,
 }
 
-impl Mode {
+impl UseMode {
     /// Every mode, the strictest first.
-    pub const ALL: [Self; 4] = [Self::Alone, Self::Load, Self::Quiet, Self::Background];
+    pub const ALL: [Self; 4] = [Self::Exclusive, Self::Load, Self::Latency, Self::Background];
 
-    /// Its word in plans.
-    pub const fn word(self) -> &'static str {
+    /// Its name in plans.
+    pub const fn keyword(self) -> &'static str {
         match self {
-            Self::Alone => "alone",
+            Self::Exclusive => "alone",
             Self::Load => "load",
-            Self::Quiet => "quiet",
+            Self::Latency => "quiet",
             Self::Background => "background",
         }
     }
@@ -76,9 +76,9 @@ impl Mode {
     /// 1 Gbit/s. This is below the precision of clock readings, so there they do not.
     pub const fn excludes(self, other: Self, resource: &Resource) -> bool {
         match (self, other) {
-            (Self::Alone, _) | (_, Self::Alone) => true,
+            (Self::Exclusive, _) | (_, Self::Exclusive) => true,
             (Self::Background, _) | (_, Self::Background) => false,
-            (Self::Quiet, Self::Quiet) => matches!(resource, Resource::Host(_)),
+            (Self::Latency, Self::Latency) => matches!(resource, Resource::Host(_)),
             (Self::Load, _) | (_, Self::Load) => true,
         }
     }
@@ -87,15 +87,15 @@ impl Mode {
 /// A resource and how it is used.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Claim {
-    /// What is used.
+    /// The resource.
     pub resource: Resource,
-    /// How.
-    pub mode: Mode,
+    /// The mode of its use.
+    pub mode: UseMode,
 }
 
 impl Claim {
     /// A claim of `resource` in `mode`.
-    pub const fn new(resource: Resource, mode: Mode) -> Self {
+    pub const fn new(resource: Resource, mode: UseMode) -> Self {
         Self { resource, mode }
     }
 }

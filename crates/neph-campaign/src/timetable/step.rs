@@ -10,7 +10,7 @@ use super::circuit::Circuit;
 use super::circuits;
 use super::density::{WeightedCircuit, densest};
 use super::occupancy::{Demand, Need, Occupancy};
-use super::resource::{Mode, Resource};
+use super::resource::{Resource, UseMode};
 use super::search;
 use super::table::{Round, Timetable};
 use super::task::Task;
@@ -119,7 +119,7 @@ fn circuit_rounds(demand: &Demand<'_>, tasks: &[usize]) -> Option<Vec<Vec<usize>
         let is_circuit = (1..=2).contains(&needs.len())
             && needs.iter().all(|need| {
                 let is_host = matches!(demand.resources[need.resource], Resource::Host(_));
-                is_host && need.mode != Mode::Background
+                is_host && need.mode != UseMode::Background
             });
         if !is_circuit {
             return None;

@@ -6,10 +6,10 @@ use super::bound::Bound;
 
 /// A task and when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Placed {
+pub struct ScheduledTask {
     /// Since the timetable's begin.
     pub start: Span,
-    /// The task's index in what was asked for.
+    /// The task's index in what was requested.
     pub task: usize,
 }
 
@@ -37,11 +37,11 @@ pub struct Timetable {
 
 impl Timetable {
     /// Every task with its start, by time.
-    pub fn placed(&self) -> impl Iterator<Item = Placed> {
+    pub fn placed(&self) -> impl Iterator<Item = ScheduledTask> {
         self.rounds.iter().flat_map(|round| {
             let start = round.start;
             let tasks = round.tasks.iter();
-            tasks.map(move |task| Placed { start, task: *task })
+            tasks.map(move |task| ScheduledTask { start, task: *task })
         })
     }
 

@@ -10,16 +10,19 @@ use crate::order::Generator;
 
 const MINUTE: Span = Span::from_secs(60);
 
-fn host(name: impl std::fmt::Display, mode: Mode) -> Claim {
+fn host(name: impl std::fmt::Display, mode: UseMode) -> Claim {
     Claim::new(Resource::Host(format!("{name}")), mode)
 }
 
-fn link(name: &str, mode: Mode) -> Claim {
+fn link(name: &str, mode: UseMode) -> Claim {
     Claim::new(Resource::Link(name.to_owned()), mode)
 }
 
 fn circuit(from: usize, to: usize, duration: Span) -> Task {
-    Task::new(duration, [host(from, Mode::Load), host(to, Mode::Load)])
+    Task::new(
+        duration,
+        [host(from, UseMode::Load), host(to, UseMode::Load)],
+    )
 }
 
 /// Every pair of sites `times` times.
@@ -30,12 +33,12 @@ fn mesh(sites: usize, times: usize) -> Vec<Task> {
 }
 
 /// Which modes exclude each other, written down once more: host, then link.
-fn excludes(mode: Mode, other: Mode, is_host: bool) -> bool {
-    use Mode::{Alone, Background, Load, Quiet};
+fn excludes(mode: UseMode, other: UseMode, is_host: bool) -> bool {
+    use UseMode::{Background, Exclusive, Latency, Load};
     match [mode.min(other), mode.max(other)] {
-        [Alone, _] | [Load, Load | Quiet] => true,
-        [Quiet, Quiet] => is_host,
-        [Load | Quiet, Background] | [Background, _] => false,
+        [Exclusive, _] | [Load, Load | Latency] => true,
+        [Latency, Latency] => is_host,
+        [Load | Latency, Background] | [Background, _] => false,
         other => unreachable!("{other:?}"),
     }
 }
@@ -44,7 +47,7 @@ fn excludes(mode: Mode, other: Mode, is_host: bool) -> bool {
 fn faults(tasks: &[Task], table: &Timetable) -> Vec<String> {
     let mut faults = Vec::new();
     let mut times = vec![0; tasks.len()];
-    let mut uses: BTreeMap<&Resource, Vec<(Span, Span, Mode, usize)>> = BTreeMap::new();
+    let mut uses: BTreeMap<&Resource, Vec<(Span, Span, UseMode, usize)>> = BTreeMap::new();
     let mut last = Span::ZERO;
     for placed in table.placed() {
         let task = &tasks[placed.task];
@@ -147,7 +150,7 @@ fn stars_lists_and_two_sided_graphs_take_as_few_rounds_as_there_can_be() {
     let star: Vec<Task> = (1..40).map(|to| circuit(0, to, MINUTE)).collect();
     assert_eq!(right(&star).makespan, MINUTE.times(39));
     let list: Vec<Task> = (0..50)
-        .map(|_| Task::new(MINUTE, [host("here", Mode::Quiet)]))
+        .map(|_| Task::new(MINUTE, [host("here", UseMode::Latency)]))
         .collect();
     assert_eq!(right(&list).makespan, MINUTE.times(50));
     let disjoint: Vec<Task> = (0..50).map(|n| circuit(2 * n, 2 * n + 1, MINUTE)).collect();
@@ -170,8 +173,8 @@ fn tasks_without_claims_run_at_once_and_no_tasks_take_no_time() {
 fn modes_exclude_each_other_on_links_and_hosts() {
     let of = |mode| Task::new(MINUTE, [link("l", mode)]);
     let at = |mode| Task::new(MINUTE, [host("h", mode)]);
-    for first_mode in Mode::ALL {
-        for other in Mode::ALL {
+    for first_mode in UseMode::ALL {
+        for other in UseMode::ALL {
             let [on_link, on_host] =
                 [false, true].map(|is_host| excludes(first_mode, other, is_host));
             assert_eq!(
@@ -187,8 +190,11 @@ fn modes_exclude_each_other_on_links_and_hosts() {
         }
     }
     // Claimed twice: the strictest counts.
-    let task = Task::new(MINUTE, [link("l", Mode::Quiet), link("l", Mode::Load)]);
-    assert!(task.conflicts_with(&of(Mode::Quiet)));
+    let task = Task::new(
+        MINUTE,
+        [link("l", UseMode::Latency), link("l", UseMode::Load)],
+    );
+    assert!(task.conflicts_with(&of(UseMode::Latency)));
 }
 
 #[test]
@@ -197,12 +203,12 @@ fn a_shared_link_serialises_loads_but_not_latency_measurements() {
         let hosts = [host(from, mode), host(from + 1, mode), link("uplink", mode)];
         Task::new(MINUTE, hosts)
     };
-    let loads: Vec<Task> = (0..5).map(|n| over(2 * n, Mode::Load)).collect();
+    let loads: Vec<Task> = (0..5).map(|n| over(2 * n, UseMode::Load)).collect();
     let table = right(&loads);
     assert_eq!(table.makespan, MINUTE.times(5));
     let reason = BoundReason::Busy(Resource::Link("uplink".to_owned()));
     assert_eq!(table.bound.reason, reason);
-    let quiet: Vec<Task> = (0..5).map(|n| over(2 * n, Mode::Quiet)).collect();
+    let quiet: Vec<Task> = (0..5).map(|n| over(2 * n, UseMode::Latency)).collect();
     assert_eq!(right(&quiet).makespan, MINUTE);
 }
 
@@ -228,9 +234,9 @@ fn the_reason_for_the_bound_is_a_sentence() {
         "measurements that use host 0 run one after the other"
     );
     let ring = [
-        Task::new(MINUTE, [host("a", Mode::Load), link("l", Mode::Load)]),
-        Task::new(MINUTE, [host("b", Mode::Load), link("l", Mode::Load)]),
-        Task::new(MINUTE, [host("a", Mode::Load), host("b", Mode::Load)]),
+        Task::new(MINUTE, [host("a", UseMode::Load), link("l", UseMode::Load)]),
+        Task::new(MINUTE, [host("b", UseMode::Load), link("l", UseMode::Load)]),
+        Task::new(MINUTE, [host("a", UseMode::Load), host("b", UseMode::Load)]),
     ];
     assert_eq!(reason(&ring), "3 measurements exclude each other");
 }
@@ -248,7 +254,7 @@ fn mixed(sites: usize, percent: u32, seed: u64) -> Vec<Task> {
     let mut generator = Generator::seeded(!seed);
     let graph = random_graph(sites, percent, seed);
     let tasks = graph.into_iter().map(|task| {
-        let mode = Mode::ALL[generator.below(4) as usize];
+        let mode = UseMode::ALL[generator.below(4) as usize];
         let mut claims = task.claims().to_vec();
         for claim in &mut claims {
             claim.mode = mode;

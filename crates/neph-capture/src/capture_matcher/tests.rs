@@ -226,8 +226,8 @@ fn the_first_copy_of_a_mirrored_packet_counts_in_either_capture() {
         let stamps: Vec<(i64, i64)> = stamps.collect();
         let first =
             |of: &[(i64, usize)], which| of.iter().find(|entry| entry.1 == which).unwrap().0;
-        let reported = [0, 1].map(|which| (first(here, which), first(second, which)));
-        assert_eq!((stamps, met.identical), (reported.to_vec(), 0));
+        let first_packets = [0, 1].map(|which| (first(here, which), first(second, which)));
+        assert_eq!((stamps, met.identical), (first_packets.to_vec(), 0));
         let repeats = [here, second].map(|of| of.len() as u64 - 2);
         assert_eq!([met.first.repeats, met.second.repeats], repeats);
         assert!(met.set_back().is_empty());

@@ -77,12 +77,12 @@ mod tests {
 
     #[test]
     fn a_drift_with_a_bound_above_900_ppm_is_not_known() {
-        let reported = |rate, bound| {
+        let text_of = |rate, bound| {
             let drift = Drift { rate, bound };
             Drift::to_text(drift.known(ClockNature::default()))
         };
-        assert_eq!(reported(1e-6, 1_002e-6), "not known");
-        assert_eq!(reported(1e-6, 901e-6), "not known");
-        assert_eq!(reported(1e-6, 899e-6), "+1 ± 899 ppm");
+        assert_eq!(text_of(1e-6, 1_002e-6), "not known");
+        assert_eq!(text_of(1e-6, 901e-6), "not known");
+        assert_eq!(text_of(1e-6, 899e-6), "+1 ± 899 ppm");
     }
 }

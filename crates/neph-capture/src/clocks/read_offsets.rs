@@ -154,11 +154,11 @@ mod tests {
     }
 
     /// Offset and error bound in microseconds, where packets give 2 ms ± 5 ms.
-    fn reported(read: &ReadOffsets, at: i64) -> (i64, i64) {
+    fn offset_and_bound(read: &ReadOffsets, at: i64) -> (i64, i64) {
         let proved = ClockOffset::new(Span::from_millis(2), Span::from_millis(5));
-        let reported = read.narrowed(at, proved);
+        let offset = read.narrowed(at, proved);
         let micros = |span: Span| (span.nanos() + 5_000) / 10_000 * 10;
-        (micros(reported.value()), micros(reported.bound()))
+        (micros(offset.value()), micros(offset.bound()))
     }
 
     #[test]
@@ -167,11 +167,14 @@ mod tests {
         // 1000 s earlier, and at the same moment: 90 ms by the third clock.
         let second = readings(&[(-1_000 * SECOND, 0, 0), (101 * MS, 11 * MS, MS)]);
         let read = ReadOffsets::between(&first, &second);
-        assert_eq!(reported(&read, 100 * MS), (1_000, 2_000));
+        assert_eq!(offset_and_bound(&read, 100 * MS), (1_000, 2_000));
         // A reading that is 10 s old loses 1 ms of accuracy.
-        assert_eq!(reported(&read, 100 * MS + 10 * SECOND), (1_000, 3_000));
+        assert_eq!(
+            offset_and_bound(&read, 100 * MS + 10 * SECOND),
+            (1_000, 3_000)
+        );
         let nothing = ReadOffsets::between(&first, &[]);
-        assert_eq!(reported(&nothing, 100 * MS), (2_000, 5_000));
+        assert_eq!(offset_and_bound(&nothing, 100 * MS), (2_000, 5_000));
     }
 
     #[test]
@@ -183,10 +186,10 @@ mod tests {
             (20 * SECOND, 0, 4 * MS),
         ]);
         let read = ReadOffsets::between(&first, &second);
-        assert_eq!(reported(&read, 10 * SECOND), (1_000, 500));
-        assert_eq!(reported(&read, 0), (1_000, 1_500));
-        assert_eq!(reported(&read, 15 * SECOND), (1_000, 1_000));
-        assert_eq!(reported(&read, 30 * SECOND), (1_000, 2_500));
+        assert_eq!(offset_and_bound(&read, 10 * SECOND), (1_000, 500));
+        assert_eq!(offset_and_bound(&read, 0), (1_000, 1_500));
+        assert_eq!(offset_and_bound(&read, 15 * SECOND), (1_000, 1_000));
+        assert_eq!(offset_and_bound(&read, 30 * SECOND), (1_000, 2_500));
     }
 
     #[test]
@@ -194,11 +197,11 @@ mod tests {
         let first = readings(&[(0, 0, 0), (10 * SECOND, 0, 0)]);
         let second = readings(&[(0, MS, MS), (10 * SECOND, 5 * MS, MS)]);
         let read = ReadOffsets::between(&first, &second);
-        assert_eq!(reported(&read, 5 * SECOND), (2_000, 5_000));
-        assert_eq!(reported(&read, 0), (2_000, 5_000));
-        assert_eq!(reported(&read, -SECOND), (1_000, 1_100));
-        assert_eq!(reported(&read, 10 * SECOND), (5_000, 1_000));
+        assert_eq!(offset_and_bound(&read, 5 * SECOND), (2_000, 5_000));
+        assert_eq!(offset_and_bound(&read, 0), (2_000, 5_000));
+        assert_eq!(offset_and_bound(&read, -SECOND), (1_000, 1_100));
+        assert_eq!(offset_and_bound(&read, 10 * SECOND), (5_000, 1_000));
         let early_offsets = ReadOffsets::between(&first[..1], &readings(&[(0, 50 * MS, MS)]));
-        assert_eq!(reported(&early_offsets, 0), (2_000, 5_000));
+        assert_eq!(offset_and_bound(&early_offsets, 0), (2_000, 5_000));
     }
 }

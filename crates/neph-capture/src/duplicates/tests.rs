@@ -116,13 +116,13 @@ fn tcp(from_first: bool, seq: u32, flags: u8, payload: usize) -> Vec<u8> {
 
 fn duplicates(packets: &[(i64, Vec<u8>)]) -> Vec<bool> {
     let mut twice = DuplicateFilter::default();
-    let reported = packets.iter().map(|(micros, bytes)| {
+    let is_duplicate = packets.iter().map(|(micros, bytes)| {
         let length = u32::try_from(bytes.len()).expect("short");
         let packet = dissect(Link::Ip, bytes, length).expect("a packet");
         let at = Wall::from_unix_nanos(at(0).unix_nanos() + micros * 1_000);
         twice.is_duplicate(at, 1, &packet)
     });
-    reported.collect()
+    is_duplicate.collect()
 }
 
 /// A connection without numbers in IP: when, and what.
@@ -147,10 +147,10 @@ fn of_a_mirror_each_packet_counts_once_whether_it_is_numbered_or_not() {
         .iter()
         .flat_map(|(at, bytes)| [(*at, bytes.clone()), (at + 10, bytes.clone())]);
     let mirrored: Vec<(i64, Vec<u8>)> = mirrored.collect();
-    let reported = duplicates(&mirrored);
+    let is_duplicate = duplicates(&mirrored);
     assert!(
-        reported.chunks(2).all(|pair| pair == [false, true]),
-        "{reported:?}"
+        is_duplicate.chunks(2).all(|pair| pair == [false, true]),
+        "{is_duplicate:?}"
     );
 }
 
@@ -171,15 +171,15 @@ fn a_retransmission_without_ip_identification_is_no_duplicate() {
             .iter()
             .flat_map(|(at, bytes)| (0..copies).map(move |copy| (at + 10 * copy, bytes.clone())))
             .collect();
-        let reported = duplicates(&sent_packets);
+        let is_duplicate = duplicates(&sent_packets);
         let times: Vec<i64> = sent_packets
             .iter()
-            .zip(&reported)
+            .zip(&is_duplicate)
             .filter(|((_, bytes), is_copy)| *bytes == lost && !**is_copy)
             .map(|((at, _), _)| *at)
             .collect();
         assert_eq!(times, [at, at + after], "{mirrored}");
-        let kept_count = reported.iter().filter(|is_copy| !**is_copy).count();
+        let kept_count = is_duplicate.iter().filter(|is_copy| !**is_copy).count();
         assert_eq!(kept_count, packets.len());
     }
 }

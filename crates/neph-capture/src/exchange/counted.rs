@@ -8,21 +8,21 @@ use crate::sample::Half;
 
 /// Questions, answers and round trips of one pair or of several.
 #[derive(Debug, Clone, Default)]
-pub struct Counted {
+pub struct ExchangeCounts {
     pub(super) packets: u64,
-    pub(super) questions: u64,
+    pub(super) requests: u64,
     pub(super) answered: u64,
     /// Questions without a known outcome, because too many were waiting.
-    pub(super) not_followed: u64,
+    pub(super) requests_not_tracked: u64,
     /// Answers without a question in this capture.
-    pub(super) unasked: u64,
+    pub(super) responses_without_request: u64,
     /// Answers with an earlier timestamp than their questions.
     pub(super) backwards: u64,
     /// Round trips per half. Those of the client's half exist for QUIC only.
     round_trips: Sketches,
 }
 
-impl Counted {
+impl ExchangeCounts {
     /// Counts a round trip with its weight.
     pub(super) fn add_round_trip(&mut self, half: Half, round_trip: Span, weight: u64) {
         let nanos = u64::try_from(round_trip.nanos()).unwrap_or(0);
@@ -31,10 +31,10 @@ impl Counted {
 
     pub(super) fn merge(&mut self, other: &Self) {
         self.packets += other.packets;
-        self.questions += other.questions;
+        self.requests += other.requests;
         self.answered += other.answered;
-        self.not_followed += other.not_followed;
-        self.unasked += other.unasked;
+        self.requests_not_tracked += other.requests_not_tracked;
+        self.responses_without_request += other.responses_without_request;
         self.backwards += other.backwards;
         self.round_trips.merge(&other.round_trips);
     }
@@ -53,8 +53,8 @@ impl Counted {
     }
 
     /// Questions, each counted once even if repeated; 0 for QUIC.
-    pub const fn questions(&self) -> u64 {
-        self.questions
+    pub const fn requests(&self) -> u64 {
+        self.requests
     }
 
     /// Questions that were answered; 0 for QUIC.
@@ -64,14 +64,14 @@ impl Counted {
 
     /// Questions without a known outcome, because more were waiting than there is room for; included in
     /// [`Self::asked`].
-    pub const fn not_followed(&self) -> u64 {
-        self.not_followed
+    pub const fn requests_not_tracked(&self) -> u64 {
+        self.requests_not_tracked
     }
 
     /// Answers without a waiting question: it passed another point, passed before the capture, or was
     /// answered already.
-    pub const fn unasked(&self) -> u64 {
-        self.unasked
+    pub const fn responses_without_request(&self) -> u64 {
+        self.responses_without_request
     }
 
     /// Answers with an earlier timestamp than their question: they have no round trip. 0 for QUIC.

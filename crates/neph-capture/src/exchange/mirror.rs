@@ -3,9 +3,9 @@
 //! Owns when two directions are joined to one pair. An answer must fit a waiting question, or QUIC packets a
 //! connection seen in one direction, and no other pair may fit. The module flow does the same for TCP.
 
-use super::{Between, ExchangeEvent, Exchanges, Pair};
+use super::{ExchangeEvent, ExchangeKey, Exchanges, HostPair};
 
-impl Between {
+impl ExchangeKey {
     const fn is_tagged(&self) -> bool {
         self.vlan.is_some() || self.tunnel.is_some()
     }
@@ -21,12 +21,12 @@ impl Between {
 
 impl Exchanges {
     /// The pair whose other direction begins with this packet.
-    pub(super) fn join_mirrored(&mut self, between: &Between, event: ExchangeEvent) -> Option<u32> {
+    pub(super) fn join_mirrored(&mut self, key: &ExchangeKey, event: ExchangeEvent) -> Option<u32> {
         // True for nearly all captures.
-        if self.tagged.is_empty() && !between.is_tagged() {
+        if self.tagged.is_empty() && !key.is_tagged() {
             return None;
         }
-        let bare = between.bare();
+        let bare = key.bare();
         let tagged = self.tagged.get(&bare).into_iter().flatten().copied();
         let candidates = tagged.chain(self.places.get(&bare).copied());
         let is_mirrored = |index: &u32| {
@@ -39,29 +39,29 @@ impl Exchanges {
             return None;
         };
         if let Some(pair) = &mut self.pairs[index as usize] {
-            pair.other = Some(Box::new(*between));
+            pair.other = Some(Box::new(*key));
         }
-        self.places.insert(*between, index);
+        self.places.insert(*key, index);
         Some(index)
     }
 
-    pub(super) fn tag(&mut self, between: &Between, index: u32) {
-        if between.is_tagged() {
-            self.tagged.entry(between.bare()).or_default().push(index);
+    pub(super) fn tag(&mut self, key: &ExchangeKey, index: u32) {
+        if key.is_tagged() {
+            self.tagged.entry(key.bare()).or_default().push(index);
         }
     }
 
-    pub(super) fn untag(&mut self, pair: &Pair, index: u32) {
+    pub(super) fn untag(&mut self, pair: &HostPair, index: u32) {
         if let Some(other) = &pair.other {
             self.places.remove(other);
         }
-        let between = pair.between();
-        if between.is_tagged()
-            && let Some(places) = self.tagged.get_mut(&between.bare())
+        let key = pair.key();
+        if key.is_tagged()
+            && let Some(places) = self.tagged.get_mut(&key.bare())
         {
             places.retain(|known| *known != index);
             if places.is_empty() {
-                self.tagged.remove(&between.bare());
+                self.tagged.remove(&key.bare());
             }
         }
     }

@@ -24,15 +24,15 @@ use neph_wire::dissect::{Dissected, Transport, Tunnel};
 use crate::flow::Recency;
 use crate::sample::Half;
 use crate::tcp::Side;
-pub use counted::Counted;
-pub use pair::Pair;
+pub use counted::ExchangeCounts;
+pub use pair::HostPair;
 use part::part_of;
 use quic::QuicPorts;
-use waiting::Numbered;
+use waiting::MessageId;
 
 /// The kind of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Question {
+pub enum ExchangeProtocol {
     /// ICMP echo, as sent by ping.
     Ping,
     /// A query to UDP port 53.
@@ -42,14 +42,14 @@ pub enum Question {
     Quic,
 }
 
-impl Question {
+impl ExchangeProtocol {
     /// In the order of their declaration.
     pub const ALL: [Self; 3] = [Self::Ping, Self::Dns, Self::Quic];
 }
 
 /// A round trip outside of TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answered {
+pub struct ExchangeRoundTrip {
     /// When the answer passed the capture point.
     pub at: Wall,
     /// The part of the path: between the capture point and the end behind it.
@@ -61,26 +61,26 @@ pub struct Answered {
 /// Receives exchanges as packets come.
 pub trait ExchangeListener {
     /// A round trip. The first ones of QUIC are reported once its spin bit is trusted.
-    fn round_trip(&mut self, _of: &Between, _trip: Answered) {}
+    fn round_trip(&mut self, _of: &ExchangeKey, _trip: ExchangeRoundTrip) {}
 
     /// A pair is over.
-    fn ended(&mut self, pair: &Pair);
+    fn ended(&mut self, pair: &HostPair);
 }
 
 /// Receives only pairs that are over.
-struct Over<F>(F);
+struct EndedPairs<F>(F);
 
-impl<F: FnMut(&Pair)> ExchangeListener for Over<F> {
-    fn ended(&mut self, pair: &Pair) {
+impl<F: FnMut(&HostPair)> ExchangeListener for EndedPairs<F> {
+    fn ended(&mut self, pair: &HostPair) {
         self.0(pair);
     }
 }
 
 /// Client and server, and the kind of their exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Between {
+pub struct ExchangeKey {
     /// The kind.
-    pub question: Question,
+    pub protocol: ExchangeProtocol,
     /// The client; the port is 0 except for QUIC.
     pub client: SocketAddr,
     /// The server; the port is 0 for ICMP.
@@ -94,8 +94,8 @@ pub struct Between {
 /// The meaning of a packet for its pair.
 #[derive(Debug, Clone, Copy)]
 enum ExchangeEvent {
-    Asks(Numbered),
-    Answers(Numbered),
+    Asks(MessageId),
+    Answers(MessageId),
     Spins(Side, u8),
 }
 
@@ -104,19 +104,19 @@ enum ExchangeEvent {
 pub struct Exchanges {
     most: usize,
     idle: Span,
-    places: HashMap<Between, u32, RandomState>,
+    places: HashMap<ExchangeKey, u32, RandomState>,
     /// Pairs in VLANs or tunnels, by client and server without these.
-    tagged: HashMap<Between, Vec<u32>, RandomState>,
+    tagged: HashMap<ExchangeKey, Vec<u32>, RandomState>,
     /// Answers that may belong to several others.
     ambiguous: u64,
-    pairs: Vec<Option<Pair>>,
+    pairs: Vec<Option<HostPair>>,
     free: Vec<u32>,
     recency: Recency,
     now: i64,
     crowded_out: u64,
     quic: QuicPorts,
     /// Counts of pairs that ended in the current period, by question; `None` if periods are not used.
-    ended: Option<Box<[Counted; Question::ALL.len()]>>,
+    ended: Option<Box<[ExchangeCounts; ExchangeProtocol::ALL.len()]>>,
 }
 
 impl Exchanges {
@@ -148,8 +148,8 @@ impl Exchanges {
 
     /// Adds a packet that was captured at `at`. Returns whether it belongs to an exchange. Pairs that are
     /// over are passed to `ended`.
-    pub fn see(&mut self, at: Wall, packet: &Dissected<'_>, ended: impl FnMut(&Pair)) -> bool {
-        self.hear(at, packet, &mut Over(ended))
+    pub fn see(&mut self, at: Wall, packet: &Dissected<'_>, ended: impl FnMut(&HostPair)) -> bool {
+        self.hear(at, packet, &mut EndedPairs(ended))
     }
 
     /// The same, with reports of round trips as they are found.
@@ -158,12 +158,12 @@ impl Exchanges {
         &mut self,
         at: Wall,
         packet: &Dissected<'_>,
-        reported: &mut impl ExchangeListener,
+        listener: &mut impl ExchangeListener,
     ) -> bool {
         match packet.transport {
             // True for nearly all packets.
             Transport::Tcp { .. } => false,
-            _ => self.take_in(at, packet, reported),
+            _ => self.take_in(at, packet, listener),
         }
     }
 
@@ -171,40 +171,40 @@ impl Exchanges {
         &mut self,
         at: Wall,
         packet: &Dissected<'_>,
-        reported: &mut impl ExchangeListener,
+        listener: &mut impl ExchangeListener,
     ) -> bool {
         let places = &self.places;
-        let is_known = |between: &Between| places.contains_key(between);
-        let Some((between, event)) = part_of(packet, &mut self.quic, is_known) else {
+        let is_known = |key: &ExchangeKey| places.contains_key(key);
+        let Some((key, event)) = part_of(packet, &mut self.quic, is_known) else {
             return false;
         };
-        self.quiet(at, reported);
-        let index = match self.places.get(&between) {
+        self.quiet(at, listener);
+        let index = match self.places.get(&key) {
             Some(index) => *index,
-            None => match self.join_mirrored(&between, event) {
+            None => match self.join_mirrored(&key, event) {
                 Some(index) => index,
-                None => self.insert(at, between, reported),
+                None => self.insert(at, key, listener),
             },
         };
         self.recency.touch(index, self.now);
         if let Some(pair) = &mut self.pairs[index as usize] {
-            pair.see(at, event, &mut |between, answered| {
-                reported.round_trip(between, answered);
+            pair.see(at, event, &mut |key, answered| {
+                listener.round_trip(key, answered);
             });
         }
         true
     }
 
     /// Ends the pairs that are silent for too long at `now`.
-    pub fn silence(&mut self, now: Wall, ended: impl FnMut(&Pair)) {
-        self.quiet(now, &mut Over(ended));
+    pub fn silence(&mut self, now: Wall, ended: impl FnMut(&HostPair)) {
+        self.quiet(now, &mut EndedPairs(ended));
     }
 
-    fn quiet(&mut self, now: Wall, reported: &mut impl ExchangeListener) {
+    fn quiet(&mut self, now: Wall, listener: &mut impl ExchangeListener) {
         self.now = self.now.max(now.unix_nanos());
         let until = self.now.saturating_sub(self.idle.nanos());
         while let Some(index) = self.recency.oldest_before(until) {
-            self.remove(index, reported);
+            self.remove(index, listener);
         }
     }
 
@@ -212,12 +212,12 @@ impl Exchanges {
     /// of all pairs by question, including those that ended meanwhile. Periods count from the first look on.
     pub fn look(
         &mut self,
-        mut take: impl FnMut(&Pair, &Counted),
-    ) -> [Counted; Question::ALL.len()] {
+        mut take: impl FnMut(&HostPair, &ExchangeCounts),
+    ) -> [ExchangeCounts; ExchangeProtocol::ALL.len()] {
         let mut totals = std::mem::take(&mut **self.ended.get_or_insert_default());
         for pair in self.pairs.iter_mut().flatten() {
             if let Some(recent) = pair.look() {
-                totals[pair.between().question as usize].merge(&recent);
+                totals[pair.key().protocol as usize].merge(&recent);
                 take(pair, &recent);
             }
         }
@@ -225,10 +225,10 @@ impl Exchanges {
     }
 
     /// Ends all pairs, the longest silent first.
-    pub fn end(&mut self, ended: impl FnMut(&Pair)) {
-        let mut reported = Over(ended);
+    pub fn end(&mut self, ended: impl FnMut(&HostPair)) {
+        let mut listener = EndedPairs(ended);
         while let Some(index) = self.recency.oldest() {
-            self.remove(index, &mut reported);
+            self.remove(index, &mut listener);
         }
     }
 
@@ -237,34 +237,34 @@ impl Exchanges {
         self.crowded_out
     }
 
-    fn insert(&mut self, at: Wall, between: Between, reported: &mut impl ExchangeListener) -> u32 {
+    fn insert(&mut self, at: Wall, key: ExchangeKey, listener: &mut impl ExchangeListener) -> u32 {
         if self.places.len() >= self.most
             && let Some(index) = self.recency.oldest()
         {
             self.crowded_out += 1;
-            self.remove(index, reported);
+            self.remove(index, listener);
         }
         let index = self.free.pop().unwrap_or_else(|| {
             self.pairs.push(None);
             u32::try_from(self.pairs.len() - 1).expect("as many as `most` allows")
         });
-        self.pairs[index as usize] = Some(Pair::begin(at, between));
+        self.pairs[index as usize] = Some(HostPair::begin(at, key));
         self.recency.insert(index, self.now);
-        self.places.insert(between, index);
-        self.tag(&between, index);
+        self.places.insert(key, index);
+        self.tag(&key, index);
         index
     }
 
-    fn remove(&mut self, index: u32, reported: &mut impl ExchangeListener) {
+    fn remove(&mut self, index: u32, listener: &mut impl ExchangeListener) {
         self.recency.remove(index);
         if let Some(pair) = self.pairs[index as usize].take() {
-            self.places.remove(pair.between());
+            self.places.remove(pair.key());
             self.untag(&pair, index);
             self.free.push(index);
             if let Some(ended) = &mut self.ended {
-                ended[pair.between().question as usize].merge(&pair.rest());
+                ended[pair.key().protocol as usize].merge(&pair.rest());
             }
-            reported.ended(&pair);
+            listener.ended(&pair);
         }
     }
 }

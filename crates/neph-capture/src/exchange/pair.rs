@@ -2,10 +2,10 @@
 
 use neph_model::{Span, Wall};
 
-use super::counted::Counted;
+use super::counted::ExchangeCounts;
 use super::spin::Spin;
-use super::waiting::{Found, Numbered, QuestionKind, Questions};
-use super::{Answered, Between, ExchangeEvent, Question};
+use super::waiting::{AnswerMatch, MessageId, QuestionKind, Questions};
+use super::{ExchangeEvent, ExchangeKey, ExchangeProtocol, ExchangeRoundTrip};
 use crate::sample::Half;
 use crate::tcp::Side;
 
@@ -21,34 +21,34 @@ const LONGEST: Span = Span::from_secs(3600);
 
 /// One client and server, and their exchange.
 #[derive(Debug)]
-pub struct Pair {
-    between: Between,
+pub struct HostPair {
+    key: ExchangeKey,
     /// The other direction, where it travels in another VLAN or tunnel.
-    pub(super) other: Option<Box<Between>>,
+    pub(super) other: Option<Box<ExchangeKey>>,
     began: Wall,
     last: Wall,
     /// Counts since the last look, or since the beginning without looks.
-    counted: Counted,
+    counted: ExchangeCounts,
     /// Counts up to the last look.
-    before: Option<Box<Counted>>,
-    questions: Questions,
+    before: Option<Box<ExchangeCounts>>,
+    requests: Questions,
     spin: Spin,
     /// Round trips by the spin bit, until it is trusted.
-    unbelieved: Vec<Answered>,
+    unbelieved: Vec<ExchangeRoundTrip>,
     /// Whether packets of the client, and of the server, were captured.
     received: [bool; 2],
 }
 
-impl Pair {
-    pub(super) fn begin(at: Wall, between: Between) -> Self {
+impl HostPair {
+    pub(super) fn begin(at: Wall, key: ExchangeKey) -> Self {
         Self {
-            between,
+            key,
             other: None,
             began: at,
             last: at,
-            counted: Counted::default(),
+            counted: ExchangeCounts::default(),
             before: None,
-            questions: Questions::default(),
+            requests: Questions::default(),
             spin: Spin::default(),
             unbelieved: Vec::new(),
             received: [false; 2],
@@ -60,7 +60,7 @@ impl Pair {
         &mut self,
         at: Wall,
         event: ExchangeEvent,
-        found: &mut impl FnMut(&Between, Answered),
+        found: &mut impl FnMut(&ExchangeKey, ExchangeRoundTrip),
     ) {
         self.last = self.last.max(at);
         self.counted.packets += 1;
@@ -84,38 +84,38 @@ impl Pair {
             return;
         };
         self.counted.add_round_trip(half, round_trip, weight);
-        let answered = Answered {
+        let answered = ExchangeRoundTrip {
             at,
             half,
             round_trip,
         };
         if self.is_believed() {
             for answered in self.unbelieved.drain(..) {
-                found(&self.between, answered);
+                found(&self.key, answered);
             }
-            found(&self.between, answered);
+            found(&self.key, answered);
         } else if self.unbelieved.len() < UNBELIEVED {
             self.unbelieved.push(answered);
         }
     }
 
-    fn asks(&mut self, at: Wall, of: Numbered) {
-        let repeats = match self.between.question {
-            Question::Ping => PING_RETRY,
-            Question::Dns | Question::Quic => DNS_RETRY,
+    fn asks(&mut self, at: Wall, of: MessageId) {
+        let repeats = match self.key.protocol {
+            ExchangeProtocol::Ping => PING_RETRY,
+            ExchangeProtocol::Dns | ExchangeProtocol::Quic => DNS_RETRY,
         };
-        self.counted.questions +=
-            u64::from(self.questions.ask(at, of, repeats) == QuestionKind::Another);
-        self.counted.not_followed += self.questions.take_left_out();
+        self.counted.requests +=
+            u64::from(self.requests.ask(at, of, repeats) == QuestionKind::Another);
+        self.counted.requests_not_tracked += self.requests.take_left_out();
     }
 
     /// The round trip of an answer, and its weight.
-    fn answers(&mut self, at: Wall, of: Numbered) -> Option<(Span, u64)> {
-        let (since, weight) = match self.questions.answer(of) {
-            Found::Question(since, weight) => (since, weight),
-            Found::NotFollowed => return None,
-            Found::Nothing => {
-                self.counted.unasked += 1;
+    fn answers(&mut self, at: Wall, of: MessageId) -> Option<(Span, u64)> {
+        let (since, weight) = match self.requests.answer(of) {
+            AnswerMatch::Question(since, weight) => (since, weight),
+            AnswerMatch::NotFollowed => return None,
+            AnswerMatch::Nothing => {
+                self.counted.responses_without_request += 1;
                 return None;
             }
         };
@@ -126,7 +126,7 @@ impl Pair {
     }
 
     /// Counts since the last look. `None` without packets.
-    pub(super) fn look(&mut self) -> Option<Counted> {
+    pub(super) fn look(&mut self) -> Option<ExchangeCounts> {
         if self.counted.packets == 0 {
             return None;
         }
@@ -136,11 +136,11 @@ impl Pair {
     }
 
     /// Counts since the last look, at the end of the pair.
-    pub(super) fn rest(&self) -> Counted {
+    pub(super) fn rest(&self) -> ExchangeCounts {
         self.believed(self.counted.clone())
     }
 
-    fn believed(&self, counted: Counted) -> Counted {
+    fn believed(&self, counted: ExchangeCounts) -> ExchangeCounts {
         if self.is_believed() {
             counted
         } else {
@@ -149,7 +149,7 @@ impl Pair {
     }
 
     fn is_believed(&self) -> bool {
-        self.between.question != Question::Quic || self.spin.is_spinning()
+        self.key.protocol != ExchangeProtocol::Quic || self.spin.is_spinning()
     }
 
     /// Whether packets of one direction only were captured: then there is no round trip.
@@ -161,20 +161,20 @@ impl Pair {
     pub(super) fn is_mirrored_by(&self, event: ExchangeEvent) -> bool {
         let (side, fits) = match event {
             ExchangeEvent::Asks(_) => return false,
-            ExchangeEvent::Answers(of) => (Side::Server, self.questions.awaits(of)),
+            ExchangeEvent::Answers(of) => (Side::Server, self.requests.awaits(of)),
             ExchangeEvent::Spins(side, _) => (side, true),
         };
         self.other.is_none() && fits && !self.received[side as usize]
     }
 
     /// The other direction, where it travels in another VLAN or tunnel.
-    pub fn other(&self) -> Option<&Between> {
+    pub fn other(&self) -> Option<&ExchangeKey> {
         self.other.as_deref()
     }
 
     /// The client and the server.
-    pub const fn between(&self) -> &Between {
-        &self.between
+    pub const fn key(&self) -> &ExchangeKey {
+        &self.key
     }
 
     /// When its first packet was captured.
@@ -188,7 +188,7 @@ impl Pair {
     }
 
     /// All counts.
-    pub fn counted(&self) -> Counted {
+    pub fn counted(&self) -> ExchangeCounts {
         let mut total = self.counted.clone();
         if let Some(before) = &self.before {
             total.merge(before);

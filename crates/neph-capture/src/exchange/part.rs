@@ -6,7 +6,7 @@ use neph_wire::dissect::{Dissected, Transport};
 use neph_wire::ip::UdpHeader;
 
 use super::quic::QuicPorts;
-use super::{Between, ExchangeEvent, Numbered, Question};
+use super::{ExchangeEvent, ExchangeKey, ExchangeProtocol, MessageId};
 use crate::tcp::Side;
 
 const DNS: u16 = 53;
@@ -17,16 +17,16 @@ const ECHO_REPLY: [u8; 2] = [0, 129];
 const DNS_HEADER: usize = 12;
 
 /// Client and server, without VLAN and tunnel.
-type Parties = (Question, SocketAddr, SocketAddr);
+type Parties = (ExchangeProtocol, SocketAddr, SocketAddr);
 
 /// The exchange that a packet belongs to; `is_known` returns whether earlier packets belong to it.
 pub(super) fn part_of(
     packet: &Dissected<'_>,
     quic: &mut QuicPorts,
-    is_known: impl Fn(&Between) -> bool,
-) -> Option<(Between, ExchangeEvent)> {
-    let between = |(question, client, server): Parties| Between {
-        question,
+    is_known: impl Fn(&ExchangeKey) -> bool,
+) -> Option<(ExchangeKey, ExchangeEvent)> {
+    let key = |(protocol, client, server): Parties| ExchangeKey {
+        protocol,
         client,
         server,
         vlan: packet.vlan,
@@ -43,7 +43,8 @@ pub(super) fn part_of(
                 SocketAddr::new(ends.0, header.source),
                 SocketAddr::new(ends.1, header.destination),
             );
-            let is_known = |client, server| is_known(&between((Question::Quic, client, server)));
+            let is_known =
+                |client, server| is_known(&key((ExchangeProtocol::Quic, client, server)));
             let side = quic.sender((from, to), header.payload, is_known)?;
             let (client, server) = match side {
                 Side::Client => (from, to),
@@ -51,13 +52,13 @@ pub(super) fn part_of(
             };
             let first = *header.payload.first()?;
             (
-                (Question::Quic, client, server),
+                (ExchangeProtocol::Quic, client, server),
                 ExchangeEvent::Spins(side, first),
             )
         }
         _ => return None,
     };
-    Some((between(parties), event))
+    Some((key(parties), event))
 }
 
 fn echo(
@@ -67,13 +68,13 @@ fn echo(
     let [kind, 0, _, _, a, b, c, d, content @ ..] = message else {
         return None;
     };
-    let of = Numbered {
+    let of = MessageId {
         id: u32::from_be_bytes([*a, *b, *c, *d]),
         content: digest(content),
     };
     let parties = |client: IpAddr, server: IpAddr| {
         let end = |address| SocketAddr::new(address, 0);
-        (Question::Ping, end(client), end(server))
+        (ExchangeProtocol::Ping, end(client), end(server))
     };
     match (ECHO.contains(kind), ECHO_REPLY.contains(kind)) {
         (true, _) => Some((parties(source, destination), ExchangeEvent::Asks(of))),
@@ -89,13 +90,13 @@ fn dns(
     let [a, b, flags, ..] = header.payload else {
         return None;
     };
-    let of = |port: u16| Numbered {
+    let of = |port: u16| MessageId {
         id: u32::from(port) << 16 | u32::from_be_bytes([0, 0, *a, *b]),
         content: question_id(header.payload),
     };
     let parties = |client: IpAddr, server: IpAddr| {
         let (client, server) = (SocketAddr::new(client, 0), SocketAddr::new(server, DNS));
-        (Question::Dns, client, server)
+        (ExchangeProtocol::Dns, client, server)
     };
     match (flags & 0x80 != 0, header.destination, header.source) {
         (false, DNS, port) => Some((parties(source, destination), ExchangeEvent::Asks(of(port)))),

@@ -69,31 +69,31 @@ impl Scene {
 
     /// The only pair.
     fn end(mut self) -> RecordedExchanges {
-        let mut reported = Vec::new();
+        let mut exchanges = Vec::new();
         self.exchanges
-            .end(|pair| reported.push(RecordedExchanges::of(pair)));
-        assert_eq!(reported.len(), 1);
-        reported.remove(0)
+            .end(|pair| exchanges.push(RecordedExchanges::of(pair)));
+        assert_eq!(exchanges.len(), 1);
+        exchanges.remove(0)
     }
 }
 
 #[derive(Debug)]
 struct RecordedExchanges {
-    between: Between,
-    questions: (u64, u64),
+    key: ExchangeKey,
+    requests: (u64, u64),
     round_trips: Option<(u64, i64, i64)>,
     clients: Option<i64>,
     deviation: Option<(Span, Span)>,
 }
 
 impl RecordedExchanges {
-    fn of(pair: &Pair) -> Self {
+    fn of(pair: &HostPair) -> Self {
         let ms = |span: Span| span.nanos() / 1_000_000;
         let total = pair.counted();
         let round_trips = total.round_trips(Half::Server);
         Self {
-            between: *pair.between(),
-            questions: (total.questions(), total.answered()),
+            key: *pair.key(),
+            requests: (total.requests(), total.answered()),
             round_trips: round_trips.map(|of| (of.n, ms(of.least), ms(of.most))),
             clients: total.round_trips(Half::Client).map(|of| ms(of.p50)),
             deviation: round_trips.and_then(|of| Some((of.mean, of.deviation?))),
@@ -126,12 +126,12 @@ fn an_echo_is_matched_by_its_number_and_counts_once() {
     scene.see(4_001, &echo(true, 4));
     scene.see(4_005, &echo(false, 4));
     scene.see(5_000, &echo(true, 5));
-    let reported = scene.end();
-    assert_eq!(reported.between.question, Question::Ping);
-    assert_eq!(reported.between.server.ip(), Ipv4Addr::from(SERVER));
-    assert_eq!(reported.questions, (5, 4));
-    assert_eq!(reported.round_trips, Some((3, 10, 30)));
-    let deviation = reported.deviation.expect("three");
+    let exchange = scene.end();
+    assert_eq!(exchange.key.protocol, ExchangeProtocol::Ping);
+    assert_eq!(exchange.key.server.ip(), Ipv4Addr::from(SERVER));
+    assert_eq!(exchange.requests, (5, 4));
+    assert_eq!(exchange.round_trips, Some((3, 10, 30)));
+    let deviation = exchange.deviation.expect("three");
     // The root of 200 / 3.
     let expected = (Span::from_millis(20), Span::from_nanos(8_164_965));
     assert_eq!(deviation, expected);
@@ -139,15 +139,15 @@ fn an_echo_is_matched_by_its_number_and_counts_once() {
 
 /// Of a look: packets, questions, answers and round trips of each pair, and of all pings.
 fn look(exchanges: &mut Exchanges) -> (Vec<[u64; 4]>, [u64; 4]) {
-    let reported = |of: &Counted| {
+    let counts_of = |of: &ExchangeCounts| {
         let answer_count = of
             .round_trips(Half::Server)
             .map_or(0, |quantiles| quantiles.n);
-        [of.packets(), of.questions(), of.answered(), answer_count]
+        [of.packets(), of.requests(), of.answered(), answer_count]
     };
     let mut pairs = Vec::new();
-    let totals = exchanges.look(|_, recent| pairs.push(reported(recent)));
-    (pairs, reported(&totals[Question::Ping as usize]))
+    let totals = exchanges.look(|_, recent| pairs.push(counts_of(recent)));
+    (pairs, counts_of(&totals[ExchangeProtocol::Ping as usize]))
 }
 
 #[test]
@@ -165,13 +165,13 @@ fn a_period_counts_its_own_packets_and_the_pair_counts_all() {
         look(&mut scene.exchanges),
         (vec![[1, 0, 1, 1]], [1, 0, 1, 1])
     );
-    let reported = scene.end();
+    let exchange = scene.end();
     assert_eq!(
-        (reported.questions, reported.round_trips),
+        (exchange.requests, exchange.round_trips),
         ((2, 2), Some((2, 10, 30)))
     );
     assert_eq!(
-        reported.deviation.map(|(mean, _)| mean),
+        exchange.deviation.map(|(mean, _)| mean),
         Some(Span::from_millis(20))
     );
 }
@@ -194,11 +194,11 @@ fn a_dns_reply_is_matched_by_its_number_and_the_askers_port() {
     assert!(scene.see(0, &udp(true, 53, &[0xab, 0xcd, 1, 0])));
     scene.see(5, &udp(false, 53, &[0xab, 0xce, 0x81, 0]));
     scene.see(7, &udp(false, 53, &[0xab, 0xcd, 0x81, 0]));
-    let reported = scene.end();
-    assert_eq!(reported.between.server, (Ipv4Addr::from(SERVER), 53).into());
-    assert_eq!(reported.between.client.port(), 0);
+    let exchange = scene.end();
+    assert_eq!(exchange.key.server, (Ipv4Addr::from(SERVER), 53).into());
+    assert_eq!(exchange.key.client.port(), 0);
     assert_eq!(
-        (reported.questions, reported.round_trips),
+        (exchange.requests, exchange.round_trips),
         ((1, 1), Some((1, 7, 7)))
     );
 }
@@ -215,11 +215,11 @@ fn answers_without_a_question_are_counted_and_other_ports_are_of_no_pair() {
         let total = pair.counted();
         let counts = [
             total.packets(),
-            total.questions(),
+            total.requests(),
             total.answered(),
-            total.unasked(),
+            total.responses_without_request(),
         ];
-        over.push((counts, pair.is_one_direction(), pair.between().client.ip()));
+        over.push((counts, pair.is_one_direction(), pair.key().client.ip()));
     });
     assert_eq!(over, [([3, 0, 0, 3], true, Ipv4Addr::from(CLIENT).into())]);
 }
@@ -245,11 +245,11 @@ fn spinning(turns: u8) -> Scene {
 
 #[test]
 fn the_spin_bit_shows_the_rtt_of_both_halves() {
-    let reported = spinning(20).end();
-    assert_eq!(reported.between.client.port(), 4000);
+    let exchange = spinning(20).end();
+    assert_eq!(exchange.key.client.port(), 4000);
     // The first change has none before it, and gives no round trip.
-    assert_eq!(reported.round_trips, Some((19, 30, 30)));
-    assert_eq!(reported.clients, Some(10));
+    assert_eq!(exchange.round_trips, Some((19, 30, 30)));
+    assert_eq!(exchange.clients, Some(10));
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn too_few_turns_are_not_believed() {
 fn a_period_has_round_trips_of_quic_once_the_spin_is_believed() {
     let round_trips_of = |mut scene: Scene| {
         let totals = scene.exchanges.look(|_, _| {});
-        let quic = &totals[Question::Quic as usize];
+        let quic = &totals[ExchangeProtocol::Quic as usize];
         [Half::Server, Half::Client].map(|half| quic.round_trips(half).map(|quantiles| quantiles.n))
     };
     assert_eq!(round_trips_of(spinning(3)), [None, None]);
@@ -270,15 +270,15 @@ fn a_period_has_round_trips_of_quic_once_the_spin_is_believed() {
 
 /// Round trips as they are found.
 #[derive(Default)]
-struct Received(Vec<(Question, Half, i64)>);
+struct Received(Vec<(ExchangeProtocol, Half, i64)>);
 
 impl ExchangeListener for Received {
-    fn round_trip(&mut self, of: &Between, round_trip: Answered) {
+    fn round_trip(&mut self, of: &ExchangeKey, round_trip: ExchangeRoundTrip) {
         let nanos = round_trip.round_trip.nanos();
-        self.0.push((of.question, round_trip.half, nanos));
+        self.0.push((of.protocol, round_trip.half, nanos));
     }
 
-    fn ended(&mut self, _: &Pair) {}
+    fn ended(&mut self, _: &HostPair) {}
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn a_round_trip_is_reported_immediately() {
         let packet = dissect(Link::Ip, &packet, 28).expect("IP");
         exchanges.hear(Wall::from_unix_nanos(at), &packet, &mut received);
     }
-    assert_eq!(received.0, [(Question::Ping, Half::Server, 7)]);
+    assert_eq!(received.0, [(ExchangeProtocol::Ping, Half::Server, 7)]);
 }
 
 #[test]
@@ -309,15 +309,15 @@ fn earlier_round_trips_are_reported_once_the_spin_bit_is_accepted() {
             exchanges.hear(at, &packet, &mut received);
         }
     }
-    let mut reported = 0;
+    let mut round_trip_count = 0;
     exchanges.end(|pair| {
         let total = pair.counted();
         let n = [Half::Server, Half::Client]
             .map(|half| total.round_trips(half).map_or(0, |quantiles| quantiles.n));
-        reported = n[0] + n[1];
+        round_trip_count = n[0] + n[1];
     });
-    assert_eq!(received.0.len() as u64, reported);
-    assert!(reported > 30);
+    assert_eq!(received.0.len() as u64, round_trip_count);
+    assert!(round_trip_count > 30);
 }
 
 proptest! {
@@ -328,8 +328,8 @@ proptest! {
             let first = if bit { 0x60 } else { 0x40 };
             scene.see(at, &udp(by_client, 443, &[first]));
         }
-        let reported = scene.end();
-        prop_assert_eq!((reported.round_trips, reported.clients), (None, None));
+        let exchange = scene.end();
+        prop_assert_eq!((exchange.round_trips, exchange.clients), (None, None));
     }
 
     #[test]
@@ -344,7 +344,7 @@ proptest! {
             let packet = dissect(Link::Ip, &datagram, 29).expect("IP");
             let mut ended = Vec::new();
             exchanges.see(Wall::from_unix_nanos(at), &packet, |pair| {
-                ended.push(pair.between().client.port());
+                ended.push(pair.key().client.port());
             });
             known.retain(|other| *other != port);
             known.push(port);

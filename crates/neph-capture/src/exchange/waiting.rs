@@ -17,7 +17,7 @@ const THINNEST: u8 = 20;
 
 /// A question or an answer: its number, and a digest of the fields that are equal in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Numbered {
+pub(super) struct MessageId {
     pub(super) id: u32,
     /// 0 where it is not known.
     pub(super) content: u32,
@@ -25,7 +25,7 @@ pub(super) struct Numbered {
 
 #[derive(Debug, Clone, Copy)]
 struct Open {
-    of: Numbered,
+    of: MessageId,
     at: Wall,
     /// It is unknown which of several questions was answered.
     is_duplicate: bool,
@@ -44,7 +44,7 @@ pub(super) enum QuestionKind {
 
 /// What an answer belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum AnswerMatch {
     /// A question: its time, unless the answer may belong to either of two, and the number of questions it
     /// counts for.
     Question(Option<Wall>, u64),
@@ -66,7 +66,7 @@ pub(super) struct Questions {
 
 impl Questions {
     /// Adds a question. It is a repetition if an equal one waits and is not older than `repeats`.
-    pub(super) fn ask(&mut self, at: Wall, of: Numbered, repeats: Span) -> QuestionKind {
+    pub(super) fn ask(&mut self, at: Wall, of: MessageId, repeats: Span) -> QuestionKind {
         if let Some(known) = self.open.iter_mut().find(|open| open.of == of) {
             if since(known.at, at) < repeats {
                 known.is_duplicate = true;
@@ -95,26 +95,26 @@ impl Questions {
     }
 
     /// Whether a question with this number and content awaits its answer.
-    pub(super) fn awaits(&self, of: Numbered) -> bool {
+    pub(super) fn awaits(&self, of: MessageId) -> bool {
         self.open.iter().any(|open| open.of == of)
     }
 
     /// Adds an answer. If no question has its content, it belongs to the only one with its number.
-    pub(super) fn answer(&mut self, of: Numbered) -> Found {
+    pub(super) fn answer(&mut self, of: MessageId) -> AnswerMatch {
         let exact = self.open.iter().position(|open| open.of == of);
         let mut numbered = (0..self.open.len()).filter(|index| self.open[*index].of.id == of.id);
         let found = exact.or_else(|| numbered.next());
         let Some(index) = found else {
             return if follows(of, self.thinning) {
-                Found::Nothing
+                AnswerMatch::Nothing
             } else {
-                Found::NotFollowed
+                AnswerMatch::NotFollowed
             };
         };
         let is_certain = exact.is_some() || numbered.next().is_none();
         let open = self.open.remove(index);
         let at = (is_certain && !open.is_duplicate).then_some(open.at);
-        Found::Question(at, 1 << open.thinned)
+        AnswerMatch::Question(at, 1 << open.thinned)
     }
 
     /// Number of questions that were not followed since the last call.
@@ -146,6 +146,6 @@ fn since(earlier: Wall, at: Wall) -> Span {
     Span::from_nanos(at.unix_nanos().saturating_sub(earlier.unix_nanos()))
 }
 
-fn follows(of: Numbered, thinning: u8) -> bool {
+fn follows(of: MessageId, thinning: u8) -> bool {
     is_chosen((of.id, of.content), thinning)
 }

@@ -5,8 +5,8 @@
 
 use neph_model::Wall;
 
-use super::Passed;
-use super::key::{End, Key};
+use super::FlowSegment;
+use super::key::{Key, KeyEnd};
 use crate::tcp::Segment;
 
 /// Segments that wait together.
@@ -20,7 +20,7 @@ pub(super) struct Arrived {
     pub(super) hash: u64,
     pub(super) key: Key,
     pub(super) index: u32,
-    pub(super) passed: Passed,
+    pub(super) passed: FlowSegment,
 }
 
 /// A larger one takes more of the processor's cache.
@@ -77,9 +77,9 @@ fn nothing() -> Arrived {
         hash: 0,
         key: Key::default(),
         index: NOWHERE,
-        passed: Passed {
+        passed: FlowSegment {
             at: Wall::from_unix_nanos(0),
-            sender: End::Lower,
+            sender: KeyEnd::Lower,
             bytes: 0,
             segment: Segment::default(),
         },

@@ -37,12 +37,12 @@ impl Default for Key {
 
 /// One of a key's two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum End {
+pub(super) enum KeyEnd {
     Lower,
     Upper,
 }
 
-impl End {
+impl KeyEnd {
     pub(super) const fn other(self) -> Self {
         match self {
             Self::Lower => Self::Upper,
@@ -58,13 +58,13 @@ impl Key {
         observed: &Dissected<'_>,
         source_port: u16,
         destination_port: u16,
-    ) -> (Self, End) {
+    ) -> (Self, KeyEnd) {
         let from = (number(observed.ip.source), source_port);
         let to = (number(observed.ip.destination), destination_port);
         let (sender, lower, upper) = if from <= to {
-            (End::Lower, from, to)
+            (KeyEnd::Lower, from, to)
         } else {
-            (End::Upper, to, from)
+            (KeyEnd::Upper, to, from)
         };
         let key = Self {
             addresses: [lower.0, upper.0],
@@ -79,11 +79,15 @@ impl Key {
 
     /// The same for a segment that the fast parser read.
     #[inline]
-    pub(super) fn plain(read: &Plain) -> (Self, End) {
+    pub(super) fn plain(read: &Plain) -> (Self, KeyEnd) {
         let end_key =
             |index: usize| u64::from(read.addresses[index]) << 16 | u64::from(read.ports[index]);
         let (from, to) = (end_key(0), end_key(1));
-        let sender = if from <= to { End::Lower } else { End::Upper };
+        let sender = if from <= to {
+            KeyEnd::Lower
+        } else {
+            KeyEnd::Upper
+        };
         let (lower, upper) = (from.min(to), from.max(to));
         let address = |end: u64| [0, end >> 16 | 0xffff_0000_0000];
         let port = |end: u64| {
@@ -121,16 +125,16 @@ impl Key {
         self.protocol == 0
     }
 
-    pub(super) fn end(&self, end: End) -> SocketAddr {
+    pub(super) fn end(&self, end: KeyEnd) -> SocketAddr {
         let index = end as usize;
         SocketAddr::new(self.address(index), self.ports[index])
     }
 
     /// The likely server, where the opening was not captured: ports of services are low.
-    pub(super) fn likely_server(&self) -> Option<End> {
+    pub(super) fn likely_server(&self) -> Option<KeyEnd> {
         match self.ports[0].cmp(&self.ports[1]) {
-            std::cmp::Ordering::Less => Some(End::Lower),
-            std::cmp::Ordering::Greater => Some(End::Upper),
+            std::cmp::Ordering::Less => Some(KeyEnd::Lower),
+            std::cmp::Ordering::Greater => Some(KeyEnd::Upper),
             std::cmp::Ordering::Equal => None,
         }
     }

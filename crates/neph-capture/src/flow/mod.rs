@@ -24,32 +24,32 @@ use neph_wire::dissect::Tunnel;
 use crate::ahead::fetch;
 use crate::sample::{Half, Sample};
 use crate::tcp::{Connection, Event, Passing, Room, Segment, Side, Sink};
-use key::{End, Key};
+use key::{Key, KeyEnd};
 pub use limits::Limits;
 pub use others::Others;
-use period::Before;
+use period::EarlierCounts;
 pub use period::Recent;
 pub(crate) use recency::Recency;
 pub use table::{Listener, Table};
-pub use tally::{Quantiles, RoundTripSketches, RoundTripsByMethod, Sent};
+pub use tally::{Quantiles, RoundTripSketches, RoundTripsByMethod, SentCounts};
 
 /// The two ends of a flow, its VLAN and its tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Name {
     key: Key,
-    client: End,
+    client: KeyEnd,
     is_client_known: bool,
 }
 
 impl Name {
     /// From the first segment that was seen.
-    fn of(key: Key, sender: End, first: &Segment) -> Self {
+    fn of(key: Key, sender: KeyEnd, first: &Segment) -> Self {
         let (client, is_client_known) = if first.opens() {
             (sender, true)
         } else if first.accepts() {
             (sender.other(), true)
         } else {
-            (key.likely_server().map_or(sender, End::other), false)
+            (key.likely_server().map_or(sender, KeyEnd::other), false)
         };
         Self {
             key,
@@ -83,7 +83,7 @@ impl Name {
         self.key.tunnel()
     }
 
-    fn side(&self, sender: End) -> Side {
+    fn side(&self, sender: KeyEnd) -> Side {
         if sender == self.client {
             Side::Client
         } else {
@@ -105,10 +105,10 @@ pub struct Flow {
     connection: Connection,
     /// Memory in bytes of what awaits its answer, at the table's last count.
     awaiting: u32,
-    sent: [Sent; 2],
+    sent: [SentCounts; 2],
     /// Since the last look, if there was one.
     round_trips: [RoundTripSketches; 2],
-    before: Option<Box<Before>>,
+    before: Option<Box<EarlierCounts>>,
 }
 
 impl Flow {
@@ -132,7 +132,7 @@ impl Flow {
     fn vacant() -> Self {
         let name = Name {
             key: Key::default(),
-            client: End::Lower,
+            client: KeyEnd::Lower,
             is_client_known: false,
         };
         Self::begin(Wall::from_unix_nanos(0), name, Side::Client)
@@ -143,12 +143,12 @@ impl Flow {
     }
 
     /// Whether `segment` begins another flow with the same addresses and ports.
-    fn is_followed_by(&self, sender: End, segment: &Segment) -> bool {
+    fn is_followed_by(&self, sender: KeyEnd, segment: &Segment) -> bool {
         self.connection
             .is_followed_by(self.name.side(sender), segment)
     }
 
-    fn see(&mut self, passed: &Passed, room: Room, listener: &mut impl Listener) {
+    fn see(&mut self, passed: &FlowSegment, room: Room, listener: &mut impl Listener) {
         let side = self.name.side(passed.sender);
         let payload = passed.segment.length();
         self.last = self.last.max(passed.at);
@@ -192,7 +192,7 @@ impl Flow {
 
     /// Prefetches what those parts point to, for a segment of `sender`.
     #[inline]
-    fn fetch_far(&self, sender: End) {
+    fn fetch_far(&self, sender: KeyEnd) {
         let side = self.name.side(sender);
         self.round_trips[side.half() as usize].fetch_far();
         self.connection.fetch_far();
@@ -221,7 +221,7 @@ impl Flow {
     }
 
     /// What `side` sent.
-    pub const fn sent(&self, side: Side) -> &Sent {
+    pub const fn sent(&self, side: Side) -> &SentCounts {
         &self.sent[side as usize]
     }
 
@@ -241,7 +241,7 @@ impl Flow {
 
     /// Memory that it points to, in bytes.
     fn heap(&self) -> usize {
-        let sent: usize = self.sent.iter().map(Sent::heap).sum();
+        let sent: usize = self.sent.iter().map(SentCounts::heap).sum();
         let sketch_bytes: usize = self.round_trips.iter().map(RoundTripSketches::heap).sum();
         let before = self.before.as_ref().map_or(0, |before| before.heap());
         self.connection.heap() + sent + sketch_bytes + before
@@ -250,9 +250,9 @@ impl Flow {
 
 /// A segment of a flow.
 #[derive(Debug, Clone)]
-struct Passed {
+struct FlowSegment {
     at: Wall,
-    sender: End,
+    sender: KeyEnd,
     /// Of its IP packet on the wire.
     bytes: u32,
     segment: Segment,
@@ -261,7 +261,7 @@ struct Passed {
 /// Counts what a connection shows, and passes it on.
 struct Counting<'a, L> {
     name: &'a Name,
-    sent: &'a mut [Sent; 2],
+    sent: &'a mut [SentCounts; 2],
     round_trips: &'a mut [RoundTripSketches; 2],
     listener: &'a mut L,
 }

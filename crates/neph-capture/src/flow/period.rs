@@ -4,27 +4,27 @@
 //! once, in the current period; earlier ones are set aside at each look.
 
 use super::Flow;
-use super::tally::{RoundTripSketches, Sent};
+use super::tally::{RoundTripSketches, SentCounts};
 use crate::sample::Half;
 use crate::tcp::Side;
 
 /// Counts of a flow at the last look.
 #[derive(Debug, Default)]
-pub(super) struct Before {
-    sent: [Sent; 2],
+pub(super) struct EarlierCounts {
+    sent: [SentCounts; 2],
     round_trips: [RoundTripSketches; 2],
 }
 
 /// Counts of a flow in a period.
 #[derive(Debug)]
 pub struct Recent {
-    sent: [Sent; 2],
+    sent: [SentCounts; 2],
     round_trips: [RoundTripSketches; 2],
 }
 
 /// The round trips in the current period of flows that ended in it.
 #[derive(Debug, Default)]
-pub(super) struct Ended {
+pub(super) struct EndedFlows {
     round_trips: [RoundTripSketches; 2],
     /// Whether periods are used.
     is_wanted: bool,
@@ -32,7 +32,7 @@ pub(super) struct Ended {
 
 impl Recent {
     /// Counts of `side`; the maximum in flight is that of the flow's whole life.
-    pub const fn sent(&self, side: Side) -> &Sent {
+    pub const fn sent(&self, side: Side) -> &SentCounts {
         &self.sent[side as usize]
     }
 
@@ -42,13 +42,13 @@ impl Recent {
     }
 }
 
-impl Before {
+impl EarlierCounts {
     pub(super) const fn round_trips(&self, half: Half) -> &RoundTripSketches {
         &self.round_trips[half as usize]
     }
 
     pub(super) fn heap(&self) -> usize {
-        let sent: usize = self.sent.iter().map(Sent::heap).sum();
+        let sent: usize = self.sent.iter().map(SentCounts::heap).sum();
         let sketch_bytes: usize = self.round_trips.iter().map(RoundTripSketches::heap).sum();
         size_of::<Self>() + sent + sketch_bytes
     }
@@ -73,7 +73,7 @@ impl Flow {
     }
 }
 
-impl Ended {
+impl EndedFlows {
     pub(super) fn add(&mut self, flow: &Flow) {
         if self.is_wanted {
             merge(&mut self.round_trips, &flow.round_trips);
@@ -153,11 +153,11 @@ mod tests {
         (flows, path(&totals[Half::Server as usize]))
     }
 
-    fn see(millis: i64, bytes: &[u8], table: &mut Table, reported: &mut ServerRoundTrips) {
+    fn see(millis: i64, bytes: &[u8], table: &mut Table, listener: &mut ServerRoundTrips) {
         let observed = neph_wire::dissect::dissect(neph_wire::dissect::Link::Ip, bytes, 40);
         let at = Wall::from_unix_nanos(millis * 1_000_000);
-        table.see(at, &observed.expect("a packet"), reported);
-        table.flush(reported);
+        table.see(at, &observed.expect("a packet"), listener);
+        table.flush(listener);
     }
 
     #[test]

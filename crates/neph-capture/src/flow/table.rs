@@ -16,10 +16,10 @@ use super::batch::{Arrived, Batch, NOWHERE};
 use super::key::Key;
 use super::limits::Limits;
 use super::others::Others;
-use super::period::Ended;
+use super::period::EndedFlows;
 use super::recency::Recency;
 use super::tally::RoundTripSketches;
-use super::{Flow, Name, Passed, Recent};
+use super::{Flow, FlowSegment, Name, Recent};
 use crate::sample::Sample;
 use crate::tcp::{Event, Room, Segment, Side};
 use mirror::Tagged;
@@ -76,7 +76,7 @@ pub struct Table {
     /// Flows that were evicted.
     crowded_out: u64,
     /// Flows that ended in the current period, if periods are used.
-    ended: Ended,
+    ended: EndedFlows,
 }
 
 impl Table {
@@ -98,7 +98,7 @@ impl Table {
             waiting: 0,
             others: Others::default(),
             crowded_out: 0,
-            ended: Ended::default(),
+            ended: EndedFlows::default(),
         }
     }
 
@@ -116,7 +116,7 @@ impl Table {
         let bytes = u32::try_from(packet.ip.total_len).unwrap_or(u32::MAX);
         let segment = Segment::of(header, *payload_len);
         let (key, sender) = Key::of(packet, header.source, header.destination);
-        *self.room_for(key) = Passed {
+        *self.room_for(key) = FlowSegment {
             at,
             sender,
             bytes,
@@ -129,7 +129,7 @@ impl Table {
     #[inline]
     pub fn see_plain(&mut self, at: Wall, read: &Plain, listener: &mut impl Listener) {
         let (key, sender) = Key::plain(read);
-        *self.room_for(key) = Passed {
+        *self.room_for(key) = FlowSegment {
             at,
             sender,
             bytes: u32::from(read.total_len),
@@ -145,7 +145,7 @@ impl Table {
 
     /// The place for the next segment, of a flow with this key.
     #[inline]
-    fn room_for(&mut self, key: Key) -> &mut Passed {
+    fn room_for(&mut self, key: Key) -> &mut FlowSegment {
         let hash = self.hasher.hash_one(key);
         let arrival = self.arrived.next();
         arrival.hash = hash;

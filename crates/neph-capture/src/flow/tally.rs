@@ -9,7 +9,7 @@ use crate::tcp::Event;
 
 /// Counts of what one side sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentCounts {
     /// Packets.
     pub packets: u64,
     /// Bytes of its IP packets on the wire.
@@ -30,7 +30,7 @@ struct Rare {
     thinned: u64,
 }
 
-impl Sent {
+impl SentCounts {
     pub(super) fn packet(&mut self, bytes: u64, payload: u64) {
         self.packets += 1;
         self.bytes += bytes;
@@ -115,7 +115,7 @@ pub struct RoundTripSketches(Sketches);
 impl RoundTripSketches {
     /// Counts a round trip that one method found.
     pub(super) fn add(&mut self, sample: &Sample) {
-        self.count(Found::by(sample.method), sample);
+        self.count(RoundTripMethods::by(sample.method), sample);
     }
 
     /// Counts the round trips of one segment: once, if both methods found the same.
@@ -123,14 +123,14 @@ impl RoundTripSketches {
         if let (Some(acknowledged), Some(other)) = (acknowledgement, echo)
             && (acknowledged.round_trip, acknowledged.answer) == (other.round_trip, other.answer)
         {
-            return self.count(Found::Both, acknowledged);
+            return self.count(RoundTripMethods::Both, acknowledged);
         }
         for sample in [acknowledgement, echo].into_iter().flatten() {
             self.add(sample);
         }
     }
 
-    fn count(&mut self, found: Found, sample: &Sample) {
+    fn count(&mut self, found: RoundTripMethods, sample: &Sample) {
         let nanos = u64::try_from(sample.round_trip.nanos()).unwrap_or(0);
         let kind = kind(found, sample.answer);
         self.0.add_times(kind, nanos, sample.weight.into());
@@ -201,14 +201,14 @@ impl RoundTripsByMethod {
 
 /// The methods that found a round trip.
 #[derive(Debug, Clone, Copy)]
-enum Found {
+enum RoundTripMethods {
     Both,
     Echo,
     Acknowledgement,
     Response,
 }
 
-impl Found {
+impl RoundTripMethods {
     const fn by(method: Method) -> Self {
         match method {
             Method::Echo => Self::Echo,
@@ -223,17 +223,17 @@ const PATH: [Answer; 2] = [Answer::Handshake, Answer::Bare];
 
 /// The keys under which round trips of a method are counted.
 fn kinds(method: Method, answers: &[Answer]) -> impl Iterator<Item = u8> {
-    let found: &[Found] = match method {
-        Method::Echo => &[Found::Both, Found::Echo],
-        Method::Acknowledgement => &[Found::Both, Found::Acknowledgement],
-        Method::Response => &[Found::Response],
+    let found: &[RoundTripMethods] = match method {
+        Method::Echo => &[RoundTripMethods::Both, RoundTripMethods::Echo],
+        Method::Acknowledgement => &[RoundTripMethods::Both, RoundTripMethods::Acknowledgement],
+        Method::Response => &[RoundTripMethods::Response],
     };
-    let of = |found: Found| answers.iter().map(move |answer| kind(found, *answer));
+    let of = |found: RoundTripMethods| answers.iter().map(move |answer| kind(found, *answer));
     found.iter().flat_map(move |found| of(*found))
 }
 
 /// The key under which such round trips are counted.
-const fn kind(found: Found, answer: Answer) -> u8 {
+const fn kind(found: RoundTripMethods, answer: Answer) -> u8 {
     found as u8 * 4 + answer as u8
 }
 

@@ -101,15 +101,15 @@ mod tests {
 
     #[test]
     fn points_are_in_order_where_each_lies_before_all_that_follow_it() {
-        let reported = |ahead: &[i64]| {
+        let order_of = |ahead: &[i64]| {
             let ahead: Vec<Option<i64>> = ahead.iter().map(|ahead| Some(*ahead)).collect();
             sorted(&ahead)
         };
-        assert_eq!(reported(&[2, -2, 0]), Some(vec![0, 2, 1]));
+        assert_eq!(order_of(&[2, -2, 0]), Some(vec![0, 2, 1]));
         // The same, from the other end.
-        assert_eq!(reported(&[-2, 2, 0]), Some(vec![0, 2, 1]));
+        assert_eq!(order_of(&[-2, 2, 0]), Some(vec![0, 2, 1]));
         assert_eq!(
-            reported(&[0, 0, 0]),
+            order_of(&[0, 0, 0]),
             None,
             "each before the next, in a ring"
         );

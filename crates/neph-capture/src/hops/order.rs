@@ -125,7 +125,10 @@ mod tests {
     fn packets_with_equal_times_are_not_reordered() {
         let mut furthest = LatestDeparture::default();
         let came = [(1, 2), (1, 1), (2, 1), (3, 2), (3, 4), (3, 3), (4, 3)];
-        let reported = came.map(|(at, index)| furthest.is_before(at, index));
-        assert_eq!(reported, [false, false, true, false, false, false, true]);
+        let is_reordered = came.map(|(at, index)| furthest.is_before(at, index));
+        assert_eq!(
+            is_reordered,
+            [false, false, true, false, false, false, true]
+        );
     }
 }

@@ -25,13 +25,13 @@ pub struct RoundTripPair {
 }
 
 /// Packets that await an answer, by flow; for an echo by its number too.
-type Waiting = HashMap<(u32, u32), (u32, Option<Serial>), RandomState>;
+type AwaitedAnswers = HashMap<(u32, u32), (u32, Option<Serial>), RandomState>;
 
 impl Followed {
     /// Round trips between the first point and the far end, in the order of their answers.
     pub fn round_trips(&self) -> Vec<RoundTripPair> {
         let mut round_trips = Vec::new();
-        let mut waiting = Waiting::default();
+        let mut waiting = AwaitedAnswers::default();
         let asked_from_far = self.asked_from_far();
         let mut highest: HashMap<u32, Serial, RandomState> = HashMap::default();
         for number in self.order(self.segments()) {

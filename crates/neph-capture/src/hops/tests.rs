@@ -212,8 +212,8 @@ fn a_translated_flow_is_matched_by_its_numbers_and_not_by_chance_matches() {
             renamed[1..].iter().all(|renamed| *renamed == is_renamed),
             "{identical}: {renamed:?}"
         );
-        let reported = followed.unmatched(0).renamed;
-        assert_eq!(reported, if is_renamed { u64::from(identical) } else { 0 });
+        let renamed = followed.unmatched(0).renamed;
+        assert_eq!(renamed, if is_renamed { u64::from(identical) } else { 0 });
     }
 }
 
@@ -288,10 +288,13 @@ fn a_datagram_that_others_are_like_is_no_piece_of_one() {
         &[(20, single_message)],
         &[(30, first), (31, last.clone()), (32, last)],
     ]);
-    let reported = marks(&followed);
+    let found_marks = marks(&followed);
     for at in [30, 31, 32] {
-        let times = reported.iter().filter(|marks| marks[2] == Some(at)).count();
-        assert!(times <= 1, "{at} is told {times} times: {reported:?}");
+        let times = found_marks
+            .iter()
+            .filter(|marks| marks[2] == Some(at))
+            .count();
+        assert!(times <= 1, "{at} is told {times} times: {found_marks:?}");
     }
 }
 
@@ -385,11 +388,11 @@ proptest! {
         let points: Vec<&[(i64, Vec<u8>)]> = points.iter().map(Vec::as_slice).collect();
         let followed = follow(&points);
         for (point, packets) in points.iter().enumerate() {
-            let mut reported: Vec<i64> = followed.passages().filter_map(|p| p.mark(point)).collect();
-            let many = reported.len();
-            reported.sort_unstable();
-            reported.dedup();
-            prop_assert_eq!(reported.len(), many);
+            let mut found_marks: Vec<i64> = followed.passages().filter_map(|p| p.mark(point)).collect();
+            let many = found_marks.len();
+            found_marks.sort_unstable();
+            found_marks.dedup();
+            prop_assert_eq!(found_marks.len(), many);
             prop_assert!(many <= packets.len());
         }
         for trip in followed.round_trips() {

@@ -57,7 +57,7 @@ pub struct RuleState {
 
 /// A change of a rule in a segment.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SegmentChange {
     pub at: Wall,
     pub change: Change,
     /// `a - b`
@@ -71,7 +71,7 @@ pub struct Found {
 #[derive(Clone, Debug, Default)]
 pub struct AlarmResult {
     /// By time.
-    pub found: Vec<Found>,
+    pub found: Vec<SegmentChange>,
     /// Messages about rules for which no segment had enough packets.
     pub unjudged: Vec<String>,
 }
@@ -157,7 +157,7 @@ impl RuleState {
     }
 
     /// Adds a delay, in the order of time. Returns the resulting change; everything began at `began`.
-    pub fn count(&mut self, delay: Delay, began: i64) -> Option<Found> {
+    pub fn count(&mut self, delay: Delay, began: i64) -> Option<SegmentChange> {
         let (since, took) = (Span::from_nanos(delay.since), Span::from_nanos(delay.took));
         self.bound = self.bound.max(delay.bound);
         let change = self.alarm.count(since, Some(took));
@@ -165,22 +165,22 @@ impl RuleState {
     }
 
     /// Ends the delays.
-    fn finish(&mut self, began: i64) -> Option<Found> {
+    fn finish(&mut self, began: i64) -> Option<SegmentChange> {
         let change = self.alarm.finish();
         change.map(|change| self.found(change, began))
     }
 
     /// Evaluates all of these delays, which are in the order of time.
-    pub fn evaluate(&mut self, delays: &[Delay], began: i64) -> Vec<Found> {
+    pub fn evaluate(&mut self, delays: &[Delay], began: i64) -> Vec<SegmentChange> {
         self.bound = delays.iter().map(|delay| delay.bound).max().unwrap_or(0);
         let changes = delays.iter().filter_map(|delay| self.count(*delay, began));
-        let mut found: Vec<Found> = changes.collect();
+        let mut found: Vec<SegmentChange> = changes.collect();
         found.extend(self.finish(began));
         found
     }
 
-    fn found(&self, change: Change, began: i64) -> Found {
-        Found {
+    fn found(&self, change: Change, began: i64) -> SegmentChange {
+        SegmentChange {
             at: Wall::from_unix_nanos(began.saturating_add(change.at.nanos())),
             change,
             segment: self.name.clone(),
@@ -218,11 +218,11 @@ fn delays(passages: &Passages, segment: usize, direction: Direction) -> Vec<Dela
     let rows = passages.rows().filter(|row| row.direction == direction);
     let mut delays: Vec<Delay> = rows
         .filter_map(|row| {
-            let reported = row.delays[segment]?;
+            let one_way = row.delays[segment]?;
             Some(Delay {
                 since: passages.entered(&row.passage, direction, segment)?.nanos(),
-                took: reported.delay.nanos(),
-                bound: reported.bound.nanos(),
+                took: one_way.delay.nanos(),
+                bound: one_way.bound.nanos(),
             })
         })
         .collect();

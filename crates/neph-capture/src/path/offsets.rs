@@ -157,7 +157,7 @@ impl Offsets {
         let fits = fitted.fits.iter().map(|fit| {
             let narrowed = fitted
                 .read
-                .narrowed(fit.at, reported(fit.offset, fit.bound));
+                .narrowed(fit.at, clock_offset(fit.offset, fit.bound));
             ClockFit {
                 offset: narrowed.value().nanos(),
                 bound: narrowed.bound().nanos(),
@@ -188,7 +188,7 @@ impl Fitted {
         let before = next.checked_sub(1).and_then(|index| self.fits.get(index));
         match (before, self.fits.get(next)) {
             (Some(before), _) if before.at == first_at => {
-                Some(reported(before.offset, before.bound))
+                Some(clock_offset(before.offset, before.bound))
             }
             (Some(_), Some(_)) => self.between(next - 1, first_at),
             (Some(end), None) | (None, Some(end)) => self.beyond(end, first_at),
@@ -231,7 +231,7 @@ impl Fitted {
             }
             None => from_one(before, part).max(from_one(after, distance - part)),
         };
-        Some(reported(
+        Some(clock_offset(
             before.offset.saturating_add(share(moved, part)),
             bound.saturating_add(ROUNDED),
         ))
@@ -244,7 +244,7 @@ impl Fitted {
         }
         let away = first_at.saturating_sub(end.at);
         let doubt = scaled(end.rate_bound + self.nature.wander, away.saturating_abs()) + 1;
-        Some(reported(
+        Some(clock_offset(
             end.offset.saturating_add(scaled(end.rate, away)),
             end.bound.saturating_add(doubt),
         ))
@@ -282,7 +282,7 @@ fn apart(steps: &[ClockStep], mut set: Vec<ClockCut>) -> Vec<ClockCut> {
     set
 }
 
-const fn reported(offset: i64, bound: i64) -> ClockOffset {
+const fn clock_offset(offset: i64, bound: i64) -> ClockOffset {
     ClockOffset::new(Span::from_nanos(offset), Span::from_nanos(bound))
 }
 

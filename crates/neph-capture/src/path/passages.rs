@@ -33,7 +33,7 @@ pub struct Passages {
 
 /// Where a packet's path ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum PathEnd {
     /// It passed the last point.
     Arrived,
     /// It entered this segment and did not leave it.
@@ -84,7 +84,7 @@ pub struct Row {
     pub delays: Vec<Option<OneWay>>,
     /// Time until its answer passed the first point, measured with one clock.
     pub round_trip: Option<Span>,
-    pub end: End,
+    pub end: PathEnd,
 }
 
 impl Passages {
@@ -147,7 +147,7 @@ impl Passages {
     pub fn delay(&self, passage: &Passage, direction: Direction, segment: usize) -> Option<OneWay> {
         let (first_time, second_time) = self.times(passage, segment)?;
         let offset = self.clocks[segment].around(first_time, second_time)?;
-        let reported = match direction {
+        let one_way = match direction {
             Direction::Forward => offset.forward(
                 Instant::from_nanos(first_time),
                 Instant::from_nanos(second_time),
@@ -158,8 +158,8 @@ impl Passages {
             ),
         };
         Some(OneWay {
-            delay: reported.delay,
-            bound: reported.bound + self.coarseness(segment),
+            delay: one_way.delay,
+            bound: one_way.bound + self.coarseness(segment),
         })
     }
 
@@ -226,42 +226,42 @@ impl Passages {
         Some(Span::from_nanos(at.saturating_sub(self.began)))
     }
 
-    fn end(&self, passage: &Passage, direction: Direction) -> End {
+    fn end(&self, passage: &Passage, direction: Direction) -> PathEnd {
         let last = self.followed.segments();
         let passed = |point: &usize| passage.mark(*point).is_some();
         // The last point it passed, the next one, and the segment between.
         let (at, next, segment) = match direction {
             Direction::Forward => match (0..=last).rev().find(passed) {
-                Some(at) if at == last => return End::Arrived,
+                Some(at) if at == last => return PathEnd::Arrived,
                 Some(at) => (at, at + 1, at),
-                None => return End::Unknown(Doubt::Torn),
+                None => return PathEnd::Unknown(Doubt::Torn),
             },
             Direction::Reverse => match (0..=last).find(passed) {
-                Some(0) => return End::Arrived,
+                Some(0) => return PathEnd::Arrived,
                 Some(at) => (at, at - 1, at - 1),
-                None => return End::Unknown(Doubt::Torn),
+                None => return PathEnd::Unknown(Doubt::Torn),
             },
         };
         let mark = passage.mark(at);
         let coming = mark.and_then(|mark| self.coming(mark, (next, segment), direction));
         // If the capture did not run then, the packet's absence shows nothing.
         match coming {
-            Some(Coming::Before) => return End::Unknown(Doubt::NotBegun),
-            Some(Coming::Behind) => return End::Unknown(Doubt::Over),
+            Some(Coming::Before) => return PathEnd::Unknown(Doubt::NotBegun),
+            Some(Coming::Behind) => return PathEnd::Unknown(Doubt::Over),
             Some(Coming::Within) | None => {}
         }
         if !self.followed.crosses(passage, segment) {
-            return End::Unknown(Doubt::NeverPassed);
+            return PathEnd::Unknown(Doubt::NeverPassed);
         }
         if self.followed.is_renamed(passage, segment) {
-            return End::Unknown(Doubt::Renamed);
+            return PathEnd::Unknown(Doubt::Renamed);
         }
         if !self.followed.crosses_by_kind(passage, segment) {
-            return End::Unknown(Doubt::NotOfKind(next));
+            return PathEnd::Unknown(Doubt::NotOfKind(next));
         }
         match coming {
-            Some(_) => End::Lost(segment),
-            None => End::Unknown(Doubt::Clocks),
+            Some(_) => PathEnd::Lost(segment),
+            None => PathEnd::Unknown(Doubt::Clocks),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::Direction;
 use neph_model::OneWay;
 use neph_stats::{Sorted, quantile};
 
-use super::passages::{End, PROTOCOLS, Passages, protocol};
+use super::passages::{PROTOCOLS, Passages, PathEnd, protocol};
 
 /// One segment, one direction, one protocol.
 #[derive(Debug, Clone, Copy, Default)]
@@ -104,7 +104,7 @@ pub fn delays(passages: &Passages) -> Vec<Delays> {
                 row.passage.mark(segment).is_some() && row.passage.mark(segment + 1).is_some();
             of.passed += u64::from(is_both);
             of.reordered += u64::from(row.passage.is_reordered(segment));
-            of.lost += u64::from(row.end == End::Lost(segment));
+            of.lost += u64::from(row.end == PathEnd::Lost(segment));
             if let Some(delay) = delay {
                 of.add(*delay);
                 values[index].push(delay.delay.nanos() as f64);
@@ -122,12 +122,12 @@ pub fn delays(passages: &Passages) -> Vec<Delays> {
         };
         let is_meant = |number| protocol(number) == kind;
         of.copies = passages.followed.copies(of.segment, direction, is_meant);
-        let reported = |sorted: Sorted<'_>, p| {
+        let percentile = |sorted: Sorted<'_>, p| {
             let value = quantile(sorted, 0, p).ok()?.value().number()?;
             Some(value.round() as i64)
         };
         if let Ok(sorted) = Sorted::sort(&mut values) {
-            (of.p50, of.p99) = (reported(sorted, 0.5), reported(sorted, 0.99));
+            (of.p50, of.p99) = (percentile(sorted, 0.5), percentile(sorted, 0.99));
         }
     }
     per_segment.retain(|of| of.passed > 0 || of.lost > 0 || of.copies > 0);
@@ -172,8 +172,8 @@ pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
             *part += around[at] - around.get(at + 1).copied().unwrap_or(0);
         }
         for (segment, (known, round_trip_sum)) in of.forward_sums.iter_mut().enumerate() {
-            if let Some(reported) = passages.delay(&forward, Direction::Forward, segment) {
-                *known += i128::from(reported.delay.nanos());
+            if let Some(one_way) = passages.delay(&forward, Direction::Forward, segment) {
+                *known += i128::from(one_way.delay.nanos());
                 *round_trip_sum += around[segment] - around[segment + 1];
             }
         }

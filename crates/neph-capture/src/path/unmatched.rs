@@ -21,14 +21,14 @@ pub fn hints(names: &[String], followed: &Followed) -> Vec<String> {
 /// Duplicates in the captures: how many packets, and how they are handled.
 pub fn capture_duplicates(names: &[String], followed: &Followed) -> Vec<(u64, String)> {
     let points = names.iter().enumerate();
-    let reported = points.map(|(at, name)| {
+    let duplicates = points.map(|(at, name)| {
         let reason = format!(
             "of {name} stand there again (a mirror of both directions, or several interfaces): the first \
              of each counts"
         );
         (followed.point(at).repeats, reason)
     });
-    reported.collect()
+    duplicates.collect()
 }
 
 /// NAT rules that follow from the packets, appended to the message about a segment that no packet passed.

@@ -17,20 +17,20 @@ const LENGTH: i64 = 2 * SECOND;
 /// The windows of a recording, one after the other.
 #[derive(Debug)]
 pub struct Windows {
-    waiting: Waiting,
+    waiting: WindowDelays,
     next: Range<i64>,
 }
 
 /// What a window waits for, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WindowDelays {
     /// The longest delay that a packet is waited for.
     pub longest: i64,
     /// Time from the passage of a packet until it can be read.
     pub readable: i64,
 }
 
-impl Waiting {
+impl WindowDelays {
     /// That time for an interface of this host: longer than a recording buffers packets.
     pub const HERE: i64 = SECOND / 2;
     /// That time for a sample from an agent, which sends one each half second.
@@ -59,7 +59,7 @@ pub struct Crossed {
 
 impl Windows {
     /// Starts windows for a recording that begins about `now`.
-    pub const fn begin(now: i64, waiting: Waiting) -> Self {
+    pub const fn begin(now: i64, waiting: WindowDelays) -> Self {
         Self {
             waiting,
             next: i64::MIN..now.saturating_add(LENGTH),
@@ -69,7 +69,7 @@ impl Windows {
     /// The next window, if all of its packets are in the captures at `now`.
     pub fn next(&mut self, now: i64) -> Option<Window> {
         let Range { start, end } = self.next;
-        let Waiting { longest, readable } = self.waiting;
+        let WindowDelays { longest, readable } = self.waiting;
         let until = end.saturating_add(longest);
         if now < until.saturating_add(readable) {
             return None;
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     const MILLI: i64 = 1_000_000;
-    const SETTLED: i64 = Waiting::HERE;
+    const SETTLED: i64 = WindowDelays::HERE;
 
     /// A packet at a point: when it passed, its number, and whether it goes forward.
     type Mark = (i64, u16, bool);
@@ -165,15 +165,15 @@ mod tests {
             }
         }
         let crossings = window.crossed(&hops.end_of_window(&[true; 2]));
-        let reported = crossings.into_iter().map(|of| {
+        let rows = crossings.into_iter().map(|of| {
             let (entered, took) = (of.entered / MILLI, of.took / MILLI);
             (of.segment, of.direction, entered, took)
         });
-        reported.collect()
+        rows.collect()
     }
 
     fn windows_until(until: i64) -> Vec<Window> {
-        let waiting = Waiting {
+        let waiting = WindowDelays {
             longest: SECOND,
             readable: SETTLED,
         };
@@ -316,15 +316,15 @@ mod tests {
             let (points, mut meant) = replay(&packets);
             let points: Vec<&MarkSlice> = points.iter().map(Vec::as_slice).collect();
             let windows = windows_until(40 * SECOND);
-            let mut reported: Vec<_> = windows.iter().flat_map(|one| crossed(one, &points)).collect();
-            prop_assert!(reported.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));
-            reported.sort_unstable();
+            let mut windowed: Vec<_> = windows.iter().flat_map(|one| crossed(one, &points)).collect();
+            prop_assert!(windowed.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));
+            windowed.sort_unstable();
             meant.sort_unstable();
             let is_waited_for = |(.., took): &Delayed| *took <= SECOND / MILLI;
             let waited = |of: &[_]| of.iter().copied().filter(is_waited_for).collect::<Vec<_>>();
-            prop_assert_eq!(waited(&reported), waited(&meant));
+            prop_assert_eq!(waited(&windowed), waited(&meant));
             // Each matches one of the expected ones.
-            for of in reported.chunk_by(PartialEq::eq) {
+            for of in windowed.chunk_by(PartialEq::eq) {
                 let many = meant.iter().filter(|one| **one == of[0]).count();
                 prop_assert!(of.len() <= many, "{:?} {} times", of[0], of.len());
             }

@@ -3,7 +3,8 @@
 //! Owns the assignment of packets to these, and that a packet seen at several interfaces counts once.
 
 use crate::{
-    Answered, Between, DuplicateFilter, ExchangeListener, Exchanges, Limits, Listener, Pair, Table,
+    DuplicateFilter, ExchangeKey, ExchangeListener, ExchangeRoundTrip, Exchanges, HostPair, Limits,
+    Listener, Table,
 };
 use neph_model::Wall;
 use neph_wire::dissect::{Dissected, Plain};
@@ -20,21 +21,21 @@ const FIRST: u32 = 1000;
 /// Receives what packets show.
 pub trait ConversationListener: Listener {
     /// A pair of client and server is over.
-    fn exchanged(&mut self, pair: &Pair);
+    fn exchanged(&mut self, pair: &HostPair);
 
     /// A question was answered.
-    fn answered(&mut self, _of: &Between, _trip: Answered) {}
+    fn answered(&mut self, _of: &ExchangeKey, _trip: ExchangeRoundTrip) {}
 }
 
 /// Forwards to a listener, as exchanges need it.
 struct Forwarder<'a, T>(&'a mut T);
 
 impl<T: ConversationListener> ExchangeListener for Forwarder<'_, T> {
-    fn round_trip(&mut self, of: &Between, answer: Answered) {
+    fn round_trip(&mut self, of: &ExchangeKey, answer: ExchangeRoundTrip) {
         self.0.answered(of, answer);
     }
 
-    fn ended(&mut self, pair: &Pair) {
+    fn ended(&mut self, pair: &HostPair) {
         self.0.exchanged(pair);
     }
 }
@@ -124,7 +125,7 @@ impl Conversations {
         at: Wall,
         interface: u32,
         packet: &Dissected<'_>,
-        reported: &mut impl ConversationListener,
+        listener: &mut impl ConversationListener,
     ) {
         self.has_interfaces |= interface > 0;
         self.first = self.first.saturating_sub(1);
@@ -133,8 +134,8 @@ impl Conversations {
             return;
         }
         self.counts.bytes += packet.ip.total_len as u64;
-        if !self.exchanges.hear(at, packet, &mut Forwarder(reported)) {
-            self.table.see(at, packet, reported);
+        if !self.exchanges.hear(at, packet, &mut Forwarder(listener)) {
+            self.table.see(at, packet, listener);
         }
     }
 
@@ -154,20 +155,20 @@ impl Conversations {
 
     /// Adds a segment from the fast parser, at the only interface.
     #[inline]
-    pub fn see_plain(&mut self, at: Wall, read: &Plain, reported: &mut impl ConversationListener) {
+    pub fn see_plain(&mut self, at: Wall, read: &Plain, listener: &mut impl ConversationListener) {
         self.counts.bytes += u64::from(read.total_len);
-        self.table.see_plain(at, read, reported);
+        self.table.see_plain(at, read, listener);
     }
 
     /// Ends flows and exchanges that are silent for too long at `now`. Needed where no packets come.
-    pub fn silence(&mut self, now: Wall, reported: &mut impl ConversationListener) {
-        self.table.silence(now, reported);
-        self.exchanges.silence(now, |pair| reported.exchanged(pair));
+    pub fn silence(&mut self, now: Wall, listener: &mut impl ConversationListener) {
+        self.table.silence(now, listener);
+        self.exchanges.silence(now, |pair| listener.exchanged(pair));
     }
 
     /// Ends all.
-    pub fn end(&mut self, reported: &mut impl ConversationListener) {
-        self.table.end(reported);
-        self.exchanges.end(|pair| reported.exchanged(pair));
+    pub fn end(&mut self, listener: &mut impl ConversationListener) {
+        self.table.end(listener);
+        self.exchanges.end(|pair| listener.exchanged(pair));
     }
 }

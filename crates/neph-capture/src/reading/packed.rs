@@ -144,8 +144,8 @@ fn broken(error: &FrameDecoderError) -> io::Error {
 
 /// Whether the output of a frame matches its checksum, if it has one.
 fn is_as_packed(decoder: &FrameDecoder) -> bool {
-    let reported = decoder.get_checksum_from_data();
-    reported.is_none() || reported == decoder.get_calculated_checksum()
+    let checksum = decoder.get_checksum_from_data();
+    checksum.is_none() || checksum == decoder.get_calculated_checksum()
 }
 
 /// Decodes until there is output or the frame is over.

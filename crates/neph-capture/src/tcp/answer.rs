@@ -25,7 +25,7 @@ pub(super) fn look(
     let acked = receiver.mark(Mark::Acked);
     // Each segment of a long answer acknowledges the same request.
     if receiver.waiting.is_any() {
-        let answered = Answered::by(at, segment, ack, sender.received_at, receiver);
+        let answered = Acknowledgement::by(at, segment, ack, sender.received_at, receiver);
         report(side, segment, &answered, receiver, sink);
     }
     if receiver.late.is_any() {
@@ -53,7 +53,7 @@ pub(super) fn look(
 fn report(
     side: Side,
     segment: &Segment,
-    answered: &Answered,
+    answered: &Acknowledgement,
     receiver: &mut Sender,
     sink: &mut impl Sink,
 ) {
@@ -135,7 +135,7 @@ pub(super) fn take_turns(
 }
 
 /// The acknowledgement of a segment, before it is counted.
-struct Answered {
+struct Acknowledgement {
     at: Wall,
     ack: Serial,
     with_data: bool,
@@ -146,7 +146,7 @@ struct Answered {
     received_at: CoarseTime,
 }
 
-impl Answered {
+impl Acknowledgement {
     fn by(
         at: Wall,
         segment: &Segment,

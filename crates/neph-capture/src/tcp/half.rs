@@ -96,7 +96,7 @@ impl Sender {
     /// Forgets reported gaps once they are filled, as sequence numbers repeat.
     pub(super) fn forget_filled(&mut self) {
         let ends = self.mark(Mark::GapReported).zip(self.mark(Mark::Acked));
-        if ends.is_some_and(|(reported, acked)| !reported.is_after(acked)) {
+        if ends.is_some_and(|(gap_end, acked)| !gap_end.is_after(acked)) {
             self.marks.forget(Mark::GapReported);
         }
     }
@@ -105,7 +105,7 @@ impl Sender {
     /// acknowledgement that fills the first does not cancel the report of the next.
     pub(super) fn is_reported(&self, segment: &Segment) -> bool {
         self.mark(Mark::GapReported)
-            .is_some_and(|reported| reported.is_after(segment.seq))
+            .is_some_and(|gap_end| gap_end.is_after(segment.seq))
     }
 
     /// For segments after `segment` that passed already: its timestamp option against theirs, and when the

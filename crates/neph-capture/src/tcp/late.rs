@@ -145,12 +145,12 @@ impl Lates {
             .zip(echo)
             .is_some_and(|(oldest, echo)| oldest.is_after(echo));
         // Of several retransmissions the last is the duplicate: the first may have been needed.
-        let mut reported: Option<Late> = None;
+        let mut last_reported: Option<Late> = None;
         for late in late_segments.iter_mut().rev() {
             let is_answered = verdict.covers(late) && (is_older || verdict.is_too_soon_for(late));
             let is_reported =
-                verdict.reports(late) && !reported.is_some_and(|last| last.meets(late));
-            reported = Some(*late).filter(|_| is_reported).or(reported);
+                verdict.reports(late) && !last_reported.is_some_and(|last| last.meets(late));
+            last_reported = Some(*late).filter(|_| is_reported).or(last_reported);
             if (is_answered || is_reported)
                 && let Some(event) = late.counted.take()
             {

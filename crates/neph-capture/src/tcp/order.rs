@@ -130,15 +130,11 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
 /// end.
 fn soon(segment: &Segment, sender: &Sender, receiver: &Sender) -> i64 {
     let round_trips = sender.floor.get().zip(receiver.floor.get());
-    let reported = round_trips.map_or(OVERTAKING, |(forward, back)| {
+    let limit = round_trips.map_or(OVERTAKING, |(forward, back)| {
         forward.saturating_add(back) / 4 * 3
     });
     let is_reported = sender.is_reported(segment) || sender.mark(Mark::Acked) == Some(segment.seq);
-    if is_reported {
-        reported
-    } else {
-        reported.max(TIMER)
-    }
+    if is_reported { limit } else { limit.max(TIMER) }
 }
 
 /// An acknowledgement that equals the last and the highest one, with nothing else (RFC 5681, 2).

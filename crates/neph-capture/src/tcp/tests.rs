@@ -56,7 +56,7 @@ impl RecordedConnection {
 #[derive(Default)]
 struct Scene {
     connection: Connection,
-    reported: RecordedConnection,
+    recorded: RecordedConnection,
 }
 
 impl Scene {
@@ -65,7 +65,7 @@ impl Scene {
         let segment = &segment;
         let passing = Passing { at, side, segment };
         self.connection
-            .see(passing, Room::Ample, &mut self.reported);
+            .see(passing, Room::Ample, &mut self.recorded);
     }
 }
 
@@ -106,29 +106,29 @@ fn opened() -> Scene {
 fn a_handshake_gives_the_rtt_of_both_path_halves_by_both_methods() {
     let scene = opened();
     let expected = [(Half::Server, 30, Handshake), (Half::Client, 10, Handshake)];
-    assert_eq!(scene.reported.by(Acknowledgement), expected);
-    assert_eq!(scene.reported.by(Echo), expected);
-    assert_eq!(scene.reported.events, []);
+    assert_eq!(scene.recorded.by(Acknowledgement), expected);
+    assert_eq!(scene.recorded.by(Echo), expected);
+    assert_eq!(scene.recorded.events, []);
 }
 
 #[test]
 fn answers_with_data_are_distinguished_from_bare_acknowledgements() {
     let mut scene = opened();
-    scene.reported.samples.clear();
+    scene.recorded.samples.clear();
     scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));
     // The server takes 20 ms.
     scene.see(150, Server, stamped(data(500, 20, 110), 5120, 1100));
     scene.see(160, Client, stamped(data(110, 0, 520), 1160, 5120));
     let expected = [(Half::Server, 50, WithData), (Half::Client, 10, Bare)];
-    assert_eq!(scene.reported.by(Acknowledgement), expected);
-    assert_eq!(scene.reported.by(Echo), expected);
+    assert_eq!(scene.recorded.by(Acknowledgement), expected);
+    assert_eq!(scene.recorded.by(Echo), expected);
     assert!(!WithData.speaks_of_path() && Bare.speaks_of_path());
 }
 
 #[test]
 fn a_response_holds_the_thinking_that_an_acknowledgement_went_ahead_of() {
     let mut scene = opened();
-    scene.reported.samples.clear();
+    scene.recorded.samples.clear();
     // Two segments are the request. The server's host acknowledges, and 60 ms later it answers.
     scene.see(100, Client, data(100, 10, 500));
     scene.see(105, Client, data(110, 10, 500));
@@ -137,36 +137,36 @@ fn a_response_holds_the_thinking_that_an_acknowledgement_went_ahead_of() {
     scene.see(196, Server, data(520, 20, 120));
     scene.see(206, Client, data(120, 0, 540));
     let expected = [(Half::Server, 30, Bare), (Half::Client, 10, Bare)];
-    assert_eq!(scene.reported.by(Acknowledgement), expected);
-    assert_eq!(scene.reported.by(Response), [(Half::Server, 90, WithData)]);
+    assert_eq!(scene.recorded.by(Acknowledgement), expected);
+    assert_eq!(scene.recorded.by(Response), [(Half::Server, 90, WithData)]);
 }
 
 #[test]
 fn a_request_that_was_sent_again_in_part_has_no_response() {
     let mut scene = opened();
-    scene.reported.samples.clear();
+    scene.recorded.samples.clear();
     scene.see(100, Client, data(100, 10, 500));
     scene.see(400, Client, data(100, 10, 500));
     scene.see(401, Client, data(110, 10, 500));
     scene.see(431, Server, data(500, 20, 120));
-    assert_eq!(scene.reported.by(Response), []);
+    assert_eq!(scene.recorded.by(Response), []);
     // The client takes 69 ms for its next request. What comes before all was acknowledged answers something else.
     scene.see(500, Client, data(120, 10, 520));
     scene.see(510, Client, data(130, 10, 520));
     scene.see(531, Server, data(520, 20, 130));
     scene.see(541, Server, data(540, 20, 140));
-    assert_eq!(scene.reported.by(Response), [(Half::Client, 69, WithData)]);
-    scene.reported.samples.clear();
+    assert_eq!(scene.recorded.by(Response), [(Half::Client, 69, WithData)]);
+    scene.recorded.samples.clear();
     scene.see(600, Client, data(140, 10, 560));
     scene.see(640, Server, data(560, 20, 150));
     let expected = [(Half::Client, 59, WithData), (Half::Server, 40, WithData)];
-    assert_eq!(scene.reported.by(Response), expected);
+    assert_eq!(scene.recorded.by(Response), expected);
 }
 
 #[test]
 fn an_acknowledgement_that_was_held_back_is_delayed_unless_two_segments_forced_it() {
     let mut scene = opened();
-    scene.reported.samples.clear();
+    scene.recorded.samples.clear();
     scene.see(100, Client, data(100, 10, 500));
     scene.see(170, Server, data(500, 0, 110));
     scene.see(200, Client, data(110, 1460, 500));
@@ -174,42 +174,42 @@ fn an_acknowledgement_that_was_held_back_is_delayed_unless_two_segments_forced_i
     // A queue of 70 ms, and nobody held anything back.
     scene.see(301, Server, data(500, 0, 3030));
     let expected = [(Half::Server, 70, Delayed), (Half::Server, 100, Bare)];
-    assert_eq!(scene.reported.by(Acknowledgement), expected);
+    assert_eq!(scene.recorded.by(Acknowledgement), expected);
 }
 
 #[test]
 fn only_the_earliest_echo_of_acknowledged_data_counts() {
     let mut scene = opened();
-    scene.reported.samples.clear();
+    scene.recorded.samples.clear();
     scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));
     scene.see(101, Client, stamped(data(110, 10, 500), 1100, 5000));
     scene.see(130, Server, stamped(data(500, 0, 110), 5130, 1100));
     scene.see(131, Server, stamped(data(500, 0, 120), 5130, 1100));
-    assert_eq!(scene.reported.by(Echo), [(Half::Server, 30, Bare)]);
+    assert_eq!(scene.recorded.by(Echo), [(Half::Server, 30, Bare)]);
     let answers = [(Half::Server, 30, Bare), (Half::Server, 30, Bare)];
-    assert_eq!(scene.reported.by(Acknowledgement), answers);
+    assert_eq!(scene.recorded.by(Acknowledgement), answers);
 }
 
 #[test]
 fn a_time_stamp_that_a_bare_acknowledgement_used_first_gives_no_sample() {
     let mut scene = opened();
-    scene.reported.samples.clear();
+    scene.recorded.samples.clear();
     scene.see(100, Client, stamped(data(100, 0, 500), 1100, 5000));
     scene.see(101, Client, stamped(data(100, 10, 500), 1100, 5000));
     scene.see(131, Server, stamped(data(500, 0, 110), 5131, 1100));
-    assert_eq!(scene.reported.by(Echo), []);
+    assert_eq!(scene.recorded.by(Echo), []);
 }
 
 #[test]
 fn a_retransmission_has_an_rtt_sample_only_by_its_timestamp() {
     let mut scene = opened();
-    scene.reported.samples.clear();
+    scene.recorded.samples.clear();
     scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));
     scene.see(400, Client, stamped(data(100, 10, 500), 1400, 5000));
     scene.see(430, Server, stamped(data(500, 0, 110), 5430, 1400));
-    assert_eq!(scene.reported.by(Acknowledgement), []);
-    assert_eq!(scene.reported.by(Echo), [(Half::Server, 30, Bare)]);
-    assert_eq!(scene.reported.events, [(Client, Event::Retransmission)]);
+    assert_eq!(scene.recorded.by(Acknowledgement), []);
+    assert_eq!(scene.recorded.by(Echo), [(Half::Server, 30, Bare)]);
+    assert_eq!(scene.recorded.events, [(Client, Event::Retransmission)]);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_segment_that_was_overtaken_is_out_of_order_by_its_older_stamp() {
     scene.see(100, Client, stamped(data(110, 10, 500), 1101, 5000));
     scene.see(105, Client, stamped(data(100, 10, 500), 1100, 5000));
     let expected = [(Client, Event::Gap), (Client, Event::OutOfOrder)];
-    assert_eq!(scene.reported.events, expected);
+    assert_eq!(scene.recorded.events, expected);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn three_duplicate_acknowledgements_cause_a_fast_retransmission() {
         (Client, FastRetransmission),
         (Client, SpuriousRetransmission),
     ];
-    assert_eq!(scene.reported.events, expected);
+    assert_eq!(scene.recorded.events, expected);
 }
 
 #[test]
@@ -262,18 +262,18 @@ fn zero_windows_window_probes_and_keep_alives_are_reported() {
         (Client, Event::WindowProbe),
         (Client, Event::KeepAlive),
     ];
-    assert_eq!(scene.reported.events, expected);
+    assert_eq!(scene.recorded.events, expected);
 }
 
 #[test]
 fn the_same_ports_again_are_another_connection() {
     let mut scene = opened();
-    scene.reported.samples.clear();
+    scene.recorded.samples.clear();
     scene.see(9_000, Client, syn(7_000_000, None));
     scene.see(9_030, Server, syn(9_000_000, Some(7_000_001)));
-    assert_eq!(scene.reported.events, []);
+    assert_eq!(scene.recorded.events, []);
     let expected = [(Half::Server, 30, Handshake)];
-    assert_eq!(scene.reported.by(Acknowledgement), expected);
+    assert_eq!(scene.recorded.by(Acknowledgement), expected);
 }
 
 proptest! {
@@ -297,12 +297,12 @@ proptest! {
             scene.see(at + 30, Server, stamped(back, 5000 + 50 * n, value));
         }
         for method in [Acknowledgement, Echo] {
-            let mut found = scene.reported.by(method);
+            let mut found = scene.recorded.by(method);
             found.retain(|one| one.0 == Half::Server);
             prop_assert_eq!(found.len(), requests as usize + 1);
             prop_assert!(found.iter().all(|one| one.1 == 30));
         }
-        prop_assert_eq!(scene.reported.events, []);
+        prop_assert_eq!(scene.recorded.events, []);
     }
 
     #[test]
@@ -319,7 +319,7 @@ proptest! {
             let segment = Segment { flags, ack: (flags & ACK != 0).then_some(Serial(ack % 5000)), ..plain };
             scene.see(at, side, stamped(segment, value, echo));
         }
-        prop_assert!(scene.reported.samples.iter().all(|one| one.round_trip >= Span::ZERO));
+        prop_assert!(scene.recorded.samples.iter().all(|one| one.round_trip >= Span::ZERO));
     }
 }
 
@@ -327,28 +327,28 @@ proptest! {
 fn acknowledgements_delayed_by_a_lost_segment_give_no_round_trip() {
     // Captured at the server, 1 ms away: 100 is lost on the way here, and comes again 40 ms later.
     let mut scene = opened();
-    scene.reported.samples.clear();
+    scene.recorded.samples.clear();
     scene.see(100, Client, stamped(data(110, 10, 500), 1100, 5000));
     scene.see(100, Client, stamped(data(120, 10, 500), 1100, 5000));
     scene.see(140, Client, stamped(data(100, 10, 500), 1140, 5000));
     scene.see(141, Server, stamped(data(500, 0, 130), 5111, 1140));
-    assert_eq!(scene.reported.by(Acknowledgement), []);
-    assert_eq!(scene.reported.by(Echo), [(Half::Server, 1, Bare)]);
+    assert_eq!(scene.recorded.by(Acknowledgement), []);
+    assert_eq!(scene.recorded.by(Echo), [(Half::Server, 1, Bare)]);
     // Captured at the client: all passed, and the first once more.
     let mut scene = opened();
-    scene.reported.samples.clear();
+    scene.recorded.samples.clear();
     for seq in [100, 110, 120] {
         scene.see(100, Client, stamped(data(seq, 10, 500), 1100, 5000));
     }
     scene.see(140, Client, stamped(data(100, 10, 500), 1140, 5000));
     scene.see(170, Server, stamped(data(500, 0, 130), 5111, 1140));
-    assert_eq!(scene.reported.by(Acknowledgement), []);
-    assert_eq!(scene.reported.by(Echo), [(Half::Server, 30, Bare)]);
+    assert_eq!(scene.recorded.by(Acknowledgement), []);
+    assert_eq!(scene.recorded.by(Echo), [(Half::Server, 30, Bare)]);
     // What follows is measured again.
     scene.see(200, Client, stamped(data(130, 10, 500), 1200, 5111));
     scene.see(230, Server, stamped(data(500, 0, 140), 5200, 1200));
     assert_eq!(
-        scene.reported.by(Acknowledgement),
+        scene.recorded.by(Acknowledgement),
         [(Half::Server, 30, Bare)]
     );
 }

@@ -37,7 +37,7 @@ impl Dialogue {
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
-pub(super) struct End {
+pub(super) struct TcpEnd {
     pub(super) iss: u32,
     is_client: bool,
     has_begun: bool,
@@ -76,7 +76,7 @@ pub(super) struct End {
     acts: Vec<(u64, Act)>,
 }
 
-impl End {
+impl TcpEnd {
     /// Client and server of one connection.
     pub(super) fn both_ends(random: &mut Random, clean: bool, dialogue: &Dialogue) -> [Self; 2] {
         let stamps = clean || random.below(4) > 0;

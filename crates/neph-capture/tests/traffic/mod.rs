@@ -14,7 +14,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::io::{self, Write};
 
-use end::{Act, End};
+use end::{Act, TcpEnd};
 use frame::{Addresses, frame};
 use random::Random;
 use segment::Segment;
@@ -174,7 +174,7 @@ enum SimEvent {
 
 struct Connection {
     number: u32,
-    ends: [End; 2],
+    ends: [TcpEnd; 2],
     /// From each end to the point of capture and back.
     legs: [PathSide; 2],
     /// When the last packet arrived: towards the capture, towards the end.
@@ -194,7 +194,7 @@ impl Connection {
         let clean = wish.clean;
         let legs = [0, 1].map(|_| PathSide::draw(&mut random, clean));
         let dialogue = end::Dialogue::draw(&mut random, wish.requests);
-        let ends = End::both_ends(&mut random, clean, &dialogue);
+        let ends = TcpEnd::both_ends(&mut random, clean, &dialogue);
         Self {
             number,
             ends,

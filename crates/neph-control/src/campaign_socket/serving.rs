@@ -33,12 +33,12 @@ const ROOM: Duration = Duration::from_millis(1);
 
 /// Messages that wait for the agents.
 #[derive(Debug, Default)]
-struct Waiting {
+struct QueuedMessages {
     bytes: AtomicUsize,
     is_over: AtomicBool,
 }
 
-impl Waiting {
+impl QueuedMessages {
     /// Blocks until there is room for one more message; returns false if the connection ended.
     fn enter(&self, bytes: usize) -> bool {
         while self.bytes.load(Ordering::Relaxed) > WAITING_BYTES {
@@ -150,7 +150,7 @@ fn campaign(
 ) -> io::Result<()> {
     let mut reading = stream.try_clone()?;
     let (sender, to_agents) = sync_channel(WAITING);
-    let waiting = Arc::new(Waiting::default());
+    let waiting = Arc::new(QueuedMessages::default());
     let entering = Arc::clone(&waiting);
     let reader = std::thread::spawn(move || {
         while let Ok((agent, bytes)) = read_frame(&mut reading) {

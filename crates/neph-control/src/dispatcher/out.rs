@@ -7,7 +7,7 @@ use neph_model::{
     AgentName, CaptureOrder, Order, OrderFailed, OrderId, OrderResult, Span, Update, Wall,
 };
 
-use crate::inbox::{Inbox, Sent};
+use crate::inbox::{Inbox, SentOrder};
 
 /// Time without an answer until a message is repeated.
 const REPEAT: Span = Span::from_secs(1);
@@ -91,7 +91,7 @@ pub(super) struct Out {
 }
 
 impl Out {
-    pub(super) fn new(sent: Sent, stage: Stage) -> Self {
+    pub(super) fn new(sent: SentOrder, stage: Stage) -> Self {
         Self {
             agent: sent.agent,
             order: sent.order,
@@ -109,10 +109,10 @@ impl Out {
     }
 
     /// The next messages to its agent, and the time until they are repeated.
-    pub(super) fn next(&mut self, asking: &OrderMessageContext<'_>) -> (Vec<ToAgent>, Span) {
-        let id = asking.id;
+    pub(super) fn next(&mut self, context: &OrderMessageContext<'_>) -> (Vec<ToAgent>, Span) {
+        let id = context.id;
         match &mut self.stage {
-            Stage::Sent => (self.begin(asking).into_iter().collect(), REPEAT),
+            Stage::Sent => (self.begin(context).into_iter().collect(), REPEAT),
             Stage::Running if self.is_cancelled => {
                 (vec![ToAgent::Cancel { id }, ToAgent::Ask { id }], REPEAT)
             }
@@ -123,14 +123,14 @@ impl Out {
                 requested,
             } => {
                 let wanted = ended.files.get(*file).map(|file_length| file_length.file);
-                let here = wanted.map_or(Ok(0), |wanted| asking.inbox.length_of(id, wanted));
+                let here = wanted.map_or(Ok(0), |wanted| context.inbox.length_of(id, wanted));
                 // If the file cannot be read, it cannot be appended to either, which ends the run.
                 let from = here.unwrap_or(0);
                 let mut messages = vec![ToAgent::Fetch {
                     id,
                     file: u32::try_from(*file).unwrap_or(u32::MAX),
                     from,
-                    most: asking.part_bytes,
+                    most: context.part_bytes,
                 }];
                 // An unanswered fetch has an unknown cause: the agent may have lost the order.
                 if requested.replace((*file, from)) == Some((*file, from)) {
@@ -149,16 +149,16 @@ impl Out {
     }
 
     /// The signed order, with a lease for its longest duration.
-    fn begin(&self, asking: &OrderMessageContext<'_>) -> Option<ToAgent> {
-        let id = asking.id;
+    fn begin(&self, context: &OrderMessageContext<'_>) -> Option<ToAgent> {
+        let id = context.id;
         let order = self.order.clone().at_its_site();
         let granted = Granted {
             agent: self.agent.clone(),
             id,
-            until: latest(&order, asking.wall),
+            until: latest(&order, context.wall),
             order,
         };
-        match asking.signer.sign(&granted) {
+        match context.signer.sign(&granted) {
             Ok(grant) => Some(ToAgent::Begin {
                 id,
                 grant: Box::new(grant),

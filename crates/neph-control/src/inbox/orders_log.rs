@@ -15,7 +15,7 @@ use neph_journal::{LogWriter, read_log};
 use neph_model::OrderId;
 use neph_text::DiskError;
 
-use super::{Found, InboxError, Sent};
+use super::{EarlierOrder, InboxError, SentOrder};
 
 /// Start of the file.
 const HEADER: &[u8] = b"neph orders 1\n";
@@ -46,7 +46,7 @@ struct Logged {
 /// State from an earlier process.
 #[derive(Debug, Default)]
 pub(super) struct EarlierState {
-    pub(super) orders: Vec<Found>,
+    pub(super) orders: Vec<EarlierOrder>,
     /// The host was not rebooted since, so unsynced writes are on its disk too.
     pub(super) is_same_boot: bool,
 }
@@ -93,9 +93,9 @@ impl OrdersLog {
             ..EarlierState::default()
         };
         for (id, logged) in &contents.orders {
-            let sent: Result<Sent, _> = serde_json::from_slice(&logged.text);
+            let sent: Result<SentOrder, _> = serde_json::from_slice(&logged.text);
             let sent = sent.map_err(io::Error::from);
-            left.orders.push(Found {
+            left.orders.push(EarlierOrder {
                 id: *id,
                 sent: sent.map_err(DiskError::of("understand an order in", &path))?,
                 is_stored: logged.is_stored,

@@ -58,7 +58,7 @@ struct Run {
 
 /// The end of a run, as observed.
 #[derive(Clone, Copy, Debug)]
-enum End {
+enum RunEnd {
     Status(ExitStatus),
     /// It ended without a controller, or as the child of another one.
     Unseen,
@@ -203,9 +203,9 @@ impl Runner {
         let name = &state.schedule.name;
         let was_ours = run.child.is_some();
         let end = match &mut run.child {
-            Some(child) => child.try_wait().ok().flatten().map(End::Status),
+            Some(child) => child.try_wait().ok().flatten().map(RunEnd::Status),
             // Its lock shows whether it runs.
-            None => take_run(&self.book.folder_of(name))?.map(|_| End::Unseen),
+            None => take_run(&self.book.folder_of(name))?.map(|_| RunEnd::Unseen),
         };
         let Some(end) = end else {
             state.run = Some(run);
@@ -221,12 +221,18 @@ impl Runner {
     }
 
     /// Records the outcome of a run.
-    fn ended(&self, state: &State, run: &Run, end: End, now: Wall) -> Result<Outcome, BookError> {
+    fn ended(
+        &self,
+        state: &State,
+        run: &Run,
+        end: RunEnd,
+        now: Wall,
+    ) -> Result<Outcome, BookError> {
         let schedule = &state.schedule;
         let found = self.finder.find(schedule, run.since);
         let code = match end {
-            End::Status(status) => status.code(),
-            End::Unseen => None,
+            RunEnd::Status(status) => status.code(),
+            RunEnd::Unseen => None,
         };
         let outcome = match (code, found.map(|found| found.status)) {
             (Some(ALARMED), _) => Outcome::Alarmed,

@@ -18,7 +18,7 @@ use neph_sys::pulse::Pulse;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::{BEAT, BUFFER, CLOSE, Proved, Shared};
+use super::{BEAT, BUFFER, CLOSE, Proved, ServerState};
 use crate::campaign_socket::{CampaignService, answer};
 use crate::operator_port::{PIECE, SILENCE, clock_payload};
 use crate::turning::Turning;
@@ -29,7 +29,7 @@ pub(super) const OPERATORS: usize = 64;
 const STUCK: Duration = Duration::from_secs(15);
 
 pub(super) async fn operator(
-    Extension(shared): Extension<Shared>,
+    Extension(shared): Extension<ServerState>,
     Extension(proved): Extension<Option<Proved>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
@@ -60,7 +60,7 @@ pub(super) async fn operator(
 }
 
 /// Starts the thread that answers; the stream is closed when the connection ends.
-fn answering(shared: &Shared) -> std::io::Result<UnixStream> {
+fn answering(shared: &ServerState) -> std::io::Result<UnixStream> {
     let (ours, theirs) = UnixStream::pair()?;
     ours.set_nonblocking(true)?;
     let signer = shared.registry.signer().map_err(std::io::Error::other)?;
@@ -85,7 +85,7 @@ fn answering(shared: &Shared) -> std::io::Result<UnixStream> {
 }
 
 /// Carries bytes of one operator until it disconnects or is revoked.
-async fn serve(socket: WebSocket, shared: &Shared, proved: &Proved) {
+async fn serve(socket: WebSocket, shared: &ServerState, proved: &Proved) {
     let stream = answering(shared).and_then(tokio::net::UnixStream::from_std);
     let stream = match stream {
         Ok(stream) => stream,

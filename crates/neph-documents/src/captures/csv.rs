@@ -1,7 +1,9 @@
 //! Flows and exchanges as CSV: a header, then one line for each when it ends. Times are
 //! nanoseconds; an absent value is empty.
 
-use neph_capture::{Answer, Event, Flow, Half, Method, Pair, Quantiles, Question, Side};
+use neph_capture::{
+    Answer, Event, ExchangeProtocol, Flow, Half, HostPair, Method, Quantiles, Side,
+};
 use neph_text::csv_field;
 
 use super::exchanges;
@@ -57,7 +59,8 @@ pub fn header() -> String {
 pub fn flow(flow: &Flow, method: Method) -> String {
     let name = flow.name();
     let (client, server) = (flow.sent(Side::Client), flow.sent(Side::Server));
-    let sum_of_both = |of: fn(&neph_capture::Sent) -> u64| (of(client) + of(server)).to_string();
+    let sum_of_both =
+        |of: fn(&neph_capture::SentCounts) -> u64| (of(client) + of(server)).to_string();
     let mut cells = vec![
         "tcp".to_owned(),
         name.client().to_string(),
@@ -68,7 +71,7 @@ pub fn flow(flow: &Flow, method: Method) -> String {
         sum_of_both(|sent| sent.retransmitted().into()),
         sum_of_both(|sent| sent.spurious().into()),
         sum_of_both(|sent| sent.count(Event::OutOfOrder).into()),
-        sum_of_both(neph_capture::Sent::thinned),
+        sum_of_both(neph_capture::SentCounts::thinned),
     ];
     cells.resize(FIRST.len() + QUESTIONS.len(), String::new());
     let round_trips = flow.round_trips(Half::Server).laid_out();
@@ -84,26 +87,26 @@ pub fn flow(flow: &Flow, method: Method) -> String {
 }
 
 /// The exchanges of a pair of hosts, outside TCP, as a line.
-pub fn pair(pair: &Pair) -> String {
-    let (between, all) = (pair.between(), pair.counted());
-    let [client, server] = exchanges::ends(between);
+pub fn pair(pair: &HostPair) -> String {
+    let (key, all) = (pair.key(), pair.counted());
+    let [client, server] = exchanges::addresses(key);
     let mut cells = vec![
-        csv_field(&exchanges::key(between.question)).into_owned(),
+        csv_field(&exchanges::protocol_key(key.protocol)).into_owned(),
         csv_field(&client).into_owned(),
         csv_field(&server).into_owned(),
-        csv_field(super::row::travels_in(between.vlan, between.tunnel).trim_start()).into_owned(),
+        csv_field(super::row::encapsulation_suffix(key.vlan, key.tunnel).trim_start()).into_owned(),
         all.packets().to_string(),
     ];
     cells.resize(FIRST.len() - 2, String::new());
     let counts = [
-        all.questions(),
+        all.requests(),
         all.answered(),
-        all.not_followed(),
-        all.unasked(),
+        all.requests_not_tracked(),
+        all.responses_without_request(),
     ];
-    cells.extend(counts.map(|count| match between.question {
-        Question::Quic => String::new(),
-        Question::Ping | Question::Dns => count.to_string(),
+    cells.extend(counts.map(|count| match key.protocol {
+        ExchangeProtocol::Quic => String::new(),
+        ExchangeProtocol::Ping | ExchangeProtocol::Dns => count.to_string(),
     }));
     for of in [
         all.round_trips(Half::Server),

@@ -1,13 +1,15 @@
 //! Exchanges: requests and answers outside TCP (ping, DNS, QUIC), as table rows and documents.
 
-use neph_capture::{Answered, Between, Counted, Half, Pair, Question};
+use neph_capture::{
+    ExchangeCounts, ExchangeKey, ExchangeProtocol, ExchangeRoundTrip, Half, HostPair,
+};
 use neph_model::{Span, Wall};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::flow::QuantilesDocument;
-use super::row::{Rank, span, travels_in};
-use super::sample::half;
+use super::row::{Rank, duration_cell, encapsulation_suffix};
+use super::sample::side_name;
 use crate::cell::Cell;
 use crate::table::Heading;
 
@@ -26,70 +28,74 @@ pub const COLUMNS: [Heading; 12] = [
     Heading::right("CLIENT'S PATH"),
 ];
 
-const fn name(question: Question) -> &'static str {
-    match question {
-        Question::Ping => "ping",
-        Question::Dns => "dns",
-        Question::Quic => "quic spin",
+const fn protocol_name(protocol: ExchangeProtocol) -> &'static str {
+    match protocol {
+        ExchangeProtocol::Ping => "ping",
+        ExchangeProtocol::Dns => "dns",
+        ExchangeProtocol::Quic => "quic spin",
     }
 }
 
 /// The slowest pair is first.
-pub fn rank(pair: &Pair, counted: &Counted) -> Rank {
-    let slowest = counted
+pub fn sort_key(pair: &HostPair, counts: &ExchangeCounts) -> Rank {
+    let slowest = counts
         .round_trips(Half::Server)
         .map(|round_trips| round_trips.p50.nanos());
-    let between = pair.between();
-    Rank::by(slowest, pair.began(), ends(between).join(" "))
+    let key = pair.key();
+    Rank::by(slowest, pair.began(), addresses(key).join(" "))
 }
 
 #[derive(Clone, Copy)]
-enum End {
+enum EndpointSide {
     Client,
     Server,
 }
 
 /// An address, with the port if all exchanges of the pair have the same: each DNS query has its
 /// own.
-fn end(between: &Between, end: End) -> String {
-    match (between.question, end) {
-        (Question::Ping, End::Server) => between.server.ip().to_string(),
-        (Question::Ping | Question::Dns, End::Client) => between.client.ip().to_string(),
-        (Question::Dns | Question::Quic, End::Server) => between.server.to_string(),
-        (Question::Quic, End::Client) => between.client.to_string(),
+fn address(key: &ExchangeKey, end: EndpointSide) -> String {
+    match (key.protocol, end) {
+        (ExchangeProtocol::Ping, EndpointSide::Server) => key.server.ip().to_string(),
+        (ExchangeProtocol::Ping | ExchangeProtocol::Dns, EndpointSide::Client) => {
+            key.client.ip().to_string()
+        }
+        (ExchangeProtocol::Dns | ExchangeProtocol::Quic, EndpointSide::Server) => {
+            key.server.to_string()
+        }
+        (ExchangeProtocol::Quic, EndpointSide::Client) => key.client.to_string(),
     }
 }
 
 /// The client and the server.
-pub(super) fn ends(between: &Between) -> [String; 2] {
-    [End::Client, End::Server].map(|one| end(between, one))
+pub(super) fn addresses(key: &ExchangeKey) -> [String; 2] {
+    [EndpointSide::Client, EndpointSide::Server].map(|side| address(key, side))
 }
 
-pub fn row(pair: &Pair, counted: &Counted) -> Vec<String> {
-    let between = pair.between();
-    let count_cell = |count: u64| match between.question {
-        Question::Quic => "-".to_owned(),
-        Question::Ping | Question::Dns => count.cell(),
+pub fn row(pair: &HostPair, counts: &ExchangeCounts) -> Vec<String> {
+    let key = pair.key();
+    let count_cell = |count: u64| match key.protocol {
+        ExchangeProtocol::Quic => "-".to_owned(),
+        ExchangeProtocol::Ping | ExchangeProtocol::Dns => count.cell(),
     };
-    let round_trips = counted.round_trips(Half::Server);
-    let server = end(between, End::Server) + &travels_in(between.vlan, between.tunnel);
+    let round_trips = counts.round_trips(Half::Server);
+    let server = address(key, EndpointSide::Server) + &encapsulation_suffix(key.vlan, key.tunnel);
     vec![
-        name(between.question).to_owned(),
-        end(between, End::Client),
+        protocol_name(key.protocol).to_owned(),
+        address(key, EndpointSide::Client),
         server,
-        count_cell(counted.questions()),
-        match between.question {
-            Question::Quic => "-".to_owned(),
-            Question::Ping | Question::Dns => answered(counted),
+        count_cell(counts.requests()),
+        match key.protocol {
+            ExchangeProtocol::Quic => "-".to_owned(),
+            ExchangeProtocol::Ping | ExchangeProtocol::Dns => answered_cell(counts),
         },
-        span(round_trips.map(|round_trips| round_trips.least)),
-        span(round_trips.map(|round_trips| round_trips.mean)),
-        span(round_trips.map(|round_trips| round_trips.p50)),
-        span(round_trips.and_then(|round_trips| round_trips.p95)),
-        span(round_trips.map(|round_trips| round_trips.most)),
-        span(round_trips.and_then(|round_trips| round_trips.deviation)),
-        span(
-            counted
+        duration_cell(round_trips.map(|round_trips| round_trips.least)),
+        duration_cell(round_trips.map(|round_trips| round_trips.mean)),
+        duration_cell(round_trips.map(|round_trips| round_trips.p50)),
+        duration_cell(round_trips.and_then(|round_trips| round_trips.p95)),
+        duration_cell(round_trips.map(|round_trips| round_trips.most)),
+        duration_cell(round_trips.and_then(|round_trips| round_trips.deviation)),
+        duration_cell(
+            counts
                 .round_trips(Half::Client)
                 .map(|round_trips| round_trips.p50),
         ),
@@ -98,21 +104,26 @@ pub fn row(pair: &Pair, counted: &Counted) -> Vec<String> {
 
 /// Number of answered requests, with the number of tracked requests if not all were tracked, and
 /// the number of answers without a request.
-fn answered(counted: &Counted) -> String {
-    let mut answered = counted.answered().to_string();
-    if counted.not_followed() > 0 {
-        let followed = counted.questions().saturating_sub(counted.not_followed());
-        answered.push_str(&format!(" of {followed} tracked"));
+fn answered_cell(counts: &ExchangeCounts) -> String {
+    let mut answered = counts.answered().to_string();
+    if counts.requests_not_tracked() > 0 {
+        let tracked = counts
+            .requests()
+            .saturating_sub(counts.requests_not_tracked());
+        answered.push_str(&format!(" of {tracked} tracked"));
     }
-    if counted.unasked() > 0 {
-        answered.push_str(&format!(", {} without request", counted.unasked()));
+    if counts.responses_without_request() > 0 {
+        answered.push_str(&format!(
+            ", {} without request",
+            counts.responses_without_request()
+        ));
     }
     answered
 }
 
 /// The name of a protocol in documents.
-pub fn key(question: Question) -> String {
-    name(question).replace(' ', "_")
+pub fn protocol_key(protocol: ExchangeProtocol) -> String {
+    protocol_name(protocol).replace(' ', "_")
 }
 
 /// Exchanges of a pair of hosts, outside TCP: in total, or in one period.
@@ -120,7 +131,7 @@ pub fn key(question: Question) -> String {
 pub struct ExchangeDocument {
     /// Numbers and round trips.
     #[serde(flatten)]
-    pub counted: CountedDocument,
+    pub counts: CountedDocument,
     /// Protocol: `ping`, `dns` or `quic_spin`.
     pub protocol: String,
     /// Address of the client, with its port for QUIC.
@@ -180,32 +191,32 @@ pub struct ExchangeSample {
 
 impl ExchangeDocument {
     /// The exchanges of a pair, in total or in one period.
-    pub fn of(pair: &Pair, counted: &Counted) -> Self {
-        let between = pair.between();
+    pub fn of(pair: &HostPair, counts: &ExchangeCounts) -> Self {
+        let key = pair.key();
         Self {
-            counted: counted.into(),
-            protocol: key(between.question),
-            client: end(between, End::Client),
-            server: end(between, End::Server),
-            via: travels_in(between.vlan, between.tunnel)
+            counts: counts.into(),
+            protocol: protocol_key(key.protocol),
+            client: address(key, EndpointSide::Client),
+            server: address(key, EndpointSide::Server),
+            via: encapsulation_suffix(key.vlan, key.tunnel)
                 .trim_start()
                 .to_owned(),
         }
     }
 }
 
-impl From<&Counted> for CountedDocument {
-    fn from(counted: &Counted) -> Self {
-        let round_trips = counted.round_trips(Half::Server);
+impl From<&ExchangeCounts> for CountedDocument {
+    fn from(counts: &ExchangeCounts) -> Self {
+        let round_trips = counts.round_trips(Half::Server);
         Self {
-            packets: counted.packets(),
-            requests: counted.questions(),
-            answered: counted.answered(),
-            requests_not_tracked: counted.not_followed(),
-            responses_without_request: counted.unasked(),
+            packets: counts.packets(),
+            requests: counts.requests(),
+            answered: counts.answered(),
+            requests_not_tracked: counts.requests_not_tracked(),
+            responses_without_request: counts.responses_without_request(),
             round_trips: ExchangeHalves {
                 server: round_trips.map(QuantilesDocument::from),
-                client: counted
+                client: counts
                     .round_trips(Half::Client)
                     .map(QuantilesDocument::from),
             },
@@ -217,19 +228,21 @@ impl From<&Counted> for CountedDocument {
 
 impl ExchangeSample {
     /// A round trip of this pair.
-    pub fn of(of: &Between, answer: Answered) -> Self {
+    pub fn of(key: &ExchangeKey, answer: ExchangeRoundTrip) -> Self {
         Self {
             at_unix_ns: answer.at,
-            protocol: key(of.question),
-            client: end(of, End::Client),
-            server: end(of, End::Server),
-            side: half(answer.half),
+            protocol: protocol_key(key.protocol),
+            client: address(key, EndpointSide::Client),
+            server: address(key, EndpointSide::Server),
+            side: side_name(answer.half),
             round_trip_ns: answer.round_trip,
         }
     }
 }
 
 /// Whether a pair has anything to show in a table line.
-pub fn is_worth_a_line(counted: &Counted) -> bool {
-    counted.questions() > 0 || counted.unasked() > 0 || counted.round_trips(Half::Server).is_some()
+pub fn has_exchanges(counts: &ExchangeCounts) -> bool {
+    counts.requests() > 0
+        || counts.responses_without_request() > 0
+        || counts.round_trips(Half::Server).is_some()
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use neph_capture::{
-    Answer, Event, Flow, Half, Method, Quantiles, Recent, RoundTripSketches, Sent, Side,
+    Answer, Event, Flow, Half, Method, Quantiles, Recent, RoundTripSketches, SentCounts, Side,
 };
 use neph_model::{Span, Wall};
 use schemars::JsonSchema;
@@ -207,8 +207,8 @@ impl From<&Recent> for ShownDocument {
     }
 }
 
-impl From<&Sent> for SentDocument {
-    fn from(sent: &Sent) -> Self {
+impl From<&SentCounts> for SentDocument {
+    fn from(sent: &SentCounts) -> Self {
         Self {
             packets: sent.packets,
             bytes: sent.bytes,

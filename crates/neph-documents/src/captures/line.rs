@@ -1,6 +1,6 @@
 //! The NDJSON lines, and the JSON document.
 
-use neph_capture::Pair;
+use neph_capture::HostPair;
 use neph_model::Wall;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -57,7 +57,7 @@ pub enum SampleOf {
 
 impl CaptureLine {
     /// The line of a pair that ended.
-    pub fn exchange(pair: &Pair) -> Self {
+    pub fn exchange(pair: &HostPair) -> Self {
         Self::Exchange {
             exchange: Box::new(ExchangeDocument::of(pair, &pair.counted())),
             began_unix_ns: pair.began(),

@@ -4,7 +4,9 @@
 
 use std::net::IpAddr;
 
-use neph_capture::{Answer, Answered, Between, Half, Method, Name, Others, Question, Sample};
+use neph_capture::{
+    Answer, ExchangeKey, ExchangeProtocol, ExchangeRoundTrip, Half, Method, Name, Others, Sample,
+};
 use neph_export::{Histograms, Kind, Page};
 use neph_model::Span;
 
@@ -73,11 +75,11 @@ impl Metrics {
     }
 
     /// A round trip outside of TCP.
-    pub fn answered(&mut self, of: &Between, answer: Answered) {
-        let what = match of.question {
-            Question::Ping => "ping",
-            Question::Dns => "dns",
-            Question::Quic => "quic_spin",
+    pub fn answered(&mut self, of: &ExchangeKey, answer: ExchangeRoundTrip) {
+        let what = match of.protocol {
+            ExchangeProtocol::Ping => "ping",
+            ExchangeProtocol::Dns => "dns",
+            ExchangeProtocol::Quic => "quic_spin",
         };
         let hosts = (of.client.ip(), of.server.ip());
         let once = Weighed {
@@ -224,21 +226,21 @@ mod tests {
     #[test]
     fn non_tcp_round_trips_are_counted_by_hosts_and_kind_not_by_flow() {
         let mut metrics = Metrics::new(Method::Echo);
-        let answer = Answered {
+        let answer = ExchangeRoundTrip {
             at: neph_model::Wall::from_unix_nanos(0),
             half: Half::Server,
             round_trip: Span::from_micros(70),
         };
         for port in [4000, 4001] {
-            let of = Between {
-                question: Question::Quic,
+            let of = ExchangeKey {
+                protocol: ExchangeProtocol::Quic,
                 client: (IpAddr::from([1, 0, 0, 1]), port).into(),
                 server: (IpAddr::from([9, 9, 9, 9]), 443).into(),
                 vlan: None,
                 tunnel: None,
             };
-            for question in Question::ALL {
-                let of = Between { question, ..of };
+            for protocol in ExchangeProtocol::ALL {
+                let of = ExchangeKey { protocol, ..of };
                 metrics.answered(&of, answer);
             }
         }

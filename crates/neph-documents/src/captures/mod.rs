@@ -21,7 +21,7 @@ pub use line::{CaptureLine, CapturesDocument, SampleOf};
 pub use metrics::{Metrics, Totals};
 pub use period::{PeriodLine, RecentPeriod, Repairs, Stretch};
 pub use period_text::{COLUMNS as PERIOD_COLUMNS, row as period_row, sentence as period_sentence};
-pub use row::{First, Rank, Sort};
+pub use row::{Rank, Sort, TopLines};
 pub use sample::{EventDocument, SampleDocument, Sending};
 pub use summary::Summary;
 pub use writer::{CaptureWriter, Shown};

@@ -4,14 +4,17 @@
 use std::collections::BTreeMap;
 
 use neph_capture::reading::conversations::Counts;
-use neph_capture::{Counted, Event, Flow, Half, Others, Pair, Question, Recent, RoundTripSketches};
+use neph_capture::{
+    Event, ExchangeCounts, ExchangeProtocol, Flow, Half, HostPair, Others, Recent,
+    RoundTripSketches,
+};
 use neph_listen::{CaptureCounters, CaptureMethod};
 use neph_model::{Span, Wall};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ExchangeDocument;
-use super::exchanges::{CountedDocument, key};
+use super::exchanges::{CountedDocument, protocol_key};
 use super::flow::{EndsDocument, HalvesDocument, ShownDocument};
 use super::summary_document::OthersDocument;
 
@@ -45,7 +48,7 @@ pub struct RecentPeriod {
     /// Round trips of all flows together.
     pub trips: [RoundTripSketches; 2],
     /// Exchanges of all pairs, by protocol.
-    pub exchanges: [Counted; Question::ALL.len()],
+    pub exchanges: [ExchangeCounts; ExchangeProtocol::ALL.len()],
 }
 
 /// Counters of retransmissions and of untracked segments.
@@ -185,7 +188,7 @@ impl PeriodLine {
     }
 
     /// The line of a pair of hosts outside TCP.
-    pub fn exchange(stretch: Stretch, pair: &Pair, recent: &Counted) -> Self {
+    pub fn exchange(stretch: Stretch, pair: &HostPair, recent: &ExchangeCounts) -> Self {
         Self::ExchangePeriod {
             stretch: stretch.into(),
             exchange: Box::new(ExchangeDocument::of(pair, recent)),
@@ -194,9 +197,9 @@ impl PeriodLine {
 
     /// The line with totals.
     pub fn period(period: &RecentPeriod) -> Self {
-        let of_all = |question: Question| {
-            let counted = &period.exchanges[question as usize];
-            (key(question), counted.into())
+        let of_all = |protocol: ExchangeProtocol| {
+            let counts = &period.exchanges[protocol as usize];
+            (protocol_key(protocol), counts.into())
         };
         Self::Period(Box::new(PeriodDocument {
             stretch: period.stretch.into(),
@@ -215,7 +218,7 @@ impl PeriodLine {
                 server: (&period.trips[Half::Server as usize]).into(),
                 client: (&period.trips[Half::Client as usize]).into(),
             },
-            exchanges: Question::ALL.into_iter().map(of_all).collect(),
+            exchanges: ExchangeProtocol::ALL.into_iter().map(of_all).collect(),
         }))
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use neph_capture::{
-    Answer, Event, Flow, Half, Method, Name, Quantiles, RoundTripsByMethod, Sent, Side,
+    Answer, Event, Flow, Half, Method, Name, Quantiles, RoundTripsByMethod, SentCounts, Side,
 };
 use neph_model::{Span, Wall};
 use neph_wire::dissect::Tunnel;
@@ -69,13 +69,13 @@ impl Rank {
 
 /// The first lines of a table.
 #[derive(Debug)]
-pub struct First {
+pub struct TopLines {
     max_rows: usize,
     /// The last line first.
     lines: BTreeMap<Rank, Vec<String>>,
 }
 
-impl First {
+impl TopLines {
     /// At most this number of lines.
     pub const fn new(max_rows: usize) -> Self {
         Self {
@@ -127,12 +127,12 @@ impl Sort {
     /// The sort key by the values of a period.
     pub fn rank_of(
         self,
-        (client, server): (&Sent, &Sent),
+        (client, server): (&SentCounts, &SentCounts),
         path: Option<Quantiles>,
         flow: &Flow,
     ) -> Rank {
         let sum_of_both =
-            |count: fn(&Sent) -> u64| i64::try_from(count(client) + count(server)).ok();
+            |count: fn(&SentCounts) -> u64| i64::try_from(count(client) + count(server)).ok();
         let by = match self {
             Self::P50 => path.map(|path| path.p50.nanos()),
             Self::Bytes => sum_of_both(|sent| sent.bytes),
@@ -176,7 +176,7 @@ pub fn trips(
     let mut cells = Vec::from(path(server, method));
     for round_trips in [with_data, server.of(method, Answer::Delayed), client] {
         cells.extend([
-            span(round_trips.map(|round_trips| round_trips.p50)),
+            duration_cell(round_trips.map(|round_trips| round_trips.p50)),
             n(round_trips),
         ]);
     }
@@ -187,28 +187,29 @@ pub fn trips(
 pub fn path(server: &RoundTripsByMethod, method: Method) -> [String; 8] {
     let path = server.path(method);
     let min_or_reason = match &path {
-        Some(path) => span(Some(path.least)),
+        Some(path) => duration_cell(Some(path.least)),
         None => missing_reason(server, method).to_owned(),
     };
     [
         min_or_reason,
-        span(path.map(|path| path.mean)),
-        span(path.map(|path| path.p50)),
-        span(path.and_then(|path| path.p95)),
-        span(path.and_then(|path| path.p99)),
-        span(path.map(|path| path.most)),
-        span(path.and_then(|path| path.deviation)),
+        duration_cell(path.map(|path| path.mean)),
+        duration_cell(path.map(|path| path.p50)),
+        duration_cell(path.and_then(|path| path.p95)),
+        duration_cell(path.and_then(|path| path.p99)),
+        duration_cell(path.map(|path| path.most)),
+        duration_cell(path.and_then(|path| path.deviation)),
         n(path),
     ]
 }
 
 /// Retransmissions of both sides, spurious ones, and other anomalies.
-pub fn repairs((client, server): (&Sent, &Sent)) -> [String; 3] {
-    let sum_of_both =
-        |count: fn(&Sent) -> u32| (u64::from(count(client)) + u64::from(count(server))).cell();
+pub fn repairs((client, server): (&SentCounts, &SentCounts)) -> [String; 3] {
+    let sum_of_both = |count: fn(&SentCounts) -> u32| {
+        (u64::from(count(client)) + u64::from(count(server))).cell()
+    };
     [
-        sum_of_both(Sent::retransmitted),
-        sum_of_both(Sent::spurious),
+        sum_of_both(SentCounts::retransmitted),
+        sum_of_both(SentCounts::spurious),
         anomalies_text(client, server),
     ]
 }
@@ -222,7 +223,7 @@ pub fn missing_reason(round_trips: &RoundTripsByMethod, method: Method) -> &'sta
 }
 
 /// The text of a time.
-pub fn span(span: Option<Span>) -> String {
+pub fn duration_cell(span: Option<Span>) -> String {
     span.cell()
 }
 
@@ -240,7 +241,7 @@ pub fn n(round_trips: Option<Quantiles>) -> String {
 
 /// VLAN and tunnel of a flow.
 pub fn via(name: &Name) -> String {
-    travels_in(name.vlan(), name.tunnel())
+    encapsulation_suffix(name.vlan(), name.tunnel())
 }
 
 /// ` vlan 7`, ` vlan 7, reverse vlan 8`.
@@ -255,7 +256,7 @@ pub fn both_via(flow: &Flow) -> String {
 /// VLAN and tunnel of the client's packets.
 pub fn via_client(flow: &Flow) -> String {
     match flow.travels_apart(Side::Client) {
-        Some((vlan, tunnel)) => travels_in(vlan, tunnel),
+        Some((vlan, tunnel)) => encapsulation_suffix(vlan, tunnel),
         None => via(flow.name()),
     }
 }
@@ -263,18 +264,18 @@ pub fn via_client(flow: &Flow) -> String {
 /// VLAN and tunnel of the server's packets; `None` if the same as the client's.
 pub fn via_server(flow: &Flow) -> Option<String> {
     let (vlan, tunnel) = flow.travels_apart(Side::Server)?;
-    Some(travels_in(vlan, tunnel).trim_start().to_owned())
+    Some(encapsulation_suffix(vlan, tunnel).trim_start().to_owned())
 }
 
 /// ` vlan 7`, ` vxlan 42`.
-pub fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
+pub fn encapsulation_suffix(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
     let vlan = vlan.map(|vlan| format!(" vlan {vlan}"));
     let tunnel = tunnel.map(|tunnel| format!(" {tunnel}"));
     vlan.unwrap_or_default() + &tunnel.unwrap_or_default()
 }
 
 /// `3 out of order, 1 gap`: other events of both sides.
-pub fn anomalies_text(client: &Sent, server: &Sent) -> String {
+pub fn anomalies_text(client: &SentCounts, server: &SentCounts) -> String {
     const REPORTED: [(Event, &str); 8] = [
         (Event::OutOfOrder, "out of order"),
         (Event::Gap, "missing"),

@@ -57,7 +57,7 @@ impl SampleDocument {
             at_unix_ns: sample.at,
             client: name.client(),
             server: name.server(),
-            side: half(sample.half),
+            side: side_name(sample.half),
             method: method(sample.method),
             answer: answer(sample.answer),
             round_trip_ns: sample.round_trip,
@@ -129,7 +129,7 @@ const fn answer(answer: Answer) -> &'static str {
     }
 }
 
-pub(super) const fn half(half: Half) -> &'static str {
+pub(super) const fn side_name(half: Half) -> &'static str {
     match half {
         Half::Client => "client",
         Half::Server => "server",

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use neph_capture::{
-    Answer, Event, Flow, Half, Method, Pair, Quantiles, Question, RoundTripSketches,
+    Answer, Event, ExchangeProtocol, Flow, Half, HostPair, Method, Quantiles, RoundTripSketches,
     RoundTripsByMethod, Side,
 };
 use neph_model::Wall;
@@ -88,15 +88,15 @@ impl Summary {
         self.last = self.last.max(Some(flow.last()));
     }
 
-    pub fn add_exchange(&mut self, pair: &Pair) {
+    pub fn add_exchange(&mut self, pair: &HostPair) {
         self.exchanges += 1;
         self.apart += u64::from(pair.other().is_some());
         let all = pair.counted();
         self.exchanged += all.packets();
         self.backwards += all.backwards();
-        self.unasked += all.unasked();
-        self.requests_not_tracked += all.not_followed();
-        let is_quic = pair.between().question == Question::Quic;
+        self.unasked += all.responses_without_request();
+        self.requests_not_tracked += all.requests_not_tracked();
+        let is_quic = pair.key().protocol == ExchangeProtocol::Quic;
         self.pairs_one_direction += u64::from(!is_quic && pair.is_one_direction());
         let is_without = is_quic && all.round_trips(Half::Server).is_none();
         self.without_spin += u64::from(is_without);

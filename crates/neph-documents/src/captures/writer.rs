@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use neph_capture::{Answered, Between, Event, Flow, Listener, Method, Name, Pair, Sample, Side};
+use neph_capture::{
+    Event, ExchangeKey, ExchangeRoundTrip, Flow, HostPair, Listener, Method, Name, Sample, Side,
+};
 use neph_model::{Span, Wall};
 use serde::Serialize;
 
@@ -13,8 +15,8 @@ use neph_text::counted::counted;
 
 use super::row::{COLUMNS, row};
 use super::{
-    CaptureLine, EventDocument, ExchangeSample, First, FlowDocument, SampleDocument, SampleOf,
-    Sending, Sort, Summary, csv, exchanges,
+    CaptureLine, EventDocument, ExchangeSample, FlowDocument, SampleDocument, SampleOf, Sending,
+    Sort, Summary, TopLines, csv, exchanges,
 };
 use crate::format::Format;
 use crate::rows::json_line;
@@ -42,8 +44,8 @@ pub struct CaptureWriter<W> {
     out: W,
     /// The first error of the output.
     refused: Option<io::Error>,
-    lines: First,
-    exchanges: First,
+    lines: TopLines,
+    exchanges: TopLines,
     /// Number of dropped lines: of flows, and of exchanges.
     left_out: [u64; 2],
     /// Exchanges that ended, as JSON, for the JSON document: flows are written before them.
@@ -58,8 +60,8 @@ impl<W: Write> CaptureWriter<W> {
             shown,
             out,
             refused: None,
-            lines: First::new(shown.top),
-            exchanges: First::new(shown.top),
+            lines: TopLines::new(shown.top),
+            exchanges: TopLines::new(shown.top),
             left_out: [0; 2],
             documents: String::new(),
             summary: Summary::default(),
@@ -161,12 +163,12 @@ impl<W: Write> CaptureWriter<W> {
 }
 
 impl<W: Write> ConversationListener for CaptureWriter<W> {
-    fn exchanged(&mut self, pair: &Pair) {
+    fn exchanged(&mut self, pair: &HostPair) {
         match self.shown.format {
             Format::Text => {
                 let all = pair.counted();
-                if exchanges::is_worth_a_line(&all) {
-                    let rank = exchanges::rank(pair, &all);
+                if exchanges::has_exchanges(&all) {
+                    let rank = exchanges::sort_key(pair, &all);
                     let is_more = self.exchanges.keep(rank, || exchanges::row(pair, &all));
                     self.left_out[1] += u64::from(!is_more);
                 }
@@ -186,7 +188,7 @@ impl<W: Write> ConversationListener for CaptureWriter<W> {
         self.summary.add_exchange(pair);
     }
 
-    fn answered(&mut self, of: &Between, answer: Answered) {
+    fn answered(&mut self, of: &ExchangeKey, answer: ExchangeRoundTrip) {
         self.summary.of_no_time += u64::from(answer.round_trip == Span::ZERO);
         if self.shown.samples {
             let sample = SampleOf::Exchange(ExchangeSample::of(of, answer));

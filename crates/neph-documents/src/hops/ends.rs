@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use neph_capture::path::offsets::Offsets;
-use neph_capture::path::passages::{Doubt, End, PROTOCOLS, Passages, protocol};
+use neph_capture::path::passages::{Doubt, PROTOCOLS, Passages, PathEnd, protocol};
 
 /// Sender and receiver.
 type Hosts = (IpAddr, IpAddr);
@@ -85,7 +85,7 @@ impl Unknown {
         let mut unseen: BTreeMap<(usize, Direction, usize), (u64, HashSet<Hosts>)> =
             BTreeMap::new();
         for row in passages.rows() {
-            let End::Unknown(doubt) = row.end else {
+            let PathEnd::Unknown(doubt) = row.end else {
                 continue;
             };
             match doubt {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use neph_capture::Flowing;
-use neph_capture::path::passages::{End, PROTOCOLS, Passages, Row, protocol};
+use neph_capture::path::passages::{PROTOCOLS, Passages, PathEnd, Row, protocol};
 use neph_model::{OneWay, Span};
 use neph_wire::ip;
 use schemars::JsonSchema;
@@ -78,7 +78,7 @@ impl PacketDocument {
                 .collect(),
             round_trip_ns: row.round_trip,
             lost_in: match row.end {
-                End::Lost(segment) => Some(segment),
+                PathEnd::Lost(segment) => Some(segment),
                 _ => None,
             },
             reordered_in: reordered,

@@ -28,12 +28,12 @@ pub struct DirectionTally {
     pub damaged: u64,
     pub early: u64,
     /// Delivered packets by path, without copies.
-    pub paths: BTreeMap<u8, Passed>,
+    pub paths: BTreeMap<u8, PathPackets>,
 }
 
 /// The packets of a path, in nanoseconds.
 #[derive(Debug, Default)]
-pub struct Passed {
+pub struct PathPackets {
     /// From the kernel's timestamp on arrival to departure.
     pub delay: Histogram,
     /// From scheduled to actual departure.

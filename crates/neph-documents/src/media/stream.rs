@@ -86,7 +86,7 @@ fn kbit(rate: Option<BitRate>) -> String {
 impl StreamRow {
     /// The row of a stream, with its number from 1.
     pub fn new(number: u32, stream: &StreamMeasured) -> Self {
-        let figures = &stream.figures;
+        let figures = &stream.statistics;
         let (frames, stalls) = (&figures.frames, &figures.stalls);
         let thousandths = |value: f64| (value * 1e3).round() / 1e3;
         Self {

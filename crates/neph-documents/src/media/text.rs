@@ -67,7 +67,7 @@ pub fn summary(measured: &MediaMeasured) -> String {
 
 /// A sentence or two about all streams.
 fn together(measured: &MediaMeasured) -> String {
-    let figures = measured.streams.iter().map(|stream| &stream.figures);
+    let figures = measured.streams.iter().map(|stream| &stream.statistics);
     let sum = |of: fn(&StreamMeasured) -> u64| measured.streams.iter().map(of).sum::<u64>();
     let rates = figures.clone().filter_map(|one| one.rate_mean);
     let (count, all) = (
@@ -76,17 +76,17 @@ fn together(measured: &MediaMeasured) -> String {
     );
     let mean = (count > 0).then(|| BitRate(all / count.max(1) as u64));
     let (lost, expected) = (
-        sum(|stream| stream.figures.lost),
-        sum(|stream| stream.figures.expected()),
+        sum(|stream| stream.statistics.lost),
+        sum(|stream| stream.statistics.expected()),
     );
     let (frames, in_time) = (
-        sum(|stream| stream.figures.frames.total()),
-        sum(|stream| stream.figures.frames.in_time),
+        sum(|stream| stream.statistics.frames.total()),
+        sum(|stream| stream.statistics.frames.in_time),
     );
     let stalled: Span = figures
         .clone()
         .fold(Span::ZERO, |all, one| all + one.stalls.total);
-    let stalls = counted(sum(|stream| stream.figures.stalls.count), "stall");
+    let stalls = counted(sum(|stream| stream.statistics.stalls.count), "stall");
     let is_of_network = figures.clone().all(|one| one.network_jitter.is_some());
     let jitter_name = jitter_name(is_of_network);
     let jitters = figures.filter_map(|one| one.network_jitter.or(one.jitter));

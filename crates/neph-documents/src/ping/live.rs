@@ -94,7 +94,7 @@ fn unanswered(planned: &Planned, message: &Message) -> String {
         Outcome::Lost => "no reply",
         Outcome::Error => "error",
         Outcome::Failed | Outcome::Reply
-            if planned.spec.target.on_connection() && message.answer.is_none() =>
+            if planned.spec.target.uses_connection() && message.answer.is_none() =>
         {
             "not sent: no connection"
         }

@@ -46,10 +46,10 @@ fn flow_text(planned: &Planned) -> String {
         return "measured by connection attempts, broken off at once".to_owned();
     }
     // With UDP, silence on TCP shows nothing.
-    if kind.on_connection() && discovery.untrusted {
+    if kind.uses_connection() && discovery.untrusted {
         return "a server with an untrusted certificate".to_owned();
     }
-    if kind.on_connection() && is_silent && !discovery.accepted {
+    if kind.uses_connection() && is_silent && !discovery.accepted {
         return "no answer yet".to_owned();
     }
     let server = match discovery.http {

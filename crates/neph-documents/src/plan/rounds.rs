@@ -13,7 +13,7 @@ const MAX_ROUNDS: usize = 40;
 
 /// Whether a plan has a timetable to show: several sites, or a period.
 pub(super) fn are_shown(plan: &Plan) -> bool {
-    !plan.agents.is_empty() || plan.every.is_some()
+    !plan.agents.is_empty() || plan.strict_block_interval.is_some()
 }
 
 /// Writes the rounds of a block, their least possible duration, and the traffic of each resource.
@@ -30,7 +30,7 @@ pub(super) fn write(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -
     if !plan.agents.is_empty() {
         write_bound(out, &found)?;
     }
-    if let Some(every) = &plan.every {
+    if let Some(every) = &plan.strict_block_interval {
         writeln!(out, "every: a block begins every {}", time(every.value))?;
     }
     if plan.agents.is_empty() {

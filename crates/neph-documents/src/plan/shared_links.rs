@@ -36,7 +36,7 @@ pub fn shared_links(out: &mut impl Write, plan: &Plan, traces: &[Traceroute]) ->
         let Some(endpoint) = endpoints.find(|endpoint| endpoint.name == name) else {
             continue;
         };
-        let to = endpoint.at.as_deref().unwrap_or(name);
+        let to = endpoint.site.as_deref().unwrap_or(name);
         routes.push(CircuitRoute::of(site, to, trace));
         circuits.push(Circuit {
             site: site.to_owned(),

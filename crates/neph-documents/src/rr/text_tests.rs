@@ -1,6 +1,6 @@
 use neph_load::rr::{RrCounts, RrSpec, Rtts};
 use neph_model::Wall;
-use neph_wire::throughput::{RrAsk, VERSION};
+use neph_wire::throughput::{RrTestRequest, VERSION};
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn measured(kind: RrKind, times: u64, lost: u64) -> RrMeasured {
     RrMeasured {
         address: ([192, 0, 2, 7], 7420).into(),
         spec: RrSpec {
-            ask: RrAsk {
+            ask: RrTestRequest {
                 version: VERSION,
                 kind,
                 streams: 1,

@@ -2,7 +2,7 @@
 
 use neph_load::throughput::{Job, Measured};
 use neph_model::{BitRate, Span};
-use neph_wire::throughput::{Ask, Protocol};
+use neph_wire::throughput::{Protocol, TestRequest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -126,7 +126,7 @@ pub(super) const fn protocol(protocol: Protocol) -> &'static str {
 }
 
 /// The planned duration of a test.
-pub(super) fn duration(ask: &Ask) -> Span {
+pub(super) fn duration(ask: &TestRequest) -> Span {
     Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX))
 }
 

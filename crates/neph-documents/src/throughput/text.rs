@@ -3,14 +3,14 @@
 use neph_load::throughput::{DirectionResult, Measured, Second, TcpTotals, UdpTotals, Usage};
 use neph_model::{ByteSize, Span};
 use neph_text::counted::counted;
-use neph_wire::throughput::{Ask, Protocol};
+use neph_wire::throughput::{Protocol, TestRequest};
 
 use crate::cell::{Cell, OrDash};
 
 use super::direction::word;
 
 /// The headings of the lines of [`second_line`].
-pub fn heading(ask: &Ask) -> String {
+pub fn heading(ask: &TestRequest) -> String {
     match ask.protocol {
         Protocol::Tcp => {
             "  second  dir.       goodput  retransmitted      cwnd       rtt  sender CPU  receiver CPU"
@@ -24,7 +24,7 @@ pub fn heading(ask: &Ask) -> String {
 }
 
 /// A second of one direction as a line.
-pub fn second_line(second: &Second, ask: &Ask) -> String {
+pub fn second_line(second: &Second, ask: &TestRequest) -> String {
     let number = second.index + 1;
     let direction = second.direction.map_or("", word);
     let goodput = second.goodput.cell();
@@ -69,7 +69,7 @@ pub fn summary(measured: &Measured) -> String {
     text
 }
 
-fn direction(result: &DirectionResult, ask: &Ask) -> String {
+fn direction(result: &DirectionResult, ask: &TestRequest) -> String {
     let totals = &result.totals;
     let streams = counted(ask.streams.into(), "stream");
     let mut text = format!(

@@ -6,7 +6,7 @@ use neph_model::{FleetOutcome, Instant, PeerReport, Span};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Changes that the truth has and those that are told: each told one has to be at a true one, from
+/// Changes that the truth has and those that are reported: each reported one has to be at a true one, from
 /// and to the right latency.
 fn compare(world: &World) -> (usize, usize, usize) {
     let (digest, truth) = world.digest();
@@ -39,9 +39,9 @@ fn nearly_all_true_changes_and_no_false_ones_are_reported() {
             seed,
             ..World::default()
         };
-        let (wanted, reported, hits) = compare(&world);
+        let (wanted, comparison, hits) = compare(&world);
         assert!(wanted > 150, "{wanted}");
-        assert_eq!(reported, hits, "no false change");
+        assert_eq!(comparison, hits, "no false change");
         assert!(hits * 100 >= wanted * 99, "{hits} of {wanted}");
     }
 }
@@ -57,10 +57,10 @@ fn a_drift_of_all_flows_leaves_classes_changes_and_their_evidence_as_they_are() 
     let (digest, truth) = world.digest();
     let view = digest.view();
     let made: usize = truth.iter().map(|steps| steps.len() - 1).sum();
-    let reported = view.changes.len();
+    let change_count = view.changes.len();
     assert!(
-        reported * 100 >= made * 99 && reported <= made,
-        "{reported} of {made}"
+        change_count * 100 >= made * 99 && change_count <= made,
+        "{change_count} of {made}"
     );
     let paths: Vec<i64> = view.classes[0]
         .iter()
@@ -78,7 +78,7 @@ fn a_drift_of_all_flows_leaves_classes_changes_and_their_evidence_as_they_are() 
     // Each path takes half of its round trip either way.
     let of_both = |change: &&PathChange| change.evidence.direction == Some(Direction::Both);
     let both = view.changes.iter().filter(of_both).count();
-    assert!(both * 10 >= reported * 9, "{both} of {reported}");
+    assert!(both * 10 >= change_count * 9, "{both} of {change_count}");
 }
 
 #[test]
@@ -152,8 +152,8 @@ fn segments_follow_one_another_without_gaps() {
     assert_eq!(view.tally.replies, 64 * 5 * 120);
     let bins = &view.latency_bins[0];
     assert_eq!((bins.len(), bins[0].flows), (6, 64));
-    let reported: u32 = bins.iter().filter_map(|bin| bin.changes).sum();
-    assert_eq!(reported as usize, changes);
+    let change_count: u32 = bins.iter().filter_map(|bin| bin.changes).sum();
+    assert_eq!(change_count as usize, changes);
 }
 
 #[test]

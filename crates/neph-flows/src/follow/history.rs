@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{FlowRoute, Instant, Own, Span};
+use neph_model::{FlowRoute, Instant, LocalClock, Span};
 
 use super::verdict::{RouteComparison, UncomparedReason};
 
@@ -14,10 +14,10 @@ const MAX_ENTRIES: usize = 4;
 
 /// A route, and when its answered probes departed; unanswered probes give no information.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KnownRoute {
     pub(super) route: FlowRoute,
-    pub(super) first: Instant<Own>,
-    pub(super) last: Instant<Own>,
+    pub(super) first: Instant<LocalClock>,
+    pub(super) last: Instant<LocalClock>,
 }
 
 /// The history of a flow; see the module.
@@ -25,9 +25,9 @@ pub(super) struct Known {
 pub(super) struct History {
     pub(super) source_port: u16,
     /// By time.
-    changes: VecDeque<Instant<Own>>,
+    changes: VecDeque<Instant<LocalClock>>,
     /// In the order in which they were found.
-    routes: VecDeque<Known>,
+    routes: VecDeque<KnownRoute>,
 }
 
 impl History {
@@ -40,7 +40,7 @@ impl History {
     }
 
     /// Adds a path change at this moment.
-    pub(super) fn record_change(&mut self, at: Instant<Own>) {
+    pub(super) fn record_change(&mut self, at: Instant<LocalClock>) {
         self.changes.push_back(at);
         if self.changes.len() > MAX_ENTRIES {
             self.changes.pop_front();
@@ -48,11 +48,11 @@ impl History {
     }
 
     /// Withdraws a path change.
-    pub(super) fn record_withdrawal(&mut self, at: Instant<Own>) {
+    pub(super) fn record_withdrawal(&mut self, at: Instant<LocalClock>) {
         self.changes.retain(|one| *one != at);
     }
 
-    pub(super) fn record_result(&mut self, known: Known) {
+    pub(super) fn record_result(&mut self, known: KnownRoute) {
         self.routes.push_back(known);
         if self.routes.len() > MAX_ENTRIES {
             self.routes.pop_front();
@@ -62,18 +62,23 @@ impl History {
     /// Whether a route of the path since the last change is known.
     pub(super) fn is_traced(&self) -> bool {
         let since = self.changes.back();
-        let is_of_it = |known: &Known| since.is_none_or(|at| known.first >= *at);
+        let is_of_it = |known: &KnownRoute| since.is_none_or(|at| known.first >= *at);
         self.routes.iter().any(is_of_it)
     }
 
     /// Whether the path changed again after this change.
-    pub(super) fn is_left(&self, change: Instant<Own>) -> bool {
+    pub(super) fn is_left(&self, change: Instant<LocalClock>) -> bool {
         self.changes.iter().any(|at| *at > change)
     }
 
     /// Whether `after` lies completely on the path that began with this change. The moment of a change is
     /// known only to within an `interval`, the time between two messages.
-    pub(super) fn is_of(&self, change: Instant<Own>, after: &Known, interval: Span) -> bool {
+    pub(super) fn is_of(
+        &self,
+        change: Instant<LocalClock>,
+        after: &KnownRoute,
+        interval: Span,
+    ) -> bool {
         let next = self.changes.iter().find(|at| **at > change);
         after.first >= change && next.is_none_or(|at| after.last + interval <= *at)
     }
@@ -84,15 +89,15 @@ impl History {
     /// Why they cannot be compared.
     pub(super) fn compare(
         &self,
-        change: Instant<Own>,
-        after: &Known,
+        change: Instant<LocalClock>,
+        after: &KnownRoute,
         interval: Span,
-    ) -> Result<(RouteComparison, &Known), (UncomparedReason, Option<&Known>)> {
+    ) -> Result<(RouteComparison, &KnownRoute), (UncomparedReason, Option<&KnownRoute>)> {
         if !self.is_of(change, after, interval) {
             return Err((UncomparedReason::MovedOn, None));
         }
         let since = self.changes.iter().rev().find(|at| **at < change);
-        let is_before = |known: &&Known| {
+        let is_before = |known: &&KnownRoute| {
             known.last + interval <= change && since.is_none_or(|at| known.first >= *at)
         };
         let Some(before) = self.routes.iter().rev().find(is_before) else {
@@ -128,12 +133,12 @@ mod tests {
 
     const INTERVAL: Span = Span::from_nanos(10);
 
-    fn at(nanos: i64) -> Instant<Own> {
+    fn at(nanos: i64) -> Instant<LocalClock> {
         Instant::from_nanos(nanos)
     }
 
-    fn known(hops: &[u8], first: i64, last: i64) -> Known {
-        Known {
+    fn known(hops: &[u8], first: i64, last: i64) -> KnownRoute {
+        KnownRoute {
             route: route(9, hops),
             first: at(first),
             last: at(last),
@@ -143,8 +148,8 @@ mod tests {
     /// The result for the change at 100, with these other changes and routes.
     fn comparison(
         changes: &[i64],
-        routes: &[Known],
-        after: &Known,
+        routes: &[KnownRoute],
+        after: &KnownRoute,
     ) -> Result<(bool, i64), UncomparedReason> {
         let mut history = History::of(9);
         let mut changes = [changes, &[100]].concat();

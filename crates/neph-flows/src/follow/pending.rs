@@ -4,18 +4,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use neph_model::{Instant, Own, Slot};
+use neph_model::{Instant, LocalClock, Slot};
 
 use super::TraceRequest;
-use super::history::Known;
+use super::history::KnownRoute;
 
 /// A finished trace.
 #[derive(Clone, Debug)]
 pub(super) struct Finished {
     pub(super) request: TraceRequest,
-    pub(super) known: Known,
+    pub(super) known: KnownRoute,
     /// When it finished.
-    pub(super) at: Instant<Own>,
+    pub(super) at: Instant<LocalClock>,
 }
 
 /// Finished traces that wait; see the module.
@@ -23,18 +23,18 @@ pub(super) struct Finished {
 pub(super) struct Pending {
     by_slot: BTreeMap<Slot, Vec<Finished>>,
     /// Almost sorted by time: traces take some seconds. Entries remain after they are reported.
-    certain: VecDeque<(Instant<Own>, Slot)>,
+    certain: VecDeque<(Instant<LocalClock>, Slot)>,
 }
 
 impl Pending {
     /// Waits until this moment.
-    pub(super) fn push(&mut self, slot: Slot, certain: Instant<Own>, finished: Finished) {
+    pub(super) fn push(&mut self, slot: Slot, certain: Instant<LocalClock>, finished: Finished) {
         self.by_slot.entry(slot).or_default().push(finished);
         self.certain.push_back((certain, slot));
     }
 
     /// A slot with a trace that has waited long enough; each trace is returned once.
-    pub(super) fn certain(&mut self, now: Instant<Own>) -> Option<Slot> {
+    pub(super) fn certain(&mut self, now: Instant<LocalClock>) -> Option<Slot> {
         let next = self.certain.pop_front_if(|(at, _)| *at <= now);
         next.map(|(_, slot)| slot)
     }

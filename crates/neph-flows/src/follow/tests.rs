@@ -1,4 +1,4 @@
-//! What is told of routes, and of changes, as they come.
+//! What is reported about routes, and of changes, as they come.
 
 use std::net::IpAddr;
 
@@ -49,7 +49,7 @@ fn change(seconds: i64) -> PathChange {
 
 const SECOND: i64 = 1_000_000_000;
 
-fn at(seconds: i64) -> Instant<Own> {
+fn at(seconds: i64) -> Instant<LocalClock> {
     Instant::from_nanos(seconds * SECOND)
 }
 

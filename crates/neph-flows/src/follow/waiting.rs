@@ -11,12 +11,12 @@ use super::TraceRequest;
 
 /// Traces in the order of their turns.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct TraceQueue {
     by_turn: BTreeMap<i64, TraceRequest>,
     turn_of: BTreeMap<Slot, i64>,
 }
 
-impl Waiting {
+impl TraceQueue {
     /// Has its turn before all others, in the place of what its slot waited for.
     pub(super) fn push_front(&mut self, request: TraceRequest) {
         let first = self.by_turn.first_key_value();
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     /// The slots and ports in the order of their turns.
-    fn order(mut waiting: Waiting) -> Vec<(u32, u16)> {
+    fn order(mut waiting: TraceQueue) -> Vec<(u32, u16)> {
         let turns = std::iter::from_fn(|| waiting.pop_front());
         turns.map(|one| (one.slot.0, one.port)).collect()
     }
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn each_slot_waits_once_and_front_requests_are_served_first() {
         let request = |slot, port| TraceRequest::new(Slot(slot), port);
-        let mut waiting = Waiting::default();
+        let mut waiting = TraceQueue::default();
         (0..4).for_each(|slot| waiting.push_back(request(slot, 1)));
         waiting.push_front(request(2, 2));
         waiting.push_front(request(3, 3));
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_reshuffle_of_the_largest_fleet_leaves_one_trace_of_each_lane() {
-        let mut waiting = Waiting::default();
+        let mut waiting = TraceQueue::default();
         for port in 0..4 {
             for slot in 0..50_000 {
                 waiting.push_front(TraceRequest::new(Slot(slot), port));

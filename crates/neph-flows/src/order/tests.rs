@@ -169,7 +169,7 @@ enum Way {
     LostBack,
 }
 
-/// What is told of a flow whose peer counts each request that arrives, doubled ones twice.
+/// What is reported about a flow whose peer counts each request that arrives, doubled ones twice.
 fn to_tally(ways: &[Way]) -> FlowTally {
     let (mut order, mut count) = (Order::default(), 0);
     for (seq, way) in (0..).zip(ways) {

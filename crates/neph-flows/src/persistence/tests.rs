@@ -1,7 +1,7 @@
 use super::*;
 use crate::world::World;
 use crate::{Digest, Settings};
-use neph_model::{FleetMessage, Instant, Own};
+use neph_model::{FleetMessage, Instant, LocalClock};
 
 fn curve(stays: &[Stay], bin: Span) -> Option<Curve> {
     stay_curve(stays, (bin, Span::from_secs(10))).map(|lasted| lasted.curve)
@@ -9,7 +9,7 @@ fn curve(stays: &[Stay], bin: Span) -> Option<Curve> {
 
 const BIN: Span = Span::from_secs(20);
 
-fn at(seconds: i64) -> Instant<Own> {
+fn at(seconds: i64) -> Instant<LocalClock> {
     Instant::from_nanos(seconds * 1_000_000_000)
 }
 
@@ -88,7 +88,7 @@ fn to_nanos(seconds: f64) -> i64 {
     (seconds * 1e9) as i64
 }
 
-fn one(from: Instant<Own>, length: Span) -> Stay {
+fn one(from: Instant<LocalClock>, length: Span) -> Stay {
     Stay {
         from,
         length,
@@ -166,7 +166,7 @@ fn a_change_of_both_ways_is_none_of_one_way_alone() {
 /// Live and from a store the same messages have other clocks.
 #[test]
 fn shares_do_not_depend_on_the_clock_epoch() {
-    let reported = |seconds: i64| {
+    let persistence_of = |seconds: i64| {
         let world = World::default();
         let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
         world.messages(&world.truth(), |message| {
@@ -177,8 +177,8 @@ fn shares_do_not_depend_on_the_clock_epoch() {
         let pair = digest.view().pairs.remove(0);
         (pair.leave_share, pair.persistence, pair.between, pair.moved)
     };
-    assert!(reported(0).0.is_some());
-    assert_eq!(reported(0), reported(13));
+    assert!(persistence_of(0).0.is_some());
+    assert_eq!(persistence_of(0), persistence_of(13));
 }
 
 /// Of five, one leaves while all are watched; one was not watched for longer than that.

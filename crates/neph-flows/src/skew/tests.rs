@@ -4,7 +4,7 @@ use neph_stats::{Random, proportion};
 use crate::world::World;
 use crate::{Digest, Direction, Settings};
 
-/// How many changes were told, and of these the way there, the way back, both, nothing.
+/// How many changes were reported, and of these the way there, the way back, both, nothing.
 #[derive(Debug, Default)]
 struct LevelDetection {
     all: usize,
@@ -17,7 +17,11 @@ struct LevelDetection {
 /// Two paths with these one-way times, microseconds, there and back; flows are thrown about every 20
 /// seconds. Jitter is uniform up to `jitter` microseconds, each way by itself; the peer's clock is
 /// far off and drifts by `drift` nanoseconds a second.
-fn reported(paths: [(i64, i64); 2], (jitter, drift): (f64, i64), seed: u64) -> LevelDetection {
+fn count_detections(
+    paths: [(i64, i64); 2],
+    (jitter, drift): (f64, i64),
+    seed: u64,
+) -> LevelDetection {
     let world = World {
         slots: 256,
         interval: Span::from_millis(500),
@@ -37,17 +41,17 @@ fn reported(paths: [(i64, i64); 2], (jitter, drift): (f64, i64), seed: u64) -> L
         digest.push(&over(message, paths, || late(&mut random, jitter), drift));
     });
     digest.finish();
-    let mut reported = LevelDetection::default();
+    let mut detections = LevelDetection::default();
     for change in digest.view().changes {
-        reported.all += 1;
+        detections.all += 1;
         *match change.evidence.direction {
-            Some(Direction::Forward) => &mut reported.forward,
-            Some(Direction::Reverse) => &mut reported.reverse,
-            Some(Direction::Both) => &mut reported.both,
-            None => &mut reported.unknown,
+            Some(Direction::Forward) => &mut detections.forward,
+            Some(Direction::Reverse) => &mut detections.reverse,
+            Some(Direction::Both) => &mut detections.both,
+            None => &mut detections.unknown,
         } += 1;
     }
-    reported
+    detections
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a test's jitter")]
@@ -109,17 +113,17 @@ fn under_jitter_no_other_way_is_named_than_the_one_that_moved_by_two_millisecond
         ((36_000, 36_000), Direction::Both),
     ] {
         for (jitter, unknown) in [(NARROW, 0.01), (WIDE, 0.15)] {
-            let reported = reported([FIRST, second], (jitter, DRIFT), 1);
-            assert!(reported.all > 1800, "{reported:?}");
+            let detections = count_detections([FIRST, second], (jitter, DRIFT), 1);
+            assert!(detections.all > 1800, "{detections:?}");
             assert_eq!(
-                reported.others(truth),
+                detections.others(truth),
                 0,
-                "{truth:?}, {jitter} us: {reported:?}"
+                "{truth:?}, {jitter} us: {detections:?}"
             );
-            let unknown_share = proportion(reported.unknown, reported.all).unwrap();
+            let unknown_share = proportion(detections.unknown, detections.all).unwrap();
             assert!(
                 unknown_share.share() < unknown,
-                "{truth:?}, {jitter} us: {reported:?}"
+                "{truth:?}, {jitter} us: {detections:?}"
             );
         }
     }
@@ -134,16 +138,16 @@ fn the_direction_of_a_jitter_sized_change_is_almost_never_wrong() {
         ((35_000, 35_600), Direction::Reverse),
     ] {
         for jitter in [NARROW, WIDE] {
-            let reported = reported([FIRST, second], (jitter, DRIFT), 1);
-            assert!(reported.all > 1600, "{reported:?}");
-            assert_eq!(reported.both, 0, "{truth:?}, {jitter} us: {reported:?}");
-            let wrong = proportion(reported.others(truth), reported.all).unwrap();
+            let detections = count_detections([FIRST, second], (jitter, DRIFT), 1);
+            assert!(detections.all > 1600, "{detections:?}");
+            assert_eq!(detections.both, 0, "{truth:?}, {jitter} us: {detections:?}");
+            let wrong = proportion(detections.others(truth), detections.all).unwrap();
             assert!(
                 wrong.interval().high < 0.005,
-                "{truth:?}, {jitter} us: {reported:?}"
+                "{truth:?}, {jitter} us: {detections:?}"
             );
         }
-        let quiet = reported([FIRST, second], (30.0, DRIFT), 1);
+        let quiet = count_detections([FIRST, second], (30.0, DRIFT), 1);
         assert_eq!((quiet.others(truth), quiet.unknown), (0, 0), "{quiet:?}");
     }
 }

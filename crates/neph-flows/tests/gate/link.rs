@@ -275,7 +275,7 @@ pub(crate) fn measure(
     let paths = link.a_to_b.paths.iter().zip(&link.b_to_a.paths);
     let levels = paths.map(|(there, back)| (there.wire.delay + back.wire.delay).nanos());
     let mut truth = Truth::new(parameters.flows, levels.collect());
-    let mut reported = LevelDetection {
+    let mut detection = LevelDetection {
         digest,
         truth: &mut truth,
         counts: vec![0; parameters.flows as usize],
@@ -292,13 +292,13 @@ pub(crate) fn measure(
                 there: 0,
             };
             there.admit(sent, message, &mut |decided| {
-                request(&decided, &mut reported, &mut arriving);
+                request(&decided, &mut detection, &mut arriving);
             });
             while let Some(Reverse((at, message))) = arriving.peek().copied()
                 && at <= sent
             {
                 arriving.pop();
-                back.admit(at, message, &mut |decided| reply(&decided, &mut reported));
+                back.admit(at, message, &mut |decided| reply(&decided, &mut detection));
             }
         }
     }
@@ -307,19 +307,19 @@ pub(crate) fn measure(
 
 type Arriving = BinaryHeap<Reverse<(i64, OnTheWay)>>;
 
-fn request(decided: &Decided, reported: &mut LevelDetection<'_>, arriving: &mut Arriving) {
+fn request(decided: &Decided, detection: &mut LevelDetection<'_>, arriving: &mut Arriving) {
     let mut message = decided.message;
     if let Some(path) = decided.path {
-        reported.truth.took(message.slot, message.sent, path);
+        detection.truth.took(message.slot, message.sent, path);
     }
     let Some(due) = decided.due else {
-        return reported.report(message, None);
+        return detection.report(message, None);
     };
     message.there = due.0;
     arriving.push(Reverse((due.0, message)));
 }
 
-fn reply(decided: &Decided, reported: &mut LevelDetection<'_>) {
-    let reply = decided.due.map(|due| reported.reply(decided.message, due));
-    reported.report(decided.message, reply);
+fn reply(decided: &Decided, detection: &mut LevelDetection<'_>) {
+    let reply = decided.due.map(|due| detection.reply(decided.message, due));
+    detection.report(decided.message, reply);
 }

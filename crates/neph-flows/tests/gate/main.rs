@@ -16,7 +16,7 @@ use truth::{LevelDetection, Margins, Score, Truth};
 const QUIET_LINK: &str = include_str!("../../../neph-lab/topologies/flows-4-paths.toml");
 const NOISY_LINK: &str = include_str!("../../../neph-lab/topologies/flows-noisy.toml");
 
-/// Levels that were told lie within the tolerance, and twice that where there is jitter; dates within
+/// Levels that were reported lie within the tolerance, and twice that where there is jitter; dates within
 /// a second, and five where there is jitter.
 const LEVEL: i64 = MS / 2;
 const TIME: i64 = S;
@@ -30,20 +30,20 @@ fn parameters(flows: u32, seconds: i64, seed: u64) -> FleetParameters {
     }
 }
 
-struct Found {
+struct GateResult {
     view: FleetView,
     truth: Truth,
     score: Score,
 }
 
-fn found(link: &str, bursts: [Option<Bursts>; 2], parameters: &FleetParameters) -> Found {
+fn found(link: &str, bursts: [Option<Bursts>; 2], parameters: &FleetParameters) -> GateResult {
     let mut digest = Digest::new(&parameters.fleet(), Settings::default()).expect("the source's");
     let truth = measure(link, bursts, parameters, &mut digest);
     digest.finish();
     let view = digest.view();
-    let mut reported: Vec<Vec<LevelDetection>> = vec![Vec::new(); parameters.flows as usize];
+    let mut detections: Vec<Vec<LevelDetection>> = vec![Vec::new(); parameters.flows as usize];
     for change in &view.changes {
-        reported[change.slot.0 as usize].push(LevelDetection {
+        detections[change.slot.0 as usize].push(LevelDetection {
             at: change.at.nanos(),
             certain: change.reported.nanos(),
             before: change.before,
@@ -62,13 +62,13 @@ fn found(link: &str, bursts: [Option<Bursts>; 2], parameters: &FleetParameters) 
         queues,
     };
     let mut score = Score::default();
-    for (slot, reported) in reported.iter().enumerate() {
-        truth.score(slot, reported, &margins, &mut score);
+    for (slot, slot_detections) in detections.iter().enumerate() {
+        truth.score(slot, slot_detections, &margins, &mut score);
     }
-    Found { view, truth, score }
+    GateResult { view, truth, score }
 }
 
-impl Found {
+impl GateResult {
     /// As many classes as paths, each with its share; the inflation within 1 %.
     fn classes_are_the_paths(&self) {
         let classes = &self.view.classes[0];
@@ -133,10 +133,10 @@ fn by_second(what: &str, moments: impl Iterator<Item = i64>) {
     for at in moments {
         *counts.entry(at / S).or_default() += 1;
     }
-    let reported = counts
+    let lines = counts
         .iter()
         .map(|(second, count)| format!("{count} at {second} s"));
-    println!("{what}: {}", reported.collect::<Vec<_>>().join(", "));
+    println!("{what}: {}", lines.collect::<Vec<_>>().join(", "));
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(crate) struct Truth {
     levels: Vec<i64>,
 }
 
-/// A change that was told.
+/// A change that was reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LevelDetection {
     pub(crate) at: i64,
@@ -32,7 +32,7 @@ pub(crate) struct LevelDetection {
     pub(crate) after: Span,
 }
 
-/// How exactly a change has to be told; and when queues stood, by time: a change in one may be
+/// How exactly a change has to be reported; and when queues stood, by time: a change in one may be
 /// dated when it was over.
 #[derive(Clone, Debug)]
 pub(crate) struct Margins {
@@ -106,18 +106,18 @@ impl Truth {
         self.levels[usize::from(stay.path)]
     }
 
-    /// Adds what was told of a flow, in the order of time.
+    /// Adds what was reported about a flow, in the order of time.
     pub(crate) fn score(
         &self,
         slot: usize,
-        reported: &[LevelDetection],
+        detections: &[LevelDetection],
         margins: &Margins,
         score: &mut Score,
     ) {
         let stays = &self.stays[slot];
         let mut matched: Vec<Option<LevelDetection>> = vec![None; stays.len()];
         let mut last = 0;
-        for change in reported {
+        for change in detections {
             score.reported += 1;
             let reach = margins.reach(change.at);
             let latest = change.at + margins.time;
@@ -156,7 +156,7 @@ impl Truth {
         }
     }
 
-    /// Changes that have to be told: of each the stays that it led to.
+    /// Changes that have to be reported: of each the stays that it led to.
     fn due(&self, stays: &[Stay]) -> Vec<Vec<usize>> {
         let mut due: Vec<Vec<usize>> = Vec::new();
         for (index, stay) in stays.iter().enumerate() {
@@ -206,7 +206,7 @@ impl Score {
         found.map_or(0, |delay| delay / 1_000_000)
     }
 
-    /// Of the changes that had to be told, the share that was.
+    /// Of the changes that had to be reported, the share that was.
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     pub(crate) fn recall(&self) -> f64 {
         self.found as f64 / (self.due as f64).max(1.0)

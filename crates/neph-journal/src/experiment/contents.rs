@@ -11,7 +11,7 @@ use neph_model::{Event, ExperimentId, Message, Sample};
 
 use super::{JournalReader, Record, decode};
 use crate::JournalError;
-use crate::frames::FRAME_BYTES;
+use crate::frames::FRAME_HEADER_BYTES;
 
 /// Bytes per read.
 const WINDOW: usize = 1 << 14;
@@ -115,14 +115,14 @@ struct Window<'a> {
 
 impl Window<'_> {
     fn message(&mut self, start: u64) -> std::io::Result<Option<Message>> {
-        let Some(frame) = self.slice(start, FRAME_BYTES)? else {
+        let Some(frame) = self.slice(start, FRAME_HEADER_BYTES)? else {
             return Ok(None);
         };
         let Some(length) = frame.first_chunk::<4>() else {
             return Ok(None);
         };
         let length = u32::from_le_bytes(*length) as usize;
-        let payload = self.slice(start + FRAME_BYTES as u64, length)?;
+        let payload = self.slice(start + FRAME_HEADER_BYTES as u64, length)?;
         Ok(match payload.and_then(decode::record) {
             Some(Record::Message(message)) => Some(message),
             _ => None,

@@ -10,7 +10,7 @@ use neph_model::{ExperimentId, Message};
 
 use super::reader::JournalReader;
 use super::{HEADER_BYTES, Record, encode, header};
-use crate::frames::{FRAME_BYTES, file_of};
+use crate::frames::{FRAME_HEADER_BYTES, encode_file};
 
 /// Writes a journal to `path` with frames of `payloads` with correct checksums, then the unchanged
 /// `tail`, and reads it back. Returns its messages.
@@ -19,14 +19,14 @@ use crate::frames::{FRAME_BYTES, file_of};
 /// When the result is not a prefix of the frames, or a record changes when written and read.
 pub fn framed(path: &Path, payloads: &[&[u8]], tail: &[u8]) -> Vec<Message> {
     let experiment = ExperimentId::from_bytes([7; 16]);
-    let (mut bytes, begins) = file_of(&header(experiment), payloads);
+    let (mut bytes, offsets) = encode_file(&header(experiment), payloads);
     bytes.extend_from_slice(tail);
     let records = read(path, experiment, &bytes);
     let found: Vec<u64> = records.iter().map(|(begin, _)| *begin).collect();
-    let known = found.len().min(begins.len());
-    assert_eq!(found[..known], begins[..known], "no prefix");
+    let known = found.len().min(offsets.len());
+    assert_eq!(found[..known], offsets[..known], "no prefix");
     assert!(
-        found.len() == known || tail.len() > FRAME_BYTES,
+        found.len() == known || tail.len() > FRAME_HEADER_BYTES,
         "records out of nothing"
     );
     records
@@ -49,7 +49,7 @@ pub fn check_complete(path: &Path, bytes: &[u8]) -> usize {
         .and_then(|identity| identity.try_into().ok());
     let experiment = ExperimentId::from_bytes(identity.unwrap_or([7; 16]));
     let found = read(path, experiment, bytes).len();
-    assert!(found <= bytes.len().saturating_sub(HEADER_BYTES) / FRAME_BYTES);
+    assert!(found <= bytes.len().saturating_sub(HEADER_BYTES) / FRAME_HEADER_BYTES);
     found
 }
 

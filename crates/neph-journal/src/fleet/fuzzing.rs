@@ -9,7 +9,7 @@ use neph_model::{ExperimentId, FleetMessage};
 use super::record::{RECORD_BYTES, decode, encode};
 use super::segment::{SegmentReader, header};
 use super::segment_path;
-use crate::frames::{FRAME_BYTES, file_of};
+use crate::frames::{FRAME_HEADER_BYTES, encode_file};
 
 const EXPERIMENT: [u8; 16] = [7; 16];
 
@@ -46,11 +46,11 @@ pub fn check_complete(folder: &Path, bytes: &[u8]) -> usize {
 /// When the result is not a prefix of the frames, or a message changes when written and read.
 pub fn framed(folder: &Path, payloads: &[&[u8]], tail: &[u8]) {
     let header = header(ExperimentId::from_bytes(EXPERIMENT), 1);
-    let (mut bytes, _) = file_of(&header, payloads);
+    let (mut bytes, _) = encode_file(&header, payloads);
     let written = payloads.concat();
     bytes.extend_from_slice(tail);
     let found = read(folder, &bytes);
-    let room = (written.len() + tail.len().saturating_sub(FRAME_BYTES)) / RECORD_BYTES;
+    let room = (written.len() + tail.len().saturating_sub(FRAME_HEADER_BYTES)) / RECORD_BYTES;
     assert!(found.len() <= room, "messages out of nothing");
     let (chunks, _) = written.as_chunks::<RECORD_BYTES>();
     for (message, chunk) in found.iter().zip(chunks) {

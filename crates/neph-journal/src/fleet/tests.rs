@@ -71,9 +71,9 @@ fn a_full_segment_is_reported_once_and_the_next_message_opens_the_next() {
         .iter()
         .map(|message| writer.append(&[*message]).expect("recorded"))
         .collect();
-    let reported: Vec<u32> = full.iter().copied().flatten().collect();
+    let segment_counts: Vec<u32> = full.iter().copied().flatten().collect();
     assert_eq!((full[10], full[21]), (Some(1), Some(2)));
-    assert_eq!(reported, [1, 2]);
+    assert_eq!(segment_counts, [1, 2]);
     assert_eq!(segment_numbers(&folder, "journal").expect("listed"), [1, 2]);
     assert_eq!(read(&folder, id), messages);
 }

@@ -14,13 +14,13 @@ use crate::counters::LinkCounters;
 use crate::direction::Direction;
 use crate::gate::{Arrival, Departure, Gate, Moment, PacketOutcome, flow};
 use crate::truth::{Handling, Identity, Passing, Record, Recorder, Verdict};
-use crate::waiting::{Slot, Waiting};
+use crate::waiting::{PacketQueue, Slot};
 
 /// The packets of one link.
 #[derive(Debug)]
 pub(super) struct LinkPackets {
     gates: [Gate; 2],
-    waiting: Waiting,
+    waiting: PacketQueue,
     /// The storage of the packets in each gate's queue, in its order; `None` for a packet that found no
     /// memory.
     queued: [VecDeque<Option<Slot>>; 2],
@@ -38,7 +38,7 @@ impl LinkPackets {
     ) -> Self {
         Self {
             gates,
-            waiting: Waiting::new(),
+            waiting: PacketQueue::new(),
             queued: Default::default(),
             counters,
             recorder,

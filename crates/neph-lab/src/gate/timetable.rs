@@ -159,8 +159,8 @@ mod tests {
         for cue in [Moment(7), Moment(100_000_000_000)] {
             timetable.restart(cue);
             assert_eq!(timetable.next(), Some(cue));
-            let reported = story(&mut timetable, 1_000);
-            assert_eq!(reported, [(0, 4, Turn::Begins), (5, 4, Turn::Ends)]);
+            let steps = story(&mut timetable, 1_000);
+            assert_eq!(steps, [(0, 4, Turn::Begins), (5, 4, Turn::Ends)]);
         }
     }
 

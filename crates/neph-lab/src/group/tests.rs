@@ -57,10 +57,10 @@ fn a_missing_cgroup_controller_is_an_error_only_if_requested() {
     let error = homes
         .groups_of("x", &site("cpu_share = \"50%\""))
         .expect_err("nowhere");
-    let reported = error.to_string();
+    let message = error.to_string();
     assert!(
-        reported.starts_with("cpu_share of site 'a': the kernel's controller"),
-        "{reported}"
+        message.starts_with("cpu_share of site 'a': the kernel's controller"),
+        "{message}"
     );
     assert_eq!(
         homes.groups_of("x", &site("labels = {}")).expect("nothing"),
@@ -73,8 +73,8 @@ fn a_missing_cpu_is_reported_with_the_existing_ones() {
     assert!(has_cpus("s", "0,1", "0-1").is_ok());
     assert!(has_cpus("s", "4,6", "0-1,4,6-7").is_ok());
     assert!(has_cpus("s", "99", "").is_ok(), "the kernel tells");
-    let reported = has_cpus("s", "1,99", "0-1").expect_err("99").to_string();
+    let message = has_cpus("s", "1,99", "0-1").expect_err("99").to_string();
     let expected =
         "cpus of site 's': there is no CPU 99 here; write CPUs of 0-1, or leave cpus out";
-    assert_eq!(reported, expected);
+    assert_eq!(message, expected);
 }

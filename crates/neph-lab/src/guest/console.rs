@@ -95,7 +95,7 @@ impl Console {
     ///
     /// # Errors
     /// The guest ended, the line is too long, or `reported` failed.
-    pub fn run(&mut self, line: &str, reported: &mut dyn Write) -> Result<u8, ConsoleError> {
+    pub fn run(&mut self, line: &str, output: &mut dyn Write) -> Result<u8, ConsoleError> {
         let order = format!("{} {line}\n", std::process::id());
         if order.len() > LONGEST || line.contains('\n') {
             let site = self.site.clone();
@@ -108,7 +108,7 @@ impl Console {
             let sign = format!("{} begin\n", std::process::id());
             self.until(&sign, &mut received, Some(PATIENCE), None)?;
             let end = format!("\n{} end ", std::process::id());
-            self.until(&end, &mut received, None, Some(reported))?;
+            self.until(&end, &mut received, None, Some(output))?;
             let mut status = Vec::new();
             std::mem::swap(&mut status, &mut received);
             while !status.contains(&b'\n') {
@@ -130,18 +130,18 @@ impl Console {
         sign: &str,
         received: &mut Vec<u8>,
         patience: Option<Duration>,
-        mut reported: Option<&mut dyn Write>,
+        mut output: Option<&mut dyn Write>,
     ) -> io::Result<()> {
         let sign = sign.as_bytes();
         loop {
             let index = received.windows(sign.len()).position(|part| part == sign);
             // Keeps bytes that may be the start of the sign.
             let sure = index.unwrap_or_else(|| (received.len() + 1).saturating_sub(sign.len()));
-            if let Some(reported) = &mut reported
+            if let Some(output) = &mut output
                 && sure > 0
             {
-                reported.write_all(&received[..sure])?;
-                reported.flush()?;
+                output.write_all(&received[..sure])?;
+                output.flush()?;
             }
             received.drain(..sure + index.map_or(0, |_| sign.len()));
             if index.is_some() {
@@ -209,9 +209,9 @@ mod tests {
             (wording, woken)
         });
         let mut console = Console::open(folder.path(), "guest").expect("a console");
-        let mut reported = Vec::new();
-        assert_eq!(console.run("echo hi", &mut reported).expect("it ran"), 3);
-        assert_eq!(reported, b"hi");
+        let mut output = Vec::new();
+        assert_eq!(console.run("echo hi", &mut output).expect("it ran"), 3);
+        assert_eq!(output, b"hi");
         let (_says, woken) = guest.join().expect("it was fine");
         assert_eq!(woken, "");
     }

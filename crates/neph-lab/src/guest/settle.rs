@@ -130,12 +130,12 @@ mod tests {
         let at = Some(folder.path());
         assert_eq!(why(&["sh"], "echo x > tried", at), None);
         assert!(folder.path().join("tried").exists(), "in the lab's folder");
-        let reported = why(&["sh"], "echo one; echo 'no ptrace'; echo; exit 1", at);
-        assert_eq!(reported.as_deref(), Some("no ptrace"));
-        let reported = why(&["sh"], "exit 3", at);
-        assert_eq!(reported.as_deref(), Some("it does not start"));
+        let message = why(&["sh"], "echo one; echo 'no ptrace'; echo; exit 1", at);
+        assert_eq!(message.as_deref(), Some("no ptrace"));
+        let message = why(&["sh"], "exit 3", at);
+        assert_eq!(message.as_deref(), Some("it does not start"));
         assert_eq!(why(&["sh"], "exit 3", None), None, "nowhere to try it");
-        let reported = why(&["no-such-x"], "true", None).expect("no such program");
-        assert!(reported.contains("'no-such-x' is missing"), "{reported}");
+        let message = why(&["no-such-x"], "true", None).expect("no such program");
+        assert!(message.contains("'no-such-x' is missing"), "{message}");
     }
 }

@@ -15,14 +15,14 @@ pub(super) type Inside<T> = Working<Option<T>>;
 #[derive(Debug)]
 pub(super) struct ReadyMessage {
     name: String,
-    reported: mpsc::Receiver<Result<(), LabError>>,
+    receiver: mpsc::Receiver<Result<(), LabError>>,
 }
 
 impl ReadyMessage {
     /// Waits for it.
     pub(super) fn wait(self) -> Result<(), LabError> {
-        let Self { name, reported } = self;
-        reported.recv().map_err(|_| LabError::Thread {
+        let Self { name, receiver } = self;
+        receiver.recv().map_err(|_| LabError::Thread {
             what: name,
             source: io::Error::other("it ended before it was ready"),
         })?
@@ -37,7 +37,7 @@ pub(super) fn start<W, T: Send + 'static>(
     run: impl FnOnce(W, &PipeReader) -> T + Send + 'static,
 ) -> Result<(Inside<T>, ReadyMessage), LabError> {
     let namespace = NetNs::open(namespace.name())?;
-    let (report, reported) = mpsc::channel();
+    let (report, receiver) = mpsc::channel();
     let work = move |stop: &PipeReader| {
         let opened = netns::enter(&namespace)
             .map_err(LabError::from)
@@ -59,5 +59,5 @@ pub(super) fn start<W, T: Send + 'static>(
         source,
     })?;
     let name = name.to_owned();
-    Ok((inside, ReadyMessage { name, reported }))
+    Ok((inside, ReadyMessage { name, receiver }))
 }

@@ -66,7 +66,7 @@ pub(super) fn explained(error: ProgramError) -> LabError {
 mod tests {
     use super::*;
 
-    fn reported(command: &str, complaint: &str) -> String {
+    fn explained_message(command: &str, complaint: &str) -> String {
         let refused = ProgramError::Refused {
             command: command.to_owned(),
             namespace: "neph-x-a".to_owned(),
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn missing_kernel_features_are_reported_with_a_remedy() {
-        let congestion = reported(
+        let congestion = explained_message(
             "ip route add 10.0.0.1/32 dev a-b src 10.0.0.2 congctl lock nope",
             "Error: Unknown tcp congestion algorithm. Command failed -:5",
         );
@@ -88,7 +88,7 @@ mod tests {
             congestion.ends_with("load the module tcp_nope"),
             "{congestion}"
         );
-        let netem = reported(
+        let netem = explained_message(
             "tc qdisc add dev a-b root handle 1: netem limit 100000 delay 1us",
             "Error: Specified qdisc kind is unknown. Command failed -:1",
         );
@@ -98,17 +98,17 @@ mod tests {
              neph-x-a shall have; load its module (modprobe sch_netem), or leave kind = \"netem\" \
              out, so that neph carries the link itself"
         );
-        let ceiling = reported(
+        let ceiling = explained_message(
             "tc qdisc add dev vm1 root tbf rate 1bit burst 15140 latency 50ms",
             "Error: Specified qdisc kind is unknown.",
         );
         assert!(ceiling.contains("no queue discipline 'tbf'"), "{ceiling}");
-        let inner = reported(
+        let inner = explained_message(
             "tc qdisc add dev a-b parent 1: handle 2: tbf rate 1bit",
             "Error: Specified qdisc kind is unknown.",
         );
         assert!(inner.contains("no queue discipline 'tbf'"), "{inner}");
-        let other = reported("ip link add x", "RTNETLINK answers: File exists");
+        let other = explained_message("ip link add x", "RTNETLINK answers: File exists");
         assert!(other.contains("File exists"), "{other}");
     }
 }

@@ -56,11 +56,11 @@ pub struct RerouteStatus {
 pub(super) struct WatchedReroute {
     site: String,
     link: Option<String>,
-    done: Arc<Done>,
+    done: Arc<RerouteCounters>,
 }
 
 #[derive(Debug)]
-struct Done {
+struct RerouteCounters {
     times: AtomicU64,
     ended: AtomicU64,
     refused: AtomicU64,
@@ -68,7 +68,7 @@ struct Done {
     last: AtomicI64,
 }
 
-impl Default for Done {
+impl Default for RerouteCounters {
     fn default() -> Self {
         Self {
             times: AtomicU64::new(0),
@@ -80,7 +80,7 @@ impl Default for Done {
 }
 
 impl WatchedReroute {
-    pub(super) fn reported(&self) -> RerouteStatus {
+    pub(super) fn status(&self) -> RerouteStatus {
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
         let last = self.done.last.load(Ordering::Relaxed);
         RerouteStatus {

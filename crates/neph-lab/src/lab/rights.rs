@@ -34,14 +34,14 @@ mod tests {
 
     #[test]
     fn a_lab_needs_three_capabilities_and_each_of_them() {
-        let reported = |bits: u64| may(&format!("Name:\tneph\nCapEff:\t{bits:016x}\n"));
+        let has_rights = |bits: u64| may(&format!("Name:\tneph\nCapEff:\t{bits:016x}\n"));
         let mask = NEEDED.iter().fold(0, |bits, bit| bits | 1 << bit);
-        assert_eq!(reported(mask), Some(true));
-        assert_eq!(reported(u64::MAX), Some(true));
+        assert_eq!(has_rights(mask), Some(true));
+        assert_eq!(has_rights(u64::MAX), Some(true));
         for bit in NEEDED {
-            assert_eq!(reported(mask & !(1 << bit)), Some(false), "without {bit}");
+            assert_eq!(has_rights(mask & !(1 << bit)), Some(false), "without {bit}");
         }
-        assert_eq!(reported(0), Some(false));
+        assert_eq!(has_rights(0), Some(false));
         assert_eq!(may("Name:\tneph\n"), None);
     }
 }

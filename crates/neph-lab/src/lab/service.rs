@@ -63,7 +63,7 @@ pub(super) struct Watched {
 
 impl Watched {
     /// The state as a word, and the exit status.
-    pub(super) fn reported(&self) -> (&'static str, Option<i32>) {
+    pub(super) fn status(&self) -> (&'static str, Option<i32>) {
         match *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             ServiceState::Up => ("up", None),
             ServiceState::Ready => ("ready", None),
@@ -86,7 +86,7 @@ impl Running {
         let (log, output, writer) = log_of(service, folder)?;
         let (stopped, stop) = io::pipe().map_err(failed)?;
         let state = Arc::new(Mutex::new(ServiceState::Up));
-        let (report, reported) = std::sync::mpsc::channel();
+        let (report, receiver) = std::sync::mpsc::channel();
         let (spawned_service, observed) = (service.clone(), Arc::clone(&state));
         let work = move || {
             let spawned = spawn(&spawned_service, &placement, writer);
@@ -104,7 +104,7 @@ impl Running {
             .spawn(work)
             .map_err(failed)?;
         let gone = |_| failed(io::Error::other("its thread ended"));
-        let placement = reported.recv().map_err(gone)??;
+        let placement = receiver.recv().map_err(gone)??;
         let running = Self {
             name: service.name.clone(),
             site: site.name.clone(),

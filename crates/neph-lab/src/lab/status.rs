@@ -174,7 +174,7 @@ impl Sources {
 
     fn status(&self) -> LabStatus {
         let services = self.services.iter().map(|service| {
-            let (state, exit_status) = service.reported();
+            let (state, exit_status) = service.status();
             ServiceStatus {
                 name: service.name.clone(),
                 site: service.site.clone(),
@@ -206,7 +206,7 @@ impl Sources {
         LabStatus {
             services: services.collect(),
             traffic: traffic.collect(),
-            reroutes: self.reroutes.iter().map(WatchedReroute::reported).collect(),
+            reroutes: self.reroutes.iter().map(WatchedReroute::status).collect(),
             links: links.collect(),
         }
     }

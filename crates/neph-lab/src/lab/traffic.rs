@@ -147,7 +147,7 @@ impl Flowing {
         placement: Placement,
         work: impl FnOnce() + Send + 'static,
     ) -> Result<(), LabError> {
-        let (report, reported) = mpsc::channel();
+        let (report, receiver) = mpsc::channel();
         let thread = thread::Builder::new()
             .name(format!("traffic-{}", self.watched.name))
             .spawn(move || {
@@ -163,7 +163,7 @@ impl Flowing {
             source,
         };
         self.threads.push(thread.map_err(failed)?);
-        reported
+        receiver
             .recv()
             .map_err(|_| failed(io::Error::other("its thread ended")))?
     }

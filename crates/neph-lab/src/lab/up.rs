@@ -122,7 +122,7 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     note_links(&plan, journal, &lab.name)?;
     carry_out(&plan.operations(), &plan.folder, options)?;
     switch_offloads_off(&plan)?;
-    let mut text = Vec::new();
+    let mut ready_messages = Vec::new();
     let scribe = options.truth.as_ref().map(start_scribe).transpose()?;
     let engines = Engines {
         topology: &topology,
@@ -135,11 +135,13 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
         if let Some(config) = engines.config(*kind, number) {
             let (carrier, word) = Carrier::start(number, config, &wire)?;
             lab.carriers.push(carrier);
-            text.push(word);
+            ready_messages.push(word);
         }
     }
     // All are started before waiting for any: the kernel takes time to open each socket.
-    text.into_iter().try_for_each(ReadyMessage::wait)?;
+    ready_messages
+        .into_iter()
+        .try_for_each(ReadyMessage::wait)?;
     note_groups(&plan, journal, &lab.name)?;
     start_tunnels(lab, &plan, options)?;
     start_services(lab, &plan, options)?;

@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 use neph_model::BitRate;
-use neph_text::{Bytes, Fault, Fields, Node, Port, Take};
+use neph_text::{Bytes, Fault, Fields, FromNode, Node, Port};
 
 use super::pods::{self, Pod, Pods, host_mac, pod_mac};
 use crate::guest::{self, Guest, Kernel};
@@ -29,7 +29,7 @@ pub(super) struct GuestSettings {
 
 /// From 64 MiB to 64 GiB.
 fn memory(node: &Node) -> Result<u64, Fault> {
-    match Bytes::take(node)? {
+    match Bytes::from_node(node)? {
         Bytes(bytes) if MEMORIES.contains(&bytes) => Ok(bytes),
         _ => {
             let message = "this is no memory for a guest";
@@ -40,7 +40,7 @@ fn memory(node: &Node) -> Result<u64, Fault> {
 
 /// One line of shell.
 fn line(node: &Node) -> Result<String, Fault> {
-    let line = String::take(node)?;
+    let line = String::from_node(node)?;
     if line.trim().is_empty() || line.contains('\n') {
         let message = "this is no command";
         return Err(Fault::new(

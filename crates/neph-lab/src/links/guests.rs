@@ -204,7 +204,7 @@ impl<M: Machine> Guests<M> {
              exec {inside} {command} 5<>{into} 6<>{out}",
             context.name,
         );
-        let asking = format!(
+        let check_line = format!(
             "{inside} busybox nc -w 1 {address} {} </dev/null",
             self.settings.port
         );
@@ -214,7 +214,7 @@ impl<M: Machine> Guests<M> {
             command: vec!["sh".to_owned(), "-c".to_owned(), run],
             environment: BTreeMap::new(),
             ready: Some(Ready {
-                check: ReadyCheck::Command(vec!["sh".to_owned(), "-c".to_owned(), asking]),
+                check: ReadyCheck::Command(vec!["sh".to_owned(), "-c".to_owned(), check_line]),
                 timeout: PATIENCE,
             }),
             log: None,

@@ -12,7 +12,7 @@ use crate::topology::{Link, Topology};
 pub(crate) struct Macvlan;
 
 #[derive(Debug)]
-struct Shared {
+struct MacvlanLink {
     on: String,
 }
 
@@ -46,7 +46,7 @@ impl FixtureKind for Macvlan {
                 return None;
             }
         }
-        pods::overlay(Some(pods), Shared { on: on.value })
+        pods::overlay(Some(pods), MacvlanLink { on: on.value })
     }
 }
 
@@ -58,7 +58,7 @@ fn is_on(sites: &[crate::topology::Site], link: &Link, host: usize, on: &str) ->
     link.name == on || (sites[other_end].is_switch() && sites[other_end].name == on)
 }
 
-impl PodNetwork for Shared {
+impl PodNetwork for MacvlanLink {
     fn weave(&self, pods: Pods<'_>) -> Built {
         let mut operations = Vec::new();
         for pod in pods.pods {
@@ -71,7 +71,7 @@ impl PodNetwork for Shared {
     }
 }
 
-impl Shared {
+impl MacvlanLink {
     fn attach(&self, pods: Pods<'_>, pod: Pod) -> Option<Operation> {
         let topology = pods.context.topology;
         let mut links = topology.links.iter();

@@ -3,7 +3,7 @@
 //! Owns the choice of kernel and CPU. Shell commands choose when the lab comes up, so a topology does not
 //! depend on the host.
 
-use neph_text::{Fault, Fields, Node, Take, choice};
+use neph_text::{Fault, Fields, FromNode, Node, choice};
 
 use super::guests::{self, Machine, Start};
 use crate::topology::fixture::{Build, FixtureKind, Nodes};
@@ -59,7 +59,7 @@ const MAX_VCPUS: u32 = 16;
 
 /// A number of virtual CPUs.
 fn vcpus(node: &Node) -> Result<u32, Fault> {
-    let number = u32::take(node)?;
+    let number = u32::from_node(node)?;
     if (1..=MAX_VCPUS).contains(&number) {
         return Ok(number);
     }
@@ -69,7 +69,7 @@ fn vcpus(node: &Node) -> Result<u32, Fault> {
 
 /// A path without characters that are special in a shell.
 fn file(node: &Node) -> Result<String, Fault> {
-    let path = String::take(node)?;
+    let path = String::from_node(node)?;
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
     if !path.starts_with('/') || !path.chars().all(is_plain) {
         let message = "this is no kernel's file";
@@ -205,19 +205,16 @@ mod tests {
             std::fs::write(&path, content).expect("a file");
             path.display().to_string()
         };
-        let reported = why("/boot/none").expect("there is none");
+        let message = why("/boot/none").expect("there is none");
         assert!(
-            reported.starts_with("there is no kernel /boot/none to read: write the file of"),
-            "{reported}"
+            message.starts_with("there is no kernel /boot/none to read: write the file of"),
+            "{message}"
         );
-        assert!(!reported.contains("FILE"), "it was written: {reported}");
-        let reported = why("/boot").expect("a folder");
-        assert!(
-            reported.starts_with("there is no kernel /boot"),
-            "{reported}"
-        );
-        let reported = why(&file("text", b"root:x:0")).expect("a text");
-        assert!(reported.contains("text is no kernel: "), "{reported}");
+        assert!(!message.contains("FILE"), "it was written: {message}");
+        let message = why("/boot").expect("a folder");
+        assert!(message.starts_with("there is no kernel /boot"), "{message}");
+        let message = why(&file("text", b"root:x:0")).expect("a text");
+        assert!(message.contains("text is no kernel: "), "{message}");
         let mut image = vec![0; 514];
         image.extend(b"HdrS and more");
         assert_eq!(why(&file("image", &image)), None);

@@ -46,8 +46,8 @@ fn no_two_overlays_write_the_same_file_or_run_a_service_of_the_same_name() {
         [[overlay]]\nname = \"x-a\"\nkind = \"routed\"\npods = [\"t\"]\n";
     let steps = plan(&format!("{MIDDLE}{overlays}"));
     for (message, count) in [("cat > ", 2 * 4 + 2), ("bird -f ", 2 * 4)] {
-        let reported = steps.iter().filter(|line| line.starts_with(message));
-        let headings = reported.map(|line| line.split(" <<").next().unwrap_or_default());
+        let lines = steps.iter().filter(|line| line.starts_with(message));
+        let headings = lines.map(|line| line.split(" <<").next().unwrap_or_default());
         let headings: Vec<&str> = headings.collect();
         let different: BTreeSet<&&str> = headings.iter().collect();
         assert_eq!(
@@ -175,8 +175,10 @@ fn a_qemu_guest_uses_the_configured_kernel_and_accelerator() {
     let found = machines("");
     assert!(has(&found, "ls /boot/vmlinuz-*") && has(&found, "then echo kvm; else echo tcg"));
     assert!(has(&found, "ifname=tap_2,") && has(&found, "ifname=tap_3,"));
-    let reported = machines("kernel = \"/srv/vmlinuz-6.1\"\naccel = \"kvm\"\n");
-    assert!(has(&reported, "kernel=/srv/vmlinuz-6.1;") && has(&reported, "accel=$(echo kvm)"));
+    let guests_found = machines("kernel = \"/srv/vmlinuz-6.1\"\naccel = \"kvm\"\n");
+    assert!(
+        has(&guests_found, "kernel=/srv/vmlinuz-6.1;") && has(&guests_found, "accel=$(echo kvm)")
+    );
     assert!(has(&found, "-smp 1 ") && has(&machines("vcpus = 4\n"), "-smp 4 "));
 }
 

@@ -35,7 +35,7 @@ fn a_lab_plan_lists_all_steps_in_order() {
         every: std::num::NonZeroU32::MIN,
     });
     let steps = Lab::plan(&topology, &options).expect("a plan");
-    let mut reported = steps.iter();
+    let mut remaining_steps = steps.iter();
     for (namespace, line) in [
         ("wire", "ip netns add neph-x-wire"),
         ("a", "ip netns add neph-x-a"),
@@ -72,8 +72,9 @@ fn a_lab_plan_lists_all_steps_in_order() {
         ("wire", "neph: give the cue"),
     ] {
         let namespace = format!("neph-x-{namespace}");
-        let found = reported.any(|step| step.namespace == namespace && step.line.starts_with(line));
+        let found =
+            remaining_steps.any(|step| step.namespace == namespace && step.line.starts_with(line));
         assert!(found, "'{line}' does not come where it is done: {steps:#?}");
     }
-    assert_eq!(reported.next(), None);
+    assert_eq!(remaining_steps.next(), None);
 }

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 use std::sync::Arc;
 
-use neph_text::{Fault, Fields, Node, Placed, Take, did_you_mean};
+use neph_text::{Fault, Fields, FromNode, Node, Spanned, did_you_mean};
 
 use super::{Link, Service, Site, Topology};
 use crate::guest::Guest;
@@ -165,7 +165,7 @@ impl Nodes<'_> {
     }
 
     /// The index of the site or router with that name.
-    pub(crate) fn placed(self, name: &Placed<String>, table: &Fields<'_>) -> Option<usize> {
+    pub(crate) fn placed(self, name: &Spanned<String>, table: &Fields<'_>) -> Option<usize> {
         match self.index(&name.value) {
             Ok(found) => found,
             Err(fault) => {
@@ -194,7 +194,7 @@ impl Nodes<'_> {
 
     /// An address and a port, written `"site:8080"` or `"10.0.0.2:8080"`.
     pub(crate) fn endpoint(self, node: &Node) -> Result<SocketAddrV4, Fault> {
-        let text = String::take(node)?;
+        let text = String::from_node(node)?;
         let wrong = || {
             let message = format!("\"{text}\" is no endpoint");
             Fault::new(message, "write a site and a port, such as \"server:8080\"")

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use neph_model::{BitRate, ByteSize, Span};
-use neph_text::{Fault, Node, Take, parse_duration, parse_percent, parse_rate, parse_size};
+use neph_text::{Fault, FromNode, Node, parse_duration, parse_percent, parse_rate, parse_size};
 
 use crate::gate::{Jitter, QueueLimit, Share, Trace};
 
@@ -76,7 +76,7 @@ pub(super) fn codel_time(node: &Node) -> Result<Span, Fault> {
 
 /// An MTU from 576 to 1500 bytes.
 pub(super) fn mtu(node: &Node) -> Result<u32, Fault> {
-    let bytes = u32::take(node)?;
+    let bytes = u32::from_node(node)?;
     if MTUS.contains(&bytes) {
         return Ok(bytes);
     }
@@ -123,7 +123,7 @@ pub(super) fn jitter(
 
 /// The text of `node`; other values lack their quotes or unit.
 fn text(node: &Node, example: &str) -> Result<String, Fault> {
-    String::take(node).map_err(|fault| {
+    String::from_node(node).map_err(|fault| {
         let remedy = format!("write a text in quotes such as \"{example}\"");
         Fault::new(fault.message, remedy)
     })

@@ -69,7 +69,7 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
         )
     });
     let sites = site::sites(&mut fields);
-    let ends = link::Ends {
+    let ends = link::LinkEnds {
         sites: &sites,
         complete: problems.is_empty(),
     };

@@ -115,15 +115,15 @@ pub fn flows_of(records: impl IntoIterator<Item = Record>) -> BTreeMap<FlowKey, 
 /// Flows while records are read, for files that may be damaged.
 #[derive(Debug, Default)]
 pub struct Flows {
-    known: BTreeMap<FlowKey, Known>,
-    waiting: BinaryHeap<Reverse<Waiting>>,
+    known: BTreeMap<FlowKey, FlowState>,
+    waiting: BinaryHeap<Reverse<QueuedPacket>>,
     /// The latest time of any record.
     now: i64,
     longest_stay: i64,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct FlowState {
     truth: FlowTruth,
     /// Arrival of the latest packet that departed.
     latest: Option<i64>,
@@ -133,7 +133,7 @@ struct Known {
 
 /// A packet that waits for its turn, ordered by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Waiting {
+struct QueuedPacket {
     arrival: i64,
     flow: FlowKey,
     path: u8,
@@ -177,7 +177,7 @@ impl Flows {
         }
         self.longest_stay = self.longest_stay.max(left.saturating_sub(arrival));
         self.now = self.now.max(arrival).max(*left);
-        self.waiting.push(Reverse(Waiting {
+        self.waiting.push(Reverse(QueuedPacket {
             arrival,
             flow,
             path,
@@ -209,8 +209,8 @@ impl Flows {
     }
 }
 
-impl Known {
-    fn assign(&mut self, packet: Waiting) {
+impl FlowState {
+    fn assign(&mut self, packet: QueuedPacket) {
         if self.placed.is_some_and(|placed| packet.arrival < placed) {
             self.truth.unplaced += 1;
             return;
@@ -385,8 +385,8 @@ mod tests {
                     prop_assert_eq!(count, 0);
                     continue;
                 };
-                let reported: Vec<u8> = truth.segments.iter().map(|segment| segment.path).collect();
-                prop_assert_eq!(reported, paths);
+                let segment_paths: Vec<u8> = truth.segments.iter().map(|segment| segment.path).collect();
+                prop_assert_eq!(segment_paths, paths);
                 prop_assert_eq!(truth.packets(), count as u64);
                 prop_assert_eq!(truth.unplaced, 0);
             }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use neph_text::Outside;
+use neph_text::PrintableText;
 
 use super::{HEADER_BYTES, MAGIC, RECORD_BYTES, Record};
 
@@ -112,7 +112,7 @@ impl<R: Read> TruthFile<R> {
         Ok(Self {
             file,
             path: path.into(),
-            link: Outside::bytes(name.unwrap_or_default()).into(),
+            link: PrintableText::bytes(name.unwrap_or_default()).into(),
             every: number(12).max(1),
             at: HEADER_BYTES as u64,
             cut_off: 0,

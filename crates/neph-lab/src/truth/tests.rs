@@ -204,6 +204,6 @@ fn a_packet_at_the_last_possible_time_is_counted() {
         passing.arrival = i64::MAX;
         handling.copy = false;
     }
-    let reported: u64 = flows_of([record]).values().map(FlowTruth::packets).sum();
-    assert_eq!(reported, 1);
+    let packets: u64 = flows_of([record]).values().map(FlowTruth::packets).sum();
+    assert_eq!(packets, 1);
 }

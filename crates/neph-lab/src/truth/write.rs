@@ -65,10 +65,10 @@ impl TruthThread {
     /// # Errors
     /// No thread could be created.
     pub fn start() -> io::Result<Self> {
-        let (sender, reported) = sync_channel(QUEUE);
+        let (sender, receiver) = sync_channel(QUEUE);
         thread::Builder::new()
             .name("truth".to_owned())
-            .spawn(move || Files::default().serve(&reported))?;
+            .spawn(move || Files::default().serve(&receiver))?;
         Ok(Self {
             sender,
             opened: Arc::default(),
@@ -126,10 +126,10 @@ impl TruthWriter {
     /// # Errors
     /// The first write that failed.
     pub(crate) fn finish(self) -> io::Result<()> {
-        let (report, reported) = channel();
+        let (report, receiver) = channel();
         let closes = WriterMessage::Closes(self.file, report);
         self.sender.send(closes).map_err(|_| gone())?;
-        reported.recv().map_err(|_| gone())?
+        receiver.recv().map_err(|_| gone())?
     }
 }
 
@@ -139,11 +139,11 @@ fn gone() -> io::Error {
 
 /// The open files of the writer thread.
 #[derive(Debug, Default)]
-struct Files(BTreeMap<u32, Written>);
+struct Files(BTreeMap<u32, WrittenFile>);
 
 /// A file, and the first error of writing it.
 #[derive(Debug)]
-struct Written {
+struct WrittenFile {
     link: String,
     file: BufWriter<File>,
     outcome: io::Result<()>,
@@ -160,7 +160,7 @@ impl Files {
                 }
                 Err(TryRecvError::Empty) => {
                     // The data so far survives a kill -9.
-                    self.0.values_mut().for_each(Written::flush);
+                    self.0.values_mut().for_each(WrittenFile::flush);
                     clock::nap(pause);
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
@@ -176,7 +176,7 @@ impl Files {
                 let outcome = Ok(());
                 self.0.insert(
                     number,
-                    Written {
+                    WrittenFile {
                         link,
                         file,
                         outcome,
@@ -201,7 +201,7 @@ impl Files {
     }
 }
 
-impl Written {
+impl WrittenFile {
     fn flush(&mut self) {
         self.attempt(BufWriter::flush);
     }

@@ -206,10 +206,10 @@ fn header(macs: [[u8; 6]; 2], addresses: [Ipv4Addr; 2], port: u16) -> [u8; MARK_
 
 /// RFC 1071.
 fn checksum(header: &[u8]) -> u16 {
-    let text = header
+    let words = header
         .chunks_exact(2)
         .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
-    let sum: u32 = text.sum();
+    let sum: u32 = words.sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     !u16::try_from((folded & 0xffff) + (folded >> 16)).expect("twenty bytes fold into one word")
 }

@@ -43,7 +43,7 @@ pub(super) fn not_met(
             .filter(|(index, _)| !ports.contains_key(index))
             .map(move |(_, path)| (direction, path))
     });
-    let reported = paths.map(|(direction, path)| {
+    let unmeasured = paths.map(|(direction, path)| {
         let [from, to] = sites_of(lab, number, direction);
         UnmeasuredPath {
             link: lab.topology().links[number].name.clone(),
@@ -54,7 +54,7 @@ pub(super) fn not_met(
             only: path.only,
         }
     });
-    reported.collect()
+    unmeasured.collect()
 }
 
 #[cfg(test)]

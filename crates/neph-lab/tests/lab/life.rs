@@ -246,8 +246,8 @@ fn sites_reach_each_other_over_routers_in_both_families() {
 /// Whether this machine's kernel and tc have netem, whatever neph says of them.
 fn has_netem(namespace: &str) -> bool {
     let ip = |args: &str| {
-        let reported = process::command("ip").args(args.split(' ')).output();
-        reported.expect("the ip program").status.success()
+        let ran = process::command("ip").args(args.split(' ')).output();
+        ran.expect("the ip program").status.success()
     };
     assert!(ip(&format!("netns add {namespace}")), "netns add");
     let has = ip(&format!(
@@ -277,11 +277,8 @@ fn netem_carries_a_link_or_is_named_as_missing() {
         );
         lab.down().expect("down");
     } else {
-        let reported = up.expect_err("there is no netem").to_string();
-        assert!(
-            reported.contains("no queue discipline 'netem'"),
-            "{reported}"
-        );
+        let message = up.expect_err("there is no netem").to_string();
+        assert!(message.contains("no queue discipline 'netem'"), "{message}");
     }
     assert_eq!(leftovers(&name), [].into());
 }

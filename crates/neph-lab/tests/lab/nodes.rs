@@ -14,7 +14,7 @@ fn topology(text: &str) -> Topology {
 }
 
 /// What `program` writes inside a site.
-fn reported(lab: &Lab, site: &str, args: &[&str]) -> String {
+fn stdout_in(lab: &Lab, site: &str, args: &[&str]) -> String {
     let namespace = lab.namespace(site).expect("there");
     let output = with_namespace(&namespace, || {
         process::command(args[0])
@@ -44,9 +44,9 @@ fn sites_at_two_switches_are_neighbours_and_need_no_address_resolution() {
         assert_eq!(echo_round_trips(&lab, "a", "c", family), 5, "two switches");
         assert_eq!(echo_round_trips(&lab, "a", "d", family), 5, "and a router");
     }
-    let route = reported(&lab, "a", &["ip", "route", "get", "10.78.0.3"]);
+    let route = stdout_in(&lab, "a", &["ip", "route", "get", "10.78.0.3"]);
     assert!(!route.contains("via"), "c is a neighbour: {route}");
-    let neighbours = reported(&lab, "a", &["ip", "-4", "neighbour"]);
+    let neighbours = stdout_in(&lab, "a", &["ip", "-4", "neighbour"]);
     assert_eq!(neighbours.matches("PERMANENT").count(), 2, "{neighbours}");
     let counts = lab.counters(1).expect("emulated");
     let reverse = counts.read(neph_lab::Direction::BToA).delivered;
@@ -89,8 +89,8 @@ fn a_router_forwards_with_one_link_and_a_site_does_not() {
                 link = [{a = \"a\", b = \"r\"}]\n";
     let lab = up(&topology(text), &name('o'));
     let forwards = ["cat", "/proc/sys/net/ipv4/ip_forward"];
-    assert_eq!(reported(&lab, "a", &forwards).trim(), "0");
-    assert_eq!(reported(&lab, "r", &forwards).trim(), "1");
+    assert_eq!(stdout_in(&lab, "a", &forwards).trim(), "0");
+    assert_eq!(stdout_in(&lab, "r", &forwards).trim(), "1");
     lab.down().expect("down");
 }
 

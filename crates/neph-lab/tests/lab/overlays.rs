@@ -263,7 +263,7 @@ fn invalid_overlays_are_refused_with_their_mistake() {
         ),
     ] {
         let mistakes = Topology::parse(&Source::new("lab", text(more))).expect_err(more);
-        let reported = format!("{mistakes:?}");
-        assert!(reported.contains(part), "{reported}");
+        let expected = format!("{mistakes:?}");
+        assert!(expected.contains(part), "{expected}");
     }
 }

@@ -138,12 +138,12 @@ fn a_controller_moves_flows_in_its_rounds_and_at_no_other_time() {
         let late = at - cue - round * 200_000_000;
         assert!(late.abs() < 50_000, "round {round} is {late} ns off");
     }
-    let reported = flows_of(records);
-    let reported = reported
+    let flows = flows_of(records);
+    let flows = flows
         .iter()
         .filter(|(key, _)| key.direction == 0 && key.protocol == 17);
     let mut changes = 0;
-    for (key, flow) in reported {
+    for (key, flow) in flows {
         for segments in flow.segments.windows(2) {
             changes += 1;
             // Two clocks are read for it, some microseconds apart.

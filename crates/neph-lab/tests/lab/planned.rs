@@ -42,9 +42,12 @@ fn up_acquires_and_sets_what_the_plan_lists() {
     let steps = Lab::plan(&topology, &UpOptions::with_name(&name)).expect("a plan");
     let lab = up(&topology, &name);
     let journal = fs::read_to_string(format!("/run/neph/{name}/journal")).expect("it is up");
-    let reported = || steps.iter().map(|step| step.line.as_str());
+    let planned_lines = || steps.iter().map(|step| step.line.as_str());
     for (planned, noted) in [("ip netns add ", "namespace "), ("mkdir ", "group ")] {
-        assert_eq!(behind(reported(), planned), behind(journal.lines(), noted));
+        assert_eq!(
+            behind(planned_lines(), planned),
+            behind(journal.lines(), noted)
+        );
     }
     // Whatever is set twice has the later value.
     let mut settings = BTreeMap::new();
@@ -73,11 +76,11 @@ fn up_acquires_and_sets_what_the_plan_lists() {
     }
     assert_eq!(mtus.len(), 2, "{mtus:?}");
     for ((namespace, interface), mtu) in mtus {
-        let reported = process::command("ip")
+        let ran = process::command("ip")
             .args(["-n", namespace, "link", "show", "dev", interface])
             .output();
-        let reported = String::from_utf8(reported.expect("ip").stdout).expect("UTF-8");
-        assert!(reported.contains(&format!("mtu {mtu} ")), "{reported}");
+        let stdout = String::from_utf8(ran.expect("ip").stdout).expect("UTF-8");
+        assert!(stdout.contains(&format!("mtu {mtu} ")), "{stdout}");
     }
     lab.down().expect("down");
     assert_eq!(leftovers(&name), [].into());

@@ -47,8 +47,8 @@ fn serve(lab: &Lab) {
             let Ok(mut stream) = stream else { return };
             let mut request = [0; 2000];
             let length = stream.read(&mut request).unwrap_or(0);
-            let reported = String::from_utf8_lossy(&request[..length]);
-            let line = reported.lines().next().unwrap_or_default();
+            let text = String::from_utf8_lossy(&request[..length]);
+            let line = text.lines().next().unwrap_or_default();
             let peer = stream.peer_addr().expect("connected").ip();
             let body = format!("{peer} {line}");
             let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ";

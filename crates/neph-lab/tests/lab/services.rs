@@ -20,11 +20,11 @@ fn one_site(rest: &str) -> Topology {
 
 /// The processes in the namespace of site `a`.
 fn inside(lab: &str) -> Vec<u32> {
-    let reported = process::command("ip")
+    let ran = process::command("ip")
         .args(["netns", "pids", &format!("neph-{lab}-a")])
         .output();
-    let reported = String::from_utf8(reported.expect("the ip program").stdout).expect("UTF-8");
-    reported
+    let stdout = String::from_utf8(ran.expect("the ip program").stdout).expect("UTF-8");
+    stdout
         .lines()
         .filter_map(|line| line.parse().ok())
         .collect()
@@ -90,10 +90,10 @@ fn a_failed_service_is_reported_with_its_last_output() {
                      ready = { tcp = 8080 }\n",
     );
     let error = Lab::up(&fails, &UpOptions::with_name(&name)).expect_err("it ended");
-    let reported = error.to_string();
+    let message = error.to_string();
     assert!(
-        reported.contains("'web' ended with status 3: no such key"),
-        "{reported}"
+        message.contains("'web' ended with status 3: no such key"),
+        "{message}"
     );
     let never = one_site(
         "[[service]]\nname = \"web\"\nsite = \"a\"\ncommand = [\"sleep\", \"60\"]\n\

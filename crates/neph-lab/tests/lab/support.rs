@@ -150,17 +150,17 @@ pub(crate) fn echo_round_trips(
         })
         .expect("enter")
     };
-    let (asking, answering) = (socket(from), socket(to));
+    let (client, answering) = (socket(from), socket(to));
     let target = answering.local_addr().expect("address");
     let mut buffer = [0; 64];
     (0..5)
         .filter(|_| {
-            asking.send_to(b"there", target).expect("send");
+            client.send_to(b"there", target).expect("send");
             let Ok((length, source)) = answering.recv_from(&mut buffer) else {
                 return false;
             };
             answering.send_to(&buffer[..length], source).expect("send");
-            asking.recv_from(&mut buffer).is_ok()
+            client.recv_from(&mut buffer).is_ok()
         })
         .count()
 }

@@ -2,7 +2,7 @@
 //!
 //! The machine's own record decides, never the verdict: CPU time that the hypervisor gave to others
 //! (steal), CPUs that were never idle, and how late a thread woke that slept a few milliseconds at a
-//! time. What was measured undisturbed is judged, whatever it says; after some repetitions, each once
+//! time. What was measured undisturbed is evaluated, whatever it says; after some repetitions, each once
 //! the machine is calm, the last one is.
 
 #![expect(clippy::print_stdout, reason = "a test tells what it repeats")]

@@ -11,12 +11,12 @@ const PATHS: &str = "[[link.path]]\nname = \"short\"\ndelay = \"4ms\"\n\
 
 /// The path of each check and its median delay in whole milliseconds.
 fn medians(checks: &[LinkCheck]) -> Vec<(&str, i64)> {
-    let reported = checks.iter().map(|check| {
+    let rows = checks.iter().map(|check| {
         let median = check.delay.measured.expect("packets came").median;
         let path = check.path.as_deref().unwrap_or("only");
         (path, median.nanos() / 1_000_000)
     });
-    reported.collect()
+    rows.collect()
 }
 
 #[test]

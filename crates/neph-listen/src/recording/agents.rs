@@ -10,13 +10,13 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use neph_model::{AgentName, CaptureOrder, Captured, ClockReading, PacketSample, Span};
-use neph_text::Outside;
+use neph_text::PrintableText;
 
-use super::begun::{Begun, Outcome, Shared, kernel, unwritten};
+use super::begun::{Outcome, SharedState, StartedCapture, kernel, unwritten};
 use super::course::Tally;
 use super::relay::relay_moved;
 use super::spelling::Spot;
-use super::{LivePackets, Recorded, Wanted};
+use super::{LivePackets, PointRecording, Wanted};
 use crate::ListenError;
 
 /// Maximum number of clock readings accepted from an agent.
@@ -59,10 +59,10 @@ pub trait AgentsCourse {
 
 /// The points at agents of a recording.
 pub(super) struct AgentPoints<'a> {
-    points: Vec<(usize, Option<Begun<'a>>)>,
+    points: Vec<(usize, Option<StartedCapture<'a>>)>,
     /// Results of points that have ended, by their index in the recording.
     pub(super) outcomes: Vec<(usize, Outcome)>,
-    shared: Shared<'a>,
+    shared: SharedState<'a>,
     /// Correction of each kernel's times: all captures of one kernel have the same clock and the
     /// same correction.
     moved: BTreeMap<String, Span>,
@@ -70,7 +70,7 @@ pub(super) struct AgentPoints<'a> {
 
 impl<'a> AgentPoints<'a> {
     /// These points, each with its index in the recording, without results.
-    pub(super) fn of(points: Vec<(usize, Begun<'a>)>, shared: Shared<'a>) -> Self {
+    pub(super) fn of(points: Vec<(usize, StartedCapture<'a>)>, shared: SharedState<'a>) -> Self {
         Self {
             points: points
                 .into_iter()
@@ -121,8 +121,8 @@ impl<'a> AgentPoints<'a> {
     }
 
     /// Receives a capture.
-    fn take(&mut self, begun: Begun<'_>, captured: Captured, path: &Path) -> Outcome {
-        let Begun {
+    fn take(&mut self, begun: StartedCapture<'_>, captured: Captured, path: &Path) -> Outcome {
+        let StartedCapture {
             point,
             path: own_path,
             mut file,
@@ -143,7 +143,7 @@ impl<'a> AgentPoints<'a> {
         let refused = file.close().err();
         let fault = match (relayed.err().or(captured.fault), refused) {
             (Some(reason), _) => {
-                let (name, reason) = (&point.name, Outside::text(&reason));
+                let (name, reason) = (&point.name, PrintableText::text(&reason));
                 Some(ListenError::refused(format!("{name}: {reason}")))
             }
             (None, Some(reason)) => Some(unwritten(
@@ -156,7 +156,7 @@ impl<'a> AgentPoints<'a> {
         };
         let is_complete = packets >= captured.packets && fault.is_none();
         Outcome {
-            recorded: Recorded {
+            recorded: PointRecording {
                 name: point.name.clone(),
                 file: own_path,
                 host: captured.kernel,
@@ -223,7 +223,7 @@ impl AgentsCourse for AgentPoints<'_> {
         let outcome = match captured {
             Ok((captured, path)) => self.take(begun, captured, path),
             Err(reason) => Outcome {
-                recorded: Recorded {
+                recorded: PointRecording {
                     name: begun.point.name.clone(),
                     file: begun.path,
                     host: begun.point.name.clone(),
@@ -235,8 +235,8 @@ impl AgentsCourse for AgentPoints<'_> {
                 fault: Some(ListenError::refused(format!(
                     "{} ({}): {}",
                     begun.point.name,
-                    begun.point.reported(),
-                    Outside::text(&reason)
+                    begun.point.description(),
+                    PrintableText::text(&reason)
                 ))),
             },
         };

@@ -12,7 +12,7 @@ use neph_text::counted::counted;
 use super::Wanted;
 use super::course::Tally;
 use super::spelling::Point;
-use super::{Recorded, RecordingOptions};
+use super::{PointRecording, RecordingOptions};
 use crate::{CaptureFile, ListenError};
 
 /// The kernel's boot ID, new at each boot.
@@ -27,13 +27,13 @@ pub fn kernel() -> String {
 /// The result of a point's thread.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    pub(super) recorded: Recorded,
+    pub(super) recorded: PointRecording,
     pub(super) fault: Option<ListenError>,
 }
 
 /// State shared by all threads.
 #[derive(Clone, Copy)]
-pub(super) struct Shared<'a> {
+pub(super) struct SharedState<'a> {
     pub(super) options: &'a RecordingOptions,
     pub(super) is_over: &'a AtomicBool,
     /// Set when the user requests the end.
@@ -43,7 +43,7 @@ pub(super) struct Shared<'a> {
 }
 
 /// A started capture of a point.
-pub(super) struct Begun<'a> {
+pub(super) struct StartedCapture<'a> {
     pub(super) point: &'a Point,
     pub(super) path: PathBuf,
     pub(super) file: CaptureFile,

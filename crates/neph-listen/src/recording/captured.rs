@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 use neph_model::{ClockReading, Span, Wall};
 use neph_sys::clock;
 
-use super::begun::{Begun, Outcome, Shared, kernel, unwritten};
+use super::begun::{Outcome, SharedState, StartedCapture, kernel, unwritten};
 use super::point::record;
 use super::relay::relay;
 use super::remote::Output;
 use super::spelling::{Host, Interface, Point, Spot};
-use super::{Recorded, RecordingOptions};
+use super::{PointRecording, RecordingOptions};
 use crate::{CaptureInterface, CaptureMethod, ListenError, Listening, Writing};
 
 /// Opens the local interfaces of these points, in their order.
@@ -41,11 +41,11 @@ fn now() -> Wall {
 
 /// Records a local interface.
 pub(super) fn listen(
-    begun: Begun<'_>,
+    begun: StartedCapture<'_>,
     mut capture_interface: CaptureInterface,
-    shared: Shared<'_>,
+    shared: SharedState<'_>,
 ) -> Outcome {
-    let Begun {
+    let StartedCapture {
         point,
         path,
         file,
@@ -73,7 +73,7 @@ pub(super) fn listen(
     tally.counted(counters.packets, writing.bytes());
     tally.ended();
     Outcome {
-        recorded: Recorded {
+        recorded: PointRecording {
             name: point.name.clone(),
             file: path,
             host: kernel(),
@@ -100,8 +100,13 @@ fn own_clock(from: Wall) -> Vec<ClockReading> {
 }
 
 /// Receives the capture of a point on another host.
-pub(super) fn fetch(begun: Begun<'_>, host: &Host, output: Output, shared: Shared<'_>) -> Outcome {
-    let Begun {
+pub(super) fn fetch(
+    begun: StartedCapture<'_>,
+    host: &Host,
+    output: Output,
+    shared: SharedState<'_>,
+) -> Outcome {
+    let StartedCapture {
         point,
         path,
         mut file,
@@ -130,7 +135,7 @@ pub(super) fn fetch(begun: Begun<'_>, host: &Host, output: Output, shared: Share
         ))),
     };
     Outcome {
-        recorded: Recorded {
+        recorded: PointRecording {
             name: point.name.clone(),
             file: path,
             host: printed.kernel().unwrap_or(destination).to_owned(),

@@ -121,10 +121,8 @@ mod tests {
         drop(folder);
         assert!(file.exists(), "it was asked for");
         let mut folder = Folder::open(Some(&path)).expect("it is there");
-        let reported = folder.capture("a").expect_err("it is there");
-        assert!(
-            matches!(reported, ListenError::Wrong(reported) if reported.contains("another folder"))
-        );
+        let error = folder.capture("a").expect_err("it is there");
+        assert!(matches!(error, ListenError::Wrong(error) if error.contains("another folder")));
     }
 
     #[test]

@@ -13,18 +13,18 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use neph_capture::path::alarms::{Delay, Found, RuleState, Rules};
-use neph_capture::path::windows::{Crossed, Waiting, Window, Windows};
+use neph_capture::path::alarms::{Delay, RuleState, Rules, SegmentChange};
+use neph_capture::path::windows::{Crossed, Window, WindowDelays, Windows};
 use neph_capture::{Direction, DuplicateFilter, Hops, Mapping};
 use neph_model::{Span, Stop, Wall};
 use neph_sys::clock::{self, Pair};
-use neph_text::Outside;
+use neph_text::PrintableText;
 use neph_wire::dissect::dissect;
 
 use super::tail::Tail;
-use super::{LivePackets, Point, Recorded, Wanted};
+use super::{LivePackets, Point, PointRecording, Wanted};
 use crate::IdlePriority;
-use left::{FinalEvaluation, Live, divide};
+use left::{FinalEvaluation, LiveStandings, divide};
 use source::{Clocks, Samples, Source};
 
 /// Interval between checks for a complete window and for the end.
@@ -43,7 +43,7 @@ const SAMPLES: usize = 64;
 /// Receives alarms during a recording.
 pub trait AlarmListener: Send + 'static {
     /// An alarm was raised or cleared.
-    fn hear(&mut self, found: Found);
+    fn hear(&mut self, found: SegmentChange);
 
     /// Whether delays are wanted: then packets are matched even without a rule.
     fn wants_delays(&self) -> bool {
@@ -87,7 +87,7 @@ struct LiveEvaluator<T> {
     clocks: Clocks,
     /// NAT mappings, by the index into `places`.
     mappings: Vec<(usize, Mapping)>,
-    waiting: Waiting,
+    waiting: WindowDelays,
     standings: Vec<RuleState>,
     /// Names of the segments that are evaluated during the recording, by their index in the path.
     segments: Vec<Option<String>>,
@@ -123,7 +123,7 @@ impl<T: AlarmListener> LiveEvaluation<T> {
     }
 
     /// Passes the paths of all points' future captures.
-    pub fn hear(&self, recorded: &[Recorded]) {
+    pub fn hear(&self, recorded: &[PointRecording]) {
         let files = recorded.iter().map(|point| point.file.clone());
         // The thread has ended if there is nothing to evaluate.
         let _ = self.packets.send(LivePackets::Captures(files.collect()));
@@ -166,7 +166,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
         });
         let mappings = mappings.collect();
         let (live, left) = divide(spec.points, spec.rules);
-        let Live {
+        let LiveStandings {
             standings,
             segments,
         } = live;
@@ -174,9 +174,9 @@ impl<T: AlarmListener> LiveEvaluator<T> {
             places,
             clocks: Clocks::default(),
             mappings,
-            waiting: Waiting {
+            waiting: WindowDelays {
                 longest: waited(&standings).nanos(),
-                readable: Waiting::HERE,
+                readable: WindowDelays::HERE,
             },
             standings,
             segments,
@@ -186,7 +186,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
             say: spec.say,
         };
         if !evaluator.sampled().is_empty() {
-            evaluator.waiting.readable = Waiting::AT_AGENTS;
+            evaluator.waiting.readable = WindowDelays::AT_AGENTS;
         }
         (evaluator, left)
     }
@@ -276,7 +276,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
                 "neph hops: {}: {}; alarms on its segments are judged when the recording is over, and their \
                  metrics stay as they are",
                 live_point.name,
-                Outside::text(&reason)
+                PrintableText::text(&reason)
             ));
         }
     }

@@ -42,7 +42,7 @@ pub use spelling::{Namespaces, Point};
 
 /// The recording of a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct PointRecording {
     pub name: String,
     pub file: PathBuf,
     /// Identifies the kernel whose clock timestamped the packets: points with the same kernel have
@@ -58,7 +58,7 @@ pub struct Recorded {
     pub clock: Vec<ClockReading>,
 }
 
-impl Recorded {
+impl PointRecording {
     /// An empty recording.
     fn none(point: &Point, folder: &Folder) -> Self {
         Self {
@@ -101,7 +101,7 @@ pub struct Received<'h> {
     /// Ends the recording.
     pub stop: &'h Stop,
     /// Called with the future captures before the recording starts.
-    pub begins: &'h dyn Fn(&[Recorded]),
+    pub begins: &'h dyn Fn(&[PointRecording]),
     /// The wanted samples of points at agents; without it agents send none.
     pub live: Option<Wanted<'h>>,
     /// Prints a sentence.
@@ -119,7 +119,7 @@ impl fmt::Debug for Received<'_> {
 /// The captures of all points, in their order.
 #[derive(Debug)]
 pub struct Recording {
-    pub points: Vec<Recorded>,
+    pub points: Vec<PointRecording>,
     /// Why a point ended early; its capture has the packets until then.
     pub fault: Option<ListenError>,
     /// The captures exist as long as this value.
@@ -147,8 +147,10 @@ pub fn record(
     refuse_same_names(points)?;
     options.choice.check()?;
     let mut folder = Folder::open(options.save.as_deref())?;
-    let expected: Vec<Recorded> =
-        (points.iter().map(|point| Recorded::none(point, &folder))).collect();
+    let expected: Vec<PointRecording> = (points
+        .iter()
+        .map(|point| PointRecording::none(point, &folder)))
+    .collect();
     (received.begins)(&expected);
     let ran = threads::run(points, options, &mut folder, agents, received);
     if ran.is_err() {
@@ -189,8 +191,8 @@ fn refuse_same_names(points: &[Point]) -> Result<(), ListenError> {
             return Err(ListenError::wrong(format!(
                 "two points are called {}: {} and {}; write NAME= before one of them",
                 point.name,
-                other.reported(),
-                point.reported()
+                other.description(),
+                point.description()
             )));
         }
     }

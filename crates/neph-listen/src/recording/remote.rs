@@ -14,7 +14,7 @@ use std::time::Duration;
 use neph_model::{CaptureOrder, Order};
 use neph_sys::deadline::wait_until;
 use neph_sys::process::{self, Birth, Request, ask_through, descriptor};
-use neph_text::Outside;
+use neph_text::PrintableText;
 
 use super::RecordingOptions;
 use super::spelling::{Host, Interface};
@@ -143,7 +143,7 @@ fn listen(printed: ChildStderr, received: &Mutex<Vec<String>>) {
         if !matches!(read, Ok(read) if read > 0) {
             return;
         }
-        let text = Outside::text(String::from_utf8_lossy(&line).trim()).into();
+        let text = PrintableText::text(String::from_utf8_lossy(&line).trim()).into();
         line.clear();
         let mut lines = received.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == LINES {

@@ -54,7 +54,7 @@ pub(super) fn wait_for_end(
 ) -> Ending {
     let began = clock::raw().0;
     let length = options.duration.map_or(i64::MAX, Span::nanos);
-    let mut reported = 0;
+    let mut reported_intervals = 0;
     let ending = loop {
         let since = clock::raw().0 - began;
         if let Some(ending) = ending(tallies) {
@@ -67,17 +67,17 @@ pub(super) fn wait_for_end(
             break Ending::Time;
         }
         if let Some(progress) = received.progress
-            && since / OFTEN > reported
+            && since / OFTEN > reported_intervals
         {
-            reported = since / OFTEN;
-            progress(&line(reported, points, tallies));
+            reported_intervals = since / OFTEN;
+            progress(&line(reported_intervals, points, tallies));
         }
         clock::nap(PATIENCE.min(Duration::from_nanos(
             u64::try_from(length - since).unwrap_or(0),
         )));
     };
     if let Some(progress) = received.progress
-        && reported > 0
+        && reported_intervals > 0
     {
         progress("");
     }

@@ -103,7 +103,7 @@ impl Point {
     }
 
     /// Its description in messages.
-    pub(super) fn reported(&self) -> String {
+    pub(super) fn description(&self) -> String {
         let of = |interface: &Interface| match &interface.site {
             Some(site) => format!("{} of {site}", interface.name),
             None => interface.name.clone(),
@@ -278,7 +278,7 @@ mod tests {
     fn a_local_point_has_the_name_of_its_interface_unless_given() {
         let point = live("iface:eth0.7");
         assert_eq!(
-            (point.name.as_str(), point.reported().as_str()),
+            (point.name.as_str(), point.description().as_str()),
             ("eth0.7", "eth0.7")
         );
         assert_eq!(live("tap=iface:eth0").name, "tap");
@@ -313,7 +313,7 @@ mod tests {
     fn one_at_an_agent_is_named_by_it() {
         let point = live("agent:ams/eth0");
         assert_eq!(
-            (point.name.as_str(), point.reported().as_str()),
+            (point.name.as_str(), point.description().as_str()),
             ("ams", "eth0 of agent ams")
         );
         assert_eq!(point.agent().map(AgentName::as_str), Some("ams"));
@@ -347,8 +347,8 @@ mod tests {
             "ssh:fd00::7/eth0",
             "ssh:`x`/eth0",
         ] {
-            let reported = refused(text);
-            assert!(reported.starts_with(&format!("{text}: ")), "{reported}");
+            let message = refused(text);
+            assert!(message.starts_with(&format!("{text}: ")), "{message}");
         }
     }
 }

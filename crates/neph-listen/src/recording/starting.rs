@@ -6,7 +6,7 @@
 use std::thread::{Scope, ScopedJoinHandle};
 
 use super::agents::{AgentPoints, Agents};
-use super::begun::{Begun, Outcome, Shared};
+use super::begun::{Outcome, SharedState, StartedCapture};
 use super::captured::{fetch, listen, open_these};
 use super::course::Tally;
 use super::remote::RemotePoint;
@@ -45,9 +45,9 @@ impl<'scope> Started<'scope> {
     pub(super) fn start<'env>(
         &mut self,
         scope: &'scope Scope<'scope, 'env>,
-        begun: Vec<Begun<'env>>,
+        begun: Vec<StartedCapture<'env>>,
         mut capture_interface: Vec<CaptureInterface>,
-        shared: Shared<'env>,
+        shared: SharedState<'env>,
     ) -> Result<(), Option<ListenError>> {
         let (mut here, mut away, mut at_agents) = (Vec::new(), Vec::new(), Vec::new());
         for (index, begun) in begun.into_iter().enumerate() {
@@ -86,8 +86,8 @@ impl<'scope> Started<'scope> {
     fn order<'env>(
         &mut self,
         scope: &'scope Scope<'scope, 'env>,
-        points: Vec<(usize, Begun<'env>)>,
-        shared: Shared<'env>,
+        points: Vec<(usize, StartedCapture<'env>)>,
+        shared: SharedState<'env>,
     ) -> Result<(), Option<ListenError>> {
         let Some(mut agents) = self.agents.take() else {
             return Ok(());
@@ -117,7 +117,7 @@ impl<'scope> Started<'scope> {
 }
 
 /// Waits until a point is recorded.
-fn await_begin(tally: &Tally, shared: Shared<'_>) -> Result<(), Option<ListenError>> {
+fn await_begin(tally: &Tally, shared: SharedState<'_>) -> Result<(), Option<ListenError>> {
     if has_begun(tally, shared.stop)? {
         Ok(())
     } else {
@@ -135,9 +135,9 @@ struct RemoteInterface<'p> {
 /// Connects to another host; a thread receives its capture.
 fn call<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
-    begun: Begun<'env>,
+    begun: StartedCapture<'env>,
     remote: RemoteInterface<'env>,
-    shared: Shared<'env>,
+    shared: SharedState<'env>,
 ) -> Result<(RemotePoint, ScopedJoinHandle<'scope, Outcome>), ListenError> {
     let (ssh, output) = RemotePoint::begin(remote.host, remote.interface, shared.options)?;
     let host = remote.host;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use neph_sys::deadline::wait_until;
 
 use super::agents::Agents;
-use super::begun::{Begun, Outcome, Shared};
+use super::begun::{Outcome, SharedState, StartedCapture};
 use super::captured::open_these;
 use super::course::Tally;
 use super::folder::Folder;
@@ -33,7 +33,7 @@ pub(super) fn run(
     let tally = |_| Tally::new(max, options.limit.0);
     let tallies: Vec<Tally> = points.iter().map(tally).collect();
     let is_over = AtomicBool::new(false);
-    let shared = Shared {
+    let shared = SharedState {
         options,
         is_over: &is_over,
         stop: received.stop,
@@ -67,10 +67,10 @@ fn begin_all<'a>(
     points: &'a [Point],
     tallies: &'a [Tally],
     folder: &mut Folder,
-) -> Result<Vec<Begun<'a>>, ListenError> {
+) -> Result<Vec<StartedCapture<'a>>, ListenError> {
     let begin = |(point, tally): (&'a Point, &'a Tally)| {
         let (path, file) = folder.capture(&point.name)?;
-        Ok(Begun {
+        Ok(StartedCapture {
             point,
             path,
             file,
@@ -81,18 +81,18 @@ fn begin_all<'a>(
 }
 
 fn report_begun(points: &[Point], received: Received<'_>) {
-    let reported = points.iter().map(|point| {
-        let spot_name = point.reported();
+    let names = points.iter().map(|point| {
+        let spot_name = point.description();
         if spot_name == point.name {
             spot_name
         } else {
             format!("{} ({spot_name})", point.name)
         }
     });
-    let reported: Vec<String> = reported.collect();
+    let names: Vec<String> = names.collect();
     (received.say)(&format!(
         "neph hops: recording {}; ctrl-C ends it",
-        reported.join(", ")
+        names.join(", ")
     ));
 }
 

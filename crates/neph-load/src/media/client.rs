@@ -10,7 +10,7 @@ use neph_wire::rtsp::Request;
 
 use super::dialogue::Dialogue;
 use super::error::MediaError;
-use super::measured::{MediaAsk, MediaMeasured, StreamMeasured};
+use super::measured::{MediaMeasured, MediaRequest, StreamMeasured};
 use super::opening::open_all;
 use super::receiver::Receiver;
 use super::second::MediaSecond;
@@ -37,7 +37,7 @@ const QUIET: Span = Span::from_millis(200);
 /// keeps its figures and has a fault.
 pub fn measure(
     server: SocketAddr,
-    ask: &MediaAsk,
+    ask: &MediaRequest,
     stop: &Stop,
     on_second: &mut dyn FnMut(&MediaSecond),
 ) -> Result<MediaMeasured, MediaError> {
@@ -73,7 +73,7 @@ struct Client<'a> {
     /// Monotonic start; all times are relative to it.
     began: i64,
     receivers: Vec<Receiver>,
-    ask: &'a MediaAsk,
+    ask: &'a MediaRequest,
     stop: &'a Stop,
     on_second: &'a mut dyn FnMut(&MediaSecond),
     /// Number of reported seconds.
@@ -151,7 +151,7 @@ impl Client<'_> {
             if has_packets {
                 receiver.receive(clocks, began);
             }
-            receiver.track.turn(now);
+            receiver.track.advance_to(now);
             if now >= receiver.report_at && receiver.fault.is_none() {
                 receiver.report_at = now + REPORT;
                 receiver.send_report();
@@ -257,7 +257,7 @@ impl Client<'_> {
             let origin = receiver.track.origin();
             let end = origin.map_or(end, |origin| end.min(origin + duration));
             let drops = receiver.drops();
-            let figures = receiver.track.finish(end, drops);
+            let statistics = receiver.track.finish(end, drops);
             let silent = (origin.is_none()).then(|| "no packet came".to_owned());
             StreamMeasured {
                 encoding: receiver
@@ -265,7 +265,7 @@ impl Client<'_> {
                     .media()
                     .and_then(|media| media.encoding.clone()),
                 seconds: receiver.track.seconds().to_vec(),
-                figures,
+                statistics,
                 fault: receiver.fault.or(silent),
             }
         });

@@ -12,9 +12,9 @@ use neph_wire::rtsp::{Inbox, Message, Response};
 
 use super::places::Served;
 use super::ports::{self, Pair};
-use super::served::{MediaServed, Sent};
+use super::served::{MediaServed, SentStatistics};
 use super::session::{Answer, RequestedStream, Session, TIMEOUT_S};
-use super::source::{First, Source};
+use super::source::{RtpStart, Source};
 
 /// How long a connection may wait without playing: several clients may wait for a common start.
 const UNPLAYED: Span = Span::from_secs(300);
@@ -35,7 +35,7 @@ pub(super) struct Connection<'a> {
     peer: SocketAddr,
     session: Session,
     inbox: Inbox,
-    first: First,
+    first: RtpStart,
     began: i64,
     received: Span,
     sending: Option<Sending<'a>>,
@@ -47,7 +47,7 @@ struct Sending<'a> {
     source: Source<'a>,
     /// Send time of the first packet.
     began: Option<Span>,
-    sent: Sent,
+    sent: SentStatistics,
     closed: u32,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Connection<'a> {
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(PATIENCE.to_duration()))?;
         let id = neph_sys::random::token()?;
-        let first = First {
+        let first = RtpStart {
             sequence: u16::from_be_bytes(neph_sys::random::bytes()?),
             timestamp: u32::from_be_bytes(neph_sys::random::bytes()?),
             ssrc: u32::from_be_bytes(neph_sys::random::bytes()?),
@@ -231,7 +231,7 @@ impl<'a> Connection<'a> {
             pair,
             source: Source::new(&self.served.spec.trace, self.first),
             began: None,
-            sent: Sent::default(),
+            sent: SentStatistics::default(),
             closed: 0,
         })
     }

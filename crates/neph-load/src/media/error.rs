@@ -21,7 +21,7 @@ pub enum MediaError {
     },
     /// Invalid parameters.
     #[error("{0}")]
-    Ask(String),
+    InvalidRequest(String),
     /// The frames of a video cannot be read.
     #[error("frame sizes: {0}")]
     Trace(#[from] TraceError),

@@ -91,7 +91,7 @@ pub(super) struct Frames {
     /// Arrival time of the first packet.
     origin: Option<Span>,
     open: BTreeMap<i64, Frame>,
-    /// Timestamp of the last judged frame, and sequence number of its last packet.
+    /// Timestamp of the last evaluated frame, and sequence number of its last packet.
     judged_frame: Option<JudgedFrame>,
     shown: Option<Span>,
     counts: FrameCounts,
@@ -256,7 +256,7 @@ impl Frames {
         }
     }
 
-    /// Outcomes of the judged frames.
+    /// Outcomes of the evaluated frames.
     pub(super) const fn counts(&self) -> FrameCounts {
         self.counts
     }

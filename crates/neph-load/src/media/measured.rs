@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use neph_model::{Span, Wall};
 
 use super::error::MediaError;
-use super::figures::StreamFigures;
 use super::second::StreamSecond;
+use super::statistics::StreamStatistics;
 
 /// Parameters of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MediaAsk {
+pub struct MediaRequest {
     /// The URL of the presentation, as sent to the server.
     pub url: String,
     /// Concurrent streams, each with its RTSP connection.
@@ -24,7 +24,7 @@ pub struct MediaAsk {
     pub start: Option<Wall>,
 }
 
-impl MediaAsk {
+impl MediaRequest {
     /// Maximum number of streams of a client.
     pub const MAX_STREAMS: u16 = 256;
     /// Maximum duration.
@@ -38,19 +38,21 @@ impl MediaAsk {
         let streams = self.streams;
         if !(1..=Self::MAX_STREAMS).contains(&streams) {
             let max = Self::MAX_STREAMS;
-            return Err(MediaError::Ask(format!(
+            return Err(MediaError::InvalidRequest(format!(
                 "{streams} streams: ask for 1 to {max}"
             )));
         }
         if !(Span::from_secs(1)..=Self::LONGEST).contains(&self.duration) {
             let duration = self.duration;
-            return Err(MediaError::Ask(format!(
+            return Err(MediaError::InvalidRequest(format!(
                 "duration {duration}: write 1s to 24h"
             )));
         }
         if !(Span::ZERO..=Span::from_secs(60)).contains(&self.buffer) {
             let buffer = self.buffer;
-            return Err(MediaError::Ask(format!("buffer {buffer}: write 0 to 60s")));
+            return Err(MediaError::InvalidRequest(format!(
+                "buffer {buffer}: write 0 to 60s"
+            )));
         }
         Ok(())
     }
@@ -65,7 +67,7 @@ pub struct MediaMeasured {
     /// The server.
     pub address: SocketAddr,
     /// The parameters.
-    pub ask: MediaAsk,
+    pub ask: MediaRequest,
     /// When all streams were requested to begin.
     pub started: Wall,
     /// The streams, in order.
@@ -80,7 +82,7 @@ pub struct StreamMeasured {
     /// The encoding that the server names.
     pub encoding: Option<String>,
     /// The figures.
-    pub figures: StreamFigures,
+    pub statistics: StreamStatistics,
     /// Its whole seconds.
     pub seconds: Vec<StreamSecond>,
     /// Why it broke off, if it did.

@@ -9,7 +9,6 @@ mod client;
 mod connection;
 mod dialogue;
 mod error;
-mod figures;
 mod frames;
 #[cfg(test)]
 mod generate;
@@ -26,6 +25,7 @@ mod served;
 mod server;
 mod session;
 mod source;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -33,11 +33,11 @@ mod track;
 
 pub use client::measure;
 pub use error::MediaError;
-pub use figures::{JitterFigures, StreamFigures};
 pub use frames::{FrameCounts, Stalls};
-pub use measured::{MediaAsk, MediaMeasured, StreamMeasured};
+pub use measured::{MediaMeasured, MediaRequest, StreamMeasured};
 pub use quality::{Quality, VideoQuality};
 pub use second::{MediaSecond, StreamSecond};
 pub use served::{MediaServed, ServerCaps, ServerSpec};
 pub use server::Server;
+pub use statistics::{JitterStatistics, StreamStatistics};
 pub use trace::{Trace, TraceError};

@@ -11,7 +11,7 @@ use neph_wire::rtsp::{Inbox, Message, Request, Transport};
 
 use super::dialogue::{Dialogue, Received};
 use super::error::MediaError;
-use super::measured::MediaAsk;
+use super::measured::MediaRequest;
 use super::ports::{self, Pair};
 use super::receiver::Receiver;
 use super::track::{Track, TrackSpec};
@@ -30,7 +30,7 @@ const RECEIVE_ROOM: i32 = 4 << 20;
 /// The first error, in the order of the streams.
 pub(super) fn open_all(
     server: SocketAddr,
-    ask: &MediaAsk,
+    ask: &MediaRequest,
     stop: &Stop,
 ) -> Result<Vec<Receiver>, MediaError> {
     thread::scope(|scope| {
@@ -71,7 +71,7 @@ impl<'a> Opening<'a> {
         })
     }
 
-    fn open(mut self, ask: &MediaAsk) -> Result<Receiver, MediaError> {
+    fn open(mut self, ask: &MediaRequest) -> Result<Receiver, MediaError> {
         let mut dialogue = Dialogue::new(&ask.url);
         let request = dialogue.options();
         self.exchange(&mut dialogue, &request)?;

@@ -2,27 +2,27 @@
 
 use neph_model::{BitRate, Quantities, Quantity, Span};
 
-use super::figures::StreamFigures;
 use super::measured::MediaMeasured;
 use super::quality::Quality;
 use super::second::MediaSecond;
+use super::statistics::StreamStatistics;
 
 impl MediaMeasured {
     /// Quantities of all streams.
     #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
     pub fn quantities(&self) -> Quantities {
-        let figures = || self.streams.iter().map(|stream| &stream.figures);
-        let rates = |of: fn(&StreamFigures) -> Option<BitRate>| {
-            let rates = figures().filter_map(of);
+        let statistics = || self.streams.iter().map(|stream| &stream.statistics);
+        let rates = |of: fn(&StreamStatistics) -> Option<BitRate>| {
+            let rates = statistics().filter_map(of);
             rates.map(|rate| rate.bits_per_second() as f64)
         };
-        let jitters = figures()
+        let jitters = statistics()
             .filter_map(|stream_figures| stream_figures.network_jitter.or(stream_figures.jitter));
         let jitters = jitters.map(|jitter| nanos(jitter.mean));
-        let sum = |of: fn(&StreamFigures) -> u64| figures().map(of).sum::<u64>();
-        let sent = sum(StreamFigures::expected).max(1) as f64;
+        let sum = |of: fn(&StreamStatistics) -> u64| statistics().map(of).sum::<u64>();
+        let sent = sum(StreamStatistics::expected).max(1) as f64;
         let percent = |count: u64| count as f64 / sent * 100.0;
-        let scores = figures().filter_map(|stream_figures| match stream_figures.quality {
+        let scores = statistics().filter_map(|stream_figures| match stream_figures.quality {
             // The lowest score: a stream with this much loss is no better.
             Quality::TooMuchLoss | Quality::Nothing => Some(1.0),
             ref known => known.score(),

@@ -43,7 +43,7 @@ pub enum MediaServed {
         /// The client's RTSP connection.
         peer: SocketAddr,
         /// The sent packets.
-        sent: Sent,
+        sent: SentStatistics,
         /// Why it ended before the client requested it.
         fault: Option<String>,
     },
@@ -58,7 +58,7 @@ pub enum MediaServed {
 
 /// The sent part of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentStatistics {
     /// RTP packets.
     pub packets: u64,
     /// Their bytes, RTP headers included.

@@ -11,7 +11,7 @@ use neph_wire::rtsp::{
     Headers, Media, Method, PortPair, Request, Response, RtpInfo, Sdp, SessionId, Transport, Url,
 };
 
-use super::source::{ENCODING, First, OFFSET_ID, PAYLOAD_TYPE};
+use super::source::{ENCODING, OFFSET_ID, PAYLOAD_TYPE, RtpStart};
 use super::trace::{CLOCK_HZ, Trace};
 
 /// Seconds without a request or an RTCP report after which a session is over.
@@ -57,14 +57,14 @@ pub(super) struct RequestedStream {
 pub(super) struct Session {
     id: String,
     peer: IpAddr,
-    first: First,
+    first: RtpStart,
     media: Media,
     state: State,
 }
 
 impl Session {
     /// A session of a connection from this address.
-    pub(super) fn new(peer: IpAddr, id: String, first: First, trace: &Trace) -> Self {
+    pub(super) fn new(peer: IpAddr, id: String, first: RtpStart, trace: &Trace) -> Self {
         let kbit = trace.mean_rate().bits_per_second().div_ceil(1_000);
         let media = Media {
             kind: "video".to_owned(),
@@ -73,7 +73,7 @@ impl Session {
             clock_hz: Some(CLOCK_HZ),
             bandwidth_kbit: u32::try_from(kbit).ok(),
             frames_per_1000_s: Some(trace.frames_per_1000_s()),
-            offset_id: Some(OFFSET_ID),
+            offset_extension_id: Some(OFFSET_ID),
             control: Some(TRACK.to_owned()),
         };
         Self {

@@ -1,6 +1,6 @@
 use super::*;
 
-const FIRST: First = First {
+const FIRST: RtpStart = RtpStart {
     sequence: 100,
     timestamp: 200,
     ssrc: 300,

@@ -68,7 +68,7 @@ impl Position {
 
 /// Random initial values of a stream, so that streams are not confused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct First {
+pub(super) struct RtpStart {
     /// Sequence number of the first packet.
     pub(super) sequence: u16,
     /// Timestamp of the first frame.
@@ -81,7 +81,7 @@ pub(super) struct First {
 #[derive(Debug)]
 pub(super) struct Source<'t> {
     trace: &'t Trace,
-    first: First,
+    first: RtpStart,
     frame: u64,
     index: u32,
     /// When the next packet is due.
@@ -107,7 +107,7 @@ impl Random {
 
 impl<'t> Source<'t> {
     /// Starts with the first frame.
-    pub(super) fn new(trace: &'t Trace, first: First) -> Self {
+    pub(super) fn new(trace: &'t Trace, first: RtpStart) -> Self {
         let mut random = Random(u64::from(first.ssrc) | (1 << 40));
         // Incompressible: a tunnel that compresses would change the rate.
         let noise = std::iter::repeat_with(|| random.next().to_be_bytes()[0]);
@@ -220,7 +220,7 @@ fn ticks(span: Span) -> i32 {
 mod tests {
     use super::*;
 
-    const FIRST: First = First {
+    const FIRST: RtpStart = RtpStart {
         sequence: 65_535,
         timestamp: u32::MAX,
         ssrc: 7,

@@ -26,8 +26,8 @@ const CAPS: ServerCaps = ServerCaps {
 };
 
 /// Stops a server, also if the work panics.
-struct Stopped<'a>(&'a Stop);
-impl Drop for Stopped<'_> {
+struct StopOnDrop<'a>(&'a Stop);
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.set();
     }
@@ -43,7 +43,7 @@ fn with_server<T>(caps: ServerCaps, work: impl FnOnce(SocketAddr, &Events) -> T)
     let push = |event| events.lock().expect("no panic").push(event);
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.run(&stop, &push));
-        let stopped = Stopped(&stop);
+        let stopped = StopOnDrop(&stop);
         let worked = work(server.address(), &events);
         drop(stopped);
         serving.join().expect("no panic").expect("it serves");
@@ -51,8 +51,8 @@ fn with_server<T>(caps: ServerCaps, work: impl FnOnce(SocketAddr, &Events) -> T)
     })
 }
 
-fn ask(server: SocketAddr, streams: u16, duration: Span) -> MediaAsk {
-    MediaAsk {
+fn ask(server: SocketAddr, streams: u16, duration: Span) -> MediaRequest {
+    MediaRequest {
         url: format!("rtsp://{server}/video"),
         streams,
         duration,
@@ -73,9 +73,13 @@ fn all_streams_are_set_up_before_any_begins_and_complete() {
         assert_eq!((measured.fault(), measured.is_stopped), (None, false));
         assert_eq!(measured.streams.len(), 3);
         for stream in &measured.streams {
-            let figures = &stream.figures;
+            let statistics = &stream.statistics;
             assert_eq!(stream.encoding.as_deref(), Some("X-NEPH-FRAMES"));
-            assert_eq!((figures.lost, figures.duplicates), (0, 0), "{figures:?}");
+            assert_eq!(
+                (statistics.lost, statistics.duplicates),
+                (0, 0),
+                "{statistics:?}"
+            );
             // On a busy host a packet may be late and count in the next second.
             let rates = stream
                 .seconds
@@ -88,8 +92,8 @@ fn all_streams_are_set_up_before_any_begins_and_complete() {
                 stream.seconds
             );
             assert_eq!(rates.len(), 3);
-            assert!(figures.frames.in_time >= 68, "{figures:?}");
-            assert!(figures.network_jitter.is_some());
+            assert!(statistics.frames.in_time >= 68, "{statistics:?}");
+            assert!(statistics.network_jitter.is_some());
         }
         assert_eq!(seconds.len(), 3);
         assert!(seconds[1].rate().bits_per_second().abs_diff(2_535_000) <= 180_000);
@@ -164,7 +168,7 @@ fn a_stop_keeps_measurements_and_the_duration_cap_ends_a_stream() {
         let measured = measure(server, &long, &stop, &mut |_| stop.set());
         let measured = measured.expect("the results so far are kept");
         assert!(measured.is_stopped);
-        assert!(measured.streams[0].figures.packets > 20, "{measured:?}");
+        assert!(measured.streams[0].statistics.packets > 20, "{measured:?}");
         let measured = measure(server, &long, &Stop::new(), &mut |_| {});
         let measured = measured.expect("the results so far are kept");
         let fault = measured.fault().expect("it broke off");

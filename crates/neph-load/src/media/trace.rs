@@ -71,7 +71,7 @@ impl Trace {
     /// # Errors
     /// The first invalid line, with the remedy.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
-        let lines = text.lines().enumerate().map(|(index, line)| Line {
+        let lines = text.lines().enumerate().map(|(index, line)| NumberedLine {
             number: index + 1,
             text: line.split('#').next().unwrap_or_default().trim(),
         });
@@ -147,14 +147,14 @@ impl Trace {
     }
 }
 
-struct Line<'a> {
+struct NumberedLine<'a> {
     number: usize,
     text: &'a str,
 }
 
-impl Line<'_> {
+impl NumberedLine<'_> {
     fn shown(&self) -> String {
-        neph_text::Outside::text(self.text).to_string()
+        neph_text::PrintableText::text(self.text).to_string()
     }
 }
 

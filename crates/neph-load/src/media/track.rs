@@ -5,13 +5,13 @@ use neph_wire::rtcp::ReceiverReport;
 use neph_wire::rtp::{Packet, SequenceExtender, TimestampExtender};
 use neph_wire::rtsp::{Media, RtpInfo};
 
-use super::figures::{JitterFigures, StreamFigures};
 use super::frames::{Frames, Piece};
 use super::jitter::JitterCourse;
-use super::measured::MediaAsk;
+use super::measured::MediaRequest;
 use super::quality::{Quality, VideoQuality};
 use super::second::StreamSecond;
 use super::source::{ENCODING, Position};
+use super::statistics::{JitterStatistics, StreamStatistics};
 use super::trace::CLOCK_HZ;
 use crate::throughput::sequence::{Arrival, Sequence};
 use crate::transfer::rate_of;
@@ -32,7 +32,7 @@ pub(super) struct TrackSpec {
     payload_type: u8,
     clock_hz: u32,
     interval: Option<i64>,
-    offset_id: Option<u8>,
+    offset_extension_id: Option<u8>,
     has_positions: bool,
     buffer: Span,
     length: Span,
@@ -40,7 +40,7 @@ pub(super) struct TrackSpec {
 
 impl TrackSpec {
     /// From the server's description and the client's parameters.
-    pub(super) fn new(media: &Media, ask: &MediaAsk) -> Self {
+    pub(super) fn new(media: &Media, ask: &MediaRequest) -> Self {
         let clock_hz = media.clock_hz.unwrap_or(CLOCK_HZ);
         let rate = media.frames_per_1000_s.filter(|rate| *rate > 0);
         let encoding = media.encoding.as_deref().unwrap_or_default();
@@ -48,7 +48,7 @@ impl TrackSpec {
             payload_type: media.payload_type,
             clock_hz,
             interval: rate.map(|rate| i64::from(clock_hz) * 1_000 / i64::from(rate)),
-            offset_id: media.offset_id,
+            offset_extension_id: media.offset_extension_id,
             has_positions: encoding.eq_ignore_ascii_case(ENCODING),
             buffer: ask.buffer,
             length: ask.duration,
@@ -192,7 +192,7 @@ impl Track {
             i64::try_from(nanos).unwrap_or(i64::MAX / 4)
         };
         self.jitter.arrive(at.nanos().saturating_sub(nanos(ticks)));
-        let offset = self.spec.offset_id;
+        let offset = self.spec.offset_extension_id;
         let offset = offset.and_then(|id| packet.transmission_offset(id));
         if let Some(offset) = offset {
             let sent = nanos(ticks.saturating_add(i64::from(offset)));
@@ -253,7 +253,7 @@ impl Track {
     }
 
     /// Judges frames whose waiting time is over.
-    pub(super) fn turn(&mut self, now: Span) {
+    pub(super) fn advance_to(&mut self, now: Span) {
         self.frames.judge_until(now);
     }
 
@@ -270,7 +270,7 @@ impl Track {
     }
 
     /// Ends the measurement: returns the figures and removes incomplete seconds.
-    pub(super) fn finish(&mut self, end: Span, drops: u64) -> StreamFigures {
+    pub(super) fn finish(&mut self, end: Span, drops: u64) -> StreamStatistics {
         self.frames.finish(end);
         let origin = self.origin.unwrap_or(end);
         let second_count = (end - (origin - LEAD)).nanos() / SECOND.nanos();
@@ -284,7 +284,7 @@ impl Track {
         let bytes: u64 = self.seconds.iter().map(|second| second.bytes).sum();
         let seconds = i64::try_from(self.seconds.len()).unwrap_or(i64::MAX);
         let totals = &self.totals;
-        let mut figures = StreamFigures {
+        let mut statistics = StreamStatistics {
             ssrc: self.ssrc,
             packets: totals.packets,
             bytes: totals.bytes,
@@ -298,19 +298,19 @@ impl Track {
             rate_min: rates.clone().min(),
             rate_mean: (seconds > 0).then(|| rate_of(bytes, SECOND.times(seconds))),
             rate_max: rates.max(),
-            jitter: JitterFigures::of(Some(&self.jitter)),
-            network_jitter: JitterFigures::of(self.network.as_ref()),
+            jitter: JitterStatistics::of(Some(&self.jitter)),
+            network_jitter: JitterStatistics::of(self.network.as_ref()),
             frames: self.frames.counts(),
             stalls: self.frames.stalls(),
             quality: Quality::Nothing,
         };
         let input = VideoQuality {
-            kbit_s: figures.sent_kbit_s(),
+            kbit_s: statistics.sent_kbit_s(),
             frames_s: self.frames.rate().unwrap_or(0.0),
-            loss: figures.unplayable(),
+            loss: statistics.unplayable(),
         };
-        figures.quality = input.estimate();
-        figures
+        statistics.quality = input.estimate();
+        statistics
     }
 
     /// The seconds; only whole ones after [`Track::finish`].

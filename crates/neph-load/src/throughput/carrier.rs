@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use neph_sys::bulk;
 use neph_sys::stamp::{self, Family};
-use neph_wire::throughput::{Ask, RrAsk};
+use neph_wire::throughput::{RrTestRequest, TestRequest};
 
 use super::run::TICK;
 use super::tcp_sender;
@@ -25,7 +25,7 @@ pub(super) enum Carrier {
 
 impl Carrier {
     /// Prepares a connection; `sends`: whether this end sends on it.
-    pub(super) fn tcp(stream: TcpStream, ask: &Ask, sends: bool) -> io::Result<Self> {
+    pub(super) fn tcp(stream: TcpStream, ask: &TestRequest, sends: bool) -> io::Result<Self> {
         if sends {
             tcp_sender::prepare(&stream, ask.congestion.as_deref())?;
         }
@@ -38,7 +38,7 @@ impl Carrier {
     pub(super) fn udp(
         socket: UdpSocket,
         peer: SocketAddr,
-        ask: &Ask,
+        ask: &TestRequest,
         sends: bool,
     ) -> io::Result<Self> {
         if !sends {
@@ -53,7 +53,7 @@ impl Carrier {
     }
 
     /// Prepares a connection for requests and replies: both ends block for at most a tick.
-    pub(super) fn turns(stream: TcpStream, ask: &RrAsk) -> io::Result<Self> {
+    pub(super) fn turns(stream: TcpStream, ask: &RrTestRequest) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_nonblocking(false)?;
         stream.set_read_timeout(Some(TICK.to_duration()))?;
@@ -66,7 +66,7 @@ impl Carrier {
     pub(super) fn turn_datagrams(
         socket: UdpSocket,
         peer: SocketAddr,
-        ask: &RrAsk,
+        ask: &RrTestRequest,
     ) -> io::Result<Self> {
         socket.set_read_timeout(Some(TICK.to_duration()))?;
         mark(socket.as_fd(), peer, ask.dscp)?;

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use neph_model::{Permit, Span, Stop, Wall};
 use neph_sys::clock;
-use neph_wire::throughput::Ask;
+use neph_wire::throughput::TestRequest;
 
 use super::dialogue::Dialogue;
-use super::engine::{Decision, End, Engine, Turn};
+use super::engine::{Decision, Engine, TestEnd, Turn};
 use super::error::ThroughputError;
 use super::job::Job;
 use super::measured::Measured;
@@ -20,7 +20,7 @@ pub struct ThroughputRequest<'a> {
     /// Address of the server.
     pub server: SocketAddr,
     /// Parameters of the test.
-    pub ask: &'a Ask,
+    pub ask: &'a TestRequest,
     /// Limit of data that this end sends and receives.
     pub permit: &'a Permit,
 }
@@ -32,7 +32,7 @@ pub struct ThroughputRequest<'a> {
 /// The server cannot be reached, refuses, or breaks off before anything was counted. After a later
 /// fault the result has the counts so far and the fault ([`Measured::fault`]).
 pub fn measure(
-    requested: ThroughputRequest<'_>,
+    request: ThroughputRequest<'_>,
     stop: &Stop,
     on_second: &mut dyn FnMut(&Second),
 ) -> Result<Measured, ThroughputError> {
@@ -40,7 +40,7 @@ pub fn measure(
         server,
         ask,
         permit,
-    } = requested;
+    } = request;
     ask.check()?;
     let job = Job::Throughput(ask.clone());
     let Started {
@@ -55,7 +55,7 @@ pub fn measure(
         on_second,
     };
     let engine = Engine {
-        end: End::Client,
+        end: TestEnd::Client,
         ask,
         token,
         read_pause: Span::ZERO,

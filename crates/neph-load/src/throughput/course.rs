@@ -10,7 +10,7 @@ pub(super) const INTERVAL: Span = Span::from_secs(1);
 
 /// Bounds of a completed interval, and its thread's times.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Passed {
+pub(super) struct CompletedInterval {
     /// From 0 on.
     pub(super) index: u32,
     /// Since the start, nanoseconds.
@@ -90,12 +90,12 @@ impl Course {
     }
 
     /// Ends the interval.
-    pub(super) fn pass(&mut self, now: Span) -> Passed {
+    pub(super) fn pass(&mut self, now: Span) -> CompletedInterval {
         self.look();
         let cores = std::mem::take(&mut self.cores);
         let core = cores.into_iter().max_by_key(|(_, often)| *often);
         let cpu = clock::thread_cpu();
-        let passed = Passed {
+        let passed = CompletedInterval {
             index: self.index,
             from_ns: positive(self.from),
             to_ns: positive(now),

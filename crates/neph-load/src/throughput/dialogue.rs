@@ -1,6 +1,6 @@
 //! Messages between a client and its server from the start of a test until both have ended.
 
-use neph_model::{Instant, Own, Span, Stop};
+use neph_model::{Instant, LocalClock, Span, Stop};
 use neph_sys::clock;
 use neph_wire::throughput::{ClientMessage, Intervals, ServerMessage};
 
@@ -25,7 +25,7 @@ pub(super) struct Dialogue<'a> {
     pub(super) server: Intervals,
     is_done: bool,
     /// When the end was sent to the server.
-    ended: Option<Instant<Own>>,
+    ended: Option<Instant<LocalClock>>,
     /// Whether it was stopped before its time was over.
     pub(super) is_stopped: bool,
     /// Why it broke off, if it did.
@@ -67,7 +67,7 @@ impl<'a> Dialogue<'a> {
             let received = self.hear();
             self.keep(received);
         } else if !turn.is_over {
-            clock::nap(Stop::PATIENCE.to_duration());
+            clock::nap(Stop::POLL_INTERVAL.to_duration());
         }
         let is_late = self.ended.is_some_and(|ended| now() >= ended + PATIENCE);
         if is_late && !self.is_done && !is_lost {

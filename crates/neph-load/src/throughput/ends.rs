@@ -4,7 +4,7 @@ use neph_wire::throughput::Intervals;
 
 /// The two ends of one direction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ends<'a> {
+pub(super) struct DirectionEnds<'a> {
     pub(super) sender: &'a Intervals,
     pub(super) receiver: &'a Intervals,
 }

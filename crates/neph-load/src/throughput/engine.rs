@@ -9,7 +9,7 @@ use std::thread;
 
 use neph_model::{Permit, Span, Stop};
 use neph_sys::clock;
-use neph_wire::throughput::{Ask, Token};
+use neph_wire::throughput::{TestRequest, Token};
 
 use super::board::Board;
 use super::carrier::Carrier;
@@ -22,14 +22,14 @@ use crate::transfer::now;
 
 /// An end of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum TestEnd {
     Client,
     Server,
 }
 
-impl End {
+impl TestEnd {
     /// Whether this end sends on the stream.
-    pub(super) fn sends(self, ask: &Ask, stream: u16) -> bool {
+    pub(super) fn sends(self, ask: &TestRequest, stream: u16) -> bool {
         ask.is_up(stream) == (self == Self::Client)
     }
 }
@@ -48,8 +48,8 @@ pub(super) struct Turn<'a> {
 /// Parameters of one end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Engine<'a> {
-    pub(super) end: End,
-    pub(super) ask: &'a Ask,
+    pub(super) end: TestEnd,
+    pub(super) ask: &'a TestRequest,
     pub(super) token: Token,
     pub(super) read_pause: Span,
     pub(super) permit: &'a Permit,

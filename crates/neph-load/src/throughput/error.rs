@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use neph_model::{LocalFault, failed_call};
-use neph_wire::throughput::{AskError, LineError};
+use neph_wire::throughput::{LineError, TestRequestError};
 
 /// The failed operation and its object.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum ThroughputError {
     },
     /// Invalid parameters.
     #[error(transparent)]
-    Ask(#[from] AskError),
+    InvalidRequest(#[from] TestRequestError),
     /// A call on a socket failed.
     #[error("{}", failed_call(&format!("{operation} {peer}"), source, LocalFault::of(source)))]
     Socket {

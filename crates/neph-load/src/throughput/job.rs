@@ -4,18 +4,18 @@ use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 
 use neph_model::Span;
-use neph_wire::throughput::{Ask, ClientMessage, Protocol, RrAsk, RrKind};
+use neph_wire::throughput::{ClientMessage, Protocol, RrKind, RrTestRequest, TestRequest};
 
 use super::carrier::Carrier;
-use super::engine::End;
+use super::engine::TestEnd;
 
 /// A test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Job {
     /// Data in one direction or both.
-    Throughput(Ask),
+    Throughput(TestRequest),
     /// Requests and replies.
-    Rr(RrAsk),
+    Rr(RrTestRequest),
 }
 
 impl Job {
@@ -67,7 +67,7 @@ impl Job {
     pub(super) fn connection(
         &self,
         stream: TcpStream,
-        end: End,
+        end: TestEnd,
         number: u16,
     ) -> io::Result<Carrier> {
         match self {
@@ -81,7 +81,7 @@ impl Job {
         &self,
         socket: UdpSocket,
         peer: SocketAddr,
-        end: End,
+        end: TestEnd,
         number: u16,
     ) -> io::Result<Carrier> {
         match self {

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use neph_model::Wall;
-use neph_wire::throughput::{Ask, Direction, Intervals};
+use neph_wire::throughput::{Direction, Intervals, TestRequest};
 
-use super::ends::Ends;
+use super::ends::DirectionEnds;
 use super::limit::{Limit, find_limit};
 use super::totals::Totals;
 
@@ -15,7 +15,7 @@ pub struct Measured {
     /// The server.
     pub address: SocketAddr,
     /// The parameters.
-    pub ask: Ask,
+    pub ask: TestRequest,
     /// When data began to flow.
     pub started: Wall,
     /// Counts of the client.
@@ -41,7 +41,7 @@ pub struct DirectionResult {
 
 impl Measured {
     /// Without counts.
-    pub(super) fn begin(address: SocketAddr, ask: Ask, started: Wall) -> Self {
+    pub(super) fn begin(address: SocketAddr, ask: TestRequest, started: Wall) -> Self {
         Self {
             address,
             ask,
@@ -62,13 +62,13 @@ impl Measured {
     }
 
     /// Counts of the sending end and of the receiving end of a direction.
-    pub(super) const fn ends(&self, direction: Direction) -> Ends<'_> {
+    pub(super) const fn ends(&self, direction: Direction) -> DirectionEnds<'_> {
         match direction {
-            Direction::Up | Direction::Both => Ends {
+            Direction::Up | Direction::Both => DirectionEnds {
                 sender: &self.client,
                 receiver: &self.server,
             },
-            Direction::Down => Ends {
+            Direction::Down => DirectionEnds {
                 sender: &self.server,
                 receiver: &self.client,
             },

@@ -11,7 +11,7 @@ use neph_wire::throughput::{
 
 use super::carrier::Carrier;
 use super::control::Control;
-use super::engine::End;
+use super::engine::TestEnd;
 use super::error::{READY, ThroughputError};
 use super::job::Job;
 use crate::transfer::{connect, now};
@@ -117,7 +117,7 @@ fn connection(
     let failed = ThroughputError::socket("connect a stream to", server);
     let mut stream: TcpStream = connect(server, PATIENCE).map_err(&failed)?;
     stream.write_all(&preamble.encode()).map_err(&failed)?;
-    let carrier = job.connection(stream, End::Client, preamble.stream);
+    let carrier = job.connection(stream, TestEnd::Client, preamble.stream);
     carrier.map_err(ThroughputError::socket("set up a stream to", server))
 }
 
@@ -128,7 +128,7 @@ fn datagrams(control: &Control, job: &Job, stream: u16) -> Result<Carrier, Throu
     local.set_port(0);
     let failed = ThroughputError::socket("open a UDP socket to", server);
     let socket = UdpSocket::bind(local).map_err(&failed)?;
-    let carrier = job.datagrams(socket, server, End::Client, stream);
+    let carrier = job.datagrams(socket, server, TestEnd::Client, stream);
     carrier.map_err(&failed)
 }
 

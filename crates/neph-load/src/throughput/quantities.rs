@@ -5,7 +5,7 @@
 use neph_model::{
     BitRate, Quantities, Quantity, Span, ThroughputMeasure, TransferDirection, TransferTransport,
 };
-use neph_wire::throughput::{Ask, Direction, Protocol, VERSION};
+use neph_wire::throughput::{Direction, Protocol, TestRequest, VERSION};
 
 use super::measured::{DirectionResult, Measured};
 use super::second::Second;
@@ -59,8 +59,8 @@ const fn names(direction: Direction) -> &'static Names {
 }
 
 /// The test of a plan with this duration.
-pub fn ask(test: &ThroughputMeasure, duration: Span, congestion: Option<String>) -> Ask {
-    Ask {
+pub fn ask(test: &ThroughputMeasure, duration: Span, congestion: Option<String>) -> TestRequest {
+    TestRequest {
         version: VERSION,
         protocol: match test.transport {
             TransferTransport::Tcp => Protocol::Tcp,

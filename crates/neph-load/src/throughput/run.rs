@@ -2,7 +2,7 @@
 
 use neph_model::{Permit, Span, Stop};
 use neph_sys::clock;
-use neph_wire::throughput::{Ask, Token};
+use neph_wire::throughput::{TestRequest, Token};
 
 use super::board::Board;
 
@@ -14,7 +14,7 @@ pub(super) const BUDGET_REST: Span = Span::from_millis(1);
 /// State that the threads of one end share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run<'a> {
-    pub(super) ask: &'a Ask,
+    pub(super) ask: &'a TestRequest,
     pub(super) token: Token,
     pub(super) board: &'a Board,
     pub(super) stop: &'a Stop,

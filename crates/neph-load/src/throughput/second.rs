@@ -3,7 +3,7 @@
 use neph_model::{BitRate, Span};
 use neph_wire::throughput::{Direction, ReceivedInterval, SentInterval};
 
-use super::ends::Ends;
+use super::ends::DirectionEnds;
 use super::measured::Measured;
 use super::rates::{nanos, rate};
 use super::usage::{Threaded, busiest, core_busy};
@@ -106,7 +106,7 @@ fn is_passed(measured: &Measured, index: u32) -> bool {
     received.any(|interval| !interval.is_late && interval.index >= index + 2)
 }
 
-fn of_second(ends: Ends<'_>, index: u32) -> (Vec<&SentInterval>, Vec<&ReceivedInterval>) {
+fn of_second(ends: DirectionEnds<'_>, index: u32) -> (Vec<&SentInterval>, Vec<&ReceivedInterval>) {
     let sent = ends
         .sender
         .sent
@@ -137,7 +137,7 @@ fn of(measured: &Measured, index: u32) -> Vec<Second> {
     seconds.collect()
 }
 
-fn add_sent(second: &mut Second, sent: &[&SentInterval], ends: Ends<'_>) {
+fn add_sent(second: &mut Second, sent: &[&SentInterval], ends: DirectionEnds<'_>) {
     second.sent = sum(sent
         .iter()
         .map(|interval| rate(interval.bytes, interval.from_ns, interval.to_ns)));
@@ -156,7 +156,7 @@ fn add_sent(second: &mut Second, sent: &[&SentInterval], ends: Ends<'_>) {
     }
 }
 
-fn add_received(second: &mut Second, received: &[&ReceivedInterval], ends: Ends<'_>) {
+fn add_received(second: &mut Second, received: &[&ReceivedInterval], ends: DirectionEnds<'_>) {
     let goodput = received
         .iter()
         .map(|interval| rate(interval.bytes, interval.from_ns, interval.to_ns));

@@ -18,7 +18,7 @@ struct Gap {
 
 /// Counts since the last call of [`Sequence::take`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct SequenceCounts {
     /// Received datagrams, without duplicates.
     pub(crate) datagrams: u64,
     /// Datagrams that became missing.
@@ -34,7 +34,7 @@ pub(crate) struct Counted {
     pub(crate) duplicates: u64,
 }
 
-impl Counted {
+impl SequenceCounts {
     /// Lost: more became missing than arrived late.
     pub(crate) fn lost(&self) -> u64 {
         self.missing.saturating_sub(self.filled)
@@ -69,7 +69,7 @@ pub(crate) struct Sequence {
     gaps: BTreeMap<u64, Gap>,
     /// Gaps below this number are forgotten.
     horizon: u64,
-    counted: Counted,
+    counted: SequenceCounts,
 }
 
 impl Sequence {
@@ -130,7 +130,7 @@ impl Sequence {
     }
 
     /// Returns and resets the counts.
-    pub(crate) fn take(&mut self) -> Counted {
+    pub(crate) fn take(&mut self) -> SequenceCounts {
         std::mem::take(&mut self.counted)
     }
 }
@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    fn count(numbers: &[u64]) -> Counted {
+    fn count(numbers: &[u64]) -> SequenceCounts {
         let mut sequence = Sequence::default();
         for number in numbers {
             sequence.arrive(*number);
@@ -151,9 +151,9 @@ mod tests {
 
     #[test]
     fn datagrams_in_order_are_only_counted() {
-        let counted = Counted {
+        let counted = SequenceCounts {
             datagrams: 4,
-            ..Counted::default()
+            ..SequenceCounts::default()
         };
         assert_eq!(count(&[0, 1, 2, 3]), counted);
     }

@@ -93,7 +93,7 @@ pub enum ServedEvent {
 
 #[cfg(test)]
 mod tests {
-    use neph_wire::throughput::{Ask, Direction, Protocol, RrAsk, RrKind, VERSION};
+    use neph_wire::throughput::{Direction, Protocol, RrKind, RrTestRequest, TestRequest, VERSION};
 
     use super::*;
 
@@ -104,7 +104,7 @@ mod tests {
             streams: 4,
             rate: Some(BitRate(1_000_000_000)),
         };
-        let ask = Ask {
+        let ask = TestRequest {
             version: VERSION,
             protocol: Protocol::Tcp,
             direction: Direction::Up,
@@ -115,9 +115,9 @@ mod tests {
             congestion: None,
             dscp: None,
         };
-        let admit = |ask: &Ask| caps.admit(&Job::Throughput(ask.clone()));
+        let admit = |ask: &TestRequest| caps.admit(&Job::Throughput(ask.clone()));
         assert_eq!(admit(&ask), Ok(()));
-        let refused = |change: fn(&mut Ask)| {
+        let refused = |change: fn(&mut TestRequest)| {
             let mut changed_ask = ask.clone();
             change(&mut changed_ask);
             admit(&changed_ask).expect_err("above the cap")
@@ -131,13 +131,13 @@ mod tests {
         assert!(refused(|ask| ask.rate_bit_s = Some(1_000_000_001)).ends_with(max));
         assert!(refused(|ask| ask.rate_bit_s = None).ends_with(": give a rate"));
         let free = ServerCaps { rate: None, ..caps };
-        let unlimited = Ask {
+        let unlimited = TestRequest {
             rate_bit_s: None,
             ..ask
         };
         assert_eq!(free.admit(&Job::Throughput(unlimited)), Ok(()));
         let rr = |streams, duration_ns| {
-            let ask = RrAsk {
+            let ask = RrTestRequest {
                 version: VERSION,
                 kind: RrKind::UdpRr,
                 streams,

@@ -13,7 +13,7 @@ use neph_wire::throughput::{Content, Header, Preamble, Protocol};
 use socket2::{Domain, Protocol as Ip, SockAddr, Socket, Type};
 
 use super::control::Control;
-use super::engine::End;
+use super::engine::TestEnd;
 use super::error::ThroughputError;
 use super::listening::{AcceptedConnection, Listening};
 use super::rr::answer_connection;
@@ -168,7 +168,9 @@ impl Server {
         // An IPv4 socket costs less than an IPv6 socket with mapped addresses.
         let socket = datagrams_on(unmapped(active.local))?;
         let peer = unmapped(peer);
-        let carrier = active.job.datagrams(socket, peer, End::Server, stream)?;
+        let carrier = active
+            .job
+            .datagrams(socket, peer, TestEnd::Server, stream)?;
         active.carriers.insert(stream, carrier);
         Ok(())
     }
@@ -196,7 +198,7 @@ impl Server {
             return;
         }
         // A connection that cannot be prepared is closed, and the client detects that.
-        if let Ok(carrier) = active.job.connection(stream, End::Server, number) {
+        if let Ok(carrier) = active.job.connection(stream, TestEnd::Server, number) {
             active.carriers.insert(number, carrier);
         }
     }

@@ -8,7 +8,7 @@ use neph_wire::throughput::{ClientMessage, ServerMessage, Token};
 
 use super::carrier::Carrier;
 use super::control::Control;
-use super::engine::{Decision, End, Engine, Turn};
+use super::engine::{Decision, Engine, TestEnd, Turn};
 use super::error::ThroughputError;
 use super::job::Job;
 use super::listening::Listening;
@@ -127,7 +127,7 @@ impl Session<'_> {
             Job::Throughput(ask) => {
                 self.control.send(&ServerMessage::Started)?;
                 let engine = Engine {
-                    end: End::Server,
+                    end: TestEnd::Server,
                     ask,
                     token,
                     read_pause: self.spec.read_pause,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use neph_model::{Instant, Own};
-use neph_wire::throughput::{Protocol, RrAsk, RrKind, Token};
+use neph_model::{Instant, LocalClock};
+use neph_wire::throughput::{Protocol, RrKind, RrTestRequest, Token};
 
 use super::carrier::Carrier;
 use super::job::Job;
@@ -19,7 +19,7 @@ pub(super) struct Active {
     pub(super) peer: SocketAddr,
     pub(super) local: SocketAddr,
     /// Latest end of the test.
-    pub(super) until: Instant<Own>,
+    pub(super) until: Instant<LocalClock>,
     /// Connected streams.
     pub(super) carriers: BTreeMap<u16, Carrier>,
     /// Data flows: no more streams are accepted.
@@ -37,7 +37,7 @@ impl Active {
     }
 
     /// The request/response test whose transactions are connections, once it has started.
-    pub(super) fn of_connections(&self, token: Token) -> Option<&RrAsk> {
+    pub(super) fn of_connections(&self, token: Token) -> Option<&RrTestRequest> {
         match &self.job {
             Job::Rr(ask)
                 if ask.kind == RrKind::TcpCrr && self.is_started && self.token == token =>

@@ -10,7 +10,7 @@ use neph_sys::clock;
 use neph_sys::ppoll::{self, Awaited};
 use neph_wire::throughput::ReceivedInterval;
 
-use super::course::{Course, Passed};
+use super::course::{CompletedInterval, Course};
 use super::run::{Run, TICK};
 
 /// Bytes per read.
@@ -71,7 +71,7 @@ fn await_first(stream: &TcpStream, run: Run<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn put(id: u16, run: Run<'_>, passed: Passed, bytes: u64) {
+fn put(id: u16, run: Run<'_>, passed: CompletedInterval, bytes: u64) {
     let interval = ReceivedInterval {
         stream: id,
         index: passed.index,

@@ -15,7 +15,7 @@ use neph_sys::tcp;
 use neph_wire::throughput::SentInterval;
 
 use super::counters::{Counters, difference};
-use super::course::{Course, Passed};
+use super::course::{CompletedInterval, Course};
 use super::run::{BUDGET_REST, Run, TICK};
 use crate::pace::Pace;
 
@@ -124,7 +124,7 @@ impl Sender<'_> {
         }
     }
 
-    fn put(&mut self, passed: Passed) -> io::Result<()> {
+    fn put(&mut self, passed: CompletedInterval) -> io::Result<()> {
         let now = Counters::read(&self.stream)?;
         let interval = SentInterval {
             stream: self.id,

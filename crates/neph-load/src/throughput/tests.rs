@@ -7,12 +7,12 @@ use neph_model::{
     AllowedTargets, BitRate, Budgets, Permit, Quantity, Span, Stop, ThroughputMeasure,
     TransferDirection, TransferTransport,
 };
-use neph_wire::throughput::{Ask, Direction, Protocol, VERSION};
+use neph_wire::throughput::{Direction, Protocol, TestRequest, VERSION};
 
 use super::*;
 
-fn ask(protocol: Protocol, direction: Direction) -> Ask {
-    Ask {
+fn ask(protocol: Protocol, direction: Direction) -> TestRequest {
+    TestRequest {
         version: VERSION,
         protocol,
         direction,
@@ -39,7 +39,7 @@ fn spec(read_pause: Span) -> ServerSpec {
     }
 }
 
-const fn request_of(server: SocketAddr, ask: &Ask) -> ThroughputRequest<'_> {
+const fn request_of(server: SocketAddr, ask: &TestRequest) -> ThroughputRequest<'_> {
     ThroughputRequest {
         server,
         ask,
@@ -48,8 +48,8 @@ const fn request_of(server: SocketAddr, ask: &Ask) -> ThroughputRequest<'_> {
 }
 
 /// Stops a server, also if the work panics.
-struct Stopped<'a>(&'a Stop);
-impl Drop for Stopped<'_> {
+struct StopOnDrop<'a>(&'a Stop);
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.set();
     }
@@ -61,7 +61,7 @@ fn with_server<T>(spec: &ServerSpec, work: impl FnOnce(&Server) -> T) -> T {
     let stop = Stop::new();
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.run(&stop, &|_| {}));
-        let stopped = Stopped(&stop);
+        let stopped = StopOnDrop(&stop);
         let worked = work(&server);
         drop(stopped);
         serving.join().expect("no panic").expect("it serves");
@@ -69,7 +69,7 @@ fn with_server<T>(spec: &ServerSpec, work: impl FnOnce(&Server) -> T) -> T {
     })
 }
 
-fn measured(ask: &Ask, spec: &ServerSpec) -> (Measured, Vec<Second>) {
+fn measured(ask: &TestRequest, spec: &ServerSpec) -> (Measured, Vec<Second>) {
     with_server(spec, |server| {
         let mut seconds = Vec::new();
         let measured = measure(
@@ -117,7 +117,7 @@ fn the_target_rate_is_reached_with_each_protocol_and_direction() {
 #[test]
 fn both_directions_are_measured_at_the_same_time_on_all_streams() {
     for protocol in [Protocol::Tcp, Protocol::Udp] {
-        let two = Ask {
+        let two = TestRequest {
             streams: 2,
             ..ask(protocol, Direction::Both)
         };
@@ -145,7 +145,7 @@ fn both_directions_are_measured_at_the_same_time_on_all_streams() {
 fn a_receiver_that_reads_slowly_is_named() {
     let slow = spec(Span::from_millis(100));
     for protocol in [Protocol::Tcp, Protocol::Udp] {
-        let max = Ask {
+        let max = TestRequest {
             rate_bit_s: None,
             ..ask(protocol, Direction::Up)
         };
@@ -159,7 +159,7 @@ fn a_receiver_that_reads_slowly_is_named() {
 fn a_busy_server_refuses_with_the_wait_and_a_stop_keeps_results() {
     with_server(&spec(Span::ZERO), |server| {
         let (stop, address) = (Stop::new(), server.address());
-        let long = Ask {
+        let long = TestRequest {
             duration_ns: 30_000_000_000,
             ..ask(Protocol::Tcp, Direction::Up)
         };
@@ -217,7 +217,7 @@ fn nonsense_from_clients_does_not_harm_the_throughput_server() {
 
 #[test]
 fn a_datagram_above_the_mtu_goes_in_fragments() {
-    let large = Ask {
+    let large = TestRequest {
         datagram_bytes: 65_507,
         ..ask(Protocol::Udp, Direction::Up)
     };
@@ -234,7 +234,7 @@ fn senders_stay_within_the_rate_of_their_permit_with_each_protocol() {
             ..Budgets::default()
         };
         let permit = Permit::new(AllowedTargets::default(), budgets, 0);
-        let ask = Ask {
+        let ask = TestRequest {
             rate_bit_s: None,
             ..ask(protocol, Direction::Up)
         };

@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 
 use neph_model::{BitRate, Span};
-use neph_wire::throughput::{Ask, Protocol, ReceivedInterval, SentInterval, Variation};
+use neph_wire::throughput::{Protocol, ReceivedInterval, SentInterval, TestRequest, Variation};
 
-use super::ends::Ends;
+use super::ends::DirectionEnds;
 use super::rates::{nanos, rate, ratio};
 use super::usage::{Usage, usage};
 
@@ -97,7 +97,7 @@ pub struct Totals {
 
 impl Totals {
     /// Adds up the counts of both ends.
-    pub(super) fn of(ends: Ends<'_>, ask: &Ask) -> Self {
+    pub(super) fn of(ends: DirectionEnds<'_>, ask: &TestRequest) -> Self {
         let (sent, received) = (&ends.sender.sent, &ends.receiver.received);
         let in_time: Vec<_> = received
             .iter()
@@ -115,9 +115,10 @@ impl Totals {
         };
         for stream in (0..).take_while(|stream| streams(*stream)) {
             let of_stream = sent.iter().filter(|interval| interval.stream == stream);
-            totals.sent = add(totals.sent, over_all(of_stream.map(Counted::of_sent)).0);
+            totals.sent = add(totals.sent, over_all(of_stream.map(ByteCounts::of_sent)).0);
             let of_stream = in_time.iter().filter(|interval| interval.stream == stream);
-            let (rate, lasted) = over_all(of_stream.map(|interval| Counted::of_received(interval)));
+            let (rate, lasted) =
+                over_all(of_stream.map(|interval| ByteCounts::of_received(interval)));
             totals.goodput = add(totals.goodput, rate);
             totals.lasted = totals.lasted.max(lasted);
         }
@@ -131,13 +132,13 @@ impl Totals {
 
 /// Bytes between two moments.
 #[derive(Clone, Copy)]
-struct Counted {
+struct ByteCounts {
     bytes: u64,
     from_ns: u64,
     to_ns: u64,
 }
 
-impl Counted {
+impl ByteCounts {
     const fn of_sent(interval: &SentInterval) -> Self {
         Self {
             bytes: interval.bytes,
@@ -156,7 +157,7 @@ impl Counted {
 }
 
 /// Rate over all intervals of one stream, and their total length.
-fn over_all(intervals: impl Iterator<Item = Counted>) -> (BitRate, Span) {
+fn over_all(intervals: impl Iterator<Item = ByteCounts>) -> (BitRate, Span) {
     let (mut bytes, mut from, mut to) = (0_u64, u64::MAX, 0);
     for counted in intervals {
         bytes = bytes.saturating_add(counted.bytes);
@@ -213,7 +214,7 @@ fn tcp(sent: &[SentInterval]) -> TcpTotals {
     }
 }
 
-fn udp(ends: Ends<'_>) -> UdpTotals {
+fn udp(ends: DirectionEnds<'_>) -> UdpTotals {
     let sent =
         |of: fn(&SentInterval) -> u64| ends.sender.sent.iter().map(of).fold(0, u64::saturating_add);
     let counters: Vec<_> = ends

@@ -12,7 +12,7 @@ use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp;
 use neph_wire::throughput::{Content, Header, ReceivedInterval, StreamVariation, UdpCounters};
 
-use super::course::{Course, Passed};
+use super::course::{CompletedInterval, Course};
 use super::run::{Run, TICK};
 use super::sequence::{Arrival, Sequence};
 use super::variation::Delays;
@@ -35,7 +35,7 @@ pub(super) fn receive(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<(
         delays: Delays::default(),
         bytes: 0,
         dropped: 0,
-        given: Given::default(),
+        given: ReceiveCounts::default(),
         offset: clock::pair().offset(),
         socket,
         id,
@@ -59,7 +59,7 @@ pub(super) fn receive(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<(
 /// Number of datagrams that the socket dropped, from the kernel's count of dropped packets. Where
 /// the kernel joins datagrams (GRO), a dropped packet is assumed to have as many as a received one
 /// on average.
-fn dropped_datagrams(packets: u64, given: Given) -> u64 {
+fn dropped_datagrams(packets: u64, given: ReceiveCounts) -> u64 {
     let datagrams = u128::from(packets) * u128::from(given.datagrams.max(1));
     let datagrams = datagrams / u128::from(given.calls.clamp(1, given.datagrams.max(1)));
     u64::try_from(datagrams).unwrap_or(u64::MAX)
@@ -67,7 +67,7 @@ fn dropped_datagrams(packets: u64, given: Given) -> u64 {
 
 /// Results of receive calls since the start.
 #[derive(Clone, Copy, Debug, Default)]
-struct Given {
+struct ReceiveCounts {
     calls: u64,
     datagrams: u64,
 }
@@ -83,7 +83,7 @@ struct Receiver<'a> {
     bytes: u64,
     /// Packets that the kernel dropped at this socket so far.
     dropped: u64,
-    given: Given,
+    given: ReceiveCounts,
     /// Wall clock minus monotonic clock, nanoseconds.
     offset: i64,
 }
@@ -178,7 +178,7 @@ impl Receiver<'_> {
     }
 
     fn put(&mut self, is_late: bool) {
-        let passed: Passed = self.course.pass(self.course.elapsed());
+        let passed: CompletedInterval = self.course.pass(self.course.elapsed());
         let counted = self.sequence.take();
         // Kernels before 4.12 lack this counter.
         let dropped = stamp::dropped(self.socket.as_fd()).unwrap_or(0);
@@ -219,10 +219,10 @@ mod tests {
 
     #[test]
     fn a_dropped_packet_counts_as_many_datagrams_as_a_delivered_one() {
-        let given = |calls, datagrams| Given { calls, datagrams };
+        let given = |calls, datagrams| ReceiveCounts { calls, datagrams };
         assert_eq!(dropped_datagrams(0, given(10, 450)), 0);
         assert_eq!(dropped_datagrams(7, given(10, 450)), 315);
         assert_eq!(dropped_datagrams(7, given(10, 10)), 7);
-        assert_eq!(dropped_datagrams(7, Given::default()), 7);
+        assert_eq!(dropped_datagrams(7, ReceiveCounts::default()), 7);
     }
 }

@@ -10,7 +10,7 @@ use neph_sys::ppoll::{self, Awaited};
 use neph_sys::{bulk, sched};
 use neph_wire::throughput::{Content, Header, SentInterval};
 
-use super::course::{Course, Passed};
+use super::course::{CompletedInterval, Course};
 use super::run::{BUDGET_REST, Run, TICK};
 use crate::pace::Pace;
 
@@ -173,7 +173,7 @@ impl Sender<'_> {
         self.burst * self.size
     }
 
-    fn put(&mut self, passed: Passed) {
+    fn put(&mut self, passed: CompletedInterval) {
         let datagrams = self.sequence - self.counted;
         let interval = SentInterval {
             stream: self.id,

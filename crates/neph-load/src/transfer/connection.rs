@@ -17,7 +17,7 @@ pub(crate) fn connect(address: SocketAddr, patience: Span) -> io::Result<TcpStre
 
 /// An unconnected socket with this source port (0: any). It will be closed by a RST: the port
 /// cannot be reused while its last connection is in `TIME_WAIT`.
-pub(crate) fn bound(address: SocketAddr, source_port: u16) -> io::Result<Socket> {
+pub(crate) fn bind_source_port(address: SocketAddr, source_port: u16) -> io::Result<Socket> {
     let domain = Domain::for_address(address);
     let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_tcp_nodelay(true)?;
@@ -32,7 +32,7 @@ pub(crate) fn bound(address: SocketAddr, source_port: u16) -> io::Result<Socket>
 }
 
 /// Connects a bound socket.
-pub(crate) fn connect_bound(
+pub(crate) fn connect_from(
     socket: Socket,
     address: SocketAddr,
     patience: Span,
@@ -61,7 +61,7 @@ pub(crate) fn greet(
     hello.encode(&mut bytes);
     let mut reply = [0; HELLO_LEN];
     stream
-        .set_read_timeout(Some(Stop::PATIENCE.to_duration()))
+        .set_read_timeout(Some(Stop::POLL_INTERVAL.to_duration()))
         .and_then(|()| stream.write_all(&bytes))
         .and_then(|()| read_reply(stream, &mut reply, patience, stop))
         .map_err(Unanswered::Io)?;

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, Own, Permit, Span, Stop};
+use neph_model::{Instant, LocalClock, Permit, Span, Stop};
 use neph_sys::clock;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::tcp::{self, TcpStats};
@@ -51,7 +51,7 @@ pub(crate) trait Traffic {
     /// The stop flag is set. Called at each turn from then on.
     fn stopped(&mut self) {}
     /// Whether data of the peer is still needed; otherwise it is no longer read.
-    fn is_listening(&self) -> bool {
+    fn needs_data(&self) -> bool {
         true
     }
 }
@@ -67,19 +67,19 @@ pub(crate) enum FailedOperation {
 
 /// Why a transfer ended early.
 #[derive(Debug)]
-pub(crate) struct Broken {
+pub(crate) struct TransferFailure {
     pub(crate) during: FailedOperation,
     pub(crate) source: io::Error,
 }
 
-impl Broken {
+impl TransferFailure {
     fn during(during: FailedOperation) -> impl Fn(io::Error) -> Self {
         move |source| Self { during, source }
     }
 }
 
 /// Current time of the local monotonic clock.
-pub(crate) fn now() -> Instant<Own> {
+pub(crate) fn now() -> Instant<LocalClock> {
     Instant::from_nanos(clock::raw().0)
 }
 
@@ -108,10 +108,10 @@ impl Driver {
         &mut self,
         stream: &mut TcpStream,
         traffic: &mut impl Traffic,
-        began: Instant<Own>,
+        began: Instant<LocalClock>,
         stop: &Stop,
-    ) -> Result<(), Broken> {
-        let other = Broken::during(FailedOperation::Other);
+    ) -> Result<(), TransferFailure> {
+        let other = TransferFailure::during(FailedOperation::Other);
         let elapsed = || now() - began;
         let mut is_open = true;
         loop {
@@ -135,10 +135,12 @@ impl Driver {
                     }
                     Ok(_) => (true, until),
                     Err(error) if is_later(&error) => (true, until),
-                    Err(error) => return Err(Broken::during(FailedOperation::Writing)(error)),
+                    Err(error) => {
+                        return Err(TransferFailure::during(FailedOperation::Writing)(error));
+                    }
                 },
             };
-            let max = (until - elapsed()).clamp(Span::ZERO, Stop::PATIENCE);
+            let max = (until - elapsed()).clamp(Span::ZERO, Stop::POLL_INTERVAL);
             let socket = stream.as_fd();
             let mut awaited = match (is_open, is_writing) {
                 (true, true) => Some(Awaited::readable_or_writable(socket)),
@@ -167,10 +169,10 @@ impl Driver {
         &mut self,
         stream: &mut TcpStream,
         traffic: &mut impl Traffic,
-        began: Instant<Own>,
-    ) -> Result<bool, Broken> {
-        let other = Broken::during(FailedOperation::Other);
-        while traffic.is_listening() {
+        began: Instant<LocalClock>,
+    ) -> Result<bool, TransferFailure> {
+        let other = TransferFailure::during(FailedOperation::Other);
+        while traffic.needs_data() {
             match stream.read(&mut self.buffer) {
                 Ok(0) => {
                     return traffic.closed(now() - began).map(|()| false).map_err(other);
@@ -183,7 +185,7 @@ impl Driver {
                         .map_err(&other)?;
                 }
                 Err(error) if is_later(&error) => return Ok(true),
-                Err(error) => return Err(Broken::during(FailedOperation::Reading)(error)),
+                Err(error) => return Err(TransferFailure::during(FailedOperation::Reading)(error)),
             }
         }
         Ok(false)
@@ -260,7 +262,7 @@ mod tests {
     }
 
     /// Runs it with a peer that echoes this many bytes.
-    fn drive(traffic: &mut Echoed, max: u64, stop: &Stop) -> Result<(), Broken> {
+    fn drive(traffic: &mut Echoed, max: u64, stop: &Stop) -> Result<(), TransferFailure> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");
         thread::spawn(move || {

@@ -108,12 +108,12 @@ mod tests {
         meter.read(at(126_000, 6, 6), Span::from_millis(2_500));
         assert_eq!(meter.due(), Span::from_secs(3));
         let (seconds, overall) = meter.end();
-        let reported = seconds.iter().map(|second| {
+        let second_values = seconds.iter().map(|second| {
             let counted = (second.retransmissions, second.spurious_retransmissions);
             (second.goodput, counted)
         });
         let expected = [(BitRate(1_000_000), (2, 2)), (BitRate(0), (3, 3))];
-        assert!(reported.eq(expected), "{seconds:?}");
+        assert!(second_values.eq(expected), "{seconds:?}");
         assert_eq!(overall, BitRate(400_000));
     }
 }

@@ -10,8 +10,8 @@ mod error;
 mod meter;
 mod result;
 
-pub(crate) use connection::{Unanswered, bound, connect, connect_bound, greet};
-pub(crate) use driver::{Broken, Driver, FailedOperation, Next, Traffic, now};
+pub(crate) use connection::{Unanswered, bind_source_port, connect, connect_from, greet};
+pub(crate) use driver::{Driver, FailedOperation, Next, Traffic, TransferFailure, now};
 pub use error::TransferError;
 pub(crate) use meter::Meter;
 pub use meter::rate_of;

@@ -77,15 +77,15 @@ mod tests {
             let at = change.at.nanos() / 1_000_000;
             if change.is_raised { at } else { -at }
         };
-        let mut reported: Vec<i64> = times
+        let mut change_times: Vec<i64> = times
             .into_iter()
             .filter_map(|(at, took)| {
                 paced.count(Span::from_millis(at), took.map(Span::from_millis))
             })
             .map(signed)
             .collect();
-        reported.extend(paced.finish().map(signed));
-        reported
+        change_times.extend(paced.finish().map(signed));
+        change_times
     }
 
     /// One each 100 ms; it takes the milliseconds that `slow` returns for its time.
@@ -96,16 +96,16 @@ mod tests {
     #[test]
     fn an_alarm_is_raised_and_cleared_after_the_duration_of_the_rule() {
         let slow = |at| Some(if (10_000..20_000).contains(&at) { 8 } else { 1 });
-        let reported = changes("path > 5ms p50 for 3s", each(40_000, slow));
-        assert_eq!(reported, [13_000, -23_000]);
+        let change_times = changes("path > 5ms p50 for 3s", each(40_000, slow));
+        assert_eq!(change_times, [13_000, -23_000]);
         // At 5 ms it is not over the limit any more, and not yet well.
         let half = |at| match at {
             10_000..20_000 => Some(8),
             20_000..30_000 => Some(5),
             _ => Some(1),
         };
-        let reported = changes("path > 5ms p50 for 3s until 4ms", each(40_000, half));
-        assert_eq!(reported, [13_000, -33_000]);
+        let change_times = changes("path > 5ms p50 for 3s until 4ms", each(40_000, half));
+        assert_eq!(change_times, [13_000, -33_000]);
     }
 
     #[test]
@@ -117,9 +117,9 @@ mod tests {
     #[test]
     fn losses_raise_it_and_the_rest_at_the_end_counts() {
         let lost = |at| (at < 5_000).then_some(1);
-        let reported = changes("path > 5ms p50 for 2900ms", each(8_000, lost));
+        let change_times = changes("path > 5ms p50 for 2900ms", each(8_000, lost));
         // The eighth second is not complete: its data is evaluated.
-        assert_eq!(reported, [7_900]);
+        assert_eq!(change_times, [7_900]);
     }
 
     #[test]
@@ -142,10 +142,10 @@ mod tests {
             }).collect();
             let rule = "path > 5ms p50 for 3s";
             let mut plain = alarm(rule);
-            let (mut next, mut reported) = (1_000, Vec::new());
+            let (mut next, mut change_times) = (1_000, Vec::new());
             let mut look = |plain: &mut super::super::Alarm<()>, at: i64| {
                 if let Some(change) = plain.look(Span::from_millis(at)) {
-                    reported.push(if change.is_raised { at } else { -at });
+                    change_times.push(if change.is_raised { at } else { -at });
                 }
             };
             for (at, took) in &times {
@@ -156,7 +156,7 @@ mod tests {
                 plain.count(took.map(Span::from_millis));
             }
             look(&mut plain, times.last().map_or(0, |(at, _)| *at));
-            prop_assert_eq!(changes(rule, times), reported);
+            prop_assert_eq!(changes(rule, times), change_times);
         }
     }
 }

@@ -89,9 +89,9 @@ fn lost_messages_count_as_longer_than_any_limit() {
     }
     let change = lossy.look(Span::from_secs(1)).expect("raised");
     let text = change.to_text("round trip");
-    let reported =
+    let expected =
         "path > 10ms p50 until 10ms; of the last 6 round trips, 4 took longer than 10.00 ms";
-    assert_eq!(text, reported);
+    assert_eq!(text, expected);
 }
 
 proptest! {

@@ -6,9 +6,9 @@ use super::numbered::numbered;
 use super::{Answer, IcmpKind, LocalFault};
 use crate::SynAnswer;
 
-/// One of them.
+/// A row of the table: an answer, its code and its name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct AnswerRow {
     pub(super) answer: Answer,
     /// What journals store: below 100, where no number of a protocol is.
     pub(super) code: u16,
@@ -18,16 +18,16 @@ pub(super) struct Row {
 /// The table, and the row of each answer: without its row a new answer does not compile.
 macro_rules! rows {
     ($($kind:ident $(($which:path))?, $code:literal, $name:literal;)*) => {
-        pub(super) const NAMED: &[Row] = &[$(Row {
+        pub(super) const FIXED_ANSWERS: &[AnswerRow] = &[$(AnswerRow {
             answer: Answer::$kind $(($which))?,
             code: $code,
             name: $name,
         }),*];
 
         /// The row of an answer; none for those that contain a number.
-        pub(super) const fn row(answer: Answer) -> Option<Row> {
+        pub(super) const fn row(answer: Answer) -> Option<AnswerRow> {
             match answer {
-                $(Answer::$kind $(($which))? => Some(Row {
+                $(Answer::$kind $(($which))? => Some(AnswerRow {
                     answer,
                     code: $code,
                     name: $name,
@@ -60,6 +60,6 @@ rows! {
     Local(LocalFault::Forbidden), 24, "local-forbidden";
     Local(LocalFault::NoRoute), 25, "local-no-route";
     Local(LocalFault::TooLarge), 26, "local-too-large";
-    Local(LocalFault::Late), 27, "local-late";
+    Local(LocalFault::SendTooLate), 27, "local-late";
     Local(LocalFault::RateCap), 28, "local-rate-cap";
 }

@@ -8,7 +8,7 @@ use super::Answer;
 use crate::{DnsReply, MqttRefusal};
 
 /// Answers that contain a number of their protocol: a row is a protocol.
-pub(super) struct Numbered {
+pub(super) struct NumberedAnswers {
     /// The codes that journals store for them.
     pub(super) codes: RangeInclusive<u16>,
     pub(super) answer: fn(u16) -> Answer,
@@ -23,7 +23,7 @@ pub(super) struct Numbered {
 /// The table, and the pattern of its answers: without its row a new answer does not compile.
 macro_rules! rows {
     ($($kind:ident => $row:expr;)*) => {
-        pub(super) const NUMBERED: &[Numbered] = &[$($row),*];
+        pub(super) const NUMBERED: &[NumberedAnswers] = &[$($row),*];
 
         macro_rules! numbered {
             () => { $(Answer::$kind(_))|* };
@@ -39,7 +39,7 @@ const MQTT: u16 = 6000;
 
 // A new protocol takes a thousand of its own: 7000 is the next that is free.
 rows! {
-    HttpStatus => Numbered {
+    HttpStatus => NumberedAnswers {
         codes: 100..=999,
         answer: Answer::HttpStatus,
         code: |answer| match answer {
@@ -50,7 +50,7 @@ rows! {
         from_name: |name| name.strip_prefix("http-")?.parse().ok(),
         description: |status| format!("HTTP status {status}"),
     };
-    WebSocketClose => Numbered {
+    WebSocketClose => NumberedAnswers {
         codes: 1000..=4999,
         answer: Answer::WebSocketClose,
         code: |answer| match answer {
@@ -61,7 +61,7 @@ rows! {
         from_name: |name| name.strip_prefix("ws-close-")?.parse().ok(),
         description: |code| format!("WebSocket close {code}"),
     };
-    Dns => Numbered {
+    Dns => NumberedAnswers {
         codes: DNS..=DNS + DnsReply::NUMBERS - 1,
         answer: |code| Answer::Dns(DnsReply::from_number(code - DNS)),
         code: |answer| match answer {
@@ -72,7 +72,7 @@ rows! {
         from_name: |name| Some(DNS + DnsReply::from_name(name.strip_prefix("dns-")?)?.number()),
         description: |code| format!("DNS {}", DnsReply::from_number(code - DNS).description()),
     };
-    Mqtt => Numbered {
+    Mqtt => NumberedAnswers {
         codes: MQTT..=MQTT + 255,
         answer: |code| Answer::Mqtt(MqttRefusal::from_number(code - MQTT)),
         code: |answer| match answer {
@@ -88,7 +88,7 @@ rows! {
     };
 }
 
-impl Numbered {
+impl NumberedAnswers {
     pub(super) fn of(code: u16) -> Option<&'static Self> {
         NUMBERED.iter().find(|row| row.codes.contains(&code))
     }

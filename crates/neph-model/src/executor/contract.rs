@@ -138,18 +138,16 @@ fn follow(
     mut each: impl FnMut(&mut dyn Executor, &BTreeMap<Ticket, Reported>),
 ) -> BTreeMap<Ticket, Reported> {
     let began = Instant::now();
-    let mut reported: BTreeMap<Ticket, Reported> = tickets
+    let mut reports: BTreeMap<Ticket, Reported> = tickets
         .iter()
         .map(|ticket| (*ticket, Reported::of(subject)))
         .collect();
-    while reported.values().any(|reported| reported.ended.is_none()) {
-        let open = reported
-            .iter()
-            .filter(|(_, reported)| reported.ended.is_none());
+    while reports.values().any(|report| report.ended.is_none()) {
+        let open = reports.iter().filter(|(_, report)| report.ended.is_none());
         let open: Vec<&Ticket> = open.map(|(ticket, _)| ticket).collect();
         assert!(began.elapsed() < MAXIMUM, "an order ends: {open:?}");
         for (ticket, update) in executor.poll(PATIENCE).expect("the executor is there") {
-            let entry = reported
+            let entry = reports
                 .get_mut(&ticket)
                 .expect("only what was ordered is reported");
             assert!(entry.ended.is_none(), "nothing comes after the end");
@@ -165,9 +163,9 @@ fn follow(
             }
             entry.add(update);
         }
-        each(executor, &reported);
+        each(executor, &reports);
     }
-    reported
+    reports
 }
 
 /// Checks every claim on executors that `make` creates.
@@ -186,16 +184,16 @@ fn an_experiment_is_reported_whole(executor: &mut dyn Executor, subject: Subject
     let order = (subject.short)();
     let (id, expected) = (order.experiment.id, order.scenario.messages);
     let ticket = executor.submit(Order::Experiments(vec![order]));
-    let reported = follow(executor, subject, &[ticket], |_, _| {});
-    let reported = &reported[&ticket];
-    assert_eq!(reported.endings(), [Ending::Complete]);
-    let Some(Update::Prepared(prepared)) = reported.updates.first() else {
+    let reports = follow(executor, subject, &[ticket], |_, _| {});
+    let report = &reports[&ticket];
+    assert_eq!(report.endings(), [Ending::Complete]);
+    let Some(Update::Prepared(prepared)) = report.updates.first() else {
         panic!("what is prepared comes first");
     };
     let prepared = prepared[0].as_ref().expect("it can begin");
-    let ended = reported.results()[0].as_ref().expect("it ran").ended;
+    let ended = report.results()[0].as_ref().expect("it ran").ended;
     assert!(prepared.started <= ended, "it ends after it began");
-    assert_eq!(reported.messages(id) as u64, expected, "each message once");
+    assert_eq!(report.messages(id) as u64, expected, "each message once");
     // After the end, a cancel does nothing, and no report follows.
     executor.cancel(ticket);
     let more = executor.poll(PATIENCE).expect("the executor is there");
@@ -205,8 +203,8 @@ fn an_experiment_is_reported_whole(executor: &mut dyn Executor, subject: Subject
 fn what_cannot_begin_leaves_the_others_alone(executor: &mut dyn Executor, subject: Subject) {
     let orders = vec![(subject.impossible)(), (subject.short)()];
     let ticket = executor.submit(Order::Experiments(orders));
-    let reported = follow(executor, subject, &[ticket], |_, _| {});
-    let endings = reported[&ticket].endings();
+    let reports = follow(executor, subject, &[ticket], |_, _| {});
+    let endings = reports[&ticket].endings();
     assert!(
         matches!(&endings[..], [Ending::Failed(_), Ending::Complete]),
         "{endings:?}"
@@ -221,14 +219,14 @@ fn orders_run_at_the_same_time_and_one_is_cancelled(executor: &mut dyn Executor,
     assert_ne!(long, short, "each order has its ticket");
     // The long one would outlast the contract: the short one ends during it. Journals are
     // transferred while nothing is measured, which is after the long one.
-    let reported = follow(executor, subject, &[long, short], |executor, reported| {
-        let is_alongside = executor.gives_journals() && reported[&short].has_sent(half);
-        if reported[&short].ended.is_some() || is_alongside {
+    let reports = follow(executor, subject, &[long, short], |executor, reports| {
+        let is_alongside = executor.gives_journals() && reports[&short].has_sent(half);
+        if reports[&short].ended.is_some() || is_alongside {
             executor.cancel(long);
         }
     });
-    assert_eq!(reported[&short].endings(), [Ending::Complete]);
-    assert_eq!(reported[&long].endings(), [Ending::Interrupted]);
+    assert_eq!(reports[&short].endings(), [Ending::Complete]);
+    assert_eq!(reports[&long].endings(), [Ending::Interrupted]);
 }
 
 fn a_cancelled_order_keeps_what_it_measured(executor: &mut dyn Executor, subject: Subject) {
@@ -236,20 +234,20 @@ fn a_cancelled_order_keeps_what_it_measured(executor: &mut dyn Executor, subject
     let (id, message_count) = (order.experiment.id, order.scenario.messages);
     let ticket = executor.submit(Order::Experiments(vec![order]));
     let mut cancelled: Option<Instant> = None;
-    let reported = follow(executor, subject, &[ticket], |executor, reported| {
-        if cancelled.is_none() && reported[&ticket].sends() {
+    let reports = follow(executor, subject, &[ticket], |executor, reports| {
+        if cancelled.is_none() && reports[&ticket].sends() {
             executor.cancel(ticket);
             cancelled = Some(Instant::now());
         }
     });
-    let reported = &reported[&ticket];
-    assert_eq!(reported.endings(), [Ending::Interrupted]);
-    let stored = reported.messages(id) as u64;
+    let report = &reports[&ticket];
+    assert_eq!(report.endings(), [Ending::Interrupted]);
+    let stored = report.messages(id) as u64;
     assert!(
         (1..message_count).contains(&stored),
         "{stored} of {message_count} messages"
     );
-    let ended = reported.ended.expect("it ended");
+    let ended = report.ended.expect("it ended");
     let took = ended.duration_since(cancelled.expect("it was cancelled"));
     assert!(took < MAX_AFTER_CANCEL, "it ends within {took:?}");
 }

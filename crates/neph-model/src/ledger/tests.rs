@@ -6,7 +6,7 @@
 use super::*;
 use crate::{Peer, PeerMarks};
 
-fn instant(nanos: i64) -> Option<Instant<Own>> {
+fn instant(nanos: i64) -> Option<Instant<LocalClock>> {
     Some(Instant::from_nanos(nanos))
 }
 fn peer(nanos: i64) -> Option<Instant<Peer>> {
@@ -59,11 +59,8 @@ fn all_stages_of_a_complete_message_are_listed() {
         ("peer send", 2),
         ("client kernel", 7),
     ];
-    let reported = lines(&complete());
-    assert_eq!(
-        reported,
-        expected.map(|(name, time)| (name.to_owned(), time))
-    );
+    let lines = lines(&complete());
+    assert_eq!(lines, expected.map(|(name, time)| (name.to_owned(), time)));
 }
 
 #[test]
@@ -78,12 +75,12 @@ fn the_directions_come_with_their_bound() {
 fn a_foreign_server_leaves_network_and_peer_in_one_entry() {
     let mut marks = complete();
     marks.peer = PeerMarks::default();
-    let reported = lines(&marks);
+    let lines = lines(&marks);
     let merged = (
         "network + peer kernel + peer application + peer send".to_owned(),
         106,
     );
-    assert!(reported.contains(&merged), "{reported:?}");
+    assert!(lines.contains(&merged), "{lines:?}");
 }
 
 #[test]

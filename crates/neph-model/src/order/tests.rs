@@ -120,7 +120,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
             response_size: sizes.1,
             messages: id,
             parameters: [
-                Parameter::Follow(true),
+                Parameter::FollowRedirects(true),
                 Parameter::Spin(Span::from_micros(3)),
             ]
             .into_iter()

@@ -64,13 +64,13 @@ fn a_bad_target_is_quoted_with_a_remedy() {
         ("ws://-a", "is no host name"),
         ("udp://me:secret@h", "udp has no user names"),
     ] {
-        let reported = Target::parse(text).expect_err(text).to_string();
+        let message = Target::parse(text).expect_err(text).to_string();
         let quoted = without_credentials(text);
         assert!(
-            reported.contains(part) && reported.contains(&quoted),
-            "{reported}"
+            message.contains(part) && message.contains(&quoted),
+            "{message}"
         );
-        assert!(!reported.contains("secret"), "{reported}");
+        assert!(!message.contains("secret"), "{message}");
     }
 }
 
@@ -86,8 +86,8 @@ fn a_host_without_a_port_uses_the_default_port() {
         let target = Target::with_port("udp", text, 8080).expect(text);
         assert_eq!(target.to_string(), shown);
     }
-    let reported = Target::with_port("udp", "h:http", 8080).expect_err("no port");
-    assert_eq!(reported.text, "h:http", "the scheme was not typed");
+    let error = Target::with_port("udp", "h:http", 8080).expect_err("no port");
+    assert_eq!(error.text, "h:http", "the scheme was not typed");
 }
 
 #[test]

@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn each_warning_begins_with_its_code_and_has_its_numbers() {
     let worst = Span::from_micros(80);
-    let reported = [
+    let warnings = [
         Warning::ClockStepped { times: 1 },
         Warning::Reconnected { times: 2 },
         Warning::Reconnected { times: 3 },
@@ -35,7 +35,7 @@ fn each_warning_begins_with_its_code_and_has_its_numbers() {
         Warning::LinkLostPackets { packets: 1 },
     ];
     assert_eq!(
-        reported.map(|warning| warning.to_string()),
+        warnings.map(|warning| warning.to_string()),
         [
             "W004 clock-stepped: the wall clock stepped 1 time",
             "W006 reconnected: the connection was lost 2 times",

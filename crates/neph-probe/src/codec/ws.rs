@@ -8,7 +8,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use neph_model::{Answer, LONGEST_WS_PING};
-use neph_text::Outside;
+use neph_text::PrintableText;
 use neph_wire::echo::{REPLY_MIN, Reply, Request};
 use neph_wire::http::{self, FlowToken};
 use neph_wire::ws::{
@@ -169,7 +169,7 @@ fn parting(close: Option<Close<'_>>) -> ConnectionEnd {
         return ConnectionEnd::new(why, Some(Answer::WebSocketClose(NO_CODE)));
     };
     let code = close.code.get();
-    let reason = Outside::text(close.reason);
+    let reason = PrintableText::text(close.reason);
     let why = format!("the server closed the WebSocket with code {code} {reason}");
     ConnectionEnd::new(why.trim_end(), Some(Answer::WebSocketClose(code)))
 }

@@ -2,7 +2,7 @@
 
 use neph_model::{Outcome, Wall};
 
-use super::{Answered, Codec, Opened, udp};
+use super::{Codec, Opened, ReplyOutcome, udp};
 use crate::ProbeError;
 use crate::codec::dns::Queries;
 use crate::spec::FlowSpec;
@@ -24,9 +24,9 @@ impl Codec for Dns {
         self.0.request(seq, out);
     }
 
-    fn answer(&mut self, datagram: &[u8], _latest: u64) -> Option<Answered> {
+    fn answer(&mut self, datagram: &[u8], _latest: u64) -> Option<ReplyOutcome> {
         let (seq, answer) = self.0.answer(datagram)?;
-        Some(Answered {
+        Some(ReplyOutcome {
             seq,
             marks: None,
             answer: Some(answer),

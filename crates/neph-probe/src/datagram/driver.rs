@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, Own, Span, Stop, Wall};
+use neph_model::{Instant, LocalClock, Span, Stop, Wall};
 use neph_sys::icmp_error::{self, IcmpError, Queued};
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Carrier, Family, Notice};
@@ -14,7 +14,7 @@ use super::session::Session;
 use super::{Codec, Opened, RawCompanion, icmp_answer, send};
 use crate::ProbeError;
 use crate::exchange::SendPoint;
-use crate::fault::{self, Known};
+use crate::fault::{self, ErrorTime};
 use crate::finish::Finish;
 use crate::gate::Gate;
 use crate::outlet::Outlet;
@@ -99,7 +99,7 @@ struct Driver {
     built: Option<u64>,
     buffer: Vec<u8>,
     /// When deadlines and reports were last handled.
-    turned: Instant<Own>,
+    turned: Instant<LocalClock>,
 }
 
 /// Whether send timestamps are read now, or later because a send is close.
@@ -120,20 +120,20 @@ impl Driver {
                 limit
             } else {
                 self.send_tail();
-                now() + Stop::PATIENCE
+                now() + Stop::POLL_INTERVAL
             };
             self.turn();
             if self.session.is_done() && finish.is_complete(self.session.lacks_peer_send(), now()) {
                 break;
             }
             let deadline = self.session.next_deadline().unwrap_or(limit);
-            let until = limit.min(deadline).min(now() + Stop::PATIENCE);
+            let until = limit.min(deadline).min(now() + Stop::POLL_INTERVAL);
             self.take_in(until, Notices::Now);
         }
     }
 
     /// Handles a message that is due soon. Returns until when there is time for other work, if any.
-    fn approach(&mut self, due: Instant<Own>) -> Option<Instant<Own>> {
+    fn approach(&mut self, due: Instant<LocalClock>) -> Option<Instant<LocalClock>> {
         match self.pace.nearness(due, now()) {
             SendWait::Blind => {
                 self.send(due);
@@ -154,11 +154,11 @@ impl Driver {
         }
     }
 
-    fn wall(&self, at: Instant<Own>) -> Wall {
+    fn wall(&self, at: Instant<LocalClock>) -> Wall {
         self.clock.anchor().to_wall(at)
     }
 
-    fn build(&mut self, due: Instant<Own>) {
+    fn build(&mut self, due: Instant<LocalClock>) {
         let seq = self.session.next_seq();
         if self.built != Some(seq) {
             self.take_back();
@@ -169,7 +169,7 @@ impl Driver {
         }
     }
 
-    fn send(&mut self, due: Instant<Own>) {
+    fn send(&mut self, due: Instant<LocalClock>) {
         if let Some(reason) = self.gate.refusal(due, self.session.end(), now()) {
             self.session.skip(reason, now());
         } else {
@@ -185,7 +185,7 @@ impl Driver {
         }
     }
 
-    fn send_now(&mut self, due: Instant<Own>) {
+    fn send_now(&mut self, due: Instant<LocalClock>) {
         self.build(due);
         let at = self.pace.reach(due);
         let Some(seq) = self.session.sending(at) else {
@@ -199,7 +199,7 @@ impl Driver {
                 Ok(()) => self.session.refused_by(&fault::sentence(
                     "an earlier message",
                     &earlier,
-                    fault::answer_of_datagram(&earlier, Known::Later),
+                    fault::answer_of_datagram(&earlier, ErrorTime::Later),
                 )),
                 Err(error) => {
                     self.session.not_sent(seq, &error, now());
@@ -239,7 +239,7 @@ impl Driver {
 
     /// Waits until `until` or until something happens, and processes it. Close to a send, only replies are
     /// read: send timestamps can wait.
-    fn take_in(&mut self, until: Instant<Own>, notices: Notices) {
+    fn take_in(&mut self, until: Instant<LocalClock>, notices: Notices) {
         let mut awaited = [Awaited::readable(self.socket.as_fd())];
         if self.reply_wait.wait(&mut awaited, until).is_err() {
             return;
@@ -286,7 +286,7 @@ impl Driver {
             }
             Err(error) => {
                 if error.kind() != io::ErrorKind::WouldBlock {
-                    let answer = fault::answer_of_datagram(&error, Known::Later);
+                    let answer = fault::answer_of_datagram(&error, ErrorTime::Later);
                     let reason = fault::sentence("receive", &error, answer);
                     self.session.refused_by(&reason);
                 }

@@ -7,7 +7,7 @@ use neph_model::{Outcome, Wall};
 use neph_wire::icmp::{EchoRequest, Family, IcmpMessage, PAYLOAD_WITH_TOKEN, parse};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::{Answered, Codec, Opened};
+use super::{Codec, Opened, ReplyOutcome};
 use crate::ProbeError;
 use crate::spec::FlowSpec;
 use crate::unguessable::unguessable;
@@ -89,7 +89,7 @@ impl Codec for Icmp {
         .encode(self.family, out);
     }
 
-    fn answer(&mut self, datagram: &[u8], _latest: u64) -> Option<Answered> {
+    fn answer(&mut self, datagram: &[u8], _latest: u64) -> Option<ReplyOutcome> {
         let message = match (self.raw_ident, self.family) {
             (Some(_), Family::V4) => datagram.get(header_len(datagram)..)?,
             _ => datagram,
@@ -103,7 +103,7 @@ impl Codec for Icmp {
         if self.payload >= PAYLOAD_WITH_TOKEN && echo.token() != Some(self.token) {
             return None;
         }
-        Some(Answered {
+        Some(ReplyOutcome {
             seq: echo.seq()?,
             marks: None,
             answer: None,

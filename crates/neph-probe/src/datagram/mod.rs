@@ -22,7 +22,7 @@ use crate::stamp_clock::now;
 
 /// The meaning of one received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answered {
+pub(crate) struct ReplyOutcome {
     pub(crate) seq: u64,
     pub(crate) marks: Option<PeerMarks>,
     /// The protocol's status, where it has one.
@@ -37,7 +37,7 @@ pub(crate) trait Codec: std::fmt::Debug {
     fn request(&mut self, seq: u64, now: Wall, out: &mut Vec<u8>);
     /// The meaning of a received datagram. `None` if it is no answer to this flow. `latest` is the number of
     /// the latest request, for kinds whose numbers wrap.
-    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answered>;
+    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<ReplyOutcome>;
     /// The request that an ICMP error is about, by the quoted bytes of the datagram's payload.
     fn quoted(&self, _quoted: &[u8], _latest: u64) -> Option<u64> {
         None

@@ -1,13 +1,13 @@
 //! A flow's session over datagrams: its schedule and its messages, without input or output.
 
 use neph_model::{
-    Answer, EventKind, IcmpKind, Instant, LocalFault, Message, Own, Seq, Span, Tally,
+    Answer, EventKind, IcmpKind, Instant, LocalClock, LocalFault, Message, Seq, Span, Tally,
 };
 
-use super::Answered;
+use super::ReplyOutcome;
 use crate::exchange::{Exchange, Expect, Reply, SendPoint};
-use crate::fault::{self, Known};
-use crate::numbered::Numbered;
+use crate::fault::{self, ErrorTime};
+use crate::numbered::AwaitedTimestamps;
 use crate::report::Note;
 use crate::spec::FlowSpec;
 
@@ -17,10 +17,10 @@ const UNSTAMPED: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Session {
     spec: FlowSpec,
-    start: Option<Instant<Own>>,
+    start: Option<Instant<LocalClock>>,
     entered: u64,
     book: Exchange,
-    unstamped: Numbered<Seq>,
+    unstamped: AwaitedTimestamps<Seq>,
     tail_sent: bool,
     refused: bool,
     notes: Vec<Note>,
@@ -38,18 +38,18 @@ impl Session {
             start: None,
             entered: 0,
             book: Exchange::new(spec.index, spec.schedule.interval, spec.timeout, expect),
-            unstamped: Numbered::new(UNSTAMPED),
+            unstamped: AwaitedTimestamps::new(UNSTAMPED),
             tail_sent: false,
             refused: false,
             notes: Vec::with_capacity(64),
         }
     }
 
-    pub(crate) const fn begin(&mut self, start: Instant<Own>) {
+    pub(crate) const fn begin(&mut self, start: Instant<LocalClock>) {
         self.start = Some(start);
     }
 
-    pub(crate) fn next_due(&self) -> Option<Instant<Own>> {
+    pub(crate) fn next_due(&self) -> Option<Instant<LocalClock>> {
         self.spec.schedule.due(self.start?, self.entered)
     }
 
@@ -64,7 +64,7 @@ impl Session {
     }
 
     /// The next message is due and about to be sent.
-    pub(crate) fn sending(&mut self, at: Instant<Own>) -> Option<Seq> {
+    pub(crate) fn sending(&mut self, at: Instant<LocalClock>) -> Option<Seq> {
         let seq = self.book.enter(self.next_due()?);
         self.entered += 1;
         self.book.sent(seq, at, 0);
@@ -73,14 +73,14 @@ impl Session {
     }
 
     /// The kernel did not accept the message.
-    pub(crate) fn not_sent(&mut self, seq: Seq, reason: &std::io::Error, at: Instant<Own>) {
-        let answer = fault::answer_of_datagram(reason, Known::AtOnce);
+    pub(crate) fn not_sent(&mut self, seq: Seq, reason: &std::io::Error, at: Instant<LocalClock>) {
+        let answer = fault::answer_of_datagram(reason, ErrorTime::AtOnce);
         self.book.failed(seq, answer, at);
         self.refused_by(&fault::sentence("send", reason, answer));
     }
 
     /// The next message is too late, or beyond a cap: it is not sent.
-    pub(crate) fn skip(&mut self, reason: LocalFault, at: Instant<Own>) {
+    pub(crate) fn skip(&mut self, reason: LocalFault, at: Instant<LocalClock>) {
         if let Some(due) = self.next_due() {
             let seq = self.book.enter(due);
             self.entered += 1;
@@ -89,12 +89,12 @@ impl Session {
     }
 
     /// The end of the schedule.
-    pub(crate) fn end(&self) -> Option<Instant<Own>> {
+    pub(crate) fn end(&self) -> Option<Instant<LocalClock>> {
         self.spec.schedule.end(self.start?)
     }
 
     /// An ICMP error arrived for a message.
-    pub(crate) fn icmp_error(&mut self, seq: u64, kind: IcmpKind, at: Instant<Own>) {
+    pub(crate) fn icmp_error(&mut self, seq: u64, kind: IcmpKind, at: Instant<LocalClock>) {
         let answer = Answer::Icmp(kind);
         self.book.lost(Seq(seq), Some(answer), at);
         self.refused_by(&answer.description());
@@ -114,7 +114,7 @@ impl Session {
         self.book.lacks_peer_send().then_some(self.entered)
     }
 
-    pub(crate) fn stamped(&mut self, point: SendPoint, id: u32, at: Instant<Own>) {
+    pub(crate) fn stamped(&mut self, point: SendPoint, id: u32, at: Instant<LocalClock>) {
         if let Some(seq) = self.unstamped.get(id) {
             self.book.stamped(*seq, point, at, None);
         }
@@ -122,9 +122,9 @@ impl Session {
 
     pub(crate) fn answered(
         &mut self,
-        answer: &Answered,
-        stamp: Option<Instant<Own>>,
-        at: Instant<Own>,
+        answer: &ReplyOutcome,
+        stamp: Option<Instant<LocalClock>>,
+        at: Instant<LocalClock>,
     ) {
         if answer.marks.is_some_and(|marks| marks.app_rx.is_some()) {
             // Only a neph reflector sends this timestamp, and its send timestamp follows.
@@ -161,10 +161,10 @@ impl Session {
         self.notes.push(Note::Event(EventKind::ClockStepped, text));
     }
 
-    pub(crate) fn at_time(&mut self, now: Instant<Own>) {
+    pub(crate) fn at_time(&mut self, now: Instant<LocalClock>) {
         self.book.expire(now);
     }
-    pub(crate) fn next_deadline(&self) -> Option<Instant<Own>> {
+    pub(crate) fn next_deadline(&self) -> Option<Instant<LocalClock>> {
         self.book.next_deadline()
     }
     pub(crate) fn is_done(&self) -> bool {
@@ -177,7 +177,7 @@ impl Session {
     pub(crate) fn take_notes(&mut self) -> std::vec::Drain<'_, Note> {
         self.notes.drain(..)
     }
-    pub(crate) fn take_finished(&mut self, now: Instant<Own>) -> Option<Message> {
+    pub(crate) fn take_finished(&mut self, now: Instant<LocalClock>) -> Option<Message> {
         self.book.take_finished(now)
     }
     pub(crate) fn take_rest(&mut self) -> Option<Message> {
@@ -203,7 +203,7 @@ mod tests {
         let at = Instant::from_nanos;
         session.begin(at(0));
         let seq = session.sending(at(1)).expect("a message is due");
-        let answered = Answered {
+        let answered = ReplyOutcome {
             seq: seq.0,
             marks: None,
             answer: Some(Answer::HttpStatus(503)),

@@ -9,9 +9,9 @@ use std::os::fd::AsFd;
 
 use neph_model::{Outcome, Wall};
 use neph_sys::port_filter;
-use neph_wire::syn::{self, Ends, Numbers};
+use neph_wire::syn::{self, Numbers, SegmentEnds};
 
-use super::{Answered, Codec, Opened, RawCompanion, widen};
+use super::{Codec, Opened, RawCompanion, ReplyOutcome, widen};
 use crate::ProbeError;
 use crate::codec::new_token;
 use crate::raw_tcp;
@@ -19,7 +19,7 @@ use crate::spec::FlowSpec;
 
 #[derive(Debug)]
 struct Syn {
-    ends: Ends,
+    ends: SegmentEnds,
     numbers: Numbers,
     /// The latest SYN's number, until it is answered.
     unanswered: Option<u32>,
@@ -48,7 +48,7 @@ pub(crate) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
     let (speaker, _) = raw_tcp::connected(spec.address).map_err(fault)?;
     // It only sends.
     port_filter::attach(speaker.as_fd(), family, &(0..=0)).map_err(fault)?;
-    let ends = Ends {
+    let ends = SegmentEnds {
         source,
         target: spec.address,
     };
@@ -92,10 +92,10 @@ impl Codec for Syn {
         syn::syn(&self.ends, seq, out);
     }
 
-    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answered> {
+    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<ReplyOutcome> {
         let answer = self.read(datagram)?;
         self.unanswered.take_if(|seq| *seq == answer.seq);
-        Some(Answered {
+        Some(ReplyOutcome {
             seq: widen(self.numbers.number(answer.seq), latest),
             marks: None,
             answer: Some(neph_model::Answer::Syn(raw_tcp::answer(answer.verdict))),
@@ -132,7 +132,7 @@ mod tests {
 
     fn codec() -> Syn {
         Syn {
-            ends: Ends {
+            ends: SegmentEnds {
                 source: "[::1]:40000".parse().expect("an address"),
                 target: "[::1]:80".parse().expect("an address"),
             },

@@ -13,7 +13,7 @@ use neph_wire::stamp::{
 };
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::{Answered, Codec, Opened, widen};
+use super::{Codec, Opened, ReplyOutcome, widen};
 use crate::ProbeError;
 use crate::secret::Secret;
 use crate::spec::FlowSpec;
@@ -28,18 +28,18 @@ pub(crate) struct Udp {
     error: ErrorEstimate,
     /// Identifies the session.
     ssid: u16,
-    sent: Sent,
+    sent: SentRequest,
 }
 
 /// Timestamps of the latest requests. A reply repeats its request's timestamp, which a spoofer who did not
 /// see the request cannot guess.
 #[derive(Debug, Default)]
-struct Sent {
+struct SentRequest {
     first: u64,
     timestamps: VecDeque<Timestamp>,
 }
 
-impl Sent {
+impl SentRequest {
     /// Requests that are remembered. A reply to an older one is ignored.
     const MAXIMUM: usize = 1 << 16;
 
@@ -112,7 +112,7 @@ pub(crate) fn codec(spec: &FlowSpec) -> Udp {
     Udp {
         key,
         size: usize::try_from(size.bytes()).unwrap_or(usize::MAX),
-        sent: Sent::default(),
+        sent: SentRequest::default(),
         error: Synchrony::new(now()).estimate(),
         ssid: new_ssid(),
     }
@@ -145,13 +145,13 @@ impl Codec for Udp {
             .expect("the size was held within one datagram when the flow was opened");
     }
 
-    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answered> {
+    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<ReplyOutcome> {
         let reply = decode_reply(datagram, self.auth()).ok()?;
         let seq = widen(reply.packet.sender_seq, latest);
         let is_ours = self.sent.has(seq, reply.packet.sender_timestamp)
             && reply.packet.sender_error == self.error
             && is_of_session(reply.packet.ssid, self.ssid);
-        is_ours.then_some(Answered {
+        is_ours.then_some(ReplyOutcome {
             seq,
             marks: marks_of(&reply, latest),
             answer: None,

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn at(nanos: i64) -> Instant<Own> {
+fn at(nanos: i64) -> Instant<LocalClock> {
     Instant::from_nanos(nanos)
 }
 

@@ -108,8 +108,8 @@ fn is_free(transport: &str, port: u16) -> io::Result<()> {
 /// # Errors
 /// When no file is left for the check.
 fn is_claimed(transport: &str, port: u16) -> io::Result<bool> {
-    let asking = UnixDatagram::unbound()?;
-    match asking.connect_addr(&name(transport, port / BLOCK)?) {
+    let probe_socket = UnixDatagram::unbound()?;
+    match probe_socket.connect_addr(&name(transport, port / BLOCK)?) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(false),
         outcome => outcome.map(|()| true),
     }

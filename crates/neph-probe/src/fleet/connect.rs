@@ -10,14 +10,14 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use neph_model::{Instant, Own, Slot, Span, SynAnswer};
+use neph_model::{Instant, LocalClock, Slot, Span, SynAnswer};
 use neph_sys::epoll::Interest;
 use neph_sys::ppoll::Awaited;
 use neph_sys::tcp;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::ports::Ports;
-use super::session::{Departed, Event, Known, Replied, low};
+use super::session::{Departed, Event, Replied, RequestId, low};
 use super::spec::{FleetSpec, Sharing};
 use super::transport::{Request, Transport, wait_for};
 use super::watched::Watched;
@@ -40,9 +40,9 @@ pub(crate) struct Connects {
     /// The port of each slot, and its latest attempt.
     slots: Vec<Option<(u16, Option<usize>)>>,
     /// Attempts, each with the time until which it may be answered.
-    expiring: VecDeque<(Instant<Own>, usize, Known)>,
+    expiring: VecDeque<(Instant<LocalClock>, usize, RequestId)>,
     /// Ports of ended flows, each with the time until which it is not reused.
-    leaving: VecDeque<(Instant<Own>, u16)>,
+    leaving: VecDeque<(Instant<LocalClock>, u16)>,
     timeout: Span,
     /// Events that happened during a send.
     at_once: Vec<Event>,
@@ -51,13 +51,13 @@ pub(crate) struct Connects {
 #[derive(Debug)]
 struct Attempt {
     socket: Socket,
-    request: Known,
-    begun: Instant<Own>,
+    request: RequestId,
+    begun: Instant<LocalClock>,
 }
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum AttemptEnd {
     /// Accepted, with the round trip that the kernel measured.
     Accepted(Span),
     Refused,
@@ -94,7 +94,7 @@ impl Connects {
         slot.0 as usize % self.endpoints.len()
     }
 
-    fn expire(&mut self, now: Instant<Own>) {
+    fn expire(&mut self, now: Instant<LocalClock>) {
         while let Some((until, index, request)) = self.expiring.front().copied()
             && until <= now
         {
@@ -148,26 +148,26 @@ fn look_at(attempts: &mut Watched<Attempt>, index: usize, events: &mut Vec<Event
 
 impl Attempt {
     /// How it ended, if it did.
-    fn ended(&self, now: Instant<Own>) -> Option<End> {
+    fn ended(&self, now: Instant<LocalClock>) -> Option<AttemptEnd> {
         match self.socket.take_error() {
             Ok(Some(error)) => Some(self.fault(&error, now)),
             Ok(None) if self.socket.peer_addr().is_err() => None,
             Ok(None) => Some(match tcp::stats(self.socket.as_fd()) {
                 Ok(stats) if stats.retransmissions == 0 && stats.srtt_us > 0 => {
-                    End::Accepted(Span::from_micros(stats.srtt_us.into()))
+                    AttemptEnd::Accepted(Span::from_micros(stats.srtt_us.into()))
                 }
-                _ => End::Unknown,
+                _ => AttemptEnd::Unknown,
             }),
-            Err(_) => Some(End::Unknown),
+            Err(_) => Some(AttemptEnd::Unknown),
         }
     }
 
-    fn fault(&self, error: &io::Error, now: Instant<Own>) -> End {
+    fn fault(&self, error: &io::Error, now: Instant<LocalClock>) -> AttemptEnd {
         let refused = error.kind() == io::ErrorKind::ConnectionRefused;
         if refused && now - self.begun < RETRANSMITTED {
-            End::Refused
+            AttemptEnd::Refused
         } else {
-            End::Unknown
+            AttemptEnd::Unknown
         }
     }
 }
@@ -179,18 +179,18 @@ impl AsFd for Attempt {
 }
 
 fn report(
-    request: Known,
-    (begun, read): (Instant<Own>, Instant<Own>),
-    end: End,
+    request: RequestId,
+    (begun, read): (Instant<LocalClock>, Instant<LocalClock>),
+    end: AttemptEnd,
     events: &mut Vec<Event>,
 ) {
     let (stamp, answer) = match end {
-        End::Accepted(round_trip) => {
+        AttemptEnd::Accepted(round_trip) => {
             events.push(Event::Departed(Departed { request, at: begun }));
             (Some(begun + round_trip), SynAnswer::SynAck)
         }
-        End::Refused => (None, SynAnswer::Rst),
-        End::Unknown => return,
+        AttemptEnd::Refused => (None, SynAnswer::Rst),
+        AttemptEnd::Unknown => return,
     };
     events.push(Event::Replied(Replied {
         repeated: None,
@@ -217,7 +217,7 @@ fn socket(address: SocketAddr, port: u16) -> io::Result<Socket> {
 }
 
 impl Transport for Connects {
-    fn open(&mut self, slot: Slot, now: Instant<Own>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<LocalClock>) -> Result<u16, ProbeError> {
         self.expire(now);
         let address = self.endpoints[self.endpoint(slot)];
         let fault = |source| ProbeError::Socket {
@@ -248,7 +248,7 @@ impl Transport for Connects {
             .ok_or_else(none)?;
         let address = self.endpoints[self.endpoint(request.slot)];
         let seq = low(request.seq);
-        let known = Known { port, seq };
+        let known = RequestId { port, seq };
         self.end_latest(port, latest)?;
         let socket = socket(address, port)?;
         let begun = now();
@@ -259,7 +259,12 @@ impl Transport for Connects {
         };
         match attempt.socket.connect(&SockAddr::from(address)) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                report(known, (begun, now()), End::Refused, &mut self.at_once);
+                report(
+                    known,
+                    (begun, now()),
+                    AttemptEnd::Refused,
+                    &mut self.at_once,
+                );
                 return Ok(());
             }
             Err(error) if !in_progress(&error) => return Err(error),

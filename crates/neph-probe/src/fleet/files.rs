@@ -171,13 +171,13 @@ mod tests {
         check_files(&[(&half_fleet, timeout)]).expect("half of the files is enough for it");
         let error =
             check_files(&[(&half_fleet, timeout), (&half_fleet, timeout)]).expect_err("too many");
-        let reported = error.to_string();
+        let message = error.to_string();
         let expected = format!(
             "{} flows that run at the same time need",
             2 * u64::from(half)
         );
-        assert!(reported.contains(&expected), "{reported}");
-        assert!(reported.contains("('ulimit -n')"), "{reported}");
+        assert!(message.contains(&expected), "{message}");
+        assert!(message.contains("('ulimit -n')"), "{message}");
     }
 
     #[test]
@@ -188,18 +188,18 @@ mod tests {
             fleets: 2,
             helps: true,
         };
-        let reported = demand(2_000)
+        let error = demand(2_000)
             .held_against(1_000)
             .expect_err("too few files");
-        let reported = reported.to_string();
-        assert!(reported.contains("ask for 928 flows"), "{reported}");
-        assert!(reported.contains("or run as root"), "{reported}");
+        let message = error.to_string();
+        assert!(message.contains("ask for 928 flows"), "{message}");
+        assert!(message.contains("or run as root"), "{message}");
         demand(928).held_against(1_000).expect("they fit");
-        let reported = demand(200).held_against(58).expect_err("none fit");
-        let reported = reported.to_string();
+        let error = demand(200).held_against(58).expect_err("none fit");
+        let message = error.to_string();
         assert!(
-            reported.contains("may open 58: raise the limit ('ulimit -n'), or run as root"),
-            "{reported}"
+            message.contains("may open 58: raise the limit ('ulimit -n'), or run as root"),
+            "{message}"
         );
     }
 }

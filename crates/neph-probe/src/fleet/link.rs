@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use neph_model::{Instant, Own, PeerReport, Span};
+use neph_model::{Instant, LocalClock, PeerReport, Span};
 use neph_sys::stamp::{self, Carrier, Ending, Notice, Point, Received};
 use neph_wire::marks::PeerMarks;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::over::{Fault, Over};
-use super::session::{Departed, Event, Known, Replied, low};
+use super::session::{Departed, Event, Replied, RequestId, low};
 use crate::codec::{Arrival, Codec, Step};
 use crate::raw_tcp;
 use crate::stamp_clock::{StampClock, now};
@@ -37,7 +37,7 @@ pub(crate) struct Link {
     socket: Socket,
     port: u16,
     phase: Phase,
-    dialled: Instant<Own>,
+    dialled: Instant<LocalClock>,
     codec: Box<dyn Codec>,
     inbox: Vec<u8>,
     out: Vec<u8>,
@@ -46,7 +46,7 @@ pub(crate) struct Link {
     /// Bytes written since timestamps were enabled, and the ends in them of messages that still wait for a
     /// timestamp.
     written: u32,
-    ends: VecDeque<(u32, Known)>,
+    ends: VecDeque<(u32, RequestId)>,
 }
 
 impl Link {
@@ -88,15 +88,15 @@ impl Link {
         matches!(self.phase, Phase::Dialling)
     }
 
-    const fn known(&self, seq: u64) -> Known {
-        Known {
+    const fn known(&self, seq: u64) -> RequestId {
+        RequestId {
             port: self.port,
             seq: low(seq),
         }
     }
 
     /// Sends message `seq`, at once or when the connection is established.
-    pub(crate) fn ask(&mut self, seq: u64, at: Instant<Own>) -> Result<(), Fault> {
+    pub(crate) fn ask(&mut self, seq: u64, at: Instant<LocalClock>) -> Result<(), Fault> {
         if self.phase == Phase::Ready {
             return self.send(seq);
         }
@@ -228,7 +228,7 @@ impl Link {
     }
 
     /// The messages that never left.
-    pub(crate) fn unsent(&self) -> impl Iterator<Item = Known> + '_ {
+    pub(crate) fn unsent(&self) -> impl Iterator<Item = RequestId> + '_ {
         self.waiting.iter().map(|seq| self.known(*seq))
     }
 }
@@ -253,7 +253,7 @@ fn peer_report(marks: &PeerMarks) -> Option<PeerReport> {
 }
 
 /// The moment from which a broken connection may be replaced.
-pub(crate) fn retry_time(dialled: Instant<Own>) -> Instant<Own> {
+pub(crate) fn retry_time(dialled: Instant<LocalClock>) -> Instant<LocalClock> {
     dialled + Span::from_secs(1)
 }
 

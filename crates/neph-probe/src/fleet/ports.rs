@@ -146,8 +146,9 @@ fn is_somebodys(error: &io::Error) -> bool {
 
 /// `net.ipv4.ip_local_port_range` is valid for both versions.
 fn kernels_own() -> RangeInclusive<u16> {
-    let reported = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-    let mut bounds = reported.split_whitespace().map(str::parse);
+    let port_range =
+        fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut bounds = port_range.split_whitespace().map(str::parse);
     match (bounds.next(), bounds.next()) {
         (Some(Ok(low)), Some(Ok(high))) => low..=high,
         _ => KERNELS,

@@ -91,11 +91,11 @@ mod tests {
         }
         let reading = std::thread::spawn(move || receiver.iter().collect::<Vec<_>>());
         reports.end(FleetTally::default());
-        let reported = reading.join().expect("no panic");
-        assert_eq!(reported.len(), 3 * ROOM + 1);
-        for (n, report) in (0..count).zip(&reported) {
+        let reports = reading.join().expect("no panic");
+        assert_eq!(reports.len(), 3 * ROOM + 1);
+        for (n, report) in (0..count).zip(&reports) {
             assert!(matches!(report, FleetReport::ClockStepped(by) if by.nanos() == n));
         }
-        assert!(matches!(reported.last(), Some(FleetReport::Ended(_))));
+        assert!(matches!(reports.last(), Some(FleetReport::Ended(_))));
     }
 }

@@ -7,7 +7,7 @@ use super::driver;
 use super::established::Established;
 use super::files::has_files;
 use super::reports::FleetReports;
-use super::shared::Shared;
+use super::shared::SharedSockets;
 use super::sockets::Sockets;
 use super::spec::{FleetReport, FleetSpec, Sharing};
 use super::syn::Syns;
@@ -67,18 +67,18 @@ fn transport(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
 /// fleets where permitted, shared sockets.
 fn udp(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
     if spec.sharing == Some(Sharing::OneForAll) {
-        return Ok(Box::new(Shared::new(spec)?));
+        return Ok(Box::new(SharedSockets::new(spec)?));
     }
     match has_files(spec) {
         Ok(()) => {
             if spec.rate() > DENSE
-                && let Ok(shared) = Shared::new(spec)
+                && let Ok(shared) = SharedSockets::new(spec)
             {
                 return Ok(Box::new(shared));
             }
             Ok(Box::new(Sockets::new(spec)?))
         }
-        Err(too_few) => match Shared::new(spec) {
+        Err(too_few) => match SharedSockets::new(spec) {
             Ok(shared) => Ok(Box::new(shared)),
             Err(error) => Err(ProbeError::Fleet(format!("{too_few} ({error})"))),
         },

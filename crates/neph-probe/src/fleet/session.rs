@@ -8,11 +8,11 @@ mod pending;
 
 use std::collections::VecDeque;
 
-use neph_model::{FleetMessage, Instant, Own, ReadBy, Slot, Span, SynAnswer, Wall};
+use neph_model::{FleetMessage, Instant, LocalClock, ReadBy, Slot, Span, SynAnswer, Wall};
 
-pub(crate) use event::{Departed, Event, Known, Replied, low};
+pub(crate) use event::{Departed, Event, Replied, RequestId, low};
 use pending::{
-    Arrival, Decision, Pending, Stage, is_implausible, is_repeated, is_unstamped, reported,
+    Arrival, Decision, Pending, Stage, is_implausible, is_repeated, is_unstamped, message_of,
 };
 
 use super::flows::Flows;
@@ -28,7 +28,7 @@ pub(crate) struct Departure {
     pub(crate) slot: Slot,
     /// Its number within its flow.
     pub(crate) seq: u64,
-    pub(crate) due: Instant<Own>,
+    pub(crate) due: Instant<LocalClock>,
     /// Its flow's port; `None` when the flow begins with it and needs one first.
     pub(crate) port: Option<u16>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Departure {
 pub(crate) struct Session {
     rota: SendOrder,
     timeout: Span,
-    start: Option<Instant<Own>>,
+    start: Option<Instant<LocalClock>>,
     flows: Flows,
     /// The number of the next message.
     next: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Session {
     /// The first message whose timeout has not passed.
     unexpired: u64,
     /// Messages with a reply, in the order of replies, until reported.
-    ripening: VecDeque<(Instant<Own>, u64)>,
+    ripening: VecDeque<(Instant<LocalClock>, u64)>,
     /// For messages before `first`, latest last: whether a reply was counted.
     past: VecDeque<bool>,
     unreported: u64,
@@ -79,7 +79,7 @@ impl Session {
         }
     }
 
-    pub(crate) const fn begin(&mut self, start: Instant<Own>) {
+    pub(crate) const fn begin(&mut self, start: Instant<LocalClock>) {
         self.start = Some(start);
     }
 
@@ -92,7 +92,7 @@ impl Session {
         self.rota.end_at(self.next);
     }
 
-    pub(crate) fn next_due(&self) -> Option<Instant<Own>> {
+    pub(crate) fn next_due(&self) -> Option<Instant<LocalClock>> {
         self.rota.due(self.start?, self.next)
     }
 
@@ -121,7 +121,7 @@ impl Session {
     }
 
     /// The next message is sent at `at` and carries the time `wall`.
-    pub(crate) fn sending(&mut self, at: Instant<Own>, wall: Wall) {
+    pub(crate) fn sending(&mut self, at: Instant<LocalClock>, wall: Wall) {
         let Some(departure) = self.departure() else {
             return;
         };
@@ -193,8 +193,8 @@ impl Session {
             return;
         }
         if let Some(arrival) = &mut pending.reply {
-            let reported = pending.stage == Stage::Reported;
-            if !reported {
+            let is_reported = pending.stage == Stage::Reported;
+            if !is_reported {
                 arrival.copies = arrival.copies.saturating_add(1);
             }
             self.tally.copies += 1;
@@ -251,7 +251,7 @@ impl Session {
     }
 
     /// The number of the request's message. `None` if there is none.
-    fn number_of(&self, request: Known) -> Option<u64> {
+    fn number_of(&self, request: RequestId) -> Option<u64> {
         let (slot, began) = self.flows.of(request.port)?;
         let latest = self.rota.latest_round(slot, self.next);
         let seq = crate::datagram::widen(request.seq, latest.checked_sub(began)?);
@@ -274,7 +274,7 @@ impl Session {
     }
 
     /// Makes the decisions that are due at `now`. Replies until then must have been processed.
-    pub(crate) fn at_time(&mut self, now: Instant<Own>) {
+    pub(crate) fn at_time(&mut self, now: Instant<LocalClock>) {
         while let Some((ripe, number)) = self.ripening.front().copied() {
             if ripe > now {
                 break;
@@ -300,7 +300,7 @@ impl Session {
     }
 
     /// Forgets messages that are reported and will hardly get a reply.
-    fn forget(&mut self, now: Instant<Own>) {
+    fn forget(&mut self, now: Instant<LocalClock>) {
         while let Some(pending) = self.in_flight.front() {
             if pending.stage != Stage::Reported || pending.sent + self.timeout > now {
                 return;
@@ -330,7 +330,7 @@ impl Session {
                 return;
             }
             pending.stage = Stage::Reported;
-            let message = reported(slot, pending);
+            let message = message_of(slot, pending);
             self.tally.implausible_replies += u64::from(is_implausible(pending, &message));
             self.tally.unstamped += u64::from(is_unstamped(&message));
             self.finished.push(message);
@@ -340,7 +340,7 @@ impl Session {
     }
 
     /// The moment at which [`Self::at_time`] has something to decide.
-    pub(crate) fn next_deadline(&self) -> Option<Instant<Own>> {
+    pub(crate) fn next_deadline(&self) -> Option<Instant<LocalClock>> {
         let at = self.unexpired.checked_sub(self.first);
         let pending = at.and_then(|at| self.in_flight.get(usize::try_from(at).ok()?));
         let expires = pending.map(|pending| pending.sent + self.timeout);
@@ -380,7 +380,7 @@ impl Session {
                 Stage::Out => left += 1,
                 Stage::Done => {
                     pending.stage = Stage::Reported;
-                    let message = reported(self.rota.turn(number).slot, pending);
+                    let message = message_of(self.rota.turn(number).slot, pending);
                     self.tally.implausible_replies += u64::from(is_implausible(pending, &message));
                     self.tally.unstamped += u64::from(is_unstamped(&message));
                     self.finished.push(message);

@@ -11,21 +11,21 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{Instant, Own, Slot, Span};
+use neph_model::{Instant, LocalClock, Slot, Span};
 use neph_sys::destination::{self, Stamping};
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Batch, Carrier, Family, Notice, Patience, Point};
 use neph_sys::steer::Steering;
-use neph_wire::ip::{Datagram, encode_udp};
+use neph_wire::ip::{UdpHeaders, encode_udp};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::ports::Ports;
-use super::session::{Departed, Event, Known, Replied, low};
+use super::session::{Departed, Event, Replied, RequestId, low};
 use super::spec::{FleetSpec, Sharing};
 use super::stamp::Stamp;
 use super::transport::{Request, Transport, wait_for};
 use crate::ProbeError;
-use crate::numbered::Numbered;
+use crate::numbered::AwaitedTimestamps;
 use crate::stamp_clock::{StampClock, now};
 
 /// Datagrams and notices per call, at most.
@@ -40,7 +40,7 @@ const UNSTAMPED: usize = 1 << 14;
 const IPPROTO_RAW: i32 = 255;
 
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedSockets {
     stamp: Stamp,
     endpoints: Vec<Endpoint>,
     sender: Socket,
@@ -53,9 +53,9 @@ pub(crate) struct Shared {
     /// The port of each slot.
     slots: Vec<Option<u16>>,
     /// Ports of ended flows, each with the time until which it takes late replies.
-    leaving: VecDeque<(Instant<Own>, u16)>,
+    leaving: VecDeque<(Instant<LocalClock>, u16)>,
     linger: Span,
-    unstamped: Numbered<Known>,
+    unstamped: AwaitedTimestamps<RequestId>,
     datagrams: Batch,
     notices: Batch,
     payload: Vec<u8>,
@@ -69,7 +69,7 @@ struct Endpoint {
     source: SocketAddr,
 }
 
-impl Shared {
+impl SharedSockets {
     /// # Errors
     /// Also when the kernel does not permit raw sockets or steering.
     pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
@@ -111,7 +111,7 @@ impl Shared {
             slots: vec![None; fleet.slots as usize],
             leaving: VecDeque::new(),
             linger: spec.timeout,
-            unstamped: Numbered::new(UNSTAMPED),
+            unstamped: AwaitedTimestamps::new(UNSTAMPED),
             datagrams: Batch::new(BATCH, size),
             notices: Batch::new(BATCH, 0),
             payload: Vec::with_capacity(size),
@@ -119,7 +119,7 @@ impl Shared {
         })
     }
 
-    fn leave(&mut self, now: Instant<Own>) {
+    fn leave(&mut self, now: Instant<LocalClock>) {
         while let Some((until, port)) = self.leaving.front().copied() {
             if until > now {
                 return;
@@ -170,7 +170,7 @@ impl Shared {
         }
     }
 
-    fn reply(&self, at: usize, clock: &StampClock, read: Instant<Own>) -> Option<Replied> {
+    fn reply(&self, at: usize, clock: &StampClock, read: Instant<LocalClock>) -> Option<Replied> {
         let (bytes, received) = self.datagrams.datagram(at);
         let port = received.port?;
         let address = self.endpoints[self.requested[usize::from(port)] as usize].address;
@@ -182,7 +182,7 @@ impl Shared {
         Some(Replied {
             answer: None,
             repeated: answered.repeated,
-            request: Known {
+            request: RequestId {
                 port,
                 seq: answered.seq,
             },
@@ -194,8 +194,8 @@ impl Shared {
     }
 }
 
-impl Transport for Shared {
-    fn open(&mut self, slot: Slot, now: Instant<Own>) -> Result<u16, ProbeError> {
+impl Transport for SharedSockets {
+    fn open(&mut self, slot: Slot, now: Instant<LocalClock>) -> Result<u16, ProbeError> {
         self.leave(now);
         let endpoint = slot.0 as usize % self.endpoints.len();
         let address = self.endpoints[endpoint].address;
@@ -224,10 +224,10 @@ impl Transport for Shared {
         self.packet.clear();
         let wall = request.wall;
         self.stamp.request(request.seq, wall, &mut self.payload);
-        let mut datagram = Datagram {
+        let mut datagram = UdpHeaders {
             source: endpoint.source,
             destination: endpoint.address,
-            hops: self.hops,
+            hop_limit: self.hops,
         };
         datagram.source.set_port(request.port);
         encode_udp(&datagram, &self.payload, &mut self.packet).map_err(io::Error::other)?;
@@ -242,7 +242,7 @@ impl Transport for Shared {
                 self.unstamped.restart();
             }
         } else {
-            self.unstamped.count(Known {
+            self.unstamped.count(RequestId {
                 port: request.port,
                 seq: low(request.seq),
             });
@@ -271,9 +271,9 @@ impl Transport for Shared {
 
 /// The routes determine the local address for an endpoint.
 fn endpoint(address: SocketAddr) -> io::Result<Endpoint> {
-    let asking = UdpSocket::bind(any(address, 0))?;
-    asking.connect(address)?;
-    let source = asking.local_addr()?;
+    let probe_socket = UdpSocket::bind(any(address, 0))?;
+    probe_socket.connect(address)?;
+    let source = probe_socket.local_addr()?;
     Ok(Endpoint { address, source })
 }
 
@@ -318,8 +318,8 @@ fn default_hops(address: SocketAddr) -> u8 {
         SocketAddr::V4(_) => "/proc/sys/net/ipv4/ip_default_ttl",
         SocketAddr::V6(_) => "/proc/sys/net/ipv6/conf/default/hop_limit",
     };
-    let reported = std::fs::read_to_string(setting).unwrap_or_default();
-    reported.trim().parse().unwrap_or(USUAL)
+    let setting_text = std::fs::read_to_string(setting).unwrap_or_default();
+    setting_text.trim().parse().unwrap_or(USUAL)
 }
 
 #[cfg(test)]

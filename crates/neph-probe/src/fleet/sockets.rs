@@ -6,14 +6,14 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use neph_model::{Instant, Own, Slot, Span};
+use neph_model::{Instant, LocalClock, Slot, Span};
 use neph_sys::epoll::Interest;
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Carrier, Ending, Family, Notice, Point};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::ports::Ports;
-use super::session::{Departed, Event, Known, Replied, low};
+use super::session::{Departed, Event, Replied, RequestId, low};
 use super::spec::{FleetSpec, Sharing};
 use super::stamp::Stamp;
 use super::transport::{Request, Transport, wait_for};
@@ -30,7 +30,7 @@ pub(crate) struct Sockets {
     /// The flow of each slot.
     slots: Vec<Option<usize>>,
     /// Ended flows, each with the time until which it takes late replies.
-    leaving: VecDeque<(Instant<Own>, usize)>,
+    leaving: VecDeque<(Instant<LocalClock>, usize)>,
     linger: Span,
     dropped: u64,
     request: Vec<u8>,
@@ -73,7 +73,7 @@ impl Sockets {
         })
     }
 
-    fn close_left(&mut self, now: Instant<Own>) {
+    fn close_left(&mut self, now: Instant<LocalClock>) {
         while let Some((until, index)) = self.leaving.front().copied() {
             if until > now {
                 return;
@@ -99,7 +99,7 @@ fn read_reply(flow: &Flow, stamp: &Stamp, clock: &StampClock, buffer: &mut [u8])
     Some(Event::Replied(Replied {
         answer: None,
         repeated: answered.repeated,
-        request: Known {
+        request: RequestId {
             port: flow.port,
             seq: answered.seq,
         },
@@ -120,14 +120,14 @@ fn read_notice(flow: &Flow, clock: &StampClock, events: &mut Vec<Event>) -> bool
         && let Some(first) = flow.first
     {
         let (port, seq) = (flow.port, first.wrapping_add(stamp.id));
-        let request = Known { port, seq };
+        let request = RequestId { port, seq };
         events.push(Event::Departed(Departed { request, at }));
     }
     true
 }
 
 impl Transport for Sockets {
-    fn open(&mut self, slot: Slot, now: Instant<Own>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<LocalClock>) -> Result<u16, ProbeError> {
         self.close_left(now);
         let address = self.endpoints[slot.0 as usize % self.endpoints.len()];
         let refusal = |source| ProbeError::Socket {

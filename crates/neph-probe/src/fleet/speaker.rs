@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use neph_sys::port_filter;
 use neph_sys::stamp::{self, Carrier, Ending, Notice, Point};
-use neph_wire::syn::{self, Ends};
+use neph_wire::syn::{self, SegmentEnds};
 use socket2::Socket;
 
-use super::session::{Departed, Event, Known};
-use crate::numbered::Numbered;
+use super::session::{Departed, Event, RequestId};
+use crate::numbered::AwaitedTimestamps;
 use crate::raw_tcp;
 use crate::stamp_clock::StampClock;
 
@@ -25,7 +25,7 @@ pub(crate) struct Speaker {
     source: SocketAddr,
     target: SocketAddr,
     /// The request of each kernel timestamp; `None` for a RST.
-    sent: Numbered<Option<Known>>,
+    sent: AwaitedTimestamps<Option<RequestId>>,
     segment: Vec<u8>,
 }
 
@@ -40,7 +40,7 @@ impl Speaker {
             socket,
             source,
             target,
-            sent: Numbered::new(UNREAD),
+            sent: AwaitedTimestamps::new(UNREAD),
             segment: Vec::with_capacity(syn::SYN_LEN),
         })
     }
@@ -49,15 +49,15 @@ impl Speaker {
         self.target
     }
 
-    fn ends(&self, port: u16) -> Ends {
+    fn ends(&self, port: u16) -> SegmentEnds {
         let mut source = self.source;
         source.set_port(port);
         let target = self.target;
-        Ends { source, target }
+        SegmentEnds { source, target }
     }
 
     /// Sends a SYN with this sequence number.
-    pub(crate) fn syn(&mut self, request: Known, seq: u32) -> io::Result<()> {
+    pub(crate) fn syn(&mut self, request: RequestId, seq: u32) -> io::Result<()> {
         self.segment.clear();
         syn::syn(&self.ends(request.port), seq, &mut self.segment);
         self.send(Some(request))
@@ -71,7 +71,7 @@ impl Speaker {
         let _ = self.send(None);
     }
 
-    fn send(&mut self, known: Option<Known>) -> io::Result<()> {
+    fn send(&mut self, known: Option<RequestId>) -> io::Result<()> {
         let fd = self.socket.as_fd();
         let once = || stamp::send(fd, &self.segment, Ending::Open).map(|_| ());
         let mut outcome = once();

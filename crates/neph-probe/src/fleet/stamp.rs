@@ -15,7 +15,7 @@ use crate::synchrony::Synchrony;
 
 /// The request of a reply, and the sender's data.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Answered {
+pub(crate) struct StampReply {
     pub(crate) seq: u32,
     /// The time of its request, as the reply repeats it.
     pub(crate) repeated: Option<Wall>,
@@ -67,7 +67,7 @@ impl Stamp {
     }
 
     /// Reads a reply. `None` if it does not belong to this fleet.
-    pub(crate) fn answered(&self, datagram: &[u8]) -> Option<Answered> {
+    pub(crate) fn answered(&self, datagram: &[u8]) -> Option<StampReply> {
         let reply = decode_reply(datagram, self.auth()).ok()?;
         if reply.packet.sender_error != self.error || !is_of_session(reply.packet.ssid, self.ssid) {
             return None;
@@ -78,7 +78,7 @@ impl Stamp {
             .sender_timestamp
             .to_unix(self.error.format)
             .ok()?;
-        Some(Answered {
+        Some(StampReply {
             seq: reply.packet.sender_seq,
             repeated: Some(Wall::from_unix_nanos(unix)),
             peer_report: peer_report(&reply),

@@ -11,8 +11,8 @@ use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{Instant, Own, Slot, Span};
-use neph_sys::epoll::{Epoll, Found, Interest};
+use neph_model::{Instant, LocalClock, Slot, Span};
+use neph_sys::epoll::{Epoll, Interest, ReadyList};
 use neph_sys::port_filter;
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Family, Received};
@@ -21,7 +21,7 @@ use socket2::Socket;
 
 use super::port_holders::PortHolders;
 use super::ports::Ports;
-use super::session::{Event, Known, Replied, low};
+use super::session::{Event, Replied, RequestId, low};
 use super::speaker::Speaker;
 use super::spec::{FleetSpec, Sharing};
 use super::transport::{Request, Transport, wait_for};
@@ -53,12 +53,12 @@ pub(crate) struct Syns {
     /// The port of each slot.
     slots: Vec<Option<u16>>,
     /// Ports of ended flows, each with the time until which it takes late replies.
-    leaving: VecDeque<(Instant<Own>, u16)>,
+    leaving: VecDeque<(Instant<LocalClock>, u16)>,
     linger: Span,
     numbers: Numbers,
     objects: Objects,
     set: Epoll,
-    found: Found,
+    found: ReadyList,
     buffer: Vec<u8>,
 }
 
@@ -118,12 +118,12 @@ impl Syns {
             numbers: Numbers::new(new_token().0),
             objects: Objects::No,
             set,
-            found: Found::default(),
+            found: ReadyList::default(),
             buffer: vec![0; 2_048],
         })
     }
 
-    fn close_left(&mut self, now: Instant<Own>) {
+    fn close_left(&mut self, now: Instant<LocalClock>) {
         while let Some((until, port)) = self.leaving.front().copied() {
             if until > now {
                 return;
@@ -173,7 +173,7 @@ impl Syns {
     }
 
     /// The SYN that a received packet answers, if it is for this fleet. Refuses a SYN-ACK if needed.
-    fn answered(&mut self, received: &Received) -> Option<(Known, Verdict, Option<u8>)> {
+    fn answered(&mut self, received: &Received) -> Option<(RequestId, Verdict, Option<u8>)> {
         let packet = self.buffer.get(..received.len)?;
         let (segment, ttl) = raw_tcp::segment(self.family, packet)?;
         let answer = syn::parse_answer(segment)?;
@@ -193,7 +193,7 @@ impl Syns {
                 speaker.rst(answer.to, answer.seq);
             }
         }
-        let request = Known {
+        let request = RequestId {
             port: answer.to,
             seq: self.number(answer.to, answer.seq),
         };
@@ -244,7 +244,7 @@ fn is_from(from: Option<SocketAddr>, target: IpAddr) -> bool {
 }
 
 impl Transport for Syns {
-    fn open(&mut self, slot: Slot, now: Instant<Own>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<LocalClock>) -> Result<u16, ProbeError> {
         self.close_left(now);
         let endpoint = slot.0 as usize % self.speakers.len();
         let address = self.speakers[endpoint].target();
@@ -276,7 +276,7 @@ impl Transport for Syns {
     fn send(&mut self, request: &Request) -> io::Result<()> {
         let seq = self.seq(request.port, low(request.seq));
         let endpoint = request.slot.0 as usize % self.speakers.len();
-        let known = Known {
+        let known = RequestId {
             port: request.port,
             seq: low(request.seq),
         };

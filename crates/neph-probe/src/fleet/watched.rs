@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use neph_sys::epoll::{Epoll, Found, Happening, Interest};
+use neph_sys::epoll::{Epoll, Happening, Interest, ReadyList};
 
 /// Most reads of the set in a row, so that a flood of replies does not delay a request.
 const LOOKS: usize = 4;
@@ -13,7 +13,7 @@ const LOOKS: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Watched<T> {
     set: Epoll,
-    found: Found,
+    found: ReadyList,
     places: Vec<Option<T>>,
     free: Vec<usize>,
 }
@@ -26,7 +26,7 @@ impl<T: AsFd> Watched<T> {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             set: Epoll::new()?,
-            found: Found::default(),
+            found: ReadyList::default(),
             places: Vec::new(),
             free: Vec::new(),
         })

@@ -5,9 +5,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use neph_model::{BitRate, ByteSize, Instant, Own, ReflectorCaps, Span};
+use neph_model::{BitRate, ByteSize, Instant, LocalClock, ReflectorCaps, Span};
 
-use crate::reflect::answerer::{Answerer, End, Shares, Times};
+use crate::reflect::answerer::{Answerer, CloseReason, Shares, Times};
 use crate::reflect::budget::Budgets;
 use crate::reflect::marks::Arrived;
 
@@ -77,7 +77,7 @@ const fn caps() -> ReflectorCaps {
 }
 
 /// One read of the socket loop, with a peer that reads all output.
-fn read(answerer: &mut Answerer, chunk: &[u8], written: &mut Vec<u8>) -> Result<(), End> {
+fn read(answerer: &mut Answerer, chunk: &[u8], written: &mut Vec<u8>) -> Result<(), CloseReason> {
     let arrived = Arrived {
         rx: None,
         app_rx: StoodStill::AT,
@@ -114,11 +114,11 @@ fn drain(answerer: &mut Answerer, written: &mut Vec<u8>) {
 struct StoodStill;
 
 impl StoodStill {
-    const AT: Instant<Own> = Instant::from_nanos(1_000_000_000);
+    const AT: Instant<LocalClock> = Instant::from_nanos(1_000_000_000);
 }
 
 impl Times for StoodStill {
-    fn now(&mut self) -> Instant<Own> {
+    fn now(&mut self) -> Instant<LocalClock> {
         Self::AT
     }
     fn wall_offset(&mut self) -> i64 {

@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 
 use neph_model::{
-    Fleet, FleetMessage, FleetOutcome, Instant, Own, PeerReport, ProbeKind, Slot, Span, Wall,
+    Fleet, FleetMessage, FleetOutcome, Instant, LocalClock, PeerReport, ProbeKind, Slot, Span, Wall,
 };
 use neph_wire::stamp::{Auth, decode_reply};
 
 use super::steps::Steps;
 use crate::fleet::send_order::SendOrder;
-use crate::fleet::session::{Departed, Event, Known, Replied, Session, low};
+use crate::fleet::session::{Departed, Event, Replied, RequestId, Session, low};
 use crate::fleet::stamp::peer_report;
 
 /// Between two messages of a flow.
@@ -42,7 +42,7 @@ pub fn fleet(bytes: &[u8]) -> Vec<FleetMessage> {
 
 struct World {
     session: Session,
-    now: Instant<Own>,
+    now: Instant<LocalClock>,
     /// The next flow's port.
     port: u16,
     /// How many messages were to be sent.
@@ -134,13 +134,13 @@ impl World {
     }
 
     /// Reports an event for one of the first ports or for an unknown one, with a small number or any number.
-    fn report(&mut self, event: impl Fn(Known) -> Event, steps: &mut Steps<'_>) {
+    fn report(&mut self, event: impl Fn(RequestId) -> Event, steps: &mut Steps<'_>) {
         let [port, seq] = [0; 2].map(|_: u8| steps.next().unwrap_or(0));
         let seq = match seq {
             u8::MAX => low(steps.number().unsigned_abs()),
             seq => u32::from(seq),
         };
-        let request = Known {
+        let request = RequestId {
             port: u16::from(port),
             seq,
         };

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use neph_model::{FlowRoute, Instant, MplsLabel, Own, ReadBy, Span, TraceKind};
+use neph_model::{FlowRoute, Instant, LocalClock, MplsLabel, ReadBy, Span, TraceKind};
 
 use super::steps::Steps;
 use crate::trace::flow::{Answer, AnswerKind};
@@ -20,7 +20,7 @@ const PORTS: u16 = 24;
 /// Traces with settings and answers taken from `bytes`; after their end there are no answers.
 ///
 /// # Panics
-/// When the trace does not end, sends faster or farther than allowed, or reports more than was asked.
+/// When the trace does not end, sends faster or farther than allowed, or reports more than was requested.
 pub fn trace(bytes: &[u8]) -> Vec<FlowRoute> {
     let mut steps = Steps(bytes);
     let [settings, needed] = [0; 2].map(|_: u8| steps.next().unwrap_or(0));
@@ -56,10 +56,10 @@ struct World {
     tracer: Tracer,
     spec: TraceSpec,
     apart: ProbeMatching,
-    now: Instant<Own>,
+    now: Instant<LocalClock>,
     /// By arrival time, then by the number of the probe.
-    coming: BTreeMap<(Instant<Own>, usize), ReceivedAnswer>,
-    requests: Vec<(Instant<Own>, Ask)>,
+    coming: BTreeMap<(Instant<LocalClock>, usize), ReceivedAnswer>,
+    requests: Vec<(Instant<LocalClock>, Ask)>,
     /// The next flow's port.
     port: u16,
 }
@@ -182,8 +182,8 @@ impl World {
                 .requests
                 .iter()
                 .filter(|(_, ask)| ask.port == route.source_port);
-            let reported: u32 = route.hops.iter().map(|hop| hop.probes).sum();
-            assert!(reported as usize <= of_flow.count(), "{route:?}");
+            let probe_count: u32 = route.hops.iter().map(|hop| hop.probes).sum();
+            assert!(probe_count as usize <= of_flow.count(), "{route:?}");
             assert!((1..).zip(&route.hops).all(|(ttl, hop)| hop.ttl == ttl));
             assert!(route.hops.len() <= usize::from(self.spec.max_hops));
             for hop in &route.hops {

@@ -14,7 +14,7 @@ use neph_sys::memory;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::pulse::Pulse;
 
-use super::Shared;
+use super::ReflectorState;
 use super::connection_slots::Reception;
 use super::counters::Counted;
 use super::serve::{Admitted, TICK, serve};
@@ -28,7 +28,7 @@ const HEADROOM: usize = 512 << 10;
 const STACK: usize = 512 << 10;
 
 /// Accepts connections until the reflector stops.
-pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>, pulse: &Pulse) {
+pub(super) fn accept(listener: &TcpListener, shared: &Arc<ReflectorState>, pulse: &Pulse) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     while !shared.stop.is_set() {
         pulse.beat();
@@ -62,7 +62,11 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>, pulse: &Pulse
 }
 
 /// A thread for this connection, if there are a place and memory for it.
-fn begin(shared: &Arc<Shared>, peer: SocketAddr, stream: TcpStream) -> Option<JoinHandle<()>> {
+fn begin(
+    shared: &Arc<ReflectorState>,
+    peer: SocketAddr,
+    stream: TcpStream,
+) -> Option<JoinHandle<()>> {
     if !memory::is_there(STACK + HEADROOM) {
         return None;
     }
@@ -82,7 +86,7 @@ fn pause() {
     clock::sleep_until(until, Spin::NONE);
 }
 
-fn admit(shared: &Shared, peer: SocketAddr, stream: &Arc<TcpStream>) -> Option<Admitted> {
+fn admit(shared: &ReflectorState, peer: SocketAddr, stream: &Arc<TcpStream>) -> Option<Admitted> {
     let at = now();
     let budget = shared.budgets.of(peer.ip(), at)?;
     let slot_guard = match shared.seats.receive(peer.ip(), stream, at) {

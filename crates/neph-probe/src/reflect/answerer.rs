@@ -5,19 +5,19 @@
 mod bulk;
 mod framed;
 mod http;
-mod line;
 mod memory;
 mod protocol;
 mod recognise;
+mod reply_context;
 mod websocket;
 
 use std::sync::Arc;
 
-use neph_model::{Instant, Own, ReflectorCaps, Span};
+use neph_model::{Instant, LocalClock, ReflectorCaps, Span};
 use neph_wire::marks::{PeerMarks, PreviousTx};
 use rustls::ServerConfig;
 
-pub(crate) use line::Shares;
+pub(crate) use reply_context::Shares;
 
 use super::counters::Counted;
 use super::marks::{Arrived, marks};
@@ -25,9 +25,9 @@ use super::room::{MemoryGuard, OWN};
 use crate::channel::Channel;
 use crate::outbox::Outbox;
 use crate::tls;
-use line::Line;
 use memory::Unfinished;
 use protocol::Protocol;
+use reply_context::ReplyContext;
 
 /// First byte of a TLS handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
@@ -40,7 +40,7 @@ const MAX_UNREAD: usize = OWN / 2;
 const KEPT: usize = 1 << 20;
 /// Time, and how to wait: real for a socket, virtual for a simulation.
 pub(crate) trait Times {
-    fn now(&mut self) -> Instant<Own>;
+    fn now(&mut self) -> Instant<LocalClock>;
     /// Wall clock minus monotonic clock, in nanoseconds.
     fn wall_offset(&mut self) -> i64;
     /// Waits as the imitated server application would.
@@ -49,7 +49,7 @@ pub(crate) trait Times {
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum CloseReason {
     /// Refused, for a counted reason. The outbox has the message for the peer.
     Refused(Counted),
     /// The peer requested it; no error.
@@ -59,7 +59,7 @@ pub(crate) enum End {
 /// The server side of a connection.
 #[derive(Debug)]
 pub(crate) struct Answerer {
-    line: Line,
+    context: ReplyContext,
     protocol: Protocol,
     channel: Option<Channel>,
     tls: Option<Arc<ServerConfig>>,
@@ -81,7 +81,7 @@ impl Answerer {
     ) -> Self {
         let memory = shares.memory_guard();
         Self {
-            line: Line::new(caps, think, shares),
+            context: ReplyContext::new(caps, think, shares),
             protocol: Protocol::Unknown,
             channel: None,
             tls,
@@ -94,12 +94,12 @@ impl Answerer {
 
     /// The bytes to write.
     pub(crate) const fn outbox(&mut self) -> &mut Outbox {
-        &mut self.line.outbox
+        &mut self.context.outbox
     }
 
     /// How many messages were answered.
     pub(crate) const fn replies(&self) -> u64 {
-        self.line.replies
+        self.context.replies
     }
 
     /// Whether a protocol has been opened: the handshake's time limit no longer applies.
@@ -108,13 +108,13 @@ impl Answerer {
     }
 
     /// Records the kernel's send timestamp of the reply that ends at this offset.
-    pub(crate) fn sent(&mut self, id: u32, at: Instant<Own>) {
-        if let Some(seq) = self.line.outbox.message_at(id) {
-            self.line.departed(PreviousTx {
+    pub(crate) fn sent(&mut self, id: u32, at: Instant<LocalClock>) {
+        if let Some(seq) = self.context.outbox.message_at(id) {
+            self.context.departed(PreviousTx {
                 seq: seq.0,
                 nic_tx: at.nanos(),
             });
-            self.line.outbox.acknowledged(id);
+            self.context.outbox.acknowledged(id);
         }
     }
 
@@ -124,7 +124,7 @@ impl Answerer {
         bytes: &[u8],
         arrived: Arrived,
         times: &mut dyn Times,
-    ) -> Result<(), End> {
+    ) -> Result<(), CloseReason> {
         self.choose_channel(bytes)?;
         if self.make_room(bytes.len()).is_err() {
             let end = self.refuse_memory();
@@ -135,16 +135,16 @@ impl Answerer {
             return Ok(());
         };
         let inbox = &mut self.inbox;
-        self.line
+        self.context
             .outbox
             .put(|out| channel.open(bytes, inbox, out))
-            .map_err(|_| End::Refused(Counted::RefusedTls))?;
+            .map_err(|_| CloseReason::Refused(Counted::RefusedTls))?;
         self.resume(arrived, times)
     }
 
     /// Everything in the outbox was written.
     pub(crate) fn written(&mut self) {
-        self.line.written();
+        self.context.written();
     }
 
     /// Nothing more is read or written; only timestamps may still come.
@@ -152,7 +152,7 @@ impl Answerer {
         self.protocol = Protocol::Unknown;
         self.inbox = Vec::new();
         self.memory.give_back();
-        self.line.let_go();
+        self.context.let_go();
     }
 
     /// Whether requests wait because too much is unwritten.
@@ -161,34 +161,38 @@ impl Answerer {
     }
 
     /// Continues with the bytes that [`Self::received`] did not read.
-    pub(crate) fn resume(&mut self, arrived: Arrived, times: &mut dyn Times) -> Result<(), End> {
-        self.line.at = arrived.app_rx;
+    pub(crate) fn resume(
+        &mut self,
+        arrived: Arrived,
+        times: &mut dyn Times,
+    ) -> Result<(), CloseReason> {
+        self.context.at = arrived.app_rx;
         self.backlogged = false;
         let end = self.read(arrived, times).and_then(|()| self.settle(times));
         self.seal()?;
         end
     }
 
-    fn choose_channel(&mut self, bytes: &[u8]) -> Result<(), End> {
+    fn choose_channel(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
         if self.channel.is_some() || bytes.is_empty() {
             return Ok(());
         }
-        self.line.is_sealed = bytes[0] == TLS_HANDSHAKE;
+        self.context.is_sealed = bytes[0] == TLS_HANDSHAKE;
         self.channel = Some(match (bytes[0], &self.tls) {
             (TLS_HANDSHAKE, Some(config)) => tls::server(config)
                 .map(Channel::tls)
-                .map_err(|_| End::Refused(Counted::RefusedTls))?,
-            (TLS_HANDSHAKE, None) => return Err(End::Refused(Counted::RefusedTls)),
+                .map_err(|_| CloseReason::Refused(Counted::RefusedTls))?,
+            (TLS_HANDSHAKE, None) => return Err(CloseReason::Refused(Counted::RefusedTls)),
             _ => Channel::Plain,
         });
         Ok(())
     }
 
     /// Reads messages until the inbox ends inside one.
-    fn read(&mut self, arrived: Arrived, times: &mut dyn Times) -> Result<(), End> {
+    fn read(&mut self, arrived: Arrived, times: &mut dyn Times) -> Result<(), CloseReason> {
         let mut taken = 0;
         let end = loop {
-            if self.line.outbox.len() + self.line.plain.len() >= MAX_UNREAD {
+            if self.context.outbox.len() + self.context.plain.len() >= MAX_UNREAD {
                 self.backlogged = true;
                 break Ok(());
             }
@@ -202,35 +206,37 @@ impl Answerer {
                         continue;
                     }
                 },
-                Protocol::Http(http) => http.step(input, &mut self.line),
+                Protocol::Http(http) => http.step(input, &mut self.context),
                 Protocol::WebSocket(ws) => {
-                    let copied = ws.copied(input);
+                    let copied = ws.copied_len(input);
                     let buffered = (ws.capacity() + copied + self.inbox.capacity()) as u64;
                     if copied > 0 && !self.memory.hold(buffered) {
                         break Err(self.refuse_memory());
                     }
-                    ws.step(&mut self.inbox[taken..], &mut self.line)
+                    ws.step(&mut self.inbox[taken..], &mut self.context)
                 }
-                Protocol::Framed(framed) => framed.step(input, &mut self.line),
+                Protocol::Framed(framed) => framed.step(input, &mut self.context),
             };
             match step {
                 Err(end) => break Err(end),
                 Ok(Step::More) => break Ok(()),
-                Ok(Step::Took(count)) => taken += count,
+                Ok(Step::Consumed(count)) => taken += count,
                 Ok(Step::Upgraded(count)) => {
                     taken += count;
                     let Protocol::Http(http) = &self.protocol else {
                         continue;
                     };
                     let reply_size = http.reply_size();
-                    self.protocol =
-                        Protocol::WebSocket(websocket::WebSocket::new(reply_size, self.line.caps));
+                    self.protocol = Protocol::WebSocket(websocket::WebSocket::new(
+                        reply_size,
+                        self.context.caps,
+                    ));
                 }
-                Ok(Step::Asked(requested)) => {
+                Ok(Step::Request(request)) => {
                     let is_complete = self.channel.as_ref().is_some_and(Channel::ends_whole);
-                    let last = is_complete && taken + requested.taken == self.inbox.len();
-                    taken += requested.taken;
-                    if let Err(end) = self.reply(&requested, arrived, last, times) {
+                    let last = is_complete && taken + request.taken == self.inbox.len();
+                    taken += request.taken;
+                    if let Err(end) = self.reply(&request, arrived, last, times) {
                         break Err(end);
                     }
                 }
@@ -246,57 +252,57 @@ impl Answerer {
 
     fn reply(
         &mut self,
-        requested: &StreamRequest,
+        request: &StreamRequest,
         mut arrived: Arrived,
         last: bool,
         times: &mut dyn Times,
-    ) -> Result<(), End> {
+    ) -> Result<(), CloseReason> {
         if !last {
             arrived.rx = None;
         }
-        self.line.body_length += 1;
-        if let Err(counted) = self.line.grant(requested.reply_size) {
-            self.protocol.refuse(counted, &mut self.line);
-            return Err(End::Refused(counted));
+        self.context.messages += 1;
+        if let Err(counted) = self.context.reserve_reply(request.reply_size) {
+            self.protocol.refuse(counted, &mut self.context);
+            return Err(CloseReason::Refused(counted));
         }
-        if self.line.think > Span::ZERO {
-            times.think(self.line.think);
+        if self.context.think > Span::ZERO {
+            times.think(self.context.think);
         }
         let app_tx = times.now();
-        let marks = marks(
+        let timestamps = marks(
             arrived,
             app_tx,
             times.wall_offset(),
-            self.line.take_departed(),
+            self.context.take_departed(),
         );
         let end = match &mut self.protocol {
-            Protocol::Http(http) => http.reply(requested, &marks, &mut self.line),
+            Protocol::Http(http) => http.reply(request, &timestamps, &mut self.context),
             Protocol::WebSocket(_) => {
-                websocket::reply(requested, &marks, &mut self.line);
+                websocket::reply(request, &timestamps, &mut self.context);
                 Ok(())
             }
             Protocol::Framed(_) => {
-                framed::reply(requested, &marks, &mut self.line);
+                framed::reply(request, &timestamps, &mut self.context);
                 Ok(())
             }
             Protocol::Unknown => Ok(()),
         };
-        self.line.replies += 1;
+        self.context.replies += 1;
         self.seal()?;
         end
     }
 
     /// Moves plain bytes into the outbox, through the channel.
-    fn seal(&mut self) -> Result<(), End> {
+    fn seal(&mut self) -> Result<(), CloseReason> {
         let Some(channel) = &mut self.channel else {
             return Ok(());
         };
-        let Line {
+        let ReplyContext {
             plain,
             outbox,
             reply,
             ..
-        } = &mut self.line;
+        } = &mut self.context;
         if plain.is_empty() {
             return Ok(());
         }
@@ -305,8 +311,8 @@ impl Answerer {
             None => outbox.put(|out| channel.move_into(plain, out)),
         };
         outbox.release();
-        self.line.sealed();
-        sealed.map_err(|_| End::Refused(Counted::RefusedTls))
+        self.context.sealed();
+        sealed.map_err(|_| CloseReason::Refused(Counted::RefusedTls))
     }
 }
 
@@ -316,11 +322,11 @@ enum Step {
     /// The available bytes are incomplete.
     More,
     /// An element without a reply.
-    Took(usize),
+    Consumed(usize),
     /// The connection uses WebSocket from here on.
     Upgraded(usize),
     /// A request.
-    Asked(StreamRequest),
+    Request(StreamRequest),
 }
 
 /// A request.
@@ -332,7 +338,7 @@ struct StreamRequest {
 }
 
 /// For replies: the timestamps go where the protocol has room for them.
-type Marks = PeerMarks;
+type ReplyTimestamps = PeerMarks;
 
 #[cfg(test)]
 mod tests;

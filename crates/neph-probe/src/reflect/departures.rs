@@ -28,13 +28,13 @@ pub(crate) struct Departures(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    peers: HashMap<IpAddr, Waiting>,
+    peers: HashMap<IpAddr, PendingTimestamps>,
     /// Of all peers.
     count: usize,
 }
 
 /// Of one peer, oldest first.
-type Waiting = VecDeque<(FlowToken, PreviousTx)>;
+type PendingTimestamps = VecDeque<(FlowToken, PreviousTx)>;
 
 impl Departures {
     /// A reply to `flow` of `peer` left.
@@ -125,17 +125,17 @@ mod tests {
         let departures = Departures::default();
         let second = 1_000_000_000;
         let flow = FlowToken(1);
-        let mut reported = Vec::new();
+        let mut departed_value = Vec::new();
         for seq in 0_u32..10 {
             // The first three were asked for at once, when none had left.
             if seq >= 3 {
-                reported.push(departures.take(PEER, flow).map(|departed| departed.seq));
+                departed_value.push(departures.take(PEER, flow).map(|departed| departed.seq));
             }
             let nic_tx = i64::from(seq) * second;
             let seq = u64::from(seq);
             departures.put(PEER, flow, PreviousTx { seq, nic_tx });
         }
-        assert_eq!(reported, (2..9).map(Some).collect::<Vec<_>>());
+        assert_eq!(departed_value, (2..9).map(Some).collect::<Vec<_>>());
     }
 
     #[test]

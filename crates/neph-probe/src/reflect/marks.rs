@@ -1,21 +1,21 @@
 //! The timestamps that a reflector puts into its replies.
 
-use neph_model::{Instant, Own};
+use neph_model::{Instant, LocalClock};
 use neph_wire::marks::{PeerMarks, PreviousTx};
 
 /// Times of a received request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
     /// When the kernel received its last byte, if the timestamp belongs to it.
-    pub(crate) rx: Option<Instant<Own>>,
+    pub(crate) rx: Option<Instant<LocalClock>>,
     /// When the program had read it.
-    pub(crate) app_rx: Instant<Own>,
+    pub(crate) app_rx: Instant<LocalClock>,
 }
 
 /// The timestamps of a reply that is written at `app_tx`.
 pub(super) fn marks(
     arrived: Arrived,
-    app_tx: Instant<Own>,
+    app_tx: Instant<LocalClock>,
     wall_offset: i64,
     previous: Option<PreviousTx>,
 ) -> PeerMarks {

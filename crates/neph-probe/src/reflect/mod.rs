@@ -54,7 +54,7 @@ use room::Room;
 
 /// Data that all threads of a reflector share.
 #[derive(Debug)]
-struct Shared {
+struct ReflectorState {
     caps: ReflectorCaps,
     think: Span,
     stamp_key: Option<Secret>,
@@ -85,7 +85,7 @@ pub struct ShownCertificate {
 pub struct Reflector {
     address: SocketAddr,
     certificate: Option<ShownCertificate>,
-    shared: Arc<Shared>,
+    shared: Arc<ReflectorState>,
     threads: Vec<JoinHandle<()>>,
     pulses: Vec<Pulse>,
     _awake: KeepAwake,
@@ -119,7 +119,7 @@ impl Reflector {
         let caps = fitting_caps(spec.caps);
         let stamp_key = spec.stamp_key.as_ref().map(Secret::read).transpose()?;
         let identity = spec.identity.as_ref();
-        let identity = identity.map(|identity| tls::listening(identity, spec.address));
+        let identity = identity.map(|identity| tls::with_listen_names(identity, spec.address));
         let tls = match &identity {
             None => None,
             Some(identity) => Some(tls::server_config(identity, spec.tls_version)?),
@@ -133,7 +133,7 @@ impl Reflector {
             .first()
             .and_then(|pair| pair.listener.local_addr().ok())
             .unwrap_or(spec.address);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ReflectorState {
             caps,
             think: spec.reply_delay,
             stamp_key,
@@ -206,7 +206,7 @@ impl Reflector {
 pub struct Bound {
     address: SocketAddr,
     certificate: Option<ShownCertificate>,
-    shared: Arc<Shared>,
+    shared: Arc<ReflectorState>,
     sockets: Vec<(TcpListener, udp::Answerer)>,
     awake: KeepAwake,
 }

@@ -8,14 +8,14 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use neph_model::{Instant, Own, Span};
+use neph_model::{Instant, LocalClock, Span};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::memory;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp::{self, Carrier, Notice, Point};
 
-use super::Shared;
-use super::answerer::{Answerer, End, Shares, Times};
+use super::ReflectorState;
+use super::answerer::{Answerer, CloseReason, Shares, Times};
 use super::budget::Budget;
 use super::connection_slots::SlotGuard;
 use super::counters::Counted;
@@ -43,7 +43,7 @@ pub(super) struct Admitted {
 }
 
 /// Runs one connection.
-pub(super) fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
+pub(super) fn serve(stream: &TcpStream, shared: &ReflectorState, admitted: &Admitted) {
     let mut server = Server {
         stream,
         shared,
@@ -67,8 +67,10 @@ pub(super) fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
         scarce: 0,
     };
     let refused = match server.run() {
-        Err(Ending::Connection(End::Refused(counted)) | Ending::Refused(counted)) => Some(counted),
-        Err(Ending::Connection(End::Done) | Ending::Gone) | Ok(()) => None,
+        Err(Ending::Connection(CloseReason::Refused(counted)) | Ending::Refused(counted)) => {
+            Some(counted)
+        }
+        Err(Ending::Connection(CloseReason::Done) | Ending::Gone) | Ok(()) => None,
     };
     if let Some(counted) = refused {
         shared.counters.count(counted);
@@ -78,18 +80,18 @@ pub(super) fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
 
 struct Server<'a> {
     stream: &'a TcpStream,
-    shared: &'a Shared,
+    shared: &'a ReflectorState,
     guard: &'a SlotGuard,
     answerer: Answerer,
     clock: StampClock,
-    since: Instant<Own>,
+    since: Instant<LocalClock>,
     /// Consecutive ticks without the memory reserve.
     scarce: u32,
 }
 
 /// Why the loop ends.
 enum Ending {
-    Connection(End),
+    Connection(CloseReason),
     Refused(Counted),
     Gone,
 }
@@ -153,7 +155,7 @@ impl Server<'_> {
         Ok(())
     }
 
-    fn check_patience(&mut self, incoming: Instant<Own>) -> Result<(), Ending> {
+    fn check_patience(&mut self, incoming: Instant<LocalClock>) -> Result<(), Ending> {
         let caps = &self.shared.caps;
         if !self.answerer.is_open() && now() - self.since > caps.handshake {
             return Err(Ending::Refused(Counted::RefusedHandshake));
@@ -321,7 +323,7 @@ struct RealTimes {
 }
 
 impl Times for RealTimes {
-    fn now(&mut self) -> Instant<Own> {
+    fn now(&mut self) -> Instant<LocalClock> {
         now()
     }
     fn wall_offset(&mut self) -> i64 {

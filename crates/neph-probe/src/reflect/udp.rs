@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use neph_model::{Instant, Own, Span};
+use neph_model::{Instant, LocalClock, Span};
 use neph_sys::clock;
 use neph_sys::destination::{self, Stamping};
 use neph_sys::pulse::Pulse;
@@ -15,7 +15,7 @@ use neph_sys::stamp::{self, Batch, Carrier, Family, Notice, Patience, Point, Sen
 use neph_wire::marks::PreviousTx;
 use neph_wire::stamp::{Auth, Key, StampError, decode_request, reflect};
 
-use super::Shared;
+use super::ReflectorState;
 use super::budget::Budget;
 use super::caps::Division;
 use super::counters::Counted;
@@ -24,7 +24,7 @@ use super::ports::Ports;
 use super::session::ReceivedDatagram;
 use super::sessions::Sessions;
 use crate::ProbeError;
-use crate::numbered::Numbered;
+use crate::numbered::AwaitedTimestamps;
 use crate::secret::Secret;
 use crate::stamp_clock::{StampClock, now};
 use crate::synchrony::Synchrony;
@@ -50,29 +50,29 @@ pub(super) struct Answerer {
     socket: UdpSocket,
     key: Option<Key>,
     ports: Ports,
-    shared: Arc<Shared>,
+    shared: Arc<ReflectorState>,
     clock: StampClock,
     synchrony: Synchrony,
     sessions: Sessions,
     /// Of the latest peer, which is usually the next one too.
     budget: Option<(IpAddr, Arc<Budget>)>,
-    unstamped: Numbered<(SocketAddr, u64)>,
+    unstamped: AwaitedTimestamps<(SocketAddr, u64)>,
     notices: Batch,
-    drops_asked: Instant<Own>,
+    drops_asked: Instant<LocalClock>,
     /// Datagrams that the kernel dropped so far at this socket.
     dropped: u64,
 }
 
 /// The two ends of a reply.
 #[derive(Clone, Copy)]
-struct Between {
+struct ReplyEnds {
     /// The local address of the request.
     from: Option<IpAddr>,
     to: SocketAddr,
 }
 
 impl Answerer {
-    pub(super) fn new(socket: UdpSocket, shared: Arc<Shared>) -> Result<Self, ProbeError> {
+    pub(super) fn new(socket: UdpSocket, shared: Arc<ReflectorState>) -> Result<Self, ProbeError> {
         let key = shared.stamp_key.as_ref().map(Secret::key);
         let address = socket
             .local_addr()
@@ -98,7 +98,7 @@ impl Answerer {
             clock: StampClock::new(),
             synchrony: Synchrony::new(now()),
             budget: None,
-            unstamped: Numbered::new(UNSTAMPED),
+            unstamped: AwaitedTimestamps::new(UNSTAMPED),
             notices: Batch::new(BATCH, 0),
             drops_asked: now(),
             dropped: 0,
@@ -133,7 +133,7 @@ impl Answerer {
                 };
                 match self.answer(&requested, &mut reply) {
                     Ok(seq) => {
-                        let between = Between {
+                        let between = ReplyEnds {
                             from: received.to,
                             to: from,
                         };
@@ -200,8 +200,8 @@ impl Answerer {
     }
 
     /// Replies from the address of the request: a peer accepts no other.
-    fn send(&mut self, reply: &[u8], between: Between, stamping: Stamping, seq: u64) {
-        let Between { from, to } = between;
+    fn send(&mut self, reply: &[u8], between: ReplyEnds, stamping: Stamping, seq: u64) {
+        let ReplyEnds { from, to } = between;
         if destination::send(self.socket.as_fd(), reply, from, to, stamping).is_err() {
             self.shared.counters.count(Counted::UnsentDatagrams);
             // As on the client side: it is unknown whether the kernel counted it.
@@ -248,7 +248,7 @@ impl Answerer {
         }
     }
 
-    fn ask_drops(&mut self, now: Instant<Own>) {
+    fn ask_drops(&mut self, now: Instant<LocalClock>) {
         if now - self.drops_asked >= DROPS_ASKED {
             self.drops_asked = now;
             self.report_drops();
@@ -276,10 +276,10 @@ const fn stamping(requests: usize) -> Stamping {
 /// Takes a message of these bytes from the peer's budget, if it has it.
 fn spend(
     latest: &mut Option<(IpAddr, Arc<Budget>)>,
-    shared: &Shared,
+    shared: &ReflectorState,
     peer: IpAddr,
     bytes: u64,
-    now: Instant<Own>,
+    now: Instant<LocalClock>,
 ) -> bool {
     if latest.as_ref().is_none_or(|(known, _)| *known != peer) {
         *latest = shared.budgets.of(peer, now).map(|budget| (peer, budget));

@@ -14,7 +14,7 @@ fn parsed(addresses: &[&str]) -> Vec<SocketAddr> {
 
 #[test]
 fn the_versions_take_turns_and_the_first_stays_first() {
-    let reported = taking_turns(&parsed(&[
+    let ordered = taking_turns(&parsed(&[
         "[::1]:1",
         "[::2]:1",
         "192.0.2.1:1",
@@ -22,7 +22,7 @@ fn the_versions_take_turns_and_the_first_stays_first() {
         "192.0.2.3:1",
     ]));
     assert_eq!(
-        reported,
+        ordered,
         parsed(&[
             "[::1]:1",
             "192.0.2.1:1",
@@ -86,9 +86,9 @@ fn where_none_answers_all_are_named() {
     });
     assert_eq!((found.address, found.answered), (addresses[0], Some(false)));
     let target = Target::parse("tcp://h:9").expect("a target");
-    let reported = found.remark(&target).expect("a remark");
+    let remark = found.remark(&target).expect("a remark");
     assert_eq!(
-        reported,
+        remark,
         "none of the addresses of h answers: ::1 (connection refused), 127.0.0.1 (connection refused)"
     );
 }

@@ -7,7 +7,7 @@ mod stream_tests;
 
 use std::net::SocketAddr;
 
-use neph_model::{ClockOffset, Instant, Marks, Own, Span, Target};
+use neph_model::{ClockOffset, Instant, LocalClock, Marks, Span, Target};
 
 use crate::spec::{FlowSpec, Priority, Schedule, Trust};
 
@@ -81,7 +81,7 @@ pub(crate) struct Net {
     pub(crate) partial: u64,
 }
 
-pub(crate) const fn at(nanos: i64) -> Instant<Own> {
+pub(crate) const fn at(nanos: i64) -> Instant<LocalClock> {
     Instant::from_nanos(nanos)
 }
 
@@ -98,7 +98,7 @@ pub(super) fn spec(url: &str, count: u64, interval: Span) -> FlowSpec {
         request_size: 200,
         response_size: 100,
         timeout: Span::from_secs(2),
-        trust: Trust::Anything,
+        trust: Trust::AnyCertificate,
         priority: Priority::Normal,
         reflector: true,
         ..FlowSpec::plain(target, address)

@@ -112,12 +112,12 @@ fn assert_stages(ledger: &Ledger, truth: &Truth) -> bool {
         (Stage::PeerSend, truth.peer_nic_tx - truth.peer_app_tx),
         (Stage::OwnKernel, truth.app_recv - truth.nic_rx),
     ];
-    let reported = injected.map(|(stage, _)| ledger.stage(stage));
-    if reported.contains(&None) {
+    let measured_stages = injected.map(|(stage, _)| ledger.stage(stage));
+    if measured_stages.contains(&None) {
         return false;
     }
-    for ((stage, injected), reported) in injected.into_iter().zip(reported) {
-        assert_eq!(reported, Some(Span::from_nanos(injected)), "{stage}");
+    for ((stage, injected), measured) in injected.into_iter().zip(measured_stages) {
+        assert_eq!(measured, Some(Span::from_nanos(injected)), "{stage}");
     }
     true
 }
@@ -170,9 +170,9 @@ fn the_directions_are_right_within_the_bound_of_the_clock_offset() {
             truth.peer_rx - truth.nic_tx,
             truth.nic_rx - truth.peer_nic_tx,
         ];
-        for (reported, injected) in [forward, back].into_iter().zip(injected) {
-            let wrong = (reported.delay - Span::from_nanos(injected)).abs();
-            assert!(wrong <= reported.bound, "{wrong}");
+        for (one_way, injected) in [forward, back].into_iter().zip(injected) {
+            let wrong = (one_way.delay - Span::from_nanos(injected)).abs();
+            assert!(wrong <= one_way.bound, "{wrong}");
         }
     }
 }
@@ -286,8 +286,8 @@ fn each_protocol_takes_the_round_trips_that_it_must() {
         for message in &outcomes.messages {
             let ledger = message.ledger().expect("replied to");
             assert_eq!(ledger.stage(Stage::Connect), Some(rtt), "{url}");
-            let reported = ledger.stage(Stage::Handshake);
-            assert_eq!(reported, handshake, "{url} {version:?}");
+            let handshake_value = ledger.stage(Stage::Handshake);
+            assert_eq!(handshake_value, handshake, "{url} {version:?}");
             let before = rtt + handshake.unwrap_or(Span::ZERO);
             assert_eq!(ledger.response_time() - before, rtt, "{url} {version:?}");
         }
@@ -301,9 +301,6 @@ fn an_untrusted_certificate_is_reported_as_such() {
     let outcomes = run(&spec, QUIET, 8);
     assert_complete(&outcomes, 3);
     assert_eq!(outcomes.tally.failed, 3);
-    let reported = &outcomes.texts[0];
-    assert!(
-        reported.contains("certificate is not trusted"),
-        "{reported}"
-    );
+    let text = &outcomes.texts[0];
+    assert!(text.contains("certificate is not trusted"), "{text}");
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, Own, Span, Stop};
+use neph_model::{Instant, LocalClock, Span, Stop};
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Notice};
 use socket2::Socket;
@@ -19,7 +19,7 @@ use super::tcp_sampler::TcpSampler;
 use crate::ProbeError;
 use crate::codec::ConnectionEnd;
 use crate::exchange::SendPoint;
-use crate::fault::{self, Known};
+use crate::fault::{self, ErrorTime};
 use crate::finish::Finish;
 use crate::gate::Gate;
 use crate::outlet::Outlet;
@@ -82,7 +82,7 @@ struct Driver<'a> {
     sampler: TcpSampler,
     buffer: Vec<u8>,
     /// When deadlines and reports were last handled.
-    turned: Instant<Own>,
+    turned: Instant<LocalClock>,
     /// Awaited sockets and their connections; kept between waits.
     awaited: Vec<Awaited>,
     order: Vec<u32>,
@@ -104,7 +104,7 @@ impl Driver<'_> {
             if self.session.is_warm() || now() >= latest || stop.is_set() {
                 break;
             }
-            self.wait_until(latest.min(now() + Stop::PATIENCE));
+            self.wait_until(latest.min(now() + Stop::POLL_INTERVAL));
         }
         self.session.begin(now() + SETTLE);
     }
@@ -121,7 +121,7 @@ impl Driver<'_> {
                 if let Some(number) = self.session.send_tail(now()) {
                     self.write(number);
                 }
-                now() + Stop::PATIENCE
+                now() + Stop::POLL_INTERVAL
             };
             self.turn();
             if self.session.is_done() && finish.is_complete(self.session.lacks_peer_send(), now()) {
@@ -129,12 +129,17 @@ impl Driver<'_> {
             }
             let deadline = self.session.next_deadline().unwrap_or(limit);
             let reading = self.sampler.next().unwrap_or(limit);
-            self.wait_until(limit.min(deadline).min(reading).min(now() + Stop::PATIENCE));
+            self.wait_until(
+                limit
+                    .min(deadline)
+                    .min(reading)
+                    .min(now() + Stop::POLL_INTERVAL),
+            );
         }
     }
 
     /// Handles a message that is due soon. Returns until when there is time for other work, if any.
-    fn approach(&mut self, due: Instant<Own>) -> Option<Instant<Own>> {
+    fn approach(&mut self, due: Instant<LocalClock>) -> Option<Instant<LocalClock>> {
         if due - now() <= AHEAD && self.gate.is_permitted(due, now()) {
             let wants_socket = self.session.prepare(now());
             if wants_socket && self.spare.is_none() {
@@ -156,7 +161,7 @@ impl Driver<'_> {
         }
     }
 
-    fn send(&mut self, due: Instant<Own>) {
+    fn send(&mut self, due: Instant<LocalClock>) {
         match self.gate.refusal(due, self.session.end(), now()) {
             // A message that is already built is sent.
             Some(reason) if !self.session.has_prepared() => self.session.skip(reason, now()),
@@ -171,7 +176,7 @@ impl Driver<'_> {
         }
     }
 
-    fn send_now(&mut self, due: Instant<Own>) {
+    fn send_now(&mut self, due: Instant<LocalClock>) {
         let at = self.pace.reach(due);
         self.reply_wait.sent(at);
         match self.session.send(at, &mut now) {
@@ -210,7 +215,7 @@ impl Driver<'_> {
     }
 
     /// Waits until `until` or until something happens on a socket, and processes it.
-    fn wait_until(&mut self, until: Instant<Own>) {
+    fn wait_until(&mut self, until: Instant<LocalClock>) {
         self.awaited.clear();
         self.order.clear();
         for (number, open) in &self.sockets {
@@ -254,9 +259,9 @@ impl Driver<'_> {
                 return self.refused(number);
             }
             let parting = if open.connected {
-                fault::parting("use the connection", &error, Known::Later)
+                fault::parting("use the connection", &error, ErrorTime::Later)
             } else {
-                self.no_connection(&error, Known::Later)
+                self.no_connection(&error, ErrorTime::Later)
             };
             return self.session.broke(number, parting, now());
         }
@@ -289,7 +294,7 @@ impl Driver<'_> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {
-                    let parting = fault::parting("send", &error, Known::AtOnce);
+                    let parting = fault::parting("send", &error, ErrorTime::AtOnce);
                     return self.session.broke(number, parting, now());
                 }
             }
@@ -324,7 +329,7 @@ impl Driver<'_> {
             Err(error) if !open.connected && is_answer(self.spec, &error) => self.refused(number),
             Err(error) => {
                 self.read_notices(number);
-                let parting = fault::parting("receive", &error, Known::Later);
+                let parting = fault::parting("receive", &error, ErrorTime::Later);
                 self.session.broke(number, parting, now());
             }
         }

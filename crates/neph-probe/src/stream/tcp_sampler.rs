@@ -1,19 +1,19 @@
 //! When the kernel's statistics of a connection are read.
 
-use neph_model::{Instant, Own, TcpStatsWhen};
+use neph_model::{Instant, LocalClock, TcpStatsSchedule};
 
 /// When they are to be read next.
 #[derive(Debug)]
 pub(super) struct TcpSampler {
-    when: Option<TcpStatsWhen>,
-    next: Option<Instant<Own>>,
+    when: Option<TcpStatsSchedule>,
+    next: Option<Instant<LocalClock>>,
 }
 
 impl TcpSampler {
-    /// Of a flow that is asked for them, from `start` on.
-    pub(super) const fn new(when: Option<TcpStatsWhen>, start: Instant<Own>) -> Self {
+    /// Of a flow whose plan requests them, from `start` on.
+    pub(super) const fn new(when: Option<TcpStatsSchedule>, start: Instant<LocalClock>) -> Self {
         let next = match when {
-            Some(TcpStatsWhen::Every(_)) => Some(start),
+            Some(TcpStatsSchedule::Every(_)) => Some(start),
             _ => None,
         };
         Self { when, next }
@@ -21,18 +21,18 @@ impl TcpSampler {
 
     /// Whether they are read as messages go and replies come.
     pub(super) fn is_per_message(&self) -> bool {
-        self.when == Some(TcpStatsWhen::Message)
+        self.when == Some(TcpStatsSchedule::Message)
     }
 
     /// When the next reading is due; `None` where none is by time.
-    pub(super) const fn next(&self) -> Option<Instant<Own>> {
+    pub(super) const fn next(&self) -> Option<Instant<LocalClock>> {
         self.next
     }
 
     /// Whether a reading is due by time, which counts as done. Readings that were missed are not made up
     /// for.
-    pub(super) fn is_due(&mut self, at: Instant<Own>) -> bool {
-        let (Some(TcpStatsWhen::Every(interval)), Some(next)) = (self.when, self.next) else {
+    pub(super) fn is_due(&mut self, at: Instant<LocalClock>) -> bool {
+        let (Some(TcpStatsSchedule::Every(interval)), Some(next)) = (self.when, self.next) else {
             return false;
         };
         if at < next {
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn readings_keep_to_their_grid_and_missed_ones_are_not_made_up_for() {
         let at = |millis: i64| Instant::from_nanos(millis * 1_000_000);
-        let every = TcpStatsWhen::Every(Span::from_millis(100));
+        let every = TcpStatsSchedule::Every(Span::from_millis(100));
         let mut sampler = TcpSampler::new(Some(every), at(0));
         let due: Vec<i64> = (0..60)
             .map(|step| step * 10)
@@ -63,7 +63,7 @@ mod tests {
             .collect();
         assert_eq!(due, [0, 100, 330, 400, 500]);
         assert!(!sampler.is_per_message());
-        let mut per_message = TcpSampler::new(Some(TcpStatsWhen::Message), at(0));
+        let mut per_message = TcpSampler::new(Some(TcpStatsSchedule::Message), at(0));
         assert!(per_message.is_per_message() && !per_message.is_due(at(500)));
     }
 }

@@ -8,15 +8,15 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const LOCALHOST: &str = "localhost";
 
-/// The names by which a reflector that listens here is reached, and those of `more`.
-pub(super) fn names(listening: SocketAddr, more: &[String]) -> Vec<String> {
-    let mut names = more.to_vec();
+/// The names by which a reflector that listens here is reached, and those of `extra_names`.
+pub(super) fn certificate_names(listen_address: SocketAddr, extra_names: &[String]) -> Vec<String> {
+    let mut names = extra_names.to_vec();
     let mut put = |name: String| {
         if !names.contains(&name) {
             names.push(name);
         }
     };
-    let address = listening.ip();
+    let address = listen_address.ip();
     if address.is_unspecified() {
         put(LOCALHOST.to_owned());
         put(Ipv4Addr::LOCALHOST.to_string());
@@ -38,22 +38,22 @@ mod tests {
 
     #[test]
     fn a_reflector_at_all_addresses_names_neither_them_nor_its_host() {
-        for listening in ["0.0.0.0:1", "[::]:1"] {
-            let names = names(
-                listening.parse().expect("an address"),
+        for listen_address in ["0.0.0.0:1", "[::]:1"] {
+            let names = certificate_names(
+                listen_address.parse().expect("an address"),
                 &["me.example".to_owned()],
             );
             let mut expected = vec!["me.example", LOCALHOST, "127.0.0.1"];
-            expected.extend(listening.starts_with('[').then_some("::1"));
+            expected.extend(listen_address.starts_with('[').then_some("::1"));
             assert_eq!(names, expected);
         }
-        let v4 = names("0.0.0.0:1".parse().expect("an address"), &[]);
+        let v4 = certificate_names("0.0.0.0:1".parse().expect("an address"), &[]);
         assert!(!v4.iter().any(|name| name.contains(':')), "{v4:?}");
     }
 
     #[test]
     fn a_reflector_at_one_address_has_that_name() {
-        let at = |text: &str| names(text.parse().expect("an address"), &[]);
+        let at = |text: &str| certificate_names(text.parse().expect("an address"), &[]);
         assert_eq!(at("192.0.2.7:1"), ["192.0.2.7"]);
         assert_eq!(at("[::1]:1"), [LOCALHOST, "::1"]);
     }

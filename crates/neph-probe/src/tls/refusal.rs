@@ -5,7 +5,7 @@
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 use rustls_pki_types::UnixTime;
 
-use super::direct::NotPinned;
+use super::pin_verifier::NotPinned;
 
 const ANY: &str = "or accept any certificate with --insecure";
 
@@ -26,7 +26,7 @@ fn not_pinned(reason: &CertificateError) -> Option<&NotPinned> {
 }
 
 /// Why a certificate is not trusted, and the remedy.
-pub(crate) fn certificate(reason: &CertificateError) -> String {
+pub(crate) fn describe_certificate_error(reason: &CertificateError) -> String {
     if let Some(not_pinned) = not_pinned(reason) {
         return format!(
             "the server's certificate is not the pinned one: {not_pinned}. If it was replaced on purpose, compare the new fingerprint with the server's output and pin it. Otherwise the connection may be intercepted"
@@ -150,7 +150,7 @@ fn moment(at: UnixTime) -> String {
 }
 
 /// Why else TLS failed, with a remedy if there is one.
-pub(crate) fn handshake(reason: &Error) -> String {
+pub(crate) fn describe_handshake_error(reason: &Error) -> String {
     let (message, remedy) = match reason {
         Error::AlertReceived(AlertDescription::CertificateRequired) => (
             "the server requires a client certificate".to_owned(),

@@ -35,7 +35,7 @@ fn certificate(folder: &Folder, name: &str) -> (ReflectorIdentity, Trust) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
     let certificate = folder.write(&format!("{name}.pem"), &made.cert.pem());
     let key = folder.write(&format!("{name}.key"), &made.signing_key.serialize_pem());
-    let trust = Trust::File(certificate.clone());
+    let trust = Trust::CaFile(certificate.clone());
     (ReflectorIdentity::Files { certificate, key }, trust)
 }
 
@@ -66,7 +66,8 @@ fn shake_with(
 #[test]
 fn a_read_that_goes_on_into_the_next_record_has_no_stamp_of_its_messages() {
     let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
-    let [mut ours, mut theirs] = shake(&identity, &Trust::Anything).expect("nothing is wrong");
+    let [mut ours, mut theirs] =
+        shake(&identity, &Trust::AnyCertificate).expect("nothing is wrong");
     let mut sealed = |plain: &[u8]| {
         let mut out = Vec::new();
         ours.seal(plain, &mut out).expect("it is open");
@@ -99,16 +100,13 @@ fn a_certificate_is_believed_by_its_authority_or_not_at_all() {
     let (identity, its_own) = certificate(&folder, "its-own");
     let (_, another) = certificate(&folder, "another");
     shake(&identity, &its_own).expect("its own authority vouches for it");
-    shake(&identity, &Trust::Anything).expect("anything goes");
+    shake(&identity, &Trust::AnyCertificate).expect("anything goes");
     for trust in [Trust::Public, another] {
-        let reported = shake(&identity, &trust)
+        let message = shake(&identity, &trust)
             .expect_err("nobody vouches for it")
             .to_string();
-        assert!(
-            reported.contains("certificate is not trusted"),
-            "{reported}"
-        );
-        assert!(reported.contains("--ca-file"), "{reported}");
+        assert!(message.contains("certificate is not trusted"), "{message}");
+        assert!(message.contains("--ca-file"), "{message}");
     }
 }
 
@@ -117,10 +115,10 @@ fn authorities_that_cannot_be_read_are_named() {
     let folder = Folder::new("named");
     let empty = folder.write("empty.pem", "nothing in here\n");
     for path in [empty, folder.0.join("missing.pem")] {
-        let reported = client_config(None, &Trust::File(path.clone()));
-        let reported = reported.expect_err("no authorities").to_string();
+        let result = client_config(None, &Trust::CaFile(path.clone()));
+        let message = result.expect_err("no authorities").to_string();
         let expected = format!("TLS: authorities {}", path.display());
-        assert!(reported.starts_with(&expected), "{reported}");
+        assert!(message.starts_with(&expected), "{message}");
     }
 }
 
@@ -137,7 +135,7 @@ fn made(
     let made = params.self_signed(&pair).expect("a certificate");
     let certificate = folder.write("made.pem", &made.pem());
     let key = folder.write("made.key", &pair.serialize_pem());
-    let trust = Trust::File(certificate.clone());
+    let trust = Trust::CaFile(certificate.clone());
     (ReflectorIdentity::Files { certificate, key }, trust)
 }
 
@@ -150,39 +148,39 @@ fn each_cause_of_distrust_has_its_own_sentence_and_remedy() {
         let refused = shake(&identity, &trust);
         refused.expect_err("it is not believed").to_string()
     };
-    let reported = refused(made(&folder, &local, |params| {
+    let message = refused(made(&folder, &local, |params| {
         (params.not_before, params.not_after) = (day(2019), day(2020));
     }));
     assert!(
-        reported.contains("it expired on 2020-01-01T00:00:00Z"),
-        "{reported}"
+        message.contains("it expired on 2020-01-01T00:00:00Z"),
+        "{message}"
     );
-    assert!(reported.contains("renew it at the server"), "{reported}");
-    let reported = refused(made(&folder, &local, |params| {
+    assert!(message.contains("renew it at the server"), "{message}");
+    let message = refused(made(&folder, &local, |params| {
         (params.not_before, params.not_after) = (day(2090), day(2099));
     }));
     assert!(
-        reported.contains("it is valid from 2090-01-01T00:00:00Z on"),
-        "{reported}"
+        message.contains("it is valid from 2090-01-01T00:00:00Z on"),
+        "{message}"
     );
-    assert!(reported.contains("clock"), "{reported}");
-    let reported = refused(made(&folder, &["other.example", "192.0.2.1"], |_| {}));
+    assert!(message.contains("clock"), "{message}");
+    let message = refused(made(&folder, &["other.example", "192.0.2.1"], |_| {}));
     assert!(
-        reported.contains("it is for other.example, 192.0.2.1 and not for localhost"),
-        "{reported}"
+        message.contains("it is for other.example, 192.0.2.1 and not for localhost"),
+        "{message}"
     );
-    let reported = refused(made(&folder, &[], |_| {}));
-    assert!(reported.contains("subjectAltName"), "{reported}");
+    let message = refused(made(&folder, &[], |_| {}));
+    assert!(message.contains("subjectAltName"), "{message}");
     let (identity, _) = made(&folder, &local, |_| {});
-    let reported = refused((identity, Trust::Public));
+    let message = refused((identity, Trust::Public));
     assert!(
-        reported.contains("no authority that is known here issued it"),
-        "{reported}"
+        message.contains("no authority that is known here issued it"),
+        "{message}"
     );
-    let reported = refused(made(&folder, &local, |params| {
+    let message = refused(made(&folder, &local, |params| {
         params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
     }));
-    assert!(reported.contains("not meant for servers"), "{reported}");
+    assert!(message.contains("not meant for servers"), "{message}");
 }
 
 /// `openssl req -x509` marks what it makes as an authority.
@@ -196,27 +194,27 @@ fn a_ca_certificate_of_a_server_is_trusted_only_if_given() {
     shake(&identity, &given).expect("it is given itself");
     let other = Folder::new("other-authority");
     let (_, another) = made(&other, &["localhost"], authority);
-    let reported = shake(&identity, &another)
+    let message = shake(&identity, &another)
         .expect_err("another is given")
         .to_string();
     assert!(
-        reported.contains("give this very certificate with --ca-file"),
-        "{reported}"
+        message.contains("give this very certificate with --ca-file"),
+        "{message}"
     );
     let (identity, given) = made(&folder, &["other.example"], authority);
-    let reported = shake(&identity, &given)
+    let message = shake(&identity, &given)
         .expect_err("its name is checked")
         .to_string();
-    assert!(reported.contains("not for localhost"), "{reported}");
+    assert!(message.contains("not for localhost"), "{message}");
     let (identity, given) = made(&folder, &["localhost"], |params| {
         authority(params);
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
         params.not_before = rcgen::date_time_ymd(2019, 1, 1);
     });
-    let reported = shake(&identity, &given)
+    let message = shake(&identity, &given)
         .expect_err("its validity is checked")
         .to_string();
-    assert!(reported.contains("it expired on"), "{reported}");
+    assert!(message.contains("it expired on"), "{message}");
 }
 
 fn fingerprint(identity: &ReflectorIdentity) -> Fingerprint {
@@ -299,7 +297,8 @@ fn a_private_key_that_others_can_read_is_refused() {
 #[test]
 fn a_version_that_the_server_lacks_is_named_with_its_option() {
     let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
-    let ours = client_config(Some(TlsVersion::V13), &Trust::Anything).expect("a client's settings");
+    let ours =
+        client_config(Some(TlsVersion::V13), &Trust::AnyCertificate).expect("a client's settings");
     let theirs = server_config(&identity, Some(TlsVersion::V12)).expect("a server's settings");
     let theirs = theirs.config;
     let mut ours = Channel::tls(client(&ours, "localhost").expect("a name"));
@@ -309,7 +308,7 @@ fn a_version_that_the_server_lacks_is_named_with_its_option() {
     theirs
         .open(&to_them, &mut plain, &mut to_us)
         .expect_err("no version in common");
-    let reported = ours.open(&to_us, &mut plain, &mut Vec::new());
-    let reported = reported.expect_err("an alert").to_string();
-    assert!(reported.contains("--tls-version"), "{reported}");
+    let result = ours.open(&to_us, &mut plain, &mut Vec::new());
+    let message = result.expect_err("an alert").to_string();
+    assert!(message.contains("--tls-version"), "{message}");
 }

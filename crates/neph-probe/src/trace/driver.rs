@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
 use neph_model::{
-    FlowRoute, FlowTrace, Instant, Own, PathHash, Span, Stop, TraceEnd, TraceKind, TracedFlow, Wall,
+    FlowRoute, FlowTrace, Instant, LocalClock, PathHash, Span, Stop, TraceEnd, TraceKind,
+    TracedFlow, Wall,
 };
 use neph_sys::files;
 use neph_sys::place::Placement;
@@ -36,7 +37,7 @@ pub struct Traced {
     /// Why flows were left out: their ports are in use, or there was no file for them.
     pub left_out: Vec<ProbeError>,
     /// When the first and the last answered probe left; `None`: none was answered.
-    pub answered: Option<(Instant<Own>, Instant<Own>)>,
+    pub answered: Option<(Instant<LocalClock>, Instant<LocalClock>)>,
     /// It was stopped before everything possible was known.
     pub stopped: bool,
 }
@@ -276,7 +277,7 @@ impl<'a> Driver<'a> {
                         .map_err(&fault)?;
                 }
                 Turn::Wait(until) => {
-                    let until = until.min(now + Stop::PATIENCE);
+                    let until = until.min(now + Stop::POLL_INTERVAL);
                     self.carrier
                         .take_in(until, &mut self.tracer)
                         .map_err(&fault)?;

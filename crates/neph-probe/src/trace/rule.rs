@@ -67,9 +67,9 @@ fn routers(flows: &[FlowState]) -> BTreeMap<(u8, Option<IpAddr>), Router> {
         let mut at = (0, None);
         for ttl in 1..=flow.end.unwrap_or_else(|| flow.last_answered()) {
             let next = address(flow, ttl);
-            let reported =
+            let is_certain =
                 |ttl, address: Option<IpAddr>| address.is_some() || !answering.contains(&ttl);
-            if reported(at.0, at.1) && reported(ttl, next) {
+            if is_certain(at.0, at.1) && is_certain(ttl, next) {
                 let router = routers.entry(at).or_default();
                 router.flows += 1;
                 router.next.extend(next);

@@ -80,8 +80,8 @@ fn each_flow_reports_its_own_path() {
     let run = run(&spec(these(64)), ProbeMatching::ByNumber, &mut net);
     for route in &run.routes {
         let truth = net.path(route.source_port);
-        let reported: Vec<IpAddr> = route.addresses().into_iter().flatten().collect();
-        assert_eq!(reported, truth, "port {}", route.source_port);
+        let addresses: Vec<IpAddr> = route.addresses().into_iter().flatten().collect();
+        assert_eq!(addresses, truth, "port {}", route.source_port);
         assert!(route.hops.iter().all(|hop| hop.other_addresses.is_empty()));
     }
     let hashes: BTreeSet<_> = run.routes.iter().map(|route| route.hash).collect();
@@ -91,24 +91,24 @@ fn each_flow_reports_its_own_path() {
 #[test]
 fn multipath_detection_stops_at_the_theoretical_flow_count() {
     let mut single = Net::new(vec![hop(1), hop(2)]);
-    let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut single);
-    assert_eq!((reported.routes.len(), reported.enough), (8, Some(true)));
+    let result = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut single);
+    assert_eq!((result.routes.len(), result.enough), (8, Some(true)));
     let mut diamond = Net::new(vec![hop(1), balanced(3, &[10, 11, 12, 13]), hop(30)]);
-    let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut diamond);
-    let met: BTreeSet<_> = reported
+    let result = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut diamond);
+    let met: BTreeSet<_> = result
         .routes
         .iter()
         .map(|route| route.hops[1].address)
         .collect();
-    assert_eq!((met.len(), reported.enough), (4, Some(true)));
+    assert_eq!((met.len(), result.enough), (4, Some(true)));
     // 28 rule out a fifth next hop; behind each of the four, 8 rule out a second one.
     assert!(
-        (28..=80).contains(&reported.routes.len()),
+        (28..=80).contains(&result.routes.len()),
         "{}",
-        reported.routes.len()
+        result.routes.len()
     );
     let mut behind: BTreeMap<Option<IpAddr>, u32> = BTreeMap::new();
-    for route in &reported.routes {
+    for route in &result.routes {
         *behind.entry(route.hops[1].address).or_default() += 1;
     }
     assert!(behind.values().all(|flows| *flows >= 8), "{behind:?}");
@@ -127,14 +127,14 @@ fn a_diamond_within_a_diamond_is_found() {
         Stage::Flows(Box::new(inner)),
         hop(30),
     ]);
-    let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
-    let met: BTreeSet<_> = reported
+    let result = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
+    let met: BTreeSet<_> = result
         .routes
         .iter()
         .map(|route| route.hops[1].address)
         .collect();
-    assert_eq!((met.len(), reported.enough), (4, Some(true)));
-    let through = reported
+    assert_eq!((met.len(), result.enough), (4, Some(true)));
+    let through = result
         .routes
         .iter()
         .filter(|route| route.hops[0].address == Some(addr(10)));
@@ -153,8 +153,8 @@ fn at_most_one_in_a_hundred_diamonds_is_missed() {
         let mut net = Net::new(vec![two]);
         let mut quick = spec(enough(500));
         quick.queries = 1;
-        let reported = run(&quick, ProbeMatching::ByNumber, &mut net);
-        let met: BTreeSet<_> = reported
+        let result = run(&quick, ProbeMatching::ByNumber, &mut net);
+        let met: BTreeSet<_> = result
             .routes
             .iter()
             .map(|route| route.hops[0].address)
@@ -168,8 +168,8 @@ fn at_most_one_in_a_hundred_diamonds_is_missed() {
 #[test]
 fn a_trace_with_too_few_flows_reports_that_it_needs_more() {
     let mut net = Net::new(vec![balanced(3, &[10, 11, 12, 13])]);
-    let reported = run(&spec(enough(10)), ProbeMatching::ByNumber, &mut net);
-    assert_eq!((reported.routes.len(), reported.enough), (10, Some(false)));
+    let result = run(&spec(enough(10)), ProbeMatching::ByNumber, &mut net);
+    assert_eq!((result.routes.len(), result.enough), (10, Some(false)));
 }
 
 #[test]
@@ -201,9 +201,9 @@ fn per_packet_balancing_is_distinguished_from_per_flow() {
 fn balancing_by_destination_is_one_path() {
     let chosen = 10 + u8::try_from(hash(5, 7) % 4).expect("small");
     let mut net = Net::new(vec![hop(1), hop(chosen), hop(30)]);
-    let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
-    let hashes: BTreeSet<_> = reported.routes.iter().map(|route| route.hash).collect();
-    assert_eq!((hashes.len(), reported.routes.len()), (1, 8));
+    let result = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
+    let hashes: BTreeSet<_> = result.routes.iter().map(|route| route.hash).collect();
+    assert_eq!((hashes.len(), result.routes.len()), (1, 8));
 }
 
 #[test]
@@ -348,12 +348,12 @@ fn a_trace_stopped_early_reports_its_known_hops() {
 fn a_destination_that_answers_seldom_is_at_one_distance() {
     let mut net = Net::new(vec![hop(1), balanced(3, &[10, 11, 12, 13]), hop(30)]);
     net.reluctant = Some(Span::from_secs(1));
-    let reported = run(&spec(these(16)), ProbeMatching::ByNumber, &mut net);
-    for route in &reported.routes {
+    let result = run(&spec(these(16)), ProbeMatching::ByNumber, &mut net);
+    for route in &result.routes {
         assert!(route.reached(), "{route:?}");
         assert_eq!(route.hops.len(), 4, "{route:?}");
     }
-    assert!(reported.took < Span::from_secs(90), "{}", reported.took);
+    assert!(result.took < Span::from_secs(90), "{}", result.took);
 }
 
 #[test]
@@ -361,14 +361,14 @@ fn linux_routers_are_traced_in_their_own_time() {
     let seldom = |last| Stage::Limited(last, Span::from_secs(1));
     let mut net = Net::new(vec![seldom(1), seldom(2), seldom(3)]);
     net.reluctant = Some(Span::from_secs(1));
-    let reported = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
-    assert_eq!((reported.routes.len(), reported.enough), (8, Some(true)));
-    for route in &reported.routes {
+    let result = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
+    assert_eq!((result.routes.len(), result.enough), (8, Some(true)));
+    for route in &result.routes {
         assert_eq!(
             route.addresses().into_iter().flatten().count(),
             4,
             "{route:?}"
         );
     }
-    assert!(reported.took < Span::from_secs(90), "{}", reported.took);
+    assert!(result.took < Span::from_secs(90), "{}", result.took);
 }

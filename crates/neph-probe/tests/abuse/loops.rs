@@ -7,7 +7,7 @@ use super::*;
 use crate::support::{Net, is_root, skip};
 
 use neph_probe::Placement;
-use neph_wire::ip::{Datagram, encode_udp};
+use neph_wire::ip::{UdpHeaders, encode_udp};
 use socket2::Protocol;
 
 /// A peer's reply to a packet.
@@ -46,10 +46,10 @@ impl Stage {
 
     /// Sends these bytes as if `from` had sent them.
     fn spoof(&self, from: SocketAddr, to: SocketAddr, payload: &[u8]) {
-        let datagram = Datagram {
+        let datagram = UdpHeaders {
             source: from,
             destination: to,
-            hops: 64,
+            hop_limit: 64,
         };
         let mut packet = Vec::new();
         encode_udp(&datagram, payload, &mut packet).expect("it fits");

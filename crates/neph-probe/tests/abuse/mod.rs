@@ -302,8 +302,8 @@ fn a_stamp_reply_has_the_kernels_clock_error_estimate() {
     socket.send(&stamp_request(Auth::Open, 44)).expect("send");
     let mut buffer = [0; 100];
     let len = socket.recv(&mut buffer).expect("an answer");
-    let reported = decode_reply(&buffer[..len], Auth::Open).expect("a reply");
-    let error = reported.packet.error;
+    let reply = decode_reply(&buffer[..len], Auth::Open).expect("a reply");
+    let error = reply.packet.error;
     assert_eq!(
         error.synchronized,
         neph_probe::clock_sync().starts_with("synchronised")

@@ -54,7 +54,7 @@ pub(crate) struct Reported {
 
 pub(crate) fn measure(spec: FleetSpec) -> Reported {
     let run = FleetRun::start(spec, Stop::new()).expect("a fleet that can be");
-    let mut reported = Reported {
+    let mut result = Reported {
         sources: Vec::new(),
         how: None,
         messages: Vec::new(),
@@ -64,23 +64,23 @@ pub(crate) fn measure(spec: FleetSpec) -> Reported {
     for report in run.reports() {
         match report {
             FleetReport::Opened { sources, how } => {
-                reported.sources = sources;
-                reported.how = Some(how);
+                result.sources = sources;
+                result.how = Some(how);
             }
-            FleetReport::Messages(messages) => reported.messages.extend(messages),
-            FleetReport::Ended(tally) => reported.tally = tally,
-            FleetReport::NotSent(why) => reported.not_sent = Some(why),
+            FleetReport::Messages(messages) => result.messages.extend(messages),
+            FleetReport::Ended(tally) => result.tally = tally,
+            FleetReport::NotSent(why) => result.not_sent = Some(why),
             FleetReport::Anchor(_) | FleetReport::ClockStepped(_) => {}
         }
     }
     run.join().expect("it could begin");
-    reported
+    result
 }
 
-/// Each flow's numbers, in the order in which they were told.
-fn numbers(reported: &Reported) -> BTreeMap<(Slot, u16), Vec<u32>> {
+/// Each flow's numbers, in the order in which they were reported.
+fn numbers(result: &Reported) -> BTreeMap<(Slot, u16), Vec<u32>> {
     let mut numbers: BTreeMap<_, Vec<u32>> = BTreeMap::new();
-    for message in &reported.messages {
+    for message in &result.messages {
         let flow = (message.slot, message.source_port);
         numbers.entry(flow).or_default().push(message.seq);
     }
@@ -90,29 +90,29 @@ fn numbers(reported: &Reported) -> BTreeMap<(Slot, u16), Vec<u32>> {
 #[test]
 fn each_flow_of_a_fleet_reports_its_messages_once_and_in_order() {
     let reflector = reflector(Span::ZERO);
-    let reported = measure(fleet(reflector.address(), 64, 10));
-    assert_eq!(reported.how, Some(Sharing::SocketPerFlow));
-    let ports: BTreeSet<u16> = reported.sources.iter().copied().collect();
+    let result = measure(fleet(reflector.address(), 64, 10));
+    assert_eq!(result.how, Some(Sharing::SocketPerFlow));
+    let ports: BTreeSet<u16> = result.sources.iter().copied().collect();
     assert_eq!(ports.len(), 64);
-    let numbers = numbers(&reported);
+    let numbers = numbers(&result);
     assert_eq!(numbers.len(), 64);
     for ((slot, port), numbers) in numbers {
-        assert_eq!(port, reported.sources[slot.0 as usize]);
+        assert_eq!(port, result.sources[slot.0 as usize]);
         assert_eq!(numbers, (0..10).collect::<Vec<_>>());
     }
-    assert_eq!((reported.tally.sent, reported.tally.replies), (640, 640));
-    assert_eq!((reported.tally.lost, reported.tally.dropped_here), (0, 0));
-    let stamped = reported.messages.iter().filter_map(FleetMessage::reply);
+    assert_eq!((result.tally.sent, result.tally.replies), (640, 640));
+    assert_eq!((result.tally.lost, result.tally.dropped_here), (0, 0));
+    let stamped = result.messages.iter().filter_map(FleetMessage::reply);
     let by_kernel = stamped.filter(|reply| reply.read_by == ReadBy::Kernel);
-    assert_eq!(by_kernel.count() as u64, 640 - reported.tally.unstamped);
-    assert!(reported.tally.unstamped < 64, "{:?}", reported.tally);
+    assert_eq!(by_kernel.count() as u64, 640 - result.tally.unstamped);
+    assert!(result.tally.unstamped < 64, "{:?}", result.tally);
 }
 
 #[test]
 fn a_fleet_reply_contains_its_ttl_and_the_peers_report() {
     let reflector = reflector(Span::from_millis(2));
-    let reported = measure(fleet(reflector.address(), 4, 5));
-    for message in &reported.messages {
+    let result = measure(fleet(reflector.address(), 4, 5));
+    for message in &result.messages {
         let FleetOutcome::Reply(reply) = message.outcome else {
             panic!("{message:?}");
         };
@@ -130,8 +130,8 @@ fn flows_that_are_renewed_take_new_ports_and_count_from_0() {
     let reflector = reflector(Span::ZERO);
     let mut spec = fleet(reflector.address(), 8, 12);
     spec.fleet.lifetime = Some(Span::from_millis(200));
-    let reported = measure(spec);
-    let numbers = numbers(&reported);
+    let result = measure(spec);
+    let numbers = numbers(&result);
     for numbers in numbers.values() {
         assert_eq!(*numbers, (0_u32..).take(numbers.len()).collect::<Vec<_>>());
         assert!(numbers.len() <= 4);
@@ -139,16 +139,16 @@ fn flows_that_are_renewed_take_new_ports_and_count_from_0() {
     assert!(numbers.len() >= 8 * 3, "{}", numbers.len());
     let ports: BTreeSet<u16> = numbers.keys().map(|(_, port)| *port).collect();
     assert_eq!(ports.len(), numbers.len());
-    assert_eq!(reported.tally.replies, 96, "{:?}", reported.tally);
+    assert_eq!(result.tally.replies, 96, "{:?}", result.tally);
 }
 
 #[test]
 fn a_silent_target_loses_every_message() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let reported = measure(fleet(silent.local_addr().expect("bound"), 8, 3));
-    assert_eq!((reported.tally.sent, reported.tally.lost), (24, 24));
+    let result = measure(fleet(silent.local_addr().expect("bound"), 8, 3));
+    assert_eq!((result.tally.sent, result.tally.lost), (24, 24));
     let lost = |message: &FleetMessage| message.outcome == FleetOutcome::Lost;
-    assert!(reported.messages.len() == 24 && reported.messages.iter().all(lost));
+    assert!(result.messages.len() == 24 && result.messages.iter().all(lost));
 }
 
 #[test]
@@ -157,10 +157,10 @@ fn a_fleet_that_cannot_be_is_one_sentence() {
     let mut spec = fleet(nobody, 512, 1);
     spec.rate_cap = 1_000;
     let refused = FleetRun::start(spec, Stop::new()).expect_err("too fast");
-    let reported = refused.to_string();
+    let message = refused.to_string();
     assert!(
-        reported.contains("10240 messages a second, and the cap is 1000"),
-        "{reported}"
+        message.contains("10240 messages a second, and the cap is 1000"),
+        "{message}"
     );
 }
 
@@ -179,16 +179,16 @@ fn messages_over_the_rate_cap_are_reported_apart_from_loss() {
     // Of 320 messages in 2 s, or what a busy machine makes of them, 5 pass at once and 5 a second.
     let spec = fleet(reflector.address(), 8, 40);
     let watch = RefusalWatch::begin(&spec);
-    let reported = measure(spec);
+    let result = measure(spec);
     let refused = watch.end();
     assert_eq!(refused.len(), 1);
     let (endpoint, refused) = &refused[0];
     assert_eq!(endpoint.name, "reflector");
     assert_eq!((refused.messages_per_second, refused.connections), (5, 0));
     assert!(
-        refused.messages >= 200 && reported.tally.lost >= 200,
+        refused.messages >= 200 && result.tally.lost >= 200,
         "{refused:?}, {:?}",
-        reported.tally
+        result.tally
     );
 }
 
@@ -219,8 +219,8 @@ fn a_fleet_within_the_reflectors_limits_reports_no_refusals() {
     let reflector = capped(ReflectorCaps::default());
     let spec = fleet(reflector.address(), 8, 4);
     let watch = RefusalWatch::begin(&spec);
-    let reported = measure(spec);
-    assert_eq!((reported.tally.lost, watch.end()), (0, Vec::new()));
+    let result = measure(spec);
+    assert_eq!((result.tally.lost, watch.end()), (0, Vec::new()));
 }
 
 #[test]
@@ -233,18 +233,18 @@ fn connections_beyond_the_reflectors_cap_are_reported() {
     let mut spec = fleet(reflector.address(), 8, 20);
     spec.fleet.probe = ProbeKind::Tcp;
     let watch = RefusalWatch::begin(&spec);
-    let reported = measure(spec);
+    let result = measure(spec);
     let refused = watch.end();
-    assert_eq!(refused.len(), 1, "{:?}", reported.tally);
+    assert_eq!(refused.len(), 1, "{:?}", result.tally);
     let refused = refused[0].1;
     assert!(
         refused.connections >= 4 && refused.connections_per_peer == 4,
         "{refused:?}"
     );
     assert!(
-        reported.tally.failed + reported.tally.lost >= 40,
+        result.tally.failed + result.tally.lost >= 40,
         "{:?}",
-        reported.tally
+        result.tally
     );
 }
 
@@ -258,15 +258,11 @@ fn a_connection_closed_by_the_reflector_is_reopened_as_the_same_flow_and_the_clo
     let mut spec = fleet(reflector.address(), 2, 8);
     spec.fleet.probe = ProbeKind::Tcp;
     spec.fleet.interval = Span::from_millis(600);
-    let reported = measure(spec);
-    let why = reported.not_sent.as_deref().unwrap_or_default();
+    let result = measure(spec);
+    let why = result.not_sent.as_deref().unwrap_or_default();
     assert!(why.contains("the reflector closed its connection"), "{why}");
-    for (slot, port) in (0..).map(Slot).zip(&reported.sources) {
-        let slot_messages: Vec<_> = reported
-            .messages
-            .iter()
-            .filter(|m| m.slot == slot)
-            .collect();
+    for (slot, port) in (0..).map(Slot).zip(&result.sources) {
+        let slot_messages: Vec<_> = result.messages.iter().filter(|m| m.slot == slot).collect();
         assert!(
             slot_messages
                 .iter()

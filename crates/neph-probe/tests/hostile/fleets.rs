@@ -15,30 +15,27 @@ fn measured(lie: Lie, spoil: fn(&mut [u8])) -> Reported {
     let server = Server::begin(lie, spoil);
     let mut spec = fleet(server.address, 4, 5);
     spec.request_size = 200;
-    let reported = measure(spec);
+    let result = measure(spec);
     server.end();
-    reported
+    result
 }
 
-fn stays(reported: &Reported) -> Vec<Span> {
-    let replies = reported.messages.iter().filter_map(FleetMessage::reply);
+fn stays(result: &Reported) -> Vec<Span> {
+    let replies = result.messages.iter().filter_map(FleetMessage::reply);
     let peer_report = replies.filter_map(|reply| reply.peer_report);
     peer_report.map(|peer| peer.residence).collect()
 }
 
 #[test]
 fn honest_replies_of_a_fleet_are_believed_also_those_of_a_reflector_without_sessions() {
-    let reported = measured(|_, _| {}, |_| {});
+    let result = measured(|_, _| {}, |_| {});
     assert_eq!(
-        (reported.tally.replies, reported.tally.implausible_replies),
+        (result.tally.replies, result.tally.implausible_replies),
         (20, 0)
     );
-    assert_eq!(stays(&reported), [Span::ZERO; 20]);
-    let reported = measured(|_, _| {}, |reply| reply[SSID].fill(0));
-    assert_eq!(
-        reported.tally.replies, 20,
-        "RFC 8762 alone has no identifier"
-    );
+    assert_eq!(stays(&result), [Span::ZERO; 20]);
+    let result = measured(|_, _| {}, |reply| reply[SSID].fill(0));
+    assert_eq!(result.tally.replies, 20, "RFC 8762 alone has no identifier");
 }
 
 #[test]
@@ -49,12 +46,12 @@ fn times_at_the_peer_that_cannot_be_are_left_out_of_a_fleet_and_counted() {
         |_, answer| (answer.marks.rx, answer.marks.app_tx) = (Some(i64::MIN), Some(i64::MAX)),
     ];
     for lie in lies {
-        let reported = measured(lie, |_| {});
+        let result = measured(lie, |_| {});
         assert_eq!(
-            (reported.tally.replies, reported.tally.implausible_replies),
+            (result.tally.replies, result.tally.implausible_replies),
             (20, 20)
         );
-        assert!(stays(&reported).is_empty());
+        assert!(stays(&result).is_empty());
     }
 }
 
@@ -67,7 +64,7 @@ fn a_fleet_ignores_replies_that_do_not_echo_the_request() {
         |reply| reply[SSID.start] ^= 1,
     ];
     for spoil in spoilt {
-        let reported = measured(|_, _| {}, spoil);
-        assert_eq!((reported.tally.replies, reported.tally.lost), (0, 20));
+        let result = measured(|_, _| {}, spoil);
+        assert_eq!((result.tally.replies, result.tally.lost), (0, 20));
     }
 }

@@ -115,7 +115,7 @@ fn measured(spec: FlowSpec, server: JoinHandle<u64>) -> (u64, u64) {
     (sent, peak_of(before) / 1_024)
 }
 
-/// A reflector that answers with more than it was asked for.
+/// A reflector that answers with more than was requested.
 fn large_reply(_: &[u8]) -> Flood {
     let granted = HelloReply {
         status: Status::Granted,

@@ -24,13 +24,13 @@ pub(crate) fn reflector(think: Span) -> Reflector {
 pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
     let target = Target::parse(url).expect("a good target");
     let address = target.addresses(None).expect("an address")[0];
-    let asking = DiscoveryOptions {
+    let options = DiscoveryOptions {
         tls_version: None,
-        trust: Trust::Anything,
+        trust: Trust::AnyCertificate,
         patience: Span::from_secs(2),
         site: None,
     };
-    let found = discover(&target, address, &asking).expect("no namespace to enter");
+    let found = discover(&target, address, &options).expect("no namespace to enter");
     FlowSpec {
         schedule: Schedule {
             interval: Span::from_millis(5),
@@ -40,7 +40,7 @@ pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
         request_size: 200,
         response_size: 100,
         timeout: Span::from_secs(2),
-        trust: Trust::Anything,
+        trust: Trust::AnyCertificate,
         spin: FlowSpec::SPIN,
         priority: Priority::Normal,
         reflector: found.reflector,
@@ -125,9 +125,9 @@ fn a_connection_per_message_reports_connect_and_handshake() {
             assert_eq!(ledger.stage(Stage::Handshake).is_some(), secure, "{scheme}");
         }
         // The kernel's stamp of a departure can come when the connection is over: then it is absent.
-        let reported = |message: &Message| message.ledger()?.stage(Stage::PeerSend);
+        let peer_send = |message: &Message| message.ledger()?.stage(Stage::PeerSend);
         assert!(
-            messages.iter().any(|message| reported(message).is_some()),
+            messages.iter().any(|message| peer_send(message).is_some()),
             "{scheme}"
         );
     }
@@ -165,7 +165,7 @@ fn an_impossible_schedule_still_reads_replies_and_reports() {
         };
         let stop = Stop::new();
         let flow = Flow::start(spec, stop.clone()).expect("a thread");
-        let (mut reported, mut replies, mut tally) = (0_u64, 0_u64, Tally::default());
+        let (mut message_count, mut replies, mut tally) = (0_u64, 0_u64, Tally::default());
         let mut next = 0;
         for report in flow.reports() {
             match report {
@@ -173,10 +173,10 @@ fn an_impossible_schedule_still_reads_replies_and_reports() {
                     // What is out when the flow is stopped has no outcome, and is left out.
                     assert!(message.seq.0 == next || stop.is_set() && message.seq.0 > next);
                     next = message.seq.0 + 1;
-                    reported += 1;
+                    message_count += 1;
                     replies += u64::from(message.ledger().is_some());
                     // Of UDP many may be lost, where a busy machine lets the reflector wait.
-                    if replies == 1_000 || reported == 1_000_000 {
+                    if replies == 1_000 || message_count == 1_000_000 {
                         stop.set();
                     }
                 }
@@ -190,7 +190,7 @@ fn an_impossible_schedule_still_reads_replies_and_reports() {
         }
         flow.join().expect("the flow ran");
         assert_eq!(
-            (reported, replies),
+            (message_count, replies),
             (tally.messages, tally.replies),
             "{scheme}"
         );

@@ -109,7 +109,7 @@ fn a_broker_answers_every_ping_over_tcp_and_tls_with_kernel_stamps() {
         for connection_use in [ConnectionUse::Lasting, ConnectionUse::PerMessage] {
             let mut spec = short_flow(&target, 20);
             spec.connection_use = connection_use;
-            spec.trust = Trust::File(server.folder.path().join("cert.pem"));
+            spec.trust = Trust::CaFile(server.folder.path().join("cert.pem"));
             let (messages, tally, printed) = measure(spec);
             assert_eq!(
                 (tally.replies, tally.lost),

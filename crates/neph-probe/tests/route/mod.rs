@@ -104,10 +104,10 @@ fn the_routers_of_a_chain_answer_in_order() {
     let nowhere: IpAddr = "10.97.0.1".parse().expect("an address");
     let r1 = chain.placement("r1");
     let no_route = traceroute(nowhere, limits, &Permit::ANYTHING, Some(&r1), &Stop::new());
-    let reported = no_route.expect_err("r1 has no default route").to_string();
+    let message = no_route.expect_err("r1 has no default route").to_string();
     assert!(
-        reported.contains("trace the route to 10.97.0.1"),
-        "{reported}"
+        message.contains("trace the route to 10.97.0.1"),
+        "{message}"
     );
 }
 

@@ -19,10 +19,9 @@ pub(crate) fn is_alone(test: &str) -> bool {
         .env(ALONE, test)
         .output()
         .expect("it starts");
-    let [reported, complaint] =
-        [&ran.stdout, &ran.stderr].map(|text| String::from_utf8_lossy(text));
-    let has_run = ran.status.success() && reported.contains("1 passed");
-    assert!(has_run, "{test}: {reported}{complaint}");
+    let [outputs, complaint] = [&ran.stdout, &ran.stderr].map(|text| String::from_utf8_lossy(text));
+    let has_run = ran.status.success() && outputs.contains("1 passed");
+    assert!(has_run, "{test}: {outputs}{complaint}");
     false
 }
 

@@ -127,7 +127,7 @@ impl Drop for Net {
 fn ip(arguments: &[&str]) -> String {
     let done = process::command("ip").args(arguments).output();
     let done = done.expect("ip runs");
-    let reported = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "ip {arguments:?}: {reported}");
+    let stderr = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "ip {arguments:?}: {stderr}");
     String::from_utf8_lossy(&done.stdout).into_owned()
 }

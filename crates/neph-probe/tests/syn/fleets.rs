@@ -20,8 +20,8 @@ fn syns(pair: &Pair, host: &str, (slots, count): (u32, u64)) -> FleetSpec {
     spec
 }
 
-fn by_kernel(reported: &Reported) -> usize {
-    let replies = reported.messages.iter().filter_map(FleetMessage::reply);
+fn by_kernel(result: &Reported) -> usize {
+    let replies = result.messages.iter().filter_map(FleetMessage::reply);
     replies
         .filter(|reply| reply.read_by == ReadBy::Kernel)
         .count()
@@ -35,22 +35,18 @@ fn a_fleet_of_syns_is_answered_on_every_port_and_leaves_nothing_half_open() {
     let _listener = pair.listen(PORT);
     for host in ["10.98.0.2", "[fd00:98::2]"] {
         let before = pair.attempts_failed(Side::Theirs);
-        let reported = measure(syns(&pair, host, (64, 20)));
-        assert_eq!(reported.how, Some(Sharing::OneForAll));
-        assert_eq!(reported.tally.replies, 1280, "{host}: {:?}", reported.tally);
-        assert_eq!((reported.tally.copies, reported.tally.dropped_here), (0, 0));
-        assert!(
-            by_kernel(&reported) >= 1270,
-            "{host}: {}",
-            by_kernel(&reported)
-        );
-        let ports: BTreeSet<u16> = reported
+        let result = measure(syns(&pair, host, (64, 20)));
+        assert_eq!(result.how, Some(Sharing::OneForAll));
+        assert_eq!(result.tally.replies, 1280, "{host}: {:?}", result.tally);
+        assert_eq!((result.tally.copies, result.tally.dropped_here), (0, 0));
+        assert!(by_kernel(&result) >= 1270, "{host}: {}", by_kernel(&result));
+        let ports: BTreeSet<u16> = result
             .messages
             .iter()
             .map(|message| message.source_port)
             .collect();
-        assert_eq!(ports, reported.sources.iter().copied().collect());
-        for message in &reported.messages {
+        assert_eq!(ports, result.sources.iter().copied().collect());
+        for message in &result.messages {
             let FleetOutcome::Reply(reply) = message.outcome else {
                 panic!("{message:?}");
             };
@@ -79,8 +75,8 @@ fn syns_with_lost_answers_leave_no_half_open_connection() {
     );
     let mut spec = syns(&pair, "10.98.0.2", (8, 5));
     spec.timeout = Span::from_millis(200);
-    let reported = measure(spec);
-    assert_eq!((reported.tally.lost, reported.tally.replies), (40, 0));
+    let result = measure(spec);
+    assert_eq!((result.tally.lost, result.tally.replies), (40, 0));
     eventually("no half-open connection is left", || {
         pair.connections(PORT) == (0, 0)
     });
@@ -99,9 +95,9 @@ fn a_fleet_of_syns_to_a_closed_port_is_answered_by_rst_and_renews_its_ports() {
     };
     let mut spec = syns(&pair, "10.98.0.2", (16, 12));
     spec.fleet.lifetime = Some(Span::from_millis(200));
-    let reported = measure(spec);
-    assert_eq!((reported.tally.replies, reported.tally.lost), (192, 0));
-    let ports: BTreeSet<u16> = reported
+    let result = measure(spec);
+    assert_eq!((result.tally.replies, result.tally.lost), (192, 0));
+    let ports: BTreeSet<u16> = result
         .messages
         .iter()
         .map(|message| message.source_port)
@@ -117,9 +113,9 @@ fn ports_that_somebody_uses_are_left_alone() {
     let _used = [23_001, 23_003].map(|port| pair.listen_at(Side::Ours, port));
     let mut spec = syns(&pair, "10.98.0.2", (4, 2));
     spec.first_port = Some(23_000);
-    let reported = measure(spec);
-    assert_eq!(reported.sources, [23_000, 23_002, 23_004, 23_005]);
-    assert_eq!(reported.tally.replies, 8);
+    let result = measure(spec);
+    assert_eq!(result.sources, [23_000, 23_002, 23_004, 23_005]);
+    assert_eq!(result.tally.replies, 8);
 }
 
 #[test]
@@ -127,11 +123,11 @@ fn established_connections_answer_every_message_with_the_reflectors_residence() 
     let reflector = reflector(Span::from_millis(2));
     let mut spec = fleet(reflector.address(), 16, 10);
     spec.fleet.probe = ProbeKind::Tcp;
-    let reported = measure(spec);
-    assert_eq!(reported.how, Some(Sharing::SocketPerFlow));
-    assert_eq!(reported.tally.replies, 160, "{:?}", reported.tally);
-    assert!(by_kernel(&reported) >= 150, "{}", by_kernel(&reported));
-    for message in &reported.messages {
+    let result = measure(spec);
+    assert_eq!(result.how, Some(Sharing::SocketPerFlow));
+    assert_eq!(result.tally.replies, 160, "{:?}", result.tally);
+    assert!(by_kernel(&result) >= 150, "{}", by_kernel(&result));
+    for message in &result.messages {
         let reply = message.reply().expect("TCP loses nothing");
         let peer = reply.peer_report.expect("our reflector tells");
         assert!(peer.residence >= Span::from_millis(2));
@@ -145,9 +141,9 @@ fn established_connections_are_renewed_on_new_ports_without_losing_a_message() {
     let mut spec = fleet(reflector.address(), 8, 12);
     spec.fleet.probe = ProbeKind::Tcp;
     spec.fleet.lifetime = Some(Span::from_millis(200));
-    let reported = measure(spec);
-    assert_eq!(reported.tally.replies, 96, "{:?}", reported.tally);
-    let ports: BTreeSet<u16> = reported
+    let result = measure(spec);
+    assert_eq!(result.tally.replies, 96, "{:?}", result.tally);
+    let ports: BTreeSet<u16> = result
         .messages
         .iter()
         .map(|message| message.source_port)
@@ -194,10 +190,10 @@ fn a_tcp_fleet_without_a_reflector_fails_with_the_remedy() {
     let mut spec = fleet(address, 4, 3);
     spec.fleet.probe = ProbeKind::Tcp;
     let run = FleetRun::start(spec, Stop::new()).expect("a fleet that can be");
-    let reported = run.join().expect_err("nobody is there").to_string();
+    let message = run.join().expect_err("nobody is there").to_string();
     assert!(
-        reported.contains("need a neph reflector") && reported.contains("use syn"),
-        "{reported}"
+        message.contains("need a neph reflector") && message.contains("use syn"),
+        "{message}"
     );
 }
 
@@ -209,8 +205,8 @@ fn fifty_thousand_ports_from_one_thread() {
         return;
     };
     let _listener = pair.listen(PORT);
-    let median = |reported: &Reported| {
-        let replies = reported.messages.iter().filter_map(FleetMessage::reply);
+    let median = |result: &Reported| {
+        let replies = result.messages.iter().filter_map(FleetMessage::reply);
         let mut round_trips: Vec<i64> = replies.map(|reply| reply.round_trip.nanos()).collect();
         round_trips.sort_unstable();
         round_trips.get(round_trips.len() / 2).copied()
@@ -225,9 +221,9 @@ fn fifty_thousand_ports_from_one_thread() {
         spec.fleet.interval = Span::from_millis(millis);
         spec.timeout = Span::from_secs(2);
         let before = pair.attempts_failed(Side::Theirs);
-        let reported = measure(spec);
+        let result = measure(spec);
         let failed = pair.attempts_failed(Side::Theirs) - before;
-        let (tally, median) = (reported.tally, median(&reported));
+        let (tally, median) = (result.tally, median(&result));
         println!("{slots} x {millis} ms: median {median:?} ns, broken off {failed}, {tally:?}");
         assert_eq!(pair.connections(PORT).1, 0);
     }

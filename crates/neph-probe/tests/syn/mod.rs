@@ -176,10 +176,10 @@ fn a_source_port_in_use_is_refused_with_the_remedy() {
     let mut spec = syn(&pair, "10.98.0.2", (Span::from_millis(5), 3));
     spec.source_port = Some(23_458);
     let flow = neph_probe::Flow::start(spec, neph_model::Stop::new()).expect("a thread");
-    let reported = flow.join().expect_err("the port is taken").to_string();
+    let message = flow.join().expect_err("the port is taken").to_string();
     assert!(
-        reported.contains("take source port 23458") && reported.contains("choose another"),
-        "{reported}"
+        message.contains("take source port 23458") && message.contains("choose another"),
+        "{message}"
     );
 }
 

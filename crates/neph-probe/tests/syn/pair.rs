@@ -112,9 +112,9 @@ impl Pair {
 
     /// Handshakes that were begun and not completed, as the kernel counts them.
     pub(crate) fn attempts_failed(&self, side: Side) -> u64 {
-        let reported = self.within(side, || fs::read_to_string("/proc/thread-self/net/snmp"));
-        let reported = reported.expect("the kernel tells");
-        let mut tcp = reported.lines().filter(|line| line.starts_with("Tcp:"));
+        let snmp = self.within(side, || fs::read_to_string("/proc/thread-self/net/snmp"));
+        let snmp = snmp.expect("the kernel tells");
+        let mut tcp = snmp.lines().filter(|line| line.starts_with("Tcp:"));
         let (names, values) = (tcp.next().expect("names"), tcp.next().expect("values"));
         let mut pairs = names.split_whitespace().zip(values.split_whitespace());
         let (_, value) = pairs

@@ -31,8 +31,8 @@ fn an_upload_reports_each_second_and_refuses_a_second_upload() {
         reflector.counted().iter().any(is_bulk)
     });
     let second = upload(&spec(address, Span::from_secs(1)), &Stop::new());
-    let reported = second.expect_err("the first one has the turn").to_string();
-    assert!(reported.contains("reflector busy"), "{reported}");
+    let message = second.expect_err("the first one has the turn").to_string();
+    assert!(message.contains("reflector busy"), "{message}");
     let done = first
         .join()
         .expect("no panic")
@@ -85,17 +85,17 @@ fn an_upload_that_cannot_start_reports_why() {
     let reflector = reflector(Span::ZERO);
     let address = reflector.address();
     let too_long = upload(&spec(address, Span::from_secs(3_600)), &Stop::new());
-    let reported = too_long.expect_err("an hour is too long").to_string();
+    let message = too_long.expect_err("an hour is too long").to_string();
     assert!(
-        reported.contains("duration too long") && reported.contains("wss://"),
-        "{reported}"
+        message.contains("duration too long") && message.contains("wss://"),
+        "{message}"
     );
     drop(reflector);
     let nobody = upload(&spec(address, Span::from_secs(1)), &Stop::new());
-    let reported = nobody.expect_err("nobody listens").to_string();
+    let message = nobody.expect_err("nobody listens").to_string();
     assert!(
-        reported.contains("connect for a bulk upload to"),
-        "{reported}"
+        message.contains("connect for a bulk upload to"),
+        "{message}"
     );
 }
 

@@ -165,9 +165,9 @@ impl Diamond {
     /// The ports that a branch wrote down.
     pub(super) fn ports_seen(&self, branch: u8) -> BTreeSet<u16> {
         let command = ["nft", "-j", "list", "set", "inet", "watch", "ports"];
-        let reported = self.run(&format!("a{branch}"), &command);
-        let reported: serde_json::Value = serde_json::from_str(&reported).expect("JSON");
-        let objects = reported["nftables"].as_array().expect("a list");
+        let stdout = self.run(&format!("a{branch}"), &command);
+        let document: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+        let objects = document["nftables"].as_array().expect("a list");
         let set = objects.iter().find_map(|object| object.get("set"));
         let ports = set.and_then(|set| set["elem"].as_array().cloned());
         let ports = ports.unwrap_or_default();

@@ -66,13 +66,13 @@ fn all_four_paths_are_found_and_each_flow_is_on_its_own() {
     for family in BOTH {
         for kind in [TraceKind::Udp, TraceKind::Syn] {
             let spec = spec(family, kind, enough());
-            let reported = trace(&spec, Some(&net.placement("here")), &Stop::new())
+            let flow_trace = trace(&spec, Some(&net.placement("here")), &Stop::new())
                 .expect("a trace")
                 .trace;
-            let taken = branches(&reported.routes, family, 4);
+            let taken = branches(&flow_trace.routes, family, 4);
             let found: BTreeSet<u8> = taken.values().copied().collect();
             assert_eq!(found.len(), 4, "{family:?} {kind:?}: {taken:?}");
-            assert_eq!(reported.enough, Some(true));
+            assert_eq!(flow_trace.enough, Some(true));
             // 28 flows rule out a fifth path; 8 behind each of the four rule out further ones there.
             assert!((28..=96).contains(&taken.len()), "{} flows", taken.len());
             for (port, branch) in &taken {
@@ -81,7 +81,7 @@ fn all_four_paths_are_found_and_each_flow_is_on_its_own() {
                     assert_eq!(has_port, other == *branch, "{kind:?}: {port} at {other}");
                 }
             }
-            for route in &reported.routes {
+            for route in &flow_trace.routes {
                 assert_eq!(route.end, TraceEnd::Reached);
                 let ends: Vec<_> = [0, 2, 3].map(|at| route.hops[at].address).to_vec();
                 // Linux answers from the address that leads back, for IPv6 from where it came in.
@@ -101,7 +101,7 @@ fn all_four_paths_are_found_and_each_flow_is_on_its_own() {
                     "{route:?}"
                 );
             }
-            let hashes: BTreeSet<_> = reported.routes.iter().map(|route| route.hash).collect();
+            let hashes: BTreeSet<_> = flow_trace.routes.iter().map(|route| route.hash).collect();
             assert_eq!(hashes.len(), 4);
             // The next kind uses the same ports: forget who went where.
             for branch in 1..=4 {
@@ -152,10 +152,10 @@ fn echoes(net: &Diamond) {
             spec.destination.set_port(0);
             spec.sockets = sockets;
             let here = net.placement("here");
-            let reported = trace(&spec, Some(&here), &Stop::new())
+            let flow_trace = trace(&spec, Some(&here), &Stop::new())
                 .expect("a trace")
                 .trace;
-            for route in &reported.routes {
+            for route in &flow_trace.routes {
                 assert_eq!(route.end, TraceEnd::Reached, "{sockets:?} {family:?}");
                 assert_eq!(route.hops.len(), 4);
                 assert!(
@@ -163,7 +163,7 @@ fn echoes(net: &Diamond) {
                     "{route:?}"
                 );
             }
-            branches(&reported.routes, family, 4);
+            branches(&flow_trace.routes, family, 4);
         }
     }
 }
@@ -185,10 +185,14 @@ fn beside_its_owner(net: &Diamond) {
             assert!(taken.contains("take source port 26000"), "{taken}");
             let mut combined = spec.clone();
             combined.flows = FlowSet::These(vec![26_000, 26_001]);
-            let reported = trace(&combined, None, &Stop::new()).expect("a port is free");
-            let traced = reported.trace.routes.iter().map(|route| route.source_port);
+            let flow_trace = trace(&combined, None, &Stop::new()).expect("a port is free");
+            let traced = flow_trace
+                .trace
+                .routes
+                .iter()
+                .map(|route| route.source_port);
             assert_eq!(traced.collect::<Vec<_>>(), [26_001]);
-            assert_eq!(reported.left_out.len(), 1, "{:?}", reported.left_out);
+            assert_eq!(flow_trace.left_out.len(), 1, "{:?}", flow_trace.left_out);
             let tracing = trace_flow(spec.destination, TraceKind::Udp, 26_000, Some(&here));
             let traced = tracing.expect("a thread").join().expect("a trace");
             drop(owner);
@@ -216,14 +220,14 @@ fn a_trace_to_a_listener_or_a_reflector_reaches_it() {
     for family in BOTH {
         let spec = spec(family, TraceKind::Syn, FlowSet::These(vec![25_000, 25_001]));
         let listener = listen(spec.destination).expect("a free port");
-        let reported = trace(&spec, Some(&here), &Stop::new())
+        let flow_trace = trace(&spec, Some(&here), &Stop::new())
             .expect("a trace")
             .trace;
         assert!(
-            reported.routes.iter().all(FlowRoute::reached),
-            "{reported:?}"
+            flow_trace.routes.iter().all(FlowRoute::reached),
+            "{flow_trace:?}"
         );
-        assert!(reported.routes.iter().all(|route| route.hops.len() == 4));
+        assert!(flow_trace.routes.iter().all(|route| route.hops.len() == 4));
         // Our kernel refuses what the listener offers: nothing stays half open.
         eventually("no half-open connection", || {
             let open = net.run("there", &["ss", "-Htan", "state", "syn-recv"]);
@@ -243,10 +247,10 @@ fn a_trace_to_a_listener_or_a_reflector_reaches_it() {
         let reflector = reflector.expect("a reflector");
         for sockets in [Sockets::BestPermitted, Sockets::Plain] {
             spec.sockets = sockets;
-            let reported = trace(&spec, Some(&here), &Stop::new())
+            let flow_trace = trace(&spec, Some(&here), &Stop::new())
                 .expect("a trace")
                 .trace;
-            for route in &reported.routes {
+            for route in &flow_trace.routes {
                 let last = route.destination().expect("the reflector answers");
                 assert_eq!(last.round_trips.len(), 3, "{sockets:?} {family:?} {last:?}");
             }
@@ -254,12 +258,12 @@ fn a_trace_to_a_listener_or_a_reflector_reaches_it() {
         // Nor does it count what is asked on behalf of a flow in use.
         spec.sockets = Sockets::BestPermitted;
         spec.ports = PortUse::Shared;
-        let reported = trace(&spec, Some(&here), &Stop::new())
+        let flow_trace = trace(&spec, Some(&here), &Stop::new())
             .expect("a trace")
             .trace;
         let is_silent = |route: &FlowRoute| route.end == TraceEnd::Silent;
-        assert!(reported.routes.iter().all(is_silent));
-        assert!(reported.routes.iter().all(|route| route.hops.len() == 3));
+        assert!(flow_trace.routes.iter().all(is_silent));
+        assert!(flow_trace.routes.iter().all(|route| route.hops.len() == 3));
         drop(reflector);
     }
 }
@@ -277,10 +281,10 @@ fn routers_that_answer_once_a_second_are_waited_for() {
         TraceKind::Udp,
         FlowSet::These((25_000..25_010).collect()),
     );
-    let reported = trace(&spec, Some(&net.placement("here")), &Stop::new())
+    let flow_trace = trace(&spec, Some(&net.placement("here")), &Stop::new())
         .expect("a trace")
         .trace;
-    for route in &reported.routes {
+    for route in &flow_trace.routes {
         assert_eq!(
             route.addresses().into_iter().flatten().count(),
             4,
@@ -298,10 +302,10 @@ fn mtr_and_scamper_report_the_same_single_path() {
     let net = Diamond::up("single", 1);
     for family in BOTH {
         let spec = spec(family, TraceKind::Udp, FlowSet::These(vec![25_000]));
-        let reported = trace(&spec, Some(&net.placement("here")), &Stop::new())
+        let flow_trace = trace(&spec, Some(&net.placement("here")), &Stop::new())
             .expect("a trace")
             .trace;
-        let ours: Vec<String> = reported.routes[0]
+        let ours: Vec<String> = flow_trace.routes[0]
             .addresses()
             .into_iter()
             .map(|address| address.map_or_else(|| "?".to_owned(), |address| address.to_string()))
@@ -337,11 +341,11 @@ fn mtr_and_scamper_report_the_same_single_path() {
                 Family::V6 => "icmp-paris",
             };
             let ask = format!("trace -w 1 -P {method} -d {PORT} {to}");
-            let reported = net.run("here", &["scamper", "-O", "json", "-I", &ask]);
-            let trace = reported
+            let stdout = net.run("here", &["scamper", "-O", "json", "-I", &ask]);
+            let trace = stdout
                 .lines()
                 .find(|line| line.contains("\"hops\""))
-                .unwrap_or_else(|| panic!("no trace: {reported}"));
+                .unwrap_or_else(|| panic!("no trace: {stdout}"));
             let trace: serde_json::Value = serde_json::from_str(trace).expect("JSON");
             let hops = trace["hops"].as_array().expect("hops").iter();
             let hosts: Vec<&str> = hops.filter_map(|hop| hop["addr"].as_str()).collect();

@@ -5,12 +5,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::channel;
 
 use neph_load::{TRANSFER_SIZE, TransferSpec};
-use neph_model::{PinnedOutcome, PinnedTransfer, Span, Stop, Target};
+use neph_model::{SourcePortOutcome, SourcePortTransfer, Span, Stop, Target};
 use neph_probe::{DiscoveryOptions, ProbeError, Resolve, SmallTransfer, Trust};
 
 use crate::loopback::reflector;
 
-/// What is asked for, and from where.
+/// What is requested, and from where.
 struct Task {
     target: Target,
     spec: TransferSpec,
@@ -29,15 +29,15 @@ fn spec(url: &str, source_ports: Vec<u16>) -> Task {
     Task { target, spec }
 }
 
-fn transfers(task: &Task, stop: &Stop) -> Result<Vec<PinnedTransfer>, ProbeError> {
-    let asking = DiscoveryOptions {
+fn transfers(task: &Task, stop: &Stop) -> Result<Vec<SourcePortTransfer>, ProbeError> {
+    let options = DiscoveryOptions {
         tls_version: None,
         trust: Trust::Public,
         patience: task.spec.timeout,
         site: None,
     };
-    let small = SmallTransfer::at(&task.target, task.spec.address, TRANSFER_SIZE, &asking)?;
-    let made = neph_load::transfers(&task.spec, &|| small.exchange(), stop);
+    let small = SmallTransfer::at(&task.target, task.spec.address, TRANSFER_SIZE, &options)?;
+    let made = neph_load::run_transfers(&task.spec, &|| small.exchange(), stop);
     Ok(made.expect("no site to enter"))
 }
 
@@ -88,9 +88,9 @@ fn each_transfer_uses_its_source_port_and_receives_the_file() {
             let mut request = [0; 1024];
             let count = stream.read(&mut request).unwrap_or(0);
             if request[..count].starts_with(b"GET /file ") {
-                let reported = port_sender.send(peer);
+                let sent = port_sender.send(peer);
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n");
-                let _ = reported.map(|()| stream.write_all(&[7; 3000]));
+                let _ = sent.map(|()| stream.write_all(&[7; 3000]));
             } else {
                 let _ = stream.write_all(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
             }
@@ -111,15 +111,15 @@ fn each_transfer_uses_its_source_port_and_receives_the_file() {
 fn invalid_targets_fail_and_a_busy_port_fails_alone() {
     let reflector = reflector(Span::ZERO);
     let address = reflector.address();
-    let reported = |url: &str| {
+    let message_of = |url: &str| {
         let made = transfers(&spec(url, vec![1]), &Stop::new());
         made.expect_err(url).to_string()
     };
-    assert!(reported(&format!("ws://{address}")).contains("only http:// and tcp://"));
+    assert!(message_of(&format!("ws://{address}")).contains("only http:// and tcp://"));
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let closed = silent.local_addr().expect("bound");
     drop(silent);
-    assert!(reported(&format!("tcp://{closed}")).contains("refused"));
+    assert!(message_of(&format!("tcp://{closed}")).contains("refused"));
 
     let taken = TcpListener::bind("0.0.0.0:0").expect("a port");
     let taken_port = taken.local_addr().expect("bound").port();
@@ -129,7 +129,7 @@ fn invalid_targets_fail_and_a_busy_port_fails_alone() {
     let made = transfers(&spec(&url, ports), &Stop::new()).expect("a reflector");
     for transfer in made {
         let failed =
-            matches!(&transfer.outcome, PinnedOutcome::Failed(why) if why.contains("port"));
+            matches!(&transfer.outcome, SourcePortOutcome::Failed(why) if why.contains("port"));
         assert_eq!(failed, transfer.source_port == taken_port, "{transfer:?}");
     }
 }

@@ -9,32 +9,45 @@ pub(crate) struct Tick {
     pub(crate) label: String,
 }
 
-/// Round values between a scale's ends. `extent` returns the pixels that a label takes along the
-/// axis, `room` is the length of the axis. Labels keep 8 pixels between them.
-pub(crate) fn ticks(scale: &Scale, room: f64, extent: &dyn Fn(&str) -> f64) -> Vec<Tick> {
+/// Round values between a scale's ends. `label_length_px` returns the pixels that a label takes along the
+/// axis, `axis_length_px` is the length of the axis. Labels keep 8 pixels between them.
+pub(crate) fn ticks(
+    scale: &Scale,
+    axis_length_px: f64,
+    label_length_px: &dyn Fn(&str) -> f64,
+) -> Vec<Tick> {
     let candidates: Vec<Vec<f64>> = match scale.spacing {
-        Spacing::Linear => linear(scale),
-        Spacing::Logarithmic => logarithmic(scale),
+        Spacing::Linear => linear_candidates(scale),
+        Spacing::Logarithmic => logarithmic_candidates(scale),
     };
     let fitting = candidates
         .into_iter()
-        .map(|values| label(scale, &values))
-        .find(|ticks| !ticks.is_empty() && fits(scale, ticks, room, extent));
+        .map(|values| make_ticks(scale, &values))
+        .find(|ticks| {
+            !ticks.is_empty() && labels_fit(scale, ticks, axis_length_px, label_length_px)
+        });
     fitting.unwrap_or_default()
 }
 
-fn fits(scale: &Scale, ticks: &[Tick], room: f64, extent: &dyn Fn(&str) -> f64) -> bool {
+fn labels_fit(
+    scale: &Scale,
+    ticks: &[Tick],
+    axis_length_px: f64,
+    label_length_px: &dyn Fn(&str) -> f64,
+) -> bool {
     ticks.windows(2).all(|pair| {
-        let apart = (scale.share(pair[1].value) - scale.share(pair[0].value)) * room;
-        apart >= extent(&pair[0].label).midpoint(extent(&pair[1].label)) + 8.0
+        let distance_px =
+            (scale.share(pair[1].value) - scale.share(pair[0].value)) * axis_length_px;
+        distance_px
+            >= label_length_px(&pair[0].label).midpoint(label_length_px(&pair[1].label)) + 8.0
     })
 }
 
 /// Sets of multiples of 1, 2 or 5 times a power of ten, the finest (at most 8 ticks) first.
-fn linear(scale: &Scale) -> Vec<Vec<f64>> {
+fn linear_candidates(scale: &Scale) -> Vec<Vec<f64>> {
     let span = scale.high - scale.low;
     let mut step_power = (span / 7.0).log10().floor();
-    let mut sets = Vec::new();
+    let mut candidates = Vec::new();
     for _ in 0..4 {
         for factor in [1.0, 2.0, 5.0] {
             let step = factor * 10_f64.powf(step_power);
@@ -44,28 +57,28 @@ fn linear(scale: &Scale) -> Vec<Vec<f64>> {
                 continue;
             }
             let mut values = Vec::new();
-            let mut at = first;
-            while at <= last {
-                values.push(at * step);
-                at += 1.0;
+            let mut multiple = first;
+            while multiple <= last {
+                values.push(multiple * step);
+                multiple += 1.0;
             }
-            sets.push(values);
+            candidates.push(values);
         }
         step_power += 1.0;
     }
-    sets.retain(|values| !values.is_empty());
-    sets
+    candidates.retain(|values| !values.is_empty());
+    candidates
 }
 
 /// 1-2-5 in each power of ten, then 1-3, then powers of ten, then every second of them ... For a
 /// range that holds less than two of these, linear ticks.
-fn logarithmic(scale: &Scale) -> Vec<Vec<f64>> {
+fn logarithmic_candidates(scale: &Scale) -> Vec<Vec<f64>> {
     let first = (scale.low.log10() - 1e-9).floor();
     let last = (scale.high.log10() + 1e-9).ceil();
     let within = |v: &f64| *v >= scale.low * (1.0 - 1e-9) && *v <= scale.high * (1.0 + 1e-9);
-    let powers = |every: f64, factors: &[f64]| {
+    let powers = |power_step: f64, factors: &[f64]| {
         let mut values = Vec::new();
-        let mut power = (first / every).floor() * every;
+        let mut power = (first / power_step).floor() * power_step;
         while power <= last {
             values.extend(
                 factors
@@ -73,11 +86,11 @@ fn logarithmic(scale: &Scale) -> Vec<Vec<f64>> {
                     .map(|f| f * 10_f64.powf(power))
                     .filter(within),
             );
-            power += every;
+            power += power_step;
         }
         values
     };
-    let mut sets = vec![
+    let mut candidates = vec![
         powers(1.0, &[1.0, 2.0, 5.0]),
         powers(1.0, &[1.0, 3.0]),
         powers(1.0, &[1.0]),
@@ -85,16 +98,16 @@ fn logarithmic(scale: &Scale) -> Vec<Vec<f64>> {
         powers(3.0, &[1.0]),
         powers(6.0, &[1.0]),
     ];
-    sets.retain(|values| values.len() >= 2);
-    if sets.first().is_none_or(|finest| finest.len() < 3) {
-        let mut finer = linear(scale);
-        finer.append(&mut sets);
+    candidates.retain(|values| values.len() >= 2);
+    if candidates.first().is_none_or(|finest| finest.len() < 3) {
+        let mut finer = linear_candidates(scale);
+        finer.append(&mut candidates);
         return finer;
     }
-    sets
+    candidates
 }
 
-fn label(scale: &Scale, values: &[f64]) -> Vec<Tick> {
+fn make_ticks(scale: &Scale, values: &[f64]) -> Vec<Tick> {
     let step = match values {
         [first, second, ..] if scale.spacing == Spacing::Linear => second - first,
         _ => 0.0,
@@ -103,16 +116,16 @@ fn label(scale: &Scale, values: &[f64]) -> Vec<Tick> {
         .iter()
         .map(|value| Tick {
             value: *value,
-            label: number(*value, step),
+            label: format_value(*value, step),
         })
         .collect()
 }
 
 /// As many decimals as the step, or the value itself, needs.
-fn number(value: f64, step: f64) -> String {
-    let fineness = if step > 0.0 { step } else { value.abs() };
-    let power = if fineness > 0.0 {
-        (fineness.log10() + 1e-9).floor()
+fn format_value(value: f64, step: f64) -> String {
+    let resolution = if step > 0.0 { step } else { value.abs() };
+    let power = if resolution > 0.0 {
+        (resolution.log10() + 1e-9).floor()
     } else {
         0.0
     };
@@ -139,9 +152,10 @@ fn number(value: f64, step: f64) -> String {
 mod tests {
     use super::*;
 
-    fn labels(scale: &Scale, room: f64) -> Vec<String> {
-        let extent = |text: &str| 6.0 * f64::from(u16::try_from(text.chars().count()).unwrap());
-        ticks(scale, room, &extent)
+    fn labels(scale: &Scale, axis_length_px: f64) -> Vec<String> {
+        let label_length_px =
+            |text: &str| 6.0 * f64::from(u16::try_from(text.chars().count()).unwrap());
+        ticks(scale, axis_length_px, &label_length_px)
             .into_iter()
             .map(|t| t.label)
             .collect()
@@ -174,16 +188,20 @@ mod tests {
 
     #[test]
     fn no_two_labels_touch_whatever_the_scale() {
-        let extent = |text: &str| 6.0 * f64::from(u16::try_from(text.chars().count()).unwrap());
+        let label_length_px =
+            |text: &str| 6.0 * f64::from(u16::try_from(text.chars().count()).unwrap());
         for low in [0.0001, 0.7, 3.9, 39.7, 1234.0] {
             for ratio in [1.00001, 1.01, 1.7, 12.0, 1e5] {
-                for room in [40.0, 120.0, 600.0] {
+                for axis_length_px in [40.0, 120.0, 600.0] {
                     for scale in [
                         Scale::linear(low, low * ratio),
                         Scale::logarithmic(low, low * ratio),
                     ] {
-                        let ticks = ticks(&scale, room, &extent);
-                        assert!(fits(&scale, &ticks, room, &extent), "{scale:?} {ticks:?}");
+                        let ticks = ticks(&scale, axis_length_px, &label_length_px);
+                        assert!(
+                            labels_fit(&scale, &ticks, axis_length_px, &label_length_px),
+                            "{scale:?} {ticks:?}"
+                        );
                     }
                 }
             }

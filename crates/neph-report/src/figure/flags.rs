@@ -33,7 +33,7 @@ pub(crate) fn flagged(data: &CampaignData, scenario: usize, settings: &PlotSetti
 }
 
 /// A scenario's warnings of one kind.
-struct Line {
+struct WarningLine {
     kind: Discriminant<Warning>,
     label: String,
     warning: String,
@@ -48,7 +48,7 @@ pub(crate) fn notes(
     settings: &PlotSettings,
 ) -> Vec<Note> {
     let scenarios: Vec<usize> = scenarios.into_iter().collect();
-    let lines: Vec<Line> = scenarios
+    let lines: Vec<WarningLine> = scenarios
         .iter()
         .flat_map(|scenario| lines_of(data, *scenario, settings))
         .collect();
@@ -61,28 +61,28 @@ pub(crate) fn notes(
     shared.into_iter().chain(flags).collect()
 }
 
-fn in_lines(lines: &[Line]) -> Vec<Note> {
+fn in_lines(lines: &[WarningLine]) -> Vec<Note> {
     if lines.len() <= SPELLED_OUT {
         return lines.iter().map(|line| flag_note(line, &[])).collect();
     }
-    let mut kinds: Vec<Vec<&Line>> = Vec::new();
+    let mut kinds: Vec<Vec<&WarningLine>> = Vec::new();
     for line in lines {
         match kinds.iter_mut().find(|known| known[0].kind == line.kind) {
             Some(known) => known.push(line),
             None => kinds.push(vec![line]),
         }
     }
-    let note = |identical: &Vec<&Line>| flag_note(identical[0], &identical[1..]);
+    let note = |identical: &Vec<&WarningLine>| flag_note(identical[0], &identical[1..]);
     kinds.iter().map(note).collect()
 }
 
-fn lines_of(data: &CampaignData, scenario: usize, settings: &PlotSettings) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+fn lines_of(data: &CampaignData, scenario: usize, settings: &PlotSettings) -> Vec<WarningLine> {
+    let mut lines: Vec<WarningLine> = Vec::new();
     for (block, warning) in data.flags(scenario, settings) {
         let kind = discriminant(warning);
         match lines.iter_mut().find(|line| line.kind == kind) {
             Some(line) => line.blocks.push(block),
-            None => lines.push(Line {
+            None => lines.push(WarningLine {
                 kind,
                 label: data.label(scenario),
                 warning: warning.to_string(),
@@ -94,7 +94,7 @@ fn lines_of(data: &CampaignData, scenario: usize, settings: &PlotSettings) -> Ve
 }
 
 /// One line, with the other scenarios that have the same warning.
-fn flag_note(line: &Line, others: &[&Line]) -> Note {
+fn flag_note(line: &WarningLine, others: &[&WarningLine]) -> Note {
     let numbers: Vec<String> = line.blocks.iter().map(u32::to_string).collect();
     let blocks = match line.blocks.as_slice() {
         [] => String::new(),

@@ -28,7 +28,7 @@ const LEFT: f64 = 52.0;
 const TIMES: f64 = 12.0;
 
 /// A line: what it is of, and its value in each block.
-struct Line {
+struct CourseLine {
     name: String,
     values: Vec<(u32, f64)>,
 }
@@ -36,7 +36,7 @@ struct Line {
 struct Panel {
     title: String,
     quantity: Quantity,
-    lines: Vec<Line>,
+    lines: Vec<CourseLine>,
 }
 
 /// Nothing where no transfer was measured in two blocks.
@@ -91,7 +91,7 @@ fn blocks(data: &CampaignData, settings: &PlotSettings) -> Vec<(u32, Wall)> {
 }
 
 fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
-    let line = |name: &str, by_block: &std::collections::BTreeMap<u32, Level>| Line {
+    let line = |name: &str, by_block: &std::collections::BTreeMap<u32, Level>| CourseLine {
         name: name.to_owned(),
         values: by_block
             .iter()

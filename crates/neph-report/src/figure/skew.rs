@@ -1,5 +1,5 @@
 //! Regularity: how far gaps between sends, and between arrivals at the server's program, were
-//! from the interval that was asked for.
+//! from the interval that was requested.
 
 use neph_stats::{SendTime, Skew, Sorted, describe, skews};
 

@@ -276,8 +276,8 @@ fn time_hidden_by_queues_is_excluded_from_rates_and_reported() {
     // Half of the evening is hidden, and four of its changes were told when that was over.
     change(&mut data, 1, |view| {
         let hidden = &mut view.pairs[0].hidden;
-        let reported = (Span::ZERO, Span::from_secs(1800), 4);
-        (hidden.learning, hidden.time, hidden.changes) = reported;
+        let values = (Span::ZERO, Span::from_secs(1800), 4);
+        (hidden.learning, hidden.time, hidden.changes) = values;
     });
     let mut all = findings(&data, &PlotSettings::default()).into_iter();
     assert!(all.any(|one| one.text.contains("hour (without 40 that were detected")));

@@ -8,8 +8,8 @@ use neph_analysis::{
 use neph_flows::{Digest, Settings};
 use neph_model::{
     ByteSize, ClassTransfer, Criteria, ExperimentStatus, FleetMessage, FlowIndex, FlowRoute,
-    Instant, Message, PathHash, PinnedOutcome, PinnedTransfer, Slot, Span, TraceEnd, TracedChange,
-    TracedRoute,
+    Instant, Message, PathHash, Slot, SourcePortOutcome, SourcePortTransfer, Span, TraceEnd,
+    TracedChange, TracedRoute,
 };
 use neph_report::draw;
 use neph_stats::Random;
@@ -118,14 +118,14 @@ fn an_experiment_that_measured_nothing_breaks_no_report() {
     let all = through_a_store(&data, &[], failed, Include::Everything).unwrap();
     let settings = PlotSettings::default();
     assert!(summary(&all, &settings).is_empty());
-    let reported = neph_analysis::diagnose(&all, &settings);
-    let shown = neph_report::text(&all, &settings, &reported, 200);
+    let diagnoses = neph_analysis::diagnose(&all, &settings);
+    let shown = neph_report::text(&all, &settings, &diagnoses, 200);
     assert!(
         shown.contains("1 experiment, 0 messages, 0 of them answered."),
         "{shown}"
     );
     let folder = tempfile::tempdir().unwrap();
-    neph_report::write_report(&all, &settings, &reported, folder.path()).unwrap();
+    neph_report::write_report(&all, &settings, &diagnoses, folder.path()).unwrap();
 }
 
 #[test]
@@ -196,12 +196,12 @@ fn route(slot: Slot, source_port: u16, change: Option<TracedChange>) -> TracedRo
 
 /// The trace that was made for a change.
 fn route_of(change: &neph_flows::PathChange, others: Option<bool>) -> TracedRoute {
-    let reported = TracedChange {
+    let traced_change = TracedChange {
         at: change.at,
         before: Some(PathHash(1)),
         other_routers: others,
     };
-    route(change.slot, change.source_port, Some(reported))
+    route(change.slot, change.source_port, Some(traced_change))
 }
 
 #[test]
@@ -240,11 +240,11 @@ fn transfers_are_a_table_of_classes() {
         endpoint: 0,
         class: 0,
         size: ByteSize(2048),
-        transfer: PinnedTransfer {
+        transfer: SourcePortTransfer {
             source_port: 40_000 + n,
             pass: 0,
             begun: Instant::from_nanos(i64::from(n)),
-            outcome: PinnedOutcome::Done {
+            outcome: SourcePortOutcome::Done {
                 connect: Span::from_millis(20),
                 total: Span::from_millis(40 + i64::from(n)),
             },

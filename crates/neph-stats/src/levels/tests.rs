@@ -16,21 +16,25 @@ fn among_others() -> Levels {
 #[test]
 fn with_few_flows_one_flow_makes_a_level_known() {
     let mut levels = Levels::new(MS / 2);
-    let slot = levels.add_flow(80 * MS, 0);
-    levels.leave(slot, 5);
+    let bucket_key = levels.add_flow(80 * MS, 0);
+    levels.remove_flow(bucket_key, 5);
     levels.add_flow(82 * MS, 5);
-    assert!(levels.known(80 * MS) && levels.known(82 * MS) && !levels.known(81 * MS));
+    assert!(
+        levels.is_known_level(80 * MS)
+            && levels.is_known_level(82 * MS)
+            && !levels.is_known_level(81 * MS)
+    );
 }
 
 #[test]
 fn with_many_flows_a_level_needs_two_flows_to_be_known() {
     let mut levels = among_others();
     levels.add_flow(80 * MS, 0);
-    assert!(!levels.known(80 * MS), "one flow is no company");
-    let slot = levels.add_flow(80 * MS + MS / 5, 0);
-    assert!(levels.known(80 * MS) && !levels.known(82 * MS));
-    levels.leave(slot, 5);
-    assert!(levels.known(80 * MS), "it was there lately");
+    assert!(!levels.is_known_level(80 * MS), "one flow is no company");
+    let bucket_key = levels.add_flow(80 * MS + MS / 5, 0);
+    assert!(levels.is_known_level(80 * MS) && !levels.is_known_level(82 * MS));
+    levels.remove_flow(bucket_key, 5);
+    assert!(levels.is_known_level(80 * MS), "it was there lately");
 }
 
 #[test]
@@ -49,29 +53,29 @@ fn two_paths_hardly_further_apart_than_the_tolerance_are_two() {
 #[test]
 fn a_flow_that_refines_its_level_is_not_counted_as_new() {
     let mut levels = among_others();
-    let slot = levels.add_flow(80 * MS, 0);
-    levels.move_flow(slot, 80 * MS + MS / 5, 0);
-    assert!(!levels.known(80 * MS));
+    let bucket_key = levels.add_flow(80 * MS, 0);
+    levels.move_flow(bucket_key, 80 * MS + MS / 5, 0);
+    assert!(!levels.is_known_level(80 * MS));
 }
 
 #[test]
 fn a_level_without_flows_is_forgotten() {
     let mut levels = Levels::new(MS / 2);
-    let seats = [levels.add_flow(80 * MS, 0), levels.add_flow(80 * MS, 0)];
-    for slot in seats {
-        levels.leave(slot, 0);
+    let bucket_keys = [levels.add_flow(80 * MS, 0), levels.add_flow(80 * MS, 0)];
+    for bucket_key in bucket_keys {
+        levels.remove_flow(bucket_key, 0);
     }
-    assert!(levels.known(80 * MS));
-    let other = levels.add_flow(90 * MS, MEMORY);
-    levels.leave(other, MEMORY);
-    assert!(!levels.known(80 * MS) && levels.buckets.len() == 1);
+    assert!(levels.is_known_level(80 * MS));
+    let other = levels.add_flow(90 * MS, LEVEL_RETENTION_NS);
+    levels.remove_flow(other, LEVEL_RETENTION_NS);
+    assert!(!levels.is_known_level(80 * MS) && levels.buckets.len() == 1);
 }
 
 #[test]
 fn all_levels_shift_together() {
     let mut levels = Levels::new(MS / 2);
-    let seats = [levels.add_flow(80 * MS, 0), levels.add_flow(80 * MS, 0)];
+    let bucket_keys = [levels.add_flow(80 * MS, 0), levels.add_flow(80 * MS, 0)];
     let moved = levels.shift(8 * MS);
-    assert!(levels.known(88 * MS) && !levels.known(80 * MS));
-    assert!(levels.fits(moved(seats[0]), 88 * MS));
+    assert!(levels.is_known_level(88 * MS) && !levels.is_known_level(80 * MS));
+    assert!(levels.is_in_bucket(moved(bucket_keys[0]), 88 * MS));
 }

@@ -68,10 +68,10 @@ const KNOWN: FleetParameters = FleetParameters {
 
 #[derive(Debug, Default)]
 struct Received {
-    /// Path changes that were, and those told.
+    /// Path changes that were, and those reported.
     true_moves: usize,
     reported: usize,
-    /// Those told that none was, as flow, seconds and levels.
+    /// Those reported that none was, as flow, seconds and levels.
     wrong: Vec<(u32, i64, i64, i64)>,
     /// Flows whose base in the end is not their path's.
     off: Vec<(u32, i64)>,
@@ -144,7 +144,7 @@ fn received(parameters: FleetParameters, queue: Queue, seed: u64) -> Received {
 }
 
 impl Received {
-    /// Holds what was told against when each flow moved to which path.
+    /// Holds what was reported against when each flow moved to which path.
     fn score(
         &mut self,
         fleet: &FleetBase,
@@ -175,7 +175,7 @@ impl Received {
     }
 }
 
-/// The changes that were told and not withdrawn by a correction to what was before.
+/// The changes that were reported and not withdrawn by a correction to what was before.
 fn without_withdrawn(detections: &[FleetDetection]) -> Vec<FleetDetection> {
     let mut changes: Vec<FleetDetection> = Vec::new();
     for found in detections {
@@ -263,7 +263,7 @@ fn bases_below_the_measured_minimum_are_counted_by_seed() {
         value.map_or(otherwise, |value| value.parse().expect("a number"))
     };
     let mut bad = Vec::new();
-    let (mut wanted, mut reported) = (0, 0);
+    let (mut wanted, mut found_moves) = (0, 0);
     let family = std::env::var("FAMILY").is_ok();
     for seed in number("SEED", 0)..number("SEED", 0) + number("SEEDS", 300) {
         let mut random = Random::new(seed ^ 0x5eed);
@@ -280,7 +280,10 @@ fn bases_below_the_measured_minimum_are_counted_by_seed() {
             (parameters, queue)
         };
         let received = received(parameters, QUEUES[queue], seed);
-        (wanted, reported) = (wanted + received.true_moves, reported + received.reported);
+        (wanted, found_moves) = (
+            wanted + received.true_moves,
+            found_moves + received.reported,
+        );
         if received.below > 0 || !received.wrong.is_empty() {
             println!(
                 "seed {seed} {parameters:?} queue {queue}: {} below, {} wrong {:?}",
@@ -293,7 +296,7 @@ fn bases_below_the_measured_minimum_are_counted_by_seed() {
     }
     let below = bad.iter().filter(|below| **below).count();
     println!(
-        "{} seeds bad, {below} with bases below; {reported} of {wanted} moves",
+        "{} seeds bad, {below} with bases below; {found_moves} of {wanted} moves",
         bad.len()
     );
 }

@@ -26,7 +26,7 @@ fn worlds(detector: &str, flows: u32, jitter: Jitter, queues: Queues, seeds: &[u
     sum
 }
 
-/// The rule's promise holds for flows without company: all is told, and nothing that was none.
+/// The rule's promise holds for flows without company: all is reported, and nothing that was none.
 #[test]
 fn all_changes_of_few_quiet_flows_are_reported_correctly() {
     for flows in [1, 2, 8, 16, 48] {
@@ -51,7 +51,7 @@ fn changes_of_few_noisy_flows_are_nearly_all_correct() {
     }
 }
 
-/// A queue cannot be told from a path by a flow alone, and is seldom taken for one.
+/// A queue cannot be distinguished from a path by a flow alone, and is seldom taken for one.
 #[test]
 fn queues_are_seldom_paths_of_few_flows() {
     for flows in [1, 2, 8, 16, 48] {

@@ -33,8 +33,8 @@ fn guard_alone(plan: Plan) -> Score {
     scores.pop().expect("the guard's").1
 }
 
-/// On quiet links, with and without queues of 20 ms, every change told is one and every change of
-/// more than 0.5 ms that lasts 4 samples is told.
+/// On quiet links, with and without queues of 20 ms, every change reported is one and every change of
+/// more than 0.5 ms that lasts 4 samples is reported.
 #[test]
 fn all_changes_on_quiet_links_are_reported_correctly() {
     for queues in [Queues::None, Queues::Shared] {

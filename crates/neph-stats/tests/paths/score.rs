@@ -11,7 +11,7 @@ pub(crate) struct Change {
     pub(crate) after: i64,
 }
 
-/// A change that should be told: more than the tolerance, and both stays have 4 samples or more.
+/// A change that should be reported: more than the tolerance, and both stays have 4 samples or more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) from: i64,
@@ -58,7 +58,7 @@ impl Score {
             .map_or(0, |d| d / MS)
     }
 
-    /// Adds what was told in another world.
+    /// Adds what was reported in another world.
     pub(crate) fn merge(&mut self, other: Self) {
         self.wanted += other.wanted;
         self.reported += other.reported;
@@ -68,7 +68,7 @@ impl Score {
         self.delays.extend(other.delays);
     }
 
-    /// Prints what was told falsely and what was not told.
+    /// Prints false reports and missed changes.
     pub(crate) fn list_faults(&self) {
         for (flow, change) in &self.wrong {
             println!("false {flow} {change:?}");
@@ -78,7 +78,7 @@ impl Score {
         }
     }
 
-    /// Adds what was told of one flow, in order of time.
+    /// Adds what was reported about one flow, in order of time.
     pub(crate) fn add(
         &mut self,
         world: &World,
@@ -140,7 +140,7 @@ fn date_margin(jitter: Jitter, apart: i64) -> i64 {
 }
 
 /// Whether the flow did change to that level then, give or take [`date_margin`] (where a queue stood,
-/// from its beginning to its end), and had been on the level before since what was told last.
+/// from its beginning to its end), and had been on the level before since what was reported last.
 fn is_true(world: &World, flow: u32, earlier: i64, change: &Change) -> bool {
     let stays = &world.stays[flow as usize];
     let margin = date_margin(world.plan.jitter, change.after - change.before);
@@ -164,7 +164,7 @@ fn is_true(world: &World, flow: u32, earlier: i64, change: &Change) -> bool {
     came && was && (change.after - change.before).abs() > TOLERANCE
 }
 
-/// The changes that should be told: stays with too few samples are passed over.
+/// The changes that should be reported: stays with too few samples are passed over.
 fn wanted(world: &World, flow: u32, samples: &[(i64, i64)]) -> Vec<Wanted> {
     let visits = &world.stays[flow as usize];
     let mut due: Vec<Wanted> = Vec::new();

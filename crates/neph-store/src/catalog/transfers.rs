@@ -1,7 +1,7 @@
 //! Transfers on the source ports of a fleet's latency classes, by experiment.
 
 use neph_model::{
-    ByteSize, ClassTransfer, ExperimentId, Instant, PinnedOutcome, PinnedTransfer, Span,
+    ByteSize, ClassTransfer, ExperimentId, Instant, SourcePortOutcome, SourcePortTransfer, Span,
 };
 use rusqlite::{Result, Row, named_params};
 
@@ -63,16 +63,16 @@ fn transfer(row: &Row<'_>) -> Result<ClassTransfer> {
         endpoint: get_index(row, "endpoint")?,
         class: get_index(row, "class")?,
         size: ByteSize(get_wide(row, "bytes")?),
-        transfer: PinnedTransfer {
+        transfer: SourcePortTransfer {
             source_port: row.get("source_port")?,
             pass: row.get("pass")?,
             begun: Instant::from_nanos(row.get("at_ns")?),
             outcome: match times {
-                Some((connect, total_time)) => PinnedOutcome::Done {
+                Some((connect, total_time)) => SourcePortOutcome::Done {
                     connect: Span::from_nanos(connect),
                     total: Span::from_nanos(total_time),
                 },
-                None => PinnedOutcome::Failed(failure.unwrap_or_default()),
+                None => SourcePortOutcome::Failed(failure.unwrap_or_default()),
             },
         },
     })

@@ -115,8 +115,8 @@ struct Acknowledged {
 
 /// `None` for other lines, and for a last line that the kill cut off: it has fewer words.
 fn parse(line: &str) -> Option<(ExperimentId, Acknowledged)> {
-    let text: Vec<&str> = line.split_whitespace().collect();
-    let [event @ ("safe" | "finished"), experiment, safe, writer] = text[..] else {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [event @ ("safe" | "finished"), experiment, safe, writer] = words[..] else {
         return None;
     };
     let acknowledged = Acknowledged {

@@ -7,9 +7,10 @@ use neph_model::{
     EventKind, Experiment, ExperimentId, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
     FleetOutcome, FleetReply, Flow, FlowHop, FlowIndex, FlowRole, FlowRoute, FlowTrace, Hop,
     HostFacts, Instant, Load, Marks, Message, MplsLabel, Outcome, Parameter, ParameterName,
-    Parameters, PathHash, PeerReport, PinnedOutcome, PinnedTransfer, ProbeKind, Provenance,
-    Quantities, Quantity, ReadBy, Scenario, ScenarioId, Seq, Slot, Span, Tally, Targets, TcpState,
-    Throughput, ThroughputSecond, TraceEnd, TraceKind, TracedChange, TracedRoute, Traceroute, Wall,
+    Parameters, PathHash, PeerReport, ProbeKind, Provenance, Quantities, Quantity, ReadBy,
+    Scenario, ScenarioId, Seq, Slot, SourcePortOutcome, SourcePortTransfer, Span, Tally, Targets,
+    TcpState, Throughput, ThroughputSecond, TraceEnd, TraceKind, TracedChange, TracedRoute,
+    Traceroute, Wall,
 };
 
 pub(crate) fn campaign() -> Campaign {
@@ -267,16 +268,16 @@ pub(crate) fn class_transfer(n: u16) -> ClassTransfer {
         endpoint: usize::from(n % 2),
         class: usize::from(n % 3),
         size: ByteSize(1024),
-        transfer: PinnedTransfer {
+        transfer: SourcePortTransfer {
             source_port: 40_000 + n,
             pass: u32::from(n),
             begun: Instant::from_nanos(i64::from(n)),
             outcome: match n % 2 {
-                0 => PinnedOutcome::Done {
+                0 => SourcePortOutcome::Done {
                     connect: Span::from_micros(20_000),
                     total: Span::from_nanos(40_000_001),
                 },
-                _ => PinnedOutcome::Failed("no reply in time".to_owned()),
+                _ => SourcePortOutcome::Failed("no reply in time".to_owned()),
             },
         },
     }

@@ -113,8 +113,8 @@ mod tests {
             "{}",
             lines[0]
         );
-        let reported = "0,40000,7,0,900,reply,850000,kernel,-7,30000,7,64,63,1,,\"metro, \"\"east\"\"\",820000";
-        assert!(lines[1].ends_with(reported), "{}", lines[1]);
+        let expected = "0,40000,7,0,900,reply,850000,kernel,-7,30000,7,64,63,1,,\"metro, \"\"east\"\"\",820000";
+        assert!(lines[1].ends_with(expected), "{}", lines[1]);
         let lost = "2,40000,7,2000000000,900,lost,,,,,,,,,,\"metro, \"\"east\"\"\",";
         assert!(lines[3].ends_with(lost), "{}", lines[3]);
         assert!(lines[4].contains(",63,1,rst,"), "{}", lines[4]);

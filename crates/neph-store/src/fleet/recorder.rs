@@ -76,11 +76,11 @@ impl SegmentCloser {
     fn start(fleet_files: FleetPlace, facts: FileFacts) -> Result<Self, StoreError> {
         let (full, waiting) = channel();
         let failed = Arc::new(Mutex::new(None));
-        let reported = Arc::clone(&failed);
+        let failure_slot = Arc::clone(&failed);
         let folder = fleet_files.segments.clone();
         let thread = Builder::new()
             .name("neph-segments".to_owned())
-            .spawn(move || close_each(&fleet_files, &facts, &waiting, &reported))
+            .spawn(move || close_each(&fleet_files, &facts, &waiting, &failure_slot))
             .map_err(StoreError::file("start a thread that writes", &folder))?;
         Ok(Self {
             full: Some(full),
@@ -110,11 +110,11 @@ fn close_each(
     fleet_files: &FleetPlace,
     facts: &FileFacts,
     waiting: &Receiver<u32>,
-    reported: &Mutex<Option<StoreError>>,
+    failure_slot: &Mutex<Option<StoreError>>,
 ) {
     for number in waiting {
         if let Err(error) = close(fleet_files, number, facts, &mut |_| Ok(())) {
-            *reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            *failure_slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             return;
         }
     }

@@ -137,11 +137,11 @@ fn a_segment_that_cannot_be_closed_keeps_its_journal() {
     // A folder at the path of the file.
     fs::create_dir(fleet_files.partial(1)).expect("made");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    let mut reported = 0;
+    let mut appended = 0;
     let error = loop {
         assert!(std::time::Instant::now() < deadline, "it never told");
-        match recorder.append(&[fleet_message(0, reported, i64::from(reported) * 700)]) {
-            Ok(()) => reported += 1,
+        match recorder.append(&[fleet_message(0, appended, i64::from(appended) * 700)]) {
+            Ok(()) => appended += 1,
             Err(error) => break error.to_string(),
         }
     };
@@ -151,7 +151,7 @@ fn a_segment_that_cannot_be_closed_keeps_its_journal() {
     end(&fleet_files);
     assert_eq!(
         visited(&fleet_files, SentWithin::ALL).len(),
-        reported as usize
+        appended as usize
     );
 }
 

@@ -84,8 +84,8 @@ pub(crate) fn counts(fleet_files: &FleetPlace) -> Result<Counts, StoreError> {
         };
         match segment {
             Segment::Closed(reader) => {
-                let reported = Counts::determined_by(reader.properties());
-                totals.add(&reported.ok_or_else(|| StoreError::Malformed {
+                let segment_counts = Counts::determined_by(reader.properties());
+                totals.add(&segment_counts.ok_or_else(|| StoreError::Malformed {
                     path: fleet_files.segment(number),
                     what: "it does not say how its messages ended".to_owned(),
                 })?);

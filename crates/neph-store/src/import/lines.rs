@@ -20,7 +20,7 @@ pub(super) struct Lines {
 
 /// One line, without its end and surrounding whitespace.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct TextLine {
     /// The line number, from 1.
     pub(super) number: u64,
     /// Truncated to 4096 bytes; invalid UTF-8 is replaced.
@@ -38,12 +38,12 @@ impl Lines {
     }
 
     /// The next line; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Line>, StoreError> {
+    pub(super) fn next(&mut self) -> Result<Option<TextLine>, StoreError> {
         self.read_next()
             .map_err(StoreError::file("read", &self.path))
     }
 
-    fn read_next(&mut self) -> std::io::Result<Option<Line>> {
+    fn read_next(&mut self) -> std::io::Result<Option<TextLine>> {
         self.bytes.clear();
         let mut limited = (&mut self.file).take(LONGEST);
         if limited.read_until(b'\n', &mut self.bytes)? == 0 {
@@ -53,7 +53,7 @@ impl Lines {
             self.file.skip_until(b'\n')?;
         }
         self.number += 1;
-        Ok(Some(Line {
+        Ok(Some(TextLine {
             number: self.number,
             text: String::from_utf8_lossy(&self.bytes).trim().to_owned(),
         }))

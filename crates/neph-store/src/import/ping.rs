@@ -76,12 +76,12 @@ impl PingFile {
         if self.name.is_empty() {
             host.clone_into(&mut self.name);
         }
-        let reported = fields
+        let address = fields
             .next()
             .map(|word| word.trim_matches(['(', ')', ':']))
             .and_then(|word| word.parse().ok())
             .or_else(|| host.parse().ok());
-        self.address = reported.unwrap_or(self.address);
+        self.address = address.unwrap_or(self.address);
     }
 
     /// Adds the replies of one execution of ping, and the lost pings between them.

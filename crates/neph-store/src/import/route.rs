@@ -39,7 +39,7 @@ impl RouteFile {
         let mut lines = Lines::of(path)?;
         while let Some(line) = lines.next()? {
             if let Some(header) = line.text.strip_prefix(BEGINS) {
-                let address = between(header, '(', ')').and_then(|reported| reported.parse().ok());
+                let address = between(header, '(', ')').and_then(|text| text.parse().ok());
                 file.destination = address.unwrap_or(file.destination);
             } else if !line.text.is_empty() {
                 match hop(&line.text) {

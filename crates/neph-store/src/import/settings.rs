@@ -50,13 +50,13 @@ impl ImportedSettings {
     /// The endpoint of a file. File names have its destination (later versions of the Latency
     /// Tester write `_` for `:`) or its description.
     pub(super) fn endpoint_of(&self, file: &FileName) -> Option<&ImportedEndpoint> {
-        let reported = file.endpoint.as_str();
+        let file_endpoint = file.endpoint.as_str();
         self.endpoints.iter().find(|endpoint| {
             let destination = &endpoint.destination;
-            *destination == reported
-                || endpoint.name == reported
-                || destination.replace(':', "_") == reported
-                || destination.replace([':', '/'], "_") == reported
+            *destination == file_endpoint
+                || endpoint.name == file_endpoint
+                || destination.replace(':', "_") == file_endpoint
+                || destination.replace([':', '/'], "_") == file_endpoint
         })
     }
 }
@@ -69,10 +69,10 @@ pub(super) fn address(file: &FileName, endpoint: Option<&ImportedEndpoint>) -> O
         let with_port = host.parse().ok();
         return with_port.or_else(|| Some(SocketAddr::new(ip()?, endpoint.port())));
     }
-    let reported = &file.endpoint;
+    let file_endpoint = &file.endpoint;
     let replaced = || {
-        let (host, port) = reported.rsplit_once('_')?;
+        let (host, port) = file_endpoint.rsplit_once('_')?;
         format!("{host}:{port}").parse().ok()
     };
-    reported.parse().ok().or_else(replaced)
+    file_endpoint.parse().ok().or_else(replaced)
 }

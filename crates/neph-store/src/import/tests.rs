@@ -152,7 +152,7 @@ fn an_exported_folder_has_the_files_that_were_imported_and_imports_the_same() {
     let mut store = open(&folder.path().join("ws").to_string_lossy(), Access::Write).expect("free");
     let report = import_latency_tester(store.as_mut(), folder.path()).expect("imported");
     assert_eq!(report.problem_count, 0, "{:?}", report.problems);
-    let reported = |store: &dyn crate::Store| {
+    let contents_of = |store: &dyn crate::Store| {
         let campaign = store.campaigns().expect("readable").remove(0);
         let scenarios = store.scenarios(campaign.id).expect("readable");
         let experiments = store.experiments(campaign.id).expect("readable");
@@ -170,7 +170,10 @@ fn an_exported_folder_has_the_files_that_were_imported_and_imports_the_same() {
             .collect();
         (campaign.plan_text, campaign.blocks, scenarios, messages)
     };
-    assert_eq!(reported(store.as_ref()), reported(first.store.as_ref()));
+    assert_eq!(
+        contents_of(store.as_ref()),
+        contents_of(first.store.as_ref())
+    );
 }
 
 #[test]
@@ -196,7 +199,7 @@ fn retransmissions_are_events_of_the_experiment_they_fall_into() {
     let imported = whole_folder();
     let experiment = &imported.report.experiments[0];
     let events = imported.store.events(experiment.id).expect("readable");
-    let reported: Vec<_> = events
+    let event_rows: Vec<_> = events
         .iter()
         .map(|event| (event.kind, event.flow.0, event.at, event.text.as_str()))
         .collect();
@@ -206,7 +209,7 @@ fn retransmissions_are_events_of_the_experiment_they_fall_into() {
         294_007_696,
         "a segment was retransmitted to 172.17.0.2 (tcp.stream 0)",
     );
-    assert_eq!(reported, [expected]);
+    assert_eq!(event_rows, [expected]);
 }
 
 #[test]
@@ -222,14 +225,14 @@ fn pings_while_it_ran_are_a_flow_and_a_gap_is_a_loss() {
     assert_eq!(imported.report.pings_outside, 2);
     let campaign = imported.report.campaign.expect("imported");
     let between = imported.store.pings_between(campaign).expect("readable");
-    let reported: Vec<_> = between
+    let ping_rows: Vec<_> = between
         .iter()
         .map(|ping| (ping.name.as_str(), ping.sent.unix_nanos(), ping.round_trip))
         .collect();
     let first = (1_611_336_441_708_200_000, Some(Span::from_micros(41_800)));
     let last = (1_611_336_449_314_980_000, Some(Span::from_micros(45_600)));
     assert_eq!(
-        reported,
+        ping_rows,
         [
             ("Crownlabs", first.0, first.1),
             ("Crownlabs", last.0, last.1)
@@ -240,7 +243,7 @@ fn pings_while_it_ran_are_a_flow_and_a_gap_is_a_loss() {
 #[test]
 fn unreadable_lines_are_reported_with_file_and_line() {
     let imported = whole_folder();
-    let reported: Vec<_> = imported
+    let problem_rows: Vec<_> = imported
         .report
         .problems
         .iter()
@@ -253,7 +256,7 @@ fn unreadable_lines_are_reported_with_file_and_line() {
         ("1-tcpdump_report.csv".to_owned(), Some(6)),
         ("ping_Crownlabs.txt".to_owned(), Some(6)),
     ];
-    assert_eq!(reported, expected);
+    assert_eq!(problem_rows, expected);
 }
 
 #[test]

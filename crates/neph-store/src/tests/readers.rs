@@ -52,14 +52,14 @@ fn duckdb_and_pandas_read_the_store_as_the_page_shows() {
         Ok(output) => output,
         Err(error) => return skip(&format!("no {}: {error}", python())),
     };
-    let reported = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     if output.status.code() == Some(MISSING) {
-        return skip(reported.trim());
+        return skip(stdout.trim());
     }
     let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{reported}{complaint}");
+    assert!(output.status.success(), "{stdout}{complaint}");
     assert!(
-        reported.contains("duckdb and pandas agree on 1000 messages"),
-        "{reported}"
+        stdout.contains("duckdb and pandas agree on 1000 messages"),
+        "{stdout}"
     );
 }

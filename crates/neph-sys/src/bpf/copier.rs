@@ -61,7 +61,7 @@ pub struct Copier {
     memory: Arc<Memory>,
     parts: Vec<Part>,
     /// To ask for the interface's state, in its namespace.
-    asking: UdpSocket,
+    query_socket: UdpSocket,
     _links: Vec<OwnedFd>,
 }
 
@@ -111,7 +111,7 @@ impl Copier {
         let shape = shape(copying.memory).map_err(failed("find room for a BPF program"))?;
         let map = create_map(ARRAY, shape.bytes(), MAPPABLE).map_err(failed("make a BPF map"))?;
         let memory = Memory::map(map.as_fd(), shape).map_err(failed("map a BPF map"))?;
-        let asking = UdpSocket::bind(("0.0.0.0", 0)).map_err(failed("open a socket"))?;
+        let query_socket = UdpSocket::bind(("0.0.0.0", 0)).map_err(failed("open a socket"))?;
         // Where others drop or change packets: after them on the way out, before them on the way in, as
         // a packet socket sees them.
         let hooks = [
@@ -137,7 +137,7 @@ impl Copier {
             position: (index, kind),
             memory: Arc::new(memory),
             parts: vec![Part::default(); shape.parts as usize],
-            asking,
+            query_socket,
             _links: links,
         })
     }
@@ -236,7 +236,7 @@ impl Copier {
 
     /// Asks for the interface's name, by its number, or for its flags, by its name.
     fn ask(&self, request_code: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
-        let socket = self.asking.as_raw_fd();
+        let socket = self.query_socket.as_raw_fd();
         let request: *mut libc::ifreq = request;
         // SAFETY: one question reads the number and writes the name with its end, the other reads the
         // name and writes the flags, all within the ifreq.
@@ -275,7 +275,7 @@ impl Clocks {
 
 /// How many processors there may be, and the room of each.
 fn shape(memory: u64) -> io::Result<Shape> {
-    let unsupported = |reported| Err(io::Error::new(io::ErrorKind::Unsupported, reported));
+    let unsupported = |message| Err(io::Error::new(io::ErrorKind::Unsupported, message));
     let real_time = std::fs::read_to_string("/sys/kernel/realtime").unwrap_or_default();
     if real_time.trim() == "1" {
         return unsupported("on a kernel for real time programs interrupt each other");

@@ -189,6 +189,6 @@ fn publish(program: &mut Assembly) {
 }
 
 fn number(value: u32) -> io::Result<i32> {
-    let reported = "the memory is too large for a program";
-    i32::try_from(value).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, reported))
+    let message = "the memory is too large for a program";
+    i32::try_from(value).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, message))
 }

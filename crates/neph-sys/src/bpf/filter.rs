@@ -116,6 +116,6 @@ fn remembered(number: u32) -> io::Result<i16> {
 }
 
 fn unknown() -> io::Error {
-    let reported = "a step of the filter has no translation";
-    io::Error::new(io::ErrorKind::InvalidInput, reported)
+    let message = "a step of the filter has no translation";
+    io::Error::new(io::ErrorKind::InvalidInput, message)
 }

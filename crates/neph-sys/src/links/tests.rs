@@ -78,8 +78,8 @@ fn an_interface_missing_from_a_new_listing_is_reported_as_down() {
     assert!(!links.changes().contains(&away), "nothing says so");
     links.has_missed = true;
     // Others may change their interfaces just then, and all are asked for again.
-    let reported = (0..1000).filter(|_| links.changes().contains(&away));
-    assert_eq!(reported.count(), 1);
+    let change_lists = (0..1000).filter(|_| links.changes().contains(&away));
+    assert_eq!(change_lists.count(), 1);
     assert!(!links.has(u32::MAX));
 }
 
@@ -87,9 +87,9 @@ fn an_interface_missing_from_a_new_listing_is_reported_as_down() {
 fn an_answer_that_may_lack_some_makes_none_fall() {
     let mut links = Links::listen().expect("netlink");
     links.known.insert(u32::MAX, link_of("there0", true));
-    for reported in [Reported::Torn, Reported::All] {
+    for notice in [Reported::Torn, Reported::All] {
         links.incoming.get_or_insert_default();
-        assert_eq!(links.see(reported), []);
+        assert_eq!(links.see(notice), []);
     }
     assert!(links.has_missed, "asked again");
 }
@@ -129,16 +129,16 @@ fn each_state_change_is_reported_once_and_removal_while_down_is_not() {
     let mut links = Links::listen().expect("netlink");
     links.known.insert(1 << 30, link_of("down0", false));
     assert_eq!(links.number_of_up("down0"), None);
-    let mut reported = |reported| links.see(reported);
+    let mut see = |notice| links.see(notice);
     let present = |is_up| Reported::There(u32::MAX, link_of("turn0", is_up));
     let fallen = || vec![Change::Fallen("turn0".to_owned())];
     let risen = || vec![Change::Risen("turn0".to_owned())];
-    assert_eq!(reported(present(false)), []);
-    assert_eq!(reported(present(true)), risen());
-    assert_eq!(reported(present(true)), []);
-    assert_eq!(reported(present(false)), fallen());
-    assert_eq!(reported(Reported::Gone(u32::MAX)), []);
-    assert_eq!(reported(present(true)), risen());
-    assert_eq!(reported(Reported::Gone(u32::MAX)), fallen());
+    assert_eq!(see(present(false)), []);
+    assert_eq!(see(present(true)), risen());
+    assert_eq!(see(present(true)), []);
+    assert_eq!(see(present(false)), fallen());
+    assert_eq!(see(Reported::Gone(u32::MAX)), []);
+    assert_eq!(see(present(true)), risen());
+    assert_eq!(see(Reported::Gone(u32::MAX)), fallen());
     assert!(!links.has(u32::MAX));
 }

@@ -25,13 +25,13 @@ pub enum UserError {
     /// The database has no such name.
     #[error("there is no user '{name}' on this host")]
     Unknown {
-        /// What was asked for.
+        /// What was requested.
         name: String,
     },
     /// The database cannot be read.
     #[error("find user '{name}': {source}")]
     Unread {
-        /// What was asked for.
+        /// What was requested.
         name: String,
         /// Why.
         source: io::Error,

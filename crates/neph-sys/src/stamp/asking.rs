@@ -135,20 +135,20 @@ pub fn dropped(socket: BorrowedFd<'_>) -> io::Result<u64> {
     /// `SO_MEMINFO` of asm-generic/socket.h, and its values (`SK_MEMINFO_*`).
     const SO_MEMINFO: libc::c_int = 55;
     const DROPS: usize = 8;
-    let mut reported = [0_u32; DROPS + 1];
-    let mut len = size_of_val(&reported) as libc::socklen_t;
+    let mut memory_info = [0_u32; DROPS + 1];
+    let mut len = size_of_val(&memory_info) as libc::socklen_t;
     // SAFETY: getsockopt writes at most `len` bytes to `reported`, which has that size.
     let outcome = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
             libc::SOL_SOCKET,
             SO_MEMINFO,
-            reported.as_mut_ptr().cast(),
+            memory_info.as_mut_ptr().cast(),
             &raw mut len,
         )
     };
     if outcome == 0 {
-        Ok(reported[DROPS].into())
+        Ok(memory_info[DROPS].into())
     } else {
         Err(io::Error::last_os_error())
     }

@@ -127,21 +127,21 @@ fn a_stream_write_is_stamped_at_its_last_byte_with_the_connections_state() {
     assert!(acked.tcp.expect("streams tell their state").cwnd > 0);
 }
 
-/// What the kernel allows to wait on this socket: twice what was asked for.
+/// What the kernel allows to wait on this socket: twice what was requested.
 fn room(socket: &UdpSocket) -> i32 {
-    let (mut reported, mut len) = (0_i32, size_of::<i32>() as libc::socklen_t);
+    let (mut value, mut len) = (0_i32, size_of::<i32>() as libc::socklen_t);
     // SAFETY: getsockopt writes at most `len` bytes to `reported`, which has that size.
     let outcome = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
             libc::SOL_SOCKET,
             libc::SO_RCVBUF,
-            (&raw mut reported).cast(),
+            (&raw mut value).cast(),
             &raw mut len,
         )
     };
     assert_eq!(outcome, 0);
-    reported
+    value
 }
 
 /// Takes all capabilities from this thread, and from no other.

@@ -9,14 +9,14 @@ fn terminal_control_characters_are_escaped() {
     let hostile = "\x1b]52;c;Y3VybA==\x07 a\u{9b}31m b\u{202e}c\u{200b}d\u{7f}";
     let observed = "\\u001b]52;c;Y3VybA==\\u0007 a\\u009b31m b\\u202ec\\u200bd\\u007f";
     assert_eq!(visible(hostile), observed);
-    assert_eq!(Outside::text(hostile).as_str(), observed);
-    assert_eq!(Outside::bytes(hostile.as_bytes()).as_str(), observed);
+    assert_eq!(PrintableText::text(hostile).as_str(), observed);
+    assert_eq!(PrintableText::bytes(hostile.as_bytes()).as_str(), observed);
 }
 
 #[test]
 fn a_line_cannot_be_forged_by_a_name() {
     assert_eq!(
-        Outside::text("a\nneph: done\r\u{2028}b").as_str(),
+        PrintableText::text("a\nneph: done\r\u{2028}b").as_str(),
         "a\\u000aneph: done\\u000d\\u2028b"
     );
     assert_eq!(visible_lines("a\n\tb\x1b"), "a\n\tb\\u001b");
@@ -59,11 +59,11 @@ fn the_ranges_are_in_order_so_that_the_search_may_stop() {
 #[test]
 fn a_long_value_is_cut_and_shows_that_it_was() {
     let long = "x".repeat(10_000_000);
-    let cut = Outside::text(&long);
+    let cut = PrintableText::text(&long);
     assert_eq!(cut.as_str().chars().count(), LONGEST_VALUE);
     assert!(cut.as_str().ends_with("x..."));
     let fits = "x".repeat(LONGEST_VALUE);
-    assert_eq!(Outside::text(&fits).as_str(), fits);
+    assert_eq!(PrintableText::text(&fits).as_str(), fits);
     assert!(!one_line(&"\u{e0001}".repeat(9), 40).ends_with("\\udb40..."));
 }
 

@@ -150,8 +150,8 @@ mod tests {
                 prop_assert_eq!(plain.addresses.map(|one| std::net::IpAddr::V4(one.into())), [whole.ip.source, whole.ip.destination]);
                 prop_assert_eq!(plain.ports, [header.source, header.destination]);
                 prop_assert_eq!((plain.seq, plain.ack, plain.flags, plain.window), (header.seq, header.ack, header.flags, header.window));
-                let reported = tcp_options(header.options);
-                prop_assert_eq!((plain.stamps, None), (reported.timestamps, reported.largest_segment));
+                let options = tcp_options(header.options);
+                prop_assert_eq!((plain.stamps, None), (options.timestamps, options.largest_segment));
                 prop_assert_eq!((plain.payload_len, usize::from(plain.total_len)), (payload_len, whole.ip.total_len));
             }
         }

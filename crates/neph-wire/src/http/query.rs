@@ -53,8 +53,8 @@ impl std::fmt::Display for FlowToken {
 
 /// The flow of `target`; `None` without exactly one valid parameter.
 pub fn flow_token(target: &str) -> Option<FlowToken> {
-    let mut reported = values(target, "flow");
-    let value = reported.next().filter(|_| reported.next().is_none())?;
+    let mut tokens = values(target, "flow");
+    let value = tokens.next().filter(|_| tokens.next().is_none())?;
     let is_hex = value.len() == 16 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
     let token = u64::from_str_radix(value, 16).ok().filter(|_| is_hex)?;
     Some(FlowToken(token))

@@ -13,19 +13,19 @@ use crate::checksum::{PseudoHeader, internet_checksum};
 /// Bytes of an IPv4 header without options.
 const V4_LEN: usize = 20;
 /// Bytes of a UDP header.
-const UDP_LEN: usize = 8;
+const UDP_HEADER_LEN: usize = 8;
 /// `DF`, as in the kernel's datagrams: routers do not fragment it.
 const DONT_FRAGMENT: u16 = 0x4000;
 
-/// Addresses and TTL of a datagram.
+/// Addresses and hop limit of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Datagram {
+pub struct UdpHeaders {
     /// Source address and port.
     pub source: SocketAddr,
     /// Destination; of the same IP version.
     pub destination: SocketAddr,
     /// TTL or hop limit.
-    pub hops: u8,
+    pub hop_limit: u8,
 }
 
 /// Why a packet cannot be written.
@@ -33,10 +33,10 @@ pub struct Datagram {
 pub enum PacketError {
     /// One address is IPv4, the other IPv6.
     #[error("write UDP packet: its addresses are of different IP versions")]
-    Versions,
+    MixedIpVersions,
     /// More than a packet can contain.
     #[error("write UDP packet: {0} bytes of payload do not fit")]
-    Length(usize),
+    PayloadTooLong(usize),
 }
 
 /// Appends the packet with `payload`. An IPv4 header has no identification, because a packet that
@@ -46,25 +46,26 @@ pub enum PacketError {
 /// When the addresses are of different versions, or the payload is longer than 65,507 bytes
 /// (IPv4) or 65,527 bytes (IPv6).
 pub fn encode_udp(
-    datagram: &Datagram,
+    datagram: &UdpHeaders,
     payload: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<(), PacketError> {
-    let too_long = || PacketError::Length(payload.len());
-    let len = |more: usize| u16::try_from(payload.len() + more).map_err(|_| too_long());
-    let udp_len = len(UDP_LEN)?;
+    let too_long = || PacketError::PayloadTooLong(payload.len());
+    let length_with =
+        |header_len: usize| u16::try_from(payload.len() + header_len).map_err(|_| too_long());
+    let udp_len = length_with(UDP_HEADER_LEN)?;
     let (source, destination) = (datagram.source.ip(), datagram.destination.ip());
     let pseudo = PseudoHeader::new(source, destination, UDP, usize::from(udp_len))
-        .ok_or(PacketError::Versions)?;
+        .ok_or(PacketError::MixedIpVersions)?;
     match (source, destination) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
-            let total = len(V4_LEN + UDP_LEN)?;
+            let total = length_with(V4_LEN + UDP_HEADER_LEN)?;
             let start = out.len();
             out.extend_from_slice(&[0x45, 0]);
             out.extend_from_slice(&total.to_be_bytes());
             out.extend_from_slice(&[0, 0]);
             out.extend_from_slice(&DONT_FRAGMENT.to_be_bytes());
-            out.extend_from_slice(&[datagram.hops, UDP, 0, 0]);
+            out.extend_from_slice(&[datagram.hop_limit, UDP, 0, 0]);
             out.extend_from_slice(&from.octets());
             out.extend_from_slice(&to.octets());
             let sum = internet_checksum(&[&out[start..]]);
@@ -73,11 +74,11 @@ pub fn encode_udp(
         (IpAddr::V6(from), IpAddr::V6(to)) => {
             out.extend_from_slice(&[0x60, 0, 0, 0]);
             out.extend_from_slice(&udp_len.to_be_bytes());
-            out.extend_from_slice(&[UDP, datagram.hops]);
+            out.extend_from_slice(&[UDP, datagram.hop_limit]);
             out.extend_from_slice(&from.octets());
             out.extend_from_slice(&to.octets());
         }
-        _ => return Err(PacketError::Versions),
+        _ => return Err(PacketError::MixedIpVersions),
     }
     push_udp(datagram, udp_len, payload, &pseudo, out);
     Ok(())
@@ -85,7 +86,7 @@ pub fn encode_udp(
 
 /// Appends the UDP header, with its checksum over `pseudo`, header and payload, and the payload.
 fn push_udp(
-    datagram: &Datagram,
+    datagram: &UdpHeaders,
     len: u16,
     payload: &[u8],
     pseudo: &PseudoHeader,
@@ -116,8 +117,7 @@ mod tests {
 
     /// Written in Python with `struct.pack` and its own checksum: DF, TTL 64, "neph" from
     /// 192.0.2.1:40000 to 198.51.100.2:862.
-    /// 192.0.2.1:40000 to 198.51.100.2:862.
-    const KNOWN: [u8; 32] = [
+    const EXPECTED_PACKET: [u8; 32] = [
         0x45, 0x00, 0x00, 0x20, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0x4e, 0x96, 0xc0, 0x00, 0x02,
         0x01, 0xc6, 0x33, 0x64, 0x02, 0x9c, 0x40, 0x03, 0x5e, 0x00, 0x0c, 0x95, 0x32, 0x6e, 0x65,
         0x70, 0x68,
@@ -125,32 +125,35 @@ mod tests {
 
     #[test]
     fn a_packet_is_as_another_program_makes_it() {
-        let datagram = Datagram {
+        let datagram = UdpHeaders {
             source: ([192, 0, 2, 1], 40_000).into(),
             destination: ([198, 51, 100, 2], 862).into(),
-            hops: 64,
+            hop_limit: 64,
         };
         let mut packet = Vec::new();
         encode_udp(&datagram, b"neph", &mut packet).expect("it fits");
-        assert_eq!(packet, KNOWN);
+        assert_eq!(packet, EXPECTED_PACKET);
     }
 
     #[test]
     fn invalid_datagrams_are_refused() {
         let v4: SocketAddr = (Ipv4Addr::LOCALHOST, 1).into();
         let v6: SocketAddr = (Ipv6Addr::LOCALHOST, 1).into();
-        let datagram = |source, destination| Datagram {
+        let datagram = |source, destination| UdpHeaders {
             source,
             destination,
-            hops: 1,
+            hop_limit: 1,
         };
         let encode =
-            |datagram: Datagram, len| encode_udp(&datagram, &vec![0; len], &mut Vec::new());
-        assert_eq!(encode(datagram(v4, v6), 0), Err(PacketError::Versions));
+            |datagram: UdpHeaders, len| encode_udp(&datagram, &vec![0; len], &mut Vec::new());
+        assert_eq!(
+            encode(datagram(v4, v6), 0),
+            Err(PacketError::MixedIpVersions)
+        );
         assert_eq!(encode(datagram(v4, v4), 65_507), Ok(()));
         assert_eq!(
             encode(datagram(v4, v4), 65_508),
-            Err(PacketError::Length(65_508))
+            Err(PacketError::PayloadTooLong(65_508))
         );
         assert_eq!(encode(datagram(v6, v6), 65_527), Ok(()));
     }
@@ -165,11 +168,11 @@ mod tests {
         #[test]
         fn an_encoded_datagram_is_parsed_back_with_valid_checksums(
             (source, destination) in any_pair(),
-            hops in any::<u8>(),
+            hop_limit in any::<u8>(),
             payload in proptest::collection::vec(any::<u8>(), 0..200),
         ) {
             let mut bytes = Vec::new();
-            encode_udp(&Datagram { source, destination, hops }, &payload, &mut bytes).expect("fits");
+            encode_udp(&UdpHeaders { source, destination, hop_limit }, &payload, &mut bytes).expect("fits");
             let packet = parse_ip(&bytes).expect("a packet");
             let udp = parse_udp(packet.payload).expect("a datagram");
             prop_assert_eq!(udp.payload, &payload[..]);
@@ -188,8 +191,8 @@ mod tests {
                 SocketAddr::V6(_) => &bytes[8..40],
             };
             let length = &bytes[bytes.len() - payload.len() - 4..][..2];
-            let whole = [addresses, &[0, UDP], length, packet.payload];
-            prop_assert_eq!(internet_checksum(&whole), 0);
+            let checksummed = [addresses, &[0, UDP], length, packet.payload];
+            prop_assert_eq!(internet_checksum(&checksummed), 0);
             if source.is_ipv4() {
                 prop_assert_eq!(internet_checksum(&[&bytes[..V4_LEN]]), 0);
             }

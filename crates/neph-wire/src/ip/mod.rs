@@ -9,7 +9,7 @@ mod ethernet;
 mod packet;
 mod transport;
 
-pub use datagram::{Datagram, PacketError, encode_udp};
+pub use datagram::{PacketError, UdpHeaders, encode_udp};
 pub use ethernet::{Ethernet, parse_ethernet};
 pub use packet::{IpPacket, MoreFragments, parse_ip};
 pub use transport::{

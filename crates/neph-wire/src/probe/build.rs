@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use crate::checksum::{PseudoHeader, internet_checksum};
 use crate::icmp::{self, Family};
 use crate::ip;
-use crate::syn::{self, Ends, bare_syn};
+use crate::syn::{self, SegmentEnds, bare_syn};
 
 /// Bytes of a TCP SYN without options.
 pub const SYN_LEN: usize = 20;
@@ -72,8 +72,8 @@ pub fn mute_syn(source: SocketAddr, destination: SocketAddr, seq: u32) -> Option
     Some(out)
 }
 
-fn ends(source: SocketAddr, target: SocketAddr) -> Option<Ends> {
-    (source.is_ipv4() == target.is_ipv4()).then_some(Ends { source, target })
+fn ends(source: SocketAddr, target: SocketAddr) -> Option<SegmentEnds> {
+    (source.is_ipv4() == target.is_ipv4()).then_some(SegmentEnds { source, target })
 }
 
 /// An echo request whose checksum and identifier are both `ident` for every `seq`: no field that

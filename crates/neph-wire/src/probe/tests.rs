@@ -85,7 +85,7 @@ fn mpls_labels_are_read_with_and_without_a_length_field() {
     let mut extensions = EXTENSIONS;
     let sum = internet_checksum(&[&extensions]);
     extensions[2..4].copy_from_slice(&sum.to_be_bytes());
-    let reported: Vec<(u32, u8, u8)> = vec![(24001, 0, 1), (3, 5, 9), (16, 7, 255)];
+    let expected: Vec<(u32, u8, u8)> = vec![(24001, 0, 1), (3, 5, 9), (16, 7, 255)];
     for (word, extensions) in [
         ([0, 32, 0, 0], EXTENSIONS),
         ([0, 32, 0, 0], extensions),
@@ -99,7 +99,7 @@ fn mpls_labels_are_read_with_and_without_a_length_field() {
         let labels: Vec<_> = labels
             .map(|label| (label.label, label.traffic_class, label.ttl))
             .collect();
-        assert_eq!(labels, reported);
+        assert_eq!(labels, expected);
         assert_eq!(quote.tag, Tag::Tcp { seq: 77 });
     }
     // A wrong checksum or a cut object: no labels, but the probe is identified.

@@ -32,7 +32,7 @@ pub struct Media {
     /// Frames per 1000 s.
     pub frames_per_1000_s: Option<u32>,
     /// ID of the header extension with the transmission time offset, 1 to 14 (RFC 5450).
-    pub offset_id: Option<u8>,
+    pub offset_extension_id: Option<u8>,
     /// Its URL, relative to the base.
     pub control: Option<String>,
 }
@@ -95,7 +95,7 @@ impl Media {
                 let number = fields.next().and_then(|number| number.split('/').next());
                 let id = number.and_then(|number| number.parse().ok());
                 if fields.next() == Some(OFFSET_URI) {
-                    self.offset_id = id.filter(|id| (1..15).contains(id));
+                    self.offset_extension_id = id.filter(|id| (1..15).contains(id));
                 }
             }
             _ => {}
@@ -167,7 +167,7 @@ impl fmt::Display for Media {
                 write!(f, "a=framerate:{thousands}.{part:03}\r\n")?;
             }
         }
-        if let Some(id) = self.offset_id {
+        if let Some(id) = self.offset_extension_id {
             write!(f, "a=extmap:{id} {OFFSET_URI}\r\n")?;
         }
         match &self.control {

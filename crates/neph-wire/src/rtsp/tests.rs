@@ -165,7 +165,7 @@ fn a_description_of_another_server_is_read() {
         clock_hz: Some(90_000),
         bandwidth_kbit: Some(2_048),
         frames_per_1000_s: Some(29_970),
-        offset_id: Some(3),
+        offset_extension_id: Some(3),
         control: Some("stream=0".to_owned()),
     };
     assert_eq!(*video, expected);
@@ -256,11 +256,11 @@ proptest! {
     fn a_description_is_read_as_it_was_written(
         presentation in option::of(word()), payload_type in 0u8..128, encoding in word(),
         clock in 1u32.., bandwidth_kbit: Option<u32>, frames_per_1000_s: Option<u32>,
-        offset_id in option::of(1u8..15), control in option::of(word()),
+        offset_extension_id in option::of(1u8..15), control in option::of(word()),
     ) {
         let media = Media {
             kind: "video".to_owned(), payload_type, encoding: Some(encoding), clock_hz: Some(clock),
-            bandwidth_kbit, frames_per_1000_s, offset_id, control,
+            bandwidth_kbit, frames_per_1000_s, offset_extension_id, control,
         };
         let sdp = Sdp { control: presentation, media: vec![media.clone(), media] };
         prop_assert_eq!(Sdp::parse(&sdp.to_string()), sdp);

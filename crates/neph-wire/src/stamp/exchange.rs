@@ -181,9 +181,9 @@ pub fn decode_reply(bytes: &[u8], auth: Auth<'_>) -> Result<Reply, StampError> {
     };
     let tlvs = &bytes[auth.base_len()..];
     let answered = || Tlvs::new(tlvs).filter(|tlv| tlv.flags & (FLAG_U | FLAG_M | FLAG_I) == 0);
-    let reported =
+    let tlv_of =
         |of: Type| answered().find(|tlv| tlv.code == of.code() && of.fits(tlv.value.len()));
-    let (marks, follow_up) = (reported(Type::Marks), reported(Type::FollowUp));
+    let (marks, follow_up) = (tlv_of(Type::Marks), tlv_of(Type::FollowUp));
     if marks.is_none() && follow_up.is_none() {
         return Ok(reply);
     }

@@ -137,9 +137,9 @@ fn unknown_and_malformed_tlvs_go_back_with_their_flags() {
     assert_eq!(tlvs[2].flags, 0);
     assert_eq!(tlvs.len(), 3);
     assert_eq!(reply[reply.len() - 6..], [FLAG_M, 252, 0, 56, 1, 1]);
-    let reported = decode_reply(&reply, Auth::Open).expect("a reply");
-    assert_eq!(reported.follow_up, answer(PeerMarks::default()).follow_up);
-    assert_eq!(reported.marks, None);
+    let decoded = decode_reply(&reply, Auth::Open).expect("a reply");
+    assert_eq!(decoded.follow_up, answer(PeerMarks::default()).follow_up);
+    assert_eq!(decoded.marks, None);
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Direction {
 
 /// A client's request for a throughput test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct TestRequest {
     /// [`VERSION`] of the client.
     pub version: u32,
     /// The transport protocol.
@@ -67,7 +67,7 @@ pub struct Ask {
 
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
+pub enum TestRequestError {
     /// Client and server have different versions.
     #[error(
         "throughput protocol version {asked} is asked for, version {VERSION} is spoken here; use the \
@@ -94,7 +94,7 @@ pub enum AskError {
     Congestion,
 }
 
-impl Ask {
+impl TestRequest {
     /// Maximum number of streams of a direction.
     pub const MAX_STREAMS: u16 = 64;
     /// The longest test, nanoseconds: a day.
@@ -121,9 +121,9 @@ impl Ask {
     ///
     /// # Errors
     /// The first field that is out of its range.
-    pub fn check(&self) -> Result<(), AskError> {
+    pub fn check(&self) -> Result<(), TestRequestError> {
         if self.version != VERSION {
-            return Err(AskError::Version {
+            return Err(TestRequestError::Version {
                 asked: self.version,
             });
         }
@@ -151,7 +151,7 @@ impl Ask {
             (1..=15).contains(&name.len()) && name.bytes().all(known)
         };
         if self.congestion.as_ref().is_some_and(|name| !is_name(name)) {
-            return Err(AskError::Congestion);
+            return Err(TestRequestError::Congestion);
         }
         Ok(())
     }
@@ -162,11 +162,11 @@ pub(super) fn within(
     value: u64,
     least: u64,
     most: u64,
-) -> Result<(), AskError> {
+) -> Result<(), TestRequestError> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(AskError::Range {
+    Err(TestRequestError::Range {
         what: quantity,
         value,
         least,

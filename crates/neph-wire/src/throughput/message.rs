@@ -10,9 +10,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ask::Ask;
+use super::ask::TestRequest;
 use super::interval::{CpuInterval, ReceivedInterval, SentInterval, StreamVariation};
-use super::rr::{RrAsk, RrInterval};
+use super::rr::{RrInterval, RrTestRequest};
 use super::token::Token;
 
 /// A message of the client.
@@ -20,9 +20,9 @@ use super::token::Token;
 #[serde(tag = "message", rename_all = "snake_case")]
 pub enum ClientMessage {
     /// First message: a throughput test.
-    Ask(Ask),
+    Ask(TestRequest),
     /// First message: a request/response test.
-    AskRr(RrAsk),
+    AskRr(RrTestRequest),
     /// All streams are open: data may be sent.
     Start,
     /// The client has stopped sending, at the end of the test or earlier.

@@ -18,7 +18,7 @@ mod token;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{Ask, AskError, Direction, Protocol, VERSION};
+pub use ask::{Direction, Protocol, TestRequest, TestRequestError, VERSION};
 pub use datagram::{Content, Header, HeaderError};
 pub use interval::{
     CoreShare, CpuInterval, ReceivedInterval, SentInterval, StreamVariation, TcpCounters,
@@ -27,5 +27,5 @@ pub use interval::{
 pub use line::{LONGEST_LINE, LineError, Lines, encode_line};
 pub use message::{ClientMessage, Intervals, ServerMessage};
 pub use preamble::Preamble;
-pub use rr::{RrAsk, RrInterval, RrKind, RrTag};
+pub use rr::{RrInterval, RrKind, RrTag, RrTestRequest};
 pub use token::Token;

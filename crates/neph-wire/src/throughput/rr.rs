@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ask::{Ask, AskError, VERSION, within};
+use super::ask::{TestRequest, TestRequestError, VERSION, within};
 use super::preamble::Preamble;
 use super::token::Token;
 
@@ -46,7 +46,7 @@ impl RrKind {
     /// The largest request or reply, bytes.
     pub const fn most(self) -> u32 {
         match self {
-            Self::UdpRr => Ask::LARGEST_DATAGRAM,
+            Self::UdpRr => TestRequest::LARGEST_DATAGRAM,
             Self::TcpRr | Self::TcpCrr => 1 << 20,
         }
     }
@@ -63,7 +63,7 @@ impl RrKind {
 
 /// A client's request. Each stream has one outstanding transaction and starts the next one at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RrAsk {
+pub struct RrTestRequest {
     /// [`VERSION`] of the client.
     pub version: u32,
     /// The kind of a transaction.
@@ -80,23 +80,28 @@ pub struct RrAsk {
     pub dscp: Option<u8>,
 }
 
-impl RrAsk {
+impl RrTestRequest {
     /// Checks the request without a server's limits.
     ///
     /// # Errors
     /// The first field that is out of its range.
-    pub fn check(&self) -> Result<(), AskError> {
+    pub fn check(&self) -> Result<(), TestRequestError> {
         if self.version != VERSION {
-            return Err(AskError::Version {
+            return Err(TestRequestError::Version {
                 asked: self.version,
             });
         }
-        within("streams", self.streams.into(), 1, Ask::MAX_STREAMS.into())?;
+        within(
+            "streams",
+            self.streams.into(),
+            1,
+            TestRequest::MAX_STREAMS.into(),
+        )?;
         within(
             "duration_ns",
             self.duration_ns,
-            Ask::SHORTEST_NS,
-            Ask::LONGEST_NS,
+            TestRequest::SHORTEST_NS,
+            TestRequest::LONGEST_NS,
         )?;
         let most = u64::from(self.kind.most());
         let (request, reply) = (self.request_bytes.into(), self.reply_bytes.into());

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn ask() -> Ask {
-    Ask {
+fn ask() -> TestRequest {
+    TestRequest {
         version: VERSION,
         protocol: Protocol::Udp,
         direction: Direction::Both,
@@ -90,7 +90,7 @@ fn streams_that_the_server_sends_on_follow_those_of_the_client() {
     let bidirectional = ask();
     assert_eq!(bidirectional.all_streams(), 6);
     assert!(bidirectional.is_up(2) && !bidirectional.is_up(3));
-    let down = Ask {
+    let down = TestRequest {
         direction: Direction::Down,
         ..ask()
     };
@@ -101,7 +101,7 @@ fn streams_that_the_server_sends_on_follow_those_of_the_client() {
 #[test]
 fn each_invalid_field_is_refused_by_its_name() {
     assert_eq!(ask().check(), Ok(()));
-    let refused = |change: fn(&mut Ask)| {
+    let refused = |change: fn(&mut TestRequest)| {
         let mut invalid = ask();
         change(&mut invalid);
         invalid.check().expect_err("it cannot be meant").to_string()
@@ -119,8 +119,8 @@ fn each_invalid_field_is_refused_by_its_name() {
     assert!(refused(|ask| ask.congestion = Some("a b".to_owned())).contains("congestion"));
 }
 
-fn rr(kind: RrKind) -> RrAsk {
-    RrAsk {
+fn rr(kind: RrKind) -> RrTestRequest {
+    RrTestRequest {
         version: VERSION,
         kind,
         streams: 2,
@@ -148,7 +148,7 @@ fn a_tag_is_16_bytes_in_network_order() {
 
 #[test]
 fn a_request_response_test_has_room_for_its_tag_and_a_most() {
-    let refused = |kind: RrKind, change: fn(&mut RrAsk)| {
+    let refused = |kind: RrKind, change: fn(&mut RrTestRequest)| {
         let mut request = rr(kind);
         assert_eq!(request.check(), Ok(()));
         change(&mut request);
@@ -160,7 +160,7 @@ fn a_request_response_test_has_room_for_its_tag_and_a_most() {
             least - 1
         ))
     };
-    let few = |ask: &mut RrAsk| ask.request_bytes = 15;
+    let few = |ask: &mut RrTestRequest| ask.request_bytes = 15;
     assert_eq!(
         refused(RrKind::UdpRr, few),
         short("request_bytes", 16, 65_507)

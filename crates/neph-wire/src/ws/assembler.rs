@@ -108,7 +108,7 @@ impl Assembler {
     }
 
     /// Frees the memory of a message that was returned.
-    pub fn tidy(&mut self) {
+    pub fn shrink(&mut self) {
         if std::mem::take(&mut self.clear_kept) {
             self.buffer.clear();
             self.buffer.shrink_to(KEPT);
@@ -126,7 +126,7 @@ impl Assembler {
     /// # Errors
     /// When the peer violates the protocol or the limit; the connection must then be closed.
     pub fn step<'a>(&'a mut self, buf: &'a mut [u8]) -> Result<Step<'a>, WsError> {
-        self.tidy();
+        self.shrink();
         if let Some(left @ 1..) = self.skipped {
             return Ok(self.skip(left, buf.len()));
         }
@@ -239,7 +239,7 @@ impl Assembler {
 
     /// Memory that the next [`Self::step`] allocates at most, for a complete fragment at the start
     /// of `buf`.
-    pub fn copied(&self, buf: &[u8]) -> usize {
+    pub fn copied_len(&self, buf: &[u8]) -> usize {
         let Ok(Some(header)) = parse_header(buf) else {
             return 0;
         };

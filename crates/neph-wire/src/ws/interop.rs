@@ -102,18 +102,18 @@ fn tungstenites_client_is_content_with_our_server() {
 /// A stream that replays recorded bytes and records what is written. The handshake is a separate
 /// read, because nothing may follow it before the response.
 #[derive(Debug)]
-struct Recorded {
+struct RecordedStream {
     input: io::Chain<io::Cursor<Vec<u8>>, io::Cursor<Vec<u8>>>,
     output: Vec<u8>,
 }
 
-impl Read for Recorded {
+impl Read for RecordedStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.input.read(into)
     }
 }
 
-impl Write for Recorded {
+impl Write for RecordedStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.output.write(bytes)
     }
@@ -166,7 +166,7 @@ fn our_clients_bytes(key: &str) -> (Vec<u8>, Vec<u8>) {
 fn tungstenites_server_is_content_with_our_client() {
     let key = client_key(*b"0123456789abcdef");
     let (upgrade, wire) = our_clients_bytes(&key);
-    let stream = Recorded {
+    let stream = RecordedStream {
         input: io::Cursor::new(upgrade).chain(io::Cursor::new(wire)),
         output: Vec::new(),
     };

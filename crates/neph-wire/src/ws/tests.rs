@@ -240,9 +240,9 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic_nor_grow(bytes in vec(any::<u8>(), 0..300), piece in 1usize..9) {
         for role in [Role::Client, Role::Server] {
-            let reported: usize = assemble(role, &bytes, piece)
+            let payload_bytes: usize = assemble(role, &bytes, piece)
                 .map_or(0, |messages| messages.iter().map(Vec::len).sum());
-            prop_assert!(reported <= bytes.len());
+            prop_assert!(payload_bytes <= bytes.len());
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use neph_model::Span;
 use neph_model::alarm::Rule;
-use neph_text::{Fault, Placed, Problems, Source};
+use neph_text::{Fault, Problems, Source, Spanned};
 
 use crate::exit::Failure;
 
@@ -17,7 +17,7 @@ pub(crate) fn parse<S: Clone>(
     subjects: &[(&str, S)],
     mend: impl Fn(&str) -> Option<Fault>,
 ) -> Result<Rule<S>, Failure> {
-    neph_campaign::alarm::parse(text, subjects).map_err(|Placed { value, span }| {
+    neph_campaign::alarm::parse(text, subjects).map_err(|Spanned { value, span }| {
         let source = Source::new("--alarm", text);
         let problems = Problems::new(&source);
         let word = text.get(span.clone()).unwrap_or_default();

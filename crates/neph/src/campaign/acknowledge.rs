@@ -10,7 +10,7 @@ use std::path::Path;
 use neph_campaign::{CampaignEvent, Observer};
 use neph_model::{ExperimentId, Records};
 use neph_text::NotWritten;
-use neph_text::Outside;
+use neph_text::PrintableText;
 
 use crate::exit::Failure;
 
@@ -24,7 +24,10 @@ pub(super) struct Acknowledging<'a, O> {
 impl<'a, O> Acknowledging<'a, O> {
     pub(super) fn new(inner: &'a mut O, path: &Path) -> Result<Self, Failure> {
         let refused = |error: io::Error| {
-            Failure::Usage(format!("--acknowledge {}: {error}", Outside::path(path)))
+            Failure::Usage(format!(
+                "--acknowledge {}: {error}",
+                PrintableText::path(path)
+            ))
         };
         // Appends, so that an existing file is kept. Symbolic links are not followed.
         if path.is_symlink() && (path.is_file() || !path.exists()) {

@@ -55,9 +55,9 @@ mod tests {
         let id = CampaignId::new();
         let full = refused(io::ErrorKind::StorageFull.into());
         let resume = Some(format!("neph resume {id}"));
-        let reported = with_the_way_on(&full, resume.clone());
+        let message = with_the_way_on(&full, resume.clone());
         let text = format!("; the results so far are kept: free space, then neph resume {id}");
-        assert!(reported.ends_with(&text), "{reported}");
+        assert!(message.ends_with(&text), "{message}");
         assert_eq!(with_the_way_on(&full, None), full.to_string());
         let other = with_the_way_on(&refused(io::ErrorKind::PermissionDenied.into()), resume);
         assert!(

@@ -17,7 +17,7 @@ use neph_control::{
 use neph_lab::Lab;
 use neph_model::{AgentName, Executor, ReflectorOrder, Span, Stop};
 
-use super::Read;
+use super::PlanSource;
 use crate::exit::Failure;
 use crate::lab;
 use crate::operator::{self, OperatorArgs, OperatorController};
@@ -43,12 +43,12 @@ pub(super) fn check_rights(plan: &Plan) -> Result<(), Failure> {
 /// The executor of a plan's experiments: in its lab or on this host. The lab is up, with the
 /// topology of this season, until the executor is dropped.
 pub(super) fn executor(
-    read: &Read,
+    read: &PlanSource,
     season: Option<&str>,
     control: &Control<'_>,
     stop: &Stop,
 ) -> Result<Box<dyn Executor>, Failure> {
-    let Read { plan, scenes, .. } = read;
+    let PlanSource { plan, scenes, .. } = read;
     if !plan.agents.is_empty() {
         return agents(plan, control);
     }
@@ -85,7 +85,7 @@ pub(super) fn executor(
 }
 
 /// A controller that can be used.
-struct Found {
+struct UsableController {
     controller_place: ControllerPlace,
     /// Name of the folder of its orders in a workspace.
     id: String,
@@ -95,7 +95,7 @@ struct Found {
     listing: String,
 }
 
-impl Found {
+impl UsableController {
     fn in_folder(folder: &Path) -> Result<Self, Failure> {
         let registry = crate::control::existing(folder)?;
         Ok(Self {
@@ -124,17 +124,17 @@ impl Found {
 }
 
 /// The controller that was named; a folder has precedence over an address.
-fn find(control: &Control<'_>) -> Result<Found, Failure> {
+fn find(control: &Control<'_>) -> Result<UsableController, Failure> {
     if let Some(folder) = control.folder {
         if control.operator.is_typed() {
             return Err(Failure::usage(
                 "--control and --controller name two controllers: give one of them",
             ));
         }
-        return Found::in_folder(folder);
+        return UsableController::in_folder(folder);
     }
     match control.operator.find()? {
-        Some(found) => Found::at_port(control.operator, found),
+        Some(found) => UsableController::at_port(control.operator, found),
         None => Err(Failure::usage(
             "the plan has sites with agents: add --control FOLDER, the folder in which neph control serve runs, or \
              --controller wss://HOST:PORT from another host",

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use neph_campaign::expand;
 use neph_text::{Fault, Problems};
 
-use super::Read;
+use super::PlanSource;
 
 /// Reports every congestion control of the plan that the topology forbids at the sending site. The
 /// routes of a site with `congestion_control` lock it (`ip route ... congctl lock`): the kernel
 /// then refuses any other.
-pub(super) fn check(read: &Read, problems: &Problems<'_>) {
+pub(super) fn check(read: &PlanSource, problems: &Problems<'_>) {
     let Some(lab) = &read.plan.lab else {
         return;
     };
@@ -26,7 +26,7 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
             .find(|lab_site| lab_site.name == *site && lab_site.congestion_control.is_some())
             .and_then(|site| site.congestion_control.as_ref())
             .filter(|locked| *locked != wanted);
-        let mut written = read.plan.congestions.iter();
+        let mut written = read.plan.congestion_controls.iter();
         if let Some(locked) = locked
             && known.insert((site.clone(), wanted.clone()))
             && let Some(written) = written.find(|placed| placed.value == *wanted)

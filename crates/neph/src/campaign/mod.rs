@@ -59,14 +59,14 @@ pub(crate) struct PreviewArgs {
 }
 
 /// A plan and its source text.
-pub(crate) struct Read {
+pub(crate) struct PlanSource {
     pub(crate) source: Source,
     pub(crate) plan: Plan,
     /// The topologies of its lab; none without a lab, several if seasons have different ones.
     pub(crate) scenes: Vec<Scene>,
 }
 
-impl Read {
+impl PlanSource {
     /// Returns the plan, unless `check` finds problems.
     fn held_against(self, check: impl Fn(&Self, &Problems<'_>)) -> Result<Self, Failure> {
         let problems = Problems::new(&self.source);
@@ -79,14 +79,14 @@ impl Read {
 }
 
 /// Reads a plan file for a new campaign.
-pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
-    let where_it_is = "write its path as seen from this folder; plans/ in the source has examples";
-    understand(text_file::read(text_file::PLAN, path, where_it_is)?)
+pub(crate) fn read(path: &Path) -> Result<PlanSource, Failure> {
+    let path_hint = "write its path as seen from this folder; plans/ in the source has examples";
+    understand(text_file::read(text_file::PLAN, path, path_hint)?)
 }
 
 /// Reads a plan from its text, and its topology files. Reports before any measurement: missing
 /// objects, and figures that the report cannot draw.
-pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
+pub(crate) fn understand(source: Source) -> Result<PlanSource, Failure> {
     let here = |plan: &Plan, problems: &Problems<'_>| {
         outside::check(plan, problems);
         report::check_figures(&plan.plot, problems);
@@ -111,7 +111,7 @@ pub(crate) fn kept_topology<'c>(campaign: &'c Campaign, file: &str) -> Option<&'
 
 /// Reads the plan of a campaign, and the stored topology: later changes of the files have no
 /// effect. The report lists figures that this version does not know.
-fn understand_kept(campaign: &Campaign) -> Result<Read, Failure> {
+fn understand_kept(campaign: &Campaign) -> Result<PlanSource, Failure> {
     let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
     let read = read_both(source, &outside::check, |written, file| {
         let name = file.display().to_string();
@@ -138,7 +138,7 @@ fn read_both(
     source: Source,
     here: plan::Also<'_>,
     load: impl Fn(&str, PathBuf) -> Result<Source, String>,
-) -> Result<Read, Failure> {
+) -> Result<PlanSource, Failure> {
     let plan = match plan::read_with(&source, &|plan, problems| {
         if problems.is_empty() {
             return;
@@ -155,7 +155,7 @@ fn read_both(
         Err(problems) => return Err(Failure::Text(source, problems)),
     };
     match scenes::read(&plan, load) {
-        Ok(scenes) => Ok(Read {
+        Ok(scenes) => Ok(PlanSource {
             source,
             plan,
             scenes,

@@ -9,7 +9,7 @@ use neph_campaign::{Plan, resolve};
 use neph_lab::Topology;
 use neph_model::{Parameter, ReflectorIdentity, ReflectorSpec, ThroughputTool};
 use neph_probe::{Secret, check_private};
-use neph_text::{Fault, FileKind, Placed, Problems, did_you_mean, open_file};
+use neph_text::{Fault, FileKind, Problems, Spanned, did_you_mean, open_file};
 
 use super::Scene;
 use crate::congestion::{self, Unusable};
@@ -35,13 +35,13 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
                 "certificate file",
                 FileKind::Certificates,
                 file,
-                &endpoint.written_at,
+                &endpoint.address_span,
                 problems,
             );
         }
     }
     check_iperf3(plan, problems);
-    for name in &plan.congestions {
+    for name in &plan.congestion_controls {
         if let Err(Unusable { why, loaded }) = congestion::check(&name.value) {
             let message = format!(
                 "congestion control '{}' cannot be had here: {why}",
@@ -79,7 +79,7 @@ pub(super) fn check_sites(plan: &Plan, scenes: &[Scene], problems: &Problems<'_>
 
 /// A lab has no name resolution for its sites.
 fn check_hosts(plan: &Plan, scenes: &[Scene], problems: &Problems<'_>) {
-    for (host, written_at) in resolve::hosts(plan) {
+    for (host, address_span) in resolve::hosts(plan) {
         let mut sites = scenes.iter().flat_map(|scene| &scene.topology.sites);
         let Some(site) = sites.find(|site| site.name == host) else {
             continue;
@@ -90,7 +90,7 @@ fn check_hosts(plan: &Plan, scenes: &[Scene], problems: &Problems<'_>) {
             || "it is a switch, which has none: name a site".to_owned(),
             |address| format!("write {address}"),
         );
-        problems.add(written_at, Fault::new(message, remedy));
+        problems.add(address_span, Fault::new(message, remedy));
     }
 }
 
@@ -100,7 +100,7 @@ fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Pr
     check_stresses(plan, &known, problems);
     let with_name = std::iter::once(&lab.prober)
         .chain(reflecting)
-        .chain(&plan.sites);
+        .chain(&plan.referenced_sites);
     for site in with_name {
         if !known.contains(&site.value.as_str()) {
             let message = format!("the topology has no site '{}'", site.value);
@@ -121,7 +121,7 @@ fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Pr
 
 /// Reports every missing site of a load.
 fn check_stresses(plan: &Plan, known: &[&str], problems: &Problems<'_>) {
-    for requested in &plan.stresses {
+    for requested in &plan.background_loads {
         let loads = requested.value.loads().iter();
         for load in loads.filter(|load| !known.contains(&load.site.as_str())) {
             let message = format!("the topology has no site '{}' to load", load.site);
@@ -132,8 +132,8 @@ fn check_stresses(plan: &Plan, known: &[&str], problems: &Problems<'_>) {
 }
 
 /// Reports files of a reflector that cannot be read, and missing secrets.
-fn check_reflector(reflector: &Placed<ReflectorSpec>, problems: &Problems<'_>) {
-    let Placed { value: spec, span } = reflector;
+fn check_reflector(reflector: &Spanned<ReflectorSpec>, problems: &Problems<'_>) {
+    let Spanned { value: spec, span } = reflector;
     if let Some(ReflectorIdentity::Files { certificate, key }) = &spec.identity {
         let (certificate, key) = (certificate.display().to_string(), key.display().to_string());
         check_file(

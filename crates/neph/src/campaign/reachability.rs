@@ -11,11 +11,11 @@ use neph_lab::addresses::{accepts, no_site_has, site_at};
 use neph_model::LoadSpec;
 use neph_text::{Fault, Problems};
 
-use super::{Read, Scene};
+use super::{PlanSource, Scene};
 
 /// Reports every endpoint and load in the lab that no site would answer. Only for plans without
 /// other mistakes: the listeners are not known while the site of a reflector is wrong.
-pub(super) fn check(read: &Read, problems: &Problems<'_>) {
+pub(super) fn check(read: &PlanSource, problems: &Problems<'_>) {
     let Some(lab) = &read.plan.lab else {
         return;
     };
@@ -28,10 +28,10 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
             continue;
         };
         if let Some(fault) = scenes.find_map(|scene| unreachable_fault(ip, port, lab, scene)) {
-            problems.add(endpoint.written_at.clone(), fault);
+            problems.add(endpoint.address_span.clone(), fault);
         }
     }
-    for stress in &read.plan.stresses {
+    for stress in &read.plan.background_loads {
         let targets = stress.value.loads().iter();
         let targets = targets.filter_map(|load| loaded(&load.load));
         let mut pairs = targets.flat_map(|to| read.scenes.iter().map(move |scene| (to, scene)));
@@ -110,16 +110,16 @@ mod tests {
     use crate::exit::Failure;
 
     /// The problems of a plan for the shipped topology of four regions.
-    fn reported(url: &str, reflectors: &str) -> String {
+    fn problems_text(url: &str, reflectors: &str) -> String {
         let topology = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../neph-lab/topologies/regions-4-pairs.toml"
         );
-        reported_in((topology, "oregon"), url, reflectors)
+        problems_text_in((topology, "oregon"), url, reflectors)
     }
 
     /// The problems of a plan that measures from a site of a topology.
-    fn reported_in((topology, prober): (&str, &str), url: &str, reflectors: &str) -> String {
+    fn problems_text_in((topology, prober): (&str, &str), url: &str, reflectors: &str) -> String {
         let plan = format!(
             "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\
              [[endpoint]]\nname = \"virginia\"\nurl = \"{url}\"\n\
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_port_that_no_reflector_of_the_lab_listens_at_is_a_mistake_of_the_plan() {
         let at = |site: &str| format!("[[lab.reflector]]\nsite = \"{site}\"\n");
-        let wrong = reported("udp://10.88.0.2:21082", &at("virginia"));
+        let wrong = problems_text("udp://10.88.0.2:21082", &at("virginia"));
         for part in [
             "p.toml:7:7",
             "listens at [::]:8080",
@@ -147,10 +147,10 @@ mod tests {
             assert!(wrong.contains(part), "{part}: {wrong}");
         }
         let moved = at("virginia") + "flags = [\"--listen\", \"0.0.0.0:21082\"]\n";
-        assert_eq!(reported("udp://10.88.0.2:21082", &moved), "");
+        assert_eq!(problems_text("udp://10.88.0.2:21082", &moved), "");
         let remote = at("virginia") + "flags = [\"--listen\", \"127.0.0.1:8080\"]\n";
-        assert!(reported("ws://10.88.0.2:8080", &remote).contains("no reflector listens"));
-        assert_eq!(reported("tcp://10.88.0.2:9", &at("tokyo")), "");
+        assert!(problems_text("ws://10.88.0.2:8080", &remote).contains("no reflector listens"));
+        assert_eq!(problems_text("tcp://10.88.0.2:9", &at("tokyo")), "");
     }
 
     #[test]
@@ -161,13 +161,13 @@ mod tests {
             "udp://127.0.0.1",
             "udp://elsewhere.example",
         ] {
-            assert_eq!(reported(url, ""), "", "{url}");
+            assert_eq!(problems_text(url, ""), "", "{url}");
         }
     }
 
     #[test]
     fn a_lab_without_any_reflector_answers_no_endpoint_in_it() {
-        let wrong = reported("udp://10.88.0.2:21082", "");
+        let wrong = problems_text("udp://10.88.0.2:21082", "");
         let part = "p.toml:7:7: no reflector listens at 10.88.0.2:21082: the lab has none; add \
                     [[lab.reflector]] with site = \"virginia\"";
         assert_eq!(wrong, part);
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn an_address_that_no_site_of_the_lab_has_is_a_mistake_of_the_plan() {
         for url in ["udp://10.88.0.77", "icmp://192.0.2.1", "syn://10.88.0.77:9"] {
-            let wrong = reported(url, "[[lab.reflector]]\nsite = \"virginia\"\n");
+            let wrong = problems_text(url, "[[lab.reflector]]\nsite = \"virginia\"\n");
             let part = "p.toml:7:7: no site of the lab has the address";
             assert!(wrong.starts_with(part), "{url}: {wrong}");
             assert!(wrong.contains("(virginia)"), "{wrong}");
@@ -188,7 +188,7 @@ mod tests {
         let stress = |to: &str| {
             let reflector = "[[lab.reflector]]\nsite = \"virginia\"\n";
             let load = format!("udp://10.88.0.2:8080\"\nstress = \"oregon flow {to} 5Mbit/s");
-            reported(&load, reflector)
+            problems_text(&load, reflector)
         };
         assert_eq!(stress("10.88.0.2:8080"), "");
         assert_eq!(stress("elsewhere.example:8080"), "");
@@ -214,10 +214,10 @@ mod tests {
                     guest = [{name = \"m\", kind = \"uml\", sites = [\"vm\"]}]\n";
         std::fs::write(&file, text).expect("written");
         let file = file.display().to_string();
-        let reported = |url: &str| reported_in((&file, "h"), url, "");
-        assert_eq!(reported("udp://10.9.0.2:8080"), "");
+        let message_of = |url: &str| problems_text_in((&file, "h"), url, "");
+        assert_eq!(message_of("udp://10.9.0.2:8080"), "");
         assert_eq!(
-            reported("udp://[fd00:9::2]:8080"),
+            message_of("udp://[fd00:9::2]:8080"),
             "p.toml:7:7: no site of the lab has the address fd00:9::2; write for example fd00:9::1 (h)"
         );
     }

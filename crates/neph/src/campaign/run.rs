@@ -18,7 +18,7 @@ use super::cut_off::cut_off;
 use super::lab_ground::{Control, check_rights, executor};
 use super::real_clock::RealClock;
 use super::watch::Watch;
-use super::{Read, read, scenes, status, understand_kept, unfinished};
+use super::{PlanSource, read, scenes, status, understand_kept, unfinished};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::SecondInterruptMessage;
@@ -193,7 +193,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
 
 /// Prepares the executor, runs or continues the campaign, and reports.
 pub(crate) fn carry_out(
-    read: &Read,
+    read: &PlanSource,
     order: Option<BlockOrder>,
     earlier: Option<&Campaign>,
     settings: &Settings,
@@ -244,7 +244,7 @@ pub(crate) fn carry_out(
         |(campaign, campaign_progress)| {
             // If the status cannot be read, the report and the next step are still shown.
             let stood = stand(store.as_ref(), &campaign, settings);
-            let reported = report(read, store.as_ref(), &campaign, settings);
+            let written = report(read, store.as_ref(), &campaign, settings);
             let resume = settings.resume(campaign.id);
             let outcome = if stop.is_set() {
                 output::say(&format!("neph: stopped; {resume} continues"));
@@ -255,7 +255,7 @@ pub(crate) fn carry_out(
             if let Outcome::Nothing = outcome {
                 unfinished::report(store.as_ref(), &campaign, campaign_progress, &resume)?;
             }
-            stood.and(reported).map(|()| outcome)
+            stood.and(written).map(|()| outcome)
         },
     );
     // Last: a slow webhook must not delay the report.
@@ -299,7 +299,7 @@ fn stand(store: &dyn Store, campaign: &Campaign, settings: &Settings) -> Result<
 }
 
 fn report(
-    read: &Read,
+    read: &PlanSource,
     store: &dyn Store,
     campaign: &Campaign,
     settings: &Settings,
@@ -314,7 +314,7 @@ fn report(
 }
 
 /// The outcome of a campaign that was not stopped. An alarm requires complete measurements.
-fn outcome(read: &Read, store: &dyn Store, campaign: &Campaign) -> Result<Outcome, Failure> {
+fn outcome(read: &PlanSource, store: &dyn Store, campaign: &Campaign) -> Result<Outcome, Failure> {
     if campaign.status != CampaignStatus::Complete {
         return Ok(Outcome::Nothing);
     }
@@ -326,7 +326,7 @@ fn outcome(read: &Read, store: &dyn Store, campaign: &Campaign) -> Result<Outcom
 
 /// The season of the next experiments of a campaign, from its experiments so far.
 fn season_of_next(
-    read: &Read,
+    read: &PlanSource,
     campaign: &Campaign,
     store: &dyn Store,
 ) -> Result<Option<String>, Failure> {
@@ -337,7 +337,7 @@ fn season_of_next(
 
 /// Runs or continues the campaign.
 fn conduct(
-    read: &Read,
+    read: &PlanSource,
     order: Option<BlockOrder>,
     earlier: Option<&Campaign>,
     crew: &mut Participants<'_>,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use neph_campaign::Plan;
 use neph_lab::Topology;
-use neph_text::{Fault, Placed, Problem, Problems, Source};
+use neph_text::{Fault, Problem, Problems, Source, Spanned};
 
 use crate::exit::Failure;
 
@@ -23,7 +23,7 @@ pub(crate) struct Scene {
 /// Why the topologies cannot be read.
 pub(super) enum Unread {
     /// A file of the plan cannot be read: a mistake of the plan.
-    File(Placed<Fault>),
+    File(Spanned<Fault>),
     /// A topology has mistakes.
     Mistakes(Source, Vec<Problem>),
 }
@@ -49,7 +49,7 @@ pub(super) fn read(
 ) -> Result<Vec<Scene>, Unread> {
     let folder = Path::new(&plan.path).parent();
     let folder = folder.map_or_else(PathBuf::new, Path::to_path_buf);
-    let scene = |file: &Placed<String>| match load(&file.value, folder.join(&file.value)) {
+    let scene = |file: &Spanned<String>| match load(&file.value, folder.join(&file.value)) {
         Ok(loaded) => {
             let (topology, source) = match Topology::parse(&loaded) {
                 Ok(topology) => (topology, loaded),
@@ -64,7 +64,7 @@ pub(super) fn read(
         }
         Err(reason) => {
             let remedy = "write the file's path as seen from the plan's folder";
-            Err(Unread::File(Placed {
+            Err(Unread::File(Spanned {
                 value: Fault::new(reason, remedy),
                 span: file.span.clone(),
             }))

@@ -124,7 +124,10 @@ fn course(scenario: &Scenario, due: u64, figures: &[Figures]) -> String {
         return format!("{due}/{of} s");
     }
     let each = scenario.flows().map_or("", |_| " of each flow");
-    format!("{due}/{of} messages{each}, {}", reported_of_all(figures))
+    format!(
+        "{due}/{of} messages{each}, {}",
+        figures_line_of_all(figures)
+    )
 }
 
 impl Observer for Watch {
@@ -250,7 +253,7 @@ fn ended(experiment: &Experiment, figures: &Figures) -> String {
     match experiment.status {
         ExperimentStatus::Complete => match &experiment.quantities {
             Some(quantities) => quantities.in_a_line(),
-            None => reported(figures),
+            None => figures_line(figures),
         },
         status => {
             let why = experiment.reason.as_deref().unwrap_or("no reason reported");
@@ -269,9 +272,9 @@ fn running(scenario: &Scenario, figures: &[Figures]) -> String {
 }
 
 /// A median over several pairs would describe none of them: their medians are shown as a range.
-fn reported_of_all(entries: &[Figures]) -> String {
+fn figures_line_of_all(entries: &[Figures]) -> String {
     if let [single] = entries {
-        return reported(single);
+        return figures_line(single);
     }
     let medians = || entries.iter().filter_map(|figures| figures.median);
     let none: Unanswered = entries
@@ -288,7 +291,7 @@ fn reported_of_all(entries: &[Figures]) -> String {
     middle + &missing(none)
 }
 
-fn reported(figures: &Figures) -> String {
+fn figures_line(figures: &Figures) -> String {
     let none = figures.tally.without_response();
     let middle = match figures.median {
         Some(median) => format!("median {median}"),
@@ -323,9 +326,9 @@ mod tests {
             median: Some(Span::from_millis(median)),
             ..Figures::default()
         };
-        let reported = reported_of_all(&[figures(120, 2), figures(35, 1)]);
-        assert_eq!(reported, "medians 35.00 ms to 120.00 ms, 3 without a reply");
-        assert_eq!(reported_of_all(&[Figures::default(); 2]), "no reply");
+        let line = figures_line_of_all(&[figures(120, 2), figures(35, 1)]);
+        assert_eq!(line, "medians 35.00 ms to 120.00 ms, 3 without a reply");
+        assert_eq!(figures_line_of_all(&[Figures::default(); 2]), "no reply");
     }
 
     #[test]

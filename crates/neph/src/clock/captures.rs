@@ -48,8 +48,8 @@ pub(super) fn run(args: &Args, first: &Path, second: &Path) -> Result<Outcome, F
     }
     let met = meeting.end();
     refuse_unmet((first, second), &met)?;
-    let reported = report(args, first, second, &met)?;
-    Ok(if reported {
+    let clock_report = report(args, first, second, &met)?;
+    Ok(if clock_report {
         Outcome::Done
     } else {
         Outcome::Nothing

@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let spec = spec(args, peer)?;
     let name = spec.target.to_string();
-    let mut live = Live {
+    let mut live = LiveClock {
         args,
         book: Book::new(args.nature()),
         reporting: args.writer(),
@@ -97,7 +97,7 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
     Ok(spec)
 }
 
-struct Live<'a> {
+struct LiveClock<'a> {
     args: &'a Args,
     book: Book,
     reporting: ClockWriter,
@@ -114,7 +114,7 @@ struct Live<'a> {
     tally: Tally,
 }
 
-impl Live<'_> {
+impl LiveClock<'_> {
     fn run(&mut self, spec: FlowSpec, stop: &Stop) -> Result<(), Failure> {
         let is_endless = spec.schedule.messages().is_none();
         let own_stop = Stop::new();

@@ -66,19 +66,19 @@ const NO_CONTROLLER: &str =
     "neph agents: no controller runs in this folder; neph control serve starts it";
 
 /// A controller and its list of agents.
-struct Known {
+struct KnownController {
     /// Where the controller runs; `None` if it does not run.
     controller_place: Option<ControllerPlace>,
     agents: ControllerAgents,
 }
 
-fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failure> {
+fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<KnownController, Failure> {
     // A folder on the command line has precedence over an address in the environment.
     let is_meant = operator.is_typed() || folder.folder == Path::new(CONTROL_FOLDER);
     if is_meant && let Some(found) = operator.find()? {
         let agents = agents_at(&found.controller_place).map_err(operator::failure)?;
         let controller_place = Some(found.controller_place);
-        return Ok(Known {
+        return Ok(KnownController {
             controller_place,
             agents,
         });
@@ -95,13 +95,13 @@ fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failu
         let controller_place = ControllerPlace::Folder(folder.clone());
         let agents = agents_at(&controller_place).map_err(operator::failure)?;
         let controller_place = Some(controller_place);
-        return Ok(Known {
+        return Ok(KnownController {
             controller_place,
             agents,
         });
     }
     let enrolled = existing(folder)?.agents().map_err(Failure::refused)?;
-    Ok(Known {
+    Ok(KnownController {
         controller_place: None,
         agents: ControllerAgents {
             enrolled,
@@ -112,7 +112,7 @@ fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<Known, Failu
 }
 
 fn list(args: &Args) -> Result<Outcome, Failure> {
-    let Known {
+    let KnownController {
         controller_place,
         agents,
     } = known(&args.folder, &args.operator)?;
@@ -173,7 +173,7 @@ fn listing(args: &ShowArgs) -> String {
 }
 
 fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
-    let Known {
+    let KnownController {
         controller_place,
         agents,
     } = known(&args.folder, &args.operator)?;

@@ -21,7 +21,7 @@ use neph_text::Source;
 use neph_text::counted::counted;
 
 use crate::approval::Approval;
-use crate::campaign::{self, Read, Settings};
+use crate::campaign::{self, PlanSource, Settings};
 use crate::exit::{Failure, Outcome};
 use crate::metrics::MetricsArgs;
 use crate::operator::ControllerArgs;
@@ -130,7 +130,7 @@ fn measure(args: &Args, path: &Path) -> Result<Option<Outcome>, Failure> {
 }
 
 /// Reports what is measured, and what is not.
-fn report(design: &Design, designed: &Read) {
+fn report(design: &Design, designed: &PlanSource) {
     let plan = &designed.plan;
     let span = estimate(plan, &scenarios(plan)).total;
     output::say(&format!(

@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// Start no run after this time: 2026-12-24T08:00:00Z, or a duration from now, such as 30d
     /// [default: no end]
     #[arg(long, value_name = "WHEN", value_parser = end, requires = "plan")]
-    until: Option<End>,
+    until: Option<ScheduleEnd>,
     /// Name of the schedule: 1 to 63 lower-case letters, digits and hyphens [default: the plan's file name]
     #[arg(long, value_name = "NAME", requires = "plan")]
     name: Option<AgentName>,
@@ -49,21 +49,23 @@ pub(super) struct Args {
 
 /// The end of a schedule.
 #[derive(Clone, Copy, Debug)]
-enum End {
+enum ScheduleEnd {
     At(Wall),
     After(Span),
 }
 
-fn end(text: &str) -> Result<End, String> {
+fn end(text: &str) -> Result<ScheduleEnd, String> {
     if let Ok(at) = text.parse::<jiff::Timestamp>() {
         let nanos = i64::try_from(at.as_nanosecond());
         let nanos = nanos.map_err(|_| "write a time before the year 2262".to_owned())?;
-        return Ok(End::At(Wall::from_unix_nanos(nanos)));
+        return Ok(ScheduleEnd::At(Wall::from_unix_nanos(nanos)));
     }
-    value::positive_span(text).map(End::After).map_err(|_| {
-        "write a time with its zone, such as 2026-12-24T08:00:00Z, or a length such as 30d"
-            .to_owned()
-    })
+    value::positive_span(text)
+        .map(ScheduleEnd::After)
+        .map_err(|_| {
+            "write a time with its zone, such as 2026-12-24T08:00:00Z, or a length such as 30d"
+                .to_owned()
+        })
 }
 
 /// Carries the command out.
@@ -122,8 +124,8 @@ fn schedule(args: &Args, plan: &Path, every: Span) -> Result<Schedule, Failure> 
     };
     let from = now();
     let until = args.until.map(|end| match end {
-        End::At(at) => at,
-        End::After(span) => from + span,
+        ScheduleEnd::At(at) => at,
+        ScheduleEnd::After(span) => from + span,
     });
     if until.is_some_and(|until| until <= from) {
         return Err(Failure::usage(
@@ -343,9 +345,9 @@ mod tests {
     #[test]
     fn an_end_is_a_time_or_a_length() {
         assert!(
-            matches!(end("1970-01-01T00:00:01Z"), Ok(End::At(at)) if at.unix_nanos() == 1_000_000_000)
+            matches!(end("1970-01-01T00:00:01Z"), Ok(ScheduleEnd::At(at)) if at.unix_nanos() == 1_000_000_000)
         );
-        assert!(matches!(end("2h"), Ok(End::After(span)) if span == Span::from_secs(7200)));
+        assert!(matches!(end("2h"), Ok(ScheduleEnd::After(span)) if span == Span::from_secs(7200)));
         assert!(end("soon").is_err());
     }
 

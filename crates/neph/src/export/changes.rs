@@ -103,14 +103,14 @@ fn traced(
     experiment: &Experiment,
     changes: &[DetectedChange],
 ) -> Result<Traced, StoreError> {
-    let reported: BTreeSet<ChangeId> = changes.iter().map(DetectedChange::id).collect();
+    let change_ids: BTreeSet<ChangeId> = changes.iter().map(DetectedChange::id).collect();
     let mut traced = Traced::new();
     store.visit_traced_routes(experiment.id, &mut |batch| {
         for route in batch {
             let Some((id, change)) = route.change_id().zip(route.change) else {
                 continue;
             };
-            if reported.contains(&id) {
+            if change_ids.contains(&id) {
                 traced.insert(id, (change, route.route.hash));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use neph_documents::exported::Whose;
+use neph_documents::exported::RowExperiment;
 use neph_documents::rows::{Row, csv_line, keys};
 use neph_model::Experiment;
 use neph_store::{Store, StoreError};
@@ -11,12 +11,15 @@ use serde_json::Value;
 use super::FileFormat;
 
 /// The experiment that rows belong to.
-pub(super) fn whose(store: &dyn Store, experiment: &Experiment) -> Result<Whose, StoreError> {
+pub(super) fn whose(
+    store: &dyn Store,
+    experiment: &Experiment,
+) -> Result<RowExperiment, StoreError> {
     let scenarios = store.scenarios(experiment.campaign)?;
     let scenario = scenarios
         .iter()
         .find(|scenario| scenario.id == experiment.scenario);
-    Ok(Whose::of(experiment, scenario))
+    Ok(RowExperiment::of(experiment, scenario))
 }
 
 /// A writer of rows.

@@ -123,11 +123,11 @@ fn check_ports(args: &Args) -> Result<(), Failure> {
     )))
 }
 
-/// Largest rate in messages per second, unless a higher one is asked for: half of a reflector's
+/// Largest rate in messages per second, unless a higher one is requested: half of a reflector's
 /// default limit, so that 50,000 flows can catch up after a short delay. SYNs have a far lower limit,
 /// in total and per target, since a target may take them for an attack.
 fn rate_cap(args: &Args, probe: ProbeKind) -> Result<u32, Failure> {
-    if !probe.properties().may_alarm {
+    if !probe.properties().may_look_like_attack {
         return Ok(args.rate_cap.unwrap_or(60_000));
     }
     let schedule = SynSchedule {

@@ -5,8 +5,8 @@ use neph_campaign::{Build, FleetKeeper, FleetStorage, RunError, StoredFleet};
 use std::mem;
 
 use neph_model::{
-    Anchor, Campaign, CampaignStatus, ClassTransfer, Ending, FleetEndpoint, Instant, Own, Span,
-    Stop, TracedRoute,
+    Anchor, Campaign, CampaignStatus, ClassTransfer, Ending, FleetEndpoint, Instant, LocalClock,
+    Span, Stop, TracedRoute,
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals, anchor, now};
 use neph_store::Store;
@@ -73,7 +73,7 @@ struct Going {
     intake: FleetIntake,
     routes: Vec<TracedRoute>,
     /// The time of the last record.
-    recorded: Instant<Own>,
+    recorded: Instant<LocalClock>,
 }
 
 impl Going {
@@ -128,7 +128,7 @@ fn command_line(args: &Args) -> String {
 #[derive(Debug)]
 pub(super) struct Keep {
     state: State,
-    origin: Anchor<Own>,
+    origin: Anchor<LocalClock>,
     stop: Stop,
     /// Whether the fleet has an end without ctrl-C.
     has_end: bool,
@@ -297,7 +297,7 @@ fn refused(error: &RunError) -> Failure {
 }
 
 /// The name of the stored campaign, and the next steps.
-pub(super) fn reported(campaign: &Campaign, workspace: &Workspace) -> String {
+pub(super) fn stored_message(campaign: &Campaign, workspace: &Workspace) -> String {
     let (name, id) = (&campaign.name, campaign.id);
     let everything = if campaign.status == CampaignStatus::Complete {
         ""
@@ -335,8 +335,8 @@ mod tests {
             .try_get_matches_from(given.split(' '))
             .expect("options");
         let args = Args::from_arg_matches(&matches).expect("options");
-        let reported = "neph flows -n 64 -i 200ms -w 240s --trace udp://a";
-        assert_eq!(command_line(&args), reported);
+        let expected = "neph flows -n 64 -i 200ms -w 240s --trace udp://a";
+        assert_eq!(command_line(&args), expected);
     }
 
     #[test]

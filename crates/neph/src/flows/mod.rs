@@ -224,7 +224,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Err(error.into());
     }
     if let Some(campaign) = &watched.campaign {
-        output::say(&keep::reported(campaign, &args.workspace));
+        output::say(&keep::stored_message(campaign, &args.workspace));
     }
     let silence = watched
         .result

@@ -42,12 +42,12 @@ pub(super) fn small(
     target: &Target,
     endpoint: usize,
 ) -> Result<SmallTransfer, ProbeError> {
-    let asking = DiscoveryOptions {
+    let options = DiscoveryOptions {
         tls_version: None,
         trust: Trust::Public,
         patience: args.timeout,
         site: spec.site.clone(),
     };
     let address = spec.fleet.endpoints[endpoint].address;
-    SmallTransfer::at(target, address, args.transfer_size as usize, &asking)
+    SmallTransfer::at(target, address, args.transfer_size as usize, &options)
 }

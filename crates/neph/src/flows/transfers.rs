@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use neph_documents::flows::TransfersFound;
 use neph_flows::{completions_of, turns};
-use neph_load::{TransferSpec, each_transfer, transfers};
+use neph_load::{TransferSpec, run_transfers, run_transfers_with};
 use neph_model::{
-    ByteSize, ClassTransfer, Ending, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Stop,
+    ByteSize, ClassTransfer, Ending, ProbeKind, SourcePortOutcome, SourcePortTransfer, Span, Stop,
 };
 use neph_probe::{FleetSpec, ProbeError, SmallTransfer, now};
 
@@ -56,9 +56,9 @@ fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Resul
     })?;
     // From any free port.
     let transfer_spec = task(args, spec, endpoint, vec![0]);
-    let made = transfers(&transfer_spec, &|| small.exchange(), stop)?;
+    let made = run_transfers(&transfer_spec, &|| small.exchange(), stop)?;
     match made.first().map(|transfer| &transfer.outcome) {
-        Some(PinnedOutcome::Failed(why)) => {
+        Some(SourcePortOutcome::Failed(why)) => {
             let why = format!("a transfer from {target}: {why}");
             Err(Failure::Usage(unable(&why)))
         }
@@ -80,12 +80,12 @@ pub(super) fn make(
         return Ok(());
     };
     let mut waiting_fleet = watched.waiting_fleet.take();
-    let requested = TransferRequest {
+    let request = TransferRequest {
         args,
         of_each,
         spec,
     };
-    let made = make_all(&requested, watched, &mut waiting_fleet, stop);
+    let made = make_all(&request, watched, &mut waiting_fleet, stop);
     let ending = match &made {
         Err(_) => without_transfers(),
         Ok(()) if stop.is_set() => Ending::Interrupted,
@@ -113,7 +113,7 @@ struct TransferRequest<'a> {
 
 /// For each endpoint; ends early when `stop` is set.
 fn make_all(
-    requested: &TransferRequest<'_>,
+    request: &TransferRequest<'_>,
     watched: &mut Watched,
     waiting_fleet: &mut Option<WaitingFleet>,
     stop: &Stop,
@@ -122,7 +122,7 @@ fn make_all(
         args,
         of_each,
         spec,
-    } = *requested;
+    } = *request;
     for endpoint in 0..spec.fleet.endpoints.len() {
         if stop.is_set() {
             break;
@@ -142,7 +142,8 @@ fn make_all(
             ));
         }
         let view = &watched.result.view;
-        let taken = |known, transfer: &PinnedTransfer| view.class_taken(endpoint, known, transfer);
+        let taken =
+            |known, transfer: &SourcePortTransfer| view.class_taken(endpoint, known, transfer);
         let size = args.transfer_size as usize;
         let made = EndpointTransfers::new(endpoint, &classes, &taken, size);
         let small = small(args, spec, &target, endpoint)?;
@@ -157,7 +158,7 @@ fn make_all(
 }
 
 /// The class whose path a transfer took, from that of its flow.
-type ClassOfTransfer<'a> = dyn Fn(usize, &PinnedTransfer) -> usize + Sync + 'a;
+type ClassOfTransfer<'a> = dyn Fn(usize, &SourcePortTransfer) -> usize + Sync + 'a;
 
 /// The transfers to one endpoint.
 struct EndpointTransfers<'a> {
@@ -202,7 +203,7 @@ impl<'a> EndpointTransfers<'a> {
         stop: &Stop,
     ) -> Result<Self, Failure> {
         let (mut is_kept, mut recorded, mut refused) = (0, now(), Ok(()));
-        each_transfer(spec, &|| small.exchange(), stop, |transfer| {
+        run_transfers_with(spec, &|| small.exchange(), stop, |transfer| {
             self.push(transfer);
             if now() - recorded < RECORDED {
                 return ControlFlow::Continue(());
@@ -224,7 +225,7 @@ impl<'a> EndpointTransfers<'a> {
     }
 
     /// One pass covers all of them; a port is used several times if its class has few.
-    fn push(&mut self, mut transfer: PinnedTransfer) {
+    fn push(&mut self, mut transfer: SourcePortTransfer) {
         if let Some(&known) = self.class_of.get(&transfer.source_port) {
             let class = (self.taken)(known, &transfer);
             self.moved += u64::from(class != known);
@@ -250,14 +251,14 @@ mod tests {
     #[test]
     fn each_further_transfer_from_a_port_is_of_a_further_pass() {
         let classes = [vec![1, 2, 3], vec![4]];
-        let stayed = |known, _: &PinnedTransfer| known;
+        let stayed = |known, _: &SourcePortTransfer| known;
         let mut made = EndpointTransfers::new(0, &classes, &stayed, 1024);
         for source_port in turns(&classes, 4) {
-            made.push(PinnedTransfer {
+            made.push(SourcePortTransfer {
                 source_port,
                 pass: 0,
                 begun: Instant::from_nanos(5),
-                outcome: PinnedOutcome::Failed("refused".to_owned()),
+                outcome: SourcePortOutcome::Failed("refused".to_owned()),
             });
         }
         let of = |transfer: &ClassTransfer| (transfer.transfer.source_port, transfer.transfer.pass);
@@ -278,15 +279,16 @@ mod tests {
     #[test]
     fn a_transfer_that_took_another_path_counts_for_that_class() {
         let classes = [vec![1, 2], vec![4]];
-        let taken =
-            |known, transfer: &PinnedTransfer| if transfer.source_port == 4 { 0 } else { known };
+        let taken = |known, transfer: &SourcePortTransfer| {
+            if transfer.source_port == 4 { 0 } else { known }
+        };
         let mut made = EndpointTransfers::new(0, &classes, &taken, 1024);
         for source_port in turns(&classes, 3) {
-            made.push(PinnedTransfer {
+            made.push(SourcePortTransfer {
                 source_port,
                 pass: 0,
                 begun: Instant::from_nanos(5),
-                outcome: PinnedOutcome::Failed("refused".to_owned()),
+                outcome: SourcePortOutcome::Failed("refused".to_owned()),
             });
         }
         let found = TransfersFound {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use neph_agent::LoadMeter;
 use neph_campaign::WatchedHosts;
 use neph_flows::{Digest, PathEvent, Settings, advise};
-use neph_model::{Ending, Instant, Own, Span, Stop};
+use neph_model::{Ending, Instant, LocalClock, Span, Stop};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Silence, now};
 
 use super::Args;
@@ -36,8 +36,8 @@ struct Watch<'a> {
     tracers: Option<Tracers>,
     keep: Option<Keep>,
     metrics: FlowsMetrics,
-    began: Instant<Own>,
-    reported: Instant<Own>,
+    began: Instant<LocalClock>,
+    reported: Instant<LocalClock>,
     fleet_tally: Option<FleetTally>,
     given_up: Option<String>,
     silence: Silence,
@@ -90,7 +90,7 @@ pub(super) fn run(
         is_looked_into: false,
         found: Vec::new(),
     };
-    let reported = loop {
+    let outcome = loop {
         if stop.is_set() {
             own_stop.set();
         }
@@ -112,7 +112,7 @@ pub(super) fn run(
     };
     own_stop.set();
     let ran = running.join();
-    reported.and_then(|()| Ok(ran?)).inspect_err(|error| {
+    outcome.and_then(|()| Ok(ran?)).inspect_err(|error| {
         if let Some(keep) = watch.keep.take() {
             keep.broken_off(error);
         }
@@ -214,7 +214,7 @@ impl Watch<'_> {
     }
 
     fn report_traced(&mut self, found: Vec<Traced>) -> Result<(), Failure> {
-        let mut reported = Ok(());
+        let mut outcome = Ok(());
         for Traced { route, verdict } in found {
             if let Some(keep) = &mut self.keep {
                 keep.route(route);
@@ -224,9 +224,9 @@ impl Watch<'_> {
             if let Some(comparison) = comparison {
                 self.digest.record_trace(&verdict.change, comparison.others);
             }
-            reported = reported.and_then(|()| self.report.traced(self.digest.fleet(), &verdict));
+            outcome = outcome.and_then(|()| self.report.traced(self.digest.fleet(), &verdict));
         }
-        Ok(reported?)
+        Ok(outcome?)
     }
 
     /// A status when it is time for one: every few seconds, less often in a long run.

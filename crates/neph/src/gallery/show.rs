@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn results_are_shown_with_their_expected_values() {
-        let reported = |number: Number, measured: Option<f64>, holds: bool| {
+        let row_of = |number: Number, measured: Option<f64>, holds: bool| {
             let compared = Compared {
                 number,
                 measured,
@@ -185,15 +185,15 @@ mod tests {
         };
         let shift = Number::between("shift_ms", 7.5, 9.0);
         assert_eq!(
-            reported(shift, Some(8.1234), true),
+            row_of(shift, Some(8.1234), true),
             "shift_ms|7.5 to 9|8.123|"
         );
         let slower = Number::at_least("slower", 1.0);
         assert_eq!(
-            reported(slower, None, false),
+            row_of(slower, None, false),
             "slower|1 or more|-|not as expected"
         );
         let pairs = Number::between("pairs", 15.0, 15.0);
-        assert_eq!(reported(pairs, Some(15.0), true), "pairs|15|15|");
+        assert_eq!(row_of(pairs, Some(15.0), true), "pairs|15|15|");
     }
 }

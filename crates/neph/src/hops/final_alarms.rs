@@ -9,7 +9,7 @@ use neph_model::Wall;
 
 use super::reporting::{AlarmReporter, printed, reporting};
 use crate::output;
-use neph_capture::path::alarms::{AlarmResult, Found};
+use neph_capture::path::alarms::{AlarmResult, SegmentChange};
 
 /// Maximum difference of the two times of one alarm: the complete captures and their windows may
 /// contain slightly different packets.
@@ -19,9 +19,9 @@ const NEAR: i64 = 60_000_000_000;
 #[derive(Debug)]
 pub(super) struct Alarms {
     /// Alarms of the complete captures, by time, and whether each was reported before.
-    found: Vec<(Found, bool)>,
+    found: Vec<(SegmentChange, bool)>,
     /// Reported alarms that the complete captures do not confirm.
-    only_live: Vec<Found>,
+    only_live: Vec<SegmentChange>,
     /// Rules that had too few packets in all segments.
     unjudged: Vec<String>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Alarms {
 impl Alarms {
     /// Merges the alarms of the complete captures with those that `before` reported.
     pub(super) fn of(result: AlarmResult, before: &AlarmReporter) -> Self {
-        let mut found: Vec<(Found, bool)> =
+        let mut found: Vec<(SegmentChange, bool)> =
             (result.found.into_iter().map(|found| (found, false))).collect();
         let mut only_live = Vec::new();
         for live in before.found() {
@@ -85,9 +85,10 @@ impl Alarms {
 }
 
 /// Whether two alarms may be the same.
-fn is_same(a: &Found, b: &Found) -> bool {
-    let rule_and_state = |found: &Found| (found.change.rule.clone(), found.change.is_raised);
-    let segment_of = |found: &Found| (found.segment.clone(), found.direction);
+fn is_same(a: &SegmentChange, b: &SegmentChange) -> bool {
+    let rule_and_state =
+        |found: &SegmentChange| (found.change.rule.clone(), found.change.is_raised);
+    let segment_of = |found: &SegmentChange| (found.segment.clone(), found.direction);
     rule_and_state(a) == rule_and_state(b)
         && segment_of(a) == segment_of(b)
         && apart(a.at, b.at) <= NEAR
@@ -110,9 +111,9 @@ mod tests {
     type SegmentDirection = (&'static str, Direction);
 
     /// Raised (positive) or ended (negative) at this second.
-    fn found((segment, direction): SegmentDirection, second: i64) -> Found {
+    fn found((segment, direction): SegmentDirection, second: i64) -> SegmentChange {
         let at = second.abs();
-        Found {
+        SegmentChange {
             at: Wall::from_unix_nanos(at * 1_000_000_000),
             change: Change {
                 rule: "segment > 2ms p50".to_owned(),

@@ -81,13 +81,13 @@ fn run_until(
         listener: reporting,
         say: output::say,
     });
-    let stays = |recorded: &[recording::Recorded]| {
+    let stays = |recorded: &[recording::PointRecording]| {
         let repeats = repeats(args, recorded);
         message.set(Some(format!(
             "neph hops: ended before any result; the captures stay: {repeats}"
         )));
     };
-    let begins = |recorded: &[recording::Recorded]| {
+    let begins = |recorded: &[recording::PointRecording]| {
         stays(recorded);
         judging.hear(recorded);
     };
@@ -161,9 +161,9 @@ fn report(
 }
 
 /// The points with packets, if they can be compared: files without packets are refused.
-fn reported_of(recorded: &[recording::Recorded]) -> Vec<recording::Recorded> {
+fn reported_of(recorded: &[recording::PointRecording]) -> Vec<recording::PointRecording> {
     let observed = recorded.iter().filter(|point| point.packets > 0).cloned();
-    let observed: Vec<recording::Recorded> = observed.collect();
+    let observed: Vec<recording::PointRecording> = observed.collect();
     if observed.len() < 2 {
         return recorded.to_vec();
     }
@@ -172,7 +172,7 @@ fn reported_of(recorded: &[recording::Recorded]) -> Vec<recording::Recorded> {
 
 /// The command that repeats the analysis with the same clocks: a capture file does not record which
 /// kernel took its timestamps.
-fn repeats(args: &Args, recorded: &[recording::Recorded]) -> String {
+fn repeats(args: &Args, recorded: &[recording::PointRecording]) -> String {
     let mut command_args = vec!["neph".to_owned(), "hops".to_owned()];
     command_args.extend(recorded.iter().map(|point| {
         let mut sharing = recorded.iter().filter(|other| other.host == point.host);
@@ -200,13 +200,13 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         args: Args,
     }
 
-    fn recorded(name: &str, host: &str) -> recording::Recorded {
-        recording::Recorded {
+    fn recorded(name: &str, host: &str) -> recording::PointRecording {
+        recording::PointRecording {
             name: name.to_owned(),
             file: format!("my captures/{name}.pcap").into(),
             host: host.to_owned(),
@@ -220,7 +220,9 @@ mod tests {
     #[test]
     fn the_repeat_command_of_saved_captures_names_shared_clocks() {
         let line = "neph iface:a iface:b ssh:c/eth0 --nat a:10.0.0.1=10.0.0.2 --wander 2";
-        let args = Line::try_parse_from(line.split(' ')).expect("options").args;
+        let args = CommandLine::try_parse_from(line.split(' '))
+            .expect("options")
+            .args;
         let points = [("a", "k1"), ("c", "k2"), ("b", "k1")];
         let reporting = repeats(&args, &points.map(|(name, host)| recorded(name, host)));
         assert_eq!(

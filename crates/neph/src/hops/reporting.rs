@@ -16,7 +16,7 @@ use crate::output;
 use crate::resolving::addresses;
 use neph_capture::Direction;
 use neph_capture::clocks::words;
-use neph_capture::path::alarms::Found;
+use neph_capture::path::alarms::SegmentChange;
 use neph_export::Webhook;
 use neph_listen::recording::AlarmListener;
 
@@ -33,7 +33,7 @@ pub(super) struct AlarmReporter {
     stop: Stop,
     /// A line could not be written: later lines are not written either.
     is_cut_off: bool,
-    found: Vec<Found>,
+    found: Vec<SegmentChange>,
     /// Metrics that are exported while points record.
     metrics: Option<HopsMetrics>,
 }
@@ -60,7 +60,7 @@ impl AlarmReporter {
 
     /// With these alarms, without any destination.
     #[cfg(test)]
-    pub(super) fn of(found: Vec<Found>) -> Self {
+    pub(super) fn of(found: Vec<SegmentChange>) -> Self {
         Self {
             webhook: None,
             has_lines: true,
@@ -91,7 +91,7 @@ impl AlarmReporter {
     }
 
     /// Reported alarms and ends of alarms.
-    pub(super) fn found(&self) -> &[Found] {
+    pub(super) fn found(&self) -> &[SegmentChange] {
         &self.found
     }
 
@@ -103,7 +103,7 @@ impl AlarmReporter {
     }
 
     /// Prints an alarm, and sends it to the webhook.
-    pub(super) fn say(&self, found: &Found, reporting: &AlarmDocument<OfSegment>) {
+    pub(super) fn say(&self, found: &SegmentChange, reporting: &AlarmDocument<OfSegment>) {
         output::say(&printed(found));
         if let Some(webhook) = &self.webhook {
             webhook.report(json_line(reporting));
@@ -112,7 +112,7 @@ impl AlarmReporter {
 }
 
 impl AlarmListener for AlarmReporter {
-    fn hear(&mut self, found: Found) {
+    fn hear(&mut self, found: SegmentChange) {
         let reporting = reporting(&found, "live");
         if output::is_lively() {
             // Clears the progress line.
@@ -143,7 +143,7 @@ impl AlarmListener for AlarmReporter {
 }
 
 /// As text.
-pub(super) fn printed(found: &Found) -> String {
+pub(super) fn printed(found: &SegmentChange) -> String {
     let printed = sentence(found.at, &found.change, NOUN);
     let direction = found.direction.name();
     format!(
@@ -154,7 +154,7 @@ pub(super) fn printed(found: &Found) -> String {
 }
 
 /// As JSON, with the evaluated data: complete captures, or windows while points recorded.
-pub(super) fn reporting(found: &Found, verdict: &'static str) -> AlarmDocument<OfSegment> {
+pub(super) fn reporting(found: &SegmentChange, verdict: &'static str) -> AlarmDocument<OfSegment> {
     let about = OfSegment {
         segment: found.segment.clone(),
         direction: found.direction.name(),

@@ -42,10 +42,10 @@ pub(super) fn detach(background_lab: &BackgroundLab<'_>) -> Result<Outcome, Fail
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut keeper = start(background_lab).map_err(refused)?;
     let table = hear(&mut keeper, &stop).map_err(refused)?;
-    let mut reported = keeper.stderr.take().expect("piped");
+    let mut stderr = keeper.stderr.take().expect("piped");
     let Some(table) = table else {
         let mut reason = String::new();
-        reported.read_to_string(&mut reason).map_err(refused)?;
+        stderr.read_to_string(&mut reason).map_err(refused)?;
         let ended = keeper.wait().map_err(refused)?;
         if stop.is_set() && !matches!(ended.code(), Some(1 | 2)) {
             return Err(Failure::Interrupted(format!(
@@ -69,7 +69,7 @@ pub(super) fn detach(background_lab: &BackgroundLab<'_>) -> Result<Outcome, Fail
     out.write_all(&table)?;
     out.flush()?;
     // Warnings so far; later ones are not shown.
-    let text = at_hand(&mut reported).map_err(refused)?;
+    let text = at_hand(&mut stderr).map_err(refused)?;
     if !text.is_empty() {
         output::report_lines(String::from_utf8_lossy(&text).trim_end());
     }

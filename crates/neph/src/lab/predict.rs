@@ -92,8 +92,8 @@ pub(super) fn below_verify(topology: &Topology) -> String {
         return String::new();
     };
     let others: Vec<usize> = ends.collect();
-    let reported = &others[..others.len().min(REPORTED)];
-    let more = match others.len() - reported.len() {
+    let shown = &others[..others.len().min(REPORTED)];
+    let more = match others.len() - shown.len() {
         0 => String::new(),
         more => format!(
             "and {more} more sites: `neph lab predict FILE --from {}` shows all\n",
@@ -102,7 +102,7 @@ pub(super) fn below_verify(topology: &Topology) -> String {
     };
     format!(
         "\nUntil the first reply, by calculation (hosts, loss and other traffic left out):\n{}{more}",
-        rows::text(&forecast(topology, from, reported, LARGE))
+        rows::text(&forecast(topology, from, shown, LARGE))
     )
 }
 

@@ -159,10 +159,10 @@ fn recording(folder: &Path, topology: &Topology, every: NonZeroU32) -> Result<Re
 }
 
 /// Reports once for each service that has ended while the lab is up.
-fn report_ended(lab: &Lab, reported: &mut [bool]) {
-    for ((name, state), reported) in lab.services().zip(reported) {
-        if let (ServiceState::Ended(status), false) = (state, *reported) {
-            *reported = true;
+fn report_ended(lab: &Lab, already_reported: &mut [bool]) {
+    for ((name, state), is_reported) in lab.services().zip(already_reported) {
+        if let (ServiceState::Ended(status), false) = (state, *is_reported) {
+            *is_reported = true;
             let how = status.map_or_else(
                 || "was killed".to_owned(),
                 |status| format!("ended with status {status}"),

@@ -102,26 +102,23 @@ fn provenance(experiment: &Experiment) -> Provenance {
 fn medians(known: &[Option<Span>; 2], mut unread: u64) -> (Vec<Option<Span>>, u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, experiments) = of_two_fleets(&folder.path().display().to_string(), known);
-    let reported = experiments.iter().map(|experiment| {
+    let medians = experiments.iter().map(|experiment| {
         let observed = FlowNumbers::of(store.as_ref(), experiment, &mut unread).expect("readable");
         assert_eq!(observed.messages, u64::from(MESSAGES));
         observed.p50.time()
     });
-    (reported.collect(), unread)
+    (medians.collect(), unread)
 }
 
 #[test]
 fn only_missing_medians_are_computed_within_a_message_limit() {
     let span = Some(Span::from_millis(3));
     assert_eq!(medians(&[span, span], 100), (vec![span, span], 100));
-    let (reported, unread) = medians(&[span, None], 100);
-    assert_eq!((reported[0], unread), (span, 91));
-    let read = reported[1].expect("messages have it").nanos();
+    let (p50s, unread) = medians(&[span, None], 100);
+    assert_eq!((p50s[0], unread), (span, 91));
+    let read = p50s[1].expect("messages have it").nanos();
     assert!((7_000_000..=7_007_000).contains(&read), "{read}");
     // Enough for one of them.
-    let (reported, unread) = medians(&[None, None], 17);
-    assert_eq!(
-        (reported[0].is_some(), reported[1], unread),
-        (true, None, 8)
-    );
+    let (p50s, unread) = medians(&[None, None], 17);
+    assert_eq!((p50s[0].is_some(), p50s[1], unread), (true, None, 8));
 }

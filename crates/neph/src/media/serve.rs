@@ -90,9 +90,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 fn read(path: &Path) -> Result<Trace, Failure> {
-    let where_it_is = "write its path as seen from this folder";
-    let source = text_file::read(text_file::TRACE, path, where_it_is)?;
-    let name = neph_text::Outside::path(path);
+    let path_hint = "write its path as seen from this folder";
+    let source = text_file::read(text_file::TRACE, path, path_hint)?;
+    let name = neph_text::PrintableText::path(path);
     let parsed = Trace::parse(source.text());
     parsed.map_err(|error| Failure::Usage(format!("trace {name}: {error}")))
 }

@@ -1,7 +1,7 @@
 //! Metrics of an agent.
 
 use neph_agent::remote::{AgentStatus, StatusBoard};
-use neph_export::{Exported, Metric, Value};
+use neph_export::{Metric, MetricSource, Value};
 use neph_model::AgentName;
 
 use super::definitions::{
@@ -16,7 +16,7 @@ pub(crate) struct AgentMetrics {
     pub(crate) status: StatusBoard,
 }
 
-impl Exported for AgentMetrics {
+impl MetricSource for AgentMetrics {
     fn snapshot(&self) -> Vec<Metric> {
         metrics(self.name.as_str(), &self.status.read())
     }

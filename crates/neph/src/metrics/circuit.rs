@@ -5,74 +5,80 @@ use std::collections::BTreeMap;
 use neph_export::{Definition, Histogram, Metric, Value};
 use neph_model::{FleetMessage, FleetOutcome, Message, Outcome, Slot, Span};
 
-/// A circuit: site, endpoint and kind of the probe.
+/// A circuit: site, endpoint and probe.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Circuit {
     pub(super) site: String,
     pub(super) endpoint: String,
-    pub(super) kind: &'static str,
+    pub(super) probe: &'static str,
 }
 
 impl Circuit {
     pub(super) fn labels(&self) -> [&str; 3] {
-        [&self.site, &self.endpoint, self.kind]
+        [&self.site, &self.endpoint, self.probe]
     }
 
     /// The labels, and an additional one.
-    pub(super) fn labels_and<'a>(&'a self, more: &'a str) -> [&'a str; 4] {
-        [&self.site, &self.endpoint, self.kind, more]
+    pub(super) fn labels_with<'a>(&'a self, more: &'a str) -> [&'a str; 4] {
+        [&self.site, &self.endpoint, self.probe, more]
     }
 }
 
 /// Outcomes of the messages of a circuit.
 #[derive(Clone, Debug, Default)]
-struct Ends {
+struct CircuitStatistics {
     /// By outcome, in the order of [`Outcome::ALL`]. Outcomes that did not occur are 0, so that
     /// their rate is 0 too.
     outcomes: [u64; Outcome::ALL.len()],
-    times: Histogram,
-    jitter: Histogram,
+    response_times: Histogram,
+    ipdv: Histogram,
 }
 
 /// A completed message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct EndedMessage {
+pub(super) struct CompletedMessage {
     outcome: Outcome,
-    /// The time of its reply, nanoseconds.
-    time: Option<u64>,
+    /// The response time of a message, or the network RTT of a fleet's message; nanoseconds.
+    response_ns: Option<u64>,
 }
 
-impl From<&Message> for EndedMessage {
+impl From<&Message> for CompletedMessage {
     fn from(message: &Message) -> Self {
-        let time = message.ledger().map(|ledger| nanos(ledger.response_time()));
+        let response_ns = message.ledger().map(|ledger| nanos(ledger.response_time()));
         let outcome = message.outcome;
-        Self { outcome, time }
+        Self {
+            outcome,
+            response_ns,
+        }
     }
 }
 
-impl From<&FleetMessage> for EndedMessage {
+impl From<&FleetMessage> for CompletedMessage {
     fn from(message: &FleetMessage) -> Self {
         let outcome = match message.outcome {
             FleetOutcome::Reply(_) => Outcome::Reply,
             FleetOutcome::Lost => Outcome::Lost,
             FleetOutcome::Failed => Outcome::Failed,
         };
-        let time = message.reply().map(|reply| nanos(reply.network()));
-        Self { outcome, time }
+        let response_ns = message.reply().map(|reply| nanos(reply.network()));
+        Self {
+            outcome,
+            response_ns,
+        }
     }
 }
 
-/// The time of a flow's last reply.
-pub(super) type LastReply = Option<u64>;
+/// The response time of the last reply of a flow, nanoseconds.
+pub(super) type LastResponseTime = Option<u64>;
 
-/// The last replies of a fleet, by slot.
+/// The response times of the last replies of a fleet, by slot.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LastReplies(BTreeMap<Slot, (u16, LastReply)>);
+pub(super) struct LastResponseTimes(BTreeMap<Slot, (u16, LastResponseTime)>);
 
-impl LastReplies {
+impl LastResponseTimes {
     /// The last reply of this message's flow. A new source port in a slot is a new flow, which may
     /// have another path.
-    pub(super) fn of(&mut self, message: &FleetMessage) -> &mut LastReply {
+    pub(super) fn of(&mut self, message: &FleetMessage) -> &mut LastResponseTime {
         let (port, last) = self.0.entry(message.slot).or_default();
         if *port != message.source_port {
             (*port, *last) = (message.source_port, None);
@@ -83,59 +89,73 @@ impl LastReplies {
 
 /// The messages of all circuits.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Messages(BTreeMap<Circuit, Ends>);
+pub(super) struct Messages(BTreeMap<Circuit, CircuitStatistics>);
 
 /// The exported metrics.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Names {
+pub(super) struct MessageDefinitions {
     pub(super) messages: &'static Definition,
-    pub(super) times: &'static Definition,
-    pub(super) jitter: &'static Definition,
+    pub(super) response_times: &'static Definition,
+    pub(super) ipdv: &'static Definition,
 }
 
 impl Messages {
-    fn of(&mut self, circuit: &Circuit) -> &mut Ends {
+    fn entry(&mut self, circuit: &Circuit) -> &mut CircuitStatistics {
         if !self.0.contains_key(circuit) {
-            self.0.insert(circuit.clone(), Ends::default());
+            self.0.insert(circuit.clone(), CircuitStatistics::default());
         }
         self.0.entry(circuit.clone()).or_default()
     }
 
     /// Exports the circuit, without a message so far.
-    pub(super) fn begin(&mut self, circuit: &Circuit) {
-        self.of(circuit);
+    pub(super) fn register(&mut self, circuit: &Circuit) {
+        self.entry(circuit);
     }
 
     /// Adds a message of a flow whose last reply took `last`.
-    pub(super) fn add(&mut self, circuit: &Circuit, message: EndedMessage, last: &mut LastReply) {
-        let ends = self.of(circuit);
+    pub(super) fn add(
+        &mut self,
+        circuit: &Circuit,
+        message: CompletedMessage,
+        last: &mut LastResponseTime,
+    ) {
+        let statistics = self.entry(circuit);
         let outcome_index = Outcome::ALL
             .iter()
             .position(|outcome| *outcome == message.outcome);
-        if let Some(count) = outcome_index.and_then(|index| ends.outcomes.get_mut(index)) {
+        if let Some(count) = outcome_index.and_then(|index| statistics.outcomes.get_mut(index)) {
             *count += 1;
         }
-        let Some(time) = message.time else { return };
-        ends.times.add(time, 1);
-        if let Some(before) = last.replace(time) {
-            ends.jitter.add(time.abs_diff(before), 1);
+        let Some(response_ns) = message.response_ns else {
+            return;
+        };
+        statistics.response_times.add(response_ns, 1);
+        if let Some(previous) = last.replace(response_ns) {
+            statistics.ipdv.add(response_ns.abs_diff(previous), 1);
         }
     }
 
     /// The current values.
-    pub(super) fn metrics(&self, names: Names) -> [Metric; 3] {
-        let [mut messages, mut times, mut jitter] =
-            [names.messages, names.times, names.jitter].map(Metric::new);
-        for (circuit, ends) in &self.0 {
-            for (outcome, count) in Outcome::ALL.iter().zip(ends.outcomes) {
-                messages.add(&circuit.labels_and(outcome.name()), Value::Count(count));
+    pub(super) fn metrics(&self, definitions: MessageDefinitions) -> [Metric; 3] {
+        let [mut messages, mut response_times, mut ipdv] = [
+            definitions.messages,
+            definitions.response_times,
+            definitions.ipdv,
+        ]
+        .map(Metric::new);
+        for (circuit, statistics) in &self.0 {
+            for (outcome, count) in Outcome::ALL.iter().zip(statistics.outcomes) {
+                messages.add(&circuit.labels_with(outcome.name()), Value::Count(count));
             }
-            for (metric, histogram) in [(&mut times, &ends.times), (&mut jitter, &ends.jitter)] {
+            for (metric, histogram) in [
+                (&mut response_times, &statistics.response_times),
+                (&mut ipdv, &statistics.ipdv),
+            ] {
                 let value = Value::Histogram(Box::new(histogram.clone()));
                 metric.add(&circuit.labels(), value);
             }
         }
-        [messages, times, jitter]
+        [messages, response_times, ipdv]
     }
 }
 
@@ -155,20 +175,27 @@ mod tests {
         let circuit = Circuit {
             site: String::new(),
             endpoint: "b".to_owned(),
-            kind: "udp",
+            probe: "udp",
         };
         let mut messages = Messages::default();
         let mut last = None;
-        for time in [Some(1_000_000), None, Some(1_250_000)] {
-            let outcome = time.map_or(Outcome::Lost, |_| Outcome::Reply);
-            messages.add(&circuit, EndedMessage { outcome, time }, &mut last);
+        for response_ns in [Some(1_000_000), None, Some(1_250_000)] {
+            let outcome = response_ns.map_or(Outcome::Lost, |_| Outcome::Reply);
+            messages.add(
+                &circuit,
+                CompletedMessage {
+                    outcome,
+                    response_ns,
+                },
+                &mut last,
+            );
         }
-        let names = Names {
+        let definitions = MessageDefinitions {
             messages: &PING_MESSAGES,
-            times: &PING_RESPONSE,
-            jitter: &PING_JITTER,
+            response_times: &PING_RESPONSE,
+            ipdv: &PING_JITTER,
         };
-        let page = Page::of(&messages.metrics(names)).text();
+        let page = Page::of(&messages.metrics(definitions)).text();
         let labels = "endpoint=\"b\",kind=\"udp\"";
         for line in [
             format!("neph_ping_messages_total{{{labels},outcome=\"reply\"}} 2"),
@@ -177,7 +204,10 @@ mod tests {
             format!("neph_ping_jitter_seconds_count{{{labels}}} 1"),
             format!("neph_ping_jitter_seconds_sum{{{labels}}} 0.00025"),
         ] {
-            assert!(page.lines().any(|one| one == line), "{line}\n{page}");
+            assert!(
+                page.lines().any(|printed_line| printed_line == line),
+                "{line}\n{page}"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Metrics of a controller.
 
 use neph_control::{ControllerStatus, Monitor};
-use neph_export::{Exported, Metric, Value};
+use neph_export::{Metric, MetricSource, Value};
 use neph_model::{Span, Wall};
 use neph_sys::clock;
 
@@ -13,7 +13,7 @@ use super::definitions::{
 #[derive(Debug)]
 pub(crate) struct ControlMetrics(pub(crate) Monitor);
 
-impl Exported for ControlMetrics {
+impl MetricSource for ControlMetrics {
     fn snapshot(&self) -> Vec<Metric> {
         metrics(&self.0.read(), Wall::from_unix_nanos(clock::wall().0))
     }

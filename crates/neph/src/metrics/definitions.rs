@@ -15,7 +15,7 @@ const fn gauge(
         help,
         unit: Unit::None,
         kind: Kind::Gauge,
-        labels,
+        label_names: labels,
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
                 Kind::Histogram => "histogram",
             };
             let labels: Vec<String> = definition
-                .labels
+                .label_names
                 .iter()
                 .map(|label| format!("`{label}`"))
                 .collect();
@@ -252,7 +252,7 @@ mod tests {
             assert!(definition.help.ends_with('.'), "{name}");
             for flow in ["flow", "port", "slot", "experiment"] {
                 assert!(
-                    !definition.labels.contains(&flow),
+                    !definition.label_names.contains(&flow),
                     "{name} has one series a {flow}"
                 );
             }

@@ -3,19 +3,19 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use neph_export::{Exported, Metric, Value};
+use neph_export::{Metric, MetricSource, Value};
 use neph_flows::PathEvent;
 use neph_model::{Fleet, FleetMessage, Slot};
 
-use super::circuit::{Circuit, LastReplies, Messages, Names};
+use super::circuit::{Circuit, LastResponseTimes, MessageDefinitions, Messages};
 use super::definitions::live::{
     FLOWS, FLOWS_CHANGES, FLOWS_JITTER, FLOWS_MESSAGES, FLOWS_ROUND_TRIP, FLOWS_WITHDRAWN,
 };
 
-const NAMES: Names = Names {
+const MESSAGE_DEFINITIONS: MessageDefinitions = MessageDefinitions {
     messages: &FLOWS_MESSAGES,
-    times: &FLOWS_ROUND_TRIP,
-    jitter: &FLOWS_JITTER,
+    response_times: &FLOWS_ROUND_TRIP,
+    ipdv: &FLOWS_JITTER,
 };
 
 /// Metrics of an endpoint.
@@ -32,7 +32,7 @@ struct Counts {
     fleet: Fleet,
     endpoints: Vec<Endpoint>,
     messages: Messages,
-    last: LastReplies,
+    last: LastResponseTimes,
 }
 
 /// The metrics of a fleet; clones share the same values.
@@ -47,7 +47,7 @@ impl FlowsMetrics {
             circuit: Circuit {
                 site: site.unwrap_or_default().to_owned(),
                 endpoint: endpoint.name.clone(),
-                kind: fleet.probe.name(),
+                probe: fleet.probe.name(),
             },
             flows: (0..fleet.slots)
                 .filter(|slot| fleet.endpoint_of(Slot(*slot)) == index)
@@ -58,13 +58,13 @@ impl FlowsMetrics {
         let endpoints: Vec<_> = endpoints.collect();
         let mut messages = Messages::default();
         for endpoint in &endpoints {
-            messages.begin(&endpoint.circuit);
+            messages.register(&endpoint.circuit);
         }
         Self(Arc::new(Mutex::new(Counts {
             fleet: fleet.clone(),
             endpoints,
             messages,
-            last: LastReplies::default(),
+            last: LastResponseTimes::default(),
         })))
     }
 
@@ -98,7 +98,7 @@ impl FlowsMetrics {
     }
 }
 
-impl Exported for FlowsMetrics {
+impl MetricSource for FlowsMetrics {
     fn snapshot(&self) -> Vec<Metric> {
         let (messages, endpoints) = {
             let counts = self.lock();
@@ -113,7 +113,7 @@ impl Exported for FlowsMetrics {
             withdrawn.add(&labels, Value::Count(endpoint.withdrawn));
         }
         let mut metrics = vec![flows];
-        metrics.extend(messages.metrics(NAMES));
+        metrics.extend(messages.metrics(MESSAGE_DEFINITIONS));
         metrics.extend([changes, withdrawn]);
         metrics
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use neph_capture::Direction;
-use neph_capture::path::alarms::Found;
-use neph_export::{Exported, Histogram, Metric, Value};
+use neph_capture::path::alarms::SegmentChange;
+use neph_export::{Histogram, Metric, MetricSource, Value};
 
 use super::definitions::live::{HOPS_ALARM, HOPS_ALARMS, HOPS_DELAY};
 
@@ -15,7 +15,7 @@ type SegmentDirection = (String, &'static str);
 
 /// The state of an alarm.
 #[derive(Clone, Copy, Debug, Default)]
-struct Raised {
+struct AlarmState {
     is_raised: bool,
     times: u64,
 }
@@ -23,7 +23,7 @@ struct Raised {
 #[derive(Clone, Debug, Default)]
 struct Counts {
     delays: BTreeMap<SegmentDirection, Histogram>,
-    alarms: BTreeMap<(SegmentDirection, String), Raised>,
+    alarms: BTreeMap<(SegmentDirection, String), AlarmState>,
 }
 
 /// The metrics of live points; clones share the same values.
@@ -47,7 +47,7 @@ impl HopsMetrics {
     }
 
     /// Adds the start or the end of an alarm.
-    pub(crate) fn alarm(&self, found: &Found) {
+    pub(crate) fn alarm(&self, found: &SegmentChange) {
         let segment_direction = (found.segment.clone(), found.direction.name());
         let mut counts = self.lock();
         let raised = counts
@@ -59,7 +59,7 @@ impl HopsMetrics {
     }
 }
 
-impl Exported for HopsMetrics {
+impl MetricSource for HopsMetrics {
     fn snapshot(&self) -> Vec<Metric> {
         let counts = self.lock().clone();
         let [mut delay, mut alarm, mut alarms] =
@@ -90,7 +90,7 @@ mod tests {
         let metrics = HopsMetrics::default();
         metrics.crossed("a - b", Direction::Forward, 2_000_000);
         for is_raised in [true, false, true] {
-            metrics.alarm(&Found {
+            metrics.alarm(&SegmentChange {
                 at: Wall::from_unix_nanos(0),
                 change: Change {
                     rule: "segment > 1ms p50".to_owned(),

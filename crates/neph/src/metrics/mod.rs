@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::Args as ClapArgs;
-use neph_export::{BoundPort, Exported, Metric, Push, Pushing, Resource, Url, Value};
+use neph_export::{BoundPort, Metric, MetricSource, Push, Pushing, Resource, Url, Value};
 
 use crate::exit::Failure;
 use crate::output;
@@ -79,8 +79,8 @@ impl Ready {
     ///
     /// # Errors
     /// Exit 1: a thread cannot be started.
-    pub(crate) fn begin(self, exported: impl Exported + 'static) -> Result<Exporting, Failure> {
-        let exported: Arc<dyn Exported> = Arc::new(WithBuild(exported));
+    pub(crate) fn begin(self, exported: impl MetricSource + 'static) -> Result<Exporting, Failure> {
+        let exported: Arc<dyn MetricSource> = Arc::new(WithBuild(exported));
         let failure = |error| Failure::refused(format!("start a thread for metrics: {error}"));
         let service = self.service;
         if let Some(port) = self.port {
@@ -117,7 +117,7 @@ impl Exporting {
 /// The metrics of a command, and the version of neph.
 struct WithBuild<E>(E);
 
-impl<E: Exported> Exported for WithBuild<E> {
+impl<E: MetricSource> MetricSource for WithBuild<E> {
     fn snapshot(&self) -> Vec<Metric> {
         let build = Metric::of(&definitions::BUILD, &[VERSION, COMMIT], Value::Count(1));
         let mut metrics = vec![build];

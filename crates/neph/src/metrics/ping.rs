@@ -4,22 +4,22 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use neph_export::{Exported, Metric, Value};
+use neph_export::{Metric, MetricSource, Value};
 use neph_model::{EventKind, Message};
 
-use super::circuit::{Circuit, LastReply, Messages, Names};
+use super::circuit::{Circuit, LastResponseTime, MessageDefinitions, Messages};
 use super::definitions::live::{PING_EVENTS, PING_JITTER, PING_MESSAGES, PING_RESPONSE};
 
-const NAMES: Names = Names {
+const MESSAGE_DEFINITIONS: MessageDefinitions = MessageDefinitions {
     messages: &PING_MESSAGES,
-    times: &PING_RESPONSE,
-    jitter: &PING_JITTER,
+    response_times: &PING_RESPONSE,
+    ipdv: &PING_JITTER,
 };
 
 #[derive(Debug)]
 struct Counts {
     /// Metrics of each flow.
-    circuits: Vec<(Circuit, LastReply)>,
+    circuits: Vec<(Circuit, LastResponseTime)>,
     messages: Messages,
     events: BTreeMap<(Circuit, &'static str), u64>,
 }
@@ -34,19 +34,19 @@ impl PingMetrics {
         site: Option<&str>,
         flows: impl Iterator<Item = (String, &'static str)>,
     ) -> Self {
-        let circuits = flows.map(|(endpoint, kind)| {
+        let circuits = flows.map(|(endpoint, probe)| {
             let site = site.unwrap_or_default().to_owned();
             let circuit = Circuit {
                 site,
                 endpoint,
-                kind,
+                probe,
             };
             (circuit, None)
         });
         let circuits: Vec<_> = circuits.collect();
         let mut messages = Messages::default();
         for (circuit, _) in &circuits {
-            messages.begin(circuit);
+            messages.register(circuit);
         }
         Self(Arc::new(Mutex::new(Counts {
             circuits,
@@ -77,7 +77,7 @@ impl PingMetrics {
     }
 }
 
-impl Exported for PingMetrics {
+impl MetricSource for PingMetrics {
     fn snapshot(&self) -> Vec<Metric> {
         let (messages, events) = {
             let counts = self.lock();
@@ -85,9 +85,9 @@ impl Exported for PingMetrics {
         };
         let mut happened = Metric::new(&PING_EVENTS);
         for ((circuit, event), count) in &events {
-            happened.add(&circuit.labels_and(event), Value::Count(*count));
+            happened.add(&circuit.labels_with(event), Value::Count(*count));
         }
-        let mut metrics = messages.metrics(NAMES).to_vec();
+        let mut metrics = messages.metrics(MESSAGE_DEFINITIONS).to_vec();
         metrics.push(happened);
         metrics
     }

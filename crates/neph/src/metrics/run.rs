@@ -7,22 +7,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use neph_campaign::{CampaignEvent, CampaignProgress};
-use neph_export::{Definition, Exported, Metric, Value};
+use neph_export::{Definition, Metric, MetricSource, Value};
 use neph_model::alarm::Change;
 use neph_model::{
     Experiment, ExperimentId, FleetMessage, FlowIndex, Message, OrderFailed, Quantity, Scenario,
     Warning,
 };
 
-use super::circuit::{Circuit, LastReplies, LastReply, Messages, Names};
+use super::circuit::{Circuit, LastResponseTime, LastResponseTimes, MessageDefinitions, Messages};
 use super::definitions::run::{
     ALARM, ALARMS, ENDED, FLAGS, JITTER, MESSAGES, MISSED, PLANNED, RESPONSE, TRANSFER,
 };
 
-const NAMES: Names = Names {
+const MESSAGE_DEFINITIONS: MessageDefinitions = MessageDefinitions {
     messages: &MESSAGES,
-    times: &RESPONSE,
-    jitter: &JITTER,
+    response_times: &RESPONSE,
+    ipdv: &JITTER,
 };
 
 impl Circuit {
@@ -30,7 +30,7 @@ impl Circuit {
         Self {
             site: scenario.site().unwrap_or_default().to_owned(),
             endpoint: scenario.endpoint.clone(),
-            kind: scenario.probe().name(),
+            probe: scenario.probe().name(),
         }
     }
 }
@@ -41,9 +41,9 @@ struct Circuits {
     main: Circuit,
     flows: BTreeMap<FlowIndex, Circuit>,
     /// The last replies of its flows.
-    last: BTreeMap<FlowIndex, LastReply>,
+    last: BTreeMap<FlowIndex, LastResponseTime>,
     /// The last replies of its fleet.
-    last_of_fleet: LastReplies,
+    last_of_fleet: LastResponseTimes,
 }
 
 impl Circuits {
@@ -53,7 +53,7 @@ impl Circuits {
             let circuit = Circuit {
                 site: main.site.clone(),
                 endpoint: flow.name.clone(),
-                kind: flow.probe.name(),
+                probe: flow.probe.name(),
             };
             (flow.index, circuit)
         });
@@ -62,14 +62,14 @@ impl Circuits {
             main,
             flows,
             last: BTreeMap::new(),
-            last_of_fleet: LastReplies::default(),
+            last_of_fleet: LastResponseTimes::default(),
         }
     }
 }
 
 /// The state of an alarm.
 #[derive(Clone, Copy, Debug, Default)]
-struct Raised {
+struct AlarmState {
     times: u64,
     /// Experiments in which it is raised.
     raised_count: u64,
@@ -85,7 +85,7 @@ struct Counts {
     /// The latest value, by measure and quantity.
     transfers: BTreeMap<(Circuit, String, Quantity), f64>,
     flags: BTreeMap<(Circuit, String), u64>,
-    alarms: BTreeMap<(Circuit, String), Raised>,
+    alarms: BTreeMap<(Circuit, String), AlarmState>,
     /// Active alarms by experiment: they end with the experiment.
     raised: BTreeMap<(ExperimentId, String), Circuit>,
 }
@@ -121,7 +121,7 @@ impl RunMetrics {
             } => {
                 counts.progress = Some(*campaign_progress);
                 let circuits = Circuits::of(experiment, scenario);
-                counts.messages.begin(&circuits.main);
+                counts.messages.register(&circuits.main);
                 counts.running.insert(experiment.id, circuits);
             }
             CampaignEvent::Kept {
@@ -236,12 +236,12 @@ fn counted<L: AsRef<str>>(
 ) -> Metric {
     let mut metric = Metric::new(definition);
     for ((circuit, label), count) in counts {
-        metric.add(&circuit.labels_and(label.as_ref()), Value::Count(*count));
+        metric.add(&circuit.labels_with(label.as_ref()), Value::Count(*count));
     }
     metric
 }
 
-impl Exported for RunMetrics {
+impl MetricSource for RunMetrics {
     fn snapshot(&self) -> Vec<Metric> {
         let counts = self.lock();
         let mut planned = Metric::new(&PLANNED);
@@ -254,7 +254,7 @@ impl Exported for RunMetrics {
                 planned.add(&[state], Value::Count(count));
             }
         }
-        let [messages, response, jitter] = counts.messages.metrics(NAMES);
+        let [messages, response, jitter] = counts.messages.metrics(MESSAGE_DEFINITIONS);
         let mut missed = Metric::new(&MISSED);
         for (circuit, count) in &counts.missed {
             missed.add(&circuit.labels(), Value::Count(*count));
@@ -268,8 +268,8 @@ impl Exported for RunMetrics {
         let [mut alarm, mut alarms] = [&ALARM, &ALARMS].map(Metric::new);
         for ((circuit, rule), raised) in &counts.alarms {
             let is_raised = raised.raised_count > 0;
-            alarm.add(&circuit.labels_and(rule), Value::Count(is_raised.into()));
-            alarms.add(&circuit.labels_and(rule), Value::Count(raised.times));
+            alarm.add(&circuit.labels_with(rule), Value::Count(is_raised.into()));
+            alarms.add(&circuit.labels_with(rule), Value::Count(raised.times));
         }
         vec![
             planned,
@@ -297,7 +297,7 @@ mod tests {
         Circuit {
             site: "at ams".to_owned(),
             endpoint: "fra".to_owned(),
-            kind: "ws",
+            probe: "ws",
         }
     }
 
@@ -314,7 +314,7 @@ mod tests {
             main: circuit(),
             flows: BTreeMap::new(),
             last: BTreeMap::new(),
-            last_of_fleet: LastReplies::default(),
+            last_of_fleet: LastResponseTimes::default(),
         };
         metrics.lock().running.insert(id, circuits);
         let marks = Marks::intended_at(neph_model::Instant::from_nanos(0));

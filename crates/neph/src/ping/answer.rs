@@ -51,10 +51,10 @@ enum Rank {
 }
 
 /// Tries the reflector's port, https and http; for a given port, with and without TLS. Waits for
-/// each at most as long as `asking` allows.
+/// each at most as long as `options` allow.
 pub(super) fn first_that_answers(
     args: &Args,
-    asking: &DiscoveryOptions,
+    options: &DiscoveryOptions,
 ) -> Result<Answers, Failure> {
     let typed = Typed::parse(&args.target, args.needs_certificate())?;
     let mut places = Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn first_that_answers(
             });
         }
     }
-    ask_all(&mut places, asking)?;
+    ask_all(&mut places, options)?;
     let Some((rank, answered_address)) = best(&places) else {
         return Ok(Answers {
             best: None,
@@ -190,14 +190,14 @@ fn best(places: &[AnsweredAddress]) -> Option<(Rank, &AnsweredAddress)> {
 }
 
 /// Tries all addresses at the same time.
-fn ask_all(places: &mut [AnsweredAddress], asking: &DiscoveryOptions) -> Result<(), ProbeError> {
+fn ask_all(places: &mut [AnsweredAddress], options: &DiscoveryOptions) -> Result<(), ProbeError> {
     let (sender, receiver) = channel();
     let began = now();
     for (number, address) in places.iter().enumerate() {
-        ask(number, address, asking, sender.clone())?;
+        ask(number, address, options, sender.clone())?;
     }
     drop(sender);
-    let mut until = began + asking.patience;
+    let mut until = began + options.patience;
     loop {
         let left = (until - now()).max(Span::ZERO);
         match receiver.recv_timeout(left.to_duration()) {
@@ -219,17 +219,17 @@ type Reported = (usize, Result<Discovery, ProbeError>);
 fn ask(
     number: usize,
     answered_address: &AnsweredAddress,
-    asking: &DiscoveryOptions,
+    options: &DiscoveryOptions,
     sender: Sender<Reported>,
 ) -> Result<(), ProbeError> {
-    let (target, address, asking) = (
+    let (target, address, options) = (
         answered_address.target.clone(),
         answered_address.address,
-        asking.clone(),
+        options.clone(),
     );
     let requested = move || {
         // The receiver may be gone.
-        let _ = sender.send((number, neph_probe::discover(&target, address, &asking)));
+        let _ = sender.send((number, neph_probe::discover(&target, address, &options)));
     };
     let thread = thread::Builder::new().name("neph-ask".to_owned());
     thread.spawn(requested).map_err(ProbeError::Thread)?;
@@ -347,7 +347,7 @@ mod tests {
             Some(targets.collect::<Vec<_>>())
         };
         let ours = list(&["ws://h:8080", "tcp://h:8080", "udp://h:8080"]);
-        for (printed, flows, reported) in [
+        for (printed, flows, expected) in [
             (
                 [reflector(), http(200), http(301)],
                 ours,
@@ -380,7 +380,7 @@ mod tests {
                  https://h:443: connection refused; http://h:80: connection refused",
             ),
         ] {
-            assert_eq!(chosen(printed), (flows, reported.to_owned()));
+            assert_eq!(chosen(printed), (flows, expected.to_owned()));
         }
     }
 
@@ -392,8 +392,8 @@ mod tests {
         ] {
             let targets = Typed::parse(typed, false).and_then(|typed| typed.targets());
             let targets = targets.expect("a host and a port");
-            let reported: Vec<String> = targets.iter().map(ToString::to_string).collect();
-            assert_eq!(reported, places);
+            let messages: Vec<String> = targets.iter().map(ToString::to_string).collect();
+            assert_eq!(messages, places);
         }
     }
 }

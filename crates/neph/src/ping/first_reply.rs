@@ -1,6 +1,6 @@
 //! Whether to wait longer for a target that has never answered.
 
-use neph_model::{EventKind, Instant, Own, Span};
+use neph_model::{EventKind, Instant, LocalClock, Span};
 
 /// Seconds in which the user may start the server after neph ping.
 const SECONDS: i64 = 10;
@@ -12,7 +12,10 @@ pub(super) enum FirstReply {
     #[default]
     Unmet,
     /// Only refusals, with the latest reason.
-    Refused { since: Instant<Own>, why: String },
+    Refused {
+        since: Instant<LocalClock>,
+        why: String,
+    },
     /// At least one reply: the server may return.
     Answered,
 }
@@ -22,7 +25,7 @@ impl FirstReply {
         *self = Self::Answered;
     }
 
-    pub(super) fn event(&mut self, kind: EventKind, text: &str, now: Instant<Own>) {
+    pub(super) fn event(&mut self, kind: EventKind, text: &str, now: Instant<LocalClock>) {
         match (kind, &mut *self) {
             (_, Self::Answered) => {}
             (EventKind::Connected, _) => *self = Self::Answered,
@@ -40,7 +43,7 @@ impl FirstReply {
     }
 
     /// Why no reply is expected any more; `None` if one is.
-    pub(super) fn lost(&self, now: Instant<Own>) -> Option<String> {
+    pub(super) fn lost(&self, now: Instant<LocalClock>) -> Option<String> {
         match self {
             Self::Refused { since, why } if now - *since >= Span::from_secs(SECONDS) => {
                 Some(format!(
@@ -56,7 +59,7 @@ impl FirstReply {
 mod tests {
     use super::*;
 
-    fn after(seconds: i64) -> Instant<Own> {
+    fn after(seconds: i64) -> Instant<LocalClock> {
         Instant::from_nanos(seconds * 1_000_000_000)
     }
 

@@ -109,7 +109,7 @@ fn raised_size(kind: ProbeKind, args: &Args) -> Option<String> {
 
 /// Applies the rate limit of SYNs. Returns a message about the replacement if SYNs cannot be built.
 fn check_syns(kind: ProbeKind, args: &Args) -> Result<Option<String>, Failure> {
-    if !kind.properties().may_alarm {
+    if !kind.properties().may_look_like_attack {
         return match args.rate_cap {
             Some(_) => Err(Failure::usage("--rate-cap: only syn:// has a cap")),
             None => Ok(None),
@@ -160,8 +160,8 @@ fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
         ));
     }
     let address = resolving::find(&target, args.ip.version(), args.placement())?.address;
-    let asking = args.asking();
-    let discovery = discover(&target, address, &asking)?;
+    let options = args.discovery_options();
+    let discovery = discover(&target, address, &options)?;
     if !args.follow {
         return Ok(Followed::unredirected(target, address, discovery));
     }
@@ -169,7 +169,7 @@ fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
         site: args.placement(),
         ..Resolving::here(args.ip.version())
     };
-    follow(target, address, discovery, &how, &asking).map_err(Failure::refused)
+    follow(target, address, discovery, &how, &options).map_err(Failure::refused)
 }
 
 impl Args {
@@ -178,7 +178,7 @@ impl Args {
         self.site.as_ref().map(Placement::with_name)
     }
 
-    fn asking(&self) -> DiscoveryOptions {
+    fn discovery_options(&self) -> DiscoveryOptions {
         DiscoveryOptions {
             tls_version: super::TlsChoice::version(self.tls_version),
             trust: self.trust(),
@@ -270,7 +270,7 @@ impl Peer {
 /// that only streams support are reported, and datagrams are measured without them.
 fn whatever_answers(args: &Args, found: &mut PlannedFlows) -> Result<(), Failure> {
     check_sizes(ProbeKind::Tcp, args)?;
-    let answers = first_that_answers(args, &args.asking())?;
+    let answers = first_that_answers(args, &args.discovery_options())?;
     let Some(best) = answers.best else {
         if args.needs_certificate() {
             // ICMP echo has no certificate: the reply may come from another server than the

@@ -173,8 +173,8 @@ impl Args {
     fn trust(&self) -> Trust {
         match (&self.ca_file, self.insecure) {
             _ if !self.pin.is_empty() => Trust::Pinned(self.pin.clone()),
-            (Some(file), _) => Trust::File(file.clone()),
-            (None, true) => Trust::Anything,
+            (Some(file), _) => Trust::CaFile(file.clone()),
+            (None, true) => Trust::AnyCertificate,
             (None, false) => Trust::Public,
         }
     }

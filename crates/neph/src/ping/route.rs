@@ -88,12 +88,12 @@ mod tests {
             reached: true,
             failure: None,
         };
-        let reported = text(&route);
+        let route_text = text(&route);
         assert!(
-            reported.ends_with(
+            route_text.ends_with(
                 "at most 3 hops: the hop before the last was silent, the destination may be nearer"
             ),
-            "{reported}"
+            "{route_text}"
         );
         route.hops[1] = hop(2, &[router]);
         assert!(!text(&route).contains("at most"), "{route:?}");

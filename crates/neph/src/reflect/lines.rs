@@ -108,11 +108,11 @@ pub(super) fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
 
 /// Prints the counters if they changed since the last line.
 pub(super) fn report(
-    reported: &mut Vec<(Counted, u64)>,
+    last_counts: &mut Vec<(Counted, u64)>,
     counted: Vec<(Counted, u64)>,
     format: Format,
 ) -> Result<(), Failure> {
-    if *reported == counted {
+    if *last_counts == counted {
         return Ok(());
     }
     if format == Format::Ndjson {
@@ -122,7 +122,7 @@ pub(super) fn report(
             counts: counts.collect(),
         };
         output::line(&json_line(&line))?;
-        *reported = counted;
+        *last_counts = counted;
         return Ok(());
     }
     let text: Vec<String> = counted
@@ -133,6 +133,6 @@ pub(super) fn report(
     if !text.is_empty() {
         output::say(&format!("neph reflect: {}", text.join(", ")));
     }
-    *reported = counted;
+    *last_counts = counted;
     Ok(())
 }

@@ -167,7 +167,7 @@ mod tests {
     }
 
     /// The times of a path whose trace ended before its target.
-    fn reported(messages: u64) -> Vec<Span> {
+    fn shown_medians(messages: u64) -> Vec<Span> {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().display().to_string();
         let mut store = open(&path, Access::Write).expect("a new workspace");
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_path_traced_short_of_its_target_has_the_round_trip_of_its_flows() {
-        assert_eq!(reported(40), [Span::from_millis(7)]);
-        assert_eq!(reported(MAX_READ + 1), []);
+        assert_eq!(shown_medians(40), [Span::from_millis(7)]);
+        assert_eq!(shown_medians(MAX_READ + 1), []);
     }
 }

@@ -39,13 +39,13 @@ pub(super) fn ready(order: &LoadOrder) -> Result<ReadyLoad, Failure> {
 
 /// The maximum rate: above zero; `None` (`max`) for no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Most(pub(super) Option<BitRate>);
+pub(super) struct MaxRate(pub(super) Option<BitRate>);
 
-pub(super) fn most(text: &str) -> Result<Most, String> {
+pub(super) fn most(text: &str) -> Result<MaxRate, String> {
     if text == "max" {
-        return Ok(Most(None));
+        return Ok(MaxRate(None));
     }
-    some_rate(text).map(|rate| Most(Some(rate)))
+    some_rate(text).map(|rate| MaxRate(Some(rate)))
 }
 
 /// A rate from 1 kbit/s on.
@@ -95,8 +95,8 @@ mod tests {
 
     #[test]
     fn a_rate_is_a_rate_or_as_much_as_goes() {
-        assert_eq!(most("max"), Ok(Most(None)));
-        assert_eq!(most("2Mbit/s"), Ok(Most(Some(BitRate(2_000_000)))));
+        assert_eq!(most("max"), Ok(MaxRate(None)));
+        assert_eq!(most("2Mbit/s"), Ok(MaxRate(Some(BitRate(2_000_000)))));
         assert!(most("0bit/s").is_err() && most("fast").is_err());
     }
 }

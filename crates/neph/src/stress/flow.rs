@@ -9,7 +9,7 @@ use neph_load::{Carried, rate_of};
 use neph_model::{BitRate, ByteSize, LoadOrder, LoadWork, Span, TurnSizes, cross_flows};
 use neph_text::counted::counted;
 
-use super::aim::{self, Most};
+use super::aim::{self, MaxRate};
 use super::reporting::{LoadReporting, write};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
@@ -27,7 +27,7 @@ pub(super) struct Args {
     target: String,
     /// Maximum bit rate of all connections together, requests plus replies; max: as fast as TCP allows
     #[arg(long, value_name = "RATE", default_value = "10Mbit/s", value_parser = aim::most)]
-    rate: Most,
+    rate: MaxRate,
     /// Number of TCP connections, 1 to 256
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(LoadWork::MAX_CONNECTIONS)))]
@@ -175,15 +175,15 @@ mod tests {
             lasted: Span::from_secs(1),
             ..Carried::default()
         };
-        let reported = |carrieds: &[Carried]| others(BitRate(8_000), carrieds);
-        assert!(reported(&[flow(240)]).ends_with(": 3"));
-        assert!(reported(&[flow(240), flow(240)]).ends_with(": 2"));
-        assert!(reported(&[flow(0)]).ends_with("unknown: nothing was carried"));
+        let others_of = |carrieds: &[Carried]| others(BitRate(8_000), carrieds);
+        assert!(others_of(&[flow(240)]).ends_with(": 3"));
+        assert!(others_of(&[flow(240), flow(240)]).ends_with(": 2"));
+        assert!(others_of(&[flow(0)]).ends_with("unknown: nothing was carried"));
         let more = "unknown: 2 flows of 4.80 kbit/s carried more than its capacity";
-        assert!(reported(&[flow(600), flow(600)]).ends_with(more));
+        assert!(others_of(&[flow(600), flow(600)]).ends_with(more));
         let mut broken = flow(240);
         broken.broken = Some("it broke".to_owned());
-        let reported = reported(&[flow(240), broken]);
-        assert!(reported.ends_with("unknown: not all own flows completed"));
+        let message = others_of(&[flow(240), broken]);
+        assert!(message.ends_with("unknown: not all own flows completed"));
     }
 }

@@ -10,9 +10,9 @@ use neph_documents::throughput::ServedLine;
 use neph_load::throughput::{Job, ServedEvent, Server, ServerCaps, ServerSpec, ThroughputError};
 use neph_model::{BitRate, ByteSize, Permit, Span};
 use neph_sys::restrict::AppliedRestrictions;
-use neph_wire::throughput::{Ask, Direction, Protocol, RrKind};
+use neph_wire::throughput::{Direction, Protocol, RrKind, TestRequest};
 
-use super::{Most, most};
+use super::{MaxRate, most};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::{self, Needs, Row, UserChoice};
 use crate::{format, interrupt, output, value};
@@ -28,12 +28,12 @@ pub(super) struct Args {
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = value::positive_span)]
     max_duration: Span,
     /// Maximum number of streams per direction of a test, 1 to 64
-    #[arg(long, value_name = "N", default_value_t = Ask::MAX_STREAMS,
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(Ask::MAX_STREAMS)))]
+    #[arg(long, value_name = "N", default_value_t = TestRequest::MAX_STREAMS,
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(TestRequest::MAX_STREAMS)))]
     max_streams: u16,
     /// Maximum bit rate per direction of a test; max: no limit
     #[arg(long, value_name = "RATE", default_value = "max", value_parser = most)]
-    max_rate: Most,
+    max_rate: MaxRate,
     /// Wait for this time before each read, to simulate a slow receiver
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::span)]
     read_pause: Span,

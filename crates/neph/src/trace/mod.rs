@@ -22,7 +22,7 @@ use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
 use crate::{format, interrupt, output, resolving, sink, value};
 
-use waiting::Waiting;
+use waiting::ProgressLine;
 
 /// Below the ephemeral ports of Linux (from 32768 on).
 const FIRST_PORT: u16 = 24_000;
@@ -159,7 +159,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut out = sink::open(args.output.as_deref(), args.force)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let site = args.site.as_ref().map(Placement::with_name);
-    let waiting = Waiting::begin();
+    let waiting = ProgressLine::begin();
     let traced = trace(&spec, site.as_ref(), &stop);
     drop(waiting);
     let traced = traced.map_err(|error| refusal(error, spec.destination.ip()))?;
@@ -170,20 +170,22 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         confidence: args.confidence.0,
         stopped: traced.stopped,
     };
-    let reported = traced.trace;
-    let drawn = diamond(&reported.routes);
-    let document = TraceDocument::of(&reported, &drawn);
+    let flow_trace = traced.trace;
+    let drawn = diamond(&flow_trace.routes);
+    let document = TraceDocument::of(&flow_trace, &drawn);
     match args.format {
-        Format::Text => out.write_all(documents::text(&reported, &drawn, conditions).as_bytes())?,
+        Format::Text => {
+            out.write_all(documents::text(&flow_trace, &drawn, conditions).as_bytes())?
+        }
         Format::Json => pretty(&document, &mut *out)?,
         Format::Ndjson => document
             .lines()
             .try_for_each(|trace_line| line(&trace_line, &mut *out))?,
-        Format::Csv => documents::write_csv(&reported, &mut *out)?,
+        Format::Csv => documents::write_csv(&flow_trace, &mut *out)?,
     }
     // Dropping the buffer would swallow a refusal.
     out.flush()?;
-    Ok(match (stop.is_set(), answered(&reported)) {
+    Ok(match (stop.is_set(), answered(&flow_trace)) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::Done,
         (false, false) => Outcome::Nothing,
@@ -204,7 +206,7 @@ fn refusal(error: ProbeError, target: IpAddr) -> Failure {
     }
 }
 
-fn answered(reported: &FlowTrace) -> bool {
-    let mut hops = reported.routes.iter().flat_map(|route| &route.hops);
+fn answered(flow_trace: &FlowTrace) -> bool {
+    let mut hops = flow_trace.routes.iter().flat_map(|route| &route.hops);
     hops.any(|hop| hop.address.is_some())
 }

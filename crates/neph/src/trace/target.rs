@@ -115,8 +115,8 @@ mod tests {
             ("syn://h:443", TraceKind::Syn, "syn://h:443"),
             ("icmp://10.0.0.1", TraceKind::Icmp, "icmp://10.0.0.1"),
         ] {
-            let (reported, target) = parse(text).expect(text);
-            assert_eq!((reported, target.to_string().as_str()), (kind, shown));
+            let (scheme, target) = parse(text).expect(text);
+            assert_eq!((scheme, target.to_string().as_str()), (kind, shown));
         }
     }
 
@@ -130,20 +130,20 @@ mod tests {
             ),
             ("", "has no host"),
         ] {
-            let Err(Failure::Usage(reported)) = parse(text) else {
+            let Err(Failure::Usage(message)) = parse(text) else {
                 panic!("{text} is no target")
             };
-            assert!(reported.contains(part), "{reported}");
+            assert!(message.contains(part), "{message}");
         }
     }
 
     #[test]
     fn an_address_of_a_link_names_its_link() {
         let to = |text: &str| with_link(text.parse().expect("an address"));
-        let Err(Failure::Usage(reported)) = to("[fe80::1]:9") else {
+        let Err(Failure::Usage(message)) = to("[fe80::1]:9") else {
             panic!("of which link?")
         };
-        assert!(reported.contains("fe80::1%eth0"), "{reported}");
+        assert!(message.contains("fe80::1%eth0"), "{message}");
         for fine in ["[fe80::1%2]:9", "[2001:db8::1]:9", "169.254.0.1:9"] {
             assert!(to(fine).is_ok(), "{fine}");
         }

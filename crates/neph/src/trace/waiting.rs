@@ -12,11 +12,11 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// Counts until it is dropped, then clears the line.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct ProgressLine {
     counting: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-impl Waiting {
+impl ProgressLine {
     /// Shows progress on a terminal; otherwise nothing.
     pub(super) fn begin() -> Self {
         if !output::is_lively() {
@@ -41,7 +41,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         if let Some((end, thread)) = self.counting.take() {
             drop(end);

@@ -165,16 +165,16 @@ mod tests {
 
     #[test]
     fn a_mistake_has_its_place_and_segments_are_those_of_hops() {
-        let reported = |text: &str| match Alarm::parse(text, Method::Acknowledgement) {
+        let message_of = |text: &str| match Alarm::parse(text, Method::Acknowledgement) {
             Err(Failure::Text(_, problems)) => problems[0].to_string(),
             other => panic!("{other:?}"),
         };
-        let typo = reported("pat > 2ms p99");
+        let typo = message_of("pat > 2ms p99");
         assert!(typo.starts_with("--alarm:1:1: 'pat' is not"), "{typo}");
         assert!(typo.ends_with("did you mean 'path'?"), "{typo}");
         for text in ["segment > 2ms p99 for 30s", "segment reverse > 2ms p99"] {
-            let reported = reported(text);
-            assert!(reported.contains("neph hops --alarm"), "{reported}");
+            let message = message_of(text);
+            assert!(message.contains("neph hops --alarm"), "{message}");
         }
     }
 }

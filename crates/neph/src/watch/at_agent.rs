@@ -9,7 +9,7 @@ use std::io;
 use neph_agent::policy::LARGEST_CAPTURE;
 use neph_capture::reading::conversations::Conversations;
 use neph_capture::reading::packets::packets;
-use neph_listen::recording::{self, Point, Received, Recorded, RecordingOptions};
+use neph_listen::recording::{self, Point, PointRecording, Received, RecordingOptions};
 use neph_listen::{ANY, CaptureCounters, CaptureMethod, OUT};
 use neph_model::{Stop, Wall};
 use neph_sys::clock::{Pair, RawNanos, WallNanos};
@@ -96,9 +96,9 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
     };
     let read = replay.read(recorded);
     let fault = recording.fault.map_or(Ok(()), |fault| Err(fault.into()));
-    let (was_alarmed, reported) = replay.finish(recorded);
-    let reported = reported.map_err(Failure::from);
-    let ended = fault.and(read).and(reported);
+    let (was_alarmed, output) = replay.finish(recorded);
+    let output = output.map_err(Failure::from);
+    let ended = fault.and(read).and(output);
     let capture_counters = CaptureCounters {
         packets: recorded.packets,
         ..CaptureCounters::default()
@@ -107,7 +107,7 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
 }
 
 /// Copies the capture into the file that `--write` names.
-fn keep(args: &Args, recorded: &Recorded) -> Result<(), Failure> {
+fn keep(args: &Args, recorded: &PointRecording) -> Result<(), Failure> {
     let Some(path) = args.write.as_deref() else {
         return Ok(());
     };
@@ -142,7 +142,7 @@ const fn moment(at: i64) -> Pair {
 }
 
 impl Replay {
-    fn read(&mut self, recorded: &Recorded) -> Result<(), Failure> {
+    fn read(&mut self, recorded: &PointRecording) -> Result<(), Failure> {
         if recorded.packets == 0 {
             return Ok(());
         }
@@ -205,7 +205,7 @@ impl Replay {
     }
 
     /// Reports the last period, and all flows.
-    fn finish(mut self, recorded: &Recorded) -> (bool, io::Result<()>) {
+    fn finish(mut self, recorded: &PointRecording) -> (bool, io::Result<()>) {
         self.counters.lost = recorded.lost.unwrap_or(0);
         let until = recorded.listened.map(|[_, until]| until.unix_nanos());
         if let Some(end) = until.or(self.due) {

@@ -108,12 +108,12 @@ impl Intake {
     pub(super) fn finish(mut self, observed: CaptureCounters) -> (bool, Result<(), Failure>) {
         self.period(observed);
         let written = self.writing.take().map(Writing::finish);
-        let (was_alarmed, reported) = self.watching.finish(self.conversations, observed);
+        let (was_alarmed, output) = self.watching.finish(self.conversations, observed);
         let written = written.transpose().map_err(Failure::from).map(|sentence| {
             if let Some(sentence) = sentence {
                 output::say(&format!("neph watch: {sentence}"));
             }
         });
-        (was_alarmed, reported.map_err(Failure::from).and(written))
+        (was_alarmed, output.map_err(Failure::from).and(written))
     }
 }

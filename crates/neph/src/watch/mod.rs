@@ -360,11 +360,11 @@ mod tests {
             ("1GiB", true),
             ("1025MiB", false),
         ] {
-            let reported = ring(text);
-            assert_eq!(reported.is_ok(), is_taken, "{text}");
+            let ring_size = ring(text);
+            assert_eq!(ring_size.is_ok(), is_taken, "{text}");
             let remedy = "write a size from 2MiB to 1GiB";
             assert!(
-                reported
+                ring_size
                     .err()
                     .is_none_or(|reason| reason.starts_with(remedy)),
                 "{text}"

@@ -3,9 +3,9 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use neph_capture::{Counted, Flow, Half, Method, Pair, Recent, Side};
+use neph_capture::{ExchangeCounts, Flow, Half, HostPair, Method, Recent, Side};
 use neph_documents::captures::{
-    First, PERIOD_COLUMNS, RecentPeriod, Sort, exchanges, period_row, period_sentence,
+    PERIOD_COLUMNS, RecentPeriod, Sort, TopLines, exchanges, period_row, period_sentence,
 };
 use neph_documents::table::Table;
 use neph_model::Span;
@@ -27,9 +27,9 @@ pub(super) struct Screen {
     is_terminal: bool,
     /// Displayed lines of the period.
     drawn: usize,
-    rows: First,
+    rows: TopLines,
     /// Pairs with exchanges outside of TCP.
-    exchanges: First,
+    exchanges: TopLines,
     /// Lines of the terminal for both tables.
     room: usize,
     /// Flows of this period without a row.
@@ -46,9 +46,9 @@ impl Screen {
             method: args.by.method(),
             is_terminal,
             drawn: 0,
-            rows: First::new(args.top.min(room)),
+            rows: TopLines::new(args.top.min(room)),
             // Flows keep most of the terminal.
-            exchanges: First::new(args.top.min(room / 4)),
+            exchanges: TopLines::new(args.top.min(room / 4)),
             room,
             hidden: 0,
         }
@@ -69,9 +69,9 @@ impl Screen {
     }
 
     /// Adds a pair of the period.
-    pub(super) fn exchange(&mut self, pair: &Pair, recent: &Counted) {
-        if exchanges::is_worth_a_line(recent) {
-            let rank = exchanges::rank(pair, recent);
+    pub(super) fn exchange(&mut self, pair: &HostPair, recent: &ExchangeCounts) {
+        if exchanges::has_exchanges(recent) {
+            let rank = exchanges::sort_key(pair, recent);
             let keep = (self.exchanges).keep(rank, || exchanges::row(pair, recent));
             self.hidden += u64::from(!keep);
         }

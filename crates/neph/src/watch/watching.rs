@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use neph_capture::{
-    Account, Answered, Between, Counted, Ending, Event, Flow, Listener, Name, Others,
-    Pair as Asking, Recent, Sample, Side,
+    Account, Ending, Event, ExchangeCounts, ExchangeKey, ExchangeRoundTrip, Flow, HostPair,
+    Listener, Name, Others, Recent, Sample, Side,
 };
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};
@@ -108,7 +108,7 @@ impl Watching {
             None => reporting.line(&PeriodLine::flow(stretch, flow, recent)),
         };
         let round_trip_sketches = conversations.table.look(each);
-        let each = |pair: &Asking, recent: &Counted| match screen {
+        let each = |pair: &HostPair, recent: &ExchangeCounts| match screen {
             Some(screen) => screen.exchange(pair, recent),
             None => reporting.line(&PeriodLine::exchange(stretch, pair, recent)),
         };
@@ -176,24 +176,24 @@ impl Watching {
             },
         });
         let is_any = self.interface == ANY;
-        let reported = match change {
+        let message = match change {
             Change::Fallen(name) if is_any => {
                 format!("{name} went down or was removed; the other interfaces are still watched")
             }
             Change::Fallen(name) => format!("{name} went down or was removed"),
             Change::Risen(name) => format!("{name} is up; it is watched"),
         };
-        output::say(&format!("{}  {reported}", when::utc(at)));
+        output::say(&format!("{}  {message}", when::utc(at)));
     }
 
     /// Output between periods: a JSON line; as text on standard error.
-    fn aside(&mut self, reported: &impl Serialize) {
+    fn aside(&mut self, line: &impl Serialize) {
         match &mut self.screen {
             Some(screen) => {
                 let left = screen.leave(self.reporting.out());
                 self.reporting.written(left);
             }
-            None => self.reporting.line(reported),
+            None => self.reporting.line(line),
         }
     }
 
@@ -203,11 +203,11 @@ impl Watching {
         let looked = self.alarms.iter_mut().filter_map(|alarm| alarm.look(since));
         for change in looked.collect::<Vec<_>>() {
             let at = Wall::from_unix_nanos(now.wall.0);
-            let reported = AlarmDocument::of_round_trips(at, &change, RuleAlone {});
-            self.aside(&reported);
+            let document = AlarmDocument::of_round_trips(at, &change, RuleAlone {});
+            self.aside(&document);
             output::say(&sentence(at, &change, "round trip"));
             if let Some(webhook) = &self.webhook {
-                webhook.report(json_line(&reported));
+                webhook.report(json_line(&document));
             }
         }
     }
@@ -241,21 +241,21 @@ impl Watching {
             times: None,
             without_time: 0,
         };
-        let reported = self.reporting.finish(&conversations, &[file]);
+        let written = self.reporting.finish(&conversations, &[file]);
         // Last: a slow webhook must not delay the summary.
         if let Some(webhook) = self.webhook.take() {
             webhook.finish();
         }
-        (was_alarmed, reported)
+        (was_alarmed, written)
     }
 }
 
 impl ConversationListener for Watching {
-    fn exchanged(&mut self, pair: &Asking) {
+    fn exchanged(&mut self, pair: &HostPair) {
         self.reporting.exchanged(pair);
     }
 
-    fn answered(&mut self, of: &Between, round_trip: Answered) {
+    fn answered(&mut self, of: &ExchangeKey, round_trip: ExchangeRoundTrip) {
         self.reporting.answered(of, round_trip);
         if let Some((metrics, _)) = &mut self.metrics {
             metrics.answered(of, round_trip);

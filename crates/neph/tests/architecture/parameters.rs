@@ -21,12 +21,12 @@ const MAXIMUM: usize = 5;
 
 /// The functions of a file that break the rule, and the modules that it declares for tests only.
 #[derive(Default)]
-struct Found {
+struct RuleFindings {
     functions: Vec<String>,
     test_modules: BTreeSet<String>,
 }
 
-impl Found {
+impl RuleFindings {
     fn check(&mut self, signature: &Signature) {
         let bundles = signature.inputs.iter().any(|input| match input {
             FnArg::Receiver(_) => false,
@@ -38,7 +38,7 @@ impl Found {
     }
 }
 
-impl<'ast> Visit<'ast> for Found {
+impl<'ast> Visit<'ast> for RuleFindings {
     fn visit_item(&mut self, item: &'ast Item) {
         let attributes = match item {
             Item::Fn(ItemFn { attrs, .. }) | Item::Mod(ItemMod { attrs, .. }) => attrs.as_slice(),
@@ -143,7 +143,7 @@ fn is_same_segment(path_segment: &PathSegment, other: &PathSegment) -> bool {
 
 /// The functions that break the rule, by crate: file and name.
 fn found() -> BTreeMap<String, Vec<String>> {
-    let mut by_type: BTreeMap<String, Vec<(String, Found)>> = BTreeMap::new();
+    let mut by_type: BTreeMap<String, Vec<(String, RuleFindings)>> = BTreeMap::new();
     for (path, text) in sources() {
         let Some((of, inside)) = path
             .strip_prefix("crates/")
@@ -154,7 +154,7 @@ fn found() -> BTreeMap<String, Vec<String>> {
         if is_test_file(inside) {
             continue;
         }
-        let mut found = Found::default();
+        let mut found = RuleFindings::default();
         let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
         found.visit_file(&file);
         let files = by_type.entry(of.to_owned()).or_default();

@@ -137,9 +137,9 @@ impl ClockSetup {
     /// When the guest's clock says it is, and ours before and after it was asked; seconds.
     fn guest_time(&self) -> (f64, [f64; 2]) {
         let before = now();
-        let reported = self.in_guest("adjtimex | grep time.tv_");
+        let stdout = self.in_guest("adjtimex | grep time.tv_");
         let after = now();
-        let mut numbers = reported
+        let mut numbers = stdout
             .lines()
             .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
         let (seconds, micros) = (numbers.next(), numbers.next());

@@ -160,14 +160,13 @@ impl PointSetup {
 }
 
 /// Median and bound of a way of the echoes, milliseconds: before them a ping asks over TCP who answers.
-fn segment(reported: &Ran, direction: &str) -> (f64, f64, u64) {
-    let reported: Value =
-        serde_json::from_str(&reported.out).unwrap_or_else(|_| panic!("{}", reported.err));
-    let rows = reported["segments"].as_array().expect("segments");
+fn segment(ran: &Ran, direction: &str) -> (f64, f64, u64) {
+    let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+    let rows = document["segments"].as_array().expect("segments");
     let row = rows
         .iter()
         .find(|row| row["direction"] == direction && row["protocol"] == "udp");
-    let row = row.unwrap_or_else(|| panic!("{reported}"));
+    let row = row.unwrap_or_else(|| panic!("{document}"));
     let millis = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{row}")) / 1e6;
     (
         millis("p50_ns"),
@@ -176,8 +175,8 @@ fn segment(reported: &Ran, direction: &str) -> (f64, f64, u64) {
     )
 }
 
-fn lines(reported: &Ran) -> Vec<Value> {
-    let lines = reported.out.lines();
+fn lines(ran: &Ran) -> Vec<Value> {
+    let lines = ran.out.lines();
     lines
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect()
@@ -193,9 +192,9 @@ fn a_segment_between_two_agents_has_the_delay_of_its_link() {
         return;
     }
     let world = PointSetup::up('p', "capture", None);
-    let reported = world.hops(&["-w", "4s"]);
-    assert_eq!(reported.status, 0, "{}", reported.err);
-    let (forward, back) = (segment(&reported, "forward"), segment(&reported, "reverse"));
+    let ran = world.hops(&["-w", "4s"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let (forward, back) = (segment(&ran, "forward"), segment(&ran, "reverse"));
     assert!(
         is_true(forward, THERE_MS) && is_true(back, BACK_MS),
         "{forward:?} {back:?}"
@@ -212,11 +211,11 @@ fn a_segment_between_two_agents_has_the_delay_of_its_link() {
         "--write",
         "w.pcap",
     ];
-    let reported = world.records("ws", &watch);
-    assert_eq!(reported.status, 0, "{}", reported.err);
-    let lines = lines(&reported);
+    let ran = world.records("ws", &watch);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let lines = lines(&ran);
     let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
-    assert!((5..=6).contains(&of("period")), "{}", reported.out);
+    assert!((5..=6).contains(&of("period")), "{}", ran.out);
     let flow = lines.iter().find(|line| line["kind"] == "flow");
     let flow = flow.expect("a flow");
     assert_eq!(flow["server"], "10.88.0.2:9000");
@@ -233,17 +232,17 @@ fn a_segment_between_two_agents_has_the_delay_of_its_link() {
         second["summary"]["packets_captured"],
         summary(&lines)["packets_captured"]
     );
-    let reported = world.neph(&["watch", &point, "--control", "control", "--site", "client"]);
+    let ran = world.neph(&["watch", &point, "--control", "control", "--site", "client"]);
     assert!(
-        reported.status == 2 && reported.err.contains("an agent's"),
+        ran.status == 2 && ran.err.contains("an agent's"),
         "{}",
-        reported.err
+        ran.err
     );
-    let reported = world.neph(&["watch", "lo", "--control", "control"]);
+    let ran = world.neph(&["watch", "lo", "--control", "control"]);
     assert!(
-        reported.status == 2 && reported.err.contains("no effect"),
+        ran.status == 2 && ran.err.contains("no effect"),
         "{}",
-        reported.err
+        ran.err
     );
 }
 
@@ -265,9 +264,9 @@ fn clocks_of_two_agents_are_more_exact_than_packets_alone() {
         return;
     }
     let world = PointSetup::up('q', "capture", Some("another-kernel"));
-    let reported = world.hops(&["-w", "20s"]);
-    assert_eq!(reported.status, 0, "{}", reported.err);
-    let (forward, back) = (segment(&reported, "forward"), segment(&reported, "reverse"));
+    let ran = world.hops(&["-w", "20s"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let (forward, back) = (segment(&ran, "forward"), segment(&ran, "reverse"));
     assert!(
         is_true(forward, THERE_MS) && is_true(back, BACK_MS),
         "{forward:?} {back:?}"
@@ -296,24 +295,23 @@ fn alarms_between_agents_are_raised_while_they_record() {
         "--alarm",
         "client - host > 5ms p50 for 3s",
     ];
-    let reported = world.records("udp", &args);
-    assert_eq!(reported.status, 3, "{}", reported.err);
-    let lines = lines(&reported);
+    let ran = world.records("udp", &args);
+    assert_eq!(ran.status, 3, "{}", ran.err);
+    let lines = lines(&ran);
     let alarms = lines.iter().filter(|line| line["kind"] == "alarm");
     let alarms: Vec<&Value> = alarms.collect();
     // The whole captures say the same, which is not told twice.
-    assert_eq!(alarms.len(), 1, "{}", reported.err);
+    assert_eq!(alarms.len(), 1, "{}", ran.err);
     let alarm = alarms[0];
     assert_eq!(alarm["evaluated_on"], "live", "{alarm}");
     assert_eq!(alarm["direction"], "forward", "{alarm}");
     let bound = alarm["bound_ns"].as_f64().expect("a bound") / 1e6;
     assert!(bound > 0.0 && bound < 3.0, "{bound}");
     assert!(
-        reported
-            .err
+        ran.err
             .contains("on a sample of about 64 packets per second"),
         "{}",
-        reported.err
+        ran.err
     );
 }
 
@@ -326,10 +324,10 @@ fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
     world.start_agent("host", "shut", ("reflector", None));
     let [near, far] = world.points();
     let shut = far.replace("agent:far", "agent:shut");
-    let reported = world.neph(&["hops", &near, &shut, "--control", "control", "-w", "5s"]);
-    assert_eq!(reported.status, 1, "{}", reported.err);
+    let ran = world.neph(&["hops", &near, &shut, "--control", "control", "-w", "5s"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
     let why = "the agent refuses: this agent's policy does not allow 'capture'; add it to kinds in its agent.toml";
-    assert!(reported.err.contains(why), "{}", reported.err);
+    assert!(ran.err.contains(why), "{}", ran.err);
     eventually("it is counted", SOON, || {
         let listed = world.neph(&["agents", "--control", "control", "--format", "json"]);
         let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
@@ -337,23 +335,23 @@ fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
         let mut shut = shut.filter(|row| row["agent"] == "shut");
         shut.any(|row| row["refusals"]["kind"] == 1)
     });
-    let reported = world.neph(&["hops", &near, "b=agent:none/eth0", "--control", "control"]);
+    let ran = world.neph(&["hops", &near, "b=agent:none/eth0", "--control", "control"]);
     assert!(
-        reported.status == 2 && reported.err.contains("agent none is not enrolled"),
+        ran.status == 2 && ran.err.contains("agent none is not enrolled"),
         "{}",
-        reported.err
+        ran.err
     );
-    let reported = world.neph(&["hops", &near, &far, "--control", "control", "-w", "2h"]);
+    let ran = world.neph(&["hops", &near, &far, "--control", "control", "-w", "2h"]);
     assert!(
-        reported.status == 2 && reported.err.contains("an agent captures"),
+        ran.status == 2 && ran.err.contains("an agent captures"),
         "{}",
-        reported.err
+        ran.err
     );
-    let reported = world.neph(&["hops", &near, &far]);
+    let ran = world.neph(&["hops", &near, &far]);
     assert!(
-        reported.status == 2 && reported.err.contains("add --control FOLDER"),
+        ran.status == 2 && ran.err.contains("add --control FOLDER"),
         "{}",
-        reported.err
+        ran.err
     );
 }
 
@@ -379,7 +377,7 @@ fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_lea
     let folders = ["near/captures", "far/captures"].map(|name| world.lab.folder.path(name));
     // Those of the killed command.
     let earlier = folders.each_ref().map(names);
-    let reported = std::thread::scope(|scope| {
+    let ran = std::thread::scope(|scope| {
         let rule = "client - host forward > 5ms p50";
         let hops = scope.spawn(move || world.hops(&["-w", "12s", "--alarm", rule]));
         eventually("both capture for this command", SOON, || {
@@ -390,9 +388,9 @@ fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_lea
         next = Some(world.controller());
         hops.join().expect("it ends")
     });
-    assert_eq!(reported.status, 3, "{}", reported.err);
-    assert!(segment(&reported, "forward").2 >= 60, "{}", reported.out);
-    let alarms: Value = serde_json::from_str(&reported.out).expect("JSON");
+    assert_eq!(ran.status, 3, "{}", ran.err);
+    assert!(segment(&ran, "forward").2 >= 60, "{}", ran.out);
+    let alarms: Value = serde_json::from_str(&ran.out).expect("JSON");
     let alarm = &alarms["alarms"][0];
     let of = (&alarm["evaluated_on"], &alarm["segment"]);
     assert_eq!(of, (&"whole".into(), &"client - host".into()), "{alarm}");

@@ -1,4 +1,4 @@
-//! Alarms of plans: what is told, kept and posted, and the exit status.
+//! Alarms of plans: what is reported, kept and posted, and the exit status.
 
 use std::fs;
 use std::io::{BufRead, Read, Write};
@@ -81,14 +81,14 @@ fn a_campaign_ends_with_how_many_of_its_experiments_are_flagged() {
     let (folder, run) = with(&few);
     let ran = folder.neph(run);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let reported = "campaign complete: 3 experiments, 3 with warnings; neph list ";
+    let expected = "campaign complete: 3 experiments, 3 with warnings; neph list ";
     let line = ran
         .err
         .lines()
         .find(|line| line.starts_with("campaign complete"));
     let line = line.expect(&ran.err);
     assert!(
-        line.starts_with(reported) && line.ends_with(" shows them"),
+        line.starts_with(expected) && line.ends_with(" shows them"),
         "{line}"
     );
     let list = line.split(' ').skip_while(|word| *word != "list").take(2);
@@ -114,14 +114,14 @@ fn an_alarm_of_a_plan_is_printed_stored_posted_and_exits_with_3() {
     let url = format!("http://{address}/hook");
     let ran = folder.neph(run.into_iter().chain(["--quiet", "--webhook", &url]));
     assert_eq!(ran.status, 3, "{}", ran.err);
-    let reported: Vec<&str> = ran
+    let alarm_lines: Vec<&str> = ran
         .err
         .lines()
         .filter(|line| line.contains("ALARM"))
         .collect();
-    assert_eq!(reported.len(), 1, "{}", ran.err);
+    assert_eq!(alarm_lines.len(), 1, "{}", ran.err);
     assert!(
-        reported[0].contains("round_trip > 1ns p50; of the last"),
+        alarm_lines[0].contains("round_trip > 1ns p50; of the last"),
         "{}",
         ran.err
     );
@@ -213,9 +213,9 @@ fn of<'a>(lines: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> 
 }
 
 /// A lab that is up as long as this is there.
-struct Up<'a>(&'a TestFolder, String);
+struct LabGuard<'a>(&'a TestFolder, String);
 
-impl Drop for Up<'_> {
+impl Drop for LabGuard<'_> {
     fn drop(&mut self) {
         self.0.neph(["lab", "down", &self.1]);
     }
@@ -261,7 +261,7 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_e
     let name = format!("alarm{}", std::process::id());
     let ran = folder.neph(["lab", "up", "lab.toml", "--name", &name, "--detach"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let up = Up(&folder, name);
+    let up = LabGuard(&folder, name);
     let (address, posts) = hear(1);
     let url = format!("http://{address}/hook");
     let rule = "a - b forward > 40ms p50 for 1s until 20ms";
@@ -289,20 +289,24 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_e
     assert_eq!(posted[0], lines[0], "the first of all");
 }
 
-/// Each alarm is told once; the first while points record, late by what a window takes.
+/// Each alarm is reported once; the first while points record, late by what a window takes.
 #[expect(clippy::print_stdout, reason = "a test tells what it measured")]
 fn is_told_at_once(lines: &[Value], received: &[(i64, String)], rule: &str) {
-    let reported: Vec<_> = received
+    let alarm_lines: Vec<_> = received
         .iter()
         .filter(|(_, line)| line.contains(rule))
         .collect();
-    assert_eq!(reported.len(), of(lines, "alarm").count(), "{received:#?}");
+    assert_eq!(
+        alarm_lines.len(),
+        of(lines, "alarm").count(),
+        "{received:#?}"
+    );
     let first = &lines[0];
     assert_eq!(
         (&first["state"], &first["evaluated_on"]),
         (&"raised".into(), &"live".into())
     );
-    let (came, line) = reported[0];
+    let (came, line) = alarm_lines[0];
     let is_end = |(_, line): &&(i64, String)| line.starts_with("neph hops: a: ");
     let (ended, _) = received.iter().find(is_end).expect("the recording ends");
     let late = came - first["at_unix_ns"].as_i64().expect("when");

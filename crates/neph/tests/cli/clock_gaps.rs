@@ -1,4 +1,4 @@
-//! Captures of two short times that lie far apart: what is told of a drift over both.
+//! Captures of two short times that lie far apart: what is reported about a drift over both.
 
 use crate::clocks::{Capture, SECOND, START, document, number};
 use crate::neph::{TestFolder, neph};
@@ -29,8 +29,8 @@ fn a_wander_hidden_by_gaps_is_not_reported_as_too_short() {
     let [first, second] = files(&folder);
     let ran = neph(["clock", "--captures", &first, &second]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let reported = "wander            not estimated: gaps in the data";
-    assert!(ran.out.contains(reported), "{}", ran.out);
+    let expected = "wander            not estimated: gaps in the data";
+    assert!(ran.out.contains(expected), "{}", ran.out);
     assert!(!ran.out.contains("less than 300 s"), "{}", ran.out);
 }
 

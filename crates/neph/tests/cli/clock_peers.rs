@@ -69,8 +69,8 @@ fn exchanges_without_an_answer_hold_up_no_line_about_those_behind_them() {
     let some = ["clock", &peer, "-c", "60", "-i", "50ms", "--every", "200ms"];
     let ran = neph(some.into_iter().chain(["--format", "ndjson"]));
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let reported: Vec<Value> = ran.out.lines().map(document).collect();
-    let (summary, rows) = reported.split_last().expect("a summary");
+    let documents: Vec<Value> = ran.out.lines().map(document).collect();
+    let (summary, rows) = documents.split_last().expect("a summary");
     assert_eq!((number(&summary["n"]), number(&summary["lost"])), (55, 5));
     let rows = rows.iter().filter(|row| row["kind"] == "offset");
     let rows: Vec<(i64, bool)> = rows

@@ -276,14 +276,14 @@ fn an_impossible_drift_is_none_and_an_unknown_drift_is_unknown() {
     let files = exchanges(&folder, |at| at + (at - START) / 200);
     let ran = compared(&files, &[]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let reported = "\ndrift             not plausible: +";
-    assert!(ran.out.contains(reported), "{}", ran.out);
+    let expected = "\ndrift             not plausible: +";
+    assert!(ran.out.contains(expected), "{}", ran.out);
     let summary = document(&compared(&files, &["--format", "json"]).out)["summary"].clone();
     assert_eq!(summary["drift"], Value::Null);
     let parted = real(&summary["implausible_drift_ppm"]);
     assert!((4_000.0..6_000.0).contains(&parted), "{summary}");
-    let reported = "\nwander            not estimated without a drift; ";
-    assert!(ran.out.contains(reported), "{}", ran.out);
+    let expected = "\nwander            not estimated without a drift; ";
+    assert!(ran.out.contains(expected), "{}", ran.out);
     assert_eq!(summary["wander"]["rate_max_ppm"], Value::Null);
     // Of a tenth of a second nothing is known of a drift, with 6 ms there and back.
     let short = files.map(|file| {

@@ -1,4 +1,4 @@
-//! Captures that are not whole, or that were joined of others: what is told of them.
+//! Captures that are not whole, or that were joined of others: what is reported about them.
 
 use std::fs;
 use std::io::Read;
@@ -86,11 +86,11 @@ fn a_broken_compressed_capture_is_reported_in_one_sentence_after_its_readable_pa
         fs::write(folder.path(name), packed).expect("a file");
         let ran = folder.neph(["read", name, "--format", "json"]);
         assert_eq!(ran.status, 2, "{}", ran.err);
-        for reported in [
+        for expected in [
             format!("{name} can be decompressed up to byte "),
             format!("the {program} data is corrupt there or before; copy the file again"),
         ] {
-            assert!(ran.err.contains(&reported), "{}", ran.err);
+            assert!(ran.err.contains(&expected), "{}", ran.err);
         }
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
         let summary = summary(&ran.out);
@@ -119,7 +119,7 @@ fn a_broken_compressed_capture_is_reported_in_one_sentence_after_its_readable_pa
 fn bytes_after_gzip_data_are_ignored_and_an_earlier_cut_is_reported() {
     let folder = TestFolder::empty();
     let capture_bytes = Capture::thinking().0;
-    for (kept_count, behind, ending, reported) in [
+    for (kept_count, behind, ending, ending_value) in [
         (capture_bytes.len(), &[0; 512][..], "whole", ""),
         (
             capture_bytes.len(),
@@ -143,8 +143,8 @@ fn bytes_after_gzip_data_are_ignored_and_an_earlier_cut_is_reported() {
         let ran = folder.neph(["read", "a.pcap.gz", "--format", "json"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert_eq!(summary(&ran.out)["files"][0]["ending"], ending);
-        assert!(ran.err.contains(reported), "{}", ran.err);
-        assert_eq!(ran.err.is_empty(), reported.is_empty(), "{}", ran.err);
+        assert!(ran.err.contains(ending_value), "{}", ran.err);
+        assert_eq!(ran.err.is_empty(), ending_value.is_empty(), "{}", ran.err);
     }
 }
 
@@ -160,8 +160,9 @@ fn only_large_backward_steps_in_a_capture_are_reported() {
         fs::write(folder.path("a.pcap"), joined.0).expect("a file");
         let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
         assert_eq!(ran.status, 0);
-        let reported = ran.err.contains("jump back by 9.000 s") && ran.err.contains("count twice");
-        assert_eq!(reported, is_reported, "{}", ran.err);
+        let is_reported_value =
+            ran.err.contains("jump back by 9.000 s") && ran.err.contains("count twice");
+        assert_eq!(is_reported_value, is_reported, "{}", ran.err);
         assert_eq!(ran.err.is_empty(), !is_reported, "{}", ran.err);
         let back = &summary(&ran.out)["files"][0]["largest_backward_step_ns"];
         assert_eq!(back.as_i64(), is_reported.then_some(9_000_000_000));
@@ -177,10 +178,15 @@ fn a_forward_clock_step_in_a_capture_is_reported() {
         capture.segment((later_ms, true), ACK, (100, 500), 10);
         fs::write(folder.path("a.pcap"), capture.0).expect("a file");
         let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
-        let reported = ran
+        let is_reported_value = ran
             .err
             .contains("a.pcap has no packet for 90000.000 s: its clock was set");
-        assert_eq!((ran.status, reported), (0, is_reported), "{}", ran.err);
+        assert_eq!(
+            (ran.status, is_reported_value),
+            (0, is_reported),
+            "{}",
+            ran.err
+        );
         let silence = &summary(&ran.out)["files"][0]["silence_ns"];
         assert_eq!(silence.as_i64(), is_reported.then_some(90_000_000_000_000));
     }
@@ -198,9 +204,9 @@ fn packets_out_of_time_order_are_reported_if_retransmissions_are_counted() {
             capture.segment((at, true), ACK, (2 + (at - 100) * 10, 8), 10);
         }
         fs::write(folder.path("a.pcap"), capture.0).expect("a file");
-        let reported = folder.neph(["read", "a.pcap"]).out;
-        let is_reported = reported.contains("1 packet not in order of time");
-        assert_eq!(is_reported, late > 0, "{reported}");
+        let stdout = folder.neph(["read", "a.pcap"]).out;
+        let is_reported = stdout.contains("1 packet not in order of time");
+        assert_eq!(is_reported, late > 0, "{stdout}");
         let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
         let counted = &summary(&ran.out)["files"][0]["packets_out_of_order"];
         assert_eq!(counted.as_u64(), Some(late));
@@ -217,7 +223,11 @@ fn flows_that_the_table_leaves_out_are_counted() {
         capture.segment((second + 30, false), SYN | ACK, (7, second * 1_000 + 1), 0);
     }
     fs::write(folder.path("a.pcap"), capture.0).expect("a file");
-    let reported = |top| folder.neph(["read", "a.pcap", "--top", top]).out;
-    assert!(reported("1").contains("2 lines more"), "{}", reported("1"));
-    assert!(!reported("3").contains("--top"), "{}", reported("3"));
+    let stdout_of = |top| folder.neph(["read", "a.pcap", "--top", top]).out;
+    assert!(
+        stdout_of("1").contains("2 lines more"),
+        "{}",
+        stdout_of("1")
+    );
+    assert!(!stdout_of("3").contains("--top"), "{}", stdout_of("3"));
 }

@@ -76,10 +76,10 @@ fn packets_cut_within_a_tunnel_count_as_truncated() {
             "{kept_count}: {}",
             text.out
         );
-        let reported = format!(
+        let expected = format!(
             "5 packets truncated within the headers, so their content is unknown; {ADVICE}."
         );
-        assert!(text.out.contains(&reported), "{kept_count}: {}", text.out);
+        assert!(text.out.contains(&expected), "{kept_count}: {}", text.out);
         let summary =
             json(&folder.neph(["read", "cut.pcap", "--format", "json"]).out)["summary"].take();
         assert_eq!(summary["other_packets"]["cut_off"], 5, "{kept_count}");
@@ -111,9 +111,9 @@ fn packets_cut_within_a_tunnel_are_reported_with_the_snaplen() {
     for command in [&hops[..], &clock] {
         let ran = folder.neph(command.iter().copied());
         assert_eq!(ran.status, 2, "{}", ran.err);
-        let reported = "5 packets, none of them of IP with a time and all of its header; ";
+        let expected = "5 packets, none of them of IP with a time and all of its header; ";
         assert!(
-            ran.err.contains(&format!("{reported}{ADVICE}")),
+            ran.err.contains(&format!("{expected}{ADVICE}")),
             "{}",
             ran.err
         );
@@ -132,9 +132,9 @@ fn packets_cut_within_a_tunnel_are_reported_with_the_snaplen() {
     for command in [&hops[..], &clock] {
         let ran = folder.neph(command.iter().copied());
         assert_eq!(ran.status, 0, "{}", ran.err);
-        let reported = format!("10 packets cut too short to be known again: {ADVICE}");
+        let expected = format!("10 packets cut too short to be known again: {ADVICE}");
         let printed_text = ran.out + &ran.err;
-        assert!(printed_text.contains(&reported), "{printed_text}");
+        assert!(printed_text.contains(&expected), "{printed_text}");
     }
 }
 
@@ -154,8 +154,8 @@ fn a_capture_without_ip_does_not_advise_a_longer_snaplen() {
     }
     let ran = folder.neph(["hops", "a.pcap", "b.pcap"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
-    let reported = "none of them of IP with a time; capture where IP passes";
-    assert!(ran.err.contains(reported), "{}", ran.err);
+    let expected = "none of them of IP with a time; capture where IP passes";
+    assert!(ran.err.contains(expected), "{}", ran.err);
     assert!(!ran.err.contains("-s 256"), "{}", ran.err);
 }
 
@@ -177,18 +177,24 @@ fn a_watch_with_a_short_snaplen_reports_truncated_packets() {
         }
         let [short, text, enough] = [short, text, enough].map(Watch::interrupt);
         let summary = |out: &str| lines(out).pop().expect("a summary");
-        let reported = summary(&short.out);
-        assert_eq!(reported["other_packets"]["cut_off"], 5, "{reported}");
-        assert_eq!(reported["files"][0]["packets_not_ip"], 0, "{reported}");
+        let summary_text = summary(&short.out);
+        assert_eq!(
+            summary_text["other_packets"]["cut_off"], 5,
+            "{summary_text}"
+        );
+        assert_eq!(
+            summary_text["files"][0]["packets_not_ip"], 0,
+            "{summary_text}"
+        );
         assert!(
             text.out
                 .contains(&format!("content is unknown; {ADVICE}.\n")),
             "{}",
             text.out
         );
-        let reported = summary(&enough.out);
+        let summary = summary(&enough.out);
         assert_eq!(
-            (&reported["other_packets"]["cut_off"], &reported["flows"]),
+            (&summary["other_packets"]["cut_off"], &summary["flows"]),
             (&0.into(), &1.into())
         );
     });

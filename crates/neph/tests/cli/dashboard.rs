@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::labs::privileged;
 use crate::metrics::{Watched, get};
-use crate::metrics_live::Live;
+use crate::metrics_live::LivePrograms;
 use crate::servers::{free_port, serve};
 
 fn dashboard() -> Value {
@@ -81,7 +81,7 @@ fn prometheus_answers_every_query_of_the_dashboard() {
     }
     let mut watched = Watched::new();
     let run = watched.run();
-    let mut live = Live::new();
+    let mut live = LivePrograms::new();
     live.ping("tcp");
     live.flows();
     live.watch();

@@ -28,12 +28,12 @@ fn replies_are_counted_by_response_code_and_a_name_that_does_not_exist_is_a_repl
     let target = format!("dns://127.0.0.1:{}/example.org?type=mx", server());
     let text = few(&target, &[]);
     assert_eq!(text.status, 0, "{}{}", text.out, text.err);
-    for reported in [
+    for expected in [
         "3 messages, 3 replies, 0 lost",
         "  3 x DNS NXDOMAIN\n",
         "DNS queries over UDP",
     ] {
-        assert!(text.out.contains(reported), "{reported}: {}", text.out);
+        assert!(text.out.contains(expected), "{expected}: {}", text.out);
     }
     let json = few(&target, &["--format", "json"]);
     let summary: Value = serde_json::from_str(&json.out).expect("JSON");

@@ -64,13 +64,10 @@ fn a_reader_that_goes_away_ends_neph_quietly() {
         // As `| head -0` does.
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("it ends");
-        let reported = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {reported}");
-        assert!(
-            !reported.contains("Broken pipe"),
-            "{arguments:?}: {reported}"
-        );
-        assert!(!reported.contains("panicked"), "{arguments:?}: {reported}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
+        assert!(!stderr.contains("Broken pipe"), "{arguments:?}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{arguments:?}: {stderr}");
     }
 }
 
@@ -87,11 +84,11 @@ fn an_output_that_cannot_be_written_is_an_error() {
         let full = fs::File::create("/dev/full").expect("Linux has it");
         let mut command = folder.command(arguments.iter().copied());
         let output = command.stdout(full).output().expect("neph runs");
-        let reported = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {reported}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
         assert!(
-            reported.contains("write the output"),
-            "{arguments:?}: {reported}"
+            stderr.contains("write the output"),
+            "{arguments:?}: {stderr}"
         );
     }
 }
@@ -110,10 +107,10 @@ fn an_output_that_is_closed_is_one_that_cannot_be_written() {
             .args(arguments)
             .env("NEPH_WORKSPACE", folder.workspace());
         let output = closed.output().expect("sh runs");
-        let reported = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{args}: {reported}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args}: {stderr}");
         let sentence = "neph: write the output: standard output is closed";
-        assert!(reported.contains(sentence), "{args}: {reported}");
+        assert!(stderr.contains(sentence), "{args}: {stderr}");
     }
 }
 

@@ -138,10 +138,10 @@ fn a_store_takes_in_each_journal_once() {
     drop(input);
     let ran = child.wait_with_output().expect("it ends");
     assert!(ran.status.success());
-    let (mut reported, mut result) = (Vec::new(), None);
+    let (mut events, mut result) = (Vec::new(), None);
     for line in ran.stdout.lines() {
         match serde_json::from_str(&line.expect("text")).expect("an update") {
-            Update::Recorded(_, records) => reported.extend(records.messages),
+            Update::Recorded(_, records) => events.extend(records.messages),
             Update::Done(Ok(OrderResult::Experiments(mut results))) => result = results.pop(),
             _ => (),
         }
@@ -169,8 +169,8 @@ fn a_store_takes_in_each_journal_once() {
     let [now, before] = taken.map(|taken| taken.expect("taken in"));
     assert_eq!(now, IntakeResult::Now);
     assert_eq!(before, IntakeResult::Before(ExperimentStatus::Complete));
-    reported.sort_by_key(|message| (message.flow, message.seq));
-    assert_eq!(store.messages(ended.id).expect("readable"), reported);
+    events.sort_by_key(|message| (message.flow, message.seq));
+    assert_eq!(store.messages(ended.id).expect("readable"), events);
     assert_eq!(store.experiments(campaign.id).expect("readable"), [ended]);
 }
 

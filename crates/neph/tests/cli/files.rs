@@ -36,9 +36,9 @@ fn reflector() -> Reflector {
     Reflector::start(&ReflectorSpec::at(here)).expect("a reflector")
 }
 
-fn refused(folder: &TestFolder, ran: &Ran, reported: &str) {
+fn refused(folder: &TestFolder, ran: &Ran, expected: &str) {
     assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);
-    assert!(ran.err.contains(reported), "{}", ran.err);
+    assert!(ran.err.contains(expected), "{}", ran.err);
     assert!(ran.err.contains("('ulimit -n')"), "{}", ran.err);
     assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
     assert!(!folder.workspace().exists(), "nothing is written");

@@ -81,11 +81,8 @@ fn csv_has_a_line_a_message_and_quiet_csv_a_line_a_flow() {
 fn bins_are_as_long_as_a_shorter_measurement() {
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
-    let reported = few(&target, &[]).out;
-    assert!(
-        reported.contains("(each flow's median in 1 s; "),
-        "{reported}"
-    );
+    let stdout = few(&target, &[]).out;
+    assert!(stdout.contains("(each flow's median in 1 s; "), "{stdout}");
     let document = few(&target, &["--format", "json"]).out;
     let document: Value = serde_json::from_str(&document).expect("one document");
     assert_eq!(document["pairs"][0]["bin_ns"], 1_000_000_000_i64);
@@ -343,8 +340,8 @@ fn where_nothing_listens_the_port_is_named_and_standard_error_is_not_empty() {
         &["--format", "json", "--quiet"],
     );
     assert_eq!(ran.status, 1, "{}", ran.err);
-    let reported = format!("nothing listens at UDP {} of 127.0.0.1", address.port());
-    assert!(ran.err.contains(&reported), "{}", ran.err);
+    let expected = format!("nothing listens at UDP {} of 127.0.0.1", address.port());
+    assert!(ran.err.contains(&expected), "{}", ran.err);
     let document: Value = serde_json::from_str(&ran.out).expect("one document");
     assert_eq!(document["interrupted"], false);
     assert_eq!(document["sender"]["late_replies"], 0);
@@ -354,13 +351,13 @@ fn where_nothing_listens_the_port_is_named_and_standard_error_is_not_empty() {
         document["no_reply_reasons"][0]
             .as_str()
             .expect("why")
-            .contains(&reported)
+            .contains(&expected)
     );
     // Beside the summary too.
     let ran = few(&format!("udp://{address}"), &["--quiet"]);
     let (before, after) = ran.out.split_once("(100.0 %)\n").expect("a summary");
     assert!(before.contains("0 replies"), "{}", ran.out);
-    assert!(after.trim_start().starts_with(&reported), "{}", ran.out);
+    assert!(after.trim_start().starts_with(&expected), "{}", ran.out);
 }
 
 #[test]
@@ -369,7 +366,7 @@ fn syns_to_an_open_and_a_closed_port_read_differently() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let [at, shut] = [&open, &closed].map(|listener| listener.local_addr().expect("bound"));
     drop(closed);
-    for (address, reported, (refused, word)) in [
+    for (address, expected, (refused, word)) in [
         (
             at,
             "48 answers were SYN-ACK: the port is open",
@@ -379,7 +376,7 @@ fn syns_to_an_open_and_a_closed_port_read_differently() {
     ] {
         let target = format!("syn://{address}");
         let ran = few(&target, &[]);
-        assert!(ran.out.contains(reported), "{}{}", ran.out, ran.err);
+        assert!(ran.out.contains(expected), "{}{}", ran.out, ran.err);
         let ran = few(&target, &["--format", "json", "--quiet"]);
         let document: Value = serde_json::from_str(&ran.out).expect("one document");
         assert_eq!(document["sender"]["refused"], refused, "{}", ran.out);

@@ -29,11 +29,11 @@ fn follow_measures_the_last_target_of_a_redirect_chain() {
     let ran = ping("/moved");
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     let printed = format!("{}{}", ran.out, ran.err);
-    for reported in [
+    for expected in [
         format!("followed: 302 from {} to {}", at("/moved"), at("/again")),
         format!("followed: 301 from {} to {}", at("/again"), at("/ok")),
     ] {
-        assert!(printed.contains(&reported), "{reported}: {printed}");
+        assert!(printed.contains(&expected), "{expected}: {printed}");
     }
     assert!(printed.contains("4 replies"), "{printed}");
     let refused = [("/loop", "redirects again"), ("/ftp", "ftp")];
@@ -71,6 +71,6 @@ fn a_plan_that_follows_redirects_stores_them_as_events() {
         events.contains("/moved") && events.contains("/ok"),
         "{events}"
     );
-    let reported = test_folder.neph(["show", &id]).out;
-    assert!(reported.contains("5 replies"), "{reported}");
+    let stdout = test_folder.neph(["show", &id]).out;
+    assert!(stdout.contains("5 replies"), "{stdout}");
 }

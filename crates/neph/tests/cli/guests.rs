@@ -56,13 +56,13 @@ fn a_guest_answers_with_its_kernels_timestamps_runs_commands_and_leaves_no_files
         lab.folder.neph(args.iter().chain(command).copied())
     };
     let to_string = fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel");
-    let reported = run("vm", &["sh", "-c", "uname -r; cat /tmp/ran; exit 7"]);
-    assert_eq!(reported.status, 7, "{}", reported.err);
-    let (release, ran) = reported.out.split_once('\n').expect("two lines");
+    let run_output = run("vm", &["sh", "-c", "uname -r; cat /tmp/ran; exit 7"]);
+    assert_eq!(run_output.status, 7, "{}", run_output.err);
+    let (release, ran) = run_output.out.split_once('\n').expect("two lines");
     assert!(
         release != to_string.trim() && ran == "ran\n",
         "{}",
-        reported.out
+        run_output.out
     );
     // Bytes as they are, and more of them than a pipe holds.
     let many = run("vm", &["sh", "-c", "seq 20000; printf 'a  b'"]);
@@ -141,9 +141,9 @@ fn guests_that_cannot_run_are_replaced_by_namespaces() {
         .expect("neph runs")
         .into();
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let reported = "guests as namespaces: those of [[guest]] m (vm, other) cannot run here: the program \
+    let expected = "guests as namespaces: those of [[guest]] m (vm, other) cannot run here: the program \
                 'linux.uml' is missing: install the package user-mode-linux\n";
-    assert!(ran.err.contains(reported), "{}", ran.err);
+    assert!(ran.err.contains(expected), "{}", ran.err);
     let shown = folder.neph(["show", "--format", "json"]).out;
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     assert!(
@@ -183,11 +183,11 @@ fn a_machine_of_qemu_runs_an_installed_kernel_and_answers_with_its_marks() {
     };
     let requested =
         "cat /proc/cmdline; ls /sys/bus/virtio/devices; echo processors $(nproc); exit 7";
-    let reported = run("vm", &["sh", "-c", requested]);
-    assert_eq!(reported.status, 7, "{}", reported.err);
-    let is_ours = reported.out.contains("neph.name=vm") && reported.out.contains("virtio0");
-    assert!(is_ours, "{}", reported.out);
-    assert!(reported.out.contains("processors 2"), "{}", reported.out);
+    let ran = run("vm", &["sh", "-c", requested]);
+    assert_eq!(ran.status, 7, "{}", ran.err);
+    let is_ours = ran.out.contains("neph.name=vm") && ran.out.contains("virtio0");
+    assert!(is_ours, "{}", ran.out);
+    assert!(ran.out.contains("processors 2"), "{}", ran.out);
     let neph = env!("CARGO_BIN_EXE_neph");
     let requested = "udp://10.86.1.1:9000 -c 20 -i 20ms --timeout 60s --format json";
     let ping = [neph, "ping"].into_iter().chain(requested.split(' '));
@@ -224,10 +224,10 @@ fn a_guest_that_cannot_start_reports_its_package_or_memory() {
     let refusing = GUEST.replace("\"uml\"", "\"uml\"\nfallback = false");
     fs::write(folder.path("two.toml"), refusing).expect("a file");
     let without = folder.command(args).env("PATH", &programs).output();
-    let reported = String::from_utf8(without.expect("neph runs").stderr).expect("UTF-8");
+    let stderr = String::from_utf8(without.expect("neph runs").stderr).expect("UTF-8");
     assert!(
-        reported.contains("install the package user-mode-linux"),
-        "{reported}"
+        stderr.contains("install the package user-mode-linux"),
+        "{stderr}"
     );
 }
 
@@ -243,9 +243,9 @@ fn a_plan_with_a_reflector_in_a_guest_is_refused() {
     };
     let fine = check("");
     assert_eq!(fine.status, 0, "{}", fine.err);
-    let reported = check("[[lab.reflector]]\nsite = \"vm\"\n");
-    assert_eq!(reported.status, 2, "{}", reported.err);
-    assert!(reported.err.contains("'vm' is a guest"), "{}", reported.err);
+    let ran = check("[[lab.reflector]]\nsite = \"vm\"\n");
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(ran.err.contains("'vm' is a guest"), "{}", ran.err);
 }
 
 #[test]
@@ -262,17 +262,17 @@ fn verify_holds_a_guest_against_the_ceiling_of_its_tap() {
          bandwidth = \"4Mbit/s\"\n",
     );
     let ran = folder.neph(["lab", "verify", "two.toml", "--format", "json"]);
-    let reported: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+    let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
     assert_eq!(
-        (ran.status, &reported[0]["to"]),
+        (ran.status, &document[0]["to"]),
         (0, &Value::from("vm")),
         "{}",
         ran.out
     );
     assert_eq!(
-        reported[0]["rate_configured_bits_per_s"], 4_000_000,
-        "{reported}"
+        document[0]["rate_configured_bits_per_s"], 4_000_000,
+        "{document}"
     );
-    let took = reported[0]["rate_measured_bits_per_s"].as_u64();
-    assert!(took.is_some_and(|took| took > 0), "{reported}");
+    let took = document[0]["rate_measured_bits_per_s"].as_u64();
+    assert!(took.is_some_and(|took| took > 0), "{document}");
 }

@@ -84,12 +84,12 @@ fn each_listed_id_opens_its_campaign_or_experiment() {
     let campaign = json(&folder.neph(["list", "--format", "json"]).out)[0]["id"].clone();
     let listed = json(&folder.neph(["list", "last", "--format", "json"]).out);
     for text in [["list", "last"], ["show", "last"]] {
-        let reported = folder.neph(text).out;
-        let (_, rows) = reported.split_once("FLAGS").expect("a heading");
+        let stdout = folder.neph(text).out;
+        let (_, rows) = stdout.split_once("FLAGS").expect("a heading");
         for (row, known) in rows.lines().skip(1).zip(listed.as_array().expect("a list")) {
             let short = row.split_whitespace().next().expect("an id");
             let complete_text = known["id"].as_str().expect("a text");
-            assert!(complete_text.starts_with(short), "{reported}");
+            assert!(complete_text.starts_with(short), "{stdout}");
             let ran = folder.neph(["show", short, "--format", "json"]);
             let shown = json(&ran.out);
             assert_eq!(
@@ -184,9 +184,9 @@ fn a_killed_campaign_is_listed_as_interrupted_with_its_results_and_next_command(
     let folder = TestFolder::measured();
     let killed = leave_one_running(&folder);
     let list = folder.neph(["list"]).out;
-    let reported = format!("interrupted (neph resume {})", killed.id);
+    let expected = format!("interrupted (neph resume {})", killed.id);
     assert!(
-        list.contains(&reported) && !list.contains("running"),
+        list.contains(&expected) && !list.contains("running"),
         "{list}"
     );
     let shown = json(&folder.neph(["show", "killed", "--format", "json"]).out);
@@ -309,11 +309,11 @@ fn an_import_names_the_campaign_that_it_became_however_old_it_is() {
     let campaigns = json(&folder.neph(["list", "--format", "json"]).out);
     assert_eq!(campaigns[0]["name"], "older", "the oldest comes first");
     let id = campaigns[0]["id"].as_str().expect("a text");
-    let reported = format!(
+    let expected = format!(
         "neph import: 1 experiment, 40 messages, 1 TCP acknowledgement, 1 retransmission; \
          `neph report {id}` shows them\n"
     );
-    assert_eq!(ran.err, reported);
+    assert_eq!(ran.err, expected);
     let experiments = json(&folder.neph(["list", id, "--format", "json"]).out);
     let id = experiments[0]["id"].as_str().expect("a text");
     let shown = json(&folder.neph(["show", id, "--format", "json"]).out);

@@ -320,13 +320,10 @@ fn a_shell_at_a_site_knows_its_lab_and_site() {
     .expect("it listens");
     drop(input);
     let output = child.wait_with_output().expect("it ends");
-    let reported = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(3), "{reported}");
-    assert!(
-        reported.contains(&format!("{} a\n", lab.name)),
-        "{reported}"
-    );
-    assert!(reported.contains("10.80.0.1"), "{reported}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{stdout}");
+    assert!(stdout.contains(&format!("{} a\n", lab.name)), "{stdout}");
+    assert!(stdout.contains("10.80.0.1"), "{stdout}");
 }
 
 #[test]

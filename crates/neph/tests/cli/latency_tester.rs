@@ -164,9 +164,9 @@ fn imported_acknowledgements_reveal_two_paths_of_one_endpoint() {
     assert!(row.contains("32.90 ms") && row.contains("480"), "{row}");
 
     let ran = folder.neph(["diagnose", "last", "--format", "json"]);
-    let reported: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let cause = &reported["diagnoses"][0];
-    assert_eq!(cause["rule"], "ecmp-imbalance", "{reported}");
+    let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let cause = &document["diagnoses"][0];
+    assert_eq!(cause["rule"], "ecmp-imbalance", "{document}");
     let text = cause["cause"].as_str().expect("a sentence");
     for part in [
         "6 connections 20.00 ms",
@@ -233,9 +233,9 @@ fn pings_go_on_between_blocks() {
     let text = folder.neph(["show", "last"]).out;
     assert!(text.contains("Pings between blocks"), "{text}");
     let ran = folder.neph(["export", "--pings", "--format", "jsonl", "-o", "-"]);
-    let reported = format!("neph export: {} pings of '", count("sent"));
+    let expected = format!("neph export: {} pings of '", count("sent"));
     assert!(
-        ran.err.starts_with(&reported),
+        ran.err.starts_with(&expected),
         "of no experiment: {}",
         ran.err
     );

@@ -98,11 +98,11 @@ fn a_load_names_the_quota_that_leaves_it_a_part_of_a_cpu() {
         let ran = group.neph("stress cpu --target 90% --cpus 0 -w 500ms");
         assert_eq!(ran.status, 1, "{}", ran.err);
         let quota = "the quota of a control group leaves";
-        let reported = format!(
+        let expected = format!(
             "neph stress: {quota} 1 thread the time of 0.45 CPUs, so that each can work 45.0 % of the time \
              at most, not 90 %; --target 45% has room\n"
         );
-        assert!(ran.err.starts_with(&reported), "{}", ran.err);
+        assert!(ran.err.starts_with(&expected), "{}", ran.err);
         let why = format!("90 % was requested: {quota} the time of 0.45 CPUs");
         assert!(ran.err.contains(&why), "{}", ran.err);
     }

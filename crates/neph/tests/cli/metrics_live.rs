@@ -22,7 +22,7 @@ use crate::pings::reflector;
 use crate::servers::{free_port, serve};
 
 /// Programs that measure, each with metrics.
-pub(crate) struct Live {
+pub(crate) struct LivePrograms {
     pub(crate) folder: TestFolder,
     /// Where metrics are, by command.
     pub(crate) ports: BTreeMap<&'static str, u16>,
@@ -31,7 +31,7 @@ pub(crate) struct Live {
     reflector: Reflector,
 }
 
-impl Live {
+impl LivePrograms {
     pub(crate) fn new() -> Self {
         Self {
             folder: TestFolder::empty(),
@@ -99,7 +99,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for LivePrograms {
     fn drop(&mut self) {
         self.programs.clear();
         if let Some((over, going)) = self.traffic.take() {
@@ -111,7 +111,7 @@ impl Drop for Live {
 
 #[test]
 fn ping_and_flows_export_while_they_measure() {
-    let mut live = Live::new();
+    let mut live = LivePrograms::new();
     live.ping("udp");
     live.flows();
     let target = format!("udp://{}", live.reflector.address());
@@ -146,7 +146,7 @@ fn ping_and_flows_export_while_they_measure() {
 #[test]
 fn live_points_export_delays_and_alarms_and_files_do_not() {
     let test = "metrics";
-    let mut live = Live::new();
+    let mut live = LivePrograms::new();
     let ran = live
         .folder
         .neph(["hops", "a.pcap", "b.pcap", "--prometheus", "0"]);
@@ -167,7 +167,7 @@ fn live_points_export_delays_and_alarms_and_files_do_not() {
 #[test]
 fn a_prometheus_that_takes_native_histograms_gets_them() {
     let test = "a_prometheus_that_takes_native_histograms_gets_them";
-    let mut live = Live::new();
+    let mut live = LivePrograms::new();
     live.ping("udp");
     let config = format!(
         "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: neph\n  static_configs:\n  - targets: ['127.0.0.1:{}']\n",

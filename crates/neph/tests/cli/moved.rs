@@ -53,16 +53,16 @@ fn machines_behind_one_address_are_stored_and_shown_by_each_command() {
     let ran = test_folder.neph(["run", "p.toml"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     // The end of `neph run` is the report of the terminal.
-    let reported = "2 servers answer at the endpoint's address";
-    assert!(ran.out.contains(reported), "{}", ran.out);
+    let expected = "2 servers answer at the endpoint's address";
+    assert!(ran.out.contains(expected), "{}", ran.out);
     let ids = experiments(&test_folder);
     let shown = json(&test_folder, &["show", &ids[0]]);
     let flags = shown["warnings"].to_string();
     assert!(flags.contains("several_backends"), "{flags}");
     for (arguments, part) in [
-        (vec!["show", ids[0].as_str()], reported),
-        (vec!["list", "last"], reported),
-        (vec!["report", "last"], reported),
+        (vec!["show", ids[0].as_str()], expected),
+        (vec!["list", "last"], expected),
+        (vec!["report", "last"], expected),
     ] {
         let ran = test_folder.neph(arguments.iter().copied());
         assert!(ran.out.contains(part), "{arguments:?}: {}", ran.out);

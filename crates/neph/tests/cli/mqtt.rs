@@ -45,8 +45,8 @@ fn pings_are_measured_and_a_password_is_never_printed() {
 fn a_refused_mqtt_connection_is_reported_with_its_code() {
     let ran = few(&format!("mqtt://127.0.0.1:{}", broker(4)), &[]);
     assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
-    let reported = "3 x MQTT CONNACK code 4 (bad user name or password)";
-    assert!(ran.out.contains(reported), "{}", ran.out);
+    let expected = "3 x MQTT CONNACK code 4 (bad user name or password)";
+    assert!(ran.out.contains(expected), "{}", ran.out);
     assert!(ran.out.contains("3 not sent"), "{}", ran.out);
     assert!(
         ran.err.contains("the broker refused the connection"),

@@ -71,8 +71,8 @@ fn the_pages_show_the_help_as_it_is() {
 fn the_list_of_pages_is_complete() {
     let list = fs::read_to_string(folder().join("README.md")).expect("it is there");
     for name in COMMANDS {
-        let reported =
+        let is_listed =
             list.contains(&format!("]({name}.md)")) || list.contains(&format!("neph {name}"));
-        assert!(reported, "docs/commands/README.md does not tell of {name}");
+        assert!(is_listed, "docs/commands/README.md does not tell of {name}");
     }
 }

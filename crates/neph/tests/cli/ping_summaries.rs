@@ -174,8 +174,8 @@ fn without_a_reply_no_rule_blames_this_host() {
 fn a_refused_websocket_has_a_line_of_causes() {
     let ran = few(&format!("ws://127.0.0.1:{}", server(OK)), &[]);
     let (_, summary) = ran.out.split_once("\n--- ").expect("a summary");
-    let reported = "3 not sent\n  3 x WebSocket refused: HTTP status 200\n";
-    assert!(summary.contains(reported), "{}", ran.out);
+    let expected = "3 not sent\n  3 x WebSocket refused: HTTP status 200\n";
+    assert!(summary.contains(expected), "{}", ran.out);
     let line = line(&ran.out, 1);
     assert!(line.ends_with("not sent: WebSocket refused: HTTP status 200"));
 }

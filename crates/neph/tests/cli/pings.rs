@@ -79,7 +79,7 @@ fn behind_a_bare_host_and_port_whoever_answers_is_measured_and_named() {
     let port = reflector.address().port();
     let http = server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let other = server("220 ready\r\n");
-    for (target, reported) in [
+    for (target, expected) in [
         (
             format!("127.0.0.1:{port}"),
             format!("ws://127.0.0.1:{port} answers"),
@@ -100,7 +100,7 @@ fn behind_a_bare_host_and_port_whoever_answers_is_measured_and_named() {
     ] {
         let ran = few(&target, &["--timeout", "500ms"]);
         assert_eq!(ran.status, 0, "{target}: {}{}", ran.out, ran.err);
-        assert!(ran.err.contains(&reported), "{target}: {}", ran.err);
+        assert!(ran.err.contains(&expected), "{target}: {}", ran.err);
     }
 }
 
@@ -153,14 +153,14 @@ struct HeldServer {
 fn held_http() -> HeldServer {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let address = listener.local_addr().expect("an address");
-    let ((ask, receiver), (answer, reported)) = (channel(), channel());
+    let ((ask, receiver), (answer, result_receiver)) = (channel(), channel());
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let mut buffer = [0; 4096];
             while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
                 if buffer.starts_with(b"GET") {
                     ask.send(()).expect("the test goes on");
-                    reported.recv().expect("the test goes on");
+                    result_receiver.recv().expect("the test goes on");
                 }
                 let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
                 stream.write_all(reply).expect("neph waits");
@@ -180,12 +180,12 @@ fn held_udp(reflector: &Reflector) -> HeldServer {
     let beyond = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
     beyond.connect(reflector.address()).expect("an address");
     let target = format!("udp://{}", socket.local_addr().expect("an address"));
-    let ((ask, receiver), (answer, reported)) = (channel(), channel());
+    let ((ask, receiver), (answer, result_receiver)) = (channel(), channel());
     thread::spawn(move || {
         let mut buffer = [0; 4096];
         let (count, from) = socket.recv_from(&mut buffer).expect("a request");
         ask.send(()).expect("the test goes on");
-        reported.recv().expect("the test goes on");
+        result_receiver.recv().expect("the test goes on");
         beyond.send(&buffer[..count]).expect("sent on");
         let count = beyond.recv(&mut buffer).expect("a reply");
         socket.send_to(&buffer[..count], from).expect("sent back");

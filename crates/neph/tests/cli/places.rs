@@ -81,9 +81,9 @@ fn an_earlier_record_of_a_lab_is_refused_before_anything_is_built() {
         ];
         let ran = folder.neph(args.into_iter().chain(more));
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-        let reported =
+        let expected =
             format!("neph: truth/{record} is there already, from an earlier lab: name another");
-        assert!(ran.err.contains(&reported), "{}", ran.err);
+        assert!(ran.err.contains(&expected), "{}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
         assert_eq!(fs::read_to_string(&file).expect("kept"), "twelve megabytes");
         fs::remove_file(&file).expect("ours");
@@ -100,7 +100,7 @@ fn missing_lab_features_are_reported_and_leave_no_folder() {
     }
     let folder = TestFolder::empty();
     let name = format!("lacks{}", std::process::id());
-    for (requested, reported) in [
+    for (requested, expected) in [
         (
             "congestion_control = \"nope\"",
             "write another as congestion_control",
@@ -124,7 +124,7 @@ fn missing_lab_features_are_reported_and_leave_no_folder() {
                 "{requested}: {}",
                 ran.err
             );
-            assert!(ran.err.contains(reported), "{requested}: {}", ran.err);
+            assert!(ran.err.contains(expected), "{requested}: {}", ran.err);
             assert!(!folder.path("truth").exists(), "{requested}, {more:?}");
         }
     }
@@ -151,9 +151,9 @@ fn a_report_overwrites_only_its_own_folder() {
     fs::write(folder.path("site/index.html"), "<title>Mine</title>").expect("a file");
     let ran = folder.neph(["report", "-o", "site"]);
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-    let reported =
+    let expected =
         "neph: site contains 'index.html', which is not part of a report: name a new folder";
-    assert!(ran.err.contains(reported), "{}", ran.err);
+    assert!(ran.err.contains(expected), "{}", ran.err);
     let left = fs::read_to_string(folder.path("site/index.html")).expect("kept");
     assert_eq!(left, "<title>Mine</title>");
     let files = fs::read_dir(folder.path("site")).expect("a folder");
@@ -179,8 +179,8 @@ fn an_unwritable_output_is_reported_with_its_remedy() {
         ] {
             let ran = folder.neph(command.iter().copied().chain([output]));
             assert_eq!(ran.status, 2, "{command:?} {output}: {}", ran.err);
-            let reported = format!("neph: cannot write {output}: ");
-            let is_reported = ran.err.starts_with(&reported) && ran.err.contains(remedy);
+            let expected = format!("neph: cannot write {output}: ");
+            let is_reported = ran.err.starts_with(&expected) && ran.err.contains(remedy);
             assert!(is_reported, "{}", ran.err);
         }
     }

@@ -57,8 +57,8 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
     // Two blocks, a trace each: over loopback all flows go straight to where they want to go.
     for page in ["flow-paths-1.svg", "flow-paths-2.svg"] {
         let drawn = fs::read_to_string(folder.path("report/figures").join(page)).expect(page);
-        let reported = "4 traced flows to 127.0.0.1 over 1 path";
-        assert!(drawn.contains(reported), "{drawn}");
+        let expected = "4 traced flows to 127.0.0.1 over 1 path";
+        assert!(drawn.contains(expected), "{drawn}");
     }
 }
 
@@ -78,12 +78,12 @@ fn the_median_of_ended_fleets_is_shown_without_their_messages() {
     assert_eq!(shown.as_array().map(Vec::len), Some(2));
     for entry in shown.as_array().into_iter().flatten() {
         let of_messages = median(&folder, entry["block"].as_u64());
-        let reported = entry["response_p50_ns"].as_f64().expect("a median");
+        let median = entry["response_p50_ns"].as_f64().expect("a median");
         // Three digits are kept, none below a microsecond.
         let bound = of_messages / 1000.0 + 1000.0;
         assert!(
-            (reported - of_messages).abs() <= bound,
-            "{reported} {of_messages}"
+            (median - of_messages).abs() <= bound,
+            "{median} {of_messages}"
         );
     }
     let messages = folder.workspace().join("messages");
@@ -111,14 +111,14 @@ fn a_plan_with_too_few_blocks_for_its_comparison_is_reported() {
     let folder = TestFolder::empty();
     let seasons = plan(([127, 0, 0, 1], 862).into()) + "[[season]]\nname = \"other\"\n";
     let text = |blocks: u32| seasons.replace("blocks = 2", &format!("blocks = {blocks}"));
-    let reported = "blocks cannot decide the ";
+    let expected = "blocks cannot decide the ";
     for (blocks, is_reported) in [(2, true), (6, true), (7, false)] {
         fs::write(folder.path("p.toml"), text(blocks)).expect("written");
         for command in ["plan", "check"] {
             let ran = folder.neph([command, "p.toml"]);
             assert_eq!(ran.status, 0, "{}", ran.err);
             assert_eq!(
-                ran.err.contains(reported),
+                ran.err.contains(expected),
                 is_reported,
                 "{blocks}: {}",
                 ran.err
@@ -194,8 +194,8 @@ fn run_show_and_report_contain_refusals_of_a_reflector() {
 
     let ran = folder.neph(["run", "p.toml", "--no-report"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let reported = "from this address (limit 100 per second)";
-    let flags = ran.err.lines().filter(|line| line.contains(reported));
+    let expected = "from this address (limit 100 per second)";
+    let flags = ran.err.lines().filter(|line| line.contains(expected));
     assert_eq!(flags.count(), 2, "one in each block: {}", ran.err);
 
     let shown = folder.neph(["show", "last", "--format", "json"]).out;
@@ -203,14 +203,14 @@ fn run_show_and_report_contain_refusals_of_a_reflector() {
     let id = shown["experiments"][0]["id"].as_str().expect("a text");
     let shown = folder.neph(["show", id]).out;
     assert!(
-        shown.contains(reported) && shown.contains("--max-rate"),
+        shown.contains(expected) && shown.contains("--max-rate"),
         "{shown}"
     );
     let ran = folder.neph(["report", "--output", "report"]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     let page = fs::read_to_string(folder.path("report/index.html")).expect("a page");
     assert!(
-        page.contains(reported) && page.contains("--max-rate"),
+        page.contains(expected) && page.contains("--max-rate"),
         "{page}"
     );
 }

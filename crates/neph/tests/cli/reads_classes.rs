@@ -68,6 +68,6 @@ fn a_path_has_mean_and_deviation_and_timer_delayed_replies_are_separate() {
         (&110_000_000.into(), &2.into())
     );
     let text = folder.neph(["read", "a.pcap"]).out;
-    let reported = "Excluded as delayed acknowledgements of servers";
-    assert!(text.contains(reported), "{text}");
+    let expected = "Excluded as delayed acknowledgements of servers";
+    assert!(text.contains(expected), "{text}");
 }

@@ -35,8 +35,8 @@ fn no_round_trip_is_below_zero_and_those_that_would_be_are_counted() {
     assert_eq!(summary["round_trips_below_resolution"], 1);
     assert_eq!(document["exchanges"][0]["round_trips"]["server"]["n"], 1);
     let text = folder.neph(["read", "a.pcap"]).out;
-    let reported = "\n3 answers with a timestamp before their request's ";
-    assert!(text.contains(reported), "{text}");
+    let expected = "\n3 answers with a timestamp before their request's ";
+    assert!(text.contains(expected), "{text}");
     assert!(text.contains("\n1 round trip of 0 ns: "), "{text}");
 }
 

@@ -65,8 +65,8 @@ fn one_directional_quic_is_not_reported_without_a_spin_bit() {
         quic(&mut both_sides, number, false);
     }
     let (text, summary) = read(&capture, &[]);
-    let reported = "1 connection of QUIC with one direction only in the capture";
-    assert!(text.contains(reported), "{text}");
+    let expected = "1 connection of QUIC with one direction only in the capture";
+    assert!(text.contains(expected), "{text}");
     assert!(!text.contains("without a spin bit"), "{text}");
     assert_eq!(summary["quic_of_one_direction"], 1);
     let (text, summary) = read(&both_sides, &[]);
@@ -81,8 +81,8 @@ fn a_flow_captured_in_one_direction_is_reported() {
     capture.segment((30, true), ACK, (100, 500), 10);
     capture.segment((60, true), ACK, (110, 510), 10);
     let (text, summary) = read(&capture, &[]);
-    let reported = "1 flow with one direction only in the capture";
-    assert!(text.contains(reported), "{text}");
+    let expected = "1 flow with one direction only in the capture";
+    assert!(text.contains(expected), "{text}");
     assert!(!text.contains("every answer came with data"), "{text}");
     assert_eq!(summary["flows_one_direction_only"], 1);
     assert_eq!(summary["flows_without_server_rtt"], 1);
@@ -133,8 +133,8 @@ fn answers_alone_are_counted_and_shown() {
     }
     let (text, summary) = read(&capture, &[]);
     assert!(text.contains("0, 3 without request"), "{text}");
-    let reported = "1 pair of ping or DNS with one direction only in the capture";
-    assert!(text.contains(reported), "{text}");
+    let expected = "1 pair of ping or DNS with one direction only in the capture";
+    assert!(text.contains(expected), "{text}");
     assert_eq!(summary["exchange_packets"], 3);
     assert_eq!(summary["responses_without_request"], 3);
     assert_eq!(summary["exchanges_one_direction_only"], 1);

@@ -58,8 +58,8 @@ fn captures_that_follow_each_other_are_read_in_the_order_of_time() {
             "{}",
             ran.err
         );
-        let reported = "in the order of their first packets, a.pcap sooner than it was given";
-        assert!(ran.err.contains(reported), "{}", ran.err);
+        let expected = "in the order of their first packets, a.pcap sooner than it was given";
+        assert!(ran.err.contains(expected), "{}", ran.err);
         assert!(!ran.err.contains("twice"), "{}", ran.err);
     }
 }

@@ -258,8 +258,8 @@ fn directions_that_several_could_answer_are_left_apart_and_reported() {
     assert_eq!(summary["flows_one_direction_only"], 4);
     assert_eq!(summary["ambiguous_directions"], 2);
     let text = folder.neph(["read", "a.pcap"]).out;
-    let reported = "2 directions in VLANs or tunnels of their own that several others could answer";
-    assert!(text.contains(reported), "{text}");
+    let expected = "2 directions in VLANs or tunnels of their own that several others could answer";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]

@@ -12,9 +12,9 @@ const HEADER: usize = 64;
 const RECORD: usize = 56;
 
 /// A header, and records of a kind, with fields put where the page says.
-struct Written(Vec<u8>);
+struct WrittenRecords(Vec<u8>);
 
-impl Written {
+impl WrittenRecords {
     fn of(link: &str, every: u32) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes[..8].copy_from_slice(b"NEPHTRU2");
@@ -65,9 +65,9 @@ const ON_A_PATH: u8 = 8;
 
 /// Ten packets: eight delivered (one damaged), one lost, one that found the queue full; a copy that
 /// left and one that there was no room for.
-fn written() -> Written {
+fn written() -> WrittenRecords {
     let cue: i64 = 1_700_000_000_000_000_000;
-    let mut written = Written::of("uplink", 1)
+    let mut written = WrittenRecords::of("uplink", 1)
         .record(2, &[(8, &cue.to_le_bytes()), (16, &7_i64.to_le_bytes())])
         .record(4, &[(8, &cue.to_le_bytes())])
         .record(
@@ -123,13 +123,13 @@ both          -  cued        1                 -
 #[test]
 fn records_are_exported_as_json_ndjson_and_csv() {
     let folder = capture_folder(&written().0);
-    let reported = |format| {
+    let stdout_of = |format| {
         let ran = folder.neph(["lab", "truth", "up.truth", "--format", format]);
         assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{}", ran.out);
         ran.out
     };
-    let list: Vec<Value> = serde_json::from_str(&reported("json")).expect("JSON");
-    let lines = reported("ndjson");
+    let list: Vec<Value> = serde_json::from_str(&stdout_of("json")).expect("JSON");
+    let lines = stdout_of("ndjson");
     let lines = lines.lines().map(serde_json::from_str::<Value>);
     let lines: Vec<Value> = lines.map(|line| line.expect("JSON")).collect();
     assert_eq!((list.len(), &list), (15, &lines));
@@ -155,7 +155,7 @@ fn records_are_exported_as_json_ndjson_and_csv() {
         (&list[2]["kind"], &list[2]["entry"]),
         (&"step".into(), &2.into())
     );
-    let csv = reported("csv");
+    let csv = stdout_of("csv");
     let keys: Vec<&str> = csv.lines().next().expect("a header").split(',').collect();
     assert_eq!(csv.lines().count(), 16);
     assert!(
@@ -276,12 +276,12 @@ fn a_sampled_record_reports_its_rate_and_both_directions() {
 }
 
 /// A flow on a path of 8 ms, sent every 2 ms, that is moved to one of 1 ms after its third packet.
-fn moved(every: u32) -> Written {
+fn moved(every: u32) -> WrittenRecords {
     let start: i64 = 1_700_000_000_000_000_000;
     let packets = [(0, 1, 8), (2, 1, 8), (4, 1, 8), (6, 0, 1), (8, 0, 1)];
     let mut packets = packets.map(|(at, path, delay)| (at + delay, at, path));
     packets.sort_unstable();
-    let mut written = Written::of("wan", every);
+    let mut written = WrittenRecords::of("wan", every);
     for (left, came, path) in packets {
         let [came, left] = [came, left].map(|ms: i64| start + ms * 1_000_000);
         written = written.record(
@@ -336,8 +336,11 @@ a_to_b        17      40001      862        5          3        1  1 0 ns, 0 6.0
     assert_eq!(list[1]["reordered"], Value::Null, "neighbours are missing");
     let nothing = capture_folder(b"").neph(["lab", "truth", "up.truth", "--flows"]);
     assert_eq!(nothing.status, 2, "{}", nothing.err);
-    let reshuffled = Written::of("routes", 1).record(3, &[]).record(3, &[]).0;
+    let reshuffled = WrittenRecords::of("routes", 1)
+        .record(3, &[])
+        .record(3, &[])
+        .0;
     let ran = capture_folder(&reshuffled).neph(["lab", "truth", "up.truth", "--flows"]);
-    let reported = "no flows: it records 2 changes of a schedule or of routes; the flows of a link are in its LINK.truth";
-    assert!(ran.out.contains(reported), "{}{}", ran.out, ran.err);
+    let expected = "no flows: it records 2 changes of a schedule or of routes; the flows of a link are in its LINK.truth";
+    assert!(ran.out.contains(expected), "{}{}", ran.out, ran.err);
 }

@@ -70,8 +70,8 @@ fn a_size_that_no_message_of_the_kind_carries_is_refused_before_anything_is_sent
         ),
     ] {
         let ran = few(target, &[option, size]);
-        let reported = format!("neph: {option} {size}: {why}\n");
-        assert_eq!((ran.status, ran.err), (2, reported), "{target}");
+        let expected = format!("neph: {option} {size}: {why}\n");
+        assert_eq!((ran.status, ran.err), (2, expected), "{target}");
     }
 }
 
@@ -202,8 +202,8 @@ fn an_option_unsuited_to_its_target_is_refused_with_a_reason() {
     ] {
         let ran = few(target, option);
         assert_eq!(ran.status, 2, "{target} {option:?}: {}", ran.err);
-        let reported = ran.err.starts_with(&format!("neph: {}: ", option[0]));
-        assert!(reported && ran.err.contains(why), "{}", ran.err);
+        let is_named = ran.err.starts_with(&format!("neph: {}: ", option[0]));
+        assert!(is_named && ran.err.contains(why), "{}", ran.err);
         assert!(
             ran.err.ends_with(&format!("leave it out for {target}\n")),
             "{}",

@@ -79,8 +79,8 @@ fn keeps_by_what_changes_were_told(folder: &TestFolder) {
     let listed = folder.neph(["list", "last", "--format", "json"]).out;
     let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
     let shown = folder.neph(["show", listed[0]["id"].as_str().expect("an id")]);
-    let reported = shown.out.contains("5 of 8 round trips within 2 ms");
-    assert!(reported, "{}", shown.out);
+    let is_shown = shown.out.contains("5 of 8 round trips within 2 ms");
+    assert!(is_shown, "{}", shown.out);
 }
 
 #[test]
@@ -194,12 +194,12 @@ fn transfers_that_fail_do_not_take_the_summary_away() {
     let mut command = folder.command(some.into_iter().chain(more));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = command.spawn().expect("neph runs");
-    let mut reported = BufReader::new(running.stdout.take().expect("piped"));
+    let mut stdout = BufReader::new(running.stdout.take().expect("piped"));
     let mut out = String::new();
-    reported.read_line(&mut out).expect("its title");
+    stdout.read_line(&mut out).expect("its title");
     // A port that nobody listens at answers SYNs too.
     drop(reflector);
-    reported.read_to_string(&mut out).expect("the rest");
+    stdout.read_to_string(&mut out).expect("the rest");
     let ran = ended(running);
     assert!(out.contains("8 flows, 64 messages, 64 replies"), "{out}");
     let last = ran.err.lines().last().unwrap_or_default();
@@ -240,11 +240,11 @@ fn what_is_kept_is_told(folder: &TestFolder) {
     let id = way_on.split(' ').next().unwrap_or_default();
     let ran = folder.neph(["report", id]);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
-    let reported = format!(
+    let expected = format!(
         "{} messages of 1 experiment that did not end are kept: neph report {id} --everything",
         messages(folder)
     );
-    assert!(ran.err.contains(&reported), "{reported}: {}", ran.err);
+    assert!(ran.err.contains(&expected), "{expected}: {}", ran.err);
     let ran = folder.neph(["report", id, "--everything"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(
@@ -269,10 +269,10 @@ fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
         .output();
     let ran = Ran::from(output.expect("bash"));
     assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
-    let reported: Vec<&str> = ran.err.lines().collect();
+    let lines: Vec<&str> = ran.err.lines().collect();
     assert!(
-        reported.len() == 1
-            && reported[0].contains("the measurement ends here, and what was recorded is kept"),
+        lines.len() == 1
+            && lines[0].contains("the measurement ends here, and what was recorded is kept"),
         "{}",
         ran.err
     );
@@ -308,7 +308,7 @@ fn a_reused_name_is_reported_and_an_unnamed_workspace_refused() {
     let folder = TestFolder::empty();
     let target = format!("udp://{}", reflector.address());
     let some = ["flows", &target, "-n", "2", "-c", "2", "-i", "50ms"];
-    for reported in [
+    for expected in [
         None,
         Some("neph: a campaign is called 'night' already: the name will mean this one"),
         Some("neph: 2 campaigns are called 'night' already: the name will mean this one"),
@@ -317,18 +317,18 @@ fn a_reused_name_is_reported_and_an_unnamed_workspace_refused() {
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert_eq!(
             ran.err.contains("'night' already"),
-            reported.is_some(),
+            expected.is_some(),
             "{}",
             ran.err
         );
         assert!(
-            ran.err.contains(reported.unwrap_or_default()),
+            ran.err.contains(expected.unwrap_or_default()),
             "{}",
             ran.err
         );
     }
     let ran = folder.neph(some.into_iter().chain(["--workspace", "elsewhere"]));
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
-    let reported = "--workspace elsewhere: nothing is kept there without --save NAME";
-    assert!(ran.err.contains(reported), "{}", ran.err);
+    let expected = "--workspace elsewhere: nothing is kept there without --save NAME";
+    assert!(ran.err.contains(expected), "{}", ran.err);
 }

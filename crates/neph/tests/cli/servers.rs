@@ -203,11 +203,11 @@ fn no_message_is_lost_where_a_keep_alive_ends_between_two_messages() {
             let trust: &[&str] = if tls { &["--insecure"] } else { &[] };
             let some = ["-c", "4", "-i", interval];
             let (ran, document) = ping(&target, &[&some[..], trust].concat());
-            let reported = format!("{scheme} every {interval}: {}", ran.err);
+            let expected = format!("{scheme} every {interval}: {}", ran.err);
             assert_eq!(
                 (ran.status, ends(&document)),
                 (0, [4, 0, 0, 0]),
-                "{reported}"
+                "{expected}"
             );
         }
     }
@@ -332,11 +332,11 @@ fn a_proxy_that_ends_idle_connections_loses_no_message() {
     let target = format!("http://127.0.0.1:{}", server.port);
     for interval in ["300ms", "450ms"] {
         let (ran, document) = ping(&target, &["-c", "6", "-i", interval]);
-        let reported = format!("every {interval}: {}", ran.err);
+        let expected = format!("every {interval}: {}", ran.err);
         assert_eq!(
             (ran.status, ends(&document)),
             (0, [6, 0, 0, 0]),
-            "{reported}"
+            "{expected}"
         );
     }
 }

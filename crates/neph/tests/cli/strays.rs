@@ -42,9 +42,9 @@ fn a_bad_lab_entry_is_reported_and_blocks_no_other_lab() {
          ls /run/neph; ls /run/netns\n"
     );
     let ran = run_single(TWO, &script);
-    let reported = "list: 1\nstatus good: 0\nrun a --lab good -- true: 0\ndown file: 1\n\
+    let expected = "list: 1\nstatus good: 0\nrun a --lab good -- true: 0\ndown file: 1\n\
                 down --all: 1\nlist: 1\nNo Lab\nfile\nodd\n";
-    assert_eq!(ran.out, reported, "{}", ran.err);
+    assert_eq!(ran.out, expected, "{}", ran.err);
     let of = |args: &str| {
         let printed = ran.err.split(&format!("# {args}\n")).nth(1);
         printed.expect(args).split("# ").next().expect("the first")

@@ -17,9 +17,9 @@ fn a_load_reports_the_cpu_time_of_each_thread() {
     let ran = neph([
         "stress", "cpu", "--target", "25%", "--cores", "1", "-w", "4s", "--format", "json",
     ]);
-    let reported: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let [entry] = reported.as_array().expect("a list").as_slice() else {
-        panic!("{reported}")
+    let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let [entry] = document.as_array().expect("a list").as_slice() else {
+        panic!("{document}")
     };
     assert_eq!(entry["target_percent"], 25.0);
     assert!(
@@ -111,8 +111,8 @@ fn traffic(address: &str, args: &str) -> (i32, Vec<Value>) {
             .chain(args)
             .chain(["--format", "json"]),
     );
-    let reported: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
-    (ran.status, reported.as_array().expect("a list").clone())
+    let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+    (ran.status, document.as_array().expect("a list").clone())
 }
 
 fn number(row: &Value, name: &str) -> u64 {
@@ -188,9 +188,9 @@ fn a_stream_that_misses_its_rate_ends_in_time_with_an_error() {
         "{}",
         ran.err
     );
-    let reported: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let frames = ["frames", "frames_skipped"].map(|name| number(&reported[0], name));
-    assert_eq!(frames, [0, 13], "{reported}");
+    let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let frames = ["frames", "frames_skipped"].map(|name| number(&document[0], name));
+    assert_eq!(frames, [0, 13], "{document}");
 }
 
 #[test]
@@ -233,13 +233,13 @@ fn a_reflector_that_stops_answering_is_reported_as_a_fault() {
         );
         let not_reckoned = printed.contains("unknown: not all own flows");
         assert_eq!(not_reckoned, load_text.contains("--capacity"), "{printed}");
-        let reported: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
-        assert!(reported[0]["fault"].is_string(), "{reported}");
+        let document: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+        assert!(document[0]["fault"].is_string(), "{document}");
         // What was to be sent in three seconds was; waiting for the rest is not among them.
-        let lasted = number(&reported[0], "lasted_ns");
+        let lasted = number(&document[0], "lasted_ns");
         assert!(
             (3_000_000_000..4_000_000_000).contains(&lasted),
-            "{reported}"
+            "{document}"
         );
     }
 }
@@ -251,14 +251,14 @@ fn too_few_cores_for_the_threads_are_reported_once() {
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert_eq!(ran.err.matches("was requested").count(), 1, "{}", ran.err);
     let forward = thread::available_parallelism().map_or(1, usize::from);
-    let reported = format!("; --cores {forward} has room\n");
+    let expected = format!("; --cores {forward} has room\n");
     let first = ran.err.lines().next().expect("a line");
     assert!(
         first.starts_with("neph stress: 256 threads share the "),
         "{}",
         ran.err
     );
-    assert!(ran.err.contains(&reported), "{}", ran.err);
+    assert!(ran.err.contains(&expected), "{}", ran.err);
     assert!(
         ran.err.contains("was requested: there are too few CPUs"),
         "{}",
@@ -305,9 +305,9 @@ fn a_flow_to_a_closed_port_suggests_to_start_a_reflector() {
     drop(listener);
     let ran = neph(["stress", "flow", &address, "-w", "1s"]);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
-    let reported =
+    let expected =
         "Connection refused (os error 111): start neph reflect there, or name the port of one";
-    assert!(ran.err.contains(reported), "{}", ran.err);
+    assert!(ran.err.contains(expected), "{}", ran.err);
 }
 
 #[test]
@@ -315,8 +315,8 @@ fn where_no_route_leads_to_a_reflector_a_flow_names_the_route() {
     with_loopback("noroute", || {
         let ran = neph(["stress", "flow", "10.73.0.3", "-w", "1s"]);
         assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
-        let reported = "no route leads there; see 'ip route get 10.73.0.3'";
-        assert!(ran.err.contains(reported), "{}", ran.err);
+        let expected = "no route leads there; see 'ip route get 10.73.0.3'";
+        assert!(ran.err.contains(expected), "{}", ran.err);
         assert!(!ran.err.contains("firewall"), "{}", ran.err);
     });
 }

@@ -61,21 +61,21 @@ fn a_load_that_was_not_held_flags_its_experiment() {
     let load = "b stream 10.80.0.1:9999 300kbit/s";
     fs::write(folder.path("p.toml"), plan(&format!("\"{load}\""))).expect("a file");
     let ran = folder.neph(["run", "p.toml", "--no-report"]);
-    let reported = format!("background load {load} missed its target (it carried 0.00 Mbit/s)");
-    assert_eq!(ran.err.matches(&reported).count(), 1, "{}", ran.err);
+    let expected = format!("background load {load} missed its target (it carried 0.00 Mbit/s)");
+    assert_eq!(ran.err.matches(&expected).count(), 1, "{}", ran.err);
     assert!(ran.err.contains("1 with warnings"), "{}", ran.err);
     let shown = |args: &[&str]| folder.neph(args.iter().copied()).out;
-    assert!(shown(&["list", "last"]).contains(&reported));
+    assert!(shown(&["list", "last"]).contains(&expected));
     let flags = shown(&["show"]);
     assert!(
-        flags.contains(&reported) && !flags.contains("the plan generates"),
+        flags.contains(&expected) && !flags.contains("the plan generates"),
         "{flags}"
     );
     let page = folder.path("page");
     shown(&["report", "-o", page.to_str().expect("text")]);
     let page = fs::read_to_string(page.join("index.html")).expect("a page");
     let closed = "without a key? Remedy: give the site";
-    assert!(page.contains(&reported) && page.contains(closed), "{page}");
+    assert!(page.contains(&expected) && page.contains(closed), "{page}");
 }
 
 #[test]

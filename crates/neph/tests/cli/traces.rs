@@ -1,4 +1,4 @@
-//! Routes by flow: what is told, in which form, and with which exit status.
+//! Routes by flow: what is reported, in which form, and with which exit status.
 
 use std::fs;
 use std::process::Stdio;

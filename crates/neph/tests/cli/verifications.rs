@@ -50,9 +50,9 @@ fn an_interrupted_verification_prints_its_results_so_far() {
     let namespace = format!("neph-v{}-b", child.id());
     let sent = || {
         let args = ["-n", &namespace, "-s", "-j", "link", "show", "dev", "far"];
-        let reported = process::command("ip").args(args).output().expect("ip runs");
-        let reported: Value = serde_json::from_slice(&reported.stdout).unwrap_or_default();
-        reported[0]["stats64"]["tx"]["packets"]
+        let ran = process::command("ip").args(args).output().expect("ip runs");
+        let document: Value = serde_json::from_slice(&ran.stdout).unwrap_or_default();
+        document[0]["stats64"]["tx"]["packets"]
             .as_u64()
             .unwrap_or(0)
     };
@@ -61,8 +61,8 @@ fn an_interrupted_verification_prints_its_results_so_far() {
     let began = Stopwatch::start();
     let output = child.wait_with_output().expect("it ends");
     assert!(began.elapsed() < Duration::from_secs(10));
-    let reported = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(130), "{reported}");
-    let links: Vec<&str> = reported.lines().skip(1).map(|row| &row[..5]).collect();
-    assert_eq!(links, ["path,"; 2], "{reported}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{stdout}");
+    let links: Vec<&str> = stdout.lines().skip(1).map(|row| &row[..5]).collect();
+    assert_eq!(links, ["path,"; 2], "{stdout}");
 }

@@ -207,9 +207,9 @@ fn the_text_output_has_a_line_per_flow_and_the_capture_loss() {
         let ran = watch.interrupt();
         assert_eq!(ran.status, 130);
         let server = format!("127.0.0.1:{port}");
-        let reported = ran.out.lines().filter(|line| line.contains(&server));
+        let server_lines = ran.out.lines().filter(|line| line.contains(&server));
         assert!(
-            reported.count() >= 2,
+            server_lines.count() >= 2,
             "in a period and at the end: {}",
             ran.out
         );

@@ -82,15 +82,15 @@ fn a_packet_that_a_router_passes_on_counts_once() {
         assert_eq!((any.status, output.status), (130, 130));
         assert_eq!(flow(&any), flow(&output));
         let [first_packet, ..] = flow(&output);
-        let reported = summary(&any);
+        let summary_text = summary(&any);
         assert_eq!(
-            reported["files"][0]["packets"],
+            summary_text["files"][0]["packets"],
             2 * first_packet,
             "in and out"
         );
-        assert_eq!(reported["capture_duplicates_removed"], first_packet);
+        assert_eq!(summary_text["capture_duplicates_removed"], first_packet);
         assert_eq!(
-            reported["files"][0]["bytes"], reported["bytes"],
+            summary_text["files"][0]["bytes"], summary_text["bytes"],
             "each once"
         );
         // The file tells the interfaces, and so the same.

@@ -36,11 +36,10 @@ fn requests_outside_of_tcp_are_reported_per_period() {
         let lines = lines(&ran.out);
         let periods = of_kind(&lines, "exchange_period");
         let count = |of: &Value| of["n"].as_u64().unwrap_or(0);
-        let reported =
-            |of: &dyn Fn(&Value) -> u64| periods.iter().map(|line| of(line)).sum::<u64>();
-        assert_eq!(reported(&|line| count(&line["round_trips"]["server"])), 3);
+        let sum_of = |of: &dyn Fn(&Value) -> u64| periods.iter().map(|line| of(line)).sum::<u64>();
+        assert_eq!(sum_of(&|line| count(&line["round_trips"]["server"])), 3);
         assert_eq!(
-            reported(&|line| line["requests"].as_u64().expect("a count")),
+            sum_of(&|line| line["requests"].as_u64().expect("a count")),
             3
         );
         assert!(periods.iter().all(|line| line["server"] == "127.0.0.1:53"));

@@ -36,14 +36,14 @@ fn by(direction: &str, folder: &TestFolder, interface: &str, arguments: &[&str])
 }
 
 fn method_value(ran: &Ran) -> Value {
-    let reported = lines(&ran.out);
-    of_kind(&reported, "period").pop().expect("a period")["capture_method"].clone()
+    let stdout = lines(&ran.out);
+    of_kind(&stdout, "period").pop().expect("a period")["capture_method"].clone()
 }
 
 /// What each round trip is, and how long it took in nanoseconds.
 fn round_trips(ran: &Ran) -> (Vec<[Value; 3]>, Vec<i64>) {
-    let reported = lines(&ran.out);
-    let samples = of_kind(&reported, "sample").into_iter().map(|sample| {
+    let stdout = lines(&ran.out);
+    let samples = of_kind(&stdout, "sample").into_iter().map(|sample| {
         let keys = ["side", "method", "answer"].map(|key| sample[key].clone());
         (keys, sample["round_trip_ns"].as_i64().expect("a time"))
     });
@@ -130,8 +130,8 @@ fn longest(folder: &TestFolder, server: &Host) -> (Value, bool) {
     drop(stream);
     assert_eq!(takes.join().expect("ended"), 1 << 20);
     let ran = watch.interrupt();
-    let reported = lines(&ran.out);
-    let [flow] = of_kind(&reported, "flow")[..] else {
+    let stdout = lines(&ran.out);
+    let [flow] = of_kind(&stdout, "flow")[..] else {
         panic!("{}", ran.out);
     };
     let sent = &flow["sent"]["client"];
@@ -172,8 +172,8 @@ fn copies_contain_only_the_requested_packets() {
         let mut packets = Vec::new();
         for (choice, watches) in choices.iter().zip(watches) {
             let [copied, ringed] = watches.map(|watch| {
-                let reported = lines(&watch.interrupt().out);
-                reported.last().expect("a summary")["files"][0].clone()
+                let lines = lines(&watch.interrupt().out);
+                lines.last().expect("a summary")["files"][0].clone()
             });
             assert_eq!(copied, ringed, "{choice:?}");
             packets.push(copied["packets"].as_u64().expect("a count"));

@@ -12,8 +12,8 @@ use crate::watches::{exchange, lines, of_kind, with_loopback};
 fn next(printed: &mut impl BufRead) -> (String, String) {
     let mut line = String::new();
     printed.read_line(&mut line).expect("it says so");
-    let (at, reported) = line.split_once("  ").expect("a time first");
-    (at.to_owned(), reported.trim_end().to_owned())
+    let (at, rest) = line.split_once("  ").expect("a time first");
+    (at.to_owned(), rest.trim_end().to_owned())
 }
 
 fn is_time(text: &str) -> bool {
@@ -22,11 +22,11 @@ fn is_time(text: &str) -> bool {
 
 /// Kinds and names of lines about interfaces, in their order.
 fn turns(lines: &[Value]) -> Vec<(&str, &str)> {
-    let reported = lines.iter().map(|line| {
+    let link_events = lines.iter().map(|line| {
         let text = |key: &str| line[key].as_str().unwrap_or_default();
         (text("kind"), text("interface"))
     });
-    reported
+    link_events
         .filter(|(kind, _)| kind.starts_with("interface_"))
         .collect()
 }
@@ -41,13 +41,13 @@ fn capturing_continues_when_an_interface_is_up_again() {
             let (child, mut printed, _) = begin(command.stdout(Stdio::piped()));
             exchange("127.0.0.1", 5);
             ip("link set lo down");
-            let (at, reported) = next(&mut printed);
+            let (at, line) = next(&mut printed);
             assert!(is_time(&at), "{at}");
-            assert_eq!(reported, "lo went down or was removed");
+            assert_eq!(line, "lo went down or was removed");
             ip("link set lo up");
-            let (at, reported) = next(&mut printed);
+            let (at, line) = next(&mut printed);
             assert!(is_time(&at), "{at}");
-            assert_eq!(reported, "lo is up; it is watched");
+            assert_eq!(line, "lo is up; it is watched");
             exchange("127.0.0.1", 5);
             send("INT", child.id());
             let ran = Ran::from(child.wait_with_output().expect("it ends"));
@@ -110,9 +110,9 @@ fn an_interface_that_goes_down_is_reported_and_the_others_stay_watched() {
         let mut command = folder.command(["watch", "any", "--format", "ndjson"]);
         let (child, mut printed, _) = begin(command.stdout(Stdio::piped()));
         let mut wording = |expected: &str| {
-            let (at, reported) = next(&mut printed);
+            let (at, line) = next(&mut printed);
             assert!(is_time(&at), "{at}");
-            assert_eq!(reported, expected);
+            assert_eq!(line, expected);
         };
         ip("link set one down");
         wording("one went down or was removed; the other interfaces are still watched");
@@ -130,8 +130,8 @@ fn an_interface_that_goes_down_is_reported_and_the_others_stay_watched() {
         assert_eq!(ran.status, 130);
         let lines = lines(&ran.out);
         let (down, up) = ("interface_down", "interface_up");
-        let reported = [(down, "one"), (up, "one"), (down, "one"), (down, "two")];
-        assert_eq!(turns(&lines), reported);
+        let link_events = [(down, "one"), (up, "one"), (down, "one"), (down, "two")];
+        assert_eq!(turns(&lines), link_events);
         assert_eq!(of_kind(&lines, "flow").len(), 1, "{}", ran.out);
     });
 }

@@ -1,4 +1,4 @@
-//! `neph watch --write`: the capture beside what is told, or instead of it.
+//! `neph watch --write`: the capture beside what is reported, or instead of it.
 
 use std::process::Stdio;
 
@@ -17,7 +17,7 @@ fn a_written_capture_reads_as_the_reported_values() {
         exchange("::1", 20);
         let ran = watch.interrupt();
         assert_eq!(ran.status, 130);
-        let reported = lines(&ran.out);
+        let stdout = lines(&ran.out);
         let read = folder.neph(["read", "beside.pcap", "--format", "ndjson"]);
         assert_eq!(
             (read.status, read.err.as_str()),
@@ -26,9 +26,9 @@ fn a_written_capture_reads_as_the_reported_values() {
         );
         let read = lines(&read.out);
         assert_eq!(of_kind(&read, "flow").len(), 2);
-        assert_eq!(of_kind(&read, "flow"), of_kind(&reported, "flow"));
+        assert_eq!(of_kind(&read, "flow"), of_kind(&stdout, "flow"));
         let summary = |lines: &[Value]| lines.last().expect("a summary")["round_trips"].clone();
-        assert_eq!(summary(&read), summary(&reported));
+        assert_eq!(summary(&read), summary(&stdout));
     });
 }
 
@@ -83,13 +83,8 @@ fn a_vlan_tag_stripped_by_the_kernel_is_reported_and_written() {
         let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         sender.send(&tagged_syn()).expect("send");
         let ran = Ran::from(child.wait_with_output().expect("it ends"));
-        let reported = lines(&ran.out);
-        assert_eq!(
-            of_kind(&reported, "flow")[0]["via"],
-            "vlan 7",
-            "{}",
-            ran.out
-        );
+        let stdout = lines(&ran.out);
+        assert_eq!(of_kind(&stdout, "flow")[0]["via"], "vlan 7", "{}", ran.out);
         let written = std::fs::read(folder.path("vlan.pcap")).expect("a capture");
         assert_eq!(written[24 + 16..], tagged_syn(), "as it was on the wire");
     });

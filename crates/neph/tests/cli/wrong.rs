@@ -45,8 +45,8 @@ fn an_export_that_fails_leaves_no_file() {
     let into = |path: &str| folder.neph(["export", "--format", "csv", "--output", path]);
     let ran = into("missing/x.csv");
     assert_eq!(ran.status, 2);
-    let reported = "cannot write missing/x.csv: No such file or directory (os error 2); make the folder missing first";
-    assert!(ran.err.contains(reported), "{}", ran.err);
+    let expected = "cannot write missing/x.csv: No such file or directory (os error 2); make the folder missing first";
+    assert!(ran.err.contains(expected), "{}", ran.err);
     fs::create_dir(folder.path("folder")).expect("a folder");
     let ran = into("folder");
     assert_eq!(ran.status, 2, "{}", ran.err);
@@ -274,7 +274,7 @@ fn missing_resources_are_reported_with_all_other_mistakes() {
         congestion = [\"reno\", \"nosuch\"]\n[[endpoint]]\nname = \"a\"\nurl = \"ws://127.0.0.1:9/\"\n\
         [[skip]]\nendpoint = \"b\"\n[plot]\nfigures = [\"timelin\"]\n";
     fs::write(folder.path("p.toml"), plan).expect("a file");
-    let reported = |arguments: &[&str]| {
+    let check = |arguments: &[&str]| {
         let ran = folder.neph(["check", "p.toml"]);
         assert_eq!(ran.status, 2, "{}", ran.err);
         for part in arguments {
@@ -283,7 +283,7 @@ fn missing_resources_are_reported_with_all_other_mistakes() {
     };
     let missing = "p.toml:5:23: congestion control 'nosuch' cannot be had here";
     let figure = "p.toml:12:12: there is no figure 'timelin'";
-    reported(&[
+    check(&[
         missing,
         figure,
         "p.toml:10:12: there is no endpoint 'b' to skip",
@@ -293,7 +293,7 @@ fn missing_resources_are_reported_with_all_other_mistakes() {
         "",
     );
     fs::write(folder.path("p.toml"), single).expect("a file");
-    reported(&[missing]);
+    check(&[missing]);
 }
 
 #[test]

@@ -18,13 +18,13 @@ const WHOLE: &str = "measured.txt";
 
 /// What the program named, with its sentence.
 #[derive(Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedCauses {
     pub(crate) causes: BTreeMap<(String, String), String>,
     /// Of this host.
     pub(crate) disturbances: Vec<String>,
 }
 
-impl Named {
+impl NamedCauses {
     pub(crate) fn has(&self, (rule, endpoint): CauseAt) -> bool {
         self.causes
             .contains_key(&(rule.to_owned(), endpoint.to_owned()))
@@ -43,13 +43,13 @@ fn measure(lab: &Lab, folder: &Path) {
         run.status.success(),
         "lab {}: {}",
         lab.number,
-        reported(&run.stderr)
+        stderr_text(&run.stderr)
     );
     fs::write(folder.join(WHOLE), lab.topology() + &lab.plan()).expect("a file");
 }
 
 /// Measures a lab in `folder`, unless just that was measured there, and asks for the causes.
-pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> Named {
+pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> NamedCauses {
     let measured = fs::read_to_string(folder.join(WHOLE));
     if !measured.is_ok_and(|text| text == lab.topology() + &lab.plan()) {
         measure(lab, folder);
@@ -59,11 +59,11 @@ pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> Named {
         output.status.success(),
         "lab {}: {}",
         lab.number,
-        reported(&output.stderr)
+        stderr_text(&output.stderr)
     );
     let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
     let diagnoses = document["diagnoses"].as_array().expect("a list");
-    let mut named = Named::default();
+    let mut named = NamedCauses::default();
     for diagnosis in diagnoses {
         let text = |key: &str| diagnosis[key].as_str().expect("a text").to_owned();
         let (rule, cause) = (text("rule"), text("cause"));
@@ -104,6 +104,6 @@ fn neph(folder: &Path, args: &[&str]) -> Output {
         .expect("neph runs")
 }
 
-fn reported(bytes: &[u8]) -> String {
+fn stderr_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

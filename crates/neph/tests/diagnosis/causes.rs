@@ -188,7 +188,7 @@ pub(crate) fn requests(at: &mut Endpoint, random: &mut Random) {
     at.interval_ms = at.interval_ms.max(40);
 }
 
-/// Small messages: a proxy that acknowledges with the reply is told from a slow link only by how
+/// Small messages: a proxy that acknowledges with the reply is distinguished from a slow link only by how
 /// little bytes a message has.
 fn proxy(at: &mut Endpoint, random: &mut Random) {
     at.sizes = vec![one_of(random, &[64, 100, 150])];

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use neph_sys::deadline::Stopwatch;
 use neph_text::Source;
 
-use crate::carry::{Named, carry_out};
+use crate::carry::{NamedCauses, carry_out};
 use crate::draw::labs;
 use crate::lab::Lab;
 use crate::score::Score;
@@ -26,8 +26,8 @@ fn setting(name: &str, otherwise: u64) -> u64 {
     let Ok(text) = std::env::var(name) else {
         return otherwise;
     };
-    let reported = format!("{name}={text} is no number");
-    text.parse().expect(&reported)
+    let expected = format!("{name}={text} is no number");
+    text.parse().expect(&expected)
 }
 
 fn count(number: u64) -> usize {
@@ -47,7 +47,7 @@ fn privileged(test: &str) -> bool {
 }
 
 /// In a folder of its own, kept where the environment wants it.
-fn carried_out(lab: &Lab) -> Named {
+fn carried_out(lab: &Lab) -> NamedCauses {
     let passing = tempfile::tempdir().expect("a temporary folder");
     let path = std::env::var("NEPH_LABS_FOLDER").map(PathBuf::from);
     let folder = path.unwrap_or_else(|_| passing.path().to_owned());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::carry::Named;
+use crate::carry::NamedCauses;
 use crate::lab::Lab;
 
 /// One rule's.
@@ -22,7 +22,7 @@ pub(crate) struct Score {
 
 impl Score {
     /// Adds a lab; a line about each cause that was missed or wrong.
-    pub(crate) fn add(&mut self, lab: &Lab, diagnosed: &Named) -> Vec<String> {
+    pub(crate) fn add(&mut self, lab: &Lab, diagnosed: &NamedCauses) -> Vec<String> {
         let mut lines = Vec::new();
         for at in &lab.causes {
             let count = self.counts.entry(at.0.to_owned()).or_default();

@@ -36,7 +36,7 @@ fn real(value: &Value) -> f64 {
 }
 
 /// What `neph clock` says with these arguments.
-fn reported(arguments: &[&str]) -> Value {
+fn clock_document(arguments: &[&str]) -> Value {
     let pair = ["--format", "json", "--method", "hulls,four-stamps"];
     let arguments: Vec<&str> = ["clock"]
         .iter()
@@ -67,7 +67,7 @@ fn one_clock_has_no_offset_beyond_its_bound_on_an_uneven_link() {
     let lab = TwoSites::up("clock_uneven", UNEVEN);
     let reflector = lab.reflector(Span::ZERO);
     let site = lab.namespace("client");
-    let document = reported(&["10.79.0.2", "--site", &site, "-c", "150", "-i", "20ms"]);
+    let document = clock_document(&["10.79.0.2", "--site", &site, "-c", "150", "-i", "20ms"]);
     drop(reflector);
     let [forward, back] = lab.delays(80);
     let summary = &document["summary"];
@@ -128,7 +128,7 @@ fn a_raw_clock_shifted_by_a_time_namespace_has_that_offset() {
         println!("SKIP a_raw_clock_shifted_by_a_time_namespace_has_that_offset: {printed}");
         return;
     };
-    let summary = &reported(&[address, "-c", "50", "-i", "10ms"])["summary"];
+    let summary = &clock_document(&[address, "-c", "50", "-i", "10ms"])["summary"];
     let (raw, wall) = (&summary["monotonic"], &summary["wall"]);
     let off = number(&raw["offset_ns"]) - 12_345 * SECOND;
     println!("raw clocks: {off} ns off 12345 s, ± {}", raw["bound_ns"]);
@@ -252,7 +252,7 @@ fn captures_at_both_ends_show_an_offset_and_drift_in_bounds() {
     let ([first, second], _) = Capture::end_both(captures);
     let forward = shifted(second, 3 * SECOND, 40);
     let files = Files::of("clock-files", [("here", &first), ("there", &forward)]);
-    let document = reported(&["--captures", &files.paths[0], &files.paths[1]]);
+    let document = clock_document(&["--captures", &files.paths[0], &files.paths[1]]);
     drop(files);
     let summary = &document["summary"];
     println!("{} packets, {}", summary["n"], summary["clocks"]);

@@ -25,7 +25,7 @@ const SECONDS: i64 = 50;
 const DATED: i64 = 10 * INTERVAL;
 /// How long the link leaves flows on their paths: by then the next change is there.
 const RESHUFFLED: i64 = 12_000_000_000 - DATED;
-/// Messages that a path must have before and after a change for it to be asked for.
+/// Messages that a path must have before and after a change for it to be expected.
 const LASTS: u64 = 4;
 
 /// Four paths there and one way back: round trips in microseconds.
@@ -67,7 +67,7 @@ struct LinkChange {
     port: u16,
     at: i64,
     paths: (u8, u8),
-    /// Whether it can be asked for: the flow sent enough before and after.
+    /// Whether it can be expected: the flow sent enough before and after.
     lasts: bool,
 }
 
@@ -104,7 +104,7 @@ fn is_found(change: &Value, made: &LinkChange, late: i64) -> bool {
         && is_near_path(&change["after_ns"], made.paths.1)
 }
 
-/// How many of those that can be asked for were found, dated at most `late` nanoseconds after them.
+/// How many of those that can be expected were found, dated at most `late` nanoseconds after them.
 fn count_found(changes: &[Value], link_changes: &[&LinkChange], late: i64) -> usize {
     let found = |made: &&&LinkChange| changes.iter().any(|change| is_found(change, made, late));
     link_changes.iter().filter(found).count()
@@ -112,7 +112,7 @@ fn count_found(changes: &[Value], link_changes: &[&LinkChange], late: i64) -> us
 
 /// Whether the link made it at all: this flow was on that path by then, and on the one that is said to
 /// be the one before at some time before. What the machine itself adds may hide a change for longer than
-/// [`DATED`], or until the next one: few are, since nearly all must be told exactly.
+/// [`DATED`], or until the next one: few are, since nearly all must be reported exactly.
 fn is_of_the_link(change: &Value, made: &[LinkChange]) -> bool {
     let at = change["at_unix_ns"].as_i64().expect("a moment");
     let of_flow = made
@@ -145,7 +145,7 @@ fn measure(lab: &TwoSites, workspace: &Path) -> Value {
 
 /// Measured once more where neph itself says that its sender was late, three times at most: of levels
 /// that are 2 ms apart it promises nothing then. Beside two builders that was so in 4 runs of 9, and
-/// changes were told wrongly in 2 of these, in none of the others.
+/// changes were reported wrongly in 2 of these, in none of the others.
 fn measure_in_time() -> (tempfile::TempDir, Value, BTreeMap<FlowKey, FlowTruth>) {
     let mut times = 1;
     loop {
@@ -153,16 +153,16 @@ fn measure_in_time() -> (tempfile::TempDir, Value, BTreeMap<FlowKey, FlowTruth>)
         let lab = TwoSites::up("flows", LINK);
         let reflector = lab.reflector(Span::ZERO);
         lab.cue();
-        let reported = measure(&lab, workspace.path());
+        let result = measure(&lab, workspace.path());
         drop(reflector);
         let flows = lab.flows();
-        let warnings = reported["warnings"].as_array().expect("warnings");
+        let warnings = result["warnings"].as_array().expect("warnings");
         match warnings
             .iter()
             .find(|warning| warning["warning"] == "sender_late")
         {
             Some(late) if times < 3 => println!("measured once more: {late}"),
-            _ => return (workspace, reported, flows),
+            _ => return (workspace, result, flows),
         }
         times += 1;
     }
@@ -188,24 +188,24 @@ fn changes_classes_and_unfairness_are_those_that_the_link_wrote_down() {
     if !privileged("changes_classes_and_unfairness_are_those_of_the_link") {
         return;
     }
-    let (workspace, reported, flows) = measure_in_time();
+    let (workspace, document, flows) = measure_in_time();
     let truth = by_port(&flows);
     assert_eq!(truth.len() as u64, FLOWS);
     let made = made(&truth);
-    changes_are_the_links(&reported, &made);
-    kept_messages_say_the_same(&reported, workspace.path(), &made);
-    classes_are_the_links(&reported["pairs"][0], &truth);
-    unfairness_is_the_links(&reported["pairs"][0], &truth);
+    changes_are_the_links(&document, &made);
+    kept_messages_say_the_same(&document, workspace.path(), &made);
+    classes_are_the_links(&document["pairs"][0], &truth);
+    unfairness_is_the_links(&document["pairs"][0], &truth);
     assert_eq!(
-        reported["pairs"][0]["advice"]["given"], true,
+        document["pairs"][0]["advice"]["given"], true,
         "{}",
-        reported["pairs"][0]["advice"]
+        document["pairs"][0]["advice"]
     );
 }
 
 /// Precision 1; at least 99 of 100 found before the link's next change, 95 of 100 dated exactly.
-fn changes_are_the_links(reported: &Value, made: &[LinkChange]) {
-    let changes = reported["changes"].as_array().expect("changes");
+fn changes_are_the_links(document: &Value, made: &[LinkChange]) {
+    let changes = document["changes"].as_array().expect("changes");
     let mut forward = 0;
     let mut wrong = Vec::new();
     for change in changes {
@@ -246,7 +246,7 @@ fn changes_are_the_links(reported: &Value, made: &[LinkChange]) {
 }
 
 /// The guard finds in the kept messages what it told live; the others find most of it.
-fn kept_messages_say_the_same(reported: &Value, workspace: &Path, made: &[LinkChange]) {
+fn kept_messages_say_the_same(document: &Value, workspace: &Path, made: &[LinkChange]) {
     let sorted = |changes: &[Value]| {
         let keys = ["source_port", "before_ns", "after_ns"];
         let of = |change: &Value| keys.map(|key| change[key].as_i64().expect("a number"));
@@ -259,7 +259,7 @@ fn kept_messages_say_the_same(reported: &Value, workspace: &Path, made: &[LinkCh
     for detector in ["guard", "rule", "change-points"] {
         let found = detected(workspace, detector);
         if detector == "guard" {
-            let live = reported["changes"].as_array().expect("changes");
+            let live = document["changes"].as_array().expect("changes");
             assert_eq!(sorted(&found), sorted(live));
         }
         let hits = count_found(&found, &link_changes, DATED);

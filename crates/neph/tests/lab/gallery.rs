@@ -44,9 +44,9 @@ fn neph(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
         .args(["--folder".as_ref(), folder])
         .output()
         .expect("neph runs");
-    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
-    println!("{reported}");
-    (output.status.code(), reported)
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    println!("{stdout}");
+    (output.status.code(), stdout)
 }
 
 #[test]
@@ -61,29 +61,26 @@ fn an_entry_is_right_with_its_cause_and_its_control_without() {
         shipped("transfers", "control.lab.toml"),
     );
     write(folder, false, &with);
-    let (status, reported) = neph(folder, &["gallery", "transfers"]);
-    assert_eq!(status, Some(0), "{reported}");
-    assert!(
-        reported.contains("neph reports: slow path is "),
-        "{reported}"
-    );
-    assert!(reported.contains("verdict: right"), "{reported}");
+    let (status, stdout) = neph(folder, &["gallery", "transfers"]);
+    assert_eq!(status, Some(0), "{stdout}");
+    assert!(stdout.contains("neph reports: slow path is "), "{stdout}");
+    assert!(stdout.contains("verdict: right"), "{stdout}");
     write(folder, true, &without);
-    let (status, reported) = neph(folder, &["gallery", "transfers", "--control"]);
-    assert_eq!(status, Some(0), "{reported}");
+    let (status, stdout) = neph(folder, &["gallery", "transfers", "--control"]);
+    assert_eq!(status, Some(0), "{stdout}");
     assert!(
-        reported.contains("neph does not say, and must not"),
-        "{reported}"
+        stdout.contains("neph does not say, and must not"),
+        "{stdout}"
     );
     // The cause on the wrong side.
     write(folder, true, &with);
-    let (status, reported) = neph(folder, &["gallery", "transfers", "--control"]);
-    assert_eq!(status, Some(1), "{reported}");
+    let (status, stdout) = neph(folder, &["gallery", "transfers", "--control"]);
+    assert_eq!(status, Some(1), "{stdout}");
     assert!(
-        reported.contains("neph reports what it must not report here: slow path is "),
-        "{reported}"
+        stdout.contains("neph reports what it must not report here: slow path is "),
+        "{stdout}"
     );
-    assert!(reported.contains("verdict: WRONG"), "{reported}");
+    assert!(stdout.contains("verdict: WRONG"), "{stdout}");
 }
 
 /// The only report of a workspace.
@@ -123,8 +120,8 @@ fn the_advised_source_port_uses_the_short_path() {
     let short = shipped("ecmp", "plan.toml").replace("duration = \"1s\"", "duration = \"500ms\"");
     fs::create_dir_all(first.join("ecmp")).expect("a folder");
     fs::write(first.join("ecmp/plan.toml"), &short).expect("written");
-    let (status, reported) = neph(&first, &["gallery", "ecmp"]);
-    assert_eq!(status, Some(0), "{reported}");
+    let (status, stdout) = neph(&first, &["gallery", "ecmp"]);
+    assert_eq!(status, Some(0), "{stdout}");
     // The advice followed: a new campaign over the same network, from that port.
     let port = advised_port(&report(&first));
     let followed = short.replace("source_port = 40001", &format!("source_port = {port}"));

@@ -17,7 +17,7 @@ use crate::stage::{TwoSites, measure, privileged};
 const SECOND: i64 = 1_000_000_000;
 const LINK: &str = "delay = \"2ms\"\nloss = \"2%\"";
 
-/// A packet as it was told, or recorded.
+/// A packet as it was reported, or recorded.
 #[derive(Debug, Clone, Copy)]
 struct Crossed {
     /// When it came to the first point it passed, nanoseconds since 1970.
@@ -46,7 +46,7 @@ fn numbered(mut crossed: Vec<(Identity, Crossed)>) -> Crossings {
 type Points<'a> = [(&'a str, &'a [u8]); 2];
 
 /// What `neph hops` says of each packet there and back.
-fn reported(points: Points<'_>, more: &[&str]) -> [Crossings; 2] {
+fn crossings_of(points: Points<'_>, more: &[&str]) -> [Crossings; 2] {
     let passed = points.map(|(_, capture)| -> HashMap<i64, Identity> {
         let frames = frames(capture);
         let passed = frames.iter().map(|frame| (frame.at, frame.identity()));
@@ -140,19 +140,19 @@ fn delays_and_losses_of_all_packets_match_the_record_of_the_links() {
     drop(reflector);
     let ([first, second], until) = Capture::end_both(captures);
     let moved = shifted(second.clone(), 3 * SECOND, 40);
-    let one_clock = reported([("a", &first), ("b", &second)], &["--clock", "same"]);
-    let fitted = reported([("a", &first), ("c", &moved)], &[]);
+    let one_clock = crossings_of([("a", &first), ("b", &second)], &["--clock", "same"]);
+    let fitted = crossings_of([("a", &first), ("c", &moved)], &[]);
     let record = recorded(lab);
     for (direction, name) in ["forward", "reverse"].iter().enumerate() {
-        let reported = [&one_clock[direction], &fitted[direction]];
-        hold(name, reported, &record[direction], until);
+        let both_runs = [&one_clock[direction], &fitted[direction]];
+        hold(name, both_runs, &record[direction], until);
     }
 }
 
 /// One direction, by one clock and by fitted ones, against the record until a moment.
-fn hold(name: &str, reported: [&Crossings; 2], record: &Crossings, until: i64) {
-    for reported in reported {
-        let unmatched = reported
+fn hold(name: &str, both_runs: [&Crossings; 2], record: &Crossings, until: i64) {
+    for crossings in both_runs {
+        let unmatched = crossings
             .iter()
             .filter(|(packet, _)| !record.contains_key(packet));
         let unmatched: Vec<_> = unmatched.collect();
@@ -161,9 +161,9 @@ fn hold(name: &str, reported: [&Crossings; 2], record: &Crossings, until: i64) {
     let (mut n, mut lost) = (0, 0);
     let (mut beyond, mut by_clock) = (Vec::new(), Vec::new());
     for (packet, record) in record.iter().filter(|(_, of)| of.at < until) {
-        let [crossed, fitted] = reported.map(|reported| {
-            let reported = reported.get(packet);
-            reported.unwrap_or_else(|| panic!("{name}: nothing is told of {record:?}"))
+        let [crossed, fitted] = both_runs.map(|crossings| {
+            let crossing = crossings.get(packet);
+            crossing.unwrap_or_else(|| panic!("{name}: nothing is told of {record:?}"))
         });
         n += 1;
         lost += usize::from(record.delay.is_none());

@@ -74,9 +74,9 @@ impl Hosts {
     fn transfer(&self) {
         let address = SocketAddr::from(([10, 79, 12, 2], 7_979));
         let listener = self.inside(1, || TcpListener::bind(address));
-        let asking = self.inside(0, || TcpStream::connect(address));
+        let client = self.inside(0, || TcpStream::connect(address));
         let (answering, _) = listener.accept().expect("it comes");
-        let ends = [asking, answering];
+        let ends = [client, answering];
         thread::scope(|scope| {
             for end in &ends {
                 scope.spawn(move || send(end));
@@ -110,10 +110,10 @@ impl Drop for Hosts {
 }
 
 /// Where bytes end: who sent them, and the number behind the last.
-type End = (u8, u32);
+type LineEnd = (u8, u32);
 
 /// When a frame passed that ended there, and how long it was; only of what passed once.
-fn ends(frames: &[Frame]) -> HashMap<End, (i64, u32)> {
+fn ends(frames: &[Frame]) -> HashMap<LineEnd, (i64, u32)> {
     let (mut ends, mut second) = (HashMap::new(), HashSet::new());
     for frame in frames {
         let Some((begin, end)) = frame.numbers() else {
@@ -129,17 +129,17 @@ fn ends(frames: &[Frame]) -> HashMap<End, (i64, u32)> {
     ends
 }
 
-/// Packets over TCP with data that are told: both stamps, delay and bound, and whether it was joined.
-fn reported(files: [&str; 2]) -> Vec<([i64; 2], i64, i64, bool)> {
+/// Packets over TCP with data that are reported: both stamps, delay and bound, and whether it was joined.
+fn joined_packets(files: [&str; 2]) -> Vec<([i64; 2], i64, i64, bool)> {
     let lines = told_packets(files, &[]).into_iter();
     let number = |value: &Value| value.as_i64().expect("a number");
-    let mut reported = Vec::new();
+    let mut packets = Vec::new();
     for line in lines.filter(|line| line["protocol"] == "tcp") {
         let segment = &line["segments"][0];
         if !segment.is_null() {
             let marks = [0, 1].map(|point| number(&line["timestamps_unix_ns"][point]));
             let (delay, bound) = (number(&segment["ns"]), number(&segment["bound_ns"]));
-            reported.push((
+            packets.push((
                 marks,
                 delay,
                 bound,
@@ -147,7 +147,7 @@ fn reported(files: [&str; 2]) -> Vec<([i64; 2], i64, i64, bool)> {
             ));
         }
     }
-    reported
+    packets
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn large_packets_of_both_ends_take_as_long_as_their_last_byte_within_the_bound()
     drop(lab);
     let moved = shifted(far_end.clone(), 3 * SECOND, 40);
     let files = Files::of("hops-offload", [("a", &near_end), ("b", &moved)]);
-    let reported = reported(files.paths.each_ref().map(String::as_str));
+    let packets = joined_packets(files.paths.each_ref().map(String::as_str));
     drop(files);
     let was: HashMap<i64, i64> = frames(&moved)
         .iter()
@@ -178,7 +178,7 @@ fn large_packets_of_both_ends_take_as_long_as_their_last_byte_within_the_bound()
     });
     let pair: HashMap<(i64, i64), bool> = nears.collect();
     let (mut right, mut joined, mut close) = (0, 0, 0);
-    for (marks, delay, bound, is_joined) in reported {
+    for (marks, delay, bound, is_joined) in packets {
         let stamps = (marks[0], was[&marks[1]]);
         let off = delay - (stamps.1 - stamps.0).abs();
         assert!(off.abs() <= bound + 40, "{off}, at most {bound}");

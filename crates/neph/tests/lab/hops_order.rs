@@ -61,19 +61,19 @@ fn the_reordered_count_equals_the_out_of_order_arrivals() {
         &["hops", a, b, "--format", "json"],
     ));
     drop(files);
-    let reported: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let (near_end, far_end) = (frames(&near_end), frames(&far_end));
     for (direction, so) in [
         ("forward", out_of_order(&near_end, &far_end, CLIENT)),
         ("reverse", out_of_order(&far_end, &near_end, CLIENT + 1)),
     ] {
-        let rows = reported["segments"].as_array().expect("rows");
+        let rows = document["segments"].as_array().expect("rows");
         let row = rows
             .iter()
             .find(|row| row["direction"] == direction && row["protocol"] == "udp");
-        let row = row.unwrap_or_else(|| panic!("{reported:#}"));
+        let row = row.unwrap_or_else(|| panic!("{document:#}"));
         println!("{direction}: {so} out of order, told {}", row["reordered"]);
-        assert_eq!(row["reordered"], so, "{reported:#}");
+        assert_eq!(row["reordered"], so, "{document:#}");
         // One in twenty skips 20 ms, in which ten others are sent.
         assert!(so > 50, "{so} of 600");
         // What skipped the delay shows how long the kernel takes: the bound is small.

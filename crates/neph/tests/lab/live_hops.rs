@@ -12,12 +12,12 @@ use crate::stage::{TwoSites, measure, median, neph, privileged};
 use crate::undisturbed::undisturbed;
 
 /// Of the segment's row: packets of a protocol one way.
-fn row<'a>(reported: &'a Value, direction: &str, protocol: &str) -> &'a Value {
-    let rows = reported["segments"].as_array().expect("rows");
+fn row<'a>(document: &'a Value, direction: &str, protocol: &str) -> &'a Value {
+    let rows = document["segments"].as_array().expect("rows");
     let row = rows
         .iter()
         .find(|row| row["direction"] == direction && row["protocol"] == protocol);
-    row.unwrap_or_else(|| panic!("{direction} of {protocol} in {reported:#}"))
+    row.unwrap_or_else(|| panic!("{direction} of {protocol} in {document:#}"))
 }
 
 fn number(value: &Value) -> i64 {
@@ -25,7 +25,7 @@ fn number(value: &Value) -> i64 {
 }
 
 /// Records both ends while this passes, and gives what neph says.
-fn reported(lab: &TwoSites, traffic: impl FnOnce()) -> Value {
+fn hops_document(lab: &TwoSites, traffic: impl FnOnce()) -> Value {
     let points = [("near", "client"), ("far", "server")]
         .map(|(name, site)| format!("{name}=iface:path@{}", lab.namespace(site)));
     let arguments = ["hops", &points[0], &points[1], "--format", "json"];
@@ -67,25 +67,25 @@ fn the_segment_between_two_live_points_is_the_link() {
         return;
     }
     let link = "delay = \"3ms\"\na_to_b = { delay = \"7ms\" }";
-    let (reported, recorded) = undisturbed(|| {
+    let (document, recorded) = undisturbed(|| {
         let lab = TwoSites::up("hops_live", link);
         let reflector = lab.reflector(Span::ZERO);
-        let reported = reported(&lab, || {
+        let document = hops_document(&lab, || {
             ping(&lab, "200");
             let messages = measure(lab.flow("tcp", Span::from_millis(10), 100));
             assert_eq!(messages.len(), 100);
         });
         drop(reflector);
-        (reported, lab.delays(80))
+        (document, lab.delays(80))
     });
     for (direction, recorded) in ["forward", "reverse"].iter().zip(recorded) {
         let link = median(recorded);
         for (protocol, least) in [("icmp", 200), ("tcp", 100)] {
-            let row = row(&reported, direction, protocol);
+            let row = row(&document, direction, protocol);
             let (n, p50) = (number(&row["n"]), number(&row["p50_ns"]));
             println!("{direction}, {protocol}: {n} packets, p50 {p50} ns; the link {link} ns");
-            assert_eq!(number(&row["lost"]), 0, "{reported:#}");
-            assert!(n >= least, "{reported:#}");
+            assert_eq!(number(&row["lost"]), 0, "{document:#}");
+            assert!(n >= least, "{document:#}");
             // What the kernel takes between the stamps of a veth and the link's own.
             assert!((p50 - link).abs() < 100_000, "{p50} ns for {link} ns");
             assert_eq!(number(&row["bound_ns"]), 0, "one kernel, one clock");
@@ -99,11 +99,11 @@ fn packets_lost_on_a_link_are_lost_in_its_segment() {
         return;
     }
     let lab = TwoSites::up("hops_lossy", "delay = \"1ms\"\na_to_b = { loss = \"10%\" }");
-    let reported = reported(&lab, || ping(&lab, "200"));
+    let document = hops_document(&lab, || ping(&lab, "200"));
     let recorded = lab
         .delays(80)
         .map(|delays| i64::try_from(delays.len()).expect("few"));
-    let forward = row(&reported, "forward", "icmp");
+    let forward = row(&document, "forward", "icmp");
     println!("arrived {}, lost {}", forward["n"], forward["lost"]);
     assert_eq!(number(&forward["n"]), recorded[0]);
     let lost = 200 - recorded[0];
@@ -111,5 +111,5 @@ fn packets_lost_on_a_link_are_lost_in_its_segment() {
     // Whether the last ones were lost or only late is not known when the capture ends.
     let unsure = lost - number(&forward["lost"]);
     assert!((0..=2).contains(&unsure), "{forward:#}");
-    assert_eq!(number(&row(&reported, "reverse", "icmp")["lost"]), 0);
+    assert_eq!(number(&row(&document, "reverse", "icmp")["lost"]), 0);
 }

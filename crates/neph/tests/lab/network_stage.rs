@@ -16,13 +16,13 @@ const MOVED: i64 = 200_000;
 
 /// One-way delays of the messages that were answered, there and back.
 fn directions(messages: &[Message]) -> [Vec<i64>; 2] {
-    let reported = messages
+    let directions = messages
         .iter()
         .filter_map(|message| Ledger::directions(&message.marks, ClockOffset::SAME_CLOCK));
-    let reported: Vec<[i64; 2]> = reported
+    let delays: Vec<[i64; 2]> = directions
         .map(|(one_way, back)| [one_way.delay.nanos(), back.delay.nanos()])
         .collect();
-    [0, 1].map(|direction| reported.iter().map(|pair| pair[direction]).collect())
+    [0, 1].map(|direction| delays.iter().map(|pair| pair[direction]).collect())
 }
 
 /// TCP's own estimates, which come with the stamps of what is sent: no less than the link's two delays,

@@ -130,7 +130,7 @@ impl Bench {
     }
 }
 
-fn reported(output: &Output) -> String {
+fn stderr_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -160,7 +160,7 @@ fn a_campaign_of_two_topologies_resumes_after_a_stop_and_a_kill() {
     let sent = kill.args(["-s", "INT", &pid.to_string()]).status();
     assert!(sent.expect("kill runs").success());
     let output = stopped.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(130), "{}", reported(&output));
+    assert_eq!(output.status.code(), Some(130), "{}", stderr_text(&output));
     assert_eq!(left(pid), [""; 0]);
 
     let mut killed = bench.neph(&["resume"]);
@@ -173,7 +173,7 @@ fn a_campaign_of_two_topologies_resumes_after_a_stop_and_a_kill() {
     let last = bench.neph(&["resume"]);
     let of_last = last.id();
     let output = last.wait_with_output().expect("it ends");
-    assert!(output.status.success(), "{}", reported(&output));
+    assert!(output.status.success(), "{}", stderr_text(&output));
     assert_eq!(left(pid), [""; 0], "who goes on takes it down");
     assert_eq!(left(of_last), [""; 0]);
     is_whole(&bench);

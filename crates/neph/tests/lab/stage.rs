@@ -57,8 +57,8 @@ pub(crate) fn neph(workspace: &Path, arguments: &[&str]) -> Command {
 /// Runs it to its good end.
 pub(crate) fn ran(mut command: Command) -> Output {
     let output = command.output().expect("neph runs");
-    let reported = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{reported}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
     output
 }
 
@@ -126,7 +126,7 @@ impl TwoSites {
             },
             request_size: 64,
             response_size: 68,
-            trust: Trust::Anything,
+            trust: Trust::AnyCertificate,
             spin: FlowSpec::SPIN,
             site: Some(self.placement("client")),
             reflector: scheme != "icmp",

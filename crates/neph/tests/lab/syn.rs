@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use neph_load::{TRANSFER_SIZE, TransferSpec, transfers};
+use neph_load::{TRANSFER_SIZE, TransferSpec, run_transfers};
 use neph_model::{Fleet, FleetEndpoint, FleetMessage, Permit, ProbeKind, Span, Stop, Target};
 use neph_probe::{
     DiscoveryOptions, FleetReport, FleetRun, FleetSpec, FlowSpec, Priority, SmallTransfer, Trust,
@@ -134,15 +134,15 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
             timeout: Span::from_secs(2),
             site: flow.site.clone(),
         };
-        let asking = DiscoveryOptions {
+        let options = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
             patience: spec.timeout,
             site: spec.site.clone(),
         };
-        let small = SmallTransfer::at(&target, flow.address, TRANSFER_SIZE, &asking);
+        let small = SmallTransfer::at(&target, flow.address, TRANSFER_SIZE, &options);
         let small = small.expect("a reflector");
-        let made = transfers(&spec, &|| small.exchange(), &Stop::new()).expect("a site");
+        let made = run_transfers(&spec, &|| small.exchange(), &Stop::new()).expect("a site");
         for (port, rtt) in &rtts {
             let of_port: Vec<_> = made.iter().filter(|run| run.source_port == *port).collect();
             assert_eq!(of_port.len(), 4);

@@ -116,9 +116,9 @@ fn killed_on_its_way(mut running: Child, workspace: &Path) {
 fn traced(diamond: &Diamond, workspace: &Path, target: &str) -> BTreeMap<u16, Addresses> {
     let args = ["trace", target, "--source-port", "41000-41011"];
     let args = [&args[..], &["--format", "json"]].concat();
-    let reported = ran(diamond.neph(workspace, &args)).stdout;
-    let reported: Value = serde_json::from_slice(&reported).expect("JSON");
-    let flows = reported["flows"].as_array().expect("flows").iter();
+    let stdout = ran(diamond.neph(workspace, &args)).stdout;
+    let document: Value = serde_json::from_slice(&stdout).expect("JSON");
+    let flows = document["flows"].as_array().expect("flows").iter();
     let of = |flow: &Value| {
         let port = flow["source_port"].as_u64().expect("a port");
         let hops = flow["hops"].as_array().expect("hops").iter();
@@ -207,13 +207,9 @@ fn routes_of_flows_survive_a_kill_with_the_changes_that_they_confirm() {
     let is_timed = |path: &Value| path["best_ns"].is_i64() && path["median_ns"].is_i64();
     assert!(paths.iter().all(is_timed), "{paths:?}");
     let others = each_change_has_its_verdict(workspace, confirmed(&after));
-    let reported = table(workspace, "flow-traced");
+    let rows = table(workspace, "flow-traced");
     let confirmed = others.to_string();
-    assert_eq!(
-        cell(&reported, "other_routers"),
-        Some(&*confirmed),
-        "{reported}"
-    );
+    assert_eq!(cell(&rows, "other_routers"), Some(&*confirmed), "{rows}");
     diamond.down();
 }
 

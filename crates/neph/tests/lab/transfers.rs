@@ -21,7 +21,7 @@ weight = 50
 a_to_b = { delay = \"13.6ms\" }
 ";
 
-/// A fleet of 32 flows for three seconds and so many transfers of each class: what was told, and the
+/// A fleet of 32 flows for three seconds and so many transfers of each class: what was reported, and the
 /// workspace that keeps it.
 fn measured(lab: &TwoSites, transfers: &str) -> (Value, TempDir) {
     let _reflector = lab.reflector(Span::ZERO);
@@ -33,9 +33,9 @@ fn measured(lab: &TwoSites, transfers: &str) -> (Value, TempDir) {
         .args(["--site", &lab.namespace("client"), "--save", "night"])
         .output()
         .expect("neph runs");
-    let reported = serde_json::from_slice(&output.stdout)
+    let stderr = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-    (reported, workspace)
+    (stderr, workspace)
 }
 
 #[test]
@@ -43,8 +43,8 @@ fn transfers_on_the_slow_paths_ports_take_18_percent_longer() {
     if !privileged("transfers_on_the_slow_paths_ports_take_18_percent_longer") {
         return;
     }
-    let (reported, workspace) = undisturbed(|| measured(&TwoSites::up("transfers", LINK), "20"));
-    let transfers = &reported["pairs"][0]["transfers"];
+    let (document, workspace) = undisturbed(|| measured(&TwoSites::up("transfers", LINK), "20"));
+    let transfers = &document["pairs"][0]["transfers"];
     let [fast, slow] = [&transfers[0], &transfers[1]];
     for (class, lowest) in [(fast, 40_000_000), (slow, 47_200_000)] {
         assert_eq!((&class["n"], &class["failed"]), (&20.into(), &0.into()));
@@ -68,8 +68,8 @@ fn transfers_after_a_reshuffle_count_for_the_path_they_took() {
         return;
     }
     let link = format!("{LINK}[[link.schedule]]\nat = \"10s\"\nreshuffle = true\n");
-    let (reported, workspace) = undisturbed(|| measured(&TwoSites::up("reshuffled", &link), "200"));
-    let pair = &reported["pairs"][0];
+    let (document, workspace) = undisturbed(|| measured(&TwoSites::up("reshuffled", &link), "200"));
+    let pair = &document["pairs"][0];
     let moved = pair["transfers_moved"].as_u64().expect("a number");
     assert!((60..300).contains(&moved), "{pair}");
     for (index, lowest) in [(0, 40_000_000), (1, 47_200_000)] {
@@ -109,7 +109,7 @@ fn determined_by(workspace: &Path, arguments: &[&str]) -> String {
 }
 
 /// In export, show and report.
-fn kept_transfers_say_the_same(reported: &Value, workspace: &Path) {
+fn kept_transfers_say_the_same(document: &Value, workspace: &Path) {
     let to_stdout = ["--format", "jsonl", "-o", "-"];
     let rows = ["export", "night", "--transfers"];
     let rows = determined_by(workspace, &[&rows[..], &to_stdout].concat());
@@ -127,7 +127,7 @@ fn kept_transfers_say_the_same(reported: &Value, workspace: &Path) {
     ran(neph(workspace, &["report", "night", "-o", &out]));
     let table = std::fs::read_to_string(folder.join("tables/flow-transfers.json"));
     let table: Value = serde_json::from_str(&table.expect("the table")).expect("JSON");
-    for (index, class) in (0..).zip(reported.as_array().expect("classes")) {
+    for (index, class) in (0..).zip(document.as_array().expect("classes")) {
         let shown = &shown["transfers"][index];
         for key in ["n", "failed", "ports", "median_ns", "ratio"] {
             assert_eq!(shown[key], class[key], "{key}: {shown}");

@@ -4,7 +4,7 @@
 //! before that as it lasted. A guest has another clock, and its seconds are moved by as long as its console
 //! took to pass the request on.
 
-use neph_model::{Instant, LoadEnd, Own, SeriesName, Span};
+use neph_model::{Instant, LoadEnd, LocalClock, SeriesName, Span};
 use serde::Deserialize;
 
 use crate::LoadSecond;
@@ -24,8 +24,8 @@ struct Second {
 }
 
 /// The seconds of a load that was asked to end then; none of one that is no traffic.
-pub(super) fn of(reported: &[u8], load: u16, ended: Instant<Own>) -> Vec<LoadSecond> {
-    let rows: Vec<Row> = serde_json::from_slice(reported).unwrap_or_default();
+pub(super) fn of(output: &[u8], load: u16, ended: Instant<LocalClock>) -> Vec<LoadSecond> {
+    let rows: Vec<Row> = serde_json::from_slice(output).unwrap_or_default();
     let Some(row) = rows.into_iter().next() else {
         return Vec::new();
     };
@@ -55,11 +55,11 @@ mod tests {
 
     #[test]
     fn seconds_count_from_the_end_back() {
-        let reported = r#"[{"lasted_ns": 2500000000, "fault": null, "seconds": [
+        let output = r#"[{"lasted_ns": 2500000000, "fault": null, "seconds": [
             {"at_ns": 1000000000, "sent_bit_s": 8, "received_bit_s": 7},
             {"at_ns": 2000000001, "sent_bit_s": 6, "received_bit_s": 5}]}]"#;
         let at = Instant::from_nanos;
-        let found = of(reported.as_bytes(), 3, at(10_000_000_000));
+        let found = of(output.as_bytes(), 3, at(10_000_000_000));
         let (first, middle, last) = (at(7_500_000_000), at(8_500_000_000), at(9_500_000_001));
         let expected = [
             (LoadEnd::Sent, first, middle, 8.0),

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use neph_lab::{Console, Lab, LabError};
-use neph_model::{CpuUse, Instant, LoadEnd, LoadSpec, Own, SeriesName, SiteLoad, Span};
+use neph_model::{CpuUse, Instant, LoadEnd, LoadSpec, LocalClock, SeriesName, SiteLoad, Span};
 
 use super::running::StressError;
 use crate::LoadSecond;
@@ -57,15 +57,15 @@ impl GuestCpu {
             "kill {}; cat /proc/uptime {FILE}; rm -f {FILE}",
             self.process
         );
-        let (ended, mut reported) = (neph_probe::now(), Vec::new());
+        let (ended, mut output) = (neph_probe::now(), Vec::new());
         let ran = Lab::console(lab.name(), &self.site).and_then(|console| {
-            let ran = console.map(|mut console| console.run(&line, &mut reported));
+            let ran = console.map(|mut console| console.run(&line, &mut output));
             ran.transpose().map_err(LabError::from)
         });
         if let Err(error) = ran {
             tracing::warn!("the CPU of guest '{}' is not recorded: {error}", self.site);
         }
-        let text = String::from_utf8_lossy(&reported);
+        let text = String::from_utf8_lossy(&output);
         let shares = shares(&text, ended);
         let of_each = self.ends.iter().flat_map(|(load, end)| {
             let series = SeriesName::LoadCpu(*load, *end);
@@ -101,14 +101,14 @@ fn start(mut console: Console) -> Result<u32, StressError> {
         "(while :; do read up idle </proc/uptime; read stat </proc/stat; echo \"$up $stat\"; sleep 1; done) \
          >{FILE} 2>/dev/null & echo $!"
     );
-    let mut reported = Vec::new();
-    console.run(&line, &mut reported).map_err(LabError::from)?;
-    let process = String::from_utf8_lossy(&reported).trim().parse();
+    let mut output = Vec::new();
+    console.run(&line, &mut output).map_err(LabError::from)?;
+    let process = String::from_utf8_lossy(&output).trim().parse();
     process.map_err(|_| StressError::Unknown)
 }
 
 /// Shares of the time between readings, where the first line is the uptime at the end.
-fn shares(text: &str, ended: Instant<Own>) -> Vec<LoadSecond> {
+fn shares(text: &str, ended: Instant<LocalClock>) -> Vec<LoadSecond> {
     let mut lines = text.lines();
     let Some(last) = lines.next().and_then(uptime) else {
         return Vec::new();
@@ -117,7 +117,7 @@ fn shares(text: &str, ended: Instant<Own>) -> Vec<LoadSecond> {
         let (_, stat) = line.split_once(' ')?;
         Some((ended - (last - uptime(line)?), CpuTimes::parse(stat)?))
     });
-    let readings: Vec<(Instant<Own>, CpuTimes)> = readings.collect();
+    let readings: Vec<(Instant<LocalClock>, CpuTimes)> = readings.collect();
     let pairs = readings.windows(2).filter_map(|pair| {
         let [(from, before), (until, after)] = pair else {
             return None;

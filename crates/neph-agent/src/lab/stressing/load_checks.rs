@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::WITHIN;
 use neph_load::HELD;
 
-/// Below this share of the rate that was asked, TCP did not carry it.
+/// Below this share of the requested rate, TCP did not carry it.
 const CARRIED: f64 = 0.9;
 
 /// What a load did instead of what was asked.
@@ -21,9 +21,9 @@ struct LoadShortfall {
 }
 
 /// The warning about a load with this report of `neph stress`; none if the target was reached.
-pub(super) fn check_load(requested: &SiteLoad, reported: &[u8]) -> Option<Warning> {
-    let reported: Option<Value> = serde_json::from_slice(reported).ok();
-    let rows = reported.as_ref().and_then(Value::as_array);
+pub(super) fn check_load(requested: &SiteLoad, output: &[u8]) -> Option<Warning> {
+    let document: Option<Value> = serde_json::from_slice(output).ok();
+    let rows = document.as_ref().and_then(Value::as_array);
     let rows = rows.map_or(&[][..], Vec::as_slice);
     let instead = match &requested.load {
         LoadSpec::Cpu(share) => worked(share.in_percent(), rows)?,
@@ -80,10 +80,10 @@ fn carried(requested: Option<f64>, rows: &[Value]) -> Option<LoadShortfall> {
 }
 
 fn streamed(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
-    let reported = column(rows, "sent_bit_s")
+    let rates = column(rows, "sent_bit_s")
         .next()
         .zip(column(rows, "reverse_bit_s").next());
-    let Some((sent, back)) = reported else {
+    let Some((sent, back)) = rates else {
         return Some(unreported());
     };
     let why = fault(rows)?;
@@ -132,9 +132,9 @@ mod tests {
 
     use super::*;
 
-    fn shortfall_of(load: &str, reported: &str) -> Option<String> {
+    fn shortfall_of(load: &str, output: &str) -> Option<String> {
         let requested = parse_stress(load).expect("a load");
-        let warning = check_load(&requested.loads()[0], reported.as_bytes());
+        let warning = check_load(&requested.loads()[0], output.as_bytes());
         warning.map(|warning| warning.to_string())
     }
 
@@ -144,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_processor_is_held_within_three_points_on_each_core() {
-        let reported = r#"[{"achieved_percent": 79.9}, {"achieved_percent": 61.5}]"#;
+        let output = r#"[{"achieved_percent": 79.9}, {"achieved_percent": 61.5}]"#;
         let worked = not_held("a 80%", "worked 61.5 % of the time)");
-        assert_eq!(shortfall_of("a 80%", reported), Some(worked));
+        assert_eq!(shortfall_of("a 80%", output), Some(worked));
         let one_thread = r#"[{"achieved_percent": 79.9}, {"achieved_percent": 77.1}]"#;
         assert_eq!(shortfall_of("a 80%", one_thread), None);
     }
@@ -159,12 +159,12 @@ mod tests {
         let last = r#"[{"received_bit_s": 0, "received_bytes": 65536, "fault": null}]"#;
         assert_eq!(shortfall_of("a flow h:1 max", last), None);
         let slow = "a flow h:1 4Mbit/s";
-        let reported = not_held(slow, "carried 2.00 Mbit/s)");
-        assert_eq!(shortfall_of(slow, two), Some(reported));
+        let expected = not_held(slow, "carried 2.00 Mbit/s)");
+        assert_eq!(shortfall_of(slow, two), Some(expected));
         let broke = r#"[{"received_bit_s": 1500000, "fault": "it broke"}]"#;
         let max = "a flow h:1 max";
-        let reported = not_held(max, "carried 1.50 Mbit/s): it broke");
-        assert_eq!(shortfall_of(max, broke), Some(reported));
+        let expected = not_held(max, "carried 1.50 Mbit/s): it broke");
+        assert_eq!(shortfall_of(max, broke), Some(expected));
     }
 
     #[test]
@@ -173,8 +173,8 @@ mod tests {
         let lossy = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 500000, "fault": null}]"#;
         assert_eq!(shortfall_of(stream, lossy), None);
         let unanswered = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 0, "fault": "nobody"}]"#;
-        let reported = not_held(stream, "carried 0.00 Mbit/s): nobody");
-        assert_eq!(shortfall_of(stream, unanswered), Some(reported));
+        let expected = not_held(stream, "carried 0.00 Mbit/s): nobody");
+        assert_eq!(shortfall_of(stream, unanswered), Some(expected));
         let requested = parse_stress(stream).expect("a load");
         let warning = check_load(&requested.loads()[0], unanswered.as_bytes()).expect("not held");
         assert!(
@@ -186,9 +186,9 @@ mod tests {
     fn a_load_without_a_report_misses_its_target() {
         for load in ["a 1%", "a flow h:1 max", "a stream h:1 2Mbit/s"] {
             for nothing in ["", "[]"] {
-                let reported = shortfall_of(load, nothing);
+                let shortfall = shortfall_of(load, nothing);
                 let unreported = not_held(load, "did not say what it did)");
-                assert_eq!(reported, Some(unreported));
+                assert_eq!(shortfall, Some(unreported));
             }
         }
     }

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use neph_lab::{Console, Lab, LabError};
-use neph_model::{Instant, Order, Own, SiteLoad, Span};
+use neph_model::{Instant, LocalClock, Order, SiteLoad, Span};
 use neph_sys::place::{PlaceError, Placement};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::process::{self, Birth, Request};
@@ -21,7 +21,7 @@ use neph_load::WORKS;
 /// A load that was started.
 #[derive(Debug)]
 pub(super) struct Running {
-    /// What was asked for.
+    /// What was requested.
     pub(super) requested: SiteLoad,
     /// It did not work in the time that it had for that.
     pub(super) is_late: bool,
@@ -87,7 +87,11 @@ impl Running {
     }
 
     /// Waits until it works, at most until then; whether it does.
-    pub(super) fn works_by(&mut self, until: Instant<Own>, lab: &Lab) -> Result<bool, StressError> {
+    pub(super) fn works_by(
+        &mut self,
+        until: Instant<LocalClock>,
+        lab: &Lab,
+    ) -> Result<bool, StressError> {
         match &mut self.process {
             LoadProcess::Guest(remote) => {
                 let console = Lab::console(lab.name(), &self.requested.site)?;
@@ -117,15 +121,19 @@ impl Remote {
              <{file}.order >{file}.json 2<>{file}.state & echo $!",
             quoted(order)?
         );
-        let mut reported = Vec::new();
-        console.run(&line, &mut reported).map_err(LabError::from)?;
-        let process = String::from_utf8_lossy(&reported).trim().parse();
+        let mut output = Vec::new();
+        console.run(&line, &mut output).map_err(LabError::from)?;
+        let process = String::from_utf8_lossy(&output).trim().parse();
         let process = process.map_err(|_| StressError::Unknown)?;
         Ok(Self { process, file })
     }
 
     /// Asks for no processor meanwhile: a load that has all of it would be kept from its target.
-    fn works_by(&self, until: Instant<Own>, mut console: Console) -> Result<bool, StressError> {
+    fn works_by(
+        &self,
+        until: Instant<LocalClock>,
+        mut console: Console,
+    ) -> Result<bool, StressError> {
         let left = (until - neph_probe::now()).nanos();
         let seconds = left.div_euclid(1_000_000_000).max(0) + 1;
         let line = format!(
@@ -143,9 +151,9 @@ impl Remote {
             "kill {process}; for try in $(seq 3000); do [ -s {file}.json ] && break; \
              kill -0 {process} || break; usleep 10000; done 2>/dev/null; cat {file}.json"
         );
-        let mut reported = Vec::new();
-        console.run(&line, &mut reported).map_err(LabError::from)?;
-        Ok(reported)
+        let mut output = Vec::new();
+        console.run(&line, &mut output).map_err(LabError::from)?;
+        Ok(output)
     }
 }
 
@@ -167,7 +175,7 @@ impl LocalLoad {
         let birth = Birth::default().leads_session().dies_with_thread();
         placement.arrange(birth, &mut command)?;
         let (starter, ended) = mpsc::channel::<()>();
-        let (report, reported) = mpsc::channel();
+        let (report, receiver) = mpsc::channel();
         let start = move || {
             let spawned = placement.enter_namespace().map_err(StressError::from);
             let spawned = spawned.and_then(|()| Ok(command.spawn()?));
@@ -180,7 +188,7 @@ impl LocalLoad {
             .name("stress".to_owned())
             .spawn(start)?;
         let gone = |_| io::Error::other("its thread ended");
-        let mut child = reported.recv().map_err(gone)??;
+        let mut child = receiver.recv().map_err(gone)??;
         // It is shorter than the room of a pipe, so writing does not wait.
         let order = serde_json::to_vec(order).map_err(io::Error::from)?;
         if let Some(mut asks) = child.stdin.take() {
@@ -193,7 +201,7 @@ impl LocalLoad {
         })
     }
 
-    fn works_by(&mut self, until: Instant<Own>) -> io::Result<bool> {
+    fn works_by(&mut self, until: Instant<LocalClock>) -> io::Result<bool> {
         let Some(wording) = &mut self.wording else {
             return Ok(false);
         };
@@ -217,12 +225,12 @@ impl LocalLoad {
 
     fn end(&mut self) -> io::Result<Vec<u8>> {
         process::ask(self.child.id(), Request::End)?;
-        let mut reported = Vec::new();
+        let mut output = Vec::new();
         if let Some(mut out) = self.child.stdout.take() {
-            out.read_to_end(&mut reported)?;
+            out.read_to_end(&mut output)?;
         }
         self.child.wait()?;
-        Ok(reported)
+        Ok(output)
     }
 }
 

@@ -69,7 +69,7 @@ impl Restarts {
             rested: 0,
             round_trip,
         };
-        for pair in Sent::all(run).windows(2) {
+        for pair in RepliedMessage::all(run).windows(2) {
             let [before, one] = pair else { continue };
             let idle = one.idle_after(before);
             let has_rested = idle.is_some_and(|idle| idle > MIN_TIMEOUT_MS + round_trip);
@@ -108,7 +108,7 @@ fn keeps_its_window(run: &Run<'_>) -> bool {
 }
 
 /// A message with a reply.
-struct Sent<'a> {
+struct RepliedMessage<'a> {
     exchange: &'a Exchange,
     segments: f64,
     /// The window at the departure of the last byte.
@@ -120,7 +120,7 @@ struct Sent<'a> {
     rounds: f64,
 }
 
-impl<'a> Sent<'a> {
+impl<'a> RepliedMessage<'a> {
     fn all(run: &'a Run<'_>) -> Vec<Self> {
         run.replies()
             .filter_map(|(one, times)| Self::of(run, one, times.at(Stage::SendWindow)))
@@ -187,7 +187,7 @@ fn brief(runs: &[&Run<'_>], size: u64) -> Option<f64> {
         if bytes(run) != size {
             continue;
         }
-        for pair in Sent::all(run).windows(2) {
+        for pair in RepliedMessage::all(run).windows(2) {
             let [before, one] = pair else { continue };
             let idle = one.idle_after(before);
             let is_brief = idle.is_some_and(|idle| (0.0..MIN_TIMEOUT_MS).contains(&idle));

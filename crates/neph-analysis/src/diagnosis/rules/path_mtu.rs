@@ -33,14 +33,14 @@ const COST_MS: f64 = 5_000.0;
 
 /// The outcome of the messages of one size class.
 #[derive(Default)]
-struct Passed<'r, 'a> {
+struct SizeClassOutcome<'r, 'a> {
     runs: Vec<&'r Run<'a>>,
     replied: usize,
     sent: usize,
     acknowledged: usize,
 }
 
-impl<'r, 'a> Passed<'r, 'a> {
+impl<'r, 'a> SizeClassOutcome<'r, 'a> {
     fn add(&mut self, run: &'r Run<'a>) {
         self.runs.push(run);
         for one in &run.flow.exchanges {
@@ -68,7 +68,7 @@ fn largest(run: &Run<'_>) -> u64 {
 }
 
 fn diagnose_group(input: &RuleInput<'_>, pair: &SitePair, runs: &[&Run<'_>]) -> Option<RuleResult> {
-    let (mut small, mut large) = (Passed::default(), Passed::default());
+    let (mut small, mut large) = (SizeClassOutcome::default(), SizeClassOutcome::default());
     let mut echoes = 0;
     for run in runs {
         echoes += run.echoes().len();
@@ -84,7 +84,7 @@ fn diagnose_group(input: &RuleInput<'_>, pair: &SitePair, runs: &[&Run<'_>]) -> 
     }
     let by_size = small.replied >= SMALL_PASSED;
     // Large requests alone are no evidence if they are acknowledged: the server application may hang.
-    let is_tcp = large.runs.first()?.scenario.probe().on_connection();
+    let is_tcp = large.runs.first()?.scenario.probe().uses_connection();
     let by_echo = is_tcp && echoes >= SMALL_PASSED && large.acknowledged == 0;
     if small.sent > 0 && small.replied == 0 {
         // Nothing arrives, of any size.

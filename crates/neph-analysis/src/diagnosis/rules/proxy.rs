@@ -21,7 +21,7 @@ const SLOWEST_BYTE_MS: f64 = 0.008;
 const MESSAGES: usize = 10;
 
 /// The result of an experiment.
-struct Behind {
+struct ProxyEvidence {
     /// Minimum RTT to the proxy, which acknowledges.
     near: f64,
     /// Minimum RTT to the server, which replies.
@@ -32,7 +32,7 @@ struct Behind {
     bytes: f64,
 }
 
-impl Behind {
+impl ProxyEvidence {
     fn of(run: &Run<'_>) -> Option<Self> {
         let scenario = run.scenario;
         let (request, response) = (scenario.request_size, scenario.response_size);
@@ -100,11 +100,11 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
 }
 
 fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
-    let observed: Vec<(&Run<'_>, Behind)> = runs
+    let observed: Vec<(&Run<'_>, ProxyEvidence)> = runs
         .iter()
-        .filter_map(|run| Some((*run, Behind::of(run)?)))
+        .filter_map(|run| Some((*run, ProxyEvidence::of(run)?)))
         .collect();
-    let middle = |value: fn(&Behind) -> f64| {
+    let middle = |value: fn(&ProxyEvidence) -> f64| {
         let values = observed.iter().map(|(_, behind)| value(behind));
         values.collect::<Ordered>().median()
     };
@@ -126,7 +126,7 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     let (near, far, added) = (
         middle(|one| one.near)?,
         middle(|one| one.far)?,
-        middle(Behind::added)?,
+        middle(ProxyEvidence::added)?,
     );
     let cause = format!(
         "{name}: a proxy terminates TCP: the RTT to the proxy is {}, to the server {}. The second connection adds {} to each message.",

@@ -173,7 +173,7 @@ fn sent(run: &Run<'_>, exchange: &Exchange, resent: Resent) -> usize {
     let tls = if scenario.target.is_secure() { TLS } else { 0 };
     let kind = run.flow.flow.probe;
     let is_attempt = kind.properties().needs_reflector && !run.flow.flow.reflector;
-    let opening = if !kind.on_connection() || is_attempt {
+    let opening = if !kind.uses_connection() || is_attempt {
         0
     } else {
         SYN + tls + u64::from(kind.properties().has_opening)

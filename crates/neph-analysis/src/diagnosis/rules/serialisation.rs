@@ -162,7 +162,7 @@ fn is_acknowledged_late(runs: &[&Run<'_>], bare: &Point) -> bool {
 }
 
 /// A line through the points.
-struct Line {
+struct FittedLine {
     rate: f64,
     /// The rates, of each size that gives one.
     rates: Vec<f64>,
@@ -173,7 +173,7 @@ struct Line {
     is_anchored: bool,
 }
 
-fn line(runs: &[&Run<'_>]) -> Option<Line> {
+fn line(runs: &[&Run<'_>]) -> Option<FittedLine> {
     let mut measured = points(runs);
     let bare = bare(runs);
     if measured.len() < 2 {
@@ -182,10 +182,10 @@ fn line(runs: &[&Run<'_>]) -> Option<Line> {
     }
     let (reference, others) = measured.split_first()?;
     let resolved = |point: &&Point| point.time - reference.time >= RESOLVED_MS;
-    let line = |others: Vec<&Point>| -> Option<Line> {
+    let line = |others: Vec<&Point>| -> Option<FittedLine> {
         let rates: Vec<f64> = others.iter().map(|one| one.rate_from(reference)).collect();
         let rate = rates.iter().copied().collect::<Ordered>().median()?;
-        Some(Line {
+        Some(FittedLine {
             rate,
             rates,
             reference: *reference,
@@ -276,7 +276,7 @@ fn mbit(rate: f64) -> String {
     }
 }
 
-fn confidence(line: &Line) -> Confidence {
+fn confidence(line: &FittedLine) -> Confidence {
     let sizes = line.rates.len() + usize::from(line.reference.request.bytes() > 0);
     let on_the_line = sizes + usize::from(line.is_anchored);
     let level = match on_the_line {

@@ -201,7 +201,7 @@ impl<'s> StallMessages<'s> {
     /// Whether the cause is not TCP, which holds back bytes behind a lost segment.
     fn are_not_held(&self, resent: &BTreeSet<Seq>, usual: f64) -> bool {
         let probe = self.flow.flow.probe;
-        if !probe.on_connection() {
+        if !probe.uses_connection() {
             return !self.answered_at_its_pace();
         }
         let lost: BTreeSet<u32> = self

@@ -40,7 +40,7 @@ fn names(world: &World) -> Vec<&'static str> {
     names
 }
 
-/// The one cause that is told of a world.
+/// The one cause that is reported for a world.
 fn only(world: &World, rule: &str) -> Diagnosis {
     let mut diagnoses = diagnoses_of(world);
     assert_eq!(names(world), [rule], "{diagnoses:#?}");

@@ -129,7 +129,7 @@ impl Compared {
         format!(" ({of} against {}, of different blocks)", count(first))
     }
 
-    /// Number of statements of the report that are judged together.
+    /// Number of statements of the report that are evaluated together.
     fn together(&self) -> usize {
         self.decision.map_or(0, |one| one.family)
     }

@@ -19,12 +19,12 @@ fn flow_sets_multiply_and_their_messages_are_counted() {
     );
     let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
     let scenarios = scenarios(&plan);
-    let reported: Vec<_> = scenarios
+    let rows: Vec<_> = scenarios
         .iter()
         .map(|s| (s.label(), s.flows(), s.messages, s.messages_of_all_flows()))
         .collect();
     assert_eq!(
-        reported,
+        rows,
         [
             (
                 "a · 8 flows · every 200 ms · 104 B".to_owned(),
@@ -53,10 +53,10 @@ fn more_syns_are_sent_where_they_are_allowed() {
     parse(&Source::new("p.toml", text)).expect("a good plan");
 }
 
-fn reported(lines: &str, url: &str) -> String {
+fn problems_text(lines: &str, url: &str) -> String {
     let found = parse(&Source::new("p.toml", plan(lines, url))).expect_err("wrong");
-    let reported: Vec<String> = found.iter().map(ToString::to_string).collect();
-    reported.join("\n")
+    let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+    messages.join("\n")
 }
 
 #[test]
@@ -74,19 +74,19 @@ fn only_the_flows_of_fleets_are_traced() {
         Some((4, 9, 1))
     );
     assert_eq!(traced("[trace]\nenabled = false"), None);
-    let wrong = reported("interval = \"1s\"\n[trace]", "udp://a");
+    let wrong = problems_text("interval = \"1s\"\n[trace]", "udp://a");
     assert!(
         wrong.contains("p.toml:5:1: [trace] traces the flows of fleets"),
         "{wrong}"
     );
-    let wrong = reported(
+    let wrong = problems_text(
         "interval = \"1s\"\nflows = [2, 8]\n[trace]\nflows = 9",
         "udp://a",
     );
     let part =
         "p.toml:7:9: 9 flows are to be traced, and no fleet has more than 8; write at most 8";
     assert_eq!(wrong, part);
-    let wrong = reported(
+    let wrong = problems_text(
         "interval = \"1s\"\nflows = 8\n[trace]\nflows = 0",
         "udp://a",
     );
@@ -111,8 +111,8 @@ fn a_parameter_that_contradicts_a_fleet_is_reported_at_its_line() {
             "p.toml:6:15: only 6 ports are left from 65530 on, for 16 flows; write at most 65520",
         ),
     ] {
-        let reported = reported(&format!("{second}{lines}"), "udp://a");
-        assert!(reported.starts_with(expected), "{expected}: {reported}");
+        let message = problems_text(&format!("{second}{lines}"), "udp://a");
+        assert!(message.starts_with(expected), "{expected}: {message}");
     }
     let fits = plan(
         &format!("{second}flows = 16\nsource_port = 65520"),
@@ -137,14 +137,14 @@ fn plans_that_send_too_many_messages_at_once_are_refused() {
     assert!(first.contains("pairs = \"in turn\""), "{first}");
     let in_turn = two_endpoints.replace("flows", "pairs = \"in turn\"\nflows");
     parse(&Source::new("p.toml", in_turn)).expect("a good plan");
-    let wrong = reported("interval = \"1s\"\npairs = \"at once\"", "udp://a");
+    let wrong = problems_text("interval = \"1s\"\npairs = \"at once\"", "udp://a");
     assert!(wrong.contains("p.toml:5:9: 'pairs' sets how"), "{wrong}");
 }
 
 #[test]
 fn a_mistake_at_the_top_level_is_reported_once_for_all_endpoints() {
     let more = "[[endpoint]]\nname = \"b\"\nurl = \"udp://b\"\n";
-    let reported = |lines: &str| {
+    let message_of = |lines: &str| {
         let text = plan(lines, "udp://a") + more;
         let found = parse(&Source::new("p.toml", text)).expect_err("wrong");
         let each = found.iter().map(ToString::to_string);
@@ -152,11 +152,11 @@ fn a_mistake_at_the_top_level_is_reported_once_for_all_endpoints() {
     };
     for flows in ["90000", "\"many\""] {
         let lines = format!("interval = \"1s\"\nflows = {flows}\nrenewal = \"30s\"\n[trace]");
-        let found = reported(&lines);
+        let found = message_of(&lines);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with("p.toml:5:9"), "{found:?}");
     }
-    let found = reported("interval = \"1us\"\nflows = 512");
+    let found = message_of("interval = \"1us\"\nflows = 512");
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
         found[0].starts_with("p.toml:4:12: 512 flows every 1 us"),
@@ -219,7 +219,7 @@ fn a_wrong_fleet_is_reported_at_its_position() {
             "512 flows every 1 ms are 512000 messages a second",
         ),
     ] {
-        let reported = reported(&lines, url);
-        assert!(reported.contains(part), "{part} in {reported}");
+        let message = problems_text(&lines, url);
+        assert!(message.contains(part), "{part} in {message}");
     }
 }

@@ -3,14 +3,14 @@
 use neph_model::{Parameter, ParameterName};
 use neph_text::{Fault, Problems};
 
-use super::super::meaning::Endpoint;
+use super::super::model::Endpoint;
 
 /// Whether circuits over networks can be compared.
 pub(super) fn check(endpoints: &[Endpoint], problems: &Problems<'_>) {
     let mut known: Vec<(&str, &str, &str)> = Vec::new();
     for endpoint in endpoints {
         let add = |message: String, remedy: &str| {
-            problems.add(endpoint.written_at.clone(), Fault::new(message, remedy));
+            problems.add(endpoint.address_span.clone(), Fault::new(message, remedy));
         };
         let name = endpoint.name.as_str();
         let circuits: Vec<&String> = endpoint.axes.values(Parameter::circuit).collect();

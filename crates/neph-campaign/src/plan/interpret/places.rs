@@ -3,7 +3,7 @@
 use neph_model::{Parameter, ParameterName, Target};
 use neph_text::{Fault, Problems};
 
-use super::super::meaning::Axes;
+use super::super::model::Axes;
 use super::super::typed::{TypedEndpoint, TypedPlan};
 
 /// The target of an endpoint, and its site. If the host of the target is the name of a site, the target has

@@ -8,12 +8,12 @@ use neph_model::{
     Authenticated, ByteSize, IpVersion, Measure, Parameter, ParameterName, Span, Target, sent_size,
     why_raised, why_replies_are_raised,
 };
-use neph_text::{Bytes, Fault, Nanos, Placed, Problems};
+use neph_text::{Bytes, Fault, Nanos, Problems, Spanned};
 
 use super::transfers;
 use super::{above_zero, known, one_length};
 use crate::plan::fleet;
-use crate::plan::meaning::{Axes, Length, ParameterLists};
+use crate::plan::model::{Axes, ExperimentLength, ParameterLists};
 use crate::plan::typed::{TypedAxes, TypedEndpoint};
 
 const DEFAULT_REQUEST: ByteSize = ByteSize(64);
@@ -71,7 +71,7 @@ impl Scope<'_> {
         let authenticated = Authenticated::by(key);
         let sent = |size: &ByteSize| sent_size(kind, *size, authenticated);
         let request_sizes = once_each(requested.iter().map(sent));
-        let raised = requested
+        let size_notes = requested
             .iter()
             .filter(|_| self.has_written_sizes())
             .filter_map(|size| why_raised(kind, *size, sent(size)));
@@ -83,7 +83,7 @@ impl Scope<'_> {
                 self.endpoint.axes.response_sizes.is_some() || self.top.response_sizes.is_some()
             })
             .filter_map(|size| why_replies_are_raised(kind, *size));
-        let raised = raised.chain(replies).collect();
+        let size_notes = size_notes.chain(replies).collect();
         let intervals = self.intervals(&parameters);
         let length = self.length();
         let axes = Axes {
@@ -92,7 +92,7 @@ impl Scope<'_> {
             response_sizes,
             length: length?,
             parameters,
-            raised,
+            size_notes,
         };
         self.check_connections(&axes);
         self.check_ip_version(&axes);
@@ -128,7 +128,7 @@ impl Scope<'_> {
         }
     }
 
-    fn written_intervals(&self) -> Option<&Vec<Placed<Nanos>>> {
+    fn written_intervals(&self) -> Option<&Vec<Spanned<Nanos>>> {
         let intervals = self.endpoint.axes.intervals.as_ref();
         intervals.or(self.top.intervals.as_ref())
     }
@@ -164,7 +164,7 @@ impl Scope<'_> {
         (values.len() == written.len() && !values.is_empty()).then_some(values)
     }
 
-    fn written_sizes(&self) -> Option<&Vec<Placed<Bytes>>> {
+    fn written_sizes(&self) -> Option<&Vec<Spanned<Bytes>>> {
         let sizes = self.endpoint.axes.request_sizes.as_ref();
         sizes.or(self.top.request_sizes.as_ref())
     }
@@ -206,7 +206,7 @@ impl Scope<'_> {
         request_sizes[..1].to_vec()
     }
 
-    fn sizes(&self, written: Option<&Vec<Placed<Bytes>>>, default: ByteSize) -> Vec<ByteSize> {
+    fn sizes(&self, written: Option<&Vec<Spanned<Bytes>>>, default: ByteSize) -> Vec<ByteSize> {
         let max = self.target.kind().properties().most_payload;
         for size in written.into_iter().flatten() {
             let bytes = ByteSize(size.value.0);
@@ -226,7 +226,7 @@ impl Scope<'_> {
         }
     }
 
-    fn length(&self) -> Option<Length> {
+    fn length(&self) -> Option<ExperimentLength> {
         let axes = if self.endpoint.axes.length_written {
             &self.endpoint.axes
         } else {
@@ -237,9 +237,9 @@ impl Scope<'_> {
                 self.fault(&messages.span, "there are no messages", "write 1 or more");
                 None
             }
-            (_, Some(messages)) => Some(Length::Messages(messages.value)),
+            (_, Some(messages)) => Some(ExperimentLength::Messages(messages.value)),
             (Some(duration), None) => {
-                above_zero(duration, "duration", self.problems).map(Length::Duration)
+                above_zero(duration, "duration", self.problems).map(ExperimentLength::Duration)
             }
             (None, None) => {
                 if !axes.length_written {
@@ -280,20 +280,24 @@ impl Scope<'_> {
 
     /// The endpoint's own parameters, and those of the top that fit it.
     fn parameters(&self) -> ParameterLists {
-        let plain = |values: &[Placed<Parameter>]| values.iter().map(|v| v.value.clone()).collect();
+        let plain =
+            |values: &[Spanned<Parameter>]| values.iter().map(|v| v.value.clone()).collect();
         let mut parameters = ParameterLists::new();
         for (name, values) in &self.top.parameters {
-            if (known(*name).fits)(self.target) {
+            if (known(*name).is_supported_by)(self.target) {
                 parameters.insert(*name, plain(values));
             }
         }
         for (name, values) in &self.endpoint.axes.parameters {
             let parameter = known(*name);
-            if (parameter.fits)(self.target) {
+            if (parameter.is_supported_by)(self.target) {
                 parameters.insert(*name, plain(values));
                 continue;
             }
-            let message = format!("'{name}' does not fit {}: {}", self.target, parameter.unfit);
+            let message = format!(
+                "'{name}' does not fit {}: {}",
+                self.target, parameter.unsupported_reason
+            );
             self.fault(&values[0].span, message, "remove it");
         }
         parameters

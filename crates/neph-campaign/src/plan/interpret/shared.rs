@@ -1,7 +1,7 @@
 //! Whether what a timetable is made of can be: sites and endpoints by name, and a period of blocks.
 
 use neph_model::Span;
-use neph_text::{Fault, Placed, Problems};
+use neph_text::{Fault, Problems, Spanned};
 
 use super::super::sections::Sections;
 use super::super::shared::PlannedCircuit;
@@ -40,7 +40,7 @@ pub(super) fn check(typed: &TypedPlan, problems: &Problems<'_>) {
     for circuit in sections.shared.iter().flat_map(|shared| &shared.circuits) {
         let PlannedCircuit { site, endpoint } = &circuit.value;
         for (name, known, noun) in [(site, &sites, "site"), (endpoint, &endpoints, "endpoint")] {
-            let name = Placed {
+            let name = Spanned {
                 value: name.clone(),
                 span: circuit.span.clone(),
             };
@@ -50,7 +50,7 @@ pub(super) fn check(typed: &TypedPlan, problems: &Problems<'_>) {
     check_sites(typed, problems);
 }
 
-fn check_name(name: &Placed<String>, known: &[&str], noun: &str, problems: &Problems<'_>) {
+fn check_name(name: &Spanned<String>, known: &[&str], noun: &str, problems: &Problems<'_>) {
     // Without any site, that is the mistake, and it is reported once.
     if known.is_empty() || known.contains(&name.value.as_str()) {
         return;
@@ -96,7 +96,7 @@ fn check_sites(typed: &TypedPlan, problems: &Problems<'_>) {
 pub(super) fn period(
     course: &TypedCourse,
     problems: &Problems<'_>,
-) -> (Span, Option<Placed<Span>>) {
+) -> (Span, Option<Spanned<Span>>) {
     if let (Some(every), Some(_)) = (&course.every, &course.block_interval) {
         let message = "both every and block_interval are given";
         let remedy = "remove block_interval: every is one that no block may outlast";
@@ -115,7 +115,7 @@ mod tests {
     use neph_text::Source;
 
     use crate::plan::parse;
-    use crate::timetable::{Mode, Resource};
+    use crate::timetable::{Resource, UseMode};
 
     const PLAN: &str = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 60\nevery = \"1h\"\n\
         mode = \"load\"\n[[site]]\nname = \"ams\"\nagent = \"a\"\n[[site]]\nname = \"lju\"\nagent = \"l\"\n\
@@ -127,18 +127,18 @@ mod tests {
     #[test]
     fn modes_links_and_periods_read() {
         let plan = parse(&Source::new("p.toml", PLAN)).expect("a good plan");
-        let every = plan.every.as_ref().expect("a period");
+        let every = plan.strict_block_interval.as_ref().expect("a period");
         assert_eq!(
             (every.value, plan.block_interval),
             (Span::from_secs(3600), every.value)
         );
-        let modes: Vec<Mode> = plan
+        let modes: Vec<UseMode> = plan
             .endpoints
             .iter()
             .map(|endpoint| endpoint.mode)
             .collect();
-        assert_eq!(modes, [Mode::Load, Mode::Quiet]);
-        assert_eq!(plan.endpoints[0].at.as_deref(), Some("lju"));
+        assert_eq!(modes, [UseMode::Load, UseMode::Latency]);
+        assert_eq!(plan.endpoints[0].site.as_deref(), Some("lju"));
         let [uplink, weave] = plan.shared.as_slice() else {
             panic!("{:?}", plan.shared);
         };

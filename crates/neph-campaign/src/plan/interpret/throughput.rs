@@ -1,9 +1,9 @@
 //! The throughput check, and whose servers it asks.
 
 use neph_model::{ThroughputServer, ThroughputTool};
-use neph_text::{Fault, Placed, Problems};
+use neph_text::{Fault, Problems, Spanned};
 
-use super::super::meaning::{Endpoint, ThroughputPlan};
+use super::super::model::{Endpoint, ThroughputPlan};
 use super::super::sections::TypedThroughput;
 
 /// Without servers of its own, neph's transfer goes to each endpoint's reflector once.
@@ -23,13 +23,13 @@ pub(super) fn throughput(
             {
                 continue;
             }
-            servers.push(Placed {
+            servers.push(Spanned {
                 value: ThroughputServer {
                     name: endpoint.name.clone(),
                     host: target.host().to_owned(),
                     port,
                 },
-                span: endpoint.written_at.clone(),
+                span: endpoint.address_span.clone(),
             });
         }
     }

@@ -3,7 +3,7 @@
 use neph_model::{Measure, Parameter, ParameterName, ReflectorSpec};
 use neph_text::{Fault, Problems};
 
-use super::super::meaning::{Axes, Length};
+use super::super::model::{Axes, ExperimentLength};
 use super::super::typed::{TypedEndpoint, TypedPlan};
 
 /// Whether a transfer is among what is measured.
@@ -32,7 +32,7 @@ pub(super) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
         let remedy = "write an endpoint of its own for the transfer";
         return Some((ParameterName::Measure, Fault::new(message, remedy)));
     }
-    if let Length::Duration(span) = axes.length
+    if let ExperimentLength::Duration(span) = axes.length
         && span < Measure::SECOND
     {
         let message = format!("a transfer lasts at least 1 s, and the duration is {span}");

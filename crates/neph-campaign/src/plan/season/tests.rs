@@ -132,10 +132,10 @@ fn a_season_may_have_a_topology_of_its_own() {
 
 #[test]
 fn a_wrong_season_is_reported_at_its_position() {
-    let reported = |text: &str| {
+    let message_of = |text: &str| {
         let found = parse(&Source::new("p.toml", format!("{PLAN}{text}"))).expect_err("wrong");
-        let reported: Vec<String> = found.iter().map(ToString::to_string).collect();
-        reported.join("\n")
+        let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+        messages.join("\n")
     };
     let season = "[[season]]\nname = \"low\"\n";
     for (text, part) in [
@@ -160,7 +160,7 @@ fn a_wrong_season_is_reported_at_its_position() {
             "an experiment of 1800 s is longer than the season 'low' is open",
         ),
     ] {
-        let reported = reported(&text);
-        assert!(reported.contains(part), "{part} in {reported}");
+        let message = message_of(&text);
+        assert!(message.contains(part), "{part} in {message}");
     }
 }

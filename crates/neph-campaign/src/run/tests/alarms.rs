@@ -34,7 +34,7 @@ fn events(lab: &Lab) -> Vec<Vec<(EventKind, i64)>> {
     experiments.iter().map(of).collect()
 }
 
-fn reported(lab: &Lab) -> Vec<&str> {
+fn alarm_lines(lab: &Lab) -> Vec<&str> {
     let lines = lab.diary.0.iter().map(String::as_str);
     lines
         .filter(|line| line.contains(" at ") && !line.starts_with("block"))
@@ -50,7 +50,7 @@ fn an_alarm_and_its_end_are_stored_and_reported_and_the_measurement_is_complete(
     // p50 needs six messages: from 18 s on most of six were slow, from 42 s on none.
     let expected = [(EventKind::AlarmRaised, 24), (EventKind::AlarmOver, 48)];
     assert_eq!(events(&lab), [expected.to_vec(), Vec::new()]);
-    assert_eq!(reported(&lab), ["alarm at 24 s", "over at 48 s"]);
+    assert_eq!(alarm_lines(&lab), ["alarm at 24 s", "over at 48 s"]);
     assert_eq!(lab.experiments()[0].tally.replies, 60);
 }
 
@@ -64,7 +64,7 @@ fn alarms_are_evaluated_separately_in_each_experiment() {
     // As many in one are enough.
     let mut lab = Lab::new(&text, &[FakeOutcome::Slow(24, 36)]);
     lab.go().expect("it runs");
-    assert_eq!(reported(&lab), ["alarm at 36 s", "over at 48 s"]);
+    assert_eq!(alarm_lines(&lab), ["alarm at 36 s", "over at 48 s"]);
 }
 
 #[test]
@@ -81,5 +81,5 @@ fn alarms_are_evaluated_after_a_campaign_resumes() {
     lab.go().expect("it goes on");
     let raised: Vec<_> = events(&lab).into_iter().flatten().collect();
     assert_eq!(raised, [(EventKind::AlarmRaised, 6)]);
-    assert_eq!(reported(&lab), ["alarm at 6 s"]);
+    assert_eq!(alarm_lines(&lab), ["alarm at 6 s"]);
 }

@@ -29,10 +29,10 @@ fn a_handshake_shows_quic_at_any_port() {
         assert!(scene.see(0, &datagram(true, &long)));
         assert!(scene.see(30, &datagram(false, &long)));
         turn(&mut scene, 100);
-        let reported = scene.end();
-        assert_eq!(reported.between.server.port(), 4_433);
-        assert_eq!(reported.round_trips, Some((19, 30, 30)));
-        assert_eq!(reported.clients, Some(10));
+        let exchange = scene.end();
+        assert_eq!(exchange.key.server.port(), 4_433);
+        assert_eq!(exchange.round_trips, Some((19, 30, 30)));
+        assert_eq!(exchange.clients, Some(10));
     }
 }
 

@@ -18,9 +18,9 @@ fn a_reused_number_is_a_new_request_and_the_first_stays_unanswered() {
         scene.see(at, &echo(true, number));
         scene.see(at + 10, &echo(false, number));
     }
-    let reported = scene.end();
-    assert_eq!(reported.questions, (40, 36));
-    assert_eq!(reported.round_trips, Some((36, 10, 10)));
+    let exchange = scene.end();
+    assert_eq!(exchange.requests, (40, 36));
+    assert_eq!(exchange.round_trips, Some((36, 10, 10)));
 }
 
 #[test]
@@ -34,9 +34,9 @@ fn pings_with_the_same_number_are_distinguished_by_payload() {
     scene.see(100, &carrying(true, 2));
     scene.see(130, &carrying(false, 2));
     scene.see(140, &carrying(false, 1));
-    let reported = scene.end();
+    let exchange = scene.end();
     assert_eq!(
-        (reported.questions, reported.round_trips),
+        (exchange.requests, exchange.round_trips),
         ((2, 2), Some((2, 30, 140)))
     );
 }
@@ -61,9 +61,9 @@ fn a_repeated_query_counts_once_while_it_is_pending() {
     scene.see(10_004, &query(false, b'b'));
     scene.see(100_000, &query(true, b'a'));
     scene.see(100_007, &query(false, b'a'));
-    let reported = scene.end();
+    let exchange = scene.end();
     assert_eq!(
-        (reported.questions, reported.round_trips),
+        (exchange.requests, exchange.round_trips),
         ((3, 2), Some((2, 3, 7)))
     );
 }
@@ -91,8 +91,11 @@ fn of_many_that_wait_some_stand_for_all_and_are_not_the_fast_ones() {
     let mut over = None;
     scene.exchanges.end(|pair| over = Some(pair.counted()));
     let total = over.expect("a pair");
-    assert_eq!((total.questions(), total.unasked()), (20_000, 0));
-    assert_eq!(total.answered() + total.not_followed(), 20_000);
+    assert_eq!(
+        (total.requests(), total.responses_without_request()),
+        (20_000, 0)
+    );
+    assert_eq!(total.answered() + total.requests_not_tracked(), 20_000);
     let round_trips = total.round_trips(Half::Server).expect("some");
     assert!(
         round_trips.n > 1_000 && round_trips.n == total.answered(),

@@ -14,7 +14,7 @@ use neph_wire::dissect::Tunnel;
 use super::{Table, tag_of};
 use crate::flow::batch::Arrived;
 use crate::flow::key::Key;
-use crate::flow::{Flow, Passed};
+use crate::flow::{Flow, FlowSegment};
 use crate::tcp::Side;
 
 /// Places of flows in VLANs or tunnels, by the hash of their key without these.
@@ -108,7 +108,7 @@ impl Flow {
     }
 
     /// Whether this direction was not seen yet, and the segment answers the direction that was.
-    fn is_mirrored_by(&self, passed: &Passed) -> bool {
+    fn is_mirrored_by(&self, passed: &FlowSegment) -> bool {
         let side = self.name.side(passed.sender);
         self.other.is_none()
             && self.sent[side as usize].packets == 0

@@ -10,7 +10,7 @@ fn a_gap_filled_with_a_newer_tcp_timestamp_is_a_retransmission() {
         // New data is sent in the same millisecond as the retransmission.
         scene.see(140, Client, stamped(data(120, 10, 500), 1140, 5000));
         scene.see(140, Client, stamped(data(100, 10, 500), stamp, 5000));
-        scene.reported.events
+        scene.recorded.events
     };
     let gap = (Client, Event::Gap);
     assert_eq!(events(1140), [gap, (Client, Event::Retransmission)]);
@@ -59,7 +59,7 @@ fn a_reported_gap_stays_reported_after_its_first_hole_is_filled() {
     scene.see(30, Client, data(130, 10, 500));
     let repeats = (Client, Event::Retransmission);
     let begin = [(Client, Event::Gap), (Server, RepeatedAcknowledgement)];
-    assert_eq!(scene.reported.events, [&begin[..], &[repeats; 3]].concat());
+    assert_eq!(scene.recorded.events, [&begin[..], &[repeats; 3]].concat());
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn segments_in_reverse_order_after_a_reported_gap_are_out_of_order() {
     scene.see(40, Client, data(140, 10, 500));
     let out_of_order = [(Client, Event::Gap), (Client, Event::OutOfOrder)];
     let expected = [&TOLD_OF_TWO_MISSING[..], &out_of_order].concat();
-    assert_eq!(scene.reported.events, expected);
+    assert_eq!(scene.recorded.events, expected);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn gap_state_is_dropped_when_sequence_numbers_wrap() {
     let mut scene = told_of_two_missing();
     scene.see(30, Client, data(120, 10, 500));
     scene.see(34, Server, data(500, 0, 140));
-    scene.reported.events.clear();
+    scene.recorded.events.clear();
     for (at, seq) in [(40, HALF), (50, 2 * HALF), (60, 2 * HALF + 500)] {
         scene.see(at, Client, data(seq, 10, 500));
         scene.see(at + 4, Server, data(500, 0, seq + 10));
@@ -88,5 +88,5 @@ fn gap_state_is_dropped_when_sequence_numbers_wrap() {
     scene.see(80, Client, data(2 * HALF + 520, 10, 500));
     let gaps = [(Client, Event::Gap); 4];
     let expected = [&gaps[..], &[(Client, Event::OutOfOrder)]].concat();
-    assert_eq!(scene.reported.events, expected);
+    assert_eq!(scene.recorded.events, expected);
 }

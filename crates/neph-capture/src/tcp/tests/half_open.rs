@@ -31,10 +31,10 @@ fn the_answer_of_an_old_connection_sets_no_number_of_the_new_one() {
             (Client, Event::Reset),
             (Client, Event::Retransmission),
         ];
-        assert_eq!(scene.reported.events, expected, "{old}");
+        assert_eq!(scene.recorded.events, expected, "{old}");
         // It is unknown which of the two SYNs was answered.
         let expected = [(Half::Client, 1, Handshake), (Half::Server, 30, Bare)];
-        assert_eq!(scene.reported.by(Acknowledgement), expected, "{old}");
+        assert_eq!(scene.recorded.by(Acknowledgement), expected, "{old}");
     }
 }
 
@@ -49,8 +49,8 @@ fn a_retransmitted_syn_clears_bytes_in_flight_of_an_old_connection() {
     );
     scene.see(40, Client, stamped(syn(99, None), 1040, 0));
     scene.see(70, Server, stamped(syn(499, Some(100)), 5040, 1040));
-    assert_eq!(scene.reported.by(Echo), [(Half::Server, 30, Handshake)]);
-    assert_eq!(scene.reported.samples[0].in_flight, 1);
+    assert_eq!(scene.recorded.by(Echo), [(Half::Server, 30, Handshake)]);
+    assert_eq!(scene.recorded.samples[0].in_flight, 1);
 }
 
 #[test]
@@ -65,5 +65,5 @@ fn a_missed_syn_ack_does_not_make_the_connection_an_older_one() {
         (Server, Event::AcknowledgedUnseen),
         (Client, SpuriousRetransmission),
     ];
-    assert_eq!(scene.reported.events, expected);
+    assert_eq!(scene.recorded.events, expected);
 }

@@ -9,7 +9,7 @@ fn ended_by(flags: u8) -> Scene {
         ..data(100, 0, 500)
     };
     scene.see(50, Client, end);
-    scene.reported = RecordedConnection::default();
+    scene.recorded = RecordedConnection::default();
     scene
 }
 
@@ -19,14 +19,14 @@ fn a_syn_behind_a_reset_or_a_fin_opens_another_connection_whatever_its_number() 
         let mut scene = ended_by(flags);
         scene.see(1_000, Client, syn(99, None));
         scene.see(1_030, Server, syn(499, Some(100)));
-        assert_eq!(scene.reported.events, [], "{flags}");
+        assert_eq!(scene.recorded.events, [], "{flags}");
         let expected = [(Half::Server, 30, Handshake)];
-        assert_eq!(scene.reported.by(Acknowledgement), expected, "{flags}");
+        assert_eq!(scene.recorded.by(Acknowledgement), expected, "{flags}");
     }
     // Without an end it is the same.
     let mut scene = opened();
     scene.see(1_000, Client, syn(99, None));
-    assert_eq!(scene.reported.events, [(Client, SpuriousRetransmission)]);
+    assert_eq!(scene.recorded.events, [(Client, SpuriousRetransmission)]);
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn of_a_server_alone_each_syn_ack_behind_an_end_opens_a_connection() {
         };
         scene.see(at + 10, Server, reset);
     }
-    assert_eq!(scene.reported.events, [(Server, Event::Reset); 3]);
+    assert_eq!(scene.recorded.events, [(Server, Event::Reset); 3]);
 }
 
 /// A SYN with 50 bytes of data, 20 ms from the server.
@@ -66,9 +66,9 @@ fn a_handshake_whose_data_was_refused_has_a_round_trip() {
         (Half::Client, 1, WithData),
         (Half::Server, 20, Bare),
     ];
-    assert_eq!(scene.reported.by(Acknowledgement), expected);
-    assert_eq!(scene.reported.by(Echo), expected);
-    assert_eq!(scene.reported.events, [(Client, Event::Retransmission)]);
+    assert_eq!(scene.recorded.by(Acknowledgement), expected);
+    assert_eq!(scene.recorded.by(Echo), expected);
+    assert_eq!(scene.recorded.events, [(Client, Event::Retransmission)]);
 }
 
 #[test]
@@ -77,6 +77,6 @@ fn a_fast_open_handshake_with_accepted_data_has_one_round_trip() {
     scene.see(20, Server, stamped(syn(499, Some(150)), 5000, 1000));
     scene.see(21, Client, stamped(data(150, 0, 500), 1021, 5000));
     let expected = [(Half::Server, 20, Handshake), (Half::Client, 1, Handshake)];
-    assert_eq!(scene.reported.by(Acknowledgement), expected);
-    assert_eq!(scene.reported.events, []);
+    assert_eq!(scene.recorded.by(Acknowledgement), expected);
+    assert_eq!(scene.recorded.events, []);
 }

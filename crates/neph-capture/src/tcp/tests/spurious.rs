@@ -7,7 +7,7 @@ fn retransmitted_segments() -> Scene {
     let mut scene = opened();
     scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));
     scene.see(400, Client, stamped(data(100, 10, 500), 1400, 5000));
-    assert_eq!(scene.reported.spurious, []);
+    assert_eq!(scene.recorded.spurious, []);
     scene
 }
 
@@ -17,10 +17,10 @@ const FOUND: [(Side, Event); 1] = [(Client, Event::Retransmission)];
 fn a_timestamp_echo_of_the_original_proves_its_arrival() {
     let mut scene = retransmitted_segments();
     scene.see(450, Server, stamped(data(500, 0, 110), 5430, 1100));
-    assert_eq!(scene.reported.spurious, FOUND);
+    assert_eq!(scene.recorded.spurious, FOUND);
     let mut needed = retransmitted_segments();
     needed.see(450, Server, stamped(data(500, 0, 110), 5430, 1400));
-    assert_eq!(needed.reported.spurious, []);
+    assert_eq!(needed.recorded.spurious, []);
 }
 
 #[test]
@@ -30,12 +30,12 @@ fn an_acknowledgement_sooner_than_any_round_trip_answers_the_first() {
     scene.see(400, Client, data(100, 10, 500));
     // 30 ms to the server and back, of which a quarter is left for a path that became shorter.
     scene.see(421, Server, data(500, 0, 110));
-    assert_eq!(scene.reported.spurious, FOUND);
+    assert_eq!(scene.recorded.spurious, FOUND);
     let mut later = opened();
     later.see(100, Client, data(100, 10, 500));
     later.see(400, Client, data(100, 10, 500));
     later.see(424, Server, data(500, 0, 110));
-    assert_eq!(later.reported.spurious, []);
+    assert_eq!(later.recorded.spurious, []);
 }
 
 #[test]
@@ -44,11 +44,11 @@ fn a_dsack_reports_a_spurious_retransmission_once() {
     scene.see(100, Client, data(100, 10, 500));
     scene.see(400, Client, data(100, 10, 500));
     scene.see(430, Server, data(500, 0, 110));
-    assert_eq!(scene.reported.spurious, []);
+    assert_eq!(scene.recorded.spurious, []);
     let twice = data(500, 0, 110).reporting(100, 10);
     scene.see(431, Server, twice);
     scene.see(432, Server, twice);
-    assert_eq!(scene.reported.spurious, FOUND);
+    assert_eq!(scene.recorded.spurious, FOUND);
 }
 
 #[test]
@@ -61,5 +61,5 @@ fn the_second_of_two_that_fill_a_gap_is_needed_though_the_echo_is_that_of_the_fi
     scene.see(401, Client, stamped(data(110, 10, 500), 1401, 5000));
     // RFC 7323, 4.3: the echo is that of the first segment that is acknowledged.
     scene.see(431, Server, stamped(data(500, 0, 120), 5431, 1400));
-    assert_eq!(scene.reported.spurious, []);
+    assert_eq!(scene.recorded.spurious, []);
 }

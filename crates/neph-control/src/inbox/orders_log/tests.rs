@@ -7,7 +7,7 @@ use neph_model::{TraceLimits, TracerouteOrder};
 use super::*;
 
 fn text(host: &str) -> Vec<u8> {
-    let sent = Sent {
+    let sent = SentOrder {
         agent: "a".parse().expect("a name"),
         order: neph_model::Order::Traceroute(TracerouteOrder {
             block: 0,

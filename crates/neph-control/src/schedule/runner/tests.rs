@@ -15,10 +15,10 @@ use super::*;
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// The campaign in the store.
-type Shared = Arc<Mutex<Option<FoundCampaign>>>;
+type SharedCampaign = Arc<Mutex<Option<FoundCampaign>>>;
 
 #[derive(Debug)]
-struct Store(Shared);
+struct Store(SharedCampaign);
 
 impl CampaignFinder for Store {
     fn find(&self, _schedule: &Schedule, _since: Wall) -> Option<FoundCampaign> {
@@ -28,7 +28,7 @@ impl CampaignFinder for Store {
 
 struct RunnerFixture {
     folder: tempfile::TempDir,
-    store: Shared,
+    store: SharedCampaign,
 }
 
 fn at(seconds: i64) -> Wall {

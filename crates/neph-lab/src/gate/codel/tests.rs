@@ -49,9 +49,9 @@ fn trajectory(first: i64, mut count: i32, until: i64) -> Vec<(i64, u32)> {
 #[test]
 fn a_standing_queue_is_dropped_from_after_an_interval_and_then_ever_faster() {
     let mut controller = Controller::default();
-    let reported = drops(&mut controller, 0..2_000, 50);
-    assert_eq!(reported[..4], [(100, 1), (200, 1), (271, 1), (329, 1)]);
-    assert_eq!(reported, trajectory(100, 1, 2_000));
+    let dropped_at = drops(&mut controller, 0..2_000, 50);
+    assert_eq!(dropped_at[..4], [(100, 1), (200, 1), (271, 1), (329, 1)]);
+    assert_eq!(dropped_at, trajectory(100, 1, 2_000));
 }
 
 #[test]
@@ -108,6 +108,6 @@ fn a_large_backlog_may_lose_several_at_once() {
     drops(&mut controller, 0..2_000, 50);
     // Nobody asked for 200 ms, in which some thirty drops were due: one after the other, until
     // only one full frame stands behind the one that is sent.
-    let reported = drops(&mut controller, 2_200..2_201, 50);
-    assert_eq!(reported, [(2_200, 9)]);
+    let dropped_at = drops(&mut controller, 2_200..2_201, 50);
+    assert_eq!(dropped_at, [(2_200, 9)]);
 }

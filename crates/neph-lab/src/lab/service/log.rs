@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Seek, SeekFrom, Wri
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use neph_text::Outside;
+use neph_text::PrintableText;
 
 /// The maximum size of each file.
 const LONGEST: u64 = 4 << 20;
@@ -111,7 +111,7 @@ pub(super) fn last_lines(log: &Path) -> String {
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())
-        .map(|line| Outside::text(line).into())
+        .map(|line| PrintableText::text(line).into())
         .collect();
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
     match last {

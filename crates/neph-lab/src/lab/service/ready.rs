@@ -63,15 +63,17 @@ fn answers(check: &ReadyCheck, addresses: &[IpAddr], patience: Patience<'_>) -> 
                 TcpStream::connect_timeout(&SocketAddr::new(*ip, *port), ANSWERING).is_ok()
             })
         }
-        ReadyCheck::Command(text) => is_affirmative(text, patience).unwrap_or(false),
+        ReadyCheck::Command(command_line) => {
+            is_affirmative(command_line, patience).unwrap_or(false)
+        }
     }
 }
 
 /// Whether a program ends with status 0 in time; it is killed when patience is over.
-fn is_affirmative(text: &[String], patience: Patience<'_>) -> io::Result<bool> {
-    let mut command = process::command(&text[0]);
+fn is_affirmative(command_line: &[String], patience: Patience<'_>) -> io::Result<bool> {
+    let mut command = process::command(&command_line[0]);
     command
-        .args(&text[1..])
+        .args(&command_line[1..])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
@@ -111,10 +113,10 @@ mod tests {
         let check = ReadyCheck::Command(["sh", "-c", &script].map(str::to_owned).to_vec());
         let begun = Stopwatch::start();
         thread::scope(|scope| {
-            let asking = scope.spawn(|| ask(&check, &[], patience, || true));
+            let check_thread = scope.spawn(|| ask(&check, &[], patience, || true));
             let is_asked = wait_until(Duration::from_secs(20), || requested.exists());
             stop.store(true, Ordering::Relaxed);
-            assert!(is_asked && !asking.join().expect("it ends"));
+            assert!(is_asked && !check_thread.join().expect("it ends"));
         });
         assert!(begun.elapsed() < Duration::from_secs(20), "given up");
     }

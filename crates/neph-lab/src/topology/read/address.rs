@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use neph_text::{Fault, Fields, Node, Take};
+use neph_text::{Fault, Fields, FromNode, Node};
 
 use crate::topology::Prefix;
 
@@ -102,7 +102,7 @@ pub(super) fn v6(node: &Node) -> Result<Prefix<Ipv6Addr>, Fault> {
 }
 
 fn prefix<A: FromStr>(node: &Node, bits: u8, example: &str) -> Result<Prefix<A>, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     let (address, length) = match text.split_once('/') {
         Some((address, length)) => (address.parse(), length.parse().ok()),
         None => (text.parse(), Some(bits)),

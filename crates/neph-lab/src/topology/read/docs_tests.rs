@@ -144,10 +144,10 @@ fn settings_that_do_not_reach_a_guest_kernel_are_refused_with_a_remedy() {
     ] {
         let text = format!("version = 1\n{text}");
         let problems = Topology::parse(&Source::new("t", text)).expect_err(part);
-        let reported = problems
+        let is_reported = problems
             .iter()
             .any(|problem| problem.message.contains(part));
-        assert!(reported, "{part}: {problems:?}");
+        assert!(is_reported, "{part}: {problems:?}");
     }
 }
 

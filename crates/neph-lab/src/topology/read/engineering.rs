@@ -1,7 +1,7 @@
 //! From a `[link.engineering]` table to the change that it is: a controller that sets the weights.
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Node, Take, choice};
+use neph_text::{Fault, Fields, FromNode, Node, choice};
 
 use super::schedule;
 use crate::gate::{Change, ChangeAction, Engineering, Shape, Share};
@@ -93,7 +93,7 @@ fn swing(node: &Node) -> Result<Share, Fault> {
 }
 
 fn preference(node: &Node) -> Result<u32, Fault> {
-    let preference = u32::take(node)?;
+    let preference = u32::from_node(node)?;
     if preference <= MAX_PREFERENCE {
         return Ok(preference);
     }

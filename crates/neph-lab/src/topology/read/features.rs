@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use neph_text::{Fields, Placed, Value, choice};
+use neph_text::{Fields, Spanned, Value, choice};
 
 use super::trace::Traces;
 use crate::gate::{CoDel, Discipline, GilbertElliott, Loss, Partial, PartialWire, Share};
@@ -97,6 +97,6 @@ fn loss(table: &mut Fields<'_>) -> Option<Loss> {
     }))
 }
 
-fn value<T>(placed: Option<Placed<T>>) -> Option<T> {
+fn value<T>(placed: Option<Spanned<T>>) -> Option<T> {
     placed.map(|placed| placed.value)
 }

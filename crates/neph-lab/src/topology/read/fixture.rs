@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use neph_text::{Fields, choice};
 
-use super::link::Ends;
+use super::link::LinkEnds;
 use super::service;
 use crate::links::{BALANCERS, GUESTS, OVERLAYS};
 use crate::topology::fixture::{Fixture, FixtureKind, Nodes};
@@ -14,7 +14,7 @@ use crate::topology::{Link, Service};
 /// All fixtures: overlays, then balancers, then guests.
 pub(super) fn fixtures(
     fields: &mut Fields<'_>,
-    ends: Ends<'_>,
+    ends: LinkEnds<'_>,
     links: &[Link],
     services: &[Service],
 ) -> Vec<Fixture> {

@@ -8,7 +8,7 @@ mod tables;
 
 use std::ops::Range;
 
-use neph_text::{Fault, Fields, Node, Placed, Problems, Table, Take, Value, choice};
+use neph_text::{Fault, Fields, FromNode, Node, Problems, Spanned, Table, Value, choice};
 
 use crate::topology::quantity;
 use matrix::Matrix;
@@ -98,7 +98,7 @@ fn names(table: &mut Fields<'_>, fewest: usize) -> Option<Vec<String>> {
     let prefix = table.optional::<String>("prefix");
     let names: Vec<String> = match (given, count) {
         (Some(given), None) => given.into_iter().map(|name| name.value).collect(),
-        (None, Some(Placed { value: count, span })) => {
+        (None, Some(Spanned { value: count, span })) => {
             if usize::try_from(count).is_ok_and(|count| count > MAX_SITES) {
                 let remedy = format!("write at most {MAX_SITES}");
                 table.fault(span, format!("{count} sites are too many"), remedy);
@@ -269,7 +269,7 @@ fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matr
 
 /// The number of sites in a tier.
 fn in_a_tier(node: &Node) -> Result<u32, Fault> {
-    let count = u32::take(node)?;
+    let count = u32::from_node(node)?;
     if (1..=MAX_IN_A_TIER).contains(&count) {
         return Ok(count);
     }

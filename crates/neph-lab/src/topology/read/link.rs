@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use neph_text::{Fault, Fields, Node, Take, choice};
+use neph_text::{Fault, Fields, FromNode, Node, choice};
 
 use super::features::{DIRECTIONS, features};
 use super::trace::Traces;
@@ -20,7 +20,7 @@ const RESERVED: [&str; 3] = ["lo", "all", "default"];
 
 /// The possible ends of links.
 #[derive(Clone, Copy)]
-pub(super) struct Ends<'s> {
+pub(super) struct LinkEnds<'s> {
     /// The sites that could be read.
     pub(super) sites: &'s [Site],
     /// Whether these are all. If not, an unknown name may be one of the others.
@@ -28,7 +28,7 @@ pub(super) struct Ends<'s> {
 }
 
 /// All links of a topology.
-pub(super) fn links(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Link> {
+pub(super) fn links(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Link> {
     let mut links: Vec<Link> = Vec::new();
     let mut names = BTreeSet::new();
     let traces = Traces::default();
@@ -46,7 +46,7 @@ pub(super) fn links(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Link> {
     links
 }
 
-fn link(mut table: Fields<'_>, number: usize, ends: Ends<'_>, traces: &Traces) -> Option<Link> {
+fn link(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>, traces: &Traces) -> Option<Link> {
     let a = end(&mut table, "a", ends);
     let b = end(&mut table, "b", ends);
     let given = table.optional_with("name", link_name);
@@ -126,7 +126,7 @@ fn key_span(table: &mut Fields<'_>, key: &'static str) -> Range<usize> {
 }
 
 fn link_name(node: &Node) -> Result<String, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     if is_name(&text) && text.len() <= 15 && !RESERVED.contains(&text.as_str()) {
         return Ok(text);
     }
@@ -145,8 +145,8 @@ fn made_up_name(a: &Site, b: &Site, number: usize) -> String {
 }
 
 /// The index of the site that `key` names.
-fn end(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) -> Option<usize> {
-    let Ends { sites, complete } = ends;
+fn end(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>) -> Option<usize> {
+    let LinkEnds { sites, complete } = ends;
     let site_name = table.required::<String>(key)?;
     let found = sites.iter().position(|site| site.name == site_name.value);
     if found.is_none() && complete {

@@ -293,13 +293,13 @@ fn invalid_schedules_are_refused_with_a_remedy() {
 #[test]
 fn netem_has_neither_paths_nor_schedules() {
     let text = with("kind = \"netem\"") + TWO_PATHS + SCHEDULE;
-    let reported: Vec<String> = parse(&text)
+    let error: Vec<String> = parse(&text)
         .expect_err("netem cannot")
         .into_iter()
         .map(|mistake| mistake.message)
         .collect();
     assert_eq!(
-        reported,
+        error,
         [
             "a link of kind \"netem\" cannot have several paths",
             "a link of kind \"netem\" cannot change in time",

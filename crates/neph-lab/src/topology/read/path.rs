@@ -1,6 +1,6 @@
 //! Reads `[[link.path]]` tables: the paths of both directions.
 
-use neph_text::{Fault, Fields, Node, Take, choice};
+use neph_text::{Fault, Fields, FromNode, Node, choice};
 
 use super::features::{DIRECTIONS, wire};
 use super::is_name;
@@ -124,7 +124,7 @@ fn path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<PathSpe
 }
 
 fn path_name(node: &Node) -> Result<String, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     if is_name(&text) && text.len() <= 24 {
         return Ok(text);
     }
@@ -147,7 +147,7 @@ pub(super) fn shared(table: &mut Fields<'_>) {
 
 /// A weight from 0 to 1000.
 pub(super) fn weight(node: &Node) -> Result<u32, Fault> {
-    let weight = u32::take(node)?;
+    let weight = u32::from_node(node)?;
     if weight <= HEAVIEST {
         return Ok(weight);
     }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use neph_text::{Fault, Fields, Node, Placed, Problems, Take, did_you_mean};
+use neph_text::{Fault, Fields, FromNode, Node, Problems, Spanned, did_you_mean};
 
-use super::link::Ends;
+use super::link::LinkEnds;
 use super::schedule::{Lasting, WhenSpec};
 use super::service;
 use crate::plan::routes;
@@ -18,7 +18,7 @@ const MAXIMUM: usize = 1_000;
 /// All changes of routes of a topology, in the order of the file.
 pub(super) fn reroutes(
     fields: &mut Fields<'_>,
-    ends: Ends<'_>,
+    ends: LinkEnds<'_>,
     links: &[Link],
     routing: Routing,
 ) -> Vec<Reroute> {
@@ -36,7 +36,7 @@ pub(super) fn reroutes(
     reroutes.collect()
 }
 
-fn read_one(mut table: Fields<'_>, ends: Ends<'_>, links: &[Link]) -> Option<Reroute> {
+fn read_one(mut table: Fields<'_>, ends: LinkEnds<'_>, links: &[Link]) -> Option<Reroute> {
     let site = service::site(&mut table, "site", ends);
     let printed = WhenSpec::read(&mut table);
     let action = action_of(&mut table, site, ends, links);
@@ -59,7 +59,7 @@ fn read_one(mut table: Fields<'_>, ends: Ends<'_>, links: &[Link]) -> Option<Rer
 fn action_of(
     table: &mut Fields<'_>,
     site: Option<usize>,
-    ends: Ends<'_>,
+    ends: LinkEnds<'_>,
     links: &[Link],
 ) -> Option<Rerouted> {
     let reshuffle = table.optional::<bool>("reshuffle");
@@ -71,7 +71,7 @@ fn action_of(
         return None;
     }
     match (reshuffle, link, weight) {
-        (Some(Placed { value: true, .. }), None, None) => Some(Rerouted::Reshuffle),
+        (Some(Spanned { value: true, .. }), None, None) => Some(Rerouted::Reshuffle),
         (None, Some(named), Some(weight)) => {
             let index = links.iter().position(|link| link.name == named.value);
             let theirs = index.filter(|index| {
@@ -101,7 +101,7 @@ fn action_of(
 }
 
 fn weight(node: &Node) -> Result<u32, Fault> {
-    let weight = u32::take(node)?;
+    let weight = u32::from_node(node)?;
     if weight <= HEAVIEST {
         return Ok(weight);
     }

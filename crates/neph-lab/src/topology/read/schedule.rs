@@ -1,7 +1,7 @@
 //! Reads `[[link.schedule]]` tables: scheduled changes.
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Nanos, Node, Placed, Take, choice, did_you_mean};
+use neph_text::{Fault, Fields, FromNode, Nanos, Node, Spanned, choice, did_you_mean};
 
 use super::features::{features, wire};
 use super::path::{PathSpec, shared, weight};
@@ -67,9 +67,9 @@ pub(super) enum Lasting {
 /// The times of an entry as in the file.
 #[derive(Debug)]
 pub(super) struct WhenSpec {
-    at: Option<Placed<Span>>,
-    until: Option<Placed<Span>>,
-    every: Option<Placed<Span>>,
+    at: Option<Spanned<Span>>,
+    until: Option<Spanned<Span>>,
+    every: Option<Spanned<Span>>,
 }
 
 impl WhenSpec {
@@ -82,7 +82,7 @@ impl WhenSpec {
     }
 
     pub(super) fn when(&self) -> When {
-        let span = |placed: &Option<Placed<Span>>| placed.as_ref().map(|placed| placed.value);
+        let span = |placed: &Option<Spanned<Span>>| placed.as_ref().map(|placed| placed.value);
         When {
             at: span(&self.at).unwrap_or_default(),
             until: span(&self.until),
@@ -136,7 +136,7 @@ fn action_of(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Opt
         if weight.is_none() && printed == PartialWire::default() {
             nothing(table);
         }
-        if let Some(Placed { value: true, span }) = reshuffle {
+        if let Some(Spanned { value: true, span }) = reshuffle {
             let message = "a reshuffle moves flows between all paths";
             table.fault(
                 span,
@@ -150,7 +150,7 @@ fn action_of(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Opt
     let printed = features(table, traces);
     let plain = printed == Partial::default();
     match reshuffle {
-        Some(Placed { value: true, span }) => {
+        Some(Spanned { value: true, span }) => {
             if paths.len() < 2 {
                 let message = "this link has one path only, so nothing moves";
                 table.fault(span, message, "add [[link.path]] twice or drop this");
@@ -179,7 +179,7 @@ fn nothing(table: &Fields<'_>) {
 
 /// A time after the cue, at most 30 days.
 pub(super) fn moment(node: &Node) -> Result<Span, Fault> {
-    let span = Span::from_nanos(Nanos::take(node)?.0);
+    let span = Span::from_nanos(Nanos::from_node(node)?.0);
     if span <= LONGEST {
         return Ok(span);
     }

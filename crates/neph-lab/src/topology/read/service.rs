@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Node, Port, Take, Value};
+use neph_text::{Fault, Fields, FromNode, Node, Port, Value};
 
-use super::link::Ends;
+use super::link::LinkEnds;
 use super::site::pairs;
 use super::{NAME_REMEDY, is_name};
 use crate::topology::quantity;
@@ -18,7 +18,7 @@ const READY_TIMEOUT: Span = Span::from_secs(10);
 const GRACE: Span = Span::from_secs(2);
 
 /// All services of a topology.
-pub(super) fn services(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Service> {
+pub(super) fn services(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Service> {
     let mut services = Vec::new();
     let mut names = BTreeSet::new();
     for table in fields.tables("service") {
@@ -35,14 +35,14 @@ pub(super) fn services(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Service> 
     services
 }
 
-fn service(mut table: Fields<'_>, ends: Ends<'_>) -> Option<Service> {
+fn service(mut table: Fields<'_>, ends: LinkEnds<'_>) -> Option<Service> {
     let name = table.required_with("name", name);
     let site = site(&mut table, "site", ends);
     let command = table.required_with("command", command_args);
     let environment = pairs(&mut table, "environment", variable);
     let asks = table.entry("ready").is_some();
     let ready = table.table("ready").and_then(ready);
-    let log = table.optional_with("log", |node| String::take(node).map(PathBuf::from));
+    let log = table.optional_with("log", |node| String::from_node(node).map(PathBuf::from));
     let grace = table.optional_with("grace", quantity::delay);
     table.finish();
     if asks && ready.is_none() {
@@ -61,7 +61,7 @@ fn service(mut table: Fields<'_>, ends: Ends<'_>) -> Option<Service> {
 
 /// The name of a program of a lab.
 pub(super) fn name(node: &Node) -> Result<String, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     if is_name(&text) && text.len() <= 24 && text != "journal" {
         return Ok(text);
     }
@@ -70,7 +70,7 @@ pub(super) fn name(node: &Node) -> Result<String, Fault> {
 }
 
 /// The index of the site that `key` names, which must be able to run programs.
-pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) -> Option<usize> {
+pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>) -> Option<usize> {
     let site_name = table.required::<String>(key)?;
     let found = ends
         .sites
@@ -101,7 +101,10 @@ pub(super) fn command_args(node: &Node) -> Result<Vec<String>, Fault> {
         let message = format!("this is {}", node.value.noun());
         return Err(Fault::new(message, example));
     };
-    let args: Vec<String> = nodes.iter().map(String::take).collect::<Result<_, _>>()?;
+    let args: Vec<String> = nodes
+        .iter()
+        .map(String::from_node)
+        .collect::<Result<_, _>>()?;
     if args.first().is_none_or(String::is_empty) {
         return Err(Fault::new("there is no program", example));
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
-use neph_text::{Fault, Fields, Node, Placed, Take, Value, did_you_mean};
+use neph_text::{Fault, Fields, FromNode, Node, Spanned, Value, did_you_mean};
 
 use super::address::{self, Networks};
 use super::{NAME_REMEDY, is_name};
@@ -23,7 +23,7 @@ const TABLES: [(&str, Role); 3] = [
 /// A node as in the file, and its place.
 struct Draft {
     site: Site,
-    inside: Option<Placed<String>>,
+    inside: Option<Spanned<String>>,
     wants_v4: bool,
     span: Range<usize>,
 }
@@ -184,7 +184,7 @@ fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
 }
 
 fn site_name(node: &Node) -> Result<String, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     if is_name(&text) && text.len() <= 24 && text != "wire" {
         return Ok(text);
     }
@@ -194,7 +194,7 @@ fn site_name(node: &Node) -> Result<String, Fault> {
 }
 
 pub(super) fn congestion(node: &Node) -> Result<String, Fault> {
-    let text = String::take(node)?;
+    let text = String::from_node(node)?;
     if is_name(&text) && text.len() < 16 {
         return Ok(text);
     }
@@ -204,7 +204,7 @@ pub(super) fn congestion(node: &Node) -> Result<String, Fault> {
 
 /// A CPU's number, from 0 to 1023.
 fn cpu(node: &Node) -> Result<u16, Fault> {
-    match u16::take(node) {
+    match u16::from_node(node) {
         Ok(cpu) if cpu < 1024 => Ok(cpu),
         _ => Err(Fault::new(
             "this is no CPU",

@@ -171,10 +171,10 @@ fn sites_inside_another_site_have_no_ipv6() {
     assert_eq!(v6(2).as_deref(), Some("fd00::3"), "as it always was");
     let requested = text(", address_v6 = \"fd00::9\"");
     let mistakes = Topology::parse(&Source::new("lab", requested)).expect_err("no IPv6");
-    let reported = mistakes[0].to_string();
-    assert!(reported.starts_with("lab:3:"), "{reported}");
+    let message = mistakes[0].to_string();
+    assert!(message.starts_with("lab:3:"), "{message}");
     assert!(
-        reported.contains("has no IPv6") && reported.contains("remove address_v6"),
-        "{reported}"
+        message.contains("has no IPv6") && message.contains("remove address_v6"),
+        "{message}"
     );
 }

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Node, Take};
+use neph_text::{Fault, Fields, FromNode, Node};
 
-use super::link::Ends;
+use super::link::LinkEnds;
 use super::{schedule, service, site};
 use crate::topology::traffic::Traffic;
 
 const MAX_STREAMS: u16 = 64;
 
 /// All traffic of a topology.
-pub(super) fn traffic(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Traffic> {
+pub(super) fn traffic(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Traffic> {
     let mut transfers = Vec::new();
     let mut names = BTreeSet::new();
     for (number, table) in fields.tables("traffic").into_iter().enumerate() {
@@ -29,7 +29,7 @@ pub(super) fn traffic(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Traffic> {
     transfers
 }
 
-fn read_one(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Traffic> {
+fn read_one(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>) -> Option<Traffic> {
     let name = table.optional_with("name", service::name);
     let from = service::site(&mut table, "from", ends);
     let to = service::site(&mut table, "to", ends);
@@ -78,7 +78,7 @@ fn read_one(mut table: Fields<'_>, number: usize, ends: Ends<'_>) -> Option<Traf
 }
 
 fn streams(node: &Node) -> Result<u16, Fault> {
-    match u16::take(node) {
+    match u16::from_node(node) {
         Ok(streams) if (1..=MAX_STREAMS).contains(&streams) => Ok(streams),
         _ => Err(Fault::new(
             "this is no number of connections",

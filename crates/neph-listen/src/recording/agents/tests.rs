@@ -32,8 +32,8 @@ const fn shared<'a>(
     options: &'a RecordingOptions,
     is_over: &'a AtomicBool,
     stop: &'a Stop,
-) -> Shared<'a> {
-    Shared {
+) -> SharedState<'a> {
+    SharedState {
         options,
         is_over,
         stop,
@@ -67,7 +67,7 @@ fn captured(kernel: &str, seconds: &[i64], ahead: i64) -> (Captured, Vec<u8>) {
 }
 
 /// The recording of these captures, each at the agent with this letter.
-fn recorded(captures: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)> {
+fn recorded(captures: &[(&str, (Captured, Vec<u8>))]) -> Vec<(PointRecording, Vec<u8>)> {
     let folder = tempfile::tempdir().expect("a folder");
     let none = |_: &str| Err(String::new());
     let names = captures
@@ -82,7 +82,7 @@ fn recorded(captures: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)
     let shared = shared(&options, &is_over, &stop);
     let begun = points.iter().zip(&tallies).map(|(point, tally)| {
         let path = folder.path().join(&point.name);
-        Begun {
+        StartedCapture {
             point,
             file: CaptureFile::create(&path).expect("a new file"),
             path,
@@ -107,8 +107,8 @@ fn recorded(captures: &[(&str, (Captured, Vec<u8>))]) -> Vec<(Recorded, Vec<u8>)
 
 #[test]
 fn a_capture_of_a_clock_that_is_ahead_has_this_hosts_times() {
-    let reported = recorded(&[("a", captured("k", &[10, 11], 7))]);
-    let (recorded, bytes) = &reported[0];
+    let outcome = recorded(&[("a", captured("k", &[10, 11], 7))]);
+    let (recorded, bytes) = &outcome[0];
     assert_eq!(*bytes, captured("k", &[10, 11], 0).1);
     assert_eq!(recorded.listened, Some([at(0), at(99)]));
     assert_eq!((recorded.packets, recorded.lost), (2, Some(0)));
@@ -121,12 +121,12 @@ fn a_capture_of_a_clock_that_is_ahead_has_this_hosts_times() {
 fn captures_of_one_kernel_are_moved_by_one_offset() {
     let (mut other, bytes) = captured("k", &[10], 7);
     other.clock[0].offset = Span::from_secs(8);
-    let reported = recorded(&[("a", captured("k", &[10], 7)), ("b", (other, bytes))]);
-    assert_eq!(reported[0].1, reported[1].1);
-    assert_eq!(reported[1].0.clock[0].offset, Span::from_secs(1));
+    let outcome = recorded(&[("a", captured("k", &[10], 7)), ("b", (other, bytes))]);
+    assert_eq!(outcome[0].1, outcome[1].1);
+    assert_eq!(outcome[1].0.clock[0].offset, Span::from_secs(1));
     let boot_id = fs::read_to_string(KERNEL).expect("every kernel has one");
-    let reported = recorded(&[("a", captured(boot_id.trim(), &[10], 7))]);
-    assert_eq!(reported[0].1, captured("", &[10], 7).1, "its clock is ours");
+    let outcome = recorded(&[("a", captured(boot_id.trim(), &[10], 7))]);
+    assert_eq!(outcome[0].1, captured("", &[10], 7).1, "its clock is ours");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_foreign_or_missing_capture_is_a_fault() {
     let shared = shared(&options, &is_over, &stop);
     for bytes in [b"Welcome to db1!\n".as_slice(), b"\xa1\xb2\xc3\xd4", &[]] {
         let path = folder.path().join("own");
-        let begun = Begun {
+        let begun = StartedCapture {
             point: &point,
             file: CaptureFile::create(&path).expect("a new file"),
             path: path.clone(),

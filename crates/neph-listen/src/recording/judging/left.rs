@@ -10,7 +10,7 @@ use super::WAITED_MOST;
 
 /// What is evaluated during the recording.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(super) struct LiveStandings {
     pub(super) standings: Vec<RuleState>,
     /// The names of the segments by their index in the path; `None` for one that is evaluated at
     /// the end.
@@ -29,7 +29,7 @@ pub(super) struct FinalEvaluation {
 }
 
 /// Divides the rules for these points.
-pub(super) fn divide(points: &[Point], rules: &Rules) -> (Live, FinalEvaluation) {
+pub(super) fn divide(points: &[Point], rules: &Rules) -> (LiveStandings, FinalEvaluation) {
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     // Alarms have times of the first point's clock; clocks of points over ssh are not known yet.
     let is_live = |segment: usize| !points[..=segment + 1].iter().any(Point::is_remote);
@@ -55,7 +55,7 @@ pub(super) fn divide(points: &[Point], rules: &Rules) -> (Live, FinalEvaluation)
         }
         !is_late
     });
-    let live = Live {
+    let live = LiveStandings {
         standings,
         segments,
     };

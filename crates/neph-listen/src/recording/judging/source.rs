@@ -55,12 +55,12 @@ struct Sampled {
 pub(super) struct Clocks {
     /// This host's kernel.
     own_kernel: String,
-    others: BTreeMap<String, Known>,
+    others: BTreeMap<String, KernelOffset>,
 }
 
 /// The clock offset of a kernel, read by one of the agents on it.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct KernelOffset {
     /// The point of that agent.
     point: usize,
     reading: ClockReading,
@@ -227,7 +227,7 @@ impl Clocks {
             .is_none_or(|known| known.point == point || reading.at > known.reading.at + TAKEN_OVER);
         if is_read {
             let since = known.map_or(i64::MIN, |known| known.since_set(&reading));
-            let known = Known {
+            let known = KernelOffset {
                 point,
                 reading,
                 since,
@@ -251,7 +251,7 @@ impl Clocks {
     }
 }
 
-impl Known {
+impl KernelOffset {
     /// The time from which timestamps are valid after the next reading. If the two readings are
     /// inconsistent, the clock was set. Then no earlier timestamp is valid, and earlier ones may be
     /// ahead by as much as the clock was set back.

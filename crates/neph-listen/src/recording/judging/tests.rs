@@ -17,10 +17,10 @@ const MILLI: i64 = 1_000_000;
 
 /// Stores what it receives.
 #[derive(Debug, Default)]
-struct Received(Vec<Found>, Vec<(Direction, i64)>);
+struct Received(Vec<SegmentChange>, Vec<(Direction, i64)>);
 
 impl AlarmListener for Received {
-    fn hear(&mut self, found: Found) {
+    fn hear(&mut self, found: SegmentChange) {
         self.0.push(found);
     }
 
@@ -156,7 +156,7 @@ fn a_window_of_slow_packets_raises_it_once() {
 }
 
 /// The result for the whole captures, with one clock.
-fn evaluate_files(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<Found> {
+fn evaluate_files(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<SegmentChange> {
     let mut hops = Hops::at(names.len());
     for (point, path) in paths.iter().enumerate() {
         let mut tail = Tail::of(path.clone());
@@ -196,7 +196,7 @@ fn windows_and_whole_captures_agree_after_a_slow_segment() {
     while let Some(window) = windows.next(40_000 * MILLI) {
         evaluator.look(&window, &mut tails).expect("captures");
     }
-    let reported = |found: &[Found]| {
+    let lines_of = |found: &[SegmentChange]| {
         let each = found.iter();
         each.map(|found| {
             let segment_direction = (&found.segment, found.direction);
@@ -210,7 +210,7 @@ fn windows_and_whole_captures_agree_after_a_slow_segment() {
     };
     let expected = evaluate_files(&rules, ["a", "b", "c"], &paths);
     assert_eq!(expected.len(), 4, "raised twice, and over twice");
-    assert_eq!(reported(&evaluator.listener.0), reported(&expected));
+    assert_eq!(lines_of(&evaluator.listener.0), lines_of(&expected));
 }
 
 /// Samples of a capture by a clock that is `ahead`, with an error bound of 300 us.
@@ -255,7 +255,7 @@ fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, FinalEvaluation) {
     let rules = rules(&["a", "b"], &[Median("a - b", 2)]);
     let points = ["a=agent:ams/eth0", "b=agent:lju/eth0"];
     let (mut evaluator, left) = evaluator_of(&points, &rules);
-    assert_eq!(evaluator.waiting.readable, Waiting::AT_AGENTS);
+    assert_eq!(evaluator.waiting.readable, WindowDelays::AT_AGENTS);
     assert_eq!(evaluator.sampled(), [0, 1]);
     let mut sources = [0, 1].map(|point| Source::Samples(Samples::of(point)));
     let took = took.map(|micros| micros * 1_000);
@@ -338,7 +338,7 @@ fn only_agents_at_evaluated_segments_send_samples() {
     let of_first = rules(&["a", "b", "c"], &[Median("a - b", 2)]);
     let (first, _) = evaluator_of(&["a=iface:lo", "b=iface:lo", "c=agent:ams/eth0"], &of_first);
     assert!(first.sampled().is_empty());
-    assert_eq!(first.waiting.readable, Waiting::HERE);
+    assert_eq!(first.waiting.readable, WindowDelays::HERE);
     let behind = ["a=iface:lo", "b=ssh:host/eth0", "c=agent:ams/eth0"];
     let (behind, left) = evaluator_of(&behind, &rules(&["a", "b", "c"], &[Median("segment", 2)]));
     assert!(behind.sampled().is_empty());

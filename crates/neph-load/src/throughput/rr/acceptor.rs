@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use neph_model::{Span, Stop};
 use neph_sys::clock::{self, RawNanos};
-use neph_wire::throughput::{Preamble, RrAsk, Token};
+use neph_wire::throughput::{Preamble, RrTestRequest, Token};
 
 use super::super::listening::{AcceptedConnection, Listening};
 use super::super::run::TICK;
@@ -19,7 +19,7 @@ const FIRST: Span = Span::from_secs(1);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acceptor<'a> {
     pub(super) listening: &'a Listening,
-    pub(super) ask: &'a RrAsk,
+    pub(super) ask: &'a RrTestRequest,
     pub(super) token: Token,
     /// The client's address; connections of others are handed back.
     pub(super) client: IpAddr,
@@ -108,13 +108,17 @@ impl Acceptor<'_> {
 }
 
 /// Answers a connection from which `read` bytes of the request were read, and closes it.
-pub(in crate::throughput) fn answer_connection(stream: &TcpStream, ask: &RrAsk, read: usize) {
+pub(in crate::throughput) fn answer_connection(
+    stream: &TcpStream,
+    ask: &RrTestRequest,
+    read: usize,
+) {
     // The client counts a broken connection.
     let _ = finish(stream, ask, read, &buffer(ask.reply_bytes));
 }
 
 /// Reads the rest of a request, and writes the reply.
-fn finish(stream: &TcpStream, ask: &RrAsk, read: usize, reply: &[u8]) -> io::Result<Moved> {
+fn finish(stream: &TcpStream, ask: &RrTestRequest, read: usize, reply: &[u8]) -> io::Result<Moved> {
     // A client that does not read must not block this thread.
     stream.set_read_timeout(Some(TICK.to_duration()))?;
     stream.set_write_timeout(Some(TICK.to_duration()))?;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicI64;
 
 use neph_model::Stop;
 use neph_sys::clock;
-use neph_wire::throughput::{RrAsk, RrKind, Token};
+use neph_wire::throughput::{RrKind, RrTestRequest, Token};
 
 use super::super::board::Board;
 use super::super::carrier::Carrier;
@@ -22,7 +22,7 @@ use super::{datagram_answers, stream_answers};
 /// The server's side of a test.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::throughput) struct Answering<'a> {
-    pub(in crate::throughput) ask: &'a RrAsk,
+    pub(in crate::throughput) ask: &'a RrTestRequest,
     pub(in crate::throughput) token: Token,
     pub(in crate::throughput) client: IpAddr,
     pub(in crate::throughput) listening: &'a Listening,

@@ -20,7 +20,7 @@ use super::measured::{RrCounts, RrMeasured};
 use super::recorder::{Recorder, Sink};
 use super::rtts::Rtts;
 use super::second::{RrSecond, Seconds, per_second};
-use super::spec::{RrAsked, RrSpec};
+use super::spec::{RrRequest, RrSpec};
 use super::{datagram_asker, stream_asker};
 
 /// Measures until the duration is over or `stop` is set. `on_second` gets each second with its RTTs
@@ -30,11 +30,11 @@ use super::{datagram_asker, stream_asker};
 /// The server cannot be reached, refuses, or breaks off before anything was counted. After a later
 /// fault the result has the counts so far and the fault ([`RrMeasured::fault`]).
 pub fn measure(
-    requested: RrAsked<'_>,
+    request: RrRequest<'_>,
     stop: &Stop,
     on_second: &mut dyn FnMut(&RrSecond),
 ) -> Result<RrMeasured, ThroughputError> {
-    let RrAsked { server, spec, .. } = requested;
+    let RrRequest { server, spec, .. } = request;
     spec.ask.check()?;
     let job = Job::Rr(spec.ask.clone());
     let Started {
@@ -54,12 +54,12 @@ pub fn measure(
         let recorder = Recorder::of_client(stream, job.duration(), board, &sink);
         match part {
             Some(Carrier::Udp(socket)) => {
-                datagram_asker::ask(&socket, requested, token, stop, recorder)
+                datagram_asker::ask(&socket, request, token, stop, recorder)
             }
-            Some(Carrier::Tcp(stream)) => stream_asker::ask(&stream, requested, stop, recorder),
+            Some(Carrier::Tcp(stream)) => stream_asker::ask(&stream, request, stop, recorder),
             None => {
                 let preamble = Preamble { stream, token };
-                stream_asker::ask_anew(requested, preamble, stop, recorder)
+                stream_asker::ask_anew(request, preamble, stop, recorder)
             }
         }
     };

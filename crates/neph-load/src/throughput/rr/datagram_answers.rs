@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 
 use neph_model::Stop;
 use neph_sys::clock;
-use neph_wire::throughput::{Header, RrAsk, RrTag, Token};
+use neph_wire::throughput::{Header, RrTag, RrTestRequest, Token};
 
 use super::guard::Guard;
 use super::pieces::is_pause;
@@ -15,7 +15,7 @@ use super::window::Window;
 /// Answers each request with a reply of the requested size, until it is stopped.
 pub(super) fn answer(
     socket: &UdpSocket,
-    ask: &RrAsk,
+    ask: &RrTestRequest,
     token: Token,
     stop: &Stop,
     mut guard: Guard<'_>,
@@ -28,7 +28,7 @@ pub(super) fn answer(
 
 fn answer_on(
     socket: &UdpSocket,
-    ask: &RrAsk,
+    ask: &RrTestRequest,
     token: Token,
     stop: &Stop,
     guard: &mut Guard<'_>,

@@ -13,7 +13,7 @@ use super::super::run::TICK;
 use super::matching::{Arrival, Matching};
 use super::pieces::is_pause;
 use super::recorder::Recorder;
-use super::spec::{RrAsked, RrSpec};
+use super::spec::{RrRequest, RrSpec};
 
 /// Pause after a request that could not be sent, was refused by the peer, or exceeds the permit.
 const PAUSE: Span = Span::from_millis(1);
@@ -22,12 +22,12 @@ const ENOBUFS: i32 = 105;
 /// Runs transactions until the time is over or it is stopped.
 pub(super) fn ask(
     socket: &UdpSocket,
-    requested: RrAsked<'_>,
+    rr_request: RrRequest<'_>,
     token: Token,
     stop: &Stop,
     recorder: Recorder<'_>,
 ) -> io::Result<()> {
-    let spec = requested.spec;
+    let spec = rr_request.spec;
     socket.set_nonblocking(spec.busy_poll)?;
     let duration = i64::try_from(spec.ask.duration_ns).unwrap_or(i64::MAX);
     let size = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -35,14 +35,14 @@ pub(super) fn ask(
     // `ppoll`.
     let half = Span::from_nanos((spec.timeout.nanos() / 2).max(1_000));
     socket.set_read_timeout(Some(TICK.min(half).to_duration()))?;
-    let mut work = Asker {
+    let mut work = DatagramRequester {
         request: vec![0x5a; size(spec.ask.request_bytes)],
         // One more byte detects a reply that is too long.
         reply: vec![0; size(spec.ask.reply_bytes) + 1],
         matching: Matching::new(),
         end: recorder.moment(Span::from_nanos(duration)),
         socket,
-        requested,
+        rr_request,
         spec,
         token,
         stop,
@@ -53,9 +53,9 @@ pub(super) fn ask(
     ended
 }
 
-struct Asker<'a> {
+struct DatagramRequester<'a> {
     socket: &'a UdpSocket,
-    requested: RrAsked<'a>,
+    rr_request: RrRequest<'a>,
     spec: &'a RrSpec,
     token: Token,
     stop: &'a Stop,
@@ -66,11 +66,11 @@ struct Asker<'a> {
     end: RawNanos,
 }
 
-impl Asker<'_> {
+impl DatagramRequester<'_> {
     fn work(&mut self) -> io::Result<()> {
         let mut began = clock::raw();
         while began < self.end && !self.stop.is_set() {
-            if !self.requested.may_begin(began) {
+            if !self.rr_request.may_begin(began) {
                 clock::nap(PAUSE.to_duration());
                 began = self.recorder.tick(clock::raw());
                 continue;

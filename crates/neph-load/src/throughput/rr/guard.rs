@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use neph_model::{BitRate, Permit, Span, Stop};
 use neph_sys::clock::{self, RawNanos};
-use neph_wire::throughput::RrAsk;
+use neph_wire::throughput::RrTestRequest;
 
 use super::super::run::BUDGET_REST;
 use super::super::served::ServerSpec;
@@ -41,7 +41,7 @@ pub(super) struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     /// Starts now.
-    pub(super) fn new(ask: &RrAsk, spec: &ServerSpec, recorder: Recorder<'a>) -> Self {
+    pub(super) fn new(ask: &RrTestRequest, spec: &ServerSpec, recorder: Recorder<'a>) -> Self {
         let duration = Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX / 2));
         let now = clock::raw();
         let rate = spec.caps.rate.map(|most| Rate {

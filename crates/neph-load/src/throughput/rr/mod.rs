@@ -31,7 +31,7 @@ pub use measured::{RrCounts, RrMeasured};
 pub use quantities::rr_spec;
 pub use rtts::{RttFigure, Rtts};
 pub use second::RrSecond;
-pub use spec::{RrAsked, RrSpec};
+pub use spec::{RrRequest, RrSpec};
 
 pub(super) use acceptor::answer_connection;
 pub(super) use answering::{Answering, answer};

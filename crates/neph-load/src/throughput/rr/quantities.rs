@@ -1,7 +1,7 @@
 //! Converts a plan's transactions to parameters, and their result to quantities.
 
 use neph_model::{Quantities, Quantity, Span, TransactionKind, TransactionMeasure};
-use neph_wire::throughput::{RrAsk, RrKind, VERSION};
+use neph_wire::throughput::{RrKind, RrTestRequest, VERSION};
 
 use super::measured::{RrCounts, RrMeasured};
 use super::rtts::Rtts;
@@ -16,7 +16,7 @@ pub fn rr_spec(test: &TransactionMeasure, duration: Span, timeout: Span) -> RrSp
         TransactionKind::Connection => RrKind::TcpCrr,
     };
     RrSpec {
-        ask: RrAsk {
+        ask: RrTestRequest {
             version: VERSION,
             kind,
             streams: test.streams,

@@ -36,12 +36,12 @@ pub struct RrSecond {
 
 /// Number of the last interval of each stream and of the CPU meter at one end.
 #[derive(Debug, Default)]
-struct Reached {
+struct LastIntervals {
     streams: BTreeMap<u16, u32>,
     cpu: Option<u32>,
 }
 
-impl Reached {
+impl LastIntervals {
     fn add(&mut self, intervals: &Intervals) {
         for interval in intervals
             .exchanged
@@ -67,8 +67,8 @@ pub(super) struct Seconds {
     pub(super) client: Intervals,
     pub(super) server: Intervals,
     rtts: BTreeMap<u32, Rtts>,
-    of_client: Reached,
-    of_server: Reached,
+    of_client: LastIntervals,
+    of_server: LastIntervals,
     streams: usize,
     next: u32,
 }

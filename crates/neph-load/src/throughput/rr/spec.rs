@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 
 use neph_model::{Permit, Span};
 use neph_sys::clock::RawNanos;
-use neph_wire::throughput::RrAsk;
+use neph_wire::throughput::RrTestRequest;
 use serde::{Deserialize, Serialize};
 
 /// A request/response test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RrSpec {
     /// The parameters that the server needs.
-    pub ask: RrAsk,
+    pub ask: RrTestRequest,
     /// Timeout of a reply over UDP and of a transaction that is a connection: then it is lost and
     /// the next one begins. Ignored for TCP on an open connection.
     pub timeout: Span,
@@ -22,7 +22,7 @@ pub struct RrSpec {
 
 /// A request/response test and its server.
 #[derive(Clone, Copy, Debug)]
-pub struct RrAsked<'a> {
+pub struct RrRequest<'a> {
     /// Address of the server.
     pub server: SocketAddr,
     /// Parameters of the test.
@@ -31,7 +31,7 @@ pub struct RrAsked<'a> {
     pub permit: &'a Permit,
 }
 
-impl RrAsked<'_> {
+impl RrRequest<'_> {
     /// Whether the permit allows a transaction now; if so, its request and reply are deducted.
     pub(super) fn may_begin(&self, now: RawNanos) -> bool {
         let ask = &self.spec.ask;

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use neph_model::Stop;
 use neph_sys::clock;
-use neph_wire::throughput::RrAsk;
+use neph_wire::throughput::RrTestRequest;
 
 use super::guard::Guard;
 use super::pieces::{Moved, buffer, put, take};
@@ -13,7 +13,7 @@ use super::pieces::{Moved, buffer, put, take};
 /// Answers each request until the client closes the connection or it is stopped.
 pub(super) fn answer(
     stream: &TcpStream,
-    ask: &RrAsk,
+    ask: &RrTestRequest,
     stop: &Stop,
     mut guard: Guard<'_>,
 ) -> io::Result<()> {
@@ -28,7 +28,7 @@ pub(super) fn answer(
 
 fn answer_on(
     stream: &TcpStream,
-    ask: &RrAsk,
+    ask: &RrTestRequest,
     stop: &Stop,
     guard: &mut Guard<'_>,
 ) -> io::Result<()> {

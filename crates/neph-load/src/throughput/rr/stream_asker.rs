@@ -15,7 +15,7 @@ use super::super::run::TICK;
 use super::connecting::connect;
 use super::pieces::{Moved, buffer, put, take};
 use super::recorder::Recorder;
-use super::spec::{RrAsked, RrSpec};
+use super::spec::{RrRequest, RrSpec};
 
 /// Timeout of the last reply after the end of the test.
 const PATIENCE: Span = Span::from_secs(5);
@@ -33,19 +33,19 @@ fn size(bytes: u32) -> usize {
 /// Runs transactions on one connection until the time is over or it is stopped.
 pub(super) fn ask(
     stream: &TcpStream,
-    requested: RrAsked<'_>,
+    rr_request: RrRequest<'_>,
     stop: &Stop,
     mut recorder: Recorder<'_>,
 ) -> io::Result<()> {
-    stream.set_nonblocking(requested.spec.busy_poll)?;
-    let ended = ask_on(stream, requested, stop, &mut recorder);
+    stream.set_nonblocking(rr_request.spec.busy_poll)?;
+    let ended = ask_on(stream, rr_request, stop, &mut recorder);
     recorder.finish();
     ended
 }
 
 fn ask_on(
     stream: &TcpStream,
-    of: RrAsked<'_>,
+    of: RrRequest<'_>,
     stop: &Stop,
     recorder: &mut Recorder<'_>,
 ) -> io::Result<()> {
@@ -80,12 +80,12 @@ fn ask_on(
 
 /// Runs transactions, each on its own connection, until the time is over or it is stopped.
 pub(super) fn ask_anew(
-    requested: RrAsked<'_>,
+    rr_request: RrRequest<'_>,
     preamble: Preamble,
     stop: &Stop,
     recorder: Recorder<'_>,
 ) -> io::Result<()> {
-    let RrAsked { server, spec, .. } = requested;
+    let RrRequest { server, spec, .. } = rr_request;
     let mut request = buffer(spec.ask.request_bytes);
     request[..Preamble::LEN].copy_from_slice(&preamble.encode());
     let end = recorder.moment(duration(spec));
@@ -101,7 +101,7 @@ pub(super) fn ask_anew(
     let mut began = clock::raw();
     let mut ended = Ok(());
     while began < end && !stop.is_set() && ended.is_ok() {
-        if !requested.may_begin(began) {
+        if !rr_request.may_begin(began) {
             clock::nap(PAUSE.to_duration());
             began = each.recorder.tick(clock::raw());
             continue;

@@ -5,14 +5,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 
 use neph_model::{BitRate, Permit, Span, Stop};
-use neph_wire::throughput::{RrAsk, RrKind, VERSION};
+use neph_wire::throughput::{RrKind, RrTestRequest, VERSION};
 
 use super::super::{Server, ServerCaps, ServerSpec, ThroughputError};
 use super::*;
 
 fn spec(kind: RrKind) -> RrSpec {
     RrSpec {
-        ask: RrAsk {
+        ask: RrTestRequest {
             version: VERSION,
             kind,
             streams: 1,
@@ -27,8 +27,8 @@ fn spec(kind: RrKind) -> RrSpec {
 }
 
 /// Stops a server, also if the work panics.
-struct Stopped<'a>(&'a Stop);
-impl Drop for Stopped<'_> {
+struct StopOnDrop<'a>(&'a Stop);
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.set();
     }
@@ -51,7 +51,7 @@ fn with_server<T>(rate: Option<BitRate>, work: impl FnOnce(SocketAddr) -> T) -> 
     let stop = Stop::new();
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.run(&stop, &|_| {}));
-        let stopped = Stopped(&stop);
+        let stopped = StopOnDrop(&stop);
         let worked = work(server.address());
         drop(stopped);
         serving.join().expect("no panic").expect("it serves");
@@ -59,8 +59,8 @@ fn with_server<T>(rate: Option<BitRate>, work: impl FnOnce(SocketAddr) -> T) -> 
     })
 }
 
-const fn request_of(server: SocketAddr, spec: &RrSpec) -> RrAsked<'_> {
-    RrAsked {
+const fn request_of(server: SocketAddr, spec: &RrSpec) -> RrRequest<'_> {
+    RrRequest {
         server,
         spec,
         permit: &Permit::ANYTHING,
@@ -240,7 +240,7 @@ fn an_invalid_request_size_is_refused_before_connecting() {
     let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
     let refused = measure(request_of(nobody, &few), &Stop::new(), &mut |_| {});
     assert!(
-        matches!(refused, Err(ThroughputError::Ask(_))),
+        matches!(refused, Err(ThroughputError::InvalidRequest(_))),
         "{refused:?}"
     );
 }

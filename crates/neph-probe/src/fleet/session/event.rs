@@ -1,6 +1,6 @@
 //! Events that a transport reports to a session.
 
-use neph_model::{Instant, Own, PeerReport, SynAnswer, Wall};
+use neph_model::{Instant, LocalClock, PeerReport, SynAnswer, Wall};
 
 /// What happened to a request, as known to its transport.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,12 +10,12 @@ pub(crate) enum Event {
     /// A reply to it arrived.
     Replied(Replied),
     /// It could not be sent, as was found later.
-    Failed(Known),
+    Failed(RequestId),
 }
 
 /// The request of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct RequestId {
     /// Source port.
     pub(crate) port: u16,
     /// The low half of its number within the flow.
@@ -24,17 +24,17 @@ pub(crate) struct Known {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Departed {
-    pub(crate) request: Known,
-    pub(crate) at: Instant<Own>,
+    pub(crate) request: RequestId,
+    pub(crate) at: Instant<LocalClock>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Replied {
-    pub(crate) request: Known,
+    pub(crate) request: RequestId,
     /// The kernel's timestamp, if there is one.
-    pub(crate) stamp: Option<Instant<Own>>,
+    pub(crate) stamp: Option<Instant<LocalClock>>,
     /// The program's reading.
-    pub(crate) read: Instant<Own>,
+    pub(crate) read: Instant<LocalClock>,
     pub(crate) ttl: Option<u8>,
     pub(crate) peer_report: Option<PeerReport>,
     /// For a SYN.

@@ -1,7 +1,7 @@
 //! A message in flight, as small as possible, and the message that is reported from it.
 
 use neph_model::{
-    FleetMessage, FleetOutcome, FleetReply, Instant, Own, PeerReport, ReadBy, Slot, Span,
+    FleetMessage, FleetOutcome, FleetReply, Instant, LocalClock, PeerReport, ReadBy, Slot, Span,
     SynAnswer, Wall,
 };
 
@@ -16,11 +16,11 @@ pub(super) enum Stage {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
-    pub(super) sent: Instant<Own>,
+    pub(super) sent: Instant<LocalClock>,
     /// The time that the request carries, where it carries one.
     pub(super) wall: Wall,
     pub(super) late: Span,
-    pub(super) departed: Option<Instant<Own>>,
+    pub(super) departed: Option<Instant<LocalClock>>,
     pub(super) reply: Option<Arrival>,
     pub(super) seq: u32,
     pub(super) port: u16,
@@ -41,7 +41,7 @@ pub(super) enum Decision {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
-    pub(super) at: Instant<Own>,
+    pub(super) at: Instant<LocalClock>,
     pub(super) by: ReadBy,
     pub(super) peer_report: Option<PeerReport>,
     pub(super) ttl: Option<u8>,
@@ -51,7 +51,7 @@ pub(super) struct Arrival {
 
 /// A request is never at the peer for longer than its round trip. If the peer reports that, its clock was set
 /// or it lies, and its data about the message is ignored.
-pub(super) fn reported(slot: Slot, pending: &Pending) -> FleetMessage {
+pub(super) fn message_of(slot: Slot, pending: &Pending) -> FleetMessage {
     let sent = pending.departed.unwrap_or(pending.sent);
     let outcome = match (pending.decision, &pending.reply) {
         (Decision::Failed, _) => FleetOutcome::Failed,
@@ -132,7 +132,9 @@ mod tests {
                 stage: Stage::Done,
                 decision: Decision::Open,
             };
-            reported(Slot(0), &pending).reply().map(FleetReply::network)
+            message_of(Slot(0), &pending)
+                .reply()
+                .map(FleetReply::network)
         };
         assert_eq!(reported_of(600), Some(Span::ZERO));
         assert_eq!(reported_of(601), Some(Span::from_nanos(600)));

@@ -120,7 +120,7 @@ impl World {
         });
         self.session.sending(at(now), WALL);
         let seq = low(departure.seq);
-        let request = Known { port, seq };
+        let request = RequestId { port, seq };
         let mut truth = Truth {
             slot: departure.slot.0,
             sent: now,
@@ -197,13 +197,13 @@ impl World {
                 FleetOutcome::Failed => assert!(truth.failed),
             }
         }
-        let reported: BTreeSet<_> = self
+        let reported_seqs: BTreeSet<_> = self
             .reported
             .iter()
             .map(|m| (m.source_port, m.seq))
             .collect();
-        assert_eq!(reported.len(), self.reported.len(), "each once");
-        assert_eq!(reported.len(), self.truth.len(), "and all of them");
+        assert_eq!(reported_seqs.len(), self.reported.len(), "each once");
+        assert_eq!(reported_seqs.len(), self.truth.len(), "and all of them");
         for numbers in flows.values() {
             assert!(
                 numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]),
@@ -213,7 +213,7 @@ impl World {
     }
 }
 
-fn reply(request: Known, arrives: i64) -> Event {
+fn reply(request: RequestId, arrives: i64) -> Event {
     Event::Replied(Replied {
         repeated: None,
         answer: None,
@@ -280,24 +280,24 @@ fn a_message_that_is_decided_waits_for_an_earlier_one_of_its_flow() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     session.sending(at(100 * MS), WALL);
-    session.take(&reply(Known { port: 7, seq: 1 }, 150 * MS));
+    session.take(&reply(RequestId { port: 7, seq: 1 }, 150 * MS));
     session.at_time(at(200 * MS));
     assert_eq!(session.finished(), 0);
     session.at_time(at(1_000 * MS));
-    let reported: Vec<_> = session
+    let outcomes: Vec<_> = session
         .take_finished()
         .iter()
         .map(|m| (m.seq, m.outcome))
         .collect();
-    assert_eq!(reported[0], (0, FleetOutcome::Lost));
-    assert!(reported.len() == 2 && reported[1].0 == 1, "{reported:?}");
+    assert_eq!(outcomes[0], (0, FleetOutcome::Lost));
+    assert!(outcomes.len() == 2 && outcomes[1].0 == 1, "{outcomes:?}");
 }
 
 #[test]
 fn a_reply_without_a_kernel_timestamp_has_the_application_timestamp() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
-    session.take(&reply(Known { port: 7, seq: 0 }, 20 * MS));
+    session.take(&reply(RequestId { port: 7, seq: 0 }, 20 * MS));
     session.at_time(at(25 * MS));
     let message = session.take_finished()[0];
     let reply = message.reply().expect("replied");
@@ -312,7 +312,7 @@ fn a_reply_without_a_kernel_timestamp_has_the_application_timestamp() {
 fn early_copies_are_reported_per_message_and_later_ones_counted() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
-    let request = Known { port: 7, seq: 0 };
+    let request = RequestId { port: 7, seq: 0 };
     for when in [20, 21] {
         session.take(&reply(request, when * MS));
     }
@@ -332,7 +332,7 @@ fn unexpected_replies_are_ignored() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     for (port, seq) in [(8, 0), (7, 1), (7, u32::MAX), (0, 0)] {
-        session.take(&reply(Known { port, seq }, MS));
+        session.take(&reply(RequestId { port, seq }, MS));
     }
     session.at_time(at(1_000 * MS));
     let tally = *session.tally();
@@ -349,7 +349,7 @@ fn a_stopped_session_reports_results_without_cut_messages() {
         session.sending(at(n * 100 * MS), WALL);
     }
     for seq in [0, 2] {
-        session.take(&reply(Known { port: 7, seq }, 201 * MS));
+        session.take(&reply(RequestId { port: 7, seq }, 201 * MS));
     }
     session.end_schedule();
     assert!(!session.is_done());
@@ -358,7 +358,7 @@ fn a_stopped_session_reports_results_without_cut_messages() {
     let numbers: Vec<_> = session
         .take_finished()
         .iter()
-        .map(|reported| reported.seq)
+        .map(|message| message.seq)
         .collect();
     assert_eq!(numbers, [0, 2]);
     let tally = *session.tally();
@@ -372,7 +372,7 @@ fn a_long_run_needs_no_more_room_than_its_timeout() {
     for n in 0..20_000_u32 {
         let now = i64::from(n) * 100 * MS;
         session.sending(at(now), WALL);
-        session.take(&reply(Known { port: 7, seq: n }, now + 50 * MS));
+        session.take(&reply(RequestId { port: 7, seq: n }, now + 50 * MS));
         session.at_time(at(now + 60 * MS));
         assert!(session.in_flight.len() <= 12);
         session.take_finished();

@@ -49,7 +49,7 @@ fn is_ci() -> bool {
 
 /// Carries a fleet out over shared sockets; `None` where that is not permitted.
 fn measure(test: &str, spec: FleetSpec) -> Option<(Vec<FleetMessage>, FleetTally)> {
-    let transport = match Shared::new(&spec) {
+    let transport = match SharedSockets::new(&spec) {
         Ok(transport) => transport,
         Err(error) => {
             assert!(!is_ci(), "{test}: {error}");
@@ -139,8 +139,8 @@ fn two_fleets_at_once_have_each_their_own_replies() {
         std::thread::spawn(move || measure("two_fleets_at_once", spec))
     });
     let carried = carried.map(|thread| thread.join().expect("no panic"));
-    for reported in carried {
-        let Some((messages, tally)) = reported else {
+    for result in carried {
+        let Some((messages, tally)) = result else {
             return;
         };
         assert_eq!(
@@ -164,7 +164,7 @@ fn a_fleet_of_sockets_and_one_that_shares_them_have_each_its_own_ports_and_repli
         run.reports().iter().collect::<Vec<_>>()
     });
     let shared = measure(test, sharing);
-    let reported = sockets.join().expect("no panic");
+    let socket_count = sockets.join().expect("no panic");
     let Some((messages, tally)) = shared else {
         return;
     };
@@ -172,7 +172,7 @@ fn a_fleet_of_sockets_and_one_that_shares_them_have_each_its_own_ports_and_repli
     assert!(is_complete(&tally), "{tally:?}");
     let ports: BTreeSet<u16> = messages.iter().map(|message| message.source_port).collect();
     assert_eq!(ports.len(), 100);
-    for report in reported {
+    for report in socket_count {
         match report {
             FleetReport::Opened { sources, how } => {
                 assert_eq!(how, Sharing::SocketPerFlow);
@@ -191,7 +191,7 @@ fn fleets_with_bound_and_unbound_ports_detect_each_other_in_either_order() {
         ..spec(&["127.0.0.1:9".parse().expect("an address")], 8, 1)
     };
     let test = "who_binds_ports_and_who_does_not";
-    let shared = || match Shared::new(&spec) {
+    let shared = || match SharedSockets::new(&spec) {
         Ok(shared) => Some(shared),
         Err(error) => {
             assert!(!is_ci(), "{test}: {error}");

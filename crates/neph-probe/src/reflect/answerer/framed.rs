@@ -1,6 +1,6 @@
 //! The neph framing, server side: a hello, then length-prefixed messages, or a bulk transfer.
 
-use neph_model::{Instant, Own, Seq, Span};
+use neph_model::{Instant, LocalClock, Seq, Span};
 use neph_wire::echo::{REPLY_MIN, Reply, Request};
 use neph_wire::frame::{
     FrameError, HELLO_LEN, Hello, HelloReply, Mode, Refusal, Status, frame_prefix, next_frame,
@@ -8,7 +8,7 @@ use neph_wire::frame::{
 
 use crate::reflect::bulk_turn::{BulkTurn, LONGEST_WAIT};
 
-use super::{Counted, End, Line, Marks, Step, StreamRequest};
+use super::{CloseReason, Counted, ReplyContext, ReplyTimestamps, Step, StreamRequest};
 
 #[derive(Debug)]
 pub(super) struct Framed(State);
@@ -20,7 +20,7 @@ enum State {
         reply_size: usize,
     },
     /// A bulk transfer of this length waits for its turn.
-    Waiting(Span, BulkTurn, Instant<Own>),
+    Waiting(Span, BulkTurn, Instant<LocalClock>),
     /// A bulk transfer, and its turn.
     Bulk(Span, BulkTurn),
 }
@@ -44,7 +44,11 @@ impl Framed {
 
     /// Answers a waiting bulk transfer, once its turn has come or it has waited long enough. Returns whether
     /// it waits on.
-    pub(super) fn wait(&mut self, now: Instant<Own>, line: &mut Line) -> Result<bool, End> {
+    pub(super) fn wait(
+        &mut self,
+        now: Instant<LocalClock>,
+        context: &mut ReplyContext,
+    ) -> Result<bool, CloseReason> {
         let State::Waiting(span, turn, until) = &self.0 else {
             return Ok(false);
         };
@@ -53,46 +57,58 @@ impl Framed {
             if let State::Waiting(_, turn, _) = std::mem::replace(&mut self.0, State::Greeting) {
                 self.0 = State::Bulk(span, turn);
             }
-            answer(Status::Granted, 0, line);
+            answer(Status::Granted, 0, context);
         } else if now >= *until {
-            answer(Status::Refused(Refusal::Busy), 0, line);
-            return Err(End::Refused(Counted::RefusedBusy));
+            answer(Status::Refused(Refusal::Busy), 0, context);
+            return Err(CloseReason::Refused(Counted::RefusedBusy));
         }
         Ok(matches!(self.0, State::Waiting(..)))
     }
 
-    pub(super) fn step(&mut self, input: &[u8], line: &mut Line) -> Result<Step, End> {
+    pub(super) fn step(
+        &mut self,
+        input: &[u8],
+        context: &mut ReplyContext,
+    ) -> Result<Step, CloseReason> {
         match self.0 {
-            State::Greeting => self.greet(input, line),
-            State::Echo { reply_size } => ask(input, reply_size, line),
+            State::Greeting => self.greet(input, context),
+            State::Echo { reply_size } => ask(input, reply_size, context),
             State::Bulk(..) | State::Waiting(..) if input.is_empty() => Ok(Step::More),
-            State::Bulk(..) | State::Waiting(..) => Ok(Step::Took(input.len())),
+            State::Bulk(..) | State::Waiting(..) => Ok(Step::Consumed(input.len())),
         }
     }
 
-    fn greet(&mut self, input: &[u8], line: &mut Line) -> Result<Step, End> {
+    fn greet(&mut self, input: &[u8], context: &mut ReplyContext) -> Result<Step, CloseReason> {
         let Some(bytes) = input.get(..HELLO_LEN) else {
             return Ok(Step::More);
         };
         let (refusal, counted) = match Hello::decode(bytes) {
             Err(error) => (error.refusal(), Counted::RefusedMalformed),
-            Ok(hello) => match self.decide(&hello, line) {
+            Ok(hello) => match self.decide(&hello, context) {
                 Ok(Some(reply_size)) => {
-                    answer(Status::Granted, reply_size, line);
-                    return Ok(Step::Took(HELLO_LEN));
+                    answer(Status::Granted, reply_size, context);
+                    return Ok(Step::Consumed(HELLO_LEN));
                 }
-                Ok(None) => return self.wait(line.at, line).map(|_| Step::Took(HELLO_LEN)),
+                Ok(None) => {
+                    return self
+                        .wait(context.at, context)
+                        .map(|_| Step::Consumed(HELLO_LEN));
+                }
                 Err(refused) => refused,
             },
         };
-        answer(Status::Refused(refusal), 0, line);
-        Err(End::Refused(counted))
+        answer(Status::Refused(refusal), 0, context);
+        Err(CloseReason::Refused(counted))
     }
 
     /// The granted size of replies. `None` for a bulk transfer, which is answered when its turn comes.
-    fn decide(&mut self, hello: &Hello, line: &Line) -> Result<Option<u32>, (Refusal, Counted)> {
+    fn decide(
+        &mut self,
+        hello: &Hello,
+        context: &ReplyContext,
+    ) -> Result<Option<u32>, (Refusal, Counted)> {
         match hello.mode {
-            Mode::Echo if u64::from(hello.reply_size) > line.caps.reply_size.bytes() => {
+            Mode::Echo if u64::from(hello.reply_size) > context.caps.reply_size.bytes() => {
                 Err((Refusal::ReplySize, Counted::RefusedReplySize))
             }
             Mode::Echo => {
@@ -102,12 +118,12 @@ impl Framed {
             }
             Mode::Upload => {
                 let span = Span::from_millis(i64::from(hello.duration_ms));
-                if span > line.caps.bulk {
+                if span > context.caps.bulk {
                     return Err((Refusal::Duration, Counted::RefusedBusy));
                 }
-                let turn = line.bulk.ask(line.peer, line.at);
+                let turn = context.bulk.ask(context.peer, context.at);
                 let turn = turn.map_err(|_| (Refusal::Busy, Counted::RefusedBusy))?;
-                self.0 = State::Waiting(span, turn, line.at + LONGEST_WAIT);
+                self.0 = State::Waiting(span, turn, context.at + LONGEST_WAIT);
                 Ok(None)
             }
             Mode::Download => Err((Refusal::Mode, Counted::RefusedProtocol)),
@@ -115,44 +131,48 @@ impl Framed {
     }
 }
 
-pub(super) fn reply(requested: &StreamRequest, marks: &Marks, line: &mut Line) {
-    let size = u32::try_from(requested.reply_size).expect("the hello's size is 32 bits wide");
-    line.plain.extend_from_slice(&frame_prefix(size));
+pub(super) fn reply(
+    request: &StreamRequest,
+    timestamps: &ReplyTimestamps,
+    context: &mut ReplyContext,
+) {
+    let size = u32::try_from(request.reply_size).expect("the hello's size is 32 bits wide");
+    context.plain.extend_from_slice(&frame_prefix(size));
     Reply {
-        seq: requested.seq,
-        marks: *marks,
+        seq: request.seq,
+        marks: *timestamps,
     }
-    .encode_into(requested.reply_size, &mut line.plain);
-    line.reply = Some(Seq(requested.seq));
+    .encode_into(request.reply_size, &mut context.plain);
+    context.reply = Some(Seq(request.seq));
 }
 
-fn ask(input: &[u8], reply_size: usize, line: &Line) -> Result<Step, End> {
-    let max = max_request(line);
+fn ask(input: &[u8], reply_size: usize, context: &ReplyContext) -> Result<Step, CloseReason> {
+    let max = max_request(context);
     match next_frame(input, max) {
         Ok(None) => Ok(Step::More),
         Ok(Some((taken, payload))) => match Request::decode(payload) {
-            Ok(request) => Ok(Step::Asked(StreamRequest {
+            Ok(request) => Ok(Step::Request(StreamRequest {
                 taken,
                 seq: request.seq,
                 reply_size,
             })),
-            Err(_) => Err(End::Refused(Counted::RefusedMalformed)),
+            Err(_) => Err(CloseReason::Refused(Counted::RefusedMalformed)),
         },
-        Err(FrameError::TooLong { .. }) => Err(End::Refused(Counted::RefusedRequestSize)),
-        Err(_) => Err(End::Refused(Counted::RefusedMalformed)),
+        Err(FrameError::TooLong { .. }) => Err(CloseReason::Refused(Counted::RefusedRequestSize)),
+        Err(_) => Err(CloseReason::Refused(Counted::RefusedMalformed)),
     }
 }
 
-fn max_request(line: &Line) -> u32 {
-    u32::try_from(line.caps.request_size.bytes()).unwrap_or(u32::MAX)
+fn max_request(context: &ReplyContext) -> u32 {
+    u32::try_from(context.caps.request_size.bytes()).unwrap_or(u32::MAX)
 }
 
-fn answer(status: Status, reply_size: u32, line: &mut Line) {
-    let max_request = max_request(line);
+fn answer(status: Status, reply_size: u32, context: &mut ReplyContext) {
+    let max_request = max_request(context);
     HelloReply {
         status,
         reply_size,
         max_request,
     }
-    .encode(&mut line.plain);
+    .encode(&mut context.plain);
 }

@@ -11,7 +11,7 @@ use neph_wire::http::{
 use neph_wire::marks::HEADER;
 use neph_wire::ws::{HandshakeError, check_request, server_response};
 
-use super::{Counted, End, Line, Marks, Step, StreamRequest};
+use super::{CloseReason, Counted, ReplyContext, ReplyTimestamps, Step, StreamRequest};
 use crate::discover::{CLOCK_HEADER, REFLECTOR_HEADER};
 use crate::refused::REFUSED_HEADER;
 
@@ -59,14 +59,18 @@ impl Http {
         self.request.as_ref().map(|request| request.body.received())
     }
 
-    pub(super) fn step(&mut self, input: &[u8], line: &mut Line) -> Result<Step, End> {
+    pub(super) fn step(
+        &mut self,
+        input: &[u8],
+        context: &mut ReplyContext,
+    ) -> Result<Step, CloseReason> {
         match &mut self.request {
-            None => self.head(input, line),
+            None => self.head(input, context),
             Some(request) => request.step(input, self.reply_size),
         }
     }
 
-    fn head(&mut self, input: &[u8], line: &mut Line) -> Result<Step, End> {
+    fn head(&mut self, input: &[u8], context: &mut ReplyContext) -> Result<Step, CloseReason> {
         let head = match parse_request(input) {
             Ok(None) => return Ok(Step::More),
             Ok(Some(head)) => head,
@@ -77,12 +81,12 @@ impl Http {
                     } else {
                         400
                     },
-                    line,
+                    context,
                 );
-                return Err(End::Refused(Counted::RefusedMalformed));
+                return Err(CloseReason::Refused(Counted::RefusedMalformed));
             }
         };
-        let max = line.caps.reply_size.bytes();
+        let max = context.caps.reply_size.bytes();
         let size = match reply_size(head.target(), max) {
             Ok(size) => size.unwrap_or(DEFAULT_REPLY),
             Err(error) => {
@@ -92,28 +96,33 @@ impl Http {
                     } else {
                         400
                     },
-                    line,
+                    context,
                 );
-                return Err(End::Refused(Counted::RefusedReplySize));
+                return Err(CloseReason::Refused(Counted::RefusedReplySize));
             }
         };
         self.open = true;
         self.reply_size = usize::try_from(size).unwrap_or(usize::MAX);
-        line.flow = flow_token(head.target());
+        context.flow = flow_token(head.target());
         // Other protocols may be declined by not mentioning them (RFC 9110, 7.8).
         if head.headers().lists("upgrade", "websocket") {
-            return upgrade(&head, line);
+            return upgrade(&head, context);
         }
-        self.begin(&head, line)
+        self.begin(&head, context)
     }
 
-    fn begin(&mut self, head: &RequestHead<'_>, line: &mut Line) -> Result<Step, End> {
-        let Ok(body) = BodyReader::new(head.body(), line.caps.request_size.bytes()) else {
-            refuse(413, line);
-            return Err(End::Refused(Counted::RefusedRequestSize));
+    fn begin(
+        &mut self,
+        head: &RequestHead<'_>,
+        context: &mut ReplyContext,
+    ) -> Result<Step, CloseReason> {
+        let Ok(body) = BodyReader::new(head.body(), context.caps.request_size.bytes()) else {
+            refuse(413, context);
+            return Err(CloseReason::Refused(Counted::RefusedRequestSize));
         };
         if head.body() != BodyLength::Empty && head.headers().lists("expect", "100-continue") {
-            line.plain
+            context
+                .plain
                 .extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
         let connection = if head.keep_alive() {
@@ -127,32 +136,30 @@ impl Http {
             connection,
             head_only: head.method() == "HEAD",
         });
-        Ok(Step::Took(head.len()))
+        Ok(Step::Consumed(head.len()))
     }
 
     pub(super) fn reply(
         &mut self,
-        asked: &StreamRequest,
-        marks: &Marks,
-        line: &mut Line,
-    ) -> Result<(), End> {
+        stream_request: &StreamRequest,
+        timestamps: &ReplyTimestamps,
+        context: &mut ReplyContext,
+    ) -> Result<(), CloseReason> {
         let Some(request) = self.request.take() else {
             return Ok(());
         };
         let mut hex = Vec::with_capacity(neph_wire::marks::HEX_LEN);
-        marks.encode_hex(&mut hex);
+        timestamps.encode_hex(&mut hex);
         let hex = String::from_utf8_lossy(&hex);
-        let clock = Arc::clone(&line.clock);
+        let clock = Arc::clone(&context.clock);
         let head = ResponseLine {
             status: 200,
-            content_length: Some(asked.reply_size as u64),
+            content_length: Some(stream_request.reply_size as u64),
             connection: request.connection,
         };
         // For HEAD requests only, which no measurement sends.
-        let refused = request.head_only.then(|| line.refused().to_string());
-        let refused = refused
-            .as_deref()
-            .map(|reported| (REFUSED_HEADER, reported));
+        let refused = request.head_only.then(|| context.refused().to_string());
+        let refused = refused.as_deref().map(|text| (REFUSED_HEADER, text));
         let extra: Vec<_> = [
             (HEADER, hex.as_ref()),
             (REFLECTOR_HEADER, "1"),
@@ -161,21 +168,23 @@ impl Http {
         .into_iter()
         .chain(refused)
         .collect();
-        head.encode(&extra, &mut line.plain)
+        head.encode(&extra, &mut context.plain)
             .expect("digits and blanks cannot break a head");
         if !request.head_only {
-            line.plain.resize(line.plain.len() + asked.reply_size, b'.');
+            context
+                .plain
+                .resize(context.plain.len() + stream_request.reply_size, b'.');
         }
-        line.reply = Some(Seq(asked.seq));
+        context.reply = Some(Seq(stream_request.seq));
         match request.connection {
             Connection::KeepAlive => Ok(()),
-            Connection::Close => Err(End::Done),
+            Connection::Close => Err(CloseReason::Done),
         }
     }
 }
 
 impl Reading {
-    fn step(&mut self, input: &[u8], reply_size: usize) -> Result<Step, End> {
+    fn step(&mut self, input: &[u8], reply_size: usize) -> Result<Step, CloseReason> {
         let taken = match self.body.step(input) {
             Ok(BodyStep::More) if input.is_empty() => return Ok(Step::More),
             // Chunk syntax: the reader has consumed it, so it must not get it a second time.
@@ -187,13 +196,13 @@ impl Reading {
                 consumed
             }
             Ok(BodyStep::Done { consumed }) => consumed,
-            Err(_) => return Err(End::Refused(Counted::RefusedMalformed)),
+            Err(_) => return Err(CloseReason::Refused(Counted::RefusedMalformed)),
         };
         if !self.body.is_done() {
-            return Ok(Step::Took(taken));
+            return Ok(Step::Consumed(taken));
         }
         let seq = Request::decode(&self.start).map_or(0, |request| request.seq);
-        Ok(Step::Asked(StreamRequest {
+        Ok(Step::Request(StreamRequest {
             taken,
             seq,
             reply_size,
@@ -201,10 +210,10 @@ impl Reading {
     }
 }
 
-fn upgrade(head: &RequestHead<'_>, line: &mut Line) -> Result<Step, End> {
+fn upgrade(head: &RequestHead<'_>, context: &mut ReplyContext) -> Result<Step, CloseReason> {
     match check_request(head) {
         Ok(key) => {
-            server_response(key, &mut line.plain);
+            server_response(key, &mut context.plain);
             return Ok(Step::Upgraded(head.len()));
         }
         // The supported versions (RFC 6455, 4.2.2; RFC 9110, 15.5.22).
@@ -215,25 +224,25 @@ fn upgrade(head: &RequestHead<'_>, line: &mut Line) -> Result<Step, End> {
                 ("Upgrade", "websocket"),
                 ("Connection", "Upgrade"),
             ],
-            line,
+            context,
         ),
-        Err(_) => refuse(400, line),
+        Err(_) => refuse(400, context),
     }
-    Err(End::Refused(Counted::RefusedMalformed))
+    Err(CloseReason::Refused(Counted::RefusedMalformed))
 }
 
 /// Answers with a status only. The connection ends after it.
-pub(super) fn refuse(status: u16, line: &mut Line) {
-    refuse_with(status, &[], line);
+pub(super) fn refuse(status: u16, context: &mut ReplyContext) {
+    refuse_with(status, &[], context);
 }
 
-fn refuse_with(status: u16, extra: &[(&str, &str)], line: &mut Line) {
+fn refuse_with(status: u16, extra: &[(&str, &str)], context: &mut ReplyContext) {
     ResponseLine {
         status,
         content_length: Some(0),
         connection: Connection::Close,
     }
-    .encode(extra, &mut line.plain)
+    .encode(extra, &mut context.plain)
     .expect("nothing a peer typed is in it");
 }
 
@@ -250,31 +259,31 @@ mod tests {
     #[test]
     fn an_upgrade_to_something_else_is_served_as_plain_http() {
         // curl --http2
-        let reported = reply_to(
+        let reply = reply_to(
             "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\
              HTTP2-Settings: AAMAAABkAAQAAP__\r\n",
         );
-        assert!(reported.starts_with("HTTP/1.1 200 OK\r\n"), "{reported}");
-        assert!(reported.ends_with("\r\n\r\n..."), "{reported}");
+        assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
+        assert!(reply.ends_with("\r\n\r\n..."), "{reply}");
     }
 
     #[test]
     fn unsupported_websocket_versions_get_426_with_the_supported_one() {
         let handshake = "Connection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-        let reported = reply_to(&format!("{handshake}Sec-WebSocket-Version: 8\r\n"));
+        let reply = reply_to(&format!("{handshake}Sec-WebSocket-Version: 8\r\n"));
         assert!(
-            reported.starts_with("HTTP/1.1 426 Upgrade Required\r\n"),
-            "{reported}"
+            reply.starts_with("HTTP/1.1 426 Upgrade Required\r\n"),
+            "{reply}"
         );
         assert!(
-            reported.contains("\r\nSec-WebSocket-Version: 13\r\n"),
-            "{reported}"
+            reply.contains("\r\nSec-WebSocket-Version: 13\r\n"),
+            "{reply}"
         );
-        let reported = reply_to(&format!("{handshake}Sec-WebSocket-Version: 13\r\n"));
-        assert!(reported.starts_with("HTTP/1.1 101 "), "{reported}");
-        let reported =
+        let reply = reply_to(&format!("{handshake}Sec-WebSocket-Version: 13\r\n"));
+        assert!(reply.starts_with("HTTP/1.1 101 "), "{reply}");
+        let reply =
             reply_to("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
-        assert!(reported.starts_with("HTTP/1.1 400 "), "no key: {reported}");
+        assert!(reply.starts_with("HTTP/1.1 400 "), "no key: {reply}");
     }
 }

@@ -3,9 +3,9 @@
 //! Owns what is charged for the inbox and for fragments, and whether the peer gets on with what it began.
 //! Replies are charged in [`super::line`].
 
-use neph_model::{Instant, Own};
+use neph_model::{Instant, LocalClock};
 
-use super::{Answerer, Counted, End, Times};
+use super::{Answerer, CloseReason, Counted, Times};
 use crate::reflect::progress::{Progress, WINDOW};
 use crate::reflect::room::{OWN, grown};
 
@@ -28,7 +28,7 @@ pub(super) struct Unfinished {
 impl Answerer {
     /// Makes room in the inbox for what `coming` bytes bring.
     pub(super) fn make_room(&mut self, coming: usize) -> Result<(), OutOfMemory> {
-        let of_tls = if self.line.is_sealed { RECORD } else { 0 };
+        let of_tls = if self.context.is_sealed { RECORD } else { 0 };
         let needed = self.inbox.len() + coming + of_tls;
         if needed <= self.inbox.capacity() {
             return Ok(());
@@ -49,20 +49,21 @@ impl Answerer {
 
     /// Whether it holds more than a connection's own.
     pub(crate) fn holds_much(&self) -> bool {
-        self.capacity() > OWN as u64 || self.line.outbox.capacity() > OWN
+        self.capacity() > OWN as u64 || self.context.outbox.capacity() > OWN
     }
 
-    pub(super) fn refuse_memory(&mut self) -> End {
-        self.protocol.refuse(Counted::RefusedMemory, &mut self.line);
-        End::Refused(Counted::RefusedMemory)
+    pub(super) fn refuse_memory(&mut self) -> CloseReason {
+        self.protocol
+            .refuse(Counted::RefusedMemory, &mut self.context);
+        CloseReason::Refused(Counted::RefusedMemory)
     }
 
     /// Charges and times what is not whole yet.
-    pub(super) fn settle(&mut self, times: &mut dyn Times) -> Result<(), End> {
+    pub(super) fn settle(&mut self, times: &mut dyn Times) -> Result<(), CloseReason> {
         if self.backlogged {
             return Ok(());
         }
-        self.protocol.tidy();
+        self.protocol.shrink();
         let is_idle = self.inbox.is_empty() && self.protocol.progress().is_none();
         let has_room = if is_idle {
             self.memory.keep(self.capacity())
@@ -85,14 +86,14 @@ impl Answerer {
             self.unfinished = None;
             return;
         }
-        let message = self.line.body_length;
+        let message = self.context.messages;
         let bytes = progress.unwrap_or(0) + self.inbox.len() as u64;
         let known = self.unfinished.as_mut();
         if let Some(unfinished) = known.filter(|unfinished| unfinished.message == message) {
             unfinished.bytes = bytes;
             return;
         }
-        let window = self.line.caps.idle.min(WINDOW);
+        let window = self.context.caps.idle.min(WINDOW);
         self.unfinished = Some(Unfinished {
             message,
             bytes,
@@ -101,7 +102,7 @@ impl Answerer {
     }
 
     /// Whether a request that was begun does not get on.
-    pub(crate) fn is_stalled(&mut self, now: Instant<Own>) -> bool {
+    pub(crate) fn is_stalled(&mut self, now: Instant<LocalClock>) -> bool {
         let unfinished = self.unfinished.as_mut();
         unfinished.is_some_and(|unfinished| unfinished.progress.is_too_slow(unfinished.bytes, now))
     }

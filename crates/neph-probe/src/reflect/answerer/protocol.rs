@@ -1,6 +1,6 @@
 //! The protocol of a connection, and the operations that all protocols share.
 
-use super::line::Line;
+use super::reply_context::ReplyContext;
 use super::{Counted, framed, http, websocket};
 
 /// The protocol of a connection, once it is known.
@@ -24,11 +24,11 @@ impl Protocol {
     }
 
     /// Reports to the peer that it sends too many requests, or requests too much at the moment.
-    pub(super) fn refuse(&self, counted: Counted, line: &mut Line) {
+    pub(super) fn refuse(&self, counted: Counted, context: &mut ReplyContext) {
         match self {
-            Self::Http(_) if counted == Counted::RefusedMemory => http::refuse(503, line),
-            Self::Http(_) => http::refuse(429, line),
-            Self::WebSocket(_) => websocket::refuse(counted, line),
+            Self::Http(_) if counted == Counted::RefusedMemory => http::refuse(503, context),
+            Self::Http(_) => http::refuse(429, context),
+            Self::WebSocket(_) => websocket::refuse(counted, context),
             Self::Framed(_) | Self::Unknown => {}
         }
     }
@@ -42,9 +42,9 @@ impl Protocol {
     }
 
     /// Frees the memory of a message that was read.
-    pub(super) fn tidy(&mut self) {
+    pub(super) fn shrink(&mut self) {
         if let Self::WebSocket(ws) = self {
-            ws.tidy();
+            ws.shrink();
         }
     }
 

@@ -7,7 +7,7 @@ use neph_wire::ws::{
     encode_frame, encode_header,
 };
 
-use super::{Counted, End, Line, Marks, Step, StreamRequest};
+use super::{CloseReason, Counted, ReplyContext, ReplyTimestamps, Step, StreamRequest};
 
 #[derive(Debug)]
 pub(super) struct WebSocket {
@@ -35,16 +35,20 @@ impl WebSocket {
     }
 
     /// Frees the memory of a message that was read.
-    pub(super) fn tidy(&mut self) {
-        self.assembler.tidy();
+    pub(super) fn shrink(&mut self) {
+        self.assembler.shrink();
     }
 
-    /// Memory that the next step takes: a complete fragment is kept.
-    pub(super) fn copied(&self, input: &[u8]) -> usize {
-        self.assembler.copied(input)
+    /// Bytes that the next step copies: a fragment is stored until its message is complete.
+    pub(super) fn copied_len(&self, input: &[u8]) -> usize {
+        self.assembler.copied_len(input)
     }
 
-    pub(super) fn step(&mut self, input: &mut [u8], line: &mut Line) -> Result<Step, End> {
+    pub(super) fn step(
+        &mut self,
+        input: &mut [u8],
+        context: &mut ReplyContext,
+    ) -> Result<Step, CloseReason> {
         let step = match self.assembler.step(input) {
             Ok(step) => step,
             Err(error) => {
@@ -53,8 +57,8 @@ impl WebSocket {
                     code: error.close_code(),
                     reason: &reason,
                 };
-                encode_close(&mut line.plain, None, close);
-                return Err(End::Refused(match error {
+                encode_close(&mut context.plain, None, close);
+                return Err(CloseReason::Refused(match error {
                     WsError::TooLong { .. } => Counted::RefusedRequestSize,
                     WsError::Memory => Counted::RefusedMemory,
                     _ => Counted::RefusedMalformed,
@@ -68,78 +72,98 @@ impl WebSocket {
             Event::Message(_, payload) => match Request::decode(payload) {
                 Ok(request) => {
                     let reply_size = self.reply_size;
-                    return Ok(Step::Asked(StreamRequest {
+                    return Ok(Step::Request(StreamRequest {
                         taken: consumed,
                         seq: request.seq,
                         reply_size,
                     }));
                 }
-                Err(_) => echo(payload, line)?,
+                Err(_) => echo(payload, context)?,
             },
             Event::Ping(payload) => {
-                grant(payload, line)?;
-                encode_frame(&mut line.plain, Opcode::Pong, Fin::Last, None, &[payload]);
+                reserve_reply(payload, context)?;
+                encode_frame(
+                    &mut context.plain,
+                    Opcode::Pong,
+                    Fin::Last,
+                    None,
+                    &[payload],
+                );
             }
             Event::Close(_) => {
-                encode_frame(&mut line.plain, Opcode::Close, Fin::Last, None, &[]);
-                return Err(End::Done);
+                encode_frame(&mut context.plain, Opcode::Close, Fin::Last, None, &[]);
+                return Err(CloseReason::Done);
             }
             // They need no reply, but count as messages.
-            Event::Pong(_) | Event::Fragment => grant(&[], line)?,
+            Event::Pong(_) | Event::Fragment => reserve_reply(&[], context)?,
         }
-        Ok(Step::Took(consumed))
+        Ok(Step::Consumed(consumed))
     }
 }
 
-pub(super) fn reply(requested: &StreamRequest, marks: &Marks, line: &mut Line) {
+pub(super) fn reply(
+    request: &StreamRequest,
+    timestamps: &ReplyTimestamps,
+    context: &mut ReplyContext,
+) {
     encode_header(
-        &mut line.plain,
+        &mut context.plain,
         Opcode::Binary,
         Fin::Last,
         None,
-        requested.reply_size,
+        request.reply_size,
     );
     Reply {
-        seq: requested.seq,
-        marks: *marks,
+        seq: request.seq,
+        marks: *timestamps,
     }
-    .encode_into(requested.reply_size, &mut line.plain);
-    line.reply = Some(Seq(requested.seq));
+    .encode_into(request.reply_size, &mut context.plain);
+    context.reply = Some(Seq(request.seq));
 }
 
 /// Another client than neph: its bytes are returned.
-fn echo(payload: &[u8], line: &mut Line) -> Result<(), End> {
-    line.body_length += 1;
-    if payload.len() as u64 > line.caps.reply_size.bytes() {
+fn echo(payload: &[u8], context: &mut ReplyContext) -> Result<(), CloseReason> {
+    context.messages += 1;
+    if payload.len() as u64 > context.caps.reply_size.bytes() {
         close(
             CloseCode::TOO_BIG,
             "message larger than the largest reply",
-            line,
+            context,
         );
-        return Err(End::Refused(Counted::RefusedReplySize));
+        return Err(CloseReason::Refused(Counted::RefusedReplySize));
     }
-    grant(payload, line)?;
-    encode_frame(&mut line.plain, Opcode::Binary, Fin::Last, None, &[payload]);
+    reserve_reply(payload, context)?;
+    encode_frame(
+        &mut context.plain,
+        Opcode::Binary,
+        Fin::Last,
+        None,
+        &[payload],
+    );
     Ok(())
 }
 
-fn grant(payload: &[u8], line: &mut Line) -> Result<(), End> {
-    line.grant(payload.len()).map_err(|counted| {
-        refuse(counted, line);
-        End::Refused(counted)
+fn reserve_reply(payload: &[u8], context: &mut ReplyContext) -> Result<(), CloseReason> {
+    context.reserve_reply(payload.len()).map_err(|reason| {
+        refuse(reason, context);
+        CloseReason::Refused(reason)
     })
 }
 
 /// Reports to the peer that it sends too many requests, or requests too much at the moment.
-pub(super) fn refuse(counted: Counted, line: &mut Line) {
-    match counted {
+pub(super) fn refuse(reason: Counted, context: &mut ReplyContext) {
+    match reason {
         Counted::RefusedMemory => {
-            close(CloseCode::TRY_AGAIN, "no memory for this message now", line);
+            close(
+                CloseCode::TRY_AGAIN,
+                "no memory for this message now",
+                context,
+            );
         }
-        _ => close(CloseCode::POLICY, "message rate exceeded", line),
+        _ => close(CloseCode::POLICY, "message rate exceeded", context),
     }
 }
 
-fn close(code: CloseCode, reason: &str, line: &mut Line) {
-    encode_close(&mut line.plain, None, Close { code, reason });
+fn close(code: CloseCode, reason: &str, context: &mut ReplyContext) {
+    encode_close(&mut context.plain, None, Close { code, reason });
 }

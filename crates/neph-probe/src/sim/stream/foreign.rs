@@ -7,14 +7,14 @@ use neph_wire::http::parse_request;
 use super::{Event, Packet, World};
 
 /// Bytes that a server writes at once.
-pub(super) struct Written {
+pub(super) struct ServerBytes {
     pub(super) bytes: Vec<u8>,
     /// Whether it is the reply to a request, not part of an opening.
     pub(super) is_reply: bool,
 }
 
 /// Takes complete requests from a connection's bytes, and replies to them.
-pub(super) type Serve = fn(&mut Vec<u8>) -> Vec<Written>;
+pub(super) type Serve = fn(&mut Vec<u8>) -> Vec<ServerBytes>;
 
 /// A target of each kind that third-party servers answer, and its server.
 const SERVERS: &[(&str, Serve)] = &[
@@ -35,12 +35,12 @@ pub(super) fn server(kind: ProbeKind) -> Option<Serve> {
     found.map(|(_, serve)| *serve)
 }
 
-fn http(inbox: &mut Vec<u8>) -> Vec<Written> {
+fn http(inbox: &mut Vec<u8>) -> Vec<ServerBytes> {
     let mut written = Vec::new();
     while let Ok(Some(head)) = parse_request(inbox) {
         let taken = head.len();
         inbox.drain(..taken);
-        written.push(Written {
+        written.push(ServerBytes {
             bytes: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec(),
             is_reply: true,
         });
@@ -49,12 +49,12 @@ fn http(inbox: &mut Vec<u8>) -> Vec<Written> {
 }
 
 /// Sends each query back as its response.
-fn dns(inbox: &mut Vec<u8>) -> Vec<Written> {
+fn dns(inbox: &mut Vec<u8>) -> Vec<ServerBytes> {
     let mut written = Vec::new();
     while let Some((taken, _)) = next_message(inbox) {
         let mut bytes: Vec<u8> = inbox.drain(..taken).collect();
         bytes[4] |= 0x80;
-        written.push(Written {
+        written.push(ServerBytes {
             bytes,
             is_reply: true,
         });
@@ -63,13 +63,13 @@ fn dns(inbox: &mut Vec<u8>) -> Vec<Written> {
 }
 
 /// Accepts every client, and answers every ping.
-fn mqtt(inbox: &mut Vec<u8>) -> Vec<Written> {
+fn mqtt(inbox: &mut Vec<u8>) -> Vec<ServerBytes> {
     let mut written = Vec::new();
     while let [kind, len, ..] = **inbox
         && inbox.len() >= 2 + usize::from(len)
     {
         inbox.drain(..2 + usize::from(len));
-        written.push(Written {
+        written.push(ServerBytes {
             bytes: match kind {
                 0x10 => vec![0x20, 2, 0, 0],
                 _ => vec![0xd0, 0],
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    fn send_back(&mut self, number: u32, from: i64, written: Written) {
+    fn send_back(&mut self, number: u32, from: i64, written: ServerBytes) {
         let mut rest = written.bytes;
         while !rest.is_empty() {
             let mut count = rest.len();
@@ -128,7 +128,8 @@ impl World {
 #[test]
 fn every_kind_on_a_connection_that_others_serve_has_a_server_here() {
     // For a kind with timestamps in its payload, the server is the reflector.
-    let served = |kind: &ProbeKind| kind.on_connection() && !kind.properties().has_marks_in_payload;
+    let served =
+        |kind: &ProbeKind| kind.uses_connection() && !kind.properties().has_marks_in_payload;
     let kinds = ProbeKind::ALL.iter().copied().filter(served);
     let missing: Vec<_> = kinds.filter(|kind| server(*kind).is_none()).collect();
     assert_eq!(missing, [], "give them a row of SERVERS");

@@ -11,7 +11,7 @@ use super::super::socket::{in_progress, is_answer, socket_for};
 use super::{Driver, Open};
 use crate::ProbeError;
 use crate::codec::ConnectionEnd;
-use crate::fault::{self, Known};
+use crate::fault::{self, ErrorTime};
 use crate::spec::FlowSpec;
 use crate::stamp_clock::now;
 
@@ -49,7 +49,7 @@ impl Driver<'_> {
         let socket = match spare.map_or_else(|| socket_for(self.spec), Ok) {
             Ok(socket) => socket,
             Err(error) => {
-                let parting = fault::parting("open a socket", &error, Known::AtOnce);
+                let parting = fault::parting("open a socket", &error, ErrorTime::AtOnce);
                 return self.session.broke(number, parting, now());
             }
         };
@@ -62,7 +62,7 @@ impl Driver<'_> {
             }
             Err(error) if !in_progress(&error) => {
                 self.session
-                    .broke(number, self.no_connection(&error, Known::AtOnce), now());
+                    .broke(number, self.no_connection(&error, ErrorTime::AtOnce), now());
             }
             _ => {
                 self.sockets.insert(
@@ -84,7 +84,7 @@ impl Driver<'_> {
         }
     }
 
-    pub(super) fn no_connection(&self, error: &io::Error, known: Known) -> ConnectionEnd {
+    pub(super) fn no_connection(&self, error: &io::Error, known: ErrorTime) -> ConnectionEnd {
         fault::parting(&format!("connect to {}", self.spec.address), error, known)
     }
 }

@@ -95,7 +95,7 @@ fn a_request_that_met_the_end_of_an_idle_connection_is_sent_again_on_another() {
         }
         let number = dialled(&mut session, 23);
         receive(&mut session, number, OK, 25);
-        assert_eq!(kinds(&mut session), [EventKind::Repeated]);
+        assert_eq!(kinds(&mut session), [EventKind::RequestRetried]);
         let messages = rest(&mut session);
         assert!(messages.iter().all(|m| m.outcome == Outcome::Reply));
         let ledger = messages[1].ledger().expect("a reply");
@@ -187,7 +187,7 @@ fn an_unexpected_http_status_is_an_error_with_its_status() {
         let text = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
         receive(&mut session, 0, &text, millis + 2);
     }
-    let reported = ends(&mut session);
+    let reported_ends = ends(&mut session);
     let expected = [
         (Outcome::Reply, 200),
         (Outcome::Error, 503),
@@ -195,7 +195,7 @@ fn an_unexpected_http_status_is_an_error_with_its_status() {
         (Outcome::Reply, 204),
     ];
     assert_eq!(
-        reported,
+        reported_ends,
         expected.map(|(end, status)| (end, Some(Answer::HttpStatus(status))))
     );
     let tally = *session.tally();

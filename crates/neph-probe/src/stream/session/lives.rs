@@ -1,6 +1,6 @@
 //! The states of a session's connections: dialled, ready, replied on, lost.
 
-use neph_model::{Answer, EventKind, Instant, Outcome, Own, Seq, SynAnswer};
+use neph_model::{Answer, EventKind, Instant, LocalClock, Outcome, Seq, SynAnswer};
 
 use super::{Closing, FIRST_PAUSE, LAST_PAUSE, Session};
 use crate::channel::Channel;
@@ -23,13 +23,13 @@ fn waiting_at(index: usize, answer: Option<Answer>) -> Option<Answer> {
 struct ConnectionEvent {
     happening: Happening,
     /// When it was read.
-    at: Instant<Own>,
+    at: Instant<LocalClock>,
     /// When its bytes arrived at the interface.
-    stamp: Option<Instant<Own>>,
+    stamp: Option<Instant<LocalClock>>,
 }
 
 impl Session {
-    pub(super) fn dial(&mut self, pending: Option<Seq>, now: Instant<Own>) {
+    pub(super) fn dial(&mut self, pending: Option<Seq>, now: Instant<LocalClock>) {
         let spare = self.spare.take();
         let number = self.dialled;
         self.dialled += 1;
@@ -50,7 +50,7 @@ impl Session {
 
     /// Builds the next connection ahead of its message's time: the work of TLS for each (keys, a hello) would
     /// add lateness otherwise. Returns whether it needs a socket.
-    pub(super) fn make_spare(&mut self, now: Instant<Own>) -> bool {
+    pub(super) fn make_spare(&mut self, now: Instant<LocalClock>) -> bool {
         if self.spare.is_none() {
             // A failure now happens again when the message is due, and is reported then.
             self.spare = self.build(self.dialled, now).ok();
@@ -58,7 +58,7 @@ impl Session {
         self.spare.is_some()
     }
 
-    fn build(&self, number: u32, now: Instant<Own>) -> Result<Connection, tls::TlsError> {
+    fn build(&self, number: u32, now: Instant<LocalClock>) -> Result<Connection, tls::TlsError> {
         let channel = match &self.tls {
             None => Channel::Plain,
             Some(config) => Channel::tls(tls::client(config, self.spec.target.certificate_name())?),
@@ -78,7 +78,7 @@ impl Session {
     }
 
     /// The socket is about to connect.
-    pub(crate) fn dialling(&mut self, number: u32, at: Instant<Own>) {
+    pub(crate) fn dialling(&mut self, number: u32, at: Instant<LocalClock>) {
         let Some(connection) = self.connections.get_mut(&number) else {
             return;
         };
@@ -92,8 +92,8 @@ impl Session {
     pub(crate) fn connected(
         &mut self,
         number: u32,
-        at: Instant<Own>,
-        clock: &mut dyn FnMut() -> Instant<Own>,
+        at: Instant<LocalClock>,
+        clock: &mut dyn FnMut() -> Instant<LocalClock>,
     ) {
         let mut found = Some(at);
         let mut clock = || found.take().unwrap_or_else(&mut *clock);
@@ -106,8 +106,8 @@ impl Session {
     pub(crate) fn refused(
         &mut self,
         number: u32,
-        at: Instant<Own>,
-        clock: &mut dyn FnMut() -> Instant<Own>,
+        at: Instant<LocalClock>,
+        clock: &mut dyn FnMut() -> Instant<LocalClock>,
     ) {
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.printed = SynAnswer::Rst;
@@ -120,8 +120,8 @@ impl Session {
         &mut self,
         number: u32,
         bytes: &[u8],
-        stamp: Option<Instant<Own>>,
-        clock: &mut dyn FnMut() -> Instant<Own>,
+        stamp: Option<Instant<LocalClock>>,
+        clock: &mut dyn FnMut() -> Instant<LocalClock>,
     ) {
         self.happen(number, stamp, clock, |connection, report| {
             connection.received(bytes, report);
@@ -129,7 +129,7 @@ impl Session {
     }
 
     /// The peer closed its side.
-    pub(crate) fn ended(&mut self, number: u32, now: Instant<Own>) {
+    pub(crate) fn ended(&mut self, number: u32, now: Instant<LocalClock>) {
         self.happen(number, None, &mut || now, |connection, report| {
             connection.ended(report);
         });
@@ -141,15 +141,15 @@ impl Session {
     }
 
     /// The socket broke, or could not be opened.
-    pub(crate) fn broke(&mut self, number: u32, parting: ConnectionEnd, now: Instant<Own>) {
+    pub(crate) fn broke(&mut self, number: u32, parting: ConnectionEnd, now: Instant<LocalClock>) {
         self.drop_connection(number, EventKind::ConnectionLost, parting, now);
     }
 
     fn happen(
         &mut self,
         number: u32,
-        stamp: Option<Instant<Own>>,
-        clock: &mut dyn FnMut() -> Instant<Own>,
+        stamp: Option<Instant<LocalClock>>,
+        clock: &mut dyn FnMut() -> Instant<LocalClock>,
         act: impl FnOnce(&mut Connection, &mut dyn FnMut(Happening)),
     ) {
         let Some(connection) = self.connections.get_mut(&number) else {
@@ -177,7 +177,7 @@ impl Session {
         &mut self,
         number: u32,
         happened: ConnectionEvent,
-        clock: &mut dyn FnMut() -> Instant<Own>,
+        clock: &mut dyn FnMut() -> Instant<LocalClock>,
     ) {
         let ConnectionEvent {
             happening,
@@ -230,7 +230,12 @@ impl Session {
         }
     }
 
-    fn ready(&mut self, number: u32, at: Instant<Own>, clock: &mut dyn FnMut() -> Instant<Own>) {
+    fn ready(
+        &mut self,
+        number: u32,
+        at: Instant<LocalClock>,
+        clock: &mut dyn FnMut() -> Instant<LocalClock>,
+    ) {
         if self.connection_use == Use::One {
             self.note(EventKind::Connected, format!("connection {number}"));
         }
@@ -319,7 +324,7 @@ impl Session {
         number: u32,
         kind: EventKind,
         parting: ConnectionEnd,
-        at: Instant<Own>,
+        at: Instant<LocalClock>,
     ) {
         let Some(mut connection) = self.connections.remove(&number) else {
             return;
@@ -333,7 +338,7 @@ impl Session {
         let took_along = self.settle(&connection, &parting, at);
         if let Some(seq) = repeated {
             self.note(
-                EventKind::Repeated,
+                EventKind::RequestRetried,
                 format!("message {seq}: {}", parting.why),
             );
             self.dial(Some(seq), at);
@@ -383,7 +388,7 @@ impl Session {
         &mut self,
         connection: &Connection,
         parting: &ConnectionEnd,
-        at: Instant<Own>,
+        at: Instant<LocalClock>,
     ) -> u64 {
         let before = self.book.tally().messages;
         for seq in connection.outbox.untouched() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use neph_model::{Instant, Own, ReadBy};
+use neph_model::{Instant, LocalClock, ReadBy};
 
 use super::*;
 use crate::fleet::Blocks;
@@ -64,7 +64,7 @@ impl Carrier for Few {
         Ok(())
     }
 
-    fn take_in(&mut self, _until: Instant<Own>, tracer: &mut Tracer) -> io::Result<()> {
+    fn take_in(&mut self, _until: Instant<LocalClock>, tracer: &mut Tracer) -> io::Result<()> {
         for ask in self.requests.drain(..) {
             tracer.on_answer(&ReceivedAnswer {
                 port: ask.port,
@@ -133,8 +133,8 @@ fn a_trace_without_file_descriptors_suggests_ulimit() {
 fn a_limit_of_files_is_no_port_of_somebody_elses() {
     let nobody = ([127, 0, 0, 1], 9).into();
     let spec = TraceSpec::new(nobody, TraceKind::Udp, FlowSet::These(vec![7]));
-    let reported = |code| refusal(&spec, 7, io::Error::from_raw_os_error(code));
-    let (limit, taken) = (reported(24), reported(98));
+    let refusal_of = |code| refusal(&spec, 7, io::Error::from_raw_os_error(code));
+    let (limit, taken) = (refusal_of(24), refusal_of(98));
     assert!(limit.to_string().contains("ulimit -n") && !is_taken(&limit));
     assert!(taken.to_string().contains("choose another one") && is_taken(&taken));
 }

@@ -24,7 +24,7 @@ const BELOW_ONE: f64 = 0.7;
 
 /// The distribution of one course.
 #[derive(Clone, Debug, PartialEq)]
-struct Line {
+struct CourseLine {
     label: String,
     over: Over,
     /// For each number of path changes that occurs, the share of bins with no more.
@@ -36,7 +36,7 @@ struct Line {
     has_own_colour: bool,
 }
 
-impl Line {
+impl CourseLine {
     fn of(course: &Course<'_>, stroke: Stroke) -> Option<Self> {
         let of_block = |pair: &&Pair<'_>| -> Vec<u32> {
             let mut counts: Vec<u32> = pair
@@ -161,7 +161,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     )]
 }
 
-fn caption(lines: &[Line], plot: &Plot, bin: &str) -> String {
+fn caption(lines: &[CourseLine], plot: &Plot, bin: &str) -> String {
     let mut text = format!(
         "A line that begins high is a pair or season whose flows rarely move. A line to the right has {bin} in which many flows move at once, as with traffic engineering. Source 3 compares a low and a high season this way."
     );
@@ -177,16 +177,16 @@ fn caption(lines: &[Line], plot: &Plot, bin: &str) -> String {
 }
 
 /// The lines, those without a colour of their own first.
-fn lines(pairs: &[Pair<'_>]) -> Vec<Line> {
+fn lines(pairs: &[Pair<'_>]) -> Vec<CourseLine> {
     let courses = Course::all(pairs);
     let is_crowded = courses.len() > DISTINGUISHED;
     let all = courses.iter().enumerate();
-    let made = all.filter_map(|(index, one)| Line::of(one, stroke(index, courses.len())));
-    let mut lines: Vec<Line> = made.collect();
+    let made = all.filter_map(|(index, one)| CourseLine::of(one, stroke(index, courses.len())));
+    let mut lines: Vec<CourseLine> = made.collect();
     if !is_crowded {
         return lines;
     }
-    let sum = |line: &Line| {
+    let sum = |line: &CourseLine| {
         line.points
             .iter()
             .map(|(n, band)| f64::from(*n) * (1.0 - band.median))
@@ -205,7 +205,7 @@ fn lines(pairs: &[Pair<'_>]) -> Vec<Line> {
     lines
 }
 
-fn legend(lines: &[Line]) -> Vec<(Swatch, String)> {
+fn legend(lines: &[CourseLine]) -> Vec<(Swatch, String)> {
     let coloured = lines.iter().filter(|line| line.has_own_colour);
     let mut entries: Vec<(Swatch, String)> = coloured
         .map(|line| (Swatch::Line(line.stroke), line.legend()))
@@ -219,10 +219,10 @@ fn legend(lines: &[Line]) -> Vec<(Swatch, String)> {
 }
 
 /// From 0; logarithmic where a few bins have many times what the others have.
-fn scale(lines: &[Line]) -> Scale {
+fn scale(lines: &[CourseLine]) -> Scale {
     let max = lines
         .iter()
-        .map(Line::max_changes)
+        .map(CourseLine::max_changes)
         .max()
         .unwrap_or(1)
         .max(1);
@@ -254,7 +254,7 @@ fn steps(points: &[(u32, Band)], plot: &Plot, of: impl Fn(&Band) -> f64) -> Vec<
     path
 }
 
-fn band(line: &Line, plot: &Plot) -> Mark {
+fn band(line: &CourseLine, plot: &Plot) -> Mark {
     let mut points = steps(&line.points, plot, |band| band.high);
     points.extend(steps(&line.points, plot, |band| band.low).into_iter().rev());
     let fill = Fill {

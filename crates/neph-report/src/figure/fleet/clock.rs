@@ -3,12 +3,12 @@
 use crate::axis::Scale;
 use neph_analysis::fleet::Pair;
 use neph_analysis::numbers::elapsed;
-use neph_model::{Instant, Own, Span};
+use neph_model::{Instant, LocalClock, Span};
 
 /// A fleet's time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    from: Instant<Own>,
+    from: Instant<LocalClock>,
     /// Seconds of the unit.
     unit: f64,
     /// Its name on screen.
@@ -24,10 +24,14 @@ impl Clock {
     }
 
     /// From `first` to `last`, counted from `zero`.
-    pub(super) fn between(zero: Instant<Own>, first: Instant<Own>, last: Instant<Own>) -> Self {
+    pub(super) fn between(
+        zero: Instant<LocalClock>,
+        first: Instant<LocalClock>,
+        last: Instant<LocalClock>,
+    ) -> Self {
         let long = (last - first).secs_f64();
         let (unit, name) = elapsed(long);
-        let at = |moment: Instant<Own>| (moment - zero).secs_f64() / unit;
+        let at = |moment: Instant<LocalClock>| (moment - zero).secs_f64() / unit;
         // An axis that begins a moment after zero begins at zero.
         let first = if (first - zero).secs_f64() < long * 0.05 {
             zero
@@ -43,7 +47,7 @@ impl Clock {
     }
 
     /// A moment in the unit.
-    pub(super) fn at(&self, moment: Instant<Own>) -> f64 {
+    pub(super) fn at(&self, moment: Instant<LocalClock>) -> f64 {
         (moment - self.from).secs_f64() / self.unit
     }
 

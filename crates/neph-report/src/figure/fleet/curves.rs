@@ -15,7 +15,7 @@ use neph_analysis::numbers::percent;
 
 /// The curve of a pair over its blocks, or of a season over its pairs.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct CurveLine {
     /// What it is called.
     pub(super) label: String,
     pub(super) curve: Curve,
@@ -61,12 +61,12 @@ impl Shown {
 pub(super) fn lines<'a>(
     pairs: &'a [Pair<'a>],
     pick: fn(&'a Pair<'a>) -> Option<&'a Curve>,
-) -> Vec<Line> {
+) -> Vec<CurveLine> {
     let courses = Course::all(pairs);
     let is_crowded = courses.len() > DISTINGUISHED;
     let drawn = courses.iter().enumerate().filter_map(|(index, course)| {
         let (curve, over) = course.curve(pick)?;
-        Some(Line {
+        Some(CurveLine {
             label: course.label.clone(),
             curve,
             over,
@@ -75,7 +75,7 @@ pub(super) fn lines<'a>(
             has_own_colour: !is_crowded,
         })
     });
-    let mut lines: Vec<Line> = drawn.collect();
+    let mut lines: Vec<CurveLine> = drawn.collect();
     if !is_crowded {
         return lines;
     }
@@ -94,7 +94,7 @@ pub(super) fn lines<'a>(
 }
 
 /// A sentence for the caption about pairs and seasons without a curve: they have too few of `events`.
-pub(super) fn without(pairs: &[Pair<'_>], lines: &[Line], events: &str) -> String {
+pub(super) fn without(pairs: &[Pair<'_>], lines: &[CurveLine], events: &str) -> String {
     let courses = Course::all(pairs);
     let is_missing = |course: &&Course<'_>| !lines.iter().any(|line| line.label == course.label);
     let missing: Vec<&str> = courses
@@ -110,12 +110,12 @@ pub(super) fn without(pairs: &[Pair<'_>], lines: &[Line], events: &str) -> Strin
 }
 
 /// Whether anything ended in any of the curves.
-pub(super) fn any_ended(lines: &[Line]) -> bool {
+pub(super) fn any_ended(lines: &[CurveLine]) -> bool {
     lines.iter().any(|line| line.curve.ended > 0)
 }
 
 /// A sentence for the caption, where not every pair has a colour.
-pub(super) fn chosen(lines: &[Line]) -> &'static str {
+pub(super) fn chosen(lines: &[CurveLine]) -> &'static str {
     if lines.iter().all(|line| line.has_own_colour) {
         return "";
     }
@@ -139,7 +139,7 @@ fn seconds(span: Span) -> f64 {
 }
 
 /// The pairs with what their curves say of `soon`; of many, how many are faint.
-pub(super) fn legend(lines: &[Line], soon: Span, ended: &str) -> Vec<(Swatch, String)> {
+pub(super) fn legend(lines: &[CurveLine], soon: Span, ended: &str) -> Vec<(Swatch, String)> {
     let coloured = lines.iter().filter(|line| line.has_own_colour);
     let mut entries: Vec<(Swatch, String)> = coloured
         .map(|line| {
@@ -176,7 +176,7 @@ pub(super) fn legend(lines: &[Line], soon: Span, ended: &str) -> Vec<(Swatch, St
 
 /// From the soonest end of all curves to the last moment that was watched; `soon`, which the legend
 /// speaks of, is always within.
-pub(super) fn scale(lines: &[Line], soon: Span) -> Scale {
+pub(super) fn scale(lines: &[CurveLine], soon: Span) -> Scale {
     let points = || lines.iter().flat_map(|line| &line.curve.points);
     let ended = points().filter(|point| point.surviving < 1.0);
     let low = ended
@@ -188,7 +188,13 @@ pub(super) fn scale(lines: &[Line], soon: Span) -> Scale {
 }
 
 /// The curves with their bands in an area, and `soon` marked.
-pub(super) fn draw(lines: &[Line], shown: Shown, area: Rect, x: Scale, soon: Span) -> Vec<Mark> {
+pub(super) fn draw(
+    lines: &[CurveLine],
+    shown: Shown,
+    area: Rect,
+    x: Scale,
+    soon: Span,
+) -> Vec<Mark> {
     let plot = Plot {
         area,
         x,
@@ -253,7 +259,7 @@ fn is_shown(point: &CurvePoint) -> bool {
 }
 
 /// Sentences for the caption about lines, brackets and shades.
-pub(super) fn shades(lines: &[Line]) -> String {
+pub(super) fn shades(lines: &[CurveLine]) -> String {
     let over = lines
         .iter()
         .filter(|line| line.has_own_colour)
@@ -272,7 +278,7 @@ pub(super) fn shades(lines: &[Line]) -> String {
 }
 
 /// The band: an area for each run of steps; of a 95 % confidence interval only where it is narrow enough.
-fn bands(line: &Line, shown: Shown, plot: &Plot) -> Vec<Mark> {
+fn bands(line: &CurveLine, shown: Shown, plot: &Plot) -> Vec<Mark> {
     let points = &line.curve.points;
     let ends = |point: &CurvePoint| match shown {
         Shown::Ended => (1.0 - point.high, 1.0 - point.low),

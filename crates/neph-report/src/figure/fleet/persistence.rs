@@ -4,7 +4,7 @@ use neph_flows::Curve;
 
 use super::clock::exact_text;
 use super::curves::{
-    Line, Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without,
+    CurveLine, Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without,
 };
 use super::percents::LEFT;
 use crate::axis::Style;
@@ -48,7 +48,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         HEIGHT,
     );
     sheet.draw(curves(&all, Shown::Lasting, area, x, soon));
-    let directed: Vec<(&str, Vec<Line>)> = WAYS
+    let directed: Vec<(&str, Vec<CurveLine>)> = WAYS
         .iter()
         .map(|(name, pick)| (*name, coloured(lines(&found, *pick), &all)))
         .collect();
@@ -81,7 +81,7 @@ fn caption(soon: neph_model::Span) -> String {
 const DIRECTIONS: &str = " The lower panels count changes of one direction only, where the peer's timestamps show it; a change of both directions counts in neither. Each has its own time scale.";
 
 /// The same pair has the same colour in every panel.
-fn coloured(mut lines: Vec<Line>, all: &[Line]) -> Vec<Line> {
+fn coloured(mut lines: Vec<CurveLine>, all: &[CurveLine]) -> Vec<CurveLine> {
     for line in &mut lines {
         let same = all.iter().find(|known| known.label == line.label);
         if let Some(known) = same {
@@ -92,7 +92,7 @@ fn coloured(mut lines: Vec<Line>, all: &[Line]) -> Vec<Line> {
     lines
 }
 
-fn panel(name: &str, lines: &[Line], frame: Rect, soon: neph_model::Span) -> Vec<Mark> {
+fn panel(name: &str, lines: &[CurveLine], frame: Rect, soon: neph_model::Span) -> Vec<Mark> {
     let n: u64 = lines.iter().map(|line| line.curve.n).sum();
     let n = neph_analysis::numbers::count(usize::try_from(n).unwrap_or(usize::MAX));
     let at = Point::new(frame.x, frame.y + 16.0);

@@ -89,7 +89,10 @@ fn share(flows: &[u64], class: usize) -> f64 {
 }
 
 /// Neighbouring bins joined where they are narrower than two pixels.
-fn columns(bins: &[ShareBin], width: f64) -> Vec<(neph_model::Instant<neph_model::Own>, Vec<u64>)> {
+fn columns(
+    bins: &[ShareBin],
+    width: f64,
+) -> Vec<(neph_model::Instant<neph_model::LocalClock>, Vec<u64>)> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -1,7 +1,7 @@
 //! Packets as neph-capture followed them, as packets of the figures.
 
 use neph_capture::Direction;
-use neph_capture::path::passages::{End, PROTOCOLS, Passages, Row, protocol};
+use neph_capture::path::passages::{PROTOCOLS, Passages, PathEnd, Row, protocol};
 use neph_model::Span;
 
 use super::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, hops};
@@ -49,7 +49,7 @@ fn delay(row: &Row, segment: usize) -> HopsDelay {
             delay: known.delay.nanos(),
             bound: known.bound.nanos(),
         },
-        None if row.end == End::Lost(segment) => HopsDelay::Lost,
+        None if row.end == PathEnd::Lost(segment) => HopsDelay::Lost,
         None => HopsDelay::Unknown,
     }
 }

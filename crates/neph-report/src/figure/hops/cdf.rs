@@ -196,7 +196,7 @@ fn band(segment: usize) -> Fill {
 
 /// What no axis shows.
 #[derive(Default)]
-struct Outside {
+struct OffAxisCounts {
     above: usize,
     below: usize,
     /// Those of them that are surely more than nothing.
@@ -232,8 +232,8 @@ impl<'a> Panel<'a> {
         HEIGHT.max(self.curves.len() as f64 * ENTRY)
     }
 
-    fn outside(&self, scale: Scale) -> Outside {
-        let mut found = Outside::default();
+    fn outside(&self, scale: Scale) -> OffAxisCounts {
+        let mut found = OffAxisCounts::default();
         for packet in self.drawing.of(self.direction) {
             for delay in packet.segments {
                 let HopsDelay::Known { delay, bound } = delay else {

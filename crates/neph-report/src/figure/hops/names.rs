@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn error_bounds_are_rounded_up() {
-        let reported = [0.000_25, 0.008, 0.008_01, 0.1234, 2.0, 2.001, 1234.0].map(within);
+        let texts = [0.000_25, 0.008, 0.008_01, 0.1234, 2.0, 2.001, 1234.0].map(within);
         let expected = "± 0.3 µs|± 8.0 µs|± 8.1 µs|± 124 µs|± 2.00 ms|± 2.01 ms|± 1.24 s";
-        assert_eq!(reported.join("|"), expected);
+        assert_eq!(texts.join("|"), expected);
     }
 }

@@ -12,7 +12,7 @@ const LOST: usize = 20;
 
 /// How a packet's way ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum PacketEnd {
     /// Every point saw it.
     Arrived,
     /// In this segment.
@@ -31,12 +31,12 @@ pub(super) struct Row {
     /// The sum of these, and of their bounds; nanoseconds.
     pub(super) total: i64,
     pub(super) bound: i64,
-    pub(super) end: End,
+    pub(super) end: PacketEnd,
     pub(super) round_trip: Option<i64>,
 }
 
 impl Row {
-    fn of(packet: &HopsPacket<'_>, end: End) -> Self {
+    fn of(packet: &HopsPacket<'_>, end: PacketEnd) -> Self {
         let mut row = Self {
             since: packet.since,
             direction: packet.direction,
@@ -45,7 +45,7 @@ impl Row {
             total: 0,
             bound: 0,
             end,
-            round_trip: packet.round_trip.filter(|_| end == End::Arrived),
+            round_trip: packet.round_trip.filter(|_| end == PacketEnd::Arrived),
         };
         for (segment, passed) in packet.passed() {
             let HopsDelay::Known { delay, bound } = passed else {
@@ -72,7 +72,7 @@ impl Row {
     /// Where all of it ends: the bar, and the line of its bounds where it has one.
     pub(super) fn extent(&self) -> i64 {
         let bar = self.bar();
-        let line = if self.end == End::Arrived {
+        let line = if self.end == PacketEnd::Arrived {
             self.bound
         } else {
             0
@@ -105,7 +105,7 @@ impl Rows {
         let mut shown = slowest(packets, MAX_ROWS - lost_rows);
         let mut ended: Vec<Row> = (0..lost_rows)
             .map(|nth| &packets[lost[nth * lost.len() / lost_rows]])
-            .filter_map(|packet| Some(Row::of(packet, End::Lost(packet.lost()?))))
+            .filter_map(|packet| Some(Row::of(packet, PacketEnd::Lost(packet.lost()?))))
             .collect();
         ended.sort_by_key(|row| row.since);
         shown.extend(ended);
@@ -132,7 +132,7 @@ fn slowest(packets: &[HopsPacket<'_>], max: usize) -> Vec<Row> {
     }
     let sorted = slowest_packets.into_sorted_vec();
     let row = |Reverse((_, Reverse(index))): Reverse<(i64, Reverse<usize>)>| {
-        Row::of(&packets[index], End::Arrived)
+        Row::of(&packets[index], PacketEnd::Arrived)
     };
     sorted.into_iter().map(row).collect()
 }

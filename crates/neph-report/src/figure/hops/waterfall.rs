@@ -1,6 +1,6 @@
 //! The slowest packets one by one: a row each, its segments side by side from its first point on.
 
-use super::rows::{End, Row, Rows};
+use super::rows::{PacketEnd, Row, Rows};
 use super::{HopsDrawing, inks, millis};
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::Figure;
@@ -82,7 +82,7 @@ fn subtitle(drawing: &HopsDrawing<'_>, rows: &Rows) -> String {
     let arrived = rows
         .shown
         .iter()
-        .filter(|row| row.end == End::Arrived)
+        .filter(|row| row.end == PacketEnd::Arrived)
         .count();
     if arrived == rows.arrived {
         text.push_str(&format!(
@@ -118,7 +118,7 @@ fn legend(drawing: &HopsDrawing<'_>, shown: &[Row]) -> Vec<(Swatch, String)> {
     let mut entries: Vec<(Swatch, String)> = segments.collect();
     if shown
         .iter()
-        .any(|row| row.bound > 0 && row.end == End::Arrived)
+        .any(|row| row.bound > 0 && row.end == PacketEnd::Arrived)
     {
         entries.push((Swatch::Line(BOUNDS), "where the row may end".to_owned()));
     }
@@ -126,7 +126,7 @@ fn legend(drawing: &HopsDrawing<'_>, shown: &[Row]) -> Vec<(Swatch, String)> {
         let rest = Stroke::solid(REST, 2.5);
         entries.push((Swatch::Line(rest), "rest of the round trip".to_owned()));
     }
-    if shown.iter().any(|row| row.end != End::Arrived) {
+    if shown.iter().any(|row| row.end != PacketEnd::Arrived) {
         entries.push((Swatch::Cross(Colour::ALARM), "lost".to_owned()));
     }
     entries
@@ -134,7 +134,7 @@ fn legend(drawing: &HopsDrawing<'_>, shown: &[Row]) -> Vec<(Swatch, String)> {
 
 fn caption(drawing: &HopsDrawing<'_>, rows: &Rows, shown: &[Row], scale: Scale) -> String {
     let mut text = "Each row is a packet. Left: its time at the first capture point, since the first packet; its protocol; → forward, ← reverse. Right: its segments, in the order in which it passed them.".to_owned();
-    if shown.iter().any(|row| row.end != End::Arrived) {
+    if shown.iter().any(|row| row.end != PacketEnd::Arrived) {
         text.push_str(" A lost packet ends at the last point that saw it.");
     }
     let is_beyond = |row: &Row| millis(row.reach()) > scale.high;
@@ -229,7 +229,7 @@ impl Panel<'_> {
                 row.direction.arrow().to_owned(),
             ),
         ];
-        let End::Lost(segment) = row.end else {
+        let PacketEnd::Lost(segment) = row.end else {
             let total = neph_analysis::numbers::millis(millis(row.total));
             row_texts.push(word(strip.right(), Anchor::End, total));
             return row_texts.into_iter().map(Mark::Text).collect();
@@ -263,12 +263,12 @@ impl Panel<'_> {
             bars.push(Mark::filled(rest, REST));
         }
         match row.end {
-            End::Lost(_) => bars.extend(cross(Point::new(x(done) + 4.0, y), Colour::ALARM)),
-            End::Arrived if row.bound > 0 => {
+            PacketEnd::Lost(_) => bars.extend(cross(Point::new(x(done) + 4.0, y), Colour::ALARM)),
+            PacketEnd::Arrived if row.bound > 0 => {
                 let low = x(done.saturating_sub(row.bound).max(0));
                 bars.extend(whisker((low, x(done.saturating_add(row.bound))), y));
             }
-            End::Arrived => {}
+            PacketEnd::Arrived => {}
         }
         if millis(row.extent()) > self.scale.high {
             bars.push(beyond(plot.area.right(), y));

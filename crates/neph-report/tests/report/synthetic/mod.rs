@@ -141,7 +141,9 @@ fn scenarios(shape: &Shape) -> Vec<Scenario> {
                     request_size: ByteSize(*size),
                     response_size: ByteSize(1024),
                     messages: shape.messages,
-                    parameters: Parameters::from([Parameter::Congestion("cubic".to_owned())]),
+                    parameters: Parameters::from([Parameter::CongestionControl(
+                        "cubic".to_owned(),
+                    )]),
                     varied: Vec::new(),
                 });
             }

@@ -1,4 +1,4 @@
-//! What is told beside the messages: provenance, throughput checks, routes.
+//! What is reported beside the messages: provenance, throughput checks, routes.
 
 use std::collections::BTreeMap;
 

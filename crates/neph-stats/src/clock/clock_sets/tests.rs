@@ -14,12 +14,12 @@ fn steps(made: &Exchanges) -> Vec<super::super::ClockStep> {
 fn contains(peer: &Peer, made: &Exchanges, seconds: i64) -> usize {
     let course = clock_course(made.limits(), ClockNature::default()).unwrap();
     let fits = (0..seconds * 10).filter_map(|tenth| course.at(tenth * SECOND / 10));
-    let reported: Vec<_> = fits.collect();
-    for fit in &reported {
+    let found_fits: Vec<_> = fits.collect();
+    for fit in &found_fits {
         let off = fit.offset - peer.offset_at(fit.at);
         assert!(off.abs() <= fit.bound, "{fit:?} is {off} off");
     }
-    reported.len()
+    found_fits.len()
 }
 
 #[test]

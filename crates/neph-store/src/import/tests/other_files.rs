@@ -147,14 +147,14 @@ fn tcp_statistics_are_series_of_the_experiment_they_fall_into() {
 #[test]
 fn the_tcp_round_trip_is_the_one_in_the_file() {
     let imported = whole_folder();
-    let reported: Vec<_> = flow(&imported, 0)
+    let round_trips: Vec<_> = flow(&imported, 0)
         .iter()
         .filter_map(|message| message.marks.tcp_round_trip())
         .map(neph_model::Span::nanos)
         .collect();
     // RTT of the TCP acknowledgement of each message's last segment. The second message has 41.77
     // ms and, later, 30 ms.
-    assert_eq!(reported, [39_583_780, 30_000_000]);
+    assert_eq!(round_trips, [39_583_780, 30_000_000]);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn settings_give_names_targets_sizes_and_addresses() {
     let report = output.with_settings(known).import_into(store.as_mut());
     let campaign = report.expect("imported").campaign.expect("imported");
     let scenarios = store.scenarios(campaign).expect("readable");
-    let reported: Vec<_> = scenarios
+    let rows: Vec<_> = scenarios
         .iter()
         .map(|scenario| {
             (
@@ -198,7 +198,7 @@ fn settings_give_names_targets_sizes_and_addresses() {
         .collect();
     let near_site = ("1_Near", "ws://130.192.31.242:8080/echo".to_owned(), 512);
     let far_site = ("2_Far", "wss://far.example/echo".to_owned(), 512);
-    assert_eq!(reported, [near_site, far_site]);
+    assert_eq!(rows, [near_site, far_site]);
     assert_eq!(scenarios[0].parameters.tls(), None);
     let mut flows: Vec<_> = store
         .experiments(campaign)

@@ -124,8 +124,8 @@ fn a_gauge_reports_the_fill_level_and_outlives_the_ring() {
         let gauge = ring.gauge();
         let filled = || {
             let gauge = gauge.clone();
-            let reported = std::thread::spawn(move || gauge.filled());
-            (reported.join().expect("it reports") * 16.0).round()
+            let filling = std::thread::spawn(move || gauge.filled());
+            (filling.join().expect("it reports") * 16.0).round()
         };
         assert_eq!((filled(), ring.has_block()), (0.0, false));
         sender.send(&frame(1, 100)).expect("send");

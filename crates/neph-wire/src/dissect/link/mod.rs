@@ -28,10 +28,10 @@ const COOKED_IPV6: u16 = 0x0057;
 const TAGS_MAX: usize = 8;
 
 /// Reads the bytes after an ethertype.
-type Read = for<'a> fn(Reader<'a>) -> Unwrapped<'a>;
+type LinkReader = for<'a> fn(Reader<'a>) -> Unwrapped<'a>;
 
 /// Ethertypes of headers between Ethernet and IP, other than VLANs, and their readers.
-const BETWEEN: [(u16, Read); 3] = [
+const BETWEEN: [(u16, LinkReader); 3] = [
     (0x8847, labels::below),
     (0x8848, labels::below),
     (0x8864, ppp::over_ethernet),

@@ -46,8 +46,8 @@ fn a_segment_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
             assert_eq!(alarm["since_ns"], second * SECOND);
         }
         assert_eq!(lines.last().expect("a summary")["kind"], "summary");
-        let reported = ran.err.lines().filter(|line| line.contains(rule));
-        assert_eq!(reported.count(), 2, "{}", ran.err);
+        let alarm_lines = ran.err.lines().filter(|line| line.contains(rule));
+        assert_eq!(alarm_lines.count(), 2, "{}", ran.err);
         let document = run(&files, &[&arguments[..], &["--format", "json"]].concat());
         let document: Value = serde_json::from_str(&document.out).expect("JSON");
         assert_eq!(document["alarms"].as_array().map(Vec::len), Some(2));

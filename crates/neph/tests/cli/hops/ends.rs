@@ -1,4 +1,4 @@
-//! What was not seen again, by the reason why it cannot be told whether it was lost.
+//! What was not seen again, by the reason why it cannot be reported whether it was lost.
 
 use std::cell::Cell;
 use std::fs;
@@ -49,16 +49,16 @@ fn a_packed_capture_that_was_cut_off_is_used_up_to_there() {
     }
     let ran = run(&files, &["--clock", "same", "--format", "ndjson"]);
     assert_eq!((ran.status, &ran.out), (0, &output.out), "{}", ran.err);
-    let reported = "is compressed and truncated";
+    let expected = "is compressed and truncated";
     assert_eq!(
-        ran.err.matches(reported).count(),
+        ran.err.matches(expected).count(),
         files.len(),
         "{}",
         ran.err
     );
     let ran = neph(["clock", "--captures", paths[0], paths[1]]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    assert_eq!(ran.err.matches(reported).count(), 2, "{}", ran.err);
+    assert_eq!(ran.err.matches(expected).count(), 2, "{}", ran.err);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn packets_not_seen_at_the_next_point_are_counted_by_reason() {
     let ran = run(&files, &["--format", "ndjson", "--clock", "same"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let lines = lines(&ran);
-    let reported = &lines.last().expect("a summary")["loss_unknown"];
+    let loss_unknown = &lines.last().expect("a summary")["loss_unknown"];
     let forward = || simulated.truths.iter().filter(|truth| !truth.is_back);
     let is_later = |at: Option<i64>| at.is_some_and(|at| at > passed[kept_count - 1]);
     let later = forward().filter(|truth| is_later(truth.at[2])).count();
@@ -97,7 +97,7 @@ fn packets_not_seen_at_the_next_point_are_counted_by_reason() {
     // Of host 9 too, what came later says nothing.
     let [never, not_captured, at_end] = ["never_passed", "not_captured", "not_captured_at_end"]
         .map(|of| {
-            let packets = reported[of]
+            let packets = loss_unknown[of]
                 .as_u64()
                 .and_then(|packets| usize::try_from(packets).ok());
             packets.expect("a count")
@@ -105,12 +105,12 @@ fn packets_not_seen_at_the_next_point_are_counted_by_reason() {
     assert_eq!(
         never + not_captured,
         forward().count() + later,
-        "{reported}"
+        "{loss_unknown}"
     );
-    assert!(never > 100 && not_captured >= 2 * later, "{reported}");
+    assert!(never > 100 && not_captured >= 2 * later, "{loss_unknown}");
     // Host 9's first came before anything passed the last point.
-    assert_eq!(at_end + 1, not_captured, "{reported}");
-    assert_eq!(reported["clock_offset_unknown"], 0, "{reported}");
+    assert_eq!(at_end + 1, not_captured, "{loss_unknown}");
+    assert_eq!(loss_unknown["clock_offset_unknown"], 0, "{loss_unknown}");
     let lost = lines.iter().filter(|line| line["kind"] == "segment");
     assert!(lost.clone().count() > 0);
     assert!(lost.clone().all(|line| line["lost"] == 0));
@@ -159,8 +159,8 @@ fn filtered(capture: &[u8], is_kept: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 }
 
 /// Losses of each segment, protocol and way that has any.
-fn lost(reported: &[Value]) -> Vec<(String, u64)> {
-    let segments = reported.iter().filter(|line| line["kind"] == "segment");
+fn lost(documents: &[Value]) -> Vec<(String, u64)> {
+    let segments = documents.iter().filter(|line| line["kind"] == "segment");
     let lost = segments.map(|line| {
         let name = format!(
             "{} {} {}",
@@ -171,7 +171,7 @@ fn lost(reported: &[Value]) -> Vec<(String, u64)> {
     lost.filter(|(_, lost)| *lost > 0).collect()
 }
 
-/// Takes from a point's capture all but what is kept, and holds what is told of these kinds.
+/// Takes from a point's capture all but what is kept, and holds what is reported about these kinds.
 fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &str)]) {
     let path = Path {
         points: 3,
@@ -193,14 +193,14 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
     let text = run(&files, &["--clock", "same"]);
     let list = unknown["never_passed_kinds"].as_array().expect("a list");
     assert_eq!(list.len(), kinds.len(), "{unknown}");
-    for (reported, (protocol, direction)) in list.iter().zip(kinds) {
+    for (entry, (protocol, direction)) in list.iter().zip(kinds) {
         assert_eq!(
-            (&reported["protocol"], &reported["direction"]),
+            (&entry["protocol"], &entry["direction"]),
             (&(*protocol).into(), &(*direction).into())
         );
-        assert_eq!(reported["point"], point);
-        assert_eq!(reported["others_passed"], false);
-        let packets = reported["packets"].as_u64().expect("a count");
+        assert_eq!(entry["point"], point);
+        assert_eq!(entry["others_passed"], false);
+        let packets = entry["packets"].as_u64().expect("a count");
         assert!(packets > 100, "{unknown}");
         let printed = format!(
             "{packets} packets of {protocol} {direction} not seen at the next point; none of their hosts' passed \
@@ -232,8 +232,8 @@ fn packets_after_the_end_of_a_capture_are_not_called_filtered() {
         observed.get() <= total / 4 && packet[9] != 17
     };
     fs::write(&file, filtered(&capture, is_kept)).expect("a file");
-    let reported = lines(&run(&files, &["--format", "ndjson", "--clock", "same"]));
-    let unknown = &reported.last().expect("a summary")["loss_unknown"];
+    let documents = lines(&run(&files, &["--format", "ndjson", "--clock", "same"]));
+    let unknown = &documents.last().expect("a summary")["loss_unknown"];
     let [filtered, captured] = ["never_passed", "not_captured"].map(|of| unknown[of].as_u64());
     assert!(filtered > Some(0), "{unknown}");
     assert!(
@@ -359,10 +359,10 @@ fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
     // The last may have been under way when the capture ended.
     let packets = kind["packets"].as_u64().expect("a count");
     assert!((98..=100).contains(&packets), "{unknown}");
-    let reported = format!(
+    let expected = format!(
         "{packets} packets of icmp forward not seen at the next point; none of their hosts' passed p1, although packets of other hosts did: all may have been lost before it."
     );
-    assert!(text.contains(&reported), "{text}");
+    assert!(text.contains(&expected), "{text}");
 }
 
 #[test]
@@ -377,8 +377,8 @@ fn hosts_captured_in_one_direction_are_reported_with_a_remedy() {
         fs::write(&file, filtered(&others, is_shown)).expect("a file");
     }
     let text = run(&files, &[]).out;
-    let reported = "\n200 packets excluded: at two points only one direction of their hosts was seen. Capture both directions; if one kernel captured both points, use NAME@HOST=FILE or --clock same.\n";
-    assert!(text.contains(reported), "{text}");
+    let expected = "\n200 packets excluded: at two points only one direction of their hosts was seen. Capture both directions; if one kernel captured both points, use NAME@HOST=FILE or --clock same.\n";
+    assert!(text.contains(expected), "{text}");
     let helped = run(&files, &["--clock", "same"]).out;
     assert!(!helped.contains("packets excluded"), "{helped}");
 }

@@ -31,12 +31,12 @@ fn figures_name_the_points_and_count_losses() {
         .iter()
         .filter(|truth| truth.lost_in.is_some());
     let (lost, total) = (lost.count(), simulated.truths.len());
-    let reported = format!(
+    let expected = format!(
         "of {} packets seen at every point, and 20 of {lost} lost",
         total - lost
     );
     assert!(drawn.contains("p0 → p1 → p2"));
-    assert!(drawn.contains(&reported), "{reported}");
+    assert!(drawn.contains(&expected), "{expected}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Ctrl-C while captures are read: what was read is told, or it is said that nothing can be.
+//! Ctrl-C while captures are read: what was read is reported, or it is said that nothing can be.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
@@ -36,7 +36,7 @@ fn interrupted_at(point: usize) -> Ran {
     let (half, rest) = capture.split_at(capture.len() / 2);
     assert!(half.len() > 200_000, "more than a pipe holds");
     let mut out = child.stdout.take().expect("piped");
-    let reported = std::thread::spawn(move || {
+    let stdout = std::thread::spawn(move || {
         let mut text = String::new();
         out.read_to_string(&mut text).expect("text");
         text
@@ -48,7 +48,7 @@ fn interrupted_at(point: usize) -> Ran {
     drop(pipe);
     let ran = Ran::from(child.wait_with_output().expect("it ends"));
     Ran {
-        out: reported.join().expect("it has read"),
+        out: stdout.join().expect("it has read"),
         ..ran
     }
 }

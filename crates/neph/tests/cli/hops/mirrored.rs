@@ -69,15 +69,15 @@ fn duplicates_in_a_capture_do_not_change_the_result() {
         for point in 0..3 {
             let folder = TestFolder::empty();
             let (files, _) = Simulated::of(path, 100, 9).write(&folder, ahead);
-            let reported = |files: &[String]| {
+            let documents_of = |files: &[String]| {
                 let ran = run(files, &["--format", "json"]);
                 assert_eq!((ran.status, ran.err.as_str()), (0, ""), "point {point}");
                 let document: Value = serde_json::from_str(&ran.out).expect("JSON");
                 document
             };
-            let once = reported(&files);
+            let once = documents_of(&files);
             write_twice(path_of(&files[point]));
-            let twice = reported(&files);
+            let twice = documents_of(&files);
             for part in ["segments", "round_trips"] {
                 assert_eq!(once[part], twice[part], "point {point}");
             }
@@ -100,7 +100,7 @@ fn duplicates_in_a_capture_do_not_change_the_clocks() {
             let ahead = |point, at| if point == 1 { at + 3 * SECOND } else { at };
             let (files, _) = Simulated::of(Path::PLAIN, 300, 9).write(&folder, ahead);
             let [first, second] = [path_of(&files[0]), path_of(&files[1])];
-            let reported = || {
+            let document_of = || {
                 let ran = neph(["clock", "--captures", first, second, "--format", "json"]);
                 assert_eq!(ran.status, 0, "{}", ran.err);
                 let document: Value = serde_json::from_str(&ran.out).expect("JSON");
@@ -111,9 +111,9 @@ fn duplicates_in_a_capture_do_not_change_the_clocks() {
                 let n: u64 = counts.into_iter().flatten().sum();
                 (clocks, n, ran.err)
             };
-            let (once, n, _) = reported();
+            let (once, n, _) = document_of();
             write_twice(path_of(&files[point]));
-            let (twice, fewer, printed) = reported();
+            let (twice, fewer, printed) = document_of();
             assert_eq!(once, twice, "point {point}");
             // Two have the number 0, which many do not mean as one.
             assert_eq!(n, fewer + 2);

@@ -36,10 +36,10 @@ fn run(files: &[String], more: &[&str]) -> Ran {
     )
 }
 
-/// How far what was told is off the truth.
+/// How far what was reported is off the truth.
 #[derive(Debug, Default)]
 struct Deviation {
-    /// Delays of packets in segments that were told.
+    /// Delays of packets in segments that were reported.
     n: usize,
     /// Of these, off by more than 5 us.
     max_distance: usize,
@@ -49,16 +49,16 @@ struct Deviation {
 }
 
 impl Deviation {
-    /// What is told of a packet's delays.
+    /// What is reported about a packet's delays.
     fn look(&mut self, line: &Value, truth: &Truth) {
-        let reported = line["segments"].as_array().expect("segments");
-        for (segment, reported) in reported.iter().enumerate() {
+        let segments = line["segments"].as_array().expect("segments");
+        for (segment, segment_value) in segments.iter().enumerate() {
             let Some((a, b)) = truth.at[segment].zip(truth.at[segment + 1]) else {
-                assert!(reported.is_null(), "{line}");
+                assert!(segment_value.is_null(), "{line}");
                 continue;
             };
-            let by = reported["ns"].as_i64().expect("a delay") - (b - a).abs();
-            let bound = reported["bound_ns"].as_i64().expect("a bound");
+            let by = segment_value["ns"].as_i64().expect("a delay") - (b - a).abs();
+            let bound = segment_value["bound_ns"].as_i64().expect("a bound");
             assert!(
                 by.abs() <= bound,
                 "segment {segment}: {by}, {bound} at most: {line}"
@@ -77,15 +77,15 @@ fn count(lines: &[Value], simulated: &Simulated) {
     let count = |line: &Value, key: &str| line[key].as_u64().expect("a count");
     let truths = simulated.truths.iter();
     let lost = truths.filter(|truth| truth.lost_in.is_some()).count();
-    let reported: u64 = segments().map(|line| count(line, "lost")).sum();
-    assert_eq!(reported, lost as u64);
+    let lost_value: u64 = segments().map(|line| count(line, "lost")).sum();
+    assert_eq!(lost_value, lost as u64);
     for protocol in ["icmp", "tcp", "udp"] {
         for (direction, is_back) in [("forward", false), ("reverse", true)] {
             let of = segments()
                 .filter(|line| line["protocol"] == protocol && line["direction"] == direction);
-            let reported: u64 = of.map(|line| count(line, "copies")).sum();
+            let copies: u64 = of.map(|line| count(line, "copies")).sum();
             assert_eq!(
-                reported,
+                copies,
                 simulated.copies(protocol, is_back) as u64,
                 "{protocol} {direction}"
             );
@@ -253,17 +253,19 @@ fn the_parts_of_a_round_trip_add_up_for_any_clocks() {
     let rest = with.as_object_mut().expect("an object");
     rest.remove("packets");
     assert_eq!(with, document, "packets are one more member");
-    let reported = lines(&run(&files, &["--format", "ndjson", "--packets"]));
-    let reported = reported.into_iter().filter(|line| line["kind"] == "packet");
-    assert_eq!(packets, Value::Array(reported.collect()));
+    let documents = lines(&run(&files, &["--format", "ndjson", "--packets"]));
+    let packets_value = documents
+        .into_iter()
+        .filter(|line| line["kind"] == "packet");
+    assert_eq!(packets, Value::Array(packets_value.collect()));
     let text = run(&files, &[]);
-    for reported in [
+    for expected in [
         "p0 - p1",
         "beyond p2",
         "SHARE OF RTT",
         "Clock of p2 minus that of p1: +3.0",
     ] {
-        assert!(text.out.contains(reported), "{reported}: {}", text.out);
+        assert!(text.out.contains(expected), "{expected}: {}", text.out);
     }
     let csv = run(&files, &["--format", "csv"]);
     assert!(

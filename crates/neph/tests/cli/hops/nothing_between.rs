@@ -36,8 +36,8 @@ fn two_captures_of_one_point_report_their_clock_offset_only() {
         "{}",
         ran.out
     );
-    let reported = "of both directions show only the clock offset between the captures";
-    assert!(ran.err.contains(reported), "{}", ran.err);
+    let expected = "of both directions show only the clock offset between the captures";
+    assert!(ran.err.contains(expected), "{}", ran.err);
 
     let ran = run(&names, &[]);
     assert_eq!(
@@ -47,7 +47,7 @@ fn two_captures_of_one_point_report_their_clock_offset_only() {
         ran.out
     );
     assert!(ran.out.contains("minus that of a: +3.0000"), "{}", ran.out);
-    let reported = "their hosts' packets show only the clock offset between two points";
-    assert!(ran.out.contains(reported), "{}", ran.out);
+    let expected = "their hosts' packets show only the clock offset between two points";
+    assert!(ran.out.contains(expected), "{}", ran.out);
     assert!(!ran.out.contains("one direction only"), "{}", ran.out);
 }

@@ -33,12 +33,12 @@ fn packets_are_lost_at_the_end_only_if_the_capture_continues() {
     let short = &capture[..end];
     for (written, lost) in [(short.to_vec(), 0), ([short, &no_ip()].concat(), later)] {
         fs::write(&file, written).expect("a file");
-        let reported = lines(&run(&files, &["--format", "ndjson", "--clock", "same"]));
-        let rows = reported
+        let documents = lines(&run(&files, &["--format", "ndjson", "--clock", "same"]));
+        let rows = documents
             .iter()
             .filter(|line| line["direction"] == "forward");
         let told_lost: u64 = rows.map(|row| row["lost"].as_u64().expect("a count")).sum();
-        let unknown = &reported.last().expect("a summary")["loss_unknown"];
+        let unknown = &documents.last().expect("a summary")["loss_unknown"];
         let at_end = unknown["not_captured_at_end"].as_u64();
         assert_eq!((told_lost, at_end), (lost, Some(later - lost)), "{unknown}");
         assert_eq!(unknown["not_captured"].as_u64(), at_end);

@@ -26,7 +26,7 @@ fn a_clock_step_spoils_only_the_packets_in_flight() {
         let ran = run(&files, &["--format", "ndjson", "--packets"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
         let lines = lines(&ran);
-        let (mut reported, mut silent) = (0, 0);
+        let (mut counts, mut silent) = (0, 0);
         for line in lines.iter().filter(|line| line["kind"] == "packet") {
             let mark = line["timestamps_unix_ns"][0].as_i64().expect("a stamp");
             let truth = &simulated.truths[stamps[&(0, mark)]];
@@ -36,7 +36,7 @@ fn a_clock_step_spoils_only_the_packets_in_flight() {
                 silent += 1;
                 continue;
             };
-            reported += 1;
+            counts += 1;
             let off = delay - (b - a).abs();
             assert!(
                 off.abs() <= segment["bound_ns"].as_i64().expect("a bound"),
@@ -44,8 +44,8 @@ fn a_clock_step_spoils_only_the_packets_in_flight() {
             );
         }
         assert!(
-            reported > 5_900 && reported + silent == 6_000,
-            "{reported} told, {silent} not"
+            counts > 5_900 && counts + silent == 6_000,
+            "{counts} told, {silent} not"
         );
         assert_eq!(lines.last().expect("a summary")["clocks"][0]["steps"], 1);
         // Those that span the moment would have two seconds of it.
@@ -91,7 +91,7 @@ fn clock_steps_invalidate_only_packets_in_flight_at_the_step() {
         // Work is by packets: it was 72 s for a clock that began in 1970.
         assert!(began.elapsed().as_secs() < 20, "{sets:?}");
         let lines = lines(&ran);
-        let mut reported = 0;
+        let mut count = 0;
         for line in lines.iter().filter(|line| line["kind"] == "packet") {
             assert!(line["lost_in"].is_null(), "{sets:?}: {line}");
             let mark = line["timestamps_unix_ns"][0].as_i64().expect("a stamp");
@@ -101,7 +101,7 @@ fn clock_steps_invalidate_only_packets_in_flight_at_the_step() {
             let Some(delay) = segment["ns"].as_i64() else {
                 continue;
             };
-            reported += 1;
+            count += 1;
             let (off, bound) = (delay - (b - a).abs(), &segment["bound_ns"]);
             let bound = bound.as_i64().expect("a bound");
             assert!(
@@ -109,7 +109,7 @@ fn clock_steps_invalidate_only_packets_in_flight_at_the_step() {
                 "{sets:?}: {off}: {line}"
             );
         }
-        assert!(reported > 5_800, "{sets:?}: {reported}");
+        assert!(count > 5_800, "{sets:?}: {count}");
         let summary = lines.last().expect("a summary");
         let many = sets.0.len() + sets.1.len();
         assert_eq!(summary["clocks"][0]["steps"], many, "{sets:?}");
@@ -193,7 +193,7 @@ fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
             .filter_map(|truth| truth.at[0])
             .min();
         let lines = lines(&ran);
-        let (mut reported, mut around) = (0, 0);
+        let (mut counts, mut around) = (0, 0);
         for line in lines.iter().filter(|line| line["kind"] == "packet") {
             let mark = line["timestamps_unix_ns"][0].as_i64().expect("a stamp");
             let truth = &simulated.truths[stamps[&(0, mark)]];
@@ -201,10 +201,10 @@ fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
             let since = a.min(b) - began.expect("a packet");
             let off = line["since_ns"].as_i64().expect("a time") - since;
             assert!(off.abs() <= (b - a).abs(), "off by {off}: {line}");
-            reported += 1;
+            counts += 1;
             around += usize::from(line["segments"][0].is_null() && truth.is_back);
         }
-        assert_eq!(reported, 6_000);
+        assert_eq!(counts, 6_000);
         assert!(around > 0, "no packet back passed while the clock was set");
     }
 }

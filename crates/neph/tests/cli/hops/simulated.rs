@@ -67,7 +67,7 @@ impl SeededRandom {
 }
 
 /// What is on its way over the path.
-struct Sent {
+struct PacketInFlight {
     is_back: bool,
     protocol: &'static str,
     /// As each point sees it: one packet, or several in a row.
@@ -118,9 +118,9 @@ impl Simulated {
         copies.filter(|of| **of == (protocol, is_back)).count()
     }
 
-    fn packet(&mut self, protocol: &'static str, round: u32, is_back: bool) -> Sent {
+    fn packet(&mut self, protocol: &'static str, round: u32, is_back: bool) -> PacketInFlight {
         let looks = (0..self.path.points).map(|point| self.look(point, (protocol, round), is_back));
-        Sent {
+        PacketInFlight {
             is_back,
             protocol,
             looks: looks.collect(),
@@ -171,7 +171,7 @@ impl Simulated {
     }
 
     /// Lets it travel; when it came to the far end.
-    fn send(&mut self, at: i64, sent: &Sent) -> Option<i64> {
+    fn send(&mut self, at: i64, sent: &PacketInFlight) -> Option<i64> {
         let points = self.path.points;
         let mut truth = Truth {
             is_back: sent.is_back,

@@ -66,11 +66,11 @@ fn forwarded(mut record: Vec<u8>, is_before: bool) -> Vec<u8> {
 
 /// Lost of TCP, and how many were renamed.
 fn lost_and_renamed(out: &str) -> (u64, u64) {
-    let reported: Value = serde_json::from_str(out).expect("one document");
-    let segments = reported["segments"].as_array().expect("a list");
+    let document: Value = serde_json::from_str(out).expect("one document");
+    let segments = document["segments"].as_array().expect("a list");
     let tcp = segments.iter().filter(|line| line["protocol"] == "tcp");
     let lost = tcp.map(|line| line["lost"].as_u64().expect("a count"));
-    let renamed = reported["summary"]["loss_unknown"]["address_translated"].as_u64();
+    let renamed = document["summary"]["loss_unknown"]["address_translated"].as_u64();
     (lost.sum(), renamed.expect("a count"))
 }
 
@@ -104,12 +104,12 @@ fn flows_to_a_port_that_is_translated_are_not_lost_where_the_same_hosts_talk_dir
         let entries = ["--clock", "same", "--format", "json"];
         let ran = run(&files, &entries);
         let (before, behind) = (points - 2, points - 1);
-        let reported = format!(
+        let expected = format!(
             "neph hops: of p{before} 200 packets are in p{behind} with other addresses or ports, and are excluded: \
              with NAT between them give its rule ({})\n",
             shown.join(" ")
         );
-        assert_eq!((ran.status, &ran.err), (0, &reported));
+        assert_eq!((ran.status, &ran.err), (0, &expected));
         let (lost, renamed) = lost_and_renamed(&ran.out);
         // Reverse path only: on the other one they go to a host of which nothing passed.
         assert_eq!(renamed, 100, "{}", ran.out);
@@ -127,13 +127,13 @@ fn hosts_that_are_not_translated_do_not_hide_those_that_are() {
         let folder = TestFolder::empty();
         let files = captures(&folder, points);
         let ran = run(&files, &["--clock", "same"]);
-        let reported = format!(
+        let expected = format!(
             "neph hops: of p0 599 packets are in p1 with other addresses, and are excluded: with NAT between them give its rule (--nat '{rule}')\n"
         );
         // A datagram with the number 0 is not known by it.
-        assert_eq!((ran.status, &ran.err), (0, &reported));
+        assert_eq!((ran.status, &ran.err), (0, &expected));
         // In what is kept too.
-        let doubt = reported.trim_end().replacen("neph hops: ", "In doubt: ", 1);
+        let doubt = expected.trim_end().replacen("neph hops: ", "In doubt: ", 1);
         assert!(ran.out.contains(&doubt), "{}", ran.out);
         // With it nothing is left to be said.
         let ran = run(&files, &["--clock", "same", "--nat", rule]);
@@ -169,8 +169,8 @@ fn two_points_with_mostly_different_hosts_are_reported() {
         .collect();
     fs::write(path_of(&files[0]), [header, entries.concat()].concat()).expect("a file");
     let ran = run(&files, &["--clock", "same"]);
-    let reported = "neph hops: the hosts of 200 packets of p0 are not in p1, and the hosts of 200 packets of \
+    let expected = "neph hops: the hosts of 200 packets of p0 are not in p1, and the hosts of 200 packets of \
                 p1 are not in p0. With NAT between them give its rule";
-    assert!(ran.err.starts_with(reported), "{}", ran.err);
+    assert!(ran.err.starts_with(expected), "{}", ran.err);
     assert_eq!((ran.status, ran.err.lines().count()), (0, 1), "{}", ran.err);
 }

@@ -22,8 +22,8 @@ fn a_segment_without_packets_does_not_hide_the_others() {
         (files, _) = Simulated::of(TRANSLATED, 100, 5).write(&folder, shows);
         let ran = run(&files, &[clock, &["--format", "json"]].concat());
         assert_eq!(ran.status, 0, "{}", ran.err);
-        let reported = "neph hops: p0 - p1 has no result: no packet of p0 is in p1; ";
-        assert!(ran.err.starts_with(reported), "{}", ran.err);
+        let expected = "neph hops: p0 - p1 has no result: no packet of p0 is in p1; ";
+        assert!(ran.err.starts_with(expected), "{}", ran.err);
         let rule = "(--nat 'p0:OUTER=INNER', where p0 sees OUTER what the others call INNER)";
         assert!(ran.err.contains(rule), "{}", ran.err);
         // The rule can be seen; a datagram with the number 0 is not known by it.
@@ -46,8 +46,8 @@ fn a_segment_without_packets_does_not_hide_the_others() {
             assert!(line["p50_ns"].as_i64() > Some(0), "{line}");
         }
         let text = run(&files, clock).out;
-        let reported = "No packet of p0 is in p1: p0 - p1 has no result.";
-        assert!(text.contains(reported), "{text}");
+        let expected = "No packet of p0 is in p1: p0 - p1 has no result.";
+        assert!(text.contains(expected), "{text}");
         assert!(!text.contains("p0 and p1 have the same clock"), "{text}");
     }
     // With the rule all is told.
@@ -82,23 +82,23 @@ fn the_path_order_of_misordered_points_is_reported() {
     for (is_one, clock) in [(true, &["--clock", "same"][..]), (false, &[])] {
         let shows = |point, at| if is_one { at } else { shows(4)(point, at) };
         let (files, _) = Simulated::of(path, 100, 7).write(&folder, shows);
-        let reported = |order: &[usize]| {
+        let order_of = |order: &[usize]| {
             let files: Vec<String> = order.iter().map(|point| files[*point].clone()).collect();
             let ran = run(&files, &[clock, &["--format", "ndjson"]].concat());
-            let reported = ran.err.split_once("pass these points in the order ");
-            let order = reported.and_then(|(_, reported)| reported.split_once(", or in reverse"));
+            let order_value = ran.err.split_once("pass these points in the order ");
+            let order = order_value.and_then(|(_, order)| order.split_once(", or in reverse"));
             order.map(|(order, _)| order.to_owned())
         };
-        assert_eq!(reported(&[0, 1, 2, 3]), None);
+        assert_eq!(order_of(&[0, 1, 2, 3]), None);
         assert_eq!(
-            reported(&[3, 2, 1, 0]),
+            order_of(&[3, 2, 1, 0]),
             None,
             "in order, from the other end"
         );
-        assert_eq!(reported(&[0, 3]), None);
-        assert_eq!(reported(&[0, 2, 1, 3]).as_deref(), Some("p0, p1, p2, p3"));
-        assert_eq!(reported(&[3, 1, 2, 0]).as_deref(), Some("p3, p2, p1, p0"));
-        assert_eq!(reported(&[0, 3, 2]).as_deref(), Some("p0, p2, p3"));
+        assert_eq!(order_of(&[0, 3]), None);
+        assert_eq!(order_of(&[0, 2, 1, 3]).as_deref(), Some("p0, p1, p2, p3"));
+        assert_eq!(order_of(&[3, 1, 2, 0]).as_deref(), Some("p3, p2, p1, p0"));
+        assert_eq!(order_of(&[0, 3, 2]).as_deref(), Some("p0, p2, p3"));
     }
     let (files, _) = Simulated::of(path, 100, 7).write(&folder, shows(4));
     let order = [files[0].clone(), files[3].clone(), files[1].clone()];

@@ -1,4 +1,4 @@
-//! Captures of live points that stay without `--save`, as more may be told of them.
+//! Captures of live points that stay without `--save`, as more may be reported about them.
 
 use std::net::UdpSocket;
 

@@ -69,14 +69,14 @@ fn packets_sent_after_a_link_goes_down_are_lost() {
     sent.expect("entered");
     let ran = ended(child, printed, "INT");
     assert_eq!(ran.status, 130, "{}", ran.err);
-    let reported: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
-    let rows = reported["segments"].as_array().expect("rows");
+    let document: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let rows = document["segments"].as_array().expect("rows");
     let forward = rows.iter().find(|row| row["direction"] == "forward");
     let lost = forward.expect("a row")["lost"].as_u64().expect("a count");
-    let unknown = &reported["summary"]["loss_unknown"];
+    let unknown = &document["summary"]["loss_unknown"];
     let late = unknown["not_captured_at_end"].as_u64().expect("a count");
     // The last ones may have been on their way when the recording ended.
-    assert_eq!(lost + late, LOST, "{reported:#}");
-    assert!(lost >= LOST / 2, "{reported:#}");
-    assert_eq!(unknown["not_captured"], late, "{reported:#}");
+    assert_eq!(lost + late, LOST, "{document:#}");
+    assert!(lost >= LOST / 2, "{document:#}");
+    assert_eq!(unknown["not_captured"], late, "{document:#}");
 }

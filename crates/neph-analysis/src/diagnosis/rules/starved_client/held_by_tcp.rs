@@ -39,7 +39,7 @@ impl Reply {
     }
 }
 
-fn millis(at: neph_model::Instant<neph_model::Own>) -> f64 {
+fn millis(at: neph_model::Instant<neph_model::LocalClock>) -> f64 {
     Span::from_nanos(at.nanos()).millis_f64()
 }
 
@@ -85,7 +85,7 @@ impl Program {
 /// would have come. A stalled application would have sent late as well.
 pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
     // Neither datagrams nor ICMP have an order.
-    if !flow.flow.probe.on_connection() {
+    if !flow.flow.probe.uses_connection() {
         return BTreeSet::new();
     }
     let exchanges = flow.exchanges.iter();
@@ -125,7 +125,9 @@ pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
 mod tests {
     use std::net::SocketAddr;
 
-    use neph_model::{Flow, FlowIndex, FlowRole, Instant, Marks, Message, Outcome, Own, Peer};
+    use neph_model::{
+        Flow, FlowIndex, FlowRole, Instant, LocalClock, Marks, Message, Outcome, Peer,
+    };
 
     use neph_model::ProbeKind;
 
@@ -135,16 +137,16 @@ mod tests {
 
     /// A message every 20 ms over a round trip of 30 ms, if nothing happens.
     #[derive(Clone, Copy)]
-    struct Sent {
+    struct SentMessage {
         at: f64,
         arrived: Option<f64>,
         read: f64,
         connection: u32,
     }
 
-    fn usual(seq: usize) -> Sent {
+    fn usual(seq: usize) -> SentMessage {
         let due = 20.0 * f64::from(u32::try_from(seq).unwrap());
-        Sent {
+        SentMessage {
             at: due,
             arrived: Some(due + 30.0),
             read: due + 30.02,
@@ -153,11 +155,11 @@ mod tests {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a test")]
-    fn instant(millis: f64) -> Instant<Own> {
+    fn instant(millis: f64) -> Instant<LocalClock> {
         Instant::from_nanos((millis * 1e6) as i64)
     }
 
-    fn flow(probe: ProbeKind, sent: &[Sent]) -> FlowData {
+    fn flow(probe: ProbeKind, sent: &[SentMessage]) -> FlowData {
         let mut data = FlowData::new(Flow {
             index: FlowIndex(0),
             role: FlowRole::Main,
@@ -186,7 +188,10 @@ mod tests {
     }
 
     /// Changes some of twenty messages; returns the numbers of those that TCP held back.
-    fn held_sequence_numbers(probe: ProbeKind, change: impl Fn(usize, &mut Sent)) -> Vec<u64> {
+    fn held_sequence_numbers(
+        probe: ProbeKind,
+        change: impl Fn(usize, &mut SentMessage),
+    ) -> Vec<u64> {
         let sent = (0..20).map(|seq| {
             let mut one = usual(seq);
             change(seq, &mut one);
@@ -198,7 +203,7 @@ mod tests {
 
     /// The reply to message 5 is lost and arrives 40 ms late. One call reads it with the two behind it, and
     /// only the last has a kernel timestamp.
-    fn lost(seq: usize, one: &mut Sent) {
+    fn lost(seq: usize, one: &mut SentMessage) {
         if (5..8).contains(&seq) {
             one.read = usual(5).read + 40.5;
         }
@@ -211,7 +216,7 @@ mod tests {
     fn replies_that_are_read_with_the_lost_one_before_them_were_held() {
         // The last one came just before the lost one: it did not wait.
         assert_eq!(held_sequence_numbers(ProbeKind::Ws, lost), NONE);
-        let later = |seq: usize, one: &mut Sent| {
+        let later = |seq: usize, one: &mut SentMessage| {
             lost(seq, one);
             if (5..8).contains(&seq) {
                 one.read += 9.5;
@@ -221,7 +226,7 @@ mod tests {
         // Datagrams are not held back.
         assert_eq!(held_sequence_numbers(ProbeKind::Udp, later), NONE);
         // The lost reply, too, has the timestamp of when they were read.
-        let apart = |seq: usize, one: &mut Sent| {
+        let apart = |seq: usize, one: &mut SentMessage| {
             later(seq, one);
             if (5..7).contains(&seq) {
                 one.arrived = Some(if seq == 5 {
@@ -237,7 +242,7 @@ mod tests {
     #[test]
     fn replies_that_a_program_reads_together_because_it_stood_still_were_not_held() {
         // From 135 to 185 ms: the replies to 6 and 7 wait, and 7, 8 and 9 are sent late.
-        let stood = |seq: usize, one: &mut Sent| {
+        let stood = |seq: usize, one: &mut SentMessage| {
             if (6..8).contains(&seq) {
                 one.read = 185.0;
             }
@@ -261,7 +266,7 @@ mod tests {
     fn a_reply_that_lies_there_while_the_program_sends_in_time_was_held() {
         // On a connection of its own: no other reply waits behind its lost segment.
         let late = |by: f64| {
-            move |seq: usize, one: &mut Sent| {
+            move |seq: usize, one: &mut SentMessage| {
                 one.connection = u32::try_from(seq).unwrap();
                 if seq == 5 {
                     one.read += by;

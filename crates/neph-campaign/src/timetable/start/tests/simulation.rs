@@ -9,7 +9,7 @@ use crate::order::Generator;
 use crate::timetable::start::{
     Agreement, Decision, Guard, Outcome, Report, SlotEnd, SlotTimes, Step,
 };
-use crate::timetable::{Claim, Mode, Resource, Task, rounds};
+use crate::timetable::{Claim, Resource, Task, UseMode, rounds};
 
 /// What is wrong with an agent for a while.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ struct Counts {
 
 /// What an agent does of a slot, in true time: when it sends, and what it reports and when.
 #[derive(Clone, Debug, Default)]
-struct Done {
+struct SlotExecution {
     sends: Option<(Wall, Wall)>,
     reports: Vec<(Wall, Report)>,
 }
@@ -114,13 +114,13 @@ impl Agent {
         guard: Guard,
         received: Option<Wall>,
         work: Span,
-    ) -> Done {
+    ) -> SlotExecution {
         let now = self.does(times.start + -self.error);
         let mut party = self.party(times, guard, now);
         if received.is_some_and(|received| self.does(received) <= now) {
             party.notify();
         }
-        let mut done = Done::default();
+        let mut done = SlotExecution::default();
         // It steps early if its clock is fast, as a timer does that wakes it a little before.
         let mut step = party.step(self.local_time(now), self.offset(now));
         if let Step::Wait(until) = step {
@@ -157,7 +157,7 @@ fn simulate(slots: u64, seed: u64, guard: Guard) -> Counts {
     const SITES: usize = 12;
     let pairs = (0..SITES).flat_map(|from| (0..from).map(move |to| [from, to]));
     let pairs: Vec<[usize; 2]> = pairs.collect();
-    let host = |site: &usize| Claim::new(Resource::Host(format!("{site:02}")), Mode::Load);
+    let host = |site: &usize| Claim::new(Resource::Host(format!("{site:02}")), UseMode::Load);
     let slot = SECOND.times(120);
     let tasks = pairs
         .iter()

@@ -9,7 +9,7 @@ mod wire;
 use neph_analysis::{CampaignData, read_fleet};
 use neph_flows::{FleetView, FlowTally, Settings, StatsError, advise};
 use neph_model::{
-    Fleet, FleetEndpoint, FleetMessage, Instant, Own, Parameter, ParameterName, ProbeKind,
+    Fleet, FleetEndpoint, FleetMessage, Instant, LocalClock, Parameter, ParameterName, ProbeKind,
     Scenario, Span, Wall,
 };
 use neph_stats::Random;
@@ -59,7 +59,7 @@ impl World {
         Random::new(u64::from(self.flows) * 31 + u64::from(self.pairs))
     }
 
-    pub(crate) fn end(&self) -> Instant<Own> {
+    pub(crate) fn end(&self) -> Instant<LocalClock> {
         seconds(0.0) + Span::from_secs(self.seconds)
     }
 
@@ -81,7 +81,7 @@ impl World {
             criteria: None,
         };
         let (flows, changes) = history::flows(self);
-        let known = sums::Known::of(self, &fleet, &flows, &changes);
+        let known = sums::ExpectedView::of(self, &fleet, &flows, &changes);
         let sent = u64::from(self.flows) * u64::try_from(self.seconds * 5).unwrap();
         let mut view = FleetView {
             from: seconds(0.0),
@@ -220,7 +220,7 @@ fn paths(endpoint: u32) -> Vec<Path> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "days in nanoseconds")]
-pub(crate) fn seconds(at: f64) -> Instant<Own> {
+pub(crate) fn seconds(at: f64) -> Instant<LocalClock> {
     Instant::from_nanos((at * 1e9) as i64)
 }
 

@@ -4,7 +4,7 @@ use neph_flows::{
     Class, ClassMoves, Curve, CurvePoint, Direction, FlowHistory, FlowLatencyBin, FlowTally,
     Inflation, Latency, PairView, PathChange, Share, ShareBin, Spectrum, SpectrumBin,
 };
-use neph_model::{Fleet, Instant, Own, Span};
+use neph_model::{Fleet, Instant, LocalClock, Span};
 use neph_stats::proportion;
 
 use super::{Path, World, paths, seconds};
@@ -13,14 +13,14 @@ const ROW: Span = Span::from_micros(100);
 const BIN: Span = Span::from_secs(20);
 
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct ExpectedView {
     pub(super) classes: Vec<Vec<Class>>,
     pub(super) latency_bins: Vec<Vec<FlowLatencyBin>>,
     pub(super) spectra: Vec<Spectrum>,
     pub(super) pairs: Vec<PairView>,
 }
 
-impl Known {
+impl ExpectedView {
     pub(super) fn of(
         world: &World,
         fleet: &Fleet,
@@ -171,7 +171,7 @@ fn latency_bins(
 }
 
 /// Of four milliseconds, in the third fifth of the time, for a fortieth of it.
-fn queue(world: &World, at: Instant<Own>) -> Span {
+fn queue(world: &World, at: Instant<LocalClock>) -> Span {
     if congested(world).0 <= at && at < congested(world).1 {
         Span::from_millis(4)
     } else {
@@ -179,7 +179,7 @@ fn queue(world: &World, at: Instant<Own>) -> Span {
     }
 }
 
-fn congested(world: &World) -> (Instant<Own>, Instant<Own>) {
+fn congested(world: &World) -> (Instant<LocalClock>, Instant<LocalClock>) {
     let start = world.seconds * 2 / 5;
     let at = |second: i64| seconds(0.0) + Span::from_secs(second);
     (at(start), at(start + world.seconds / 40))
@@ -282,7 +282,7 @@ fn directed(
     changes: &[&PathChange],
     direction: Direction,
 ) -> Option<Curve> {
-    let mut moments = std::collections::BTreeMap::<_, Vec<Instant<Own>>>::new();
+    let mut moments = std::collections::BTreeMap::<_, Vec<Instant<LocalClock>>>::new();
     for change in changes {
         if change.evidence.direction == Some(direction) {
             moments.entry(change.slot).or_default().push(change.at);

@@ -17,7 +17,7 @@ use super::fingerprint_of;
 
 /// Accepts certificates by themselves.
 #[derive(Debug)]
-pub(super) struct Direct {
+pub(super) struct PinVerifier {
     pub(super) provider: Arc<CryptoProvider>,
     /// The only ones that are accepted; `None` accepts any.
     pub(super) pinned: Option<Vec<Fingerprint>>,
@@ -44,7 +44,7 @@ impl fmt::Display for NotPinned {
     }
 }
 
-impl ServerCertVerifier for Direct {
+impl ServerCertVerifier for PinVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -7,22 +7,22 @@ use crate::Span;
 
 /// When all that the kernel reports of a TCP connection is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TcpStatsWhen {
+pub enum TcpStatsSchedule {
     /// When a message was sent, and when its reply came.
     Message,
     /// Each time this interval has passed; at least 1 ms.
     Every(Span),
 }
 
-impl TcpStatsWhen {
+impl TcpStatsSchedule {
     /// The word for each message.
     pub const MESSAGE: &'static str = "message";
     /// The shortest interval.
-    pub const SHORTEST: Span = Span::from_millis(1);
+    pub const MIN_INTERVAL: Span = Span::from_millis(1);
 }
 
 /// `message`, or the interval.
-impl fmt::Display for TcpStatsWhen {
+impl fmt::Display for TcpStatsSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Message => f.pad(Self::MESSAGE),
@@ -36,14 +36,14 @@ impl fmt::Display for TcpStatsWhen {
 #[error("'{0}' is no time to read TCP statistics: write message, or an interval of at least 1 ms")]
 pub struct NoTcpStats(String);
 
-impl FromStr for TcpStatsWhen {
+impl FromStr for TcpStatsSchedule {
     type Err = NoTcpStats;
 
     fn from_str(text: &str) -> Result<Self, NoTcpStats> {
         if text == Self::MESSAGE {
             return Ok(Self::Message);
         }
-        let interval = text.parse().ok().filter(|span| *span >= Self::SHORTEST);
+        let interval = text.parse().ok().filter(|span| *span >= Self::MIN_INTERVAL);
         interval
             .map(Self::Every)
             .ok_or_else(|| NoTcpStats(text.to_owned()))

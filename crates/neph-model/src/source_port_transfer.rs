@@ -3,25 +3,25 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ByteSize, Instant, Own, Span};
+use crate::{ByteSize, Instant, LocalClock, Span};
 
 /// One transfer on its own TCP connection, from a given local port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PinnedTransfer {
+pub struct SourcePortTransfer {
     /// Local source port; with the peer's address it identifies the flow.
     pub source_port: u16,
     /// Pass over the ports, from 0.
     pub pass: u32,
     /// When neph began to connect, nanoseconds on the client's monotonic clock.
-    pub begun: Instant<Own>,
+    pub begun: Instant<LocalClock>,
     /// Outcome of the transfer.
-    pub outcome: PinnedOutcome,
+    pub outcome: SourcePortOutcome,
 }
 
 /// The outcome of a transfer. A failure is an outcome, never a zero or a missing row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum PinnedOutcome {
+pub enum SourcePortOutcome {
     /// The complete reply arrived.
     Done {
         /// Time from the beginning until the connection was established, nanoseconds.
@@ -45,31 +45,31 @@ pub struct ClassTransfer {
     /// Requested size in bytes.
     pub size: ByteSize,
     /// The transfer.
-    pub transfer: PinnedTransfer,
+    pub transfer: SourcePortTransfer,
 }
 
-impl PinnedTransfer {
+impl SourcePortTransfer {
     /// Time from the beginning to the reply's last byte, connecting included.
     pub const fn total(&self) -> Option<Span> {
         match self.outcome {
-            PinnedOutcome::Done { total, .. } => Some(total),
-            PinnedOutcome::Failed(_) => None,
+            SourcePortOutcome::Done { total, .. } => Some(total),
+            SourcePortOutcome::Failed(_) => None,
         }
     }
 
     /// Time to connect.
     pub const fn connect(&self) -> Option<Span> {
         match self.outcome {
-            PinnedOutcome::Done { connect, .. } => Some(connect),
-            PinnedOutcome::Failed(_) => None,
+            SourcePortOutcome::Done { connect, .. } => Some(connect),
+            SourcePortOutcome::Failed(_) => None,
         }
     }
 
     /// Why it failed, if it failed.
     pub fn failure(&self) -> Option<&str> {
         match &self.outcome {
-            PinnedOutcome::Done { .. } => None,
-            PinnedOutcome::Failed(reason) => Some(reason),
+            SourcePortOutcome::Done { .. } => None,
+            SourcePortOutcome::Failed(reason) => Some(reason),
         }
     }
 
@@ -86,11 +86,11 @@ mod tests {
 
     #[test]
     fn connect_time_and_the_rest_add_up_to_the_total() {
-        let outcome = PinnedOutcome::Done {
+        let outcome = SourcePortOutcome::Done {
             connect: Span::from_millis(10),
             total: Span::from_millis(21),
         };
-        let mut transfer = PinnedTransfer {
+        let mut transfer = SourcePortTransfer {
             source_port: 40_000,
             pass: 0,
             begun: Instant::from_nanos(5),
@@ -98,7 +98,7 @@ mod tests {
         };
         assert_eq!(transfer.without_connect(), Some(Span::from_millis(11)));
         assert_eq!(transfer.failure(), None);
-        transfer.outcome = PinnedOutcome::Failed("refused".to_owned());
+        transfer.outcome = SourcePortOutcome::Failed("refused".to_owned());
         assert_eq!((transfer.total(), transfer.without_connect()), (None, None));
         assert_eq!(transfer.failure(), Some("refused"));
     }

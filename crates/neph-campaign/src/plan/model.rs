@@ -9,13 +9,13 @@ use neph_model::{
     ReflectorSpec, Scenario, Span, Stress, Target, ThroughputServer, ThroughputTool, TraceLimits,
     sent_size,
 };
-use neph_text::Placed;
+use neph_text::Spanned;
 use sha2::{Digest, Sha256};
 
 use super::agents::AgentSite;
-use super::{ComparePlan, PlotPlan, Season, Shared};
+use super::{ComparePlan, PlotPlan, Season, SharedResource};
 use crate::alarm_evaluator::AlarmQuantity;
-use crate::timetable::Mode;
+use crate::timetable::UseMode;
 
 /// A plan: everything that is measured, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,14 +34,14 @@ pub struct Plan {
     pub blocks: u32,
     /// From the start of one block to the start of the next; a longer block is followed at once.
     pub block_interval: Span,
-    /// The block interval where no block may outlast it, at its place.
-    pub every: Option<Placed<Span>>,
+    /// The block interval if no block may outlast it (plan key `every`), with its position.
+    pub strict_block_interval: Option<Spanned<Span>>,
     /// Rest before each experiment.
     pub pause: Span,
     /// The order within a block.
     pub order: BlockOrder,
     /// How fleets take their pairs.
-    pub pairs: PairOrder,
+    pub pair_order: PairOrder,
     /// Decides every shuffle; if absent, each campaign draws its own.
     pub seed: Option<u64>,
     /// After how long a message counts as lost.
@@ -49,9 +49,9 @@ pub struct Plan {
     /// How often an experiment may fail before its scenario is given up in its block; at least 1.
     pub tries: u32,
     /// The interval of the ICMP echo that runs alongside each main flow, if there is one.
-    pub companion: Option<Span>,
+    pub icmp_echo_interval: Option<Span>,
     /// Further destinations of ICMP echo.
-    pub pings: Vec<Placed<EchoTo>>,
+    pub pings: Vec<Spanned<EchoTo>>,
     /// The throughput check at the start of each block.
     pub throughput: Option<ThroughputPlan>,
     /// The traceroute at the start of each block.
@@ -71,15 +71,15 @@ pub struct Plan {
     /// Sites at a distance, with their agents; none where there is a lab.
     pub agents: Vec<AgentSite>,
     /// Links and overlays that several of its circuits share.
-    pub shared: Vec<Shared>,
+    pub shared: Vec<SharedResource>,
     /// Sites that `from` names, wherever it is written: the topology knows which there are.
-    pub sites: Vec<Placed<String>>,
+    pub referenced_sites: Vec<Spanned<String>>,
     /// Files that `key_file` names, wherever it is written.
-    pub key_files: Vec<Placed<String>>,
-    /// Loads that `stress` asks for, wherever: the topology knows their sites.
-    pub stresses: Vec<Placed<Stress>>,
-    /// Congestion controls that are asked for, wherever: the kernel knows which there are.
-    pub congestions: Vec<Placed<String>>,
+    pub key_files: Vec<Spanned<String>>,
+    /// Loads of every `stress` in the plan: the topology knows their sites.
+    pub background_loads: Vec<Spanned<Stress>>,
+    /// Congestion controls that the plan names anywhere: the kernel knows which exist.
+    pub congestion_controls: Vec<Spanned<String>>,
     /// What makes an experiment suspect.
     pub limits: Limits,
     /// What a reader of this plan should know, such as settings that have no effect here.
@@ -92,14 +92,14 @@ impl Plan {
         hash_of(&self.text)
     }
 
-    /// The rules by which an experiment of a scenario is judged while it runs.
+    /// The rules by which an experiment of a scenario is evaluated while it runs.
     pub fn alarms_of(&self, scenario: &Scenario) -> &[Rule<AlarmQuantity>] {
         let mut endpoints = self.endpoints.iter();
         let endpoint = endpoints.find(|endpoint| endpoint.name == scenario.endpoint);
         endpoint.map_or(&[], |endpoint| &endpoint.alarms)
     }
 
-    /// Whether any experiment is judged.
+    /// Whether any experiment has alarms.
     pub fn has_alarms(&self) -> bool {
         let mut endpoints = self.endpoints.iter();
         endpoints.any(|endpoint| !endpoint.alarms.is_empty())
@@ -107,7 +107,7 @@ impl Plan {
 
     /// The topologies that its lab has, each once: the lab's own, then those of seasons. None
     /// without a lab.
-    pub fn topologies(&self) -> Vec<&Placed<String>> {
+    pub fn topologies(&self) -> Vec<&Spanned<String>> {
         let Some(lab) = &self.lab else {
             return Vec::new();
         };
@@ -125,10 +125,10 @@ impl Plan {
     }
 
     /// The topology that a lab has in a season.
-    pub fn topology_of(&self, season: Option<&str>) -> Option<&Placed<String>> {
+    pub fn topology_of(&self, season: Option<&str>) -> Option<&Spanned<String>> {
         let lab = self.lab.as_ref()?;
         let mut seasons = self.seasons.iter();
-        let season = seasons.find(|one| season == Some(one.name.as_str()));
+        let season = seasons.find(|candidate| season == Some(candidate.name.as_str()));
         season
             .and_then(|season| season.topology.as_ref())
             .or(Some(&lab.topology))
@@ -148,9 +148,9 @@ pub(crate) fn hash_of(text: &str) -> String {
 pub enum PairOrder {
     /// All at the same time, so that a result of one moment applies to all.
     #[default]
-    AtOnce,
+    Concurrent,
     /// One after the other, so that none is in the way of another.
-    InTurn,
+    Sequential,
 }
 
 /// An endpoint and what is varied towards it.
@@ -161,11 +161,11 @@ pub struct Endpoint {
     /// Where it is reached.
     pub target: Target,
     /// Where the plan writes its address, in bytes of the plan's text.
-    pub written_at: Range<usize>,
-    /// The site that it is at, if it is at one of the plan's.
-    pub at: Option<String>,
+    pub address_span: Range<usize>,
+    /// The site of the endpoint, if it is one of the plan's.
+    pub site: Option<String>,
     /// How it is measured: what may run at the same time follows from that.
-    pub mode: Mode,
+    pub mode: UseMode,
     /// Its scenarios are all combinations of these.
     pub axes: Axes,
     /// The alarms that are evaluated while one of them is measured.
@@ -173,8 +173,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// What a request carries where `requested` is asked for.
-    pub(crate) fn sent(&self, requested: ByteSize) -> ByteSize {
+    /// The payload of a request whose plan has the size `requested`.
+    pub(crate) fn actual_request_size(&self, requested: ByteSize) -> ByteSize {
         sent_size(self.target.kind(), requested, self.axes.authenticated())
     }
 }
@@ -192,27 +192,27 @@ pub struct Axes {
     /// Reply payloads. One that the transport cannot choose (UDP, ICMP) is the request's size.
     pub response_sizes: Vec<ByteSize>,
     /// How long an experiment is.
-    pub length: Length,
+    pub length: ExperimentLength,
     /// Every other parameter, with its values.
     pub parameters: ParameterLists,
-    /// Sizes that the plan asks for and that are not sent so, each in a sentence.
-    pub raised: Vec<String>,
+    /// A sentence for each size of the plan that is sent with another value.
+    pub size_notes: Vec<String>,
 }
 
 impl Axes {
-    /// The values of one parameter, as `of` takes them out: none where it is not fixed.
+    /// The values of the parameter that `select` returns; none if the plan does not fix it.
     pub fn values<'a, T: 'a>(
         &'a self,
-        of: impl Fn(&'a Parameter) -> Option<&'a T> + 'a,
+        select: impl Fn(&'a Parameter) -> Option<&'a T> + 'a,
     ) -> impl Iterator<Item = &'a T> {
-        self.parameters.values().flatten().filter_map(of)
+        self.parameters.values().flatten().filter_map(select)
     }
 
     /// How many seconds a transfer takes; at least one.
-    pub(crate) fn seconds(&self) -> u64 {
+    pub(crate) fn transfer_seconds(&self) -> u64 {
         let span = match self.length {
-            Length::Duration(span) => span,
-            Length::Messages(count) => {
+            ExperimentLength::Duration(span) => span,
+            ExperimentLength::Messages(count) => {
                 let first = self.intervals.first().copied().unwrap_or(Measure::SECOND);
                 first.times(i64::try_from(count).unwrap_or(i64::MAX))
             }
@@ -230,14 +230,14 @@ impl Axes {
 
 /// How long an experiment is; the messages are derived from the duration or the other way round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
+pub enum ExperimentLength {
     /// As many messages as fit.
     Duration(Span),
     /// As long as they take.
     Messages(u64),
 }
 
-impl Length {
+impl ExperimentLength {
     /// How many messages an experiment has at `interval`; 0 if the duration is shorter than it.
     pub fn messages(self, interval: Span) -> u64 {
         match self {
@@ -273,16 +273,16 @@ pub struct ThroughputPlan {
     /// Which program does it.
     pub tool: ThroughputTool,
     /// Where to; at least one, each address once.
-    pub servers: Vec<Placed<ThroughputServer>>,
+    pub servers: Vec<Spanned<ThroughputServer>>,
 }
 
 /// The lab that is brought up for a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabPlan {
     /// The topology file, relative to the plan's folder.
-    pub topology: Placed<String>,
+    pub topology: Spanned<String>,
     /// The site that the prober runs in.
-    pub prober: Placed<String>,
+    pub prober: Spanned<String>,
     /// The reflectors that are started.
     pub reflectors: Vec<LabReflector>,
 }
@@ -291,9 +291,9 @@ pub struct LabPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabReflector {
     /// The site.
-    pub site: Placed<String>,
+    pub site: Spanned<String>,
     /// What its flags ask for, at their place.
-    pub spec: Placed<ReflectorSpec>,
+    pub spec: Spanned<ReflectorSpec>,
 }
 
 /// What makes an experiment suspect.
@@ -306,23 +306,23 @@ pub struct Limits {
     /// Highest share of CPU time not idle, percent.
     pub busy_percent: f64,
     /// Highest share of replied messages without their kernel timestamps, percent.
-    pub stamps_missing_percent: f64,
-    /// Fewest replies: below it, the report's quantiles have no ground.
-    pub fewest_replies: u64,
+    pub timestamps_missing_percent: f64,
+    /// Minimum number of replies: with fewer, the percentiles have no confidence interval.
+    pub min_replies: u64,
 }
 
-/// 1 ms of lateness is what the issue names. Steal: this project's machines lose 2-10 ms to the hypervisor
-/// once in one or two seconds, 1 % at most, so 5 % is trouble. Busy: beyond 90 % of all cores some thread
-/// waits for one. Timestamps: a few messages around a reconnect lack them; more than 1 % is a property of
-/// the path. Replies: a median's 95 % confidence interval exists from 6 on.
+/// Lateness: 1 ms is a requirement of the project. Steal: machines of this project lose 2-10 ms to the
+/// hypervisor once in one or two seconds, 1 % at most, so 5 % is exceptional. Busy: beyond 90 % of all cores
+/// some thread waits for one. Timestamps: a few messages around a reconnect lack them; more than 1 % is a
+/// property of the path. Replies: a median's 95 % confidence interval exists from 6 on.
 impl Default for Limits {
     fn default() -> Self {
         Self {
             lateness_p99: Span::from_millis(1),
             steal_percent: 5.0,
             busy_percent: 90.0,
-            stamps_missing_percent: 1.0,
-            fewest_replies: 6,
+            timestamps_missing_percent: 1.0,
+            min_replies: 6,
         }
     }
 }

@@ -9,13 +9,14 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
-use neph_model::{Instant, Own, PinnedOutcome, PinnedTransfer, Span, Stop};
+use neph_model::{Instant, LocalClock, SourcePortOutcome, SourcePortTransfer, Span, Stop};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::place::Placement;
 use neph_wire::exchange::Exchange;
 
 use crate::transfer::{
-    Broken, Driver, FailedOperation, Next, Traffic, TransferError, bound, connect_bound, now,
+    Driver, FailedOperation, Next, Traffic, TransferError, TransferFailure, bind_source_port,
+    connect_from, now,
 };
 
 /// The size in the source: "moving 1K of data".
@@ -45,50 +46,50 @@ pub type ExchangeFactory<'a> = dyn Fn() -> Result<Box<dyn Exchange>, String> + S
 ///
 /// # Errors
 /// The site cannot be entered. A failed transfer is an outcome, no error.
-pub fn transfers(
+pub fn run_transfers(
     spec: &TransferSpec,
-    asking: &ExchangeFactory<'_>,
+    new_exchange: &ExchangeFactory<'_>,
     stop: &Stop,
-) -> Result<Vec<PinnedTransfer>, TransferError> {
-    let mut made = Vec::with_capacity(spec.source_ports.len() * spec.repetitions as usize);
-    each_transfer(spec, asking, stop, |transfer| {
-        made.push(transfer);
+) -> Result<Vec<SourcePortTransfer>, TransferError> {
+    let mut transfers = Vec::with_capacity(spec.source_ports.len() * spec.repetitions as usize);
+    run_transfers_with(spec, new_exchange, stop, |transfer| {
+        transfers.push(transfer);
         ControlFlow::Continue(())
     })?;
-    Ok(made)
+    Ok(transfers)
 }
 
 /// Runs the transfers and calls `report` after each of them; ends early when `stop` is set or when
 /// `report` breaks.
 ///
 /// # Errors
-/// As [`transfers`].
-pub fn each_transfer(
+/// As [`run_transfers`].
+pub fn run_transfers_with(
     spec: &TransferSpec,
-    asking: &ExchangeFactory<'_>,
+    new_exchange: &ExchangeFactory<'_>,
     stop: &Stop,
-    mut report: impl FnMut(PinnedTransfer) -> ControlFlow<()> + Send,
+    mut report: impl FnMut(SourcePortTransfer) -> ControlFlow<()> + Send,
 ) -> Result<(), TransferError> {
-    let mut every = || run_all(spec, asking, stop, &mut report);
+    let mut run = || run_all(spec, new_exchange, stop, &mut report);
     match &spec.site {
-        None => every(),
-        Some(site) => site.run(every)?,
+        None => run(),
+        Some(site) => site.run(run)?,
     }
     Ok(())
 }
 
 fn run_all(
     spec: &TransferSpec,
-    asking: &ExchangeFactory<'_>,
+    new_exchange: &ExchangeFactory<'_>,
     stop: &Stop,
-    report: &mut dyn FnMut(PinnedTransfer) -> ControlFlow<()>,
+    report: &mut dyn FnMut(SourcePortTransfer) -> ControlFlow<()>,
 ) {
     let mut driver = Driver::new();
     let mut due = now();
     for pass in 0..spec.repetitions {
         for port in &spec.source_ports {
             while now() < due && !stop.is_set() {
-                let until = due.min(now() + Stop::PATIENCE);
+                let until = due.min(now() + Stop::POLL_INTERVAL);
                 clock::sleep_until(RawNanos(until.nanos()), Spin::NONE);
             }
             if stop.is_set() {
@@ -101,17 +102,18 @@ fn run_all(
                 source_port: *port,
                 begun,
             };
-            let outcome = match asking().and_then(|exchange| transfer.make(exchange, &mut driver)) {
-                Ok((connect, total)) => PinnedOutcome::Done { connect, total },
-                Err(why) => PinnedOutcome::Failed(why),
-            };
-            let reported = report(PinnedTransfer {
+            let outcome =
+                match new_exchange().and_then(|exchange| transfer.run(exchange, &mut driver)) {
+                    Ok((connect, total)) => SourcePortOutcome::Done { connect, total },
+                    Err(reason) => SourcePortOutcome::Failed(reason),
+                };
+            let flow = report(SourcePortTransfer {
                 source_port: *port,
                 pass,
                 begun,
                 outcome,
             });
-            if reported.is_break() {
+            if flow.is_break() {
                 return;
             }
         }
@@ -122,46 +124,46 @@ fn run_all(
 struct SingleTransfer<'a> {
     spec: &'a TransferSpec,
     source_port: u16,
-    begun: Instant<Own>,
+    begun: Instant<LocalClock>,
 }
 
 impl SingleTransfer<'_> {
     /// Returns the time to connect and the total time.
-    fn make(
+    fn run(
         &self,
         exchange: Box<dyn Exchange>,
         driver: &mut Driver,
     ) -> Result<(Span, Span), String> {
         let address = self.spec.address;
-        let socket = bound(address, self.source_port);
+        let socket = bind_source_port(address, self.source_port);
         let socket = socket.map_err(|error| format!("take source port: {error}"))?;
-        let left = self.spec.timeout - (now() - self.begun);
-        if left <= Span::ZERO {
-            return Err(LATE.to_owned());
+        let remaining = self.spec.timeout - (now() - self.begun);
+        if remaining <= Span::ZERO {
+            return Err(NO_REPLY_IN_TIME.to_owned());
         }
-        let mut stream = connect_bound(socket, address, left)
+        let mut stream = connect_from(socket, address, remaining)
             .map_err(|error| format!("connect to {address}: {error}"))?;
         let connect = now() - self.begun;
         stream
             .set_nonblocking(true)
             .map_err(|error| format!("wait on the socket: {error}"))?;
-        let mut requested = RequestInProgress::new(exchange, self.spec.timeout);
+        let mut request = RequestInProgress::new(exchange, self.spec.timeout);
         // A started transfer is not stopped: its timeout is short.
         driver
-            .drive(&mut stream, &mut requested, self.begun, &Stop::new())
-            .map_err(|broken| why(&broken))?;
-        let total_time = requested.total_time.ok_or(LATE)?;
-        Ok((connect, total_time))
+            .drive(&mut stream, &mut request, self.begun, &Stop::new())
+            .map_err(|failure| failure_reason(&failure))?;
+        let total = request.completed_after.ok_or(NO_REPLY_IN_TIME)?;
+        Ok((connect, total))
     }
 }
 
-const LATE: &str = "no reply in time";
+const NO_REPLY_IN_TIME: &str = "no reply in time";
 
-fn why(broken: &Broken) -> String {
-    let error = &broken.source;
-    match (error.kind(), broken.during) {
-        (ErrorKind::TimedOut, _) => LATE.to_owned(),
-        (_, FailedOperation::Writing) => format!("ask: {error}"),
+fn failure_reason(failure: &TransferFailure) -> String {
+    let error = &failure.source;
+    match (error.kind(), failure.during) {
+        (ErrorKind::TimedOut, _) => NO_REPLY_IN_TIME.to_owned(),
+        (_, FailedOperation::Writing) => format!("send the request: {error}"),
         (_, FailedOperation::Reading) => format!("read the reply: {error}"),
         (_, FailedOperation::Other) => error.to_string(),
     }
@@ -175,8 +177,8 @@ struct RequestInProgress {
     written: usize,
     inbox: Vec<u8>,
     deadline: Span,
-    /// When the reply was complete.
-    total_time: Option<Span>,
+    /// Time until the reply was complete; `None` before.
+    completed_after: Option<Span>,
 }
 
 impl RequestInProgress {
@@ -189,14 +191,14 @@ impl RequestInProgress {
             written: 0,
             inbox: Vec::new(),
             deadline,
-            total_time: None,
+            completed_after: None,
         }
     }
 }
 
 impl Traffic for RequestInProgress {
     fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
-        if self.total_time.is_some() {
+        if self.completed_after.is_some() {
             return Ok(Next::End);
         }
         if now >= self.deadline {
@@ -219,9 +221,9 @@ impl Traffic for RequestInProgress {
 
     fn received(&mut self, bytes: &[u8], now: Span) -> io::Result<()> {
         self.inbox.extend_from_slice(bytes);
-        let taken = self.exchange.take(&mut self.inbox, &mut self.out);
-        if taken.map_err(io::Error::other)? {
-            self.total_time = Some(now);
+        let is_complete = self.exchange.take(&mut self.inbox, &mut self.out);
+        if is_complete.map_err(io::Error::other)? {
+            self.completed_after = Some(now);
         }
         Ok(())
     }
@@ -229,15 +231,15 @@ impl Traffic for RequestInProgress {
     fn closed(&mut self, now: Span) -> io::Result<()> {
         if !self.exchange.end() {
             return Err(io::Error::other(
-                "the peer closed before its reply was whole",
+                "the peer closed before the reply was complete",
             ));
         }
-        self.total_time = Some(now);
+        self.completed_after = Some(now);
         Ok(())
     }
 
     /// Data after the reply does not belong to it.
-    fn is_listening(&self) -> bool {
-        self.total_time.is_none()
+    fn needs_data(&self) -> bool {
+        self.completed_after.is_none()
     }
 }

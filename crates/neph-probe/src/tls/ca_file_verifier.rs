@@ -17,12 +17,12 @@ use super::refusal::is_an_authority;
 
 /// The rules of web servers, and certificates that are trusted directly.
 #[derive(Debug)]
-pub(super) struct Given {
-    pub(super) rules: Arc<WebPkiServerVerifier>,
+pub(super) struct CaFileVerifier {
+    pub(super) verifier: Arc<WebPkiServerVerifier>,
     pub(super) certificates: Vec<CertificateDer<'static>>,
 }
 
-impl ServerCertVerifier for Given {
+impl ServerCertVerifier for CaFileVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -31,7 +31,7 @@ impl ServerCertVerifier for Given {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let verified = self.rules.verify_server_cert(
+        let verified = self.verifier.verify_server_cert(
             end_entity,
             intermediates,
             server_name,
@@ -58,7 +58,7 @@ impl ServerCertVerifier for Given {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.rules.verify_tls12_signature(message, cert, dss)
+        self.verifier.verify_tls12_signature(message, cert, dss)
     }
 
     fn verify_tls13_signature(
@@ -67,10 +67,10 @@ impl ServerCertVerifier for Given {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.rules.verify_tls13_signature(message, cert, dss)
+        self.verifier.verify_tls13_signature(message, cert, dss)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.rules.supported_verify_schemes()
+        self.verifier.supported_verify_schemes()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::TryReserveError;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use neph_model::{Instant, Own, ReflectorCaps, Seq, Span};
+use neph_model::{Instant, LocalClock, ReflectorCaps, Seq, Span};
 use neph_wire::http::FlowToken;
 use neph_wire::marks::PreviousTx;
 
@@ -73,7 +73,7 @@ fn reserve(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), TryReserveError> {
 }
 
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ReplyContext {
     pub(super) caps: ReflectorCaps,
     pub(super) think: Span,
     pub(super) peer: IpAddr,
@@ -86,7 +86,7 @@ pub(super) struct Line {
     /// The flow of these requests, if the client uses several connections.
     pub(super) flow: Option<FlowToken>,
     /// When the bytes that are being read had arrived.
-    pub(super) at: Instant<Own>,
+    pub(super) at: Instant<LocalClock>,
     pub(super) outbox: Outbox,
     /// Replies wait here until the channel has encrypted them.
     pub(super) plain: Vec<u8>,
@@ -94,7 +94,7 @@ pub(super) struct Line {
     pub(super) reply: Option<Seq>,
     pub(super) replies: u64,
     /// Complete messages, including echoes for clients other than neph.
-    pub(super) body_length: u64,
+    pub(super) messages: u64,
     /// The send timestamp of the latest reply that has one.
     previous: Option<PreviousTx>,
     /// Memory for replies.
@@ -103,7 +103,7 @@ pub(super) struct Line {
     pub(super) is_sealed: bool,
 }
 
-impl Line {
+impl ReplyContext {
     pub(super) fn new(caps: ReflectorCaps, think: Span, shares: Shares) -> Self {
         let memory = shares.memory_guard();
         Self {
@@ -121,7 +121,7 @@ impl Line {
             plain: Vec::new(),
             reply: None,
             replies: 0,
-            body_length: 0,
+            messages: 0,
             previous: None,
             memory,
             is_sealed: false,
@@ -130,7 +130,7 @@ impl Line {
 
     /// Whether the peer may have a reply of `bytes`: by its rate, and by memory until it was read. Makes room
     /// for it.
-    pub(super) fn grant(&mut self, bytes: usize) -> Result<(), Counted> {
+    pub(super) fn reserve_reply(&mut self, bytes: usize) -> Result<(), Counted> {
         if !self.budget.spend(bytes as u64, self.at) {
             return Err(Counted::RefusedRate);
         }

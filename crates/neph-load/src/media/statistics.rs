@@ -1,4 +1,4 @@
-//! The figures of one stream.
+//! The statistics of one stream.
 
 use neph_model::{BitRate, Span};
 
@@ -8,14 +8,14 @@ use super::quality::Quality;
 
 /// Interarrival jitter of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JitterFigures {
+pub struct JitterStatistics {
     /// Mean of its values after each packet.
     pub mean: Span,
     /// Its largest value.
     pub max: Span,
 }
 
-impl JitterFigures {
+impl JitterStatistics {
     pub(super) fn of(course: Option<&JitterCourse>) -> Option<Self> {
         let course = course?;
         let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
@@ -28,7 +28,7 @@ impl JitterFigures {
 
 /// The received part of one stream.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StreamFigures {
+pub struct StreamStatistics {
     /// The synchronisation source; absent without packets.
     pub ssrc: Option<u32>,
     /// Received packets, without duplicates.
@@ -57,10 +57,10 @@ pub struct StreamFigures {
     pub rate_max: Option<BitRate>,
     /// Interarrival jitter by RTP timestamps (RFC 3550, section 6.4.1). Includes the sender's
     /// pacing of frames with several packets.
-    pub jitter: Option<JitterFigures>,
+    pub jitter: Option<JitterStatistics>,
     /// Interarrival jitter by transmission times (RFC 5450): that of the network alone. Absent if
     /// the server does not send these.
-    pub network_jitter: Option<JitterFigures>,
+    pub network_jitter: Option<JitterStatistics>,
     /// Outcomes of frames.
     pub frames: FrameCounts,
     /// Stalls of the picture.
@@ -69,7 +69,7 @@ pub struct StreamFigures {
     pub quality: Quality,
 }
 
-impl StreamFigures {
+impl StreamStatistics {
     /// Packets that were sent, according to the sequence numbers.
     pub const fn expected(&self) -> u64 {
         self.packets + self.lost
