@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use neph_model::{
-    Anchor, EchoTo, FlowIndex, FlowRole, LocalClock, Message, Permit, PingBetween, PingOrder, Span,
+    Anchor, EchoTo, FlowIndex, FlowRole, Local, Message, Permit, PingBetween, PingOrder, Span,
     Stop, Update,
 };
 use neph_probe::{Flow as Running, FlowSpec, Placement, Priority, Report, Schedule};
@@ -74,7 +74,7 @@ fn ping_between(
     order: &PingOrder,
     spec: &FlowSpec,
     message: &Message,
-    origin: Anchor<LocalClock>,
+    origin: Anchor<Local>,
 ) -> PingBetween {
     let sent = message.marks.app_send.unwrap_or(message.marks.intended);
     let ledger = message.ledger();
@@ -96,7 +96,7 @@ fn specs(
     order: &PingOrder,
     site: Option<&Placement>,
     permit: &Permit,
-    origin: Anchor<LocalClock>,
+    origin: Anchor<Local>,
 ) -> Vec<FlowSpec> {
     let left = Span::from_nanos(
         order

@@ -6,7 +6,7 @@ use std::time::Duration;
 use neph_load::Transferred;
 use neph_model::{
     Anchor, Ending, ExperimentOrder, ExperimentResult, FlowIndex, FlowRole, HostFacts,
-    Identification, LocalClock, OrderFailed, Span, Stop, Transport, Update, Warning,
+    Identification, Local, OrderFailed, Span, Stop, Transport, Update, Warning,
 };
 use neph_probe::{FleetRun, Flow as Running};
 
@@ -46,7 +46,7 @@ pub(crate) struct Course<'a> {
     /// Why the main flow broke off.
     fault: Option<String>,
     /// When the last of its flows was over.
-    ended: Option<Anchor<LocalClock>>,
+    ended: Option<Anchor<Local>>,
 }
 
 /// Stops the started flows when it is dropped. If one flow cannot start, the others would otherwise

@@ -3,8 +3,8 @@
 use std::num::{NonZeroU16, NonZeroU32};
 
 use neph_model::{
-    Anchor, Ending, ExperimentResult, Fleet, FleetEndpoint, HostFacts, Lifetime, LocalClock,
-    Parameter, Records, Scenario, ScenarioId, Target, Targets, Warning,
+    Anchor, Ending, ExperimentResult, Fleet, FleetEndpoint, HostFacts, Lifetime, Local, Parameter,
+    Records, Scenario, ScenarioId, Target, Targets, Warning,
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals};
 
@@ -25,7 +25,7 @@ pub struct FleetIntake {
 
 impl FleetIntake {
     /// The fleet begins. Local timestamps count from `origin`, which is not later than its first message.
-    pub fn begin(spec: &FleetSpec, origin: Anchor<LocalClock>) -> Self {
+    pub fn begin(spec: &FleetSpec, origin: Anchor<Local>) -> Self {
         Self {
             intake: Intake::new(origin),
             refused: Vec::new(),

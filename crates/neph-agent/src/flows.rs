@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use neph_model::{
-    Anchor, ExperimentOrder, Flow, FlowIndex, FlowRole, HostFacts, Instant, Known, LocalClock,
+    Anchor, ExperimentOrder, Flow, FlowIndex, FlowRole, HostFacts, Instant, Known, Local,
     OrderFailed, Parameters, Permit, Progress, SYNS_A_SECOND_EACH, Span, Target, Traceroute,
     TracerouteOrder,
 };
@@ -55,7 +55,7 @@ pub(crate) struct Ready {
     pub(crate) site: Option<Placement>,
     /// The host that it is sent from, read before the start, so that slow reading delays nothing.
     pub(crate) host: HostFacts,
-    pub(crate) origin: Anchor<LocalClock>,
+    pub(crate) origin: Anchor<Local>,
 }
 
 /// An ICMP echo that does not go.
@@ -290,7 +290,7 @@ impl Ready {
     }
 
     /// How far the main flow is.
-    pub(crate) fn progress(&self, now: Instant<LocalClock>) -> Progress {
+    pub(crate) fn progress(&self, now: Instant<Local>) -> Progress {
         let elapsed = now - self.origin.at;
         let schedule = &self.specs[0].schedule;
         let due = u64::try_from(elapsed.nanos() / schedule.interval.nanos().max(1)).unwrap_or(0);

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
     Anchor, Answer, Ending, Event, EventKind, FleetMessage, Flow, FlowIndex, IcmpKind, Instant,
-    LocalClock, Marks, Message, Records, Sample, Slot, Span, Tally, Warning,
+    Local, Marks, Message, Records, Sample, Slot, Span, Tally, Warning,
 };
 use neph_probe::{Backends, FleetTally, ProbeError, Report};
 
@@ -26,7 +26,7 @@ const SAMPLES: Span = Span::from_secs(1);
 /// Takes in reports, and hands over what is to be kept of them.
 #[derive(Debug)]
 pub(crate) struct Intake {
-    origin: Anchor<LocalClock>,
+    origin: Anchor<Local>,
     messages: Vec<Message>,
     of_fleet: Vec<FleetMessage>,
     events: Vec<Event>,
@@ -49,7 +49,7 @@ pub(crate) struct Intake {
     /// Of the main flow's TCP connection, not recorded yet.
     samples: Vec<Sample>,
     tcp: TcpSamples,
-    sampled: Option<Instant<LocalClock>>,
+    sampled: Option<Instant<Local>>,
     host: HostSeries,
     /// ICMP echo that did not go.
     missing: Vec<Missing>,
@@ -58,7 +58,7 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    pub(crate) fn new(origin: Anchor<LocalClock>) -> Self {
+    pub(crate) fn new(origin: Anchor<Local>) -> Self {
         Self {
             origin,
             messages: Vec::new(),
@@ -286,8 +286,8 @@ impl Intake {
 }
 
 /// Local timestamps counted from the experiment's start; the peer's stay on the peer's clock.
-fn since(origin: Instant<LocalClock>, marks: Marks) -> Marks {
-    let rebase = |at: Instant<LocalClock>| Instant::from_nanos((at - origin).nanos());
+fn since(origin: Instant<Local>, marks: Marks) -> Marks {
+    let rebase = |at: Instant<Local>| Instant::from_nanos((at - origin).nanos());
     Marks {
         intended: rebase(marks.intended),
         dialled: marks.dialled.map(rebase),

@@ -2,7 +2,7 @@
 //!
 //! Owns which of their seconds belong to an experiment.
 
-use neph_model::{Instant, LocalClock, Sample, SeriesName, Warning};
+use neph_model::{Instant, Local, Sample, SeriesName, Warning};
 
 /// What loads did, over all of their time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,9 +19,9 @@ pub struct LoadSecond {
     /// Of what.
     pub series: SeriesName,
     /// When the second began, on the local monotonic clock.
-    pub from: Instant<LocalClock>,
+    pub from: Instant<Local>,
     /// When it ended.
-    pub until: Instant<LocalClock>,
+    pub until: Instant<Local>,
     /// The value, in the series' unit.
     pub value: f64,
 }
@@ -29,8 +29,8 @@ pub struct LoadSecond {
 /// The samples of an experiment that ran between these moments: of the seconds that lie within it.
 pub(crate) fn samples(
     seconds: &[LoadSecond],
-    began: Instant<LocalClock>,
-    ended: Instant<LocalClock>,
+    began: Instant<Local>,
+    ended: Instant<Local>,
 ) -> Vec<Sample> {
     let within = seconds.iter();
     let within =

@@ -4,9 +4,7 @@
 //! under another load or in another block do not apply to it.
 
 use neph_model::alarm::{Alarm, Change, Paced, Rule};
-use neph_model::{
-    FleetMessage, FleetOutcome, FlowIndex, Instant, LocalClock, Message, Outcome, Span,
-};
+use neph_model::{FleetMessage, FleetOutcome, FlowIndex, Instant, Local, Message, Outcome, Span};
 
 /// What a plan's alarm is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +85,7 @@ impl AlarmEvaluator {
         }
     }
 
-    fn count(&mut self, at: Instant<LocalClock>, took: impl Fn(AlarmQuantity) -> Option<Span>) {
+    fn count(&mut self, at: Instant<Local>, took: impl Fn(AlarmQuantity) -> Option<Span>) {
         for alarm in &mut self.alarms {
             if let Some(took) = took(alarm.alarm().rule().subject) {
                 self.found.extend(alarm.count(since(at), Some(took)));
@@ -96,7 +94,7 @@ impl AlarmEvaluator {
     }
 
     /// That it is lost is known later; as of when it was sent it cannot be ahead of what comes then.
-    fn lose(&mut self, sent: Instant<LocalClock>, concerns: impl Fn(AlarmQuantity) -> bool) {
+    fn lose(&mut self, sent: Instant<Local>, concerns: impl Fn(AlarmQuantity) -> bool) {
         let alarms = self.alarms.iter_mut();
         for alarm in alarms.filter(|alarm| concerns(alarm.alarm().rule().subject)) {
             self.found.extend(alarm.count(since(sent), None));
@@ -123,7 +121,7 @@ impl AlarmEvaluator {
 }
 
 /// Timestamps of an experiment count from its start.
-fn since(at: Instant<LocalClock>) -> Span {
+fn since(at: Instant<Local>) -> Span {
     at - Instant::from_nanos(0)
 }
 

@@ -6,8 +6,8 @@ mod stored;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Anchor, Campaign, Experiment, ExperimentResult, Fleet, Instant, LocalClock, Provenance,
-    Records, Scenario, TracedRoute,
+    Anchor, Campaign, Experiment, ExperimentResult, Fleet, Instant, Local, Provenance, Records,
+    Scenario, TracedRoute,
 };
 use neph_store::Store;
 
@@ -41,7 +41,7 @@ pub struct FleetKeeper {
     experiment: Experiment,
     recorder: MeteredRecorder,
     meter: Arc<Mutex<Meter>>,
-    origin: Instant<LocalClock>,
+    origin: Instant<Local>,
 }
 
 impl FleetKeeper {
@@ -55,7 +55,7 @@ impl FleetKeeper {
         keeping: FleetStorage,
         scenario: Scenario,
         fleet: Fleet,
-        origin: Anchor<LocalClock>,
+        origin: Anchor<Local>,
     ) -> Result<Self, RunError> {
         storing("recover what was cut off", store.recover())?;
         let scenario = Scenario {
@@ -134,7 +134,7 @@ impl FleetKeeper {
     }
 }
 
-fn campaign(keeping: &FleetStorage, origin: Anchor<LocalClock>) -> Campaign {
+fn campaign(keeping: &FleetStorage, origin: Anchor<Local>) -> Campaign {
     Campaign {
         plan_path: keeping.description.clone(),
         ..Campaign::begun(&keeping.name, origin.wall)

@@ -179,7 +179,7 @@ impl ChangeRow {
     pub fn of(
         found: Change<'_>,
         traced: TracedPaths,
-        wall: impl Fn(Instant<neph_model::LocalClock>) -> Wall,
+        wall: impl Fn(Instant<neph_model::Local>) -> Wall,
     ) -> Self {
         let Change { fleet, change, .. } = found;
         let endpoint = fleet.endpoints.get(fleet.endpoint_of(change.slot));

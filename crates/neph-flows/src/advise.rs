@@ -4,7 +4,7 @@
 //! The advice is tested on past data. It is given at many moments from what was known then, and compared
 //! later with the latencies of the port and of all other ports.
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 use crate::advice::{
     Advice, AdviceEvidence, AdvisedPort, BestOf, CAUTION, LowestClassLoss, PortAdvice,
@@ -54,8 +54,8 @@ struct LastingFlow {
     port: u16,
     base: Span,
     class: Option<u16>,
-    since: Instant<LocalClock>,
-    until: Instant<LocalClock>,
+    since: Instant<Local>,
+    until: Instant<Local>,
     last: LastMessages,
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 use neph_stats::quantile_needs;
 
 use crate::horizon::{AdvisedVersusRandom, Horizon, is_enough};
@@ -39,7 +39,7 @@ pub(crate) fn min_duration(horizon: Span, random: f64) -> Option<Span> {
 #[derive(Debug)]
 struct ObservedFlow<'a> {
     history: &'a FlowHistory,
-    known: Vec<Instant<LocalClock>>,
+    known: Vec<Instant<Local>>,
 }
 
 impl<'a> ObservedFlow<'a> {
@@ -62,7 +62,7 @@ impl<'a> ObservedFlow<'a> {
     }
 
     /// Its segment at a moment, as far as known then; `None` if it had been silent for `silence`.
-    fn known_at(&self, moment: Instant<LocalClock>, silence: Span) -> Option<&'a Segment> {
+    fn known_at(&self, moment: Instant<Local>, silence: Span) -> Option<&'a Segment> {
         let is_alive = self.history.segments.last()?.until >= moment - silence;
         let next = self
             .known
@@ -73,7 +73,7 @@ impl<'a> ObservedFlow<'a> {
 }
 
 /// When each change was reported.
-type Changes = BTreeMap<(u32, u16, Instant<LocalClock>), Instant<LocalClock>>;
+type Changes = BTreeMap<(u32, u16, Instant<Local>), Instant<Local>>;
 
 /// The score of the advice of each moment, at each horizon that fits into the measurement. Empty for flows
 /// that are replaced by new flows: their ports do not last.
@@ -102,7 +102,7 @@ pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon>
             apart = apart.times(2);
         }
         let moments = (0..=room.div_euclid(apart.nanos())).map(|n| from + apart.times(n));
-        let moments: Vec<Instant<LocalClock>> = moments.collect();
+        let moments: Vec<Instant<Local>> = moments.collect();
         let score = score(&observed, &moments, (*after, silence));
         // The number of consecutive periods of this length.
         let times = u64::try_from((view.until - from).nanos() / after.nanos()).unwrap_or(0);
@@ -112,8 +112,8 @@ pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon>
 }
 
 /// When 90 % of the flows had a base latency: a late flow does not delay the others.
-fn begin(observed: &[ObservedFlow<'_>]) -> Option<Instant<LocalClock>> {
-    let mut first: Vec<Instant<LocalClock>> = observed
+fn begin(observed: &[ObservedFlow<'_>]) -> Option<Instant<Local>> {
+    let mut first: Vec<Instant<Local>> = observed
         .iter()
         .filter_map(|flow| flow.known.first().copied())
         .collect();
@@ -132,7 +132,7 @@ struct Score {
 
 fn score(
     observed: &[ObservedFlow<'_>],
-    moments: &[Instant<LocalClock>],
+    moments: &[Instant<Local>],
     (after, silence): (Span, Span),
 ) -> Score {
     let mut score = Score::default();
@@ -241,7 +241,7 @@ impl BaseCounts {
 /// it is the one with the longest stay.
 fn choose<'a, 'b>(
     observed: &'b [ObservedFlow<'a>],
-    moment: Instant<LocalClock>,
+    moment: Instant<Local>,
     silence: Span,
 ) -> Option<&'b ObservedFlow<'a>> {
     let there = observed

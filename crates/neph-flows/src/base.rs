@@ -1,6 +1,6 @@
 //! The base latency of each flow to one endpoint: the detector of `neph-stats` in the terms of this crate.
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 use neph_stats::{Finding, FleetBase, FleetDetectionSettings, StatsError};
 
 use crate::flow::Shift;
@@ -26,7 +26,7 @@ pub(crate) enum EventKind {
     /// A withdrawal of the last shift: the flow had this base latency all along.
     Correction {
         /// When the first message was sent that shows it.
-        at: Instant<LocalClock>,
+        at: Instant<Local>,
         /// The base latency.
         base: Span,
     },
@@ -48,12 +48,12 @@ impl Bases {
     }
 
     /// Adds a reply: when its request departed, and its round trip.
-    pub(crate) fn push(&mut self, flow: u32, sent: Instant<LocalClock>, round_trip: Span) {
+    pub(crate) fn push(&mut self, flow: u32, sent: Instant<Local>, round_trip: Span) {
         self.0.push(flow, sent.nanos(), round_trip.nanos());
     }
 
     /// From `at` on, this number refers to a new flow.
-    pub(crate) fn restart(&mut self, flow: u32, at: Instant<LocalClock>) {
+    pub(crate) fn restart(&mut self, flow: u32, at: Instant<Local>) {
         self.0.restart(flow, at.nanos());
     }
 
@@ -87,9 +87,7 @@ impl Bases {
     }
 
     /// When all flows shared a queue, by time.
-    pub(crate) fn queued(
-        &self,
-    ) -> impl Iterator<Item = (Instant<LocalClock>, Instant<LocalClock>)> + '_ {
+    pub(crate) fn queued(&self) -> impl Iterator<Item = (Instant<Local>, Instant<Local>)> + '_ {
         let moments =
             |&(from, until): &(i64, i64)| (Instant::from_nanos(from), Instant::from_nanos(until));
         self.0.queued().iter().map(moments)

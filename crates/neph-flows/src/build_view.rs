@@ -1,6 +1,6 @@
 //! The view of a fleet, made from the state of a digest.
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 use neph_stats::{DipNull, Sorted};
 
 use crate::classes::{class_at, classes, count_flows, count_lost, count_moves, moved};
@@ -71,7 +71,7 @@ fn build_pair_view(
     all: &mut FleetView,
     endpoint: usize,
     known: KnownEndpointFlows,
-    horizon: Option<Instant<LocalClock>>,
+    horizon: Option<Instant<Local>>,
 ) -> Pair {
     let (fleet, settings) = (&all.fleet, &all.settings);
     let (from, until, soon) = (all.from, all.until, all.soon());
@@ -189,7 +189,7 @@ fn own_changes<'a, 'b>(sorted: &'b [&'a PathChange], flow: &FlowHistory) -> &'b 
     let Some(first) = flow.segments.first() else {
         return &[];
     };
-    let key = |at: Instant<LocalClock>| (flow.slot, flow.source_port, at);
+    let key = |at: Instant<Local>| (flow.slot, flow.source_port, at);
     let of = |change: &&PathChange| (change.slot, change.source_port, change.at);
     let until = flow.segments.last().map_or(first.until, |last| last.until);
     let begin = sorted.partition_point(|change| of(change) <= key(first.from));
@@ -212,7 +212,7 @@ fn inflation(classes: &[Class], flows: &[&FlowHistory]) -> Option<Inflation> {
 /// rounded values form clusters, which the test takes for groups.
 fn bimodality(
     flows: &[&FlowHistory],
-    (from, until): (Instant<LocalClock>, Instant<LocalClock>),
+    (from, until): (Instant<Local>, Instant<Local>),
 ) -> Option<Bimodality> {
     let middle = from + Span::from_nanos((until - from).nanos() / 2);
     let bases = flows.iter().filter_map(|flow| flow.at(middle));
@@ -241,7 +241,7 @@ fn latency_bins(
     sweep: &Sweep,
     changes: &[&PathChange],
     width: Span,
-    until: Instant<LocalClock>,
+    until: Instant<Local>,
 ) -> Vec<FlowLatencyBin> {
     let middle = |bin: &Bin| {
         let length = width.nanos().min((until - bin.from).nanos());
@@ -266,7 +266,7 @@ fn latency_bins(
 }
 
 /// Bins that begin before the horizon have an unknown number of changes.
-fn forget(bins: &mut [FlowLatencyBin], horizon: Option<Instant<LocalClock>>) {
+fn forget(bins: &mut [FlowLatencyBin], horizon: Option<Instant<Local>>) {
     for bin in bins.iter_mut().filter(|bin| Some(bin.from) <= horizon) {
         (bin.changes, bin.base) = (None, None);
     }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 use crate::view::PathChange;
 
@@ -30,7 +30,7 @@ pub(crate) struct Changes {
     forgotten: u32,
     /// Number of withdrawn changes, including those that are no longer kept.
     withdrawn: usize,
-    horizon: Option<Instant<LocalClock>>,
+    horizon: Option<Instant<Local>>,
 }
 
 impl Changes {
@@ -101,12 +101,12 @@ impl Changes {
     }
 
     /// Changes before this moment are incomplete.
-    pub(crate) const fn horizon(&self) -> Option<Instant<LocalClock>> {
+    pub(crate) const fn horizon(&self) -> Option<Instant<Local>> {
         self.horizon
     }
 
     /// Records that other data before this moment was dropped too.
-    pub(crate) fn forget_until(&mut self, at: Instant<LocalClock>) {
+    pub(crate) fn forget_until(&mut self, at: Instant<Local>) {
         self.horizon = self.horizon.max(Some(at));
     }
 

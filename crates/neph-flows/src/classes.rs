@@ -189,7 +189,7 @@ pub(crate) fn moved(
 pub(crate) fn count_flows(
     classes: &mut [Class],
     flows: &[&FlowHistory],
-    recent: neph_model::Instant<neph_model::LocalClock>,
+    recent: neph_model::Instant<neph_model::Local>,
 ) {
     let mut last: BTreeMap<Slot, Option<u16>> = BTreeMap::new();
     for flow in flows {

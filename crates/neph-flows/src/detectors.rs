@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use neph_model::{ChangeId, Fleet, FleetMessage, Instant, LocalClock, Slot, Span};
+use neph_model::{ChangeId, Fleet, FleetMessage, Instant, Local, Slot, Span};
 use neph_stats::{
     BaseLatency, ChangePenalty, Detection as Rule, StatsError, change_points, change_sample,
     window_minima,
@@ -33,9 +33,9 @@ pub struct DetectedChange {
     /// Local source port.
     pub source_port: u16,
     /// When the first message with the new latency was sent.
-    pub at: Instant<LocalClock>,
+    pub at: Instant<Local>,
     /// The reply that confirmed it; `None` for a retrospective detector.
-    pub reported: Option<Instant<LocalClock>>,
+    pub reported: Option<Instant<Local>>,
     /// The base latency before.
     pub before: Span,
     /// The base latency after it.
@@ -59,7 +59,7 @@ pub struct DetectedChanges {
     /// By time.
     pub changes: Vec<DetectedChange>,
     /// If more occurred than are kept: changes until this moment are missing.
-    pub forgotten: Option<Instant<LocalClock>>,
+    pub forgotten: Option<Instant<Local>>,
 }
 
 /// A detector that processes a fleet's messages; those of one flow must be in order. Memory grows with flows
@@ -89,7 +89,7 @@ struct OneFlow {
     base: BaseLatency,
     /// Replies: when the request departed, and the round trip. All of them for change points, else as many as
     /// the rule's window holds.
-    replies: VecDeque<(Instant<LocalClock>, Span)>,
+    replies: VecDeque<(Instant<Local>, Span)>,
 }
 
 impl DetectorRun {

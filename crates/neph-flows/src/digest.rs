@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, LocalClock, Slot};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Local, Slot};
 use neph_stats::StatsError;
 
 use crate::base::{Bases, DetectorEvent, EventKind};
@@ -50,7 +50,7 @@ struct EndpointFlows {
 impl EndpointFlows {
     /// Compares temporary levels with the queues that all flows shared, and with the time left out after
     /// these.
-    fn settle(&mut self, now: Option<Instant<LocalClock>>, fleet: &Fleet, settings: &Settings) {
+    fn settle(&mut self, now: Option<Instant<Local>>, fleet: &Fleet, settings: &Settings) {
         let after = fleet.interval.times(settings.detection.window.into());
         let queued: Vec<_> = self.bases.queued().collect();
         let queued = HiddenTimes::new(&queued, after);
@@ -70,7 +70,7 @@ pub struct Digest {
     /// `None` if events are not needed.
     events: Option<VecDeque<PathEvent>>,
     /// Time of the first and the last message.
-    extent: Option<(Instant<LocalClock>, Instant<LocalClock>)>,
+    extent: Option<(Instant<Local>, Instant<Local>)>,
 }
 
 impl Digest {
@@ -186,7 +186,7 @@ impl Digest {
     }
 
     /// Data before this moment is incomplete because of the memory limit.
-    pub(crate) const fn horizon(&self) -> Option<Instant<LocalClock>> {
+    pub(crate) const fn horizon(&self) -> Option<Instant<Local>> {
         self.changes.horizon()
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{FleetMessage, FleetOutcome, Instant, LocalClock, ProbeKind, Slot, Span};
+use neph_model::{FleetMessage, FleetOutcome, Instant, Local, ProbeKind, Slot, Span};
 
 use crate::direction::Direction;
 use crate::dissected::{Dissected, DissectedOutcome, DissectedSample};
@@ -25,15 +25,15 @@ pub struct Dissector {
 
 #[derive(Clone, Debug)]
 struct Picked {
-    from: Instant<LocalClock>,
-    until: Instant<LocalClock>,
+    from: Instant<Local>,
+    until: Instant<Local>,
     messages: Vec<Raw>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Raw {
     seq: u32,
-    sent: Instant<LocalClock>,
+    sent: Instant<Local>,
     reply: Option<RawReply>,
     failed: bool,
 }
@@ -58,7 +58,7 @@ impl Dissector {
     /// Selects the `flows` flows with the most path changes, in descending order, and of each the period with
     /// the most changes.
     pub fn new(view: &FleetView, flows: usize) -> Self {
-        let mut changes: BTreeMap<(Slot, u16), Vec<Instant<LocalClock>>> = view
+        let mut changes: BTreeMap<(Slot, u16), Vec<Instant<Local>>> = view
             .flows
             .iter()
             .map(|flow| ((flow.slot, flow.source_port), Vec::new()))
@@ -144,19 +144,19 @@ impl Dissector {
 /// The period of a flow that is kept: all of it, or the maximum number of messages, with the most changes.
 fn retained_period(
     view: &FleetView,
-    changes: &[Instant<LocalClock>],
-) -> (Instant<LocalClock>, Instant<LocalClock>) {
+    changes: &[Instant<Local>],
+) -> (Instant<Local>, Instant<Local>) {
     let room = view.fleet.interval.times(MAX_MESSAGES - 1);
     if view.until - view.from <= room {
         return (view.from, view.until);
     }
     // Some time before the first change is shown too.
     let before = Span::from_nanos(room.nanos() / 20);
-    let within = |from: &Instant<LocalClock>| {
+    let within = |from: &Instant<Local>| {
         let end = *from - before + room;
         changes.partition_point(|at| *at <= end) - changes.partition_point(|at| at < from)
     };
-    let mut best: Option<(usize, Instant<LocalClock>)> = None;
+    let mut best: Option<(usize, Instant<Local>)> = None;
     for from in changes {
         let count = within(from);
         if best.is_none_or(|(max, _)| count > max) {
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::{Evidence, FlowTally, PathChange, Settings};
 
-    fn at(millis: i64) -> Instant<LocalClock> {
+    fn at(millis: i64) -> Instant<Local> {
         Instant::from_nanos(millis * 1_000_000)
     }
 

@@ -1,6 +1,6 @@
 //! Owns a few flows message by message, as selected by `dissect`.
 
-use neph_model::{Instant, LocalClock, Slot, Span};
+use neph_model::{Instant, Local, Slot, Span};
 use serde::Serialize;
 
 use crate::direction::Direction;
@@ -20,7 +20,7 @@ pub struct Dissected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct DissectedSample {
     /// Send time.
-    pub sent: Instant<LocalClock>,
+    pub sent: Instant<Local>,
     /// How it ended.
     pub outcome: DissectedOutcome,
 }

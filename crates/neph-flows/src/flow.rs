@@ -1,7 +1,7 @@
 //! The state of one flow: its base latency, order of packets, witnesses. Its size does not grow with
 //! messages. Its path changes are stored with those of all flows.
 
-use neph_model::{FleetMessage, FleetOutcome, Instant, LocalClock, ProbeKind, Slot, Span};
+use neph_model::{FleetMessage, FleetOutcome, Instant, Local, ProbeKind, Slot, Span};
 
 use crate::changes::{Changes, Link};
 use crate::counts::Counts;
@@ -19,7 +19,7 @@ use crate::witness::{Claim, Looking, Witness};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
     /// When the first message of its first base latency was sent.
-    since: Instant<LocalClock>,
+    since: Instant<Local>,
     /// The current base latency.
     base: Span,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Conditions<'a> {
 pub(crate) struct Past {
     slot: Slot,
     source_port: u16,
-    until: Instant<LocalClock>,
+    until: Instant<Local>,
     level: Option<Level>,
     latest: Option<Link>,
     tally: Counts,
@@ -48,7 +48,7 @@ pub(crate) struct Past {
 
 impl Past {
     /// Whether it had a base latency at a moment.
-    pub(crate) fn was_known(&self, at: Instant<LocalClock>) -> bool {
+    pub(crate) fn was_known(&self, at: Instant<Local>) -> bool {
         self.level.is_some_and(|level| level.since <= at)
     }
 
@@ -69,7 +69,7 @@ impl Past {
     }
 
     /// When its last message was sent.
-    pub(crate) const fn until(&self) -> Instant<LocalClock> {
+    pub(crate) const fn until(&self) -> Instant<Local> {
         self.until
     }
 
@@ -114,9 +114,9 @@ impl Past {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shift {
     /// When the first message with the new latency was sent.
-    pub(crate) at: Instant<LocalClock>,
+    pub(crate) at: Instant<Local>,
     /// When it was confirmed.
-    pub(crate) reported: Instant<LocalClock>,
+    pub(crate) reported: Instant<Local>,
     /// The latency before, in full precision at its end.
     pub(crate) before: Option<Span>,
     /// The new latency.
@@ -131,7 +131,7 @@ pub(crate) struct Flow {
     silence: Silence,
     /// Its latest path change.
     latest: Option<Link>,
-    last: Instant<LocalClock>,
+    last: Instant<Local>,
     level: Option<Level>,
     order: Order,
     witness: Witness,

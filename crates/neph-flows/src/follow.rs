@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use neph_model::{
-    Fleet, Instant, LocalClock, Slot, Span, TraceKind, TracedChange, TracedFlow, TracedRoute,
+    Fleet, Instant, Local, Slot, Span, TraceKind, TracedChange, TracedFlow, TracedRoute,
 };
 
 use crate::{PathChange, Settings};
@@ -186,7 +186,7 @@ impl RouteTracker {
     }
 
     /// The result of a trace; `at` is now.
-    pub fn record_result(&mut self, id: TraceId, traced: TracedFlow, at: Instant<LocalClock>) {
+    pub fn record_result(&mut self, id: TraceId, traced: TracedFlow, at: Instant<Local>) {
         if let Some(request) = self.running.remove(&id) {
             self.keep(request, traced, at);
         }
@@ -200,7 +200,7 @@ impl RouteTracker {
     }
 
     /// The routes that have become certain since the last call.
-    pub fn take_certain(&mut self, now: Instant<LocalClock>) -> Vec<Traced> {
+    pub fn take_certain(&mut self, now: Instant<Local>) -> Vec<Traced> {
         while let Some(slot) = self.pending.certain(now) {
             self.decide(slot, Some(now));
         }
@@ -243,7 +243,7 @@ impl RouteTracker {
     }
 
     /// Stores a route. If it follows a change, its verdict will be reported later.
-    fn keep(&mut self, request: TraceRequest, traced: TracedFlow, at: Instant<LocalClock>) {
+    fn keep(&mut self, request: TraceRequest, traced: TracedFlow, at: Instant<Local>) {
         let slot = request.slot;
         let (first, last) = traced.answered.unwrap_or((at, at));
         let known = KnownRoute {
@@ -269,7 +269,7 @@ impl RouteTracker {
 
     /// Reports what is certain of a slot's traces: their change was left or withdrawn, or all changes of
     /// their time are reported.
-    fn decide(&mut self, slot: Slot, now: Option<Instant<LocalClock>>) {
+    fn decide(&mut self, slot: Slot, now: Option<Instant<Local>>) {
         let report_delay = self.report_delay;
         let history = self.histories.get(&slot);
         let is_certain = |finished: &Finished| {

@@ -1,13 +1,13 @@
 //! Times in which path changes are not observable because all flows share a queue. Rates of changes exclude
 //! them, in numerator and denominator.
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 /// Such times, merged if they touch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HiddenTimes {
     /// Start, end, and total of such time before.
-    times: Vec<(Instant<LocalClock>, Instant<LocalClock>, Span)>,
+    times: Vec<(Instant<Local>, Instant<Local>, Span)>,
     /// The part of each that follows the queue.
     after: Span,
 }
@@ -15,8 +15,8 @@ pub(crate) struct HiddenTimes {
 impl HiddenTimes {
     /// While queues stood, and for `after` behind each: a change in a queue is reported after it. `queues`
     /// are sorted by time.
-    pub(crate) fn new(queues: &[(Instant<LocalClock>, Instant<LocalClock>)], after: Span) -> Self {
-        let mut times: Vec<(Instant<LocalClock>, Instant<LocalClock>, Span)> = Vec::new();
+    pub(crate) fn new(queues: &[(Instant<Local>, Instant<Local>)], after: Span) -> Self {
+        let mut times: Vec<(Instant<Local>, Instant<Local>, Span)> = Vec::new();
         for (from, until) in queues {
             let until = *until + after;
             match times.last_mut() {
@@ -32,25 +32,25 @@ impl HiddenTimes {
     }
 
     /// Whether a change at this moment may have happened long before.
-    pub(crate) fn hides(&self, at: Instant<LocalClock>) -> bool {
+    pub(crate) fn hides(&self, at: Instant<Local>) -> bool {
         let next = self.times.partition_point(|(from, _, _)| *from <= at);
         next.checked_sub(1)
             .is_some_and(|index| at <= self.times[index].1)
     }
 
     /// The end of the queue at this moment; the moment itself without a queue.
-    pub(crate) fn over(&self, at: Instant<LocalClock>) -> Instant<LocalClock> {
+    pub(crate) fn over(&self, at: Instant<Local>) -> Instant<Local> {
         let next = self.times.partition_point(|(from, _, _)| *from <= at);
         let stood = next.checked_sub(1).map(|index| self.times[index].1);
         stood.map_or(at, |until| at.max(until - self.after))
     }
 
     /// How much of the time between two moments is hidden.
-    pub(crate) fn within(&self, from: Instant<LocalClock>, until: Instant<LocalClock>) -> Span {
+    pub(crate) fn within(&self, from: Instant<Local>, until: Instant<Local>) -> Span {
         self.before(until.max(from)) - self.before(from)
     }
 
-    fn before(&self, at: Instant<LocalClock>) -> Span {
+    fn before(&self, at: Instant<Local>) -> Span {
         let next = self.times.partition_point(|(from, _, _)| *from <= at);
         let Some(index) = next.checked_sub(1) else {
             return Span::ZERO;
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    fn at(nanos: i64) -> Instant<LocalClock> {
+    fn at(nanos: i64) -> Instant<Local> {
         Instant::from_nanos(nanos)
     }
 

@@ -1,6 +1,6 @@
 //! Owns the final state of a digest, from which the view is made.
 
-use neph_model::{Fleet, Instant, LocalClock, Span};
+use neph_model::{Fleet, Instant, Local, Span};
 
 use crate::flow_tally::FlowTally;
 use crate::latency_bins::Bin;
@@ -16,13 +16,13 @@ pub(crate) struct DigestState {
     pub(crate) fleet: Fleet,
     pub(crate) settings: Settings,
     /// Time of the first and the last message.
-    pub(crate) extent: (Instant<LocalClock>, Instant<LocalClock>),
+    pub(crate) extent: (Instant<Local>, Instant<Local>),
     /// By slot, then by time.
     pub(crate) flows: Vec<FlowHistory>,
     /// By time.
     pub(crate) changes: Vec<PathChange>,
     /// Data before this moment is incomplete.
-    pub(crate) horizon: Option<Instant<LocalClock>>,
+    pub(crate) horizon: Option<Instant<Local>>,
     /// By endpoint.
     pub(crate) of_endpoints: Vec<KnownEndpointFlows>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct DigestState {
 pub(crate) struct KnownEndpointFlows {
     pub(crate) bins: Vec<Bin>,
     /// When all flows shared a queue.
-    pub(crate) congested: Vec<(Instant<LocalClock>, Instant<LocalClock>)>,
+    pub(crate) congested: Vec<(Instant<Local>, Instant<Local>)>,
     /// Whether some of these are merged, including the time between them.
     pub(crate) congestion_periods_merged: bool,
     pub(crate) tally: FlowTally,

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{Fleet, FleetMessage, Instant, LocalClock, Span};
+use neph_model::{Fleet, FleetMessage, Instant, Local, Span};
 use neph_stats::{Level, Sorted, rough_level};
 
 use crate::compact_rtt::CompactRtt;
@@ -27,7 +27,7 @@ const MIN_BINS_PER_ENDPOINT: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bin {
     /// When it begins.
-    pub(crate) from: Instant<LocalClock>,
+    pub(crate) from: Instant<Local>,
     /// Flows with a message in it.
     pub(crate) flows: u32,
     /// Of these, flows at least half of whose messages were lost.
@@ -56,7 +56,7 @@ impl Open {
 #[derive(Debug)]
 pub(crate) struct Bins {
     width: Span,
-    origin: Instant<LocalClock>,
+    origin: Instant<Local>,
     /// Index of the first open bin.
     first: u32,
     /// Bins that are open at a time: messages of different flows do not come in order.
@@ -72,7 +72,7 @@ pub(crate) struct Bins {
 
 impl Bins {
     /// Bins from `origin` on, of one of the fleet's endpoints.
-    pub(crate) fn new(origin: Instant<LocalClock>, settings: &Settings, fleet: &Fleet) -> Self {
+    pub(crate) fn new(origin: Instant<Local>, settings: &Settings, fleet: &Fleet) -> Self {
         let endpoints = fleet.endpoints.len().max(1);
         let flows = (fleet.slots as usize).div_ceil(endpoints);
         let width = settings.bin;
@@ -177,7 +177,7 @@ impl Bins {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
-fn summarise(from: Instant<LocalClock>, medians: &Open) -> Option<Bin> {
+fn summarise(from: Instant<Local>, medians: &Open) -> Option<Bin> {
     let mut values: Vec<f64> = medians
         .came
         .iter()

@@ -5,9 +5,7 @@
 //! trip. Without data of the peer the directions stay unknown. For messages that cannot be compared see
 //! [`is_comparable`].
 
-use neph_model::{
-    FleetMessage, FleetOutcome, FleetReply, Instant, LocalClock, ProbeKind, ReadBy, Span,
-};
+use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Local, ProbeKind, ReadBy, Span};
 
 use crate::counts::Counts;
 use crate::flow_tally::FlowTally;
@@ -77,7 +75,7 @@ pub(crate) struct Order {
     last_duplicates: u8,
     /// Messages lost since the last reply.
     missing: u32,
-    overtaking: Option<Instant<LocalClock>>,
+    overtaking: Option<Instant<Local>>,
     /// `None` while replies arrive before the next message departs.
     recent: Option<Box<Recent>>,
 }
@@ -119,7 +117,7 @@ impl Order {
     }
 
     /// When the latest message was sent that arrived before an earlier one.
-    pub(crate) const fn overtaking(&self) -> Option<Instant<LocalClock>> {
+    pub(crate) const fn overtaking(&self) -> Option<Instant<Local>> {
         self.overtaking
     }
 

@@ -1,7 +1,7 @@
 //! Separates loss in outages from other loss. In an outage no flow gets a reply for a bin of time, and its
 //! losses say nothing about replies at other times. Counts messages; knows nothing about paths.
 
-use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, LocalClock};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Local};
 
 use crate::flow_tally::FlowTally;
 use crate::settings::Settings;
@@ -17,7 +17,7 @@ pub(crate) struct Lost {
     /// Lost while other messages got replies.
     with_replies: u64,
     /// Send time of the latest replied message, and number of unanswered messages since then.
-    replied: Option<Instant<LocalClock>>,
+    replied: Option<Instant<Local>>,
     unanswered: u64,
 }
 
@@ -51,7 +51,7 @@ impl Lost {
 
     /// Since when a peer that replied before is silent, and number of messages since: at least [`ROUNDS`] of
     /// each flow.
-    pub(crate) fn silence(&self, fleet: &Fleet) -> Option<(Instant<LocalClock>, u64)> {
+    pub(crate) fn silence(&self, fleet: &Fleet) -> Option<(Instant<Local>, u64)> {
         let endpoints = fleet.endpoints.len().max(1) as u64;
         let min_lost = ROUNDS * u64::from(fleet.slots).div_ceil(endpoints);
         let is_silent = self.unanswered >= min_lost;

@@ -1,6 +1,6 @@
 //! Results for all flows of one pair together, as plain values.
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub struct PairView {
     pub late: Option<u64>,
     /// If more path changes or consecutive flows occurred than are kept: the history of flows before this
     /// moment is missing. Bins of time, queues and tallies are complete.
-    pub forgotten: Option<Instant<LocalClock>>,
+    pub forgotten: Option<Instant<Local>>,
     /// Number of flows that ever had a base latency.
     pub flows: u64,
     /// Path changes.
@@ -30,7 +30,7 @@ pub struct PairView {
     /// classes, inflation, dip test and rate of changes.
     pub mostly_lost: bool,
     /// If the peer stopped replying: send time of the last replied message, and number of messages after it.
-    pub silence: Option<(Instant<LocalClock>, u64)>,
+    pub silence: Option<(Instant<Local>, u64)>,
     /// Sum over flows of the time since their base latency was known.
     pub watched: Span,
     /// The part of it that rates exclude.
@@ -61,7 +61,7 @@ pub struct PairView {
     /// Number of flows in each class over time.
     pub shares: Vec<ShareBin>,
     /// When all flows shared a queue that increased their round trips, so that paths were not observable.
-    pub congested: Vec<(Instant<LocalClock>, Instant<LocalClock>)>,
+    pub congested: Vec<(Instant<Local>, Instant<Local>)>,
     /// Whether there were so many such queues that close ones are merged: then `hidden` includes the time
     /// between them.
     pub congestion_periods_merged: bool,
@@ -234,7 +234,7 @@ pub struct ClassMoves {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ShareBin {
     /// When the bin begins.
-    pub from: Instant<LocalClock>,
+    pub from: Instant<Local>,
     /// Flows by class, in the order of the classes.
     pub flows: Vec<u32>,
 }

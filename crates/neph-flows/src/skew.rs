@@ -8,7 +8,7 @@
 
 use std::num::NonZeroU8;
 
-use neph_model::{Instant, LocalClock, PeerReport, Span};
+use neph_model::{Instant, Local, PeerReport, Span};
 
 use crate::direction::Direction;
 
@@ -48,7 +48,7 @@ pub(crate) struct Skew {
 
 impl Skew {
     /// The skew of one message, from its send time, its round trip and the peer's data.
-    pub(crate) fn of(sent: Instant<LocalClock>, round_trip: Span, peer: &PeerReport) -> Self {
+    pub(crate) fn of(sent: Instant<Local>, round_trip: Span, peer: &PeerReport) -> Self {
         let sent = sent.nanos().clamp(-FAR, FAR);
         let forward = peer.rx.nanos().saturating_sub(sent);
         let half = round_trip.nanos() / 2;
@@ -61,7 +61,7 @@ impl Skew {
     }
 
     /// Mean send time of their requests.
-    pub(crate) const fn at(&self) -> Instant<LocalClock> {
+    pub(crate) const fn at(&self) -> Instant<Local> {
         Instant::from_nanos(self.at)
     }
 

@@ -1,7 +1,7 @@
 //! The flow-latency spectrum: number of flows by base latency and time. The steps of the grid double until it
 //! is small enough.
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 use crate::sweep::Sweep;
 use crate::view::{FlowHistory, Spectrum, SpectrumBin};
@@ -18,9 +18,9 @@ const MIN_ROW: Span = Span::from_micros(50);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     /// When the first message was sent.
-    pub(crate) from: Instant<LocalClock>,
+    pub(crate) from: Instant<Local>,
     /// When the last was.
-    pub(crate) until: Instant<LocalClock>,
+    pub(crate) until: Instant<Local>,
     /// The bins in which flows are compared; above zero.
     pub(crate) bin: Span,
     /// Time between two messages of a flow; above zero.
@@ -43,11 +43,7 @@ impl Frame {
     }
 
     /// The middle of each of the first `columns` steps; the last step may be short.
-    pub(crate) fn middles(
-        self,
-        step: Span,
-        columns: i64,
-    ) -> impl Iterator<Item = Instant<LocalClock>> {
+    pub(crate) fn middles(self, step: Span, columns: i64) -> impl Iterator<Item = Instant<Local>> {
         (0..columns).map(move |column| {
             let from = self.from + step.times(column);
             let until = (from + step).min(self.until);

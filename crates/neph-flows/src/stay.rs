@@ -1,13 +1,13 @@
 //! Owns one stay of a flow, on a path or on a class.
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 use neph_stats::Lifetime;
 
 /// How long one stay lasted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stay {
     /// When it began.
-    pub(crate) from: Instant<LocalClock>,
+    pub(crate) from: Instant<Local>,
     pub(crate) length: Span,
     /// Whether its end was seen.
     pub(crate) ended: bool,

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use neph_model::{FleetMessage, Instant, LocalClock, Slot, Span};
+use neph_model::{FleetMessage, Instant, Local, Slot, Span};
 
 use crate::flow::{Flow, Past};
 
@@ -52,7 +52,7 @@ impl Succession {
         &mut self,
         message: &FleetMessage,
         received: u32,
-    ) -> Option<Instant<LocalClock>> {
+    ) -> Option<Instant<Local>> {
         let slot = message.slot;
         let current = self.current.get_mut(slot.0 as usize)?;
         let next = current.as_ref().map_or(0, |flow| flow.nth() + 1);
@@ -90,7 +90,7 @@ impl Succession {
     }
 
     /// The finished flow that a slot had at a moment, if it had a base latency by then.
-    pub(crate) fn find_over(&mut self, slot: Slot, at: Instant<LocalClock>) -> Option<&mut Past> {
+    pub(crate) fn find_over(&mut self, slot: Slot, at: Instant<Local>) -> Option<&mut Past> {
         let flows = self.over.iter_mut().rev();
         flows
             .filter(|past| past.slot() == slot)

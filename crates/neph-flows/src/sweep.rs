@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 use crate::view::FlowHistory;
 
@@ -40,7 +40,7 @@ impl Sweep {
     /// Calls back with the levels at each of `moments`, which must ascend.
     pub(crate) fn at<T>(
         &self,
-        moments: impl Iterator<Item = Instant<LocalClock>>,
+        moments: impl Iterator<Item = Instant<Local>>,
         mut report: impl FnMut(&Levels) -> T,
     ) -> Vec<T> {
         let mut levels = Levels::new();

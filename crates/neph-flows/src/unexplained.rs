@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 use crate::hidden::HiddenTimes;
 
@@ -18,9 +18,9 @@ const MAX_WAITING: usize = 1 << 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     /// When the first of them was sent.
-    pub(crate) from: Instant<LocalClock>,
+    pub(crate) from: Instant<Local>,
     /// When the last of them was.
-    pub(crate) until: Instant<LocalClock>,
+    pub(crate) until: Instant<Local>,
     /// Number of messages.
     pub(crate) messages: u32,
 }
@@ -39,7 +39,7 @@ impl UnexplainedTime {
     }
 
     /// Whether stays should be compared with the queues now: about once a minute.
-    pub(crate) fn is_due(&self, now: Instant<LocalClock>) -> bool {
+    pub(crate) fn is_due(&self, now: Instant<Local>) -> bool {
         let oldest = self.waiting.front();
         oldest.is_some_and(|row| now - row.until > KNOWN.times(2))
             || self.waiting.len() > MAX_WAITING
@@ -48,7 +48,7 @@ impl UnexplainedTime {
     /// Compares the waiting stays with the times of queues; all of them if `now` is `None`.
     pub(crate) fn settle(
         &mut self,
-        now: Option<Instant<LocalClock>>,
+        now: Option<Instant<Local>>,
         interval: Span,
         queued: &HiddenTimes,
     ) {
@@ -79,7 +79,7 @@ mod tests {
     use crate::settings::Settings;
     use crate::world::World;
 
-    fn at(seconds: i64) -> Instant<LocalClock> {
+    fn at(seconds: i64) -> Instant<Local> {
         Instant::from_nanos(seconds * 1_000_000_000)
     }
 

@@ -8,7 +8,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use neph_model::{ChangeId, Fleet, Instant, LocalClock, Slot, Span};
+use neph_model::{ChangeId, Fleet, Instant, Local, Slot, Span};
 use serde::Serialize;
 
 use crate::advice::Advice;
@@ -27,9 +27,9 @@ pub struct FleetView {
     /// The fleet as planned.
     pub fleet: Fleet,
     /// When its first message was sent.
-    pub from: Instant<LocalClock>,
+    pub from: Instant<Local>,
     /// When its last was.
-    pub until: Instant<LocalClock>,
+    pub until: Instant<Local>,
     /// Its flows, by slot, then by time.
     pub flows: Vec<FlowHistory>,
     /// All path changes, by time.
@@ -140,7 +140,7 @@ pub struct FlowHistory {
 
 impl FlowHistory {
     /// Its segment at a moment.
-    pub(crate) fn at(&self, moment: Instant<LocalClock>) -> Option<&Segment> {
+    pub(crate) fn at(&self, moment: Instant<Local>) -> Option<&Segment> {
         let next = self
             .segments
             .partition_point(|segment| segment.from <= moment);
@@ -153,9 +153,9 @@ impl FlowHistory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Segment {
     /// When the first of its messages was sent.
-    pub from: Instant<LocalClock>,
+    pub from: Instant<Local>,
     /// When the next segment begins, or the flow's last replied message was sent.
-    pub until: Instant<LocalClock>,
+    pub until: Instant<Local>,
     /// The base propagation latency, as a round trip.
     pub base: Span,
     /// Index of its class among those of the endpoint; `None` if it belongs to none.
@@ -183,9 +183,9 @@ pub struct PathChange {
     /// Local source port.
     pub source_port: u16,
     /// When the first message with the new latency was sent.
-    pub at: Instant<LocalClock>,
+    pub at: Instant<Local>,
     /// When it was confirmed: the reply that made it stable.
-    pub reported: Instant<LocalClock>,
+    pub reported: Instant<Local>,
     /// The base latency before.
     pub before: Span,
     /// The base latency after it.
@@ -264,7 +264,7 @@ impl Class {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlowLatencyBin {
     /// When the bin begins.
-    pub from: Instant<LocalClock>,
+    pub from: Instant<Local>,
     /// Flows with a message in it.
     pub flows: u32,
     /// Of these, flows that lost at least half of their messages: they count as slower than all others.
@@ -283,7 +283,7 @@ pub struct FlowLatencyBin {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spectrum {
     /// When the first column begins.
-    pub from: Instant<LocalClock>,
+    pub from: Instant<Local>,
     /// The width of a column.
     pub step: Span,
     /// Where the lowest row begins.

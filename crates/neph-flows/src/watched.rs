@@ -2,7 +2,7 @@
 //! that all flows shared ([`HiddenTimes`]) and the time until a flow's first level is known. Counts time and
 //! changes; detects neither.
 
-use neph_model::{Fleet, Instant, LocalClock, Span};
+use neph_model::{Fleet, Instant, Local, Span};
 
 use crate::hidden::HiddenTimes;
 use crate::pair::Hidden;
@@ -17,7 +17,7 @@ pub(crate) struct ObservedTime<'a> {
     /// From a flow's beginning until a change is detectable.
     learning: Span,
     /// Data before this is missing: a flow that is known from then on began earlier.
-    horizon: Option<Instant<LocalClock>>,
+    horizon: Option<Instant<Local>>,
 }
 
 impl<'a> ObservedTime<'a> {
@@ -25,10 +25,10 @@ impl<'a> ObservedTime<'a> {
     /// nothing is known.
     pub(crate) fn new(
         flows: &'a [&'a FlowHistory],
-        queues: &[(Instant<LocalClock>, Instant<LocalClock>)],
+        queues: &[(Instant<Local>, Instant<Local>)],
         fleet: &Fleet,
         settings: &Settings,
-        horizon: Option<Instant<LocalClock>>,
+        horizon: Option<Instant<Local>>,
     ) -> Self {
         let rule = settings.detection;
         Self {
@@ -70,7 +70,7 @@ impl<'a> ObservedTime<'a> {
     }
 
     /// When changes of a flow that began then become detectable.
-    fn learnt(&self, begin: Instant<LocalClock>) -> Instant<LocalClock> {
+    fn learnt(&self, begin: Instant<Local>) -> Instant<Local> {
         if Some(begin) <= self.horizon {
             return begin;
         }
@@ -80,7 +80,7 @@ impl<'a> ObservedTime<'a> {
 }
 
 /// When a flow's first base latency began.
-fn begin(flow: &FlowHistory) -> Option<Instant<LocalClock>> {
+fn begin(flow: &FlowHistory) -> Option<Instant<Local>> {
     flow.segments.first().map(|segment| segment.from)
 }
 

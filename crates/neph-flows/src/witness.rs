@@ -1,7 +1,7 @@
 //! Evidence for a path change of one flow in addition to the latency: TTLs, the direction by the peer's
 //! timestamps, and reordering.
 
-use neph_model::{FleetMessage, FleetReply, Instant, LocalClock, Span};
+use neph_model::{FleetMessage, FleetReply, Instant, Local, Span};
 
 use crate::skew::{Drift, Skew, Step, direction};
 use crate::unexplained::Row;
@@ -30,7 +30,7 @@ struct Traits {
 
 impl Traits {
     /// From a reply; its round trip excludes the drift that all flows share.
-    fn of(sent: Instant<LocalClock>, reply: &FleetReply, drifted: Span) -> Self {
+    fn of(sent: Instant<Local>, reply: &FleetReply, drifted: Span) -> Self {
         let peer = reply.peer_report;
         let round_trip = reply.network();
         Self {
@@ -82,7 +82,7 @@ struct OtherLevel {
 }
 
 impl OtherLevel {
-    fn of(traits: Traits, sent: Instant<LocalClock>) -> Self {
+    fn of(traits: Traits, sent: Instant<Local>) -> Self {
         Self {
             traits,
             row: begun(sent),
@@ -91,7 +91,7 @@ impl OtherLevel {
     }
 
     /// Adds a message of the level; `is_in_row` if the flow's previous message was at it too.
-    fn count(&mut self, sent: Instant<LocalClock>, is_in_row: bool, window: u8) {
+    fn count(&mut self, sent: Instant<Local>, is_in_row: bool, window: u8) {
         if !is_in_row {
             self.close(window);
             self.row = begun(sent);
@@ -118,7 +118,7 @@ impl OtherLevel {
 }
 
 /// A row's first message.
-const fn begun(sent: Instant<LocalClock>) -> Row {
+const fn begun(sent: Instant<Local>) -> Row {
     Row {
         from: sent,
         until: sent,
@@ -151,7 +151,7 @@ pub(crate) struct Witness {
 /// A change that needs evidence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
-    pub(crate) at: Instant<LocalClock>,
+    pub(crate) at: Instant<Local>,
     pub(crate) before: Span,
     pub(crate) after: Span,
     pub(crate) tolerance: Span,
@@ -160,7 +160,7 @@ pub(crate) struct Claim {
     /// Time between two messages of the flow.
     pub(crate) interval: Span,
     /// When the flow's latest message was sent that arrived before an earlier one.
-    pub(crate) overtaking: Option<Instant<LocalClock>>,
+    pub(crate) overtaking: Option<Instant<Local>>,
     /// Drift of the peer's clock.
     pub(crate) drift: Drift,
 }
@@ -199,7 +199,7 @@ impl Witness {
         }
     }
 
-    fn remember(&mut self, new: Traits, sent: Instant<LocalClock>, looking: Looking, drift: Drift) {
+    fn remember(&mut self, new: Traits, sent: Instant<Local>, looking: Looking, drift: Drift) {
         let is_in_row = self.back == 0;
         self.back = 0;
         let Others(levels) = &mut **self.others.get_or_insert_default();
@@ -263,7 +263,7 @@ impl Witness {
             tolerance: claim.tolerance,
             interval: claim.interval,
         };
-        let nearby = |sent: Instant<LocalClock>| (sent - claim.at).abs() <= claim.interval;
+        let nearby = |sent: Instant<Local>| (sent - claim.at).abs() <= claim.interval;
         Evidence {
             reordered: falls && claim.overtaking.is_some_and(nearby),
             ttl: match (old, new) {

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use neph_model::{
-    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, LocalClock, PeerReport,
+    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Local, PeerReport,
     ProbeKind, ReadBy, Slot, Span,
 };
 use neph_stats::Random;
@@ -143,7 +143,7 @@ impl World {
 
     /// What happens to a message besides.
     fn befall(&self, message: &mut FleetMessage) {
-        let seconds = |seconds: i64| Instant::<LocalClock>::from_nanos(seconds * 1000 * MS);
+        let seconds = |seconds: i64| Instant::<Local>::from_nanos(seconds * 1000 * MS);
         let is_dead =
             |(slot, from): (u32, i64)| message.slot.0 == slot && message.sent >= seconds(from);
         if self.dead.is_some_and(is_dead) {
@@ -184,7 +184,7 @@ pub(crate) fn message(slot: u32, seq: u32, sent: i64, round_trip: i64) -> FleetM
         slot: Slot(slot),
         source_port: port(slot),
         seq,
-        sent: Instant::<LocalClock>::from_nanos(sent),
+        sent: Instant::<Local>::from_nanos(sent),
         late: Span::ZERO,
         outcome: FleetOutcome::Reply(FleetReply {
             round_trip: Span::from_nanos(round_trip),

@@ -132,7 +132,7 @@ pub(crate) fn encode_file(header: &[u8], payloads: &[&[u8]]) -> (Vec<u8>, Vec<u6
     for payload in payloads {
         offsets.push(bytes.len() as u64);
         previous_crc = append_frame(previous_crc, &mut bytes, |out| {
-            out.extend_from_slice(payload)
+            out.extend_from_slice(payload);
         })
         .expect("callers give short payloads");
     }

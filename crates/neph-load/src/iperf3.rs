@@ -119,7 +119,7 @@ fn reader(child: &mut Child) -> Result<JoinHandle<String>, TransferError> {
 
 fn await_end(
     child: &mut Child,
-    latest: neph_model::Instant<neph_model::LocalClock>,
+    latest: neph_model::Instant<neph_model::Local>,
     stop: &Stop,
 ) -> Result<(), TransferError> {
     loop {

@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
-use neph_model::{Instant, LocalClock, SourcePortOutcome, SourcePortTransfer, Span, Stop};
+use neph_model::{Instant, Local, SourcePortOutcome, SourcePortTransfer, Span, Stop};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::place::Placement;
 use neph_wire::exchange::Exchange;
@@ -124,7 +124,7 @@ fn run_all(
 struct SingleTransfer<'a> {
     spec: &'a TransferSpec,
     source_port: u16,
-    begun: Instant<LocalClock>,
+    begun: Instant<Local>,
 }
 
 impl SingleTransfer<'_> {

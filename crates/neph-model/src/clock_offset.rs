@@ -1,6 +1,6 @@
 //! The offset between two sites' clocks: a value that cannot be had without its bound.
 
-use crate::{Instant, LocalClock, Peer, Span};
+use crate::{Instant, Local, Peer, Span};
 
 /// Reading of the peer's clock minus reading of the local clock, known to ± `bound`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl ClockOffset {
         self.bound
     }
     /// The delay on the forward path, from the local instant to the peer's.
-    pub fn forward(self, sent: Instant<LocalClock>, received: Instant<Peer>) -> OneWay {
+    pub fn forward(self, sent: Instant<Local>, received: Instant<Peer>) -> OneWay {
         let apart = received.nanos().saturating_sub(sent.nanos());
         OneWay {
             delay: Span::from_nanos(apart) - self.value,
@@ -50,7 +50,7 @@ impl ClockOffset {
         }
     }
     /// The delay on the reverse path, from the peer's instant to the local one.
-    pub fn back(self, sent: Instant<Peer>, received: Instant<LocalClock>) -> OneWay {
+    pub fn back(self, sent: Instant<Peer>, received: Instant<Local>) -> OneWay {
         let apart = received.nanos().saturating_sub(sent.nanos());
         OneWay {
             delay: Span::from_nanos(apart) + self.value,

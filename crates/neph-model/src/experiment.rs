@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anchor, CampaignId, ExperimentId, Fleet, Flow, LocalClock, Outcome, Quantities, ScenarioId,
-    Span, Unanswered, Wall, Warning,
+    Anchor, CampaignId, ExperimentId, Fleet, Flow, Local, Outcome, Quantities, ScenarioId, Span,
+    Unanswered, Wall, Warning,
 };
 
 /// The status of an experiment.
@@ -199,7 +199,7 @@ impl Experiment {
     }
 
     /// The stored anchors as values.
-    pub fn anchors(&self) -> impl Iterator<Item = Anchor<LocalClock>> {
+    pub fn anchors(&self) -> impl Iterator<Item = Anchor<Local>> {
         self.anchors.iter().map(|(at, wall)| Anchor {
             at: crate::Instant::from_nanos(*at),
             wall: Wall::from_unix_nanos(*wall),

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Instant, LocalClock, Peer, ProbeKind, Span, SynAnswer};
+use crate::{Instant, Local, Peer, ProbeKind, Span, SynAnswer};
 
 /// Default limit of SYNs per second to each target. Operators and firewalls take more for an
 /// attack.
@@ -191,7 +191,7 @@ pub struct FleetMessage {
     pub seq: u32,
     /// When the request departed, nanoseconds on the client's monotonic clock: the kernel's reading
     /// if the reply's `read_by` is `kernel`, else that of neph.
-    pub sent: Instant<LocalClock>,
+    pub sent: Instant<Local>,
     /// Time from the scheduled send time until neph handed the request to the kernel, nanoseconds.
     pub late: Span,
     /// Outcome of the message.

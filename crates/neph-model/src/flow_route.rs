@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Instant, LocalClock, ProbeKind, ReadBy, Span, Transport, Wall};
+use crate::{Instant, Local, ProbeKind, ReadBy, Span, Transport, Wall};
 
 /// The kind of probe packets. Routers balance each kind by the content of its headers.
 #[derive(
@@ -331,7 +331,7 @@ pub struct TracedFlow {
     pub route: FlowRoute,
     /// Departure of the first and of the last probe that was answered, on the client's clock: the
     /// route is valid for this time. `None` if no probe was answered.
-    pub answered: Option<(Instant<LocalClock>, Instant<LocalClock>)>,
+    pub answered: Option<(Instant<Local>, Instant<Local>)>,
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! offset between the two sites. Splitting the network into its directions does: see
 //! [`Ledger::directions`].
 
-use crate::{ClockOffset, Instant, LocalClock, Marks, OneWay, Span, Stage, StageSet};
+use crate::{ClockOffset, Instant, Local, Marks, OneWay, Span, Stage, StageSet};
 
 /// One line of a ledger: the stages it covers and the time they took together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,11 +89,11 @@ struct Builder {
     entries: [Entry; Stage::ALL.len()],
     len: usize,
     open: StageSet,
-    from: Instant<LocalClock>,
+    from: Instant<Local>,
 }
 
 impl Builder {
-    const fn starting_at(from: Instant<LocalClock>) -> Self {
+    const fn starting_at(from: Instant<Local>) -> Self {
         let nothing = Entry {
             stages: StageSet::EMPTY,
             time: Span::ZERO,
@@ -112,14 +112,14 @@ impl Builder {
     }
 
     /// Ends `stage`, and all stages that are open before it, at `at`.
-    fn close(&mut self, stage: Stage, at: Instant<LocalClock>) {
+    fn close(&mut self, stage: Stage, at: Instant<Local>) {
         let stages = self.open.with(stage);
         self.push(stages, at - self.from);
         self.open = StageSet::EMPTY;
         self.from = at;
     }
 
-    fn close_or_open(&mut self, stage: Stage, at: Option<Instant<LocalClock>>) {
+    fn close_or_open(&mut self, stage: Stage, at: Option<Instant<Local>>) {
         match at {
             Some(at) => self.close(stage, at),
             None => self.open = self.open.with(stage),
@@ -146,7 +146,7 @@ impl Builder {
 
     /// From the last local timestamp before the network to the first one after it: the peer's
     /// stages are differences on its own clock, the network is the rest.
-    fn the_crossing(&mut self, marks: &Marks, end: Instant<LocalClock>) {
+    fn the_crossing(&mut self, marks: &Marks, end: Instant<Local>) {
         let after = marks.nic_rx.unwrap_or(end);
         let whole = after - self.from;
         let peer = &marks.peer;

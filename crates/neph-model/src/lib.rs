@@ -154,7 +154,7 @@ pub use tcp_info::TcpField;
 pub use tcp_state::TcpState;
 pub use tcp_stats_schedule::{NoTcpStats, TcpStatsSchedule};
 pub use throughput::{Throughput, ThroughputSecond, cross_flows};
-pub use time::{Anchor, Clock, Instant, LocalClock, Peer, Wall};
+pub use time::{Anchor, Clock, Instant, Local, Peer, Wall};
 pub use traced_route::{ChangeId, LatestRoutes, TracedChange, TracedRoute};
 pub use traceroute::{Hop, RouteLength, Traceroute};
 pub use unanswered::Unanswered;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Instant, LocalClock, Peer, Span};
+use crate::{Instant, Local, Peer, Span};
 
 /// The name of a timestamp, in the order in which a message passes them. `Acked` is not part of the
 /// order: the peer's TCP confirms the request independently of the reply.
@@ -58,32 +58,32 @@ pub struct PeerMarks {
 #[serde(deny_unknown_fields)]
 pub struct Marks {
     /// Scheduled send time of the message.
-    pub intended: Instant<LocalClock>,
+    pub intended: Instant<Local>,
     /// The connection for this message began (with one connection per message only).
-    pub dialled: Option<Instant<LocalClock>>,
+    pub dialled: Option<Instant<Local>>,
     /// That connection was established.
-    pub connected: Option<Instant<LocalClock>>,
+    pub connected: Option<Instant<Local>>,
     /// Its handshakes above TCP were complete: TLS, WebSocket upgrade, hello of neph.
-    pub opened: Option<Instant<LocalClock>>,
+    pub opened: Option<Instant<Local>>,
     /// The client application handed the request to its kernel; null if the message was not sent.
-    pub app_send: Option<Instant<LocalClock>>,
+    pub app_send: Option<Instant<Local>>,
     /// The kernel queued the request's last byte towards the interface (`TX_SCHED`).
-    pub queued: Option<Instant<LocalClock>>,
+    pub queued: Option<Instant<Local>>,
     /// The request's last byte left for the interface (`TX_SOFTWARE`).
-    pub nic_tx: Option<Instant<LocalClock>>,
+    pub nic_tx: Option<Instant<Local>>,
     /// The peer's TCP acknowledged the request's last byte (`TX_ACK`).
-    pub acked: Option<Instant<LocalClock>>,
+    pub acked: Option<Instant<Local>>,
     /// Timestamps of the peer.
     pub peer: PeerMarks,
     /// The client's kernel received the reply's last byte.
-    pub nic_rx: Option<Instant<LocalClock>>,
+    pub nic_rx: Option<Instant<Local>>,
     /// The client application had read the reply; null without a reply.
-    pub app_recv: Option<Instant<LocalClock>>,
+    pub app_recv: Option<Instant<Local>>,
 }
 
 impl Marks {
     /// A message that is only scheduled so far.
-    pub const fn intended_at(intended: Instant<LocalClock>) -> Self {
+    pub const fn intended_at(intended: Instant<Local>) -> Self {
         Self {
             intended,
             dialled: None,
@@ -190,7 +190,7 @@ impl Marks {
     }
 
     /// The first action for this message: to dial or to send.
-    pub fn begun(&self) -> Option<Instant<LocalClock>> {
+    pub fn begun(&self) -> Option<Instant<Local>> {
         self.dialled.or(self.app_send)
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ByteSize, Instant, LocalClock, Span};
+use crate::{ByteSize, Instant, Local, Span};
 
 /// One transfer on its own TCP connection, from a given local port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -13,7 +13,7 @@ pub struct SourcePortTransfer {
     /// Pass over the ports, from 0.
     pub pass: u32,
     /// When neph began to connect, nanoseconds on the client's monotonic clock.
-    pub begun: Instant<LocalClock>,
+    pub begun: Instant<Local>,
     /// Outcome of the transfer.
     pub outcome: SourcePortOutcome,
 }

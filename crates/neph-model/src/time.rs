@@ -18,12 +18,12 @@ pub trait Clock: Copy {}
 
 /// The client's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LocalClock {}
+pub enum Local {}
 /// The peer's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Peer {}
 
-impl Clock for LocalClock {}
+impl Clock for Local {}
 impl Clock for Peer {}
 
 /// A reading of clock `C`'s `CLOCK_MONOTONIC_RAW`, in nanoseconds.
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn an_anchor_converts_there_and_back() {
-        let anchor = Anchor::<LocalClock> {
+        let anchor = Anchor::<Local> {
             at: Instant::from_nanos(5_000),
             wall: Wall::from_unix_nanos(1_700_000_000_000_000_000),
         };
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn anchors_that_are_centuries_apart_have_a_line_between_them_too() {
-        let anchor = |at, wall| Anchor::<LocalClock> {
+        let anchor = |at, wall| Anchor::<Local> {
             at: Instant::from_nanos(at),
             wall: Wall::from_unix_nanos(wall),
         };

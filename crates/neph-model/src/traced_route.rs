@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Fleet, FlowRoute, FlowTrace, Instant, LocalClock, PathHash, Slot, TraceKind, Wall};
+use crate::{Fleet, FlowRoute, FlowTrace, Instant, Local, PathHash, Slot, TraceKind, Wall};
 
 /// The route of one flow of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +15,7 @@ pub struct TracedRoute {
     #[serde(alias = "lane")]
     pub slot: Slot,
     /// When the route was known, after its trace; nanoseconds on the client's monotonic clock.
-    pub at: Instant<LocalClock>,
+    pub at: Instant<Local>,
     /// The route; its hash is that of the path after the change.
     pub route: FlowRoute,
     /// The path change that caused the trace. null if there was none, if it was withdrawn before it
@@ -28,7 +28,7 @@ pub struct TracedRoute {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChangeId {
     /// When the first message with the new latency was sent.
-    pub at: Instant<LocalClock>,
+    pub at: Instant<Local>,
     /// Slot of the flow.
     pub slot: Slot,
     /// Local source port: with [`Fleet::lifetime`] a slot has several flows, one after the other.
@@ -40,7 +40,7 @@ pub struct ChangeId {
 pub struct TracedChange {
     /// When the first message with the new latency was sent, nanoseconds on the client's monotonic
     /// clock.
-    pub at: Instant<LocalClock>,
+    pub at: Instant<Local>,
     /// Hash of the path before; null if no route is known that belongs to that path only.
     pub before: Option<PathHash>,
     /// Whether another router answered at some distance; null if the routes could not be compared.

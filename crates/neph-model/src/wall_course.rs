@@ -221,13 +221,13 @@ impl SlopeRange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LocalClock;
+    use crate::Local;
 
     /// The precision of reported times of flows.
     const SAME: Span = Span::from_micros(1);
     const SECOND: i64 = 1_000_000_000;
 
-    fn anchor(second: i64, offset: i64) -> Anchor<LocalClock> {
+    fn anchor(second: i64, offset: i64) -> Anchor<Local> {
         let at = second * SECOND;
         Anchor {
             at: Instant::from_nanos(at),
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    fn wall_nanos(clock: &WallCourse<LocalClock>, at: i64) -> Option<i64> {
+    fn wall_nanos(clock: &WallCourse<Local>, at: i64) -> Option<i64> {
         clock.unix_nanos(Instant::from_nanos(at))
     }
 

@@ -4,7 +4,7 @@
 //! answered before the receive. Messages whose limits exclude each other were answered by different clocks.
 //! Owns this evaluation of timestamps. Knows no socket.
 
-use neph_model::{LocalClock, Message, Span};
+use neph_model::{Local, Message, Span};
 
 /// Largest drift between two clocks, in parts per million. Two raw clocks drift by a few hundred at most.
 const DRIFT_PPM: i128 = 500;
@@ -38,7 +38,7 @@ impl Clock {
     /// The limits from one message. `None` without timestamps of the peer.
     fn of(message: &Message) -> Option<Self> {
         let marks = &message.marks;
-        let nanos_of = |at: Option<neph_model::Instant<LocalClock>>| Some(at?.nanos());
+        let nanos_of = |at: Option<neph_model::Instant<Local>>| Some(at?.nanos());
         let sent = nanos_of(marks.app_send)?;
         let returned = nanos_of(marks.app_recv)?;
         let arrived = marks.peer.rx.or(marks.peer.app_rx)?.nanos();

@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use neph_model::{Instant, LocalClock, Span, Target, TlsVersion};
+use neph_model::{Instant, Local, Span, Target, TlsVersion};
 use neph_sys::place::Placement;
 use neph_wire::http::{Connection, RequestLine, parse_response};
 use rustls::ClientConfig;
@@ -141,7 +141,7 @@ fn converse(
     mut stream: TcpStream,
     target: &Target,
     method: &str,
-    latest: Instant<LocalClock>,
+    latest: Instant<Local>,
     config: Option<&Arc<ClientConfig>>,
 ) -> io::Result<Discovery> {
     let mut channel = match config {
@@ -170,7 +170,7 @@ fn exchange(
     stream: &mut TcpStream,
     channel: &mut Channel,
     request: &[u8],
-    latest: Instant<LocalClock>,
+    latest: Instant<Local>,
 ) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut reply = Vec::new();

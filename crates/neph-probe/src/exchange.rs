@@ -9,8 +9,7 @@ mod terms;
 use std::collections::VecDeque;
 
 use neph_model::{
-    Answer, FlowIndex, Instant, LocalClock, Marks, Message, Outcome, Peer, Seq, Span, Tally,
-    TcpState,
+    Answer, FlowIndex, Instant, Local, Marks, Message, Outcome, Peer, Seq, Span, Tally, TcpState,
 };
 use neph_wire::marks::PeerMarks as WireMarks;
 
@@ -25,7 +24,7 @@ const MEMORY: usize = 1 << 16;
 struct Entry {
     message: Message,
     /// When its outcome was decided; `None` while it is in flight.
-    decided: Option<Instant<LocalClock>>,
+    decided: Option<Instant<Local>>,
 }
 
 /// The records of one flow.
@@ -67,7 +66,7 @@ impl Exchange {
     }
 
     /// Enters the next message. Returns its number.
-    pub(crate) fn enter(&mut self, intended: Instant<LocalClock>) -> Seq {
+    pub(crate) fn enter(&mut self, intended: Instant<Local>) -> Seq {
         let seq = Seq(self.first + self.open.len() as u64);
         let message = Message::new(self.flow, seq, Marks::intended_at(intended));
         self.open.push_back(Entry {
@@ -85,7 +84,7 @@ impl Exchange {
     }
 
     /// The program passed the message to the kernel.
-    pub(crate) fn sent(&mut self, seq: Seq, at: Instant<LocalClock>, connection: u32) {
+    pub(crate) fn sent(&mut self, seq: Seq, at: Instant<Local>, connection: u32) {
         if let Some(entry) = self.entry_mut(seq) {
             entry.message.marks.app_send = Some(at);
             entry.message.connection = connection;
@@ -94,13 +93,13 @@ impl Exchange {
     }
 
     /// The message could not be sent; `answer` is the reason, if known.
-    pub(crate) fn failed(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<LocalClock>) {
+    pub(crate) fn failed(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<Local>) {
         self.explain(seq, answer);
         self.decide(seq, Outcome::Failed, at);
     }
 
     /// The message was entered as sent, but no byte of it left.
-    pub(crate) fn never_left(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<LocalClock>) {
+    pub(crate) fn never_left(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<Local>) {
         if self.is_undecided(seq) {
             self.with_marks(seq, |marks| marks.app_send = None);
             self.failed(seq, answer, at);
@@ -129,7 +128,7 @@ impl Exchange {
 
     /// The message cannot be answered any more: its timeout passed or its connection is gone. It counts as
     /// failed if it never left, and as an error if something other than a reply (`answer`) arrived.
-    pub(crate) fn lost(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<LocalClock>) {
+    pub(crate) fn lost(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<Local>) {
         self.explain(seq, answer);
         let asks = self.asks;
         let left = self.entry(seq).is_some_and(|entry| match asks {
@@ -153,7 +152,7 @@ impl Exchange {
         &mut self,
         seq: Seq,
         point: SendPoint,
-        at: Instant<LocalClock>,
+        at: Instant<Local>,
         tcp: Option<TcpState>,
     ) {
         let Some(entry) = self.entry_mut(seq) else {
@@ -252,7 +251,7 @@ impl Exchange {
     }
 
     /// Counts messages as lost that are in flight for longer than the timeout.
-    pub(crate) fn expire(&mut self, now: Instant<LocalClock>) {
+    pub(crate) fn expire(&mut self, now: Instant<Local>) {
         while let Some((seq, deadline)) = self.next_expiry()
             && deadline <= now
         {
@@ -261,7 +260,7 @@ impl Exchange {
     }
 
     /// When [`Self::expire`] or [`Self::take_finished`] has work next.
-    pub(crate) fn next_deadline(&self) -> Option<Instant<LocalClock>> {
+    pub(crate) fn next_deadline(&self) -> Option<Instant<Local>> {
         let expiry = self.next_expiry().map(|(_, at)| at);
         let front = self
             .open
@@ -271,7 +270,7 @@ impl Exchange {
         [expiry, front].into_iter().flatten().min()
     }
 
-    fn next_expiry(&self) -> Option<(Seq, Instant<LocalClock>)> {
+    fn next_expiry(&self) -> Option<(Seq, Instant<Local>)> {
         let waiting = self.entry(Seq(self.settled))?;
         let since = waiting
             .message
@@ -282,7 +281,7 @@ impl Exchange {
     }
 
     /// Takes the oldest message if no more information about it can arrive.
-    pub(crate) fn take_finished(&mut self, now: Instant<LocalClock>) -> Option<Message> {
+    pub(crate) fn take_finished(&mut self, now: Instant<Local>) -> Option<Message> {
         let front = self.open.front()?;
         let decided = front.decided?;
         if !self.is_complete(&front.message) && now < decided + self.grace {
@@ -322,7 +321,7 @@ impl Exchange {
         }
     }
 
-    fn decide(&mut self, seq: Seq, outcome: Outcome, at: Instant<LocalClock>) {
+    fn decide(&mut self, seq: Seq, outcome: Outcome, at: Instant<Local>) {
         let Some(index) = self.position(seq) else {
             return;
         };

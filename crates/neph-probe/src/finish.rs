@@ -2,7 +2,7 @@
 //!
 //! Time is an argument. Does not know sessions: their drivers report their state.
 
-use neph_model::{Instant, LocalClock, Span, Stop};
+use neph_model::{Instant, Local, Span, Stop};
 
 /// How long replies to messages in flight are accepted after the last send: a message that was sent just
 /// before the end is not lost.
@@ -15,8 +15,8 @@ pub(crate) struct Finish<'s> {
     /// How long to wait for the reflector's last timestamp.
     tail: Span,
     /// When a stopped flow accepts no more replies.
-    latest: Option<Instant<LocalClock>>,
-    done_since: Option<Instant<LocalClock>>,
+    latest: Option<Instant<Local>>,
+    done_since: Option<Instant<Local>>,
 }
 
 impl<'s> Finish<'s> {
@@ -31,11 +31,7 @@ impl<'s> Finish<'s> {
 
     /// Whether the flow was stopped and had its time for last replies. `end_schedule` is called once, when
     /// the stop is noticed.
-    pub(crate) fn is_cut_off(
-        &mut self,
-        now: Instant<LocalClock>,
-        end_schedule: impl FnOnce(),
-    ) -> bool {
+    pub(crate) fn is_cut_off(&mut self, now: Instant<Local>, end_schedule: impl FnOnce()) -> bool {
         if !self.stop.is_set() {
             return false;
         }
@@ -47,7 +43,7 @@ impl<'s> Finish<'s> {
     }
 
     /// Whether a flow whose messages are all decided need not wait any more.
-    pub(crate) fn is_complete(&mut self, lacks_a_stamp: bool, now: Instant<LocalClock>) -> bool {
+    pub(crate) fn is_complete(&mut self, lacks_a_stamp: bool, now: Instant<Local>) -> bool {
         let since = *self.done_since.get_or_insert(now);
         !lacks_a_stamp || now >= since + self.tail
     }
@@ -57,7 +53,7 @@ impl<'s> Finish<'s> {
 mod tests {
     use super::*;
 
-    const fn at(millis: i64) -> Instant<LocalClock> {
+    const fn at(millis: i64) -> Instant<Local> {
         Instant::from_nanos(millis * 1_000_000)
     }
 

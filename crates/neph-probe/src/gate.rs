@@ -4,7 +4,7 @@
 //! It is checked right before the send, so that a cap holds for sent messages, not only for planned ones.
 //! Time is an argument. Does not own when a message is due (schedule).
 
-use neph_model::{Instant, LocalClock, LocalFault, Permit, SYNS_A_SECOND_EACH, TokenBucket};
+use neph_model::{Instant, Local, LocalFault, Permit, SYNS_A_SECOND_EACH, TokenBucket};
 
 use crate::spec::{FlowSpec, Overdue};
 
@@ -16,7 +16,7 @@ pub(crate) struct Gate {
     permit: Permit,
     /// The permit's answer for the message due at this time, if already asked. The message may be built ahead
     /// of its time and cannot be cancelled then.
-    last_request: Option<(Instant<LocalClock>, bool)>,
+    last_request: Option<(Instant<Local>, bool)>,
 }
 
 impl Gate {
@@ -41,9 +41,9 @@ impl Gate {
     /// counts it.
     pub(crate) fn refusal(
         &mut self,
-        due: Instant<LocalClock>,
-        end: Option<Instant<LocalClock>>,
-        now: Instant<LocalClock>,
+        due: Instant<Local>,
+        end: Option<Instant<Local>>,
+        now: Instant<Local>,
     ) -> Option<LocalFault> {
         let is_late = match self.overdue {
             Overdue::Skip => now - due > Overdue::PATIENCE,
@@ -64,11 +64,7 @@ impl Gate {
 impl Gate {
     /// Whether the permit allows the message due at `due`. It is asked once per message; its bytes are
     /// charged when sent.
-    pub(crate) fn is_permitted(
-        &mut self,
-        due: Instant<LocalClock>,
-        now: Instant<LocalClock>,
-    ) -> bool {
+    pub(crate) fn is_permitted(&mut self, due: Instant<Local>, now: Instant<Local>) -> bool {
         match self.last_request {
             Some((time, answer)) if time == due => answer,
             _ => {
@@ -80,7 +76,7 @@ impl Gate {
     }
 
     /// Charges bytes of either direction on the flow's socket.
-    pub(crate) fn spend(&self, bytes: usize, now: Instant<LocalClock>) {
+    pub(crate) fn spend(&self, bytes: usize, now: Instant<Local>) {
         self.permit.spend(bytes, now.nanos());
     }
 }
@@ -95,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    fn at(millis: i64) -> Instant<LocalClock> {
+    fn at(millis: i64) -> Instant<Local> {
         Instant::from_nanos(millis * 1_000_000)
     }
 

@@ -87,7 +87,7 @@ pub fn can_build_syns() -> bool {
 }
 
 /// The current time on the local monotonic clock.
-pub fn now() -> neph_model::Instant<neph_model::LocalClock> {
+pub fn now() -> neph_model::Instant<neph_model::Local> {
     stamp_clock::now()
 }
 

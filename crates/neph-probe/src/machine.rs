@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Anchor, LocalClock, Span};
+use neph_model::{Anchor, Local, Span};
 use neph_sys::place::Placement;
 use neph_sys::{awake, clock, offload};
 
@@ -10,7 +10,7 @@ use crate::ProbeError;
 use crate::stamp_clock::StampClock;
 
 /// The current reading of both clocks.
-pub fn anchor() -> Anchor<LocalClock> {
+pub fn anchor() -> Anchor<Local> {
     StampClock::new().anchor()
 }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, LocalClock, Message, Span, Tally, TcpState};
+use neph_model::{Instant, Local, Message, Span, Tally, TcpState};
 use neph_sys::stamp::Point;
 use neph_sys::tcp::{self, TcpStats};
 use socket2::Socket;
@@ -18,7 +18,7 @@ const ANCHORS: Span = Span::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Outlet {
     reports: Reports,
-    anchored: Option<Instant<LocalClock>>,
+    anchored: Option<Instant<Local>>,
     opened: bool,
 }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 use neph_sys::place::Placement;
 use neph_sys::{clock, sched};
 
@@ -57,7 +57,7 @@ pub(crate) struct Pace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendWait {
     /// There is time to wait for events until this moment.
-    Far(Instant<LocalClock>),
+    Far(Instant<Local>),
     /// Check sockets, but do not sleep.
     Close,
     /// Read only the clock.
@@ -77,7 +77,7 @@ impl Pace {
     }
 
     /// How near `due` is.
-    pub(crate) fn nearness(self, due: Instant<LocalClock>, now: Instant<LocalClock>) -> SendWait {
+    pub(crate) fn nearness(self, due: Instant<Local>, now: Instant<Local>) -> SendWait {
         let left = due - now;
         if left > self.spin + WAKING {
             SendWait::Far(due - self.spin - WAKING)
@@ -89,7 +89,7 @@ impl Pace {
     }
 
     /// Waits for `due`. Returns the clock reading that reached it.
-    pub(crate) fn reach(self, due: Instant<LocalClock>) -> Instant<LocalClock> {
+    pub(crate) fn reach(self, due: Instant<Local>) -> Instant<Local> {
         let spin = clock::Spin(self.spin.to_duration());
         Instant::from_nanos(clock::sleep_until(clock::RawNanos(due.nanos()), spin).0)
     }

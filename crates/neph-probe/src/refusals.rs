@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use neph_model::{FleetEndpoint, Instant, LocalClock, Span, Stop, Target};
+use neph_model::{FleetEndpoint, Instant, Local, Span, Stop, Target};
 use neph_sys::clock;
 use neph_sys::place::Placement;
 
@@ -142,7 +142,7 @@ impl RefusalWatch {
 #[derive(Debug)]
 struct Round {
     site: Option<Placement>,
-    latest: Instant<LocalClock>,
+    latest: Instant<Local>,
     /// At each endpoint, and how long each may take.
     tries: u32,
     patience: Span,
@@ -155,7 +155,7 @@ struct Turn {
     endpoint: usize,
     tried: u32,
     /// Not before this moment.
-    at: Instant<LocalClock>,
+    at: Instant<Local>,
 }
 
 impl Round {

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use neph_model::{FlowRole, Instant, LocalClock, Span};
+use neph_model::{FlowRole, Instant, Local, Span};
 use neph_sys::ppoll::{self, Awaited};
 
 use crate::spec::FlowSpec;
@@ -27,7 +27,7 @@ const MIN_INTERVAL: Span = Span::from_millis(1);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplyWait {
     keeps_spinning: bool,
-    sent: Instant<LocalClock>,
+    sent: Instant<Local>,
     /// From the latest send to the latest reply.
     took: Span,
     replies: u64,
@@ -37,14 +37,14 @@ pub(crate) struct ReplyWait {
 /// Begin and end of the time awake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Window {
-    start: Instant<LocalClock>,
-    end: Instant<LocalClock>,
+    start: Instant<Local>,
+    end: Instant<Local>,
 }
 
 impl ReplyWait {
     /// Only for an experiment's main flow on a host with several cores. Two flows awake at once would delay a
     /// reflector on this host.
-    pub(crate) fn for_flow(spec: &FlowSpec, now: Instant<LocalClock>) -> Self {
+    pub(crate) fn for_flow(spec: &FlowSpec, now: Instant<Local>) -> Self {
         let other_cores = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
         let keeps_spinning = other_cores
             && spec.role == FlowRole::Main
@@ -53,7 +53,7 @@ impl ReplyWait {
         Self::new(keeps_spinning, now)
     }
 
-    const fn new(keeps_spinning: bool, now: Instant<LocalClock>) -> Self {
+    const fn new(keeps_spinning: bool, now: Instant<Local>) -> Self {
         Self {
             keeps_spinning,
             sent: now,
@@ -64,13 +64,13 @@ impl ReplyWait {
     }
 
     /// A message is sent at `at`.
-    pub(crate) const fn sent(&mut self, at: Instant<LocalClock>) {
+    pub(crate) const fn sent(&mut self, at: Instant<Local>) {
         self.sent = at;
         self.waiting = self.keeps_spinning;
     }
 
     /// Something was received at `at`; the flow has `replies` replies now.
-    pub(crate) fn took_in(&mut self, replies: u64, at: Instant<LocalClock>) {
+    pub(crate) fn took_in(&mut self, replies: u64, at: Instant<Local>) {
         if self.waiting && replies > self.replies {
             self.took = at - self.sent;
             self.waiting = false;
@@ -79,7 +79,7 @@ impl ReplyWait {
     }
 
     /// When to be awake; `None` while nothing is expected any more.
-    fn window(&self, now: Instant<LocalClock>) -> Option<Window> {
+    fn window(&self, now: Instant<Local>) -> Option<Window> {
         let expected = self.sent + self.took;
         let (start, end) = (expected - BEFORE, expected + AFTER);
         (self.waiting && now < end).then_some(Window { start, end })
@@ -90,11 +90,7 @@ impl ReplyWait {
     ///
     /// # Errors
     /// Those of [`ppoll::wait`].
-    pub(crate) fn wait(
-        &self,
-        awaited: &mut [Awaited],
-        until: Instant<LocalClock>,
-    ) -> io::Result<()> {
+    pub(crate) fn wait(&self, awaited: &mut [Awaited], until: Instant<Local>) -> io::Result<()> {
         let Some(window) = self.window(now()) else {
             return sleep(awaited, until);
         };
@@ -110,7 +106,7 @@ impl ReplyWait {
     }
 }
 
-fn sleep(awaited: &mut [Awaited], until: Instant<LocalClock>) -> io::Result<()> {
+fn sleep(awaited: &mut [Awaited], until: Instant<Local>) -> io::Result<()> {
     ppoll::wait(awaited, Some((until - now()).to_duration()))
 }
 
@@ -121,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    const fn at(micros: i64) -> Instant<LocalClock> {
+    const fn at(micros: i64) -> Instant<Local> {
         Instant::from_nanos(micros * 1000)
     }
 

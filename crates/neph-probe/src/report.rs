@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-use neph_model::{Anchor, EventKind, Instant, LocalClock, Message, Tally};
+use neph_model::{Anchor, EventKind, Instant, Local, Message, Tally};
 use neph_sys::tcp::TcpInfo;
 
 /// Room for this many reports: a second of the fastest flow.
@@ -21,7 +21,7 @@ pub enum Report {
     /// An event.
     Event {
         /// Its time.
-        at: Instant<LocalClock>,
+        at: Instant<Local>,
         /// Its kind.
         kind: EventKind,
         /// In words.
@@ -37,12 +37,12 @@ pub enum Report {
     /// The kernel's statistics of the flow's TCP connection, as requested by [`neph_model::TcpStatsSchedule`].
     Tcp {
         /// When it was read.
-        at: Instant<LocalClock>,
+        at: Instant<Local>,
         /// All of it.
         info: TcpInfo,
     },
     /// Both clocks, once per second.
-    Anchor(Anchor<LocalClock>),
+    Anchor(Anchor<Local>),
     /// The flow is over. No report follows.
     Ended(Tally),
 }

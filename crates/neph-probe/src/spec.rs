@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use neph_model::{
-    ExpectedStatus, Fingerprint, FlowIndex, FlowRole, Instant, LocalClock, Permit, Span, Target,
+    ExpectedStatus, Fingerprint, FlowIndex, FlowRole, Instant, Local, Permit, Span, Target,
     TcpStatsSchedule, TlsVersion,
 };
 use neph_sys::place::Placement;
@@ -25,7 +25,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// When message `seq` is due, if it is part of the schedule.
-    pub fn due(&self, start: Instant<LocalClock>, seq: u64) -> Option<Instant<LocalClock>> {
+    pub fn due(&self, start: Instant<Local>, seq: u64) -> Option<Instant<Local>> {
         if self.count.is_some_and(|count| seq >= count) {
             return None;
         }
@@ -38,7 +38,7 @@ impl Schedule {
     }
 
     /// The end of the schedule, even if messages are still due.
-    pub fn end(&self, start: Instant<LocalClock>) -> Option<Instant<LocalClock>> {
+    pub fn end(&self, start: Instant<Local>) -> Option<Instant<Local>> {
         self.duration.map(|duration| start + duration)
     }
 

@@ -2,7 +2,7 @@
 //! evenly. Both clocks are read each time the thread wakes, so a timestamp is converted within microseconds,
 //! and a step between two readings is detected.
 
-use neph_model::{Anchor, Instant, LocalClock, Span, Wall};
+use neph_model::{Anchor, Instant, Local, Span, Wall};
 use neph_sys::clock::{self, Pair, WallNanos};
 
 /// Tolerance for a slewed clock in addition to the rate that the kernel reports (`adjtime`: 500 ppm), and for
@@ -13,7 +13,7 @@ const READING: i64 = 20_000;
 const STALE: i64 = 1_000_000;
 
 /// The current time on the local clock.
-pub(crate) fn now() -> Instant<LocalClock> {
+pub(crate) fn now() -> Instant<Local> {
     Instant::from_nanos(clock::raw().0)
 }
 
@@ -46,13 +46,13 @@ impl StampClock {
     }
 
     /// A timestamp on the local clock; `None` where a step makes it meaningless.
-    pub(crate) fn own_instant(&self, stamp: WallNanos) -> Option<Instant<LocalClock>> {
+    pub(crate) fn own_instant(&self, stamp: WallNanos) -> Option<Instant<Local>> {
         let converted = || Instant::from_nanos(self.pair.to_raw(stamp).0);
         self.suspect_until.is_none().then(converted)
     }
 
     /// The latest readings.
-    pub(crate) const fn anchor(&self) -> Anchor<LocalClock> {
+    pub(crate) const fn anchor(&self) -> Anchor<Local> {
         Anchor {
             at: Instant::from_nanos(self.pair.raw.0),
             wall: Wall::from_unix_nanos(self.pair.wall.0),

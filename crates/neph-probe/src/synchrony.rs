@@ -1,6 +1,6 @@
 //! The error bound of this host's wall clock, as STAMP reports it (RFC 8762, 4.2.1).
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 use neph_sys::clock::{self, SyncStatus};
 use neph_wire::stamp::{ErrorEstimate, Format};
 
@@ -13,13 +13,13 @@ const UNKNOWN_MICROS: i64 = 16_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Synchrony {
-    last_asked: Instant<LocalClock>,
+    last_asked: Instant<Local>,
     estimate: ErrorEstimate,
 }
 
 impl Synchrony {
     /// The current value.
-    pub(crate) fn new(now: Instant<LocalClock>) -> Self {
+    pub(crate) fn new(now: Instant<Local>) -> Self {
         Self {
             last_asked: now,
             estimate: estimate(clock::sync_status()),
@@ -27,7 +27,7 @@ impl Synchrony {
     }
 
     /// Asks the kernel again if its latest value is old.
-    pub(crate) fn refresh(&mut self, now: Instant<LocalClock>) {
+    pub(crate) fn refresh(&mut self, now: Instant<Local>) {
         if now - self.last_asked >= FRESH {
             *self = Self::new(now);
         }

@@ -108,7 +108,7 @@ impl CurrentLevel {
     pub(crate) fn register(&mut self, at: i64, levels: &mut Levels) {
         match self.bucket_key {
             None if self.samples >= SETTLED => {
-                self.bucket_key = Some(levels.add_flow(self.base, at))
+                self.bucket_key = Some(levels.add_flow(self.base, at));
             }
             Some(bucket_key)
                 if self.samples.is_multiple_of(64)

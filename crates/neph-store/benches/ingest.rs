@@ -156,7 +156,7 @@ fn experiment(campaign: CampaignId) -> Experiment {
 /// A message as a row of both peers.
 fn row(message: &Message) -> [Option<i64>; 28] {
     let marks = &message.marks;
-    let instant = |at: Option<Instant<neph_model::LocalClock>>| at.map(Instant::nanos);
+    let instant = |at: Option<Instant<neph_model::Local>>| at.map(Instant::nanos);
     let peer = |at: Option<Instant<neph_model::Peer>>| at.map(Instant::nanos);
     let [send, ack] = [message.tcp_at_send, message.tcp_at_ack].map(|state| {
         let state = state.unwrap();

@@ -1,14 +1,14 @@
 //! Owns the range of send times by which messages are read.
 
-use neph_model::{FleetMessage, Instant, LocalClock};
+use neph_model::{FleetMessage, Instant, Local};
 
 /// A range of send times. The default is all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentWithin {
     /// Inclusive start; `None`: no limit.
-    pub from: Option<Instant<LocalClock>>,
+    pub from: Option<Instant<Local>>,
     /// Exclusive end; `None`: no limit.
-    pub until: Option<Instant<LocalClock>>,
+    pub until: Option<Instant<Local>>,
 }
 
 impl SentWithin {

@@ -1,12 +1,12 @@
 //! Converts an experiment's monotonic timestamps to wall-clock time, with its anchors.
 
-use neph_model::{Anchor, Experiment, Instant, LocalClock, Wall};
+use neph_model::{Anchor, Experiment, Instant, Local, Wall};
 
 /// Converts an experiment's clock to wall-clock time.
 #[derive(Clone, Debug)]
 pub struct WallClock {
     /// By time, including the experiment's start.
-    anchors: Vec<Anchor<LocalClock>>,
+    anchors: Vec<Anchor<Local>>,
 }
 
 impl WallClock {
@@ -25,7 +25,7 @@ impl WallClock {
 
     /// The wall-clock time of an instant, interpolated between the anchors around it. The nearer
     /// anchor alone counts if the wall clock was stepped between them, and outside of all anchors.
-    pub fn wall(&self, at: Instant<LocalClock>) -> Wall {
+    pub fn wall(&self, at: Instant<Local>) -> Wall {
         let after = self.anchors.partition_point(|anchor| anchor.at < at);
         let before = self.anchors[after.saturating_sub(1)];
         match self.anchors.get(after) {

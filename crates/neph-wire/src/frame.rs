@@ -291,7 +291,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hellos_roundtrip(mode in 0u8..3, reply_size: u32, duration_ms: u32, keep in 0usize..16) {
+        fn hellos_roundtrip(mode in 0u8..3, reply_size: u32, duration_ms: u32, prefix_len in 0usize..16) {
             let mode = Mode::from_code(mode).expect("a known mode");
             let hello = Hello { mode, reply_size, duration_ms };
             let mut out = Vec::new();

@@ -1,7 +1,7 @@
 //! Readings of both clocks, one a second; fewer of them the longer an experiment lasts, so that a week
 //! takes no more memory than an hour. Those around a step of the wall clock stay.
 
-use neph_model::{Anchor, Instant, LocalClock, Wall};
+use neph_model::{Anchor, Instant, Local, Wall};
 
 /// So many are kept at the most.
 const MAXIMUM: usize = 4096;
@@ -66,7 +66,7 @@ impl Anchors {
 }
 
 fn is_steady(a: Reading, b: Reading) -> bool {
-    let [a, b] = [a, b].map(|(at, wall)| Anchor::<LocalClock> {
+    let [a, b] = [a, b].map(|(at, wall)| Anchor::<Local> {
         at: Instant::from_nanos(at),
         wall: Wall::from_unix_nanos(wall),
     });

@@ -5,8 +5,7 @@ mod resent;
 use std::collections::BTreeMap;
 
 use neph_model::{
-    Entry, Flow, Instant, Ledger, LocalClock, Marks, Message, Outcome, Peer, Seq, Span, Stage,
-    StageSet,
+    Entry, Flow, Instant, Ledger, Local, Marks, Message, Outcome, Peer, Seq, Span, Stage, StageSet,
 };
 
 use neph_stats::FourTimestamps;
@@ -21,9 +20,9 @@ pub struct Exchange {
     /// How it ended.
     pub outcome: Outcome,
     /// The scheduled send time.
-    pub intended: Instant<LocalClock>,
+    pub intended: Instant<Local>,
     /// When the client application started to send it.
-    pub begun: Option<Instant<LocalClock>>,
+    pub begun: Option<Instant<Local>>,
     /// When the server application had read it, on the peer's clock.
     pub peer_app_rx: Option<Instant<Peer>>,
     /// From `intended` to the reply; `None` without a reply.
@@ -195,7 +194,7 @@ impl FlowData {
     /// counter is read when a message is acknowledged. Other messages that were under way then may also have
     /// been retransmitted.
     pub(crate) fn resent_meanwhile(&self) -> impl Iterator<Item = (&Exchange, bool)> {
-        let mut until: BTreeMap<u32, Instant<LocalClock>> = BTreeMap::new();
+        let mut until: BTreeMap<u32, Instant<Local>> = BTreeMap::new();
         self.resent().map(move |(exchange, resent)| {
             let begun = exchange.begun.unwrap_or(exchange.intended);
             let is_behind = until
@@ -211,16 +210,16 @@ impl FlowData {
 
     /// When lost segments were retransmitted, and how many. A retransmission shows as growth of the
     /// connection's counter from one message to the next. Spurious retransmissions are not included.
-    pub fn retransmissions(&self) -> Vec<(Instant<LocalClock>, u32)> {
+    pub fn retransmissions(&self) -> Vec<(Instant<Local>, u32)> {
         self.counted(|resent| resent.segments)
     }
 
     /// When segments were retransmitted that the peer had already received, and how many.
-    pub fn spurious_retransmissions(&self) -> Vec<(Instant<LocalClock>, u32)> {
+    pub fn spurious_retransmissions(&self) -> Vec<(Instant<Local>, u32)> {
         self.counted(|resent| resent.spurious)
     }
 
-    fn counted(&self, count: fn(Resent) -> u32) -> Vec<(Instant<LocalClock>, u32)> {
+    fn counted(&self, count: fn(Resent) -> u32) -> Vec<(Instant<Local>, u32)> {
         self.resent()
             .map(|(exchange, resent)| (exchange.intended, count(resent)))
             .filter(|(_, segments)| *segments > 0)

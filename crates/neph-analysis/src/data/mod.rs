@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use neph_flows::FleetView;
 use neph_model::{
     Campaign, CampaignStatus, ClassTransfer, Event, EventKind, Experiment, FlowRole, FlowTrace,
-    Instant, LocalClock, Message, Provenance, Sample, Scenario, Throughput, Traceroute, Warning,
+    Instant, Local, Message, Provenance, Sample, Scenario, Throughput, Traceroute, Warning,
 };
 
 pub(crate) use addresses::split_by_address;
@@ -131,7 +131,7 @@ impl ExperimentData {
     }
     /// When segments of the main flow were retransmitted, and how many. Counted by its sockets, or by the
     /// capture of an imported measurement.
-    pub fn retransmissions(&self) -> Vec<(Instant<LocalClock>, u32)> {
+    pub fn retransmissions(&self) -> Vec<(Instant<Local>, u32)> {
         let mut counted = self.main().map_or_else(Vec::new, FlowData::retransmissions);
         let is_retransmission = |event: &&Event| event.kind == EventKind::Retransmitted;
         let captured = self.events.iter().filter(is_retransmission);

@@ -316,7 +316,7 @@ fn read(one: &Exchange) -> Option<f64> {
     Some(millis(one.intended) + one.response?.millis_f64())
 }
 
-pub(crate) fn millis(at: neph_model::Instant<neph_model::LocalClock>) -> f64 {
+pub(crate) fn millis(at: neph_model::Instant<neph_model::Local>) -> f64 {
     Span::from_nanos(at.nanos()).millis_f64()
 }
 

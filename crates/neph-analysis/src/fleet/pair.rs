@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use neph_flows::{Advice, Class, FleetView, FlowLatencyBin, PairView, PathChange, Spectrum};
-use neph_model::{ClassTransfer, Instant, LocalClock, Scenario, Span};
+use neph_model::{ClassTransfer, Instant, Local, Scenario, Span};
 
 use crate::clock_time::ClockTimes;
 use crate::data::{ExperimentData, Factor, factors};
@@ -153,8 +153,7 @@ fn block(experiment: &ExperimentData, times: ClockTimes) -> String {
 
 /// `Nov 25 14:05:03 UTC`, with the date if the fleet ran past midnight.
 fn began(experiment: &ExperimentData, view: &FleetView, settings: &PlotSettings) -> String {
-    let wall =
-        |at: Instant<LocalClock>| experiment.experiment.started + Span::from_nanos(at.nanos());
+    let wall = |at: Instant<Local>| experiment.experiment.started + Span::from_nanos(at.nanos());
     let (first, last) = (wall(view.from), wall(view.until));
     let near = first + Span::from_nanos(1);
     let times = ClockTimes::over([first, near, last], settings.utc_offset);

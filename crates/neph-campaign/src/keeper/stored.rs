@@ -1,7 +1,7 @@
 //! A fleet whose messages are kept: its campaign goes on until what comes after them is kept too.
 
 use neph_model::{
-    Campaign, CampaignStatus, ClassTransfer, Ending, Experiment, Instant, LocalClock, Wall,
+    Campaign, CampaignStatus, ClassTransfer, Ending, Experiment, Instant, Local, Wall,
 };
 use neph_store::Store;
 
@@ -14,7 +14,7 @@ pub struct StoredFleet {
     pub(super) store: Box<dyn Store>,
     pub(super) campaign: Campaign,
     pub(super) experiment: Experiment,
-    pub(super) origin: Instant<LocalClock>,
+    pub(super) origin: Instant<Local>,
 }
 
 impl StoredFleet {
@@ -54,6 +54,6 @@ impl StoredFleet {
 }
 
 /// Counted from the experiment's start, as everything that is kept.
-pub(super) fn since(origin: Instant<LocalClock>, at: Instant<LocalClock>) -> Instant<LocalClock> {
+pub(super) fn since(origin: Instant<Local>, at: Instant<Local>) -> Instant<Local> {
     Instant::from_nanos((at - origin).nanos())
 }

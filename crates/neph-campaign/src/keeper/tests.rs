@@ -49,7 +49,7 @@ fn opened(path: &Path, access: Access) -> Box<dyn Store> {
     neph_store::open(&path.display().to_string(), access).expect("a workspace")
 }
 
-fn begin(path: &Path, origin: Anchor<LocalClock>) -> FleetKeeper {
+fn begin(path: &Path, origin: Anchor<Local>) -> FleetKeeper {
     let store = opened(path, Access::Write);
     let keeping = FleetStorage {
         name: "night".to_owned(),
@@ -64,7 +64,7 @@ fn begin(path: &Path, origin: Anchor<LocalClock>) -> FleetKeeper {
 }
 
 /// A fleet whose messages were all replied to.
-fn measured(path: &Path, origin: Anchor<LocalClock>) -> FleetKeeper {
+fn measured(path: &Path, origin: Anchor<Local>) -> FleetKeeper {
     let mut keeper = begin(path, origin);
     keeper
         .keep(&messages(replied()))
@@ -104,7 +104,7 @@ fn result(ending: Ending) -> ExperimentResult {
     }
 }
 
-fn origin() -> Anchor<LocalClock> {
+fn origin() -> Anchor<Local> {
     Anchor {
         at: Instant::from_nanos(7_000),
         wall: now(),
@@ -223,7 +223,7 @@ fn recorded_messages_and_routes_survive_a_kill() {
 }
 
 /// The route of the first flow 7 ns after the start, for a change 5 ns after it.
-fn traced(origin: Anchor<LocalClock>) -> TracedRoute {
+fn traced(origin: Anchor<Local>) -> TracedRoute {
     let change = neph_model::TracedChange {
         at: origin.at + Span::from_nanos(5),
         before: None,

@@ -4,7 +4,7 @@ use super::*;
 use crate::plan::Limits;
 use crate::warnings::warnings;
 
-fn at(span: Span) -> Instant<neph_model::LocalClock> {
+fn at(span: Span) -> Instant<neph_model::Local> {
     Instant::from_nanos(span.nanos())
 }
 

@@ -63,11 +63,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         name: typed.name.unwrap_or_default(),
         text: source.text().to_owned(),
         path: source.name().to_owned(),
-        notes: typed
-            .notes
-            .into_iter()
-            .chain(size_notes(&endpoints))
-            .collect(),
+        notes: [typed.notes, size_notes(&endpoints)].concat(),
         endpoints,
         skips: skips(typed.skips, &names, problems),
         blocks: counted("blocks", course.blocks, 1),

@@ -51,10 +51,8 @@ fn a_small_plan_reads_with_its_defaults() {
         endpoint.axes.request_sizes,
         [ByteSize(10_240), ByteSize(64)]
     );
-    assert_eq!(
-        endpoint.axes.length,
-        ExperimentLength::Duration(Span::from_secs(30))
-    );
+    let duration = ExperimentLength::Duration(Span::from_secs(30));
+    assert_eq!(endpoint.axes.length, duration);
     assert_eq!(plan.hash().len(), 64);
 }
 

@@ -21,8 +21,8 @@ use crate::pairs::site_of;
 use crate::plan::Limits;
 use crate::warnings::warnings;
 
-/// How it ended, as far as the store cares.
-pub(crate) struct ExperimentEnd {
+/// How an experiment ended, as the store keeps it.
+pub(crate) struct RunEnd {
     pub(crate) status: ExperimentStatus,
     reason: Option<String>,
     /// Another try would fail in the same way.
@@ -31,7 +31,7 @@ pub(crate) struct ExperimentEnd {
     load: Load,
 }
 
-impl ExperimentEnd {
+impl RunEnd {
     fn failed(reason: String) -> Self {
         Self {
             status: ExperimentStatus::Failed,
@@ -51,7 +51,7 @@ impl ExperimentEnd {
 }
 
 /// An experiment that is in the store as running.
-struct StartedExperiment {
+struct ActiveRun {
     slot: Slot,
     order: ExperimentOrder,
     recording: Recording,
@@ -61,7 +61,7 @@ struct StartedExperiment {
     /// The endpoint was at another address in an earlier experiment.
     moved: Option<Warning>,
     /// How it ended, if it did before it could run.
-    end: Option<ExperimentEnd>,
+    end: Option<RunEnd>,
 }
 
 impl Run<'_, '_> {
@@ -79,7 +79,7 @@ impl Run<'_, '_> {
         slots: &[Slot],
         orders: &[ExperimentOrder],
     ) -> Result<(), RunError> {
-        let mut begun: Vec<StartedExperiment> = Vec::with_capacity(slots.len());
+        let mut begun: Vec<ActiveRun> = Vec::with_capacity(slots.len());
         let done = self.follow_ticket(ticket, |run, update| match update {
             Update::Prepared(results) => {
                 begun = run.begin_all(slots, orders, results)?;
@@ -122,19 +122,16 @@ impl Run<'_, '_> {
         slots: &[Slot],
         orders: &[ExperimentOrder],
         prepared: Vec<Result<Prepared, OrderFailed>>,
-    ) -> Result<Vec<StartedExperiment>, RunError> {
+    ) -> Result<Vec<ActiveRun>, RunError> {
         let each = slots.iter().zip(orders).zip(prepared);
         each.map(|((slot, order), prepared)| self.begin(*slot, order.clone(), prepared))
             .collect()
     }
 
     /// Shows how far they are.
-    fn show(&mut self, begun: &[StartedExperiment], progress: Progress) {
-        let running: Vec<&StartedExperiment> =
-            begun.iter().filter(|active| active.end.is_none()).collect();
-        let Some(first) = running.first() else {
-            return;
-        };
+    fn show(&mut self, begun: &[ActiveRun], progress: Progress) {
+        let running: Vec<&ActiveRun> = begun.iter().filter(|active| active.end.is_none()).collect();
+        let Some(first) = running.first() else { return };
         let observer = &mut *self.crew.observer;
         for active in &running {
             report_alarms(observer, &active.order, &active.meter);
@@ -152,7 +149,7 @@ impl Run<'_, '_> {
         slot: Slot,
         mut order: ExperimentOrder,
         prepared: Result<Prepared, OrderFailed>,
-    ) -> Result<StartedExperiment, RunError> {
+    ) -> Result<ActiveRun, RunError> {
         let mut moved = None;
         let end = match prepared {
             Ok(prepared) => {
@@ -161,7 +158,7 @@ impl Run<'_, '_> {
                 moved = self.address(&order);
                 None
             }
-            Err(why) => Some(ExperimentEnd::of(&why)),
+            Err(why) => Some(RunEnd::of(&why)),
         };
         let (progress, left) = (self.agenda.progress(), self.time_left());
         let main = order.experiment.flows.first();
@@ -190,7 +187,7 @@ impl Run<'_, '_> {
             let recorded = recording.recorder().event(&event);
             storing("record a changed address", recorded)?;
         }
-        Ok(StartedExperiment {
+        Ok(ActiveRun {
             slot,
             order,
             recording,
@@ -208,8 +205,8 @@ impl Run<'_, '_> {
         (before != now).then_some(Warning::AddressChanged { before, now })
     }
 
-    fn finish(&mut self, begun: StartedExperiment) -> Result<(), RunError> {
-        let StartedExperiment {
+    fn finish(&mut self, begun: ActiveRun) -> Result<(), RunError> {
+        let ActiveRun {
             slot,
             mut order,
             mut recording,
@@ -220,7 +217,7 @@ impl Run<'_, '_> {
         } = begun;
         storing("record its alarms", recording.recorder().finish())?;
         report_alarms(self.crew.observer, &order, &meter);
-        let end = end.unwrap_or_else(|| ExperimentEnd::failed("it was not carried out".to_owned()));
+        let end = end.unwrap_or_else(|| RunEnd::failed("it was not carried out".to_owned()));
         let meter = lock(&meter);
         settle(&mut order.experiment, &end, &meter, &self.plan.limits);
         let is_permanent = end.is_permanent;
@@ -259,6 +256,7 @@ impl Run<'_, '_> {
 
     fn order(&self, slot: Slot) -> ExperimentOrder {
         let scenario = &self.matrix[slot.scenario as usize];
+        let echo_interval = self.plan.icmp_echo_interval;
         ExperimentOrder {
             experiment: Experiment {
                 block: slot.block,
@@ -271,10 +269,7 @@ impl Run<'_, '_> {
             reflector: self.reflectors.contains(&scenario.endpoint),
             last_address: self.addresses.get(&scenario.endpoint).copied(),
             timeout: self.plan.timeout,
-            companion: self
-                .plan
-                .icmp_echo_interval
-                .filter(|_| !scenario.probe().is_echo()),
+            companion: echo_interval.filter(|_| !scenario.probe().is_echo()),
             pings: self.pings(),
             trace: self.plan.flow_trace,
             start: None,
@@ -288,10 +283,7 @@ impl Run<'_, '_> {
     }
 
     /// Keeps what came of an experiment besides its messages.
-    fn came_of(
-        begun: &mut StartedExperiment,
-        result: Result<ExperimentResult, OrderFailed>,
-    ) -> ExperimentEnd {
+    fn came_of(begun: &mut ActiveRun, result: Result<ExperimentResult, OrderFailed>) -> RunEnd {
         match result {
             Ok(result) => {
                 if let Some(late) = result.late {
@@ -300,11 +292,11 @@ impl Run<'_, '_> {
                 begun.flow_trace.clone_from(&result.trace);
                 take(result, &mut begun.order.experiment)
             }
-            Err(why) => ExperimentEnd::of(&why),
+            Err(why) => RunEnd::of(&why),
         }
     }
 
-    fn provenance(&self, order: &ExperimentOrder, end: ExperimentEnd, meter: &Meter) -> Provenance {
+    fn provenance(&self, order: &ExperimentOrder, end: RunEnd, meter: &Meter) -> Provenance {
         let plan_hash = &self.campaign.plan_hash;
         Provenance {
             site: order.site.clone(),
@@ -326,12 +318,7 @@ fn report_alarms(observer: &mut dyn Observer, order: &ExperimentOrder, meter: &M
 }
 
 /// Fills in what the meter saw, and decides whether it counts as complete.
-pub(crate) fn settle(
-    experiment: &mut Experiment,
-    end: &ExperimentEnd,
-    meter: &Meter,
-    limits: &Limits,
-) {
+pub(crate) fn settle(experiment: &mut Experiment, end: &RunEnd, meter: &Meter, limits: &Limits) {
     experiment.tally = meter.tally();
     if experiment.fleet.is_some() {
         experiment.response_p50 = meter.figures().median;
@@ -364,7 +351,7 @@ pub(crate) fn provenance(
     experiment: &Experiment,
     plan_hash: &str,
     build: &Build,
-    end: ExperimentEnd,
+    end: RunEnd,
     meter: &Meter,
 ) -> Provenance {
     let lateness = meter.lateness();
@@ -388,7 +375,7 @@ fn begun_as(prepared: Prepared, experiment: &mut Experiment) {
 }
 
 /// What the executor reports becomes part of the experiment.
-pub(crate) fn take(result: ExperimentResult, experiment: &mut Experiment) -> ExperimentEnd {
+pub(crate) fn take(result: ExperimentResult, experiment: &mut Experiment) -> RunEnd {
     experiment.ended = Some(result.ended);
     experiment.flows = result.flows;
     experiment.quantities = result.quantities;
@@ -402,7 +389,7 @@ pub(crate) fn take(result: ExperimentResult, experiment: &mut Experiment) -> Exp
         ),
         Ending::Failed(reason) => (ExperimentStatus::Failed, Some(reason)),
     };
-    ExperimentEnd {
+    RunEnd {
         status,
         reason,
         is_permanent: false,

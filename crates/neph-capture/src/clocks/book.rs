@@ -4,9 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{
-    Anchor, Instant, LocalClock, Message, Peer, Seq, Span, Wall, WallCourse, WallStep,
-};
+use neph_model::{Anchor, Instant, Local, Message, Peer, Seq, Span, Wall, WallCourse, WallStep};
 use neph_stats::{ClockFit, ClockNature, FourTimestamps, MeanOffset};
 
 use super::peer_clock::{DOUBT, PeerClock};
@@ -18,7 +16,7 @@ const SAME: Span = Span::from_nanos(10);
 #[derive(Clone, Debug)]
 pub struct Book {
     pub raw: PeerClock,
-    own_clock: WallCourse<LocalClock>,
+    own_clock: WallCourse<Local>,
     peer: WallCourse<Peer>,
     /// Mean offset of the exchanges with four timestamps: of the raw clocks, of the wall clocks.
     pub raw_mean: MeanOffset,
@@ -76,7 +74,7 @@ impl Book {
     }
 
     /// Adds a reading of the two local clocks.
-    pub fn anchor(&mut self, reading: Anchor<LocalClock>) {
+    pub fn anchor(&mut self, reading: Anchor<Local>) {
         if let Some(WallStep { after, before, by }) = self.own_clock.read(reading) {
             self.steps.push(Step {
                 is_peers: false,

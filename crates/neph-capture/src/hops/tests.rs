@@ -288,13 +288,10 @@ fn a_datagram_that_others_are_like_is_no_piece_of_one() {
         &[(20, single_message)],
         &[(30, first), (31, last.clone()), (32, last)],
     ]);
-    let found_marks = marks(&followed);
+    let stamps = marks(&followed);
     for at in [30, 31, 32] {
-        let times = found_marks
-            .iter()
-            .filter(|marks| marks[2] == Some(at))
-            .count();
-        assert!(times <= 1, "{at} is told {times} times: {found_marks:?}");
+        let times = stamps.iter().filter(|marks| marks[2] == Some(at)).count();
+        assert!(times <= 1, "{at} occurs {times} times: {stamps:?}");
     }
 }
 
@@ -388,11 +385,11 @@ proptest! {
         let points: Vec<&[(i64, Vec<u8>)]> = points.iter().map(Vec::as_slice).collect();
         let followed = follow(&points);
         for (point, packets) in points.iter().enumerate() {
-            let mut found_marks: Vec<i64> = followed.passages().filter_map(|p| p.mark(point)).collect();
-            let many = found_marks.len();
-            found_marks.sort_unstable();
-            found_marks.dedup();
-            prop_assert_eq!(found_marks.len(), many);
+            let mut stamps: Vec<i64> = followed.passages().filter_map(|p| p.mark(point)).collect();
+            let many = stamps.len();
+            stamps.sort_unstable();
+            stamps.dedup();
+            prop_assert_eq!(stamps.len(), many);
             prop_assert!(many <= packets.len());
         }
         for trip in followed.round_trips() {

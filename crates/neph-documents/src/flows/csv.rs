@@ -1,9 +1,7 @@
 //! Messages as lines of CSV, and the flows as a table.
 
 use neph_flows::FleetView;
-use neph_model::{
-    Fleet, FleetMessage, FleetOutcome, LocalClock, ReadBy, Span, SynAnswer, WallCourse,
-};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, Local, ReadBy, Span, SynAnswer, WallCourse};
 use neph_text::csv_field;
 
 /// The header of the messages.
@@ -11,7 +9,7 @@ pub const HEADING: &str = "endpoint,slot,source_port,seq,sent_ns,sent_unix_ns,la
 round_trip_ns,network_ns,read_by,peer_rx_ns,residence_ns,peer_count,peer_ttl,ttl,copies,answer";
 
 /// A message as a line; an absent value is empty.
-pub fn line(fleet: &Fleet, message: &FleetMessage, clock: &WallCourse<LocalClock>) -> String {
+pub fn line(fleet: &Fleet, message: &FleetMessage, clock: &WallCourse<Local>) -> String {
     let outcome = match message.outcome {
         FleetOutcome::Reply(_) => "reply",
         FleetOutcome::Lost => "lost",

@@ -1,7 +1,7 @@
 //! The result of a fleet as a document: the summary, each flow and each path change.
 
 use neph_flows::FlowHistory;
-use neph_model::{Instant, LocalClock, ProbeKind, Span, Warning};
+use neph_model::{Instant, Local, ProbeKind, Span, Warning};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -189,7 +189,7 @@ impl<'a> FlowsDocument<'a> {
 impl FlowDocument {
     fn of(result: &FlowsResult, flow: &FlowHistory) -> Self {
         let fleet = &result.view.fleet;
-        let unix = |at: Instant<LocalClock>| result.clock.unix_nanos(at);
+        let unix = |at: Instant<Local>| result.clock.unix_nanos(at);
         let periods = flow.segments.iter().map(|segment| BasePeriodDocument {
             from_unix_ns: unix(segment.from),
             until_unix_ns: unix(segment.until),

@@ -2,7 +2,7 @@
 
 use neph_flows::follow::{UncomparedReason, Verdict};
 use neph_flows::{Direction, Evidence, PathChange, PathEvent};
-use neph_model::{Fleet, LocalClock, Span, WallCourse};
+use neph_model::{Fleet, Local, Span, WallCourse};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -88,7 +88,7 @@ impl From<Evidence> for EvidenceDocument {
 
 impl ChangeDocument {
     /// The document of a path change of a flow of this fleet.
-    pub fn of(fleet: &Fleet, change: &PathChange, clock: &WallCourse<LocalClock>) -> Self {
+    pub fn of(fleet: &Fleet, change: &PathChange, clock: &WallCourse<Local>) -> Self {
         Self {
             endpoint: fleet.endpoints[fleet.endpoint_of(change.slot)].name.clone(),
             slot: change.slot.0,
@@ -104,7 +104,7 @@ impl ChangeDocument {
 
 impl FlowsEvent {
     /// The event of a path change, or of its withdrawal.
-    pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<LocalClock>) -> Self {
+    pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Local>) -> Self {
         match events {
             PathEvent::Changed(change) => Self::Change(ChangeDocument::of(fleet, change, clock)),
             PathEvent::Withdrawn(change) => {
@@ -114,7 +114,7 @@ impl FlowsEvent {
     }
 
     /// The event of a trace after a path change.
-    pub fn traced(fleet: &Fleet, verdict: &Verdict, clock: &WallCourse<LocalClock>) -> Self {
+    pub fn traced(fleet: &Fleet, verdict: &Verdict, clock: &WallCourse<Local>) -> Self {
         let mut change = verdict.change;
         change.evidence.trace = verdict.comparison.ok().map(|comparison| comparison.others);
         let before = verdict.comparison.ok().map(|comparison| comparison.before);

@@ -1,7 +1,7 @@
 //! Lines of text: title, path change, status.
 
 use neph_flows::{Direction, Evidence, FleetView, PairView, PathEvent};
-use neph_model::{Fleet, Instant, LocalClock, Span, WallCourse};
+use neph_model::{Fleet, Instant, Local, Span, WallCourse};
 use neph_probe::{Sharing, Silence};
 
 use super::Status;
@@ -37,7 +37,7 @@ pub fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
 }
 
 /// A path change as a line; with several endpoints, with its endpoint.
-pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<LocalClock>) -> String {
+pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Local>) -> String {
     let (change, end) = match events {
         PathEvent::Changed(change) => (change, evidence(change.evidence)),
         PathEvent::Withdrawn(change) => (change, "withdrawn: it was no path".to_owned()),
@@ -59,7 +59,7 @@ pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<LocalClock>)
 
 /// A trace as a line: the path change, its result, and the time of the route that it is compared
 /// to.
-pub fn traced(verdict: &Verdict, clock: &WallCourse<LocalClock>) -> String {
+pub fn traced(verdict: &Verdict, clock: &WallCourse<Local>) -> String {
     let comparison = match verdict.comparison {
         Ok(comparison) if comparison.others => {
             format!("other routers than at {}", moment(comparison.before, clock))
@@ -84,7 +84,7 @@ pub fn traced(verdict: &Verdict, clock: &WallCourse<LocalClock>) -> String {
 }
 
 /// The time of the day in UTC, to a thousandth of a second.
-pub fn moment(at: Instant<LocalClock>, clock: &WallCourse<LocalClock>) -> String {
+pub fn moment(at: Instant<Local>, clock: &WallCourse<Local>) -> String {
     let Some(nanos) = clock.unix_nanos(at) else {
         return format!("{:.3} s", (at - Instant::from_nanos(0)).secs_f64());
     };
@@ -135,7 +135,7 @@ pub fn status(status: &Status) -> String {
 }
 
 /// That an endpoint stopped answering, and since when; `None` if it answers.
-pub fn silent(pair: &PairView, clock: &WallCourse<LocalClock>) -> Option<String> {
+pub fn silent(pair: &PairView, clock: &WallCourse<Local>) -> Option<String> {
     let (since, messages) = pair.silence?;
     Some(format!(
         "no answer from {} since {}: the {} after that were lost, so results about paths end there",
@@ -187,7 +187,7 @@ pub fn silence_reasons(
     silence: &Silence,
     view: &FleetView,
     found: Option<Vec<String>>,
-    clock: &WallCourse<LocalClock>,
+    clock: &WallCourse<Local>,
 ) -> Vec<String> {
     let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
     let mute = pairs

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use neph_flows::follow::Uncompared;
 use neph_flows::{Bimodality, Class, ClassMoves, FlowLatencyBin, PairView};
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -167,7 +167,7 @@ impl PairDocument {
     pub fn of(result: &FlowsResult, index: usize) -> Self {
         let view = &result.view;
         let pair = &view.pairs[index];
-        let unix = |at: Instant<LocalClock>| result.clock.unix_nanos(at);
+        let unix = |at: Instant<Local>| result.clock.unix_nanos(at);
         let classes = view.classes[index].iter().zip(&pair.moved);
         let congested = pair.congested.iter().map(|(from, until)| PeriodDocument {
             from_unix_ns: unix(*from),

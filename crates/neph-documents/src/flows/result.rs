@@ -2,7 +2,7 @@
 
 use neph_flows::follow::Uncompared;
 use neph_flows::{FleetView, FlowTally};
-use neph_model::{FleetEndpoint, LocalClock, Span, WallCourse, Warning};
+use neph_model::{FleetEndpoint, Local, Span, WallCourse, Warning};
 use neph_probe::{FleetTally, Refusals};
 
 use super::TransfersFound;
@@ -26,7 +26,7 @@ pub struct FlowsResult {
     /// Refusals by the caps of reflectors, and packets that their kernels dropped.
     pub refused: Vec<(FleetEndpoint, Refusals)>,
     /// The wall clock.
-    pub clock: WallCourse<LocalClock>,
+    pub clock: WallCourse<Local>,
     /// Why no endpoint replied, and since when endpoints stopped replying.
     pub silence: Vec<String>,
     /// Why the first message that was not sent could not be sent.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use neph_flows::PathEvent;
 use neph_flows::follow::Verdict;
-use neph_model::{Anchor, Fleet, FleetMessage, LocalClock, Span, WallCourse};
+use neph_model::{Anchor, Fleet, FleetMessage, Local, Span, WallCourse};
 use neph_probe::Sharing;
 
 use super::{FlowsDocument, FlowsEvent, FlowsResult, Status, csv, lines, text};
@@ -31,7 +31,7 @@ pub struct FlowsWriter {
     /// Whether only the summary is written.
     is_quiet: bool,
     out: Box<dyn Write>,
-    clock: WallCourse<LocalClock>,
+    clock: WallCourse<Local>,
 }
 
 impl fmt::Debug for FlowsWriter {
@@ -58,12 +58,12 @@ impl FlowsWriter {
     }
 
     /// Adds a reading of both clocks, for times of day.
-    pub fn anchor(&mut self, anchor: Anchor<LocalClock>) {
+    pub fn anchor(&mut self, anchor: Anchor<Local>) {
         self.clock.read(anchor);
     }
 
     /// The clock of the reported times of day.
-    pub const fn clock(&self) -> &WallCourse<LocalClock> {
+    pub const fn clock(&self) -> &WallCourse<Local> {
         &self.clock
     }
 

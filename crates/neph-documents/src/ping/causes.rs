@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use neph_analysis::{CampaignData, Diagnoses, ExperimentData, PlotSettings, diagnose};
 use neph_model::{
     ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentStatus, Flow, FlowRole,
-    Instant, LocalClock, Marks, Message, Parameter, Scenario, ScenarioId, Span, Wall,
+    Instant, Local, Marks, Message, Parameter, Scenario, ScenarioId, Span, Wall,
 };
 
 use super::{FlowMeasured, PingResult};
@@ -122,7 +122,7 @@ fn messages(members: &[(&Planned, &FlowMeasured)]) -> Vec<Message> {
 }
 
 fn shifted(timestamps: &Marks, by: Span) -> Marks {
-    let at = |timestamp: Option<Instant<LocalClock>>| timestamp.map(|timestamp| timestamp + by);
+    let at = |timestamp: Option<Instant<Local>>| timestamp.map(|timestamp| timestamp + by);
     Marks {
         intended: timestamps.intended + by,
         dialled: at(timestamps.dialled),

@@ -1,13 +1,13 @@
 //! Messages as CSV lines. Times are integer nanoseconds; an absent value is empty.
 
-use neph_model::{Instant, LocalClock, Marks, Message, Peer};
+use neph_model::{Instant, Local, Marks, Message, Peer};
 use neph_text::csv_field;
 
 use super::Planned;
 
 /// Each timestamp's name and its time, on its own side's clock.
 fn each_timestamp(timestamps: &Marks) -> [(&'static str, Option<i64>); 14] {
-    let nanos = |at: Option<Instant<LocalClock>>| at.map(Instant::nanos);
+    let nanos = |at: Option<Instant<Local>>| at.map(Instant::nanos);
     let peer = |at: Option<Instant<Peer>>| at.map(Instant::nanos);
     [
         ("intended_ns", Some(timestamps.intended.nanos())),

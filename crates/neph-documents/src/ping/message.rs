@@ -1,7 +1,7 @@
 //! A message and an event as JSON. Times are integer nanoseconds.
 
 use neph_model::{
-    Anchor, EventKind, Instant, Ledger, LocalClock, Marks, Message, Peer, Seq, Span, TcpState, Wall,
+    Anchor, EventKind, Instant, Ledger, Local, Marks, Message, Peer, Seq, Span, TcpState, Wall,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -85,21 +85,21 @@ pub struct EntryDocument {
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct MarksDocument {
     /// Scheduled send time.
-    pub intended_ns: Instant<LocalClock>,
+    pub intended_ns: Instant<Local>,
     /// The connection began.
-    pub dialled_ns: Option<Instant<LocalClock>>,
+    pub dialled_ns: Option<Instant<Local>>,
     /// TCP was connected.
-    pub connected_ns: Option<Instant<LocalClock>>,
+    pub connected_ns: Option<Instant<Local>>,
     /// The handshakes above TCP were complete.
-    pub opened_ns: Option<Instant<LocalClock>>,
+    pub opened_ns: Option<Instant<Local>>,
     /// The client application handed the request to its kernel.
-    pub app_send_ns: Option<Instant<LocalClock>>,
+    pub app_send_ns: Option<Instant<Local>>,
     /// The kernel queued the request's last byte.
-    pub queued_ns: Option<Instant<LocalClock>>,
+    pub queued_ns: Option<Instant<Local>>,
     /// The request's last byte left for the interface.
-    pub nic_tx_ns: Option<Instant<LocalClock>>,
+    pub nic_tx_ns: Option<Instant<Local>>,
     /// The peer's TCP acknowledged the request's last byte.
-    pub acked_ns: Option<Instant<LocalClock>>,
+    pub acked_ns: Option<Instant<Local>>,
     /// The peer's kernel received the request's last byte.
     pub peer_rx_ns: Option<Instant<Peer>>,
     /// The server application had read the request.
@@ -109,9 +109,9 @@ pub struct MarksDocument {
     /// The reply's last byte left the peer's kernel.
     pub peer_nic_tx_ns: Option<Instant<Peer>>,
     /// The client's kernel received the reply's last byte.
-    pub nic_rx_ns: Option<Instant<LocalClock>>,
+    pub nic_rx_ns: Option<Instant<Local>>,
     /// The client application had read the reply.
-    pub app_recv_ns: Option<Instant<LocalClock>>,
+    pub app_recv_ns: Option<Instant<Local>>,
 }
 
 /// The TCP state at one moment.
@@ -139,13 +139,13 @@ pub struct MessageOf<'p> {
     /// The flow.
     pub planned: &'p Planned,
     /// A reading of both clocks.
-    pub anchor: Option<Anchor<LocalClock>>,
+    pub anchor: Option<Anchor<Local>>,
 }
 
 impl MessageDocument {
     /// The document of a message.
     pub fn of(whose: MessageOf<'_>, message: &Message) -> Self {
-        let intended = |anchor: Anchor<LocalClock>| anchor.to_wall(message.marks.intended);
+        let intended = |anchor: Anchor<Local>| anchor.to_wall(message.marks.intended);
         let timestamps = &message.marks;
         Self {
             flow: whose.planned.spec.name.clone(),

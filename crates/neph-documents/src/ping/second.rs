@@ -1,6 +1,6 @@
 //! One second of a flow that is too fast for a line per message.
 
-use neph_model::{Instant, LocalClock, Message, Span, Tally};
+use neph_model::{Instant, Local, Message, Span, Tally};
 
 use crate::cell::OrDash;
 use crate::p50::P50;
@@ -11,7 +11,7 @@ const LENGTH: Span = Span::from_secs(1);
 /// The messages of the current second.
 #[derive(Debug, Default)]
 pub struct Second {
-    since: Option<Instant<LocalClock>>,
+    since: Option<Instant<Local>>,
     times: Vec<Span>,
     tally: Tally,
 }

@@ -3,7 +3,7 @@ use neph_model::Slot;
 use super::*;
 use crate::world::World;
 
-fn at(seconds: i64) -> Instant<LocalClock> {
+fn at(seconds: i64) -> Instant<Local> {
     Instant::from_nanos(seconds * 1_000_000_000)
 }
 

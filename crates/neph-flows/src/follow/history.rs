@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{FlowRoute, Instant, LocalClock, Span};
+use neph_model::{FlowRoute, Instant, Local, Span};
 
 use super::verdict::{RouteComparison, UncomparedReason};
 
@@ -16,8 +16,8 @@ const MAX_ENTRIES: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KnownRoute {
     pub(super) route: FlowRoute,
-    pub(super) first: Instant<LocalClock>,
-    pub(super) last: Instant<LocalClock>,
+    pub(super) first: Instant<Local>,
+    pub(super) last: Instant<Local>,
 }
 
 /// The history of a flow; see the module.
@@ -25,7 +25,7 @@ pub(super) struct KnownRoute {
 pub(super) struct History {
     pub(super) source_port: u16,
     /// By time.
-    changes: VecDeque<Instant<LocalClock>>,
+    changes: VecDeque<Instant<Local>>,
     /// In the order in which they were found.
     routes: VecDeque<KnownRoute>,
 }
@@ -40,7 +40,7 @@ impl History {
     }
 
     /// Adds a path change at this moment.
-    pub(super) fn record_change(&mut self, at: Instant<LocalClock>) {
+    pub(super) fn record_change(&mut self, at: Instant<Local>) {
         self.changes.push_back(at);
         if self.changes.len() > MAX_ENTRIES {
             self.changes.pop_front();
@@ -48,7 +48,7 @@ impl History {
     }
 
     /// Withdraws a path change.
-    pub(super) fn record_withdrawal(&mut self, at: Instant<LocalClock>) {
+    pub(super) fn record_withdrawal(&mut self, at: Instant<Local>) {
         self.changes.retain(|one| *one != at);
     }
 
@@ -67,18 +67,13 @@ impl History {
     }
 
     /// Whether the path changed again after this change.
-    pub(super) fn is_left(&self, change: Instant<LocalClock>) -> bool {
+    pub(super) fn is_left(&self, change: Instant<Local>) -> bool {
         self.changes.iter().any(|at| *at > change)
     }
 
     /// Whether `after` lies completely on the path that began with this change. The moment of a change is
     /// known only to within an `interval`, the time between two messages.
-    pub(super) fn is_of(
-        &self,
-        change: Instant<LocalClock>,
-        after: &KnownRoute,
-        interval: Span,
-    ) -> bool {
+    pub(super) fn is_of(&self, change: Instant<Local>, after: &KnownRoute, interval: Span) -> bool {
         let next = self.changes.iter().find(|at| **at > change);
         after.first >= change && next.is_none_or(|at| after.last + interval <= *at)
     }
@@ -89,7 +84,7 @@ impl History {
     /// Why they cannot be compared.
     pub(super) fn compare(
         &self,
-        change: Instant<LocalClock>,
+        change: Instant<Local>,
         after: &KnownRoute,
         interval: Span,
     ) -> Result<(RouteComparison, &KnownRoute), (UncomparedReason, Option<&KnownRoute>)> {
@@ -133,7 +128,7 @@ mod tests {
 
     const INTERVAL: Span = Span::from_nanos(10);
 
-    fn at(nanos: i64) -> Instant<LocalClock> {
+    fn at(nanos: i64) -> Instant<Local> {
         Instant::from_nanos(nanos)
     }
 

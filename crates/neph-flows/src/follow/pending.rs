@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use neph_model::{Instant, LocalClock, Slot};
+use neph_model::{Instant, Local, Slot};
 
 use super::TraceRequest;
 use super::history::KnownRoute;
@@ -15,7 +15,7 @@ pub(super) struct Finished {
     pub(super) request: TraceRequest,
     pub(super) known: KnownRoute,
     /// When it finished.
-    pub(super) at: Instant<LocalClock>,
+    pub(super) at: Instant<Local>,
 }
 
 /// Finished traces that wait; see the module.
@@ -23,18 +23,18 @@ pub(super) struct Finished {
 pub(super) struct Pending {
     by_slot: BTreeMap<Slot, Vec<Finished>>,
     /// Almost sorted by time: traces take some seconds. Entries remain after they are reported.
-    certain: VecDeque<(Instant<LocalClock>, Slot)>,
+    certain: VecDeque<(Instant<Local>, Slot)>,
 }
 
 impl Pending {
     /// Waits until this moment.
-    pub(super) fn push(&mut self, slot: Slot, certain: Instant<LocalClock>, finished: Finished) {
+    pub(super) fn push(&mut self, slot: Slot, certain: Instant<Local>, finished: Finished) {
         self.by_slot.entry(slot).or_default().push(finished);
         self.certain.push_back((certain, slot));
     }
 
     /// A slot with a trace that has waited long enough; each trace is returned once.
-    pub(super) fn certain(&mut self, now: Instant<LocalClock>) -> Option<Slot> {
+    pub(super) fn certain(&mut self, now: Instant<Local>) -> Option<Slot> {
         let next = self.certain.pop_front_if(|(at, _)| *at <= now);
         next.map(|(_, slot)| slot)
     }

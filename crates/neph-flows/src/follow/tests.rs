@@ -49,7 +49,7 @@ fn change(seconds: i64) -> PathChange {
 
 const SECOND: i64 = 1_000_000_000;
 
-fn at(seconds: i64) -> Instant<LocalClock> {
+fn at(seconds: i64) -> Instant<Local> {
     Instant::from_nanos(seconds * SECOND)
 }
 

@@ -1,7 +1,7 @@
 //! The verdict of a trace on the path change that it follows, or why there is none.
 
 use crate::PathChange;
-use neph_model::{Instant, LocalClock};
+use neph_model::{Instant, Local};
 
 /// Why the routes before and after a change are not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +52,7 @@ pub struct RouteComparison {
     pub others: bool,
     /// When the last router of the earlier route was probed. The comparison includes unreported changes since
     /// then, for example in a flow's first messages.
-    pub before: Instant<LocalClock>,
+    pub before: Instant<Local>,
 }
 
 /// The verdict of a trace on a change.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::world::World;
 use crate::{Digest, Settings};
-use neph_model::{FleetMessage, Instant, LocalClock};
+use neph_model::{FleetMessage, Instant, Local};
 
 fn curve(stays: &[Stay], bin: Span) -> Option<Curve> {
     stay_curve(stays, (bin, Span::from_secs(10))).map(|lasted| lasted.curve)
@@ -9,7 +9,7 @@ fn curve(stays: &[Stay], bin: Span) -> Option<Curve> {
 
 const BIN: Span = Span::from_secs(20);
 
-fn at(seconds: i64) -> Instant<LocalClock> {
+fn at(seconds: i64) -> Instant<Local> {
     Instant::from_nanos(seconds * 1_000_000_000)
 }
 
@@ -88,7 +88,7 @@ fn to_nanos(seconds: f64) -> i64 {
     (seconds * 1e9) as i64
 }
 
-fn one(from: Instant<LocalClock>, length: Span) -> Stay {
+fn one(from: Instant<Local>, length: Span) -> Stay {
     Stay {
         from,
         length,

@@ -29,9 +29,8 @@ pub(super) const HAS_DSACKS: u8 = 1 << 7;
 
 pub(super) fn message(message: &Message, out: &mut Vec<u8>) {
     let marks = &message.marks;
-    let instant = |at: Option<neph_model::Instant<neph_model::LocalClock>>| {
-        at.map(neph_model::Instant::nanos)
-    };
+    let instant =
+        |at: Option<neph_model::Instant<neph_model::Local>>| at.map(neph_model::Instant::nanos);
     let peer =
         |at: Option<neph_model::Instant<neph_model::Peer>>| at.map(neph_model::Instant::nanos);
     let times: [Option<i64>; OPTIONAL_TIMES] = [

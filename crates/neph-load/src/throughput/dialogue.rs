@@ -1,6 +1,6 @@
 //! Messages between a client and its server from the start of a test until both have ended.
 
-use neph_model::{Instant, LocalClock, Span, Stop};
+use neph_model::{Instant, Local, Span, Stop};
 use neph_sys::clock;
 use neph_wire::throughput::{ClientMessage, Intervals, ServerMessage};
 
@@ -25,7 +25,7 @@ pub(super) struct Dialogue<'a> {
     pub(super) server: Intervals,
     is_done: bool,
     /// When the end was sent to the server.
-    ended: Option<Instant<LocalClock>>,
+    ended: Option<Instant<Local>>,
     /// Whether it was stopped before its time was over.
     pub(super) is_stopped: bool,
     /// Why it broke off, if it did.

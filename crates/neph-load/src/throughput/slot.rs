@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use neph_model::{Instant, LocalClock};
+use neph_model::{Instant, Local};
 use neph_wire::throughput::{Protocol, RrKind, RrTestRequest, Token};
 
 use super::carrier::Carrier;
@@ -19,7 +19,7 @@ pub(super) struct Active {
     pub(super) peer: SocketAddr,
     pub(super) local: SocketAddr,
     /// Latest end of the test.
-    pub(super) until: Instant<LocalClock>,
+    pub(super) until: Instant<Local>,
     /// Connected streams.
     pub(super) carriers: BTreeMap<u16, Carrier>,
     /// Data flows: no more streams are accepted.

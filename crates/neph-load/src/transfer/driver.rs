@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, LocalClock, Permit, Span, Stop};
+use neph_model::{Instant, Local, Permit, Span, Stop};
 use neph_sys::clock;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::tcp::{self, TcpStats};
@@ -79,7 +79,7 @@ impl TransferFailure {
 }
 
 /// Current time of the local monotonic clock.
-pub(crate) fn now() -> Instant<LocalClock> {
+pub(crate) fn now() -> Instant<Local> {
     Instant::from_nanos(clock::raw().0)
 }
 
@@ -108,7 +108,7 @@ impl Driver {
         &mut self,
         stream: &mut TcpStream,
         traffic: &mut impl Traffic,
-        began: Instant<LocalClock>,
+        began: Instant<Local>,
         stop: &Stop,
     ) -> Result<(), TransferFailure> {
         let other = TransferFailure::during(FailedOperation::Other);
@@ -169,7 +169,7 @@ impl Driver {
         &mut self,
         stream: &mut TcpStream,
         traffic: &mut impl Traffic,
-        began: Instant<LocalClock>,
+        began: Instant<Local>,
     ) -> Result<bool, TransferFailure> {
         let other = TransferFailure::during(FailedOperation::Other);
         while traffic.needs_data() {

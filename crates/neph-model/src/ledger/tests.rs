@@ -6,7 +6,7 @@
 use super::*;
 use crate::{Peer, PeerMarks};
 
-fn instant(nanos: i64) -> Option<Instant<LocalClock>> {
+fn instant(nanos: i64) -> Option<Instant<Local>> {
     Some(Instant::from_nanos(nanos))
 }
 fn peer(nanos: i64) -> Option<Instant<Peer>> {

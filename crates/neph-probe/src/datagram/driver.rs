@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, LocalClock, Span, Stop, Wall};
+use neph_model::{Instant, Local, Span, Stop, Wall};
 use neph_sys::icmp_error::{self, IcmpError, Queued};
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Carrier, Family, Notice};
@@ -99,7 +99,7 @@ struct Driver {
     built: Option<u64>,
     buffer: Vec<u8>,
     /// When deadlines and reports were last handled.
-    turned: Instant<LocalClock>,
+    turned: Instant<Local>,
 }
 
 /// Whether send timestamps are read now, or later because a send is close.
@@ -133,7 +133,7 @@ impl Driver {
     }
 
     /// Handles a message that is due soon. Returns until when there is time for other work, if any.
-    fn approach(&mut self, due: Instant<LocalClock>) -> Option<Instant<LocalClock>> {
+    fn approach(&mut self, due: Instant<Local>) -> Option<Instant<Local>> {
         match self.pace.nearness(due, now()) {
             SendWait::Blind => {
                 self.send(due);
@@ -154,11 +154,11 @@ impl Driver {
         }
     }
 
-    fn wall(&self, at: Instant<LocalClock>) -> Wall {
+    fn wall(&self, at: Instant<Local>) -> Wall {
         self.clock.anchor().to_wall(at)
     }
 
-    fn build(&mut self, due: Instant<LocalClock>) {
+    fn build(&mut self, due: Instant<Local>) {
         let seq = self.session.next_seq();
         if self.built != Some(seq) {
             self.take_back();
@@ -169,7 +169,7 @@ impl Driver {
         }
     }
 
-    fn send(&mut self, due: Instant<LocalClock>) {
+    fn send(&mut self, due: Instant<Local>) {
         if let Some(reason) = self.gate.refusal(due, self.session.end(), now()) {
             self.session.skip(reason, now());
         } else {
@@ -185,7 +185,7 @@ impl Driver {
         }
     }
 
-    fn send_now(&mut self, due: Instant<LocalClock>) {
+    fn send_now(&mut self, due: Instant<Local>) {
         self.build(due);
         let at = self.pace.reach(due);
         let Some(seq) = self.session.sending(at) else {
@@ -239,7 +239,7 @@ impl Driver {
 
     /// Waits until `until` or until something happens, and processes it. Close to a send, only replies are
     /// read: send timestamps can wait.
-    fn take_in(&mut self, until: Instant<LocalClock>, notices: Notices) {
+    fn take_in(&mut self, until: Instant<Local>, notices: Notices) {
         let mut awaited = [Awaited::readable(self.socket.as_fd())];
         if self.reply_wait.wait(&mut awaited, until).is_err() {
             return;

@@ -1,7 +1,7 @@
 //! A flow's session over datagrams: its schedule and its messages, without input or output.
 
 use neph_model::{
-    Answer, EventKind, IcmpKind, Instant, LocalClock, LocalFault, Message, Seq, Span, Tally,
+    Answer, EventKind, IcmpKind, Instant, Local, LocalFault, Message, Seq, Span, Tally,
 };
 
 use super::ReplyOutcome;
@@ -17,7 +17,7 @@ const UNSTAMPED: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Session {
     spec: FlowSpec,
-    start: Option<Instant<LocalClock>>,
+    start: Option<Instant<Local>>,
     entered: u64,
     book: Exchange,
     unstamped: AwaitedTimestamps<Seq>,
@@ -45,11 +45,11 @@ impl Session {
         }
     }
 
-    pub(crate) const fn begin(&mut self, start: Instant<LocalClock>) {
+    pub(crate) const fn begin(&mut self, start: Instant<Local>) {
         self.start = Some(start);
     }
 
-    pub(crate) fn next_due(&self) -> Option<Instant<LocalClock>> {
+    pub(crate) fn next_due(&self) -> Option<Instant<Local>> {
         self.spec.schedule.due(self.start?, self.entered)
     }
 
@@ -64,7 +64,7 @@ impl Session {
     }
 
     /// The next message is due and about to be sent.
-    pub(crate) fn sending(&mut self, at: Instant<LocalClock>) -> Option<Seq> {
+    pub(crate) fn sending(&mut self, at: Instant<Local>) -> Option<Seq> {
         let seq = self.book.enter(self.next_due()?);
         self.entered += 1;
         self.book.sent(seq, at, 0);
@@ -73,14 +73,14 @@ impl Session {
     }
 
     /// The kernel did not accept the message.
-    pub(crate) fn not_sent(&mut self, seq: Seq, reason: &std::io::Error, at: Instant<LocalClock>) {
+    pub(crate) fn not_sent(&mut self, seq: Seq, reason: &std::io::Error, at: Instant<Local>) {
         let answer = fault::answer_of_datagram(reason, ErrorTime::AtOnce);
         self.book.failed(seq, answer, at);
         self.refused_by(&fault::sentence("send", reason, answer));
     }
 
     /// The next message is too late, or beyond a cap: it is not sent.
-    pub(crate) fn skip(&mut self, reason: LocalFault, at: Instant<LocalClock>) {
+    pub(crate) fn skip(&mut self, reason: LocalFault, at: Instant<Local>) {
         if let Some(due) = self.next_due() {
             let seq = self.book.enter(due);
             self.entered += 1;
@@ -89,12 +89,12 @@ impl Session {
     }
 
     /// The end of the schedule.
-    pub(crate) fn end(&self) -> Option<Instant<LocalClock>> {
+    pub(crate) fn end(&self) -> Option<Instant<Local>> {
         self.spec.schedule.end(self.start?)
     }
 
     /// An ICMP error arrived for a message.
-    pub(crate) fn icmp_error(&mut self, seq: u64, kind: IcmpKind, at: Instant<LocalClock>) {
+    pub(crate) fn icmp_error(&mut self, seq: u64, kind: IcmpKind, at: Instant<Local>) {
         let answer = Answer::Icmp(kind);
         self.book.lost(Seq(seq), Some(answer), at);
         self.refused_by(&answer.description());
@@ -114,7 +114,7 @@ impl Session {
         self.book.lacks_peer_send().then_some(self.entered)
     }
 
-    pub(crate) fn stamped(&mut self, point: SendPoint, id: u32, at: Instant<LocalClock>) {
+    pub(crate) fn stamped(&mut self, point: SendPoint, id: u32, at: Instant<Local>) {
         if let Some(seq) = self.unstamped.get(id) {
             self.book.stamped(*seq, point, at, None);
         }
@@ -123,8 +123,8 @@ impl Session {
     pub(crate) fn answered(
         &mut self,
         answer: &ReplyOutcome,
-        stamp: Option<Instant<LocalClock>>,
-        at: Instant<LocalClock>,
+        stamp: Option<Instant<Local>>,
+        at: Instant<Local>,
     ) {
         if answer.marks.is_some_and(|marks| marks.app_rx.is_some()) {
             // Only a neph reflector sends this timestamp, and its send timestamp follows.
@@ -161,10 +161,10 @@ impl Session {
         self.notes.push(Note::Event(EventKind::ClockStepped, text));
     }
 
-    pub(crate) fn at_time(&mut self, now: Instant<LocalClock>) {
+    pub(crate) fn at_time(&mut self, now: Instant<Local>) {
         self.book.expire(now);
     }
-    pub(crate) fn next_deadline(&self) -> Option<Instant<LocalClock>> {
+    pub(crate) fn next_deadline(&self) -> Option<Instant<Local>> {
         self.book.next_deadline()
     }
     pub(crate) fn is_done(&self) -> bool {
@@ -177,7 +177,7 @@ impl Session {
     pub(crate) fn take_notes(&mut self) -> std::vec::Drain<'_, Note> {
         self.notes.drain(..)
     }
-    pub(crate) fn take_finished(&mut self, now: Instant<LocalClock>) -> Option<Message> {
+    pub(crate) fn take_finished(&mut self, now: Instant<Local>) -> Option<Message> {
         self.book.take_finished(now)
     }
     pub(crate) fn take_rest(&mut self) -> Option<Message> {

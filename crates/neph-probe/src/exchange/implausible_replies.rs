@@ -41,13 +41,13 @@ impl Implausible {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{FlowIndex, Instant, LocalClock, Marks, Peer, Seq};
+    use neph_model::{FlowIndex, Instant, Local, Marks, Peer, Seq};
 
     use super::*;
 
     /// Sent at 100 and answered at 200; the peer reports `rx` and `app_tx`.
     fn message(rx: i64, app_tx: i64) -> Message {
-        let instant = |nanos| Some(Instant::<LocalClock>::from_nanos(nanos));
+        let instant = |nanos| Some(Instant::<Local>::from_nanos(nanos));
         let peer = |nanos| Some(Instant::<Peer>::from_nanos(nanos));
         let mut marks = Marks::intended_at(Instant::from_nanos(100));
         (marks.app_send, marks.app_recv) = (instant(100), instant(200));

@@ -1,6 +1,6 @@
 //! Plain data that a session passes to the records of its messages.
 
-use neph_model::{Answer, Instant, LocalClock, Outcome};
+use neph_model::{Answer, Instant, Local, Outcome};
 use neph_wire::marks::PeerMarks as WireMarks;
 
 /// The timestamps that may still arrive after the reply, so that a message waits for them.
@@ -35,9 +35,9 @@ pub(crate) enum SendPoint {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reply {
     /// When the kernel received its last byte, if known for this very message.
-    pub(crate) nic_rx: Option<Instant<LocalClock>>,
+    pub(crate) nic_rx: Option<Instant<Local>>,
     /// When the program had read it.
-    pub(crate) app_recv: Instant<LocalClock>,
+    pub(crate) app_recv: Instant<Local>,
     /// Timestamps of a neph reflector.
     pub(crate) marks: Option<WireMarks>,
     /// The protocol's status, where it has one.

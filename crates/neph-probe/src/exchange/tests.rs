@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn at(nanos: i64) -> Instant<LocalClock> {
+fn at(nanos: i64) -> Instant<Local> {
     Instant::from_nanos(nanos)
 }
 

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use neph_model::{Instant, LocalClock, Slot, Span, SynAnswer};
+use neph_model::{Instant, Local, Slot, Span, SynAnswer};
 use neph_sys::epoll::Interest;
 use neph_sys::ppoll::Awaited;
 use neph_sys::tcp;
@@ -40,9 +40,9 @@ pub(crate) struct Connects {
     /// The port of each slot, and its latest attempt.
     slots: Vec<Option<(u16, Option<usize>)>>,
     /// Attempts, each with the time until which it may be answered.
-    expiring: VecDeque<(Instant<LocalClock>, usize, RequestId)>,
+    expiring: VecDeque<(Instant<Local>, usize, RequestId)>,
     /// Ports of ended flows, each with the time until which it is not reused.
-    leaving: VecDeque<(Instant<LocalClock>, u16)>,
+    leaving: VecDeque<(Instant<Local>, u16)>,
     timeout: Span,
     /// Events that happened during a send.
     at_once: Vec<Event>,
@@ -52,7 +52,7 @@ pub(crate) struct Connects {
 struct Attempt {
     socket: Socket,
     request: RequestId,
-    begun: Instant<LocalClock>,
+    begun: Instant<Local>,
 }
 
 /// How an attempt ended.
@@ -94,7 +94,7 @@ impl Connects {
         slot.0 as usize % self.endpoints.len()
     }
 
-    fn expire(&mut self, now: Instant<LocalClock>) {
+    fn expire(&mut self, now: Instant<Local>) {
         while let Some((until, index, request)) = self.expiring.front().copied()
             && until <= now
         {
@@ -148,7 +148,7 @@ fn look_at(attempts: &mut Watched<Attempt>, index: usize, events: &mut Vec<Event
 
 impl Attempt {
     /// How it ended, if it did.
-    fn ended(&self, now: Instant<LocalClock>) -> Option<AttemptEnd> {
+    fn ended(&self, now: Instant<Local>) -> Option<AttemptEnd> {
         match self.socket.take_error() {
             Ok(Some(error)) => Some(self.fault(&error, now)),
             Ok(None) if self.socket.peer_addr().is_err() => None,
@@ -162,7 +162,7 @@ impl Attempt {
         }
     }
 
-    fn fault(&self, error: &io::Error, now: Instant<LocalClock>) -> AttemptEnd {
+    fn fault(&self, error: &io::Error, now: Instant<Local>) -> AttemptEnd {
         let refused = error.kind() == io::ErrorKind::ConnectionRefused;
         if refused && now - self.begun < RETRANSMITTED {
             AttemptEnd::Refused
@@ -180,7 +180,7 @@ impl AsFd for Attempt {
 
 fn report(
     request: RequestId,
-    (begun, read): (Instant<LocalClock>, Instant<LocalClock>),
+    (begun, read): (Instant<Local>, Instant<Local>),
     end: AttemptEnd,
     events: &mut Vec<Event>,
 ) {
@@ -217,7 +217,7 @@ fn socket(address: SocketAddr, port: u16) -> io::Result<Socket> {
 }
 
 impl Transport for Connects {
-    fn open(&mut self, slot: Slot, now: Instant<LocalClock>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<Local>) -> Result<u16, ProbeError> {
         self.expire(now);
         let address = self.endpoints[self.endpoint(slot)];
         let fault = |source| ProbeError::Socket {

@@ -3,7 +3,7 @@
 //! With dense sends it sleeps from one to the next and reads arrivals every few messages. The kernel gives
 //! timestamps of departures and arrivals, so waking for each reply would not improve the result.
 
-use neph_model::{Answer, Instant, LocalClock, LocalFault, Permit, Slot, Span, Stop};
+use neph_model::{Answer, Instant, Local, LocalFault, Permit, Slot, Span, Stop};
 use neph_sys::clock;
 use neph_sys::stamp::KeepAwake;
 
@@ -92,11 +92,11 @@ struct Driver {
     /// How long arrivals may wait to be read.
     reading: Span,
     /// When arrivals were last read, and when finished messages were last reported.
-    read: Instant<LocalClock>,
-    reported: Instant<LocalClock>,
+    read: Instant<Local>,
+    reported: Instant<Local>,
     /// When it last woke to send.
-    woken: Instant<LocalClock>,
-    anchored: Option<Instant<LocalClock>>,
+    woken: Instant<Local>,
+    anchored: Option<Instant<Local>>,
     /// Whether a reason for a failed send was reported.
     is_refused: bool,
 }
@@ -143,18 +143,18 @@ impl Driver {
     }
 
     /// When the next message may go.
-    fn due(&self) -> Option<Instant<LocalClock>> {
+    fn due(&self) -> Option<Instant<Local>> {
         let due = self.session.next_due()?;
         Some(self.gaps.earliest(due))
     }
 
-    fn is_due(&self, now: Instant<LocalClock>) -> bool {
+    fn is_due(&self, now: Instant<Local>) -> bool {
         self.due().is_some_and(|due| due <= now)
     }
 
     /// Counts messages that are overdue for too long as not sent: this host was stopped or too slow.
-    fn skip_overdue(&mut self, at: Instant<LocalClock>) {
-        let overdue = |due: Instant<LocalClock>| at - due > Overdue::PATIENCE;
+    fn skip_overdue(&mut self, at: Instant<Local>) {
+        let overdue = |due: Instant<Local>| at - due > Overdue::PATIENCE;
         let mut skipped = false;
         while self.session.next_due().is_some_and(overdue) {
             self.session.sending(at, self.clock.anchor().to_wall(at));
@@ -171,7 +171,7 @@ impl Driver {
         }
     }
 
-    fn send(&mut self, at: Instant<LocalClock>) {
+    fn send(&mut self, at: Instant<Local>) {
         self.skip_overdue(at);
         let Some(departure) = self.session.departure() else {
             return;
@@ -227,7 +227,7 @@ impl Driver {
         }
     }
 
-    fn take_in(&mut self, at: Instant<LocalClock>) {
+    fn take_in(&mut self, at: Instant<Local>) {
         self.read = at;
         if let Some(step) = self.clock.refresh() {
             self.reports.report(FleetReport::ClockStepped(step));
@@ -241,7 +241,7 @@ impl Driver {
         self.report(at);
     }
 
-    fn report(&mut self, at: Instant<LocalClock>) {
+    fn report(&mut self, at: Instant<Local>) {
         let finished = self.session.finished();
         if finished >= BATCH || (finished > 0 && at - self.reported >= REPORTING) {
             self.reported = at;
@@ -256,7 +256,7 @@ impl Driver {
     }
 
     /// Waits until the next message is due, or until there is other work.
-    fn rest(&mut self, moment: Instant<LocalClock>) {
+    fn rest(&mut self, moment: Instant<Local>) {
         let due = self.due().unwrap_or(moment + Stop::POLL_INTERVAL);
         let behind = self.session.next_due().is_some_and(|due| due <= moment);
         if due - moment < if behind { GRAIN } else { NO_SLEEP } {

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{Instant, LocalClock, REFLECT_PORT, Slot, Span, Target};
+use neph_model::{Instant, Local, REFLECT_PORT, Slot, Span, Target};
 use neph_sys::epoll::{Happening, Interest};
 use neph_sys::ppoll::Awaited;
 
@@ -40,7 +40,7 @@ pub(crate) struct Established {
     links: Watched<Link>,
     slots: Vec<Option<SlotConnection>>,
     /// Connections of ended flows, each with the time until which it takes late replies.
-    leaving: VecDeque<(Instant<LocalClock>, usize, u16)>,
+    leaving: VecDeque<(Instant<Local>, usize, u16)>,
     linger: Span,
     /// Time between the beginnings of two connections.
     dialling: Span,
@@ -55,7 +55,7 @@ struct SlotConnection {
     port: u16,
     link: usize,
     /// When it was last dialled.
-    dialled: Instant<LocalClock>,
+    dialled: Instant<Local>,
     /// Why its connection broke, if it did.
     broke: Option<Over>,
 }
@@ -85,7 +85,7 @@ impl Established {
         })
     }
 
-    fn close_left(&mut self, now: Instant<LocalClock>) {
+    fn close_left(&mut self, now: Instant<Local>) {
         while let Some((until, index, port)) = self.leaving.front().copied()
             && until <= now
         {
@@ -213,7 +213,7 @@ fn codec_for(flow: &FlowSpec) -> io::Result<Box<dyn Codec>> {
 }
 
 impl Transport for Established {
-    fn open(&mut self, slot: Slot, now: Instant<LocalClock>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<Local>) -> Result<u16, ProbeError> {
         self.close_left(now);
         let flow = &self.flows[slot.0 as usize % self.flows.len()];
         let address = flow.address;

@@ -3,7 +3,7 @@
 //! Owns the rate cap's gap, and the pace of catching up after a delay. Does not own when a message is due
 //! (rota).
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 /// Tolerated lateness of a few sends together after a sleep that was a little long.
 const FORGIVEN: Span = Span::from_micros(120);
@@ -14,7 +14,7 @@ pub(super) struct Gaps {
     least: Span,
     together: Span,
     /// The slot of the last message, at or shortly before its send; `None` before the first.
-    slot: Option<Instant<LocalClock>>,
+    slot: Option<Instant<Local>>,
 }
 
 impl Gaps {
@@ -29,18 +29,18 @@ impl Gaps {
     }
 
     /// When the message due at this time may go.
-    pub(super) fn earliest(&self, due: Instant<LocalClock>) -> Instant<LocalClock> {
+    pub(super) fn earliest(&self, due: Instant<Local>) -> Instant<Local> {
         self.next()
             .map_or(due, |next| due.max(next - self.together))
     }
 
     /// The message due at this time is sent.
-    pub(super) fn go(&mut self, due: Instant<LocalClock>, at: Instant<LocalClock>) {
+    pub(super) fn go(&mut self, due: Instant<Local>, at: Instant<Local>) {
         let slot = self.next().map_or(due, |next| due.max(next));
         self.slot = Some(slot.max(at - FORGIVEN));
     }
 
-    fn next(&self) -> Option<Instant<LocalClock>> {
+    fn next(&self) -> Option<Instant<Local>> {
         self.slot.map(|slot| slot + self.least)
     }
 }
@@ -57,7 +57,7 @@ mod tests {
 
     const GAP: Span = Span::from_secs(5);
 
-    fn at(millis: i64) -> Instant<LocalClock> {
+    fn at(millis: i64) -> Instant<Local> {
         Instant::from_nanos(millis * 1_000_000)
     }
 

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use neph_model::{Instant, LocalClock, PeerReport, Span};
+use neph_model::{Instant, Local, PeerReport, Span};
 use neph_sys::stamp::{self, Carrier, Ending, Notice, Point, Received};
 use neph_wire::marks::PeerMarks;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -37,7 +37,7 @@ pub(crate) struct Link {
     socket: Socket,
     port: u16,
     phase: Phase,
-    dialled: Instant<LocalClock>,
+    dialled: Instant<Local>,
     codec: Box<dyn Codec>,
     inbox: Vec<u8>,
     out: Vec<u8>,
@@ -96,7 +96,7 @@ impl Link {
     }
 
     /// Sends message `seq`, at once or when the connection is established.
-    pub(crate) fn ask(&mut self, seq: u64, at: Instant<LocalClock>) -> Result<(), Fault> {
+    pub(crate) fn ask(&mut self, seq: u64, at: Instant<Local>) -> Result<(), Fault> {
         if self.phase == Phase::Ready {
             return self.send(seq);
         }
@@ -253,7 +253,7 @@ fn peer_report(marks: &PeerMarks) -> Option<PeerReport> {
 }
 
 /// The moment from which a broken connection may be replaced.
-pub(crate) fn retry_time(dialled: Instant<LocalClock>) -> Instant<LocalClock> {
+pub(crate) fn retry_time(dialled: Instant<Local>) -> Instant<Local> {
     dialled + Span::from_secs(1)
 }
 

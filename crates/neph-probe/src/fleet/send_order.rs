@@ -5,7 +5,7 @@
 //! Arithmetic only. Messages of a fleet are numbered: message `number` is message `number / slots` of slot
 //! `number mod slots`.
 
-use neph_model::{Fleet, Instant, LocalClock, Slot, Span};
+use neph_model::{Fleet, Instant, Local, Slot, Span};
 
 /// Most sends together: more would delay each other in the network.
 const MAX_TOGETHER: i64 = 4;
@@ -63,11 +63,7 @@ impl SendOrder {
     }
 
     /// When message `number` is due in a fleet that began at `start`; `None` after the last.
-    pub(crate) fn due(
-        &self,
-        start: Instant<LocalClock>,
-        number: u64,
-    ) -> Option<Instant<LocalClock>> {
+    pub(crate) fn due(&self, start: Instant<Local>, number: u64) -> Option<Instant<Local>> {
         if self.total.is_some_and(|total| number >= total) {
             return None;
         }

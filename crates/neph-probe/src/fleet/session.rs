@@ -8,7 +8,7 @@ mod pending;
 
 use std::collections::VecDeque;
 
-use neph_model::{FleetMessage, Instant, LocalClock, ReadBy, Slot, Span, SynAnswer, Wall};
+use neph_model::{FleetMessage, Instant, Local, ReadBy, Slot, Span, SynAnswer, Wall};
 
 pub(crate) use event::{Departed, Event, Replied, RequestId, low};
 use pending::{
@@ -28,7 +28,7 @@ pub(crate) struct Departure {
     pub(crate) slot: Slot,
     /// Its number within its flow.
     pub(crate) seq: u64,
-    pub(crate) due: Instant<LocalClock>,
+    pub(crate) due: Instant<Local>,
     /// Its flow's port; `None` when the flow begins with it and needs one first.
     pub(crate) port: Option<u16>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Departure {
 pub(crate) struct Session {
     rota: SendOrder,
     timeout: Span,
-    start: Option<Instant<LocalClock>>,
+    start: Option<Instant<Local>>,
     flows: Flows,
     /// The number of the next message.
     next: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Session {
     /// The first message whose timeout has not passed.
     unexpired: u64,
     /// Messages with a reply, in the order of replies, until reported.
-    ripening: VecDeque<(Instant<LocalClock>, u64)>,
+    ripening: VecDeque<(Instant<Local>, u64)>,
     /// For messages before `first`, latest last: whether a reply was counted.
     past: VecDeque<bool>,
     unreported: u64,
@@ -79,7 +79,7 @@ impl Session {
         }
     }
 
-    pub(crate) const fn begin(&mut self, start: Instant<LocalClock>) {
+    pub(crate) const fn begin(&mut self, start: Instant<Local>) {
         self.start = Some(start);
     }
 
@@ -92,7 +92,7 @@ impl Session {
         self.rota.end_at(self.next);
     }
 
-    pub(crate) fn next_due(&self) -> Option<Instant<LocalClock>> {
+    pub(crate) fn next_due(&self) -> Option<Instant<Local>> {
         self.rota.due(self.start?, self.next)
     }
 
@@ -121,7 +121,7 @@ impl Session {
     }
 
     /// The next message is sent at `at` and carries the time `wall`.
-    pub(crate) fn sending(&mut self, at: Instant<LocalClock>, wall: Wall) {
+    pub(crate) fn sending(&mut self, at: Instant<Local>, wall: Wall) {
         let Some(departure) = self.departure() else {
             return;
         };
@@ -274,7 +274,7 @@ impl Session {
     }
 
     /// Makes the decisions that are due at `now`. Replies until then must have been processed.
-    pub(crate) fn at_time(&mut self, now: Instant<LocalClock>) {
+    pub(crate) fn at_time(&mut self, now: Instant<Local>) {
         while let Some((ripe, number)) = self.ripening.front().copied() {
             if ripe > now {
                 break;
@@ -300,7 +300,7 @@ impl Session {
     }
 
     /// Forgets messages that are reported and will hardly get a reply.
-    fn forget(&mut self, now: Instant<LocalClock>) {
+    fn forget(&mut self, now: Instant<Local>) {
         while let Some(pending) = self.in_flight.front() {
             if pending.stage != Stage::Reported || pending.sent + self.timeout > now {
                 return;
@@ -340,7 +340,7 @@ impl Session {
     }
 
     /// The moment at which [`Self::at_time`] has something to decide.
-    pub(crate) fn next_deadline(&self) -> Option<Instant<LocalClock>> {
+    pub(crate) fn next_deadline(&self) -> Option<Instant<Local>> {
         let at = self.unexpired.checked_sub(self.first);
         let pending = at.and_then(|at| self.in_flight.get(usize::try_from(at).ok()?));
         let expires = pending.map(|pending| pending.sent + self.timeout);

@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{Instant, LocalClock, Slot, Span};
+use neph_model::{Instant, Local, Slot, Span};
 use neph_sys::destination::{self, Stamping};
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Batch, Carrier, Family, Notice, Patience, Point};
@@ -53,7 +53,7 @@ pub(crate) struct SharedSockets {
     /// The port of each slot.
     slots: Vec<Option<u16>>,
     /// Ports of ended flows, each with the time until which it takes late replies.
-    leaving: VecDeque<(Instant<LocalClock>, u16)>,
+    leaving: VecDeque<(Instant<Local>, u16)>,
     linger: Span,
     unstamped: AwaitedTimestamps<RequestId>,
     datagrams: Batch,
@@ -119,7 +119,7 @@ impl SharedSockets {
         })
     }
 
-    fn leave(&mut self, now: Instant<LocalClock>) {
+    fn leave(&mut self, now: Instant<Local>) {
         while let Some((until, port)) = self.leaving.front().copied() {
             if until > now {
                 return;
@@ -170,7 +170,7 @@ impl SharedSockets {
         }
     }
 
-    fn reply(&self, at: usize, clock: &StampClock, read: Instant<LocalClock>) -> Option<Replied> {
+    fn reply(&self, at: usize, clock: &StampClock, read: Instant<Local>) -> Option<Replied> {
         let (bytes, received) = self.datagrams.datagram(at);
         let port = received.port?;
         let address = self.endpoints[self.requested[usize::from(port)] as usize].address;
@@ -195,7 +195,7 @@ impl SharedSockets {
 }
 
 impl Transport for SharedSockets {
-    fn open(&mut self, slot: Slot, now: Instant<LocalClock>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<Local>) -> Result<u16, ProbeError> {
         self.leave(now);
         let endpoint = slot.0 as usize % self.endpoints.len();
         let address = self.endpoints[endpoint].address;

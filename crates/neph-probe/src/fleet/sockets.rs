@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use neph_model::{Instant, LocalClock, Slot, Span};
+use neph_model::{Instant, Local, Slot, Span};
 use neph_sys::epoll::Interest;
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Carrier, Ending, Family, Notice, Point};
@@ -30,7 +30,7 @@ pub(crate) struct Sockets {
     /// The flow of each slot.
     slots: Vec<Option<usize>>,
     /// Ended flows, each with the time until which it takes late replies.
-    leaving: VecDeque<(Instant<LocalClock>, usize)>,
+    leaving: VecDeque<(Instant<Local>, usize)>,
     linger: Span,
     dropped: u64,
     request: Vec<u8>,
@@ -73,7 +73,7 @@ impl Sockets {
         })
     }
 
-    fn close_left(&mut self, now: Instant<LocalClock>) {
+    fn close_left(&mut self, now: Instant<Local>) {
         while let Some((until, index)) = self.leaving.front().copied() {
             if until > now {
                 return;
@@ -127,7 +127,7 @@ fn read_notice(flow: &Flow, clock: &StampClock, events: &mut Vec<Event>) -> bool
 }
 
 impl Transport for Sockets {
-    fn open(&mut self, slot: Slot, now: Instant<LocalClock>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<Local>) -> Result<u16, ProbeError> {
         self.close_left(now);
         let address = self.endpoints[slot.0 as usize % self.endpoints.len()];
         let refusal = |source| ProbeError::Socket {

@@ -1,7 +1,7 @@
 //! The specification of a fleet and its reports. Plain data, decided before anything runs.
 
 use neph_model::{
-    Anchor, Authenticated, ByteSize, Fleet, FleetMessage, LocalClock, Permit, Span, sent_size,
+    Anchor, Authenticated, ByteSize, Fleet, FleetMessage, Local, Permit, Span, sent_size,
 };
 use neph_sys::place::Placement;
 
@@ -121,7 +121,7 @@ pub enum FleetReport {
     /// Finished messages; those of one flow in order.
     Messages(Vec<FleetMessage>),
     /// Both clocks, once per second.
-    Anchor(Anchor<LocalClock>),
+    Anchor(Anchor<Local>),
     /// The kernel's clock was set, by this much.
     ClockStepped(Span),
     /// The first message that could not be sent, with the reason; later ones are only counted.

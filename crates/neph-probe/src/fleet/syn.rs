@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{Instant, LocalClock, Slot, Span};
+use neph_model::{Instant, Local, Slot, Span};
 use neph_sys::epoll::{Epoll, Interest, ReadyList};
 use neph_sys::port_filter;
 use neph_sys::ppoll::Awaited;
@@ -53,7 +53,7 @@ pub(crate) struct Syns {
     /// The port of each slot.
     slots: Vec<Option<u16>>,
     /// Ports of ended flows, each with the time until which it takes late replies.
-    leaving: VecDeque<(Instant<LocalClock>, u16)>,
+    leaving: VecDeque<(Instant<Local>, u16)>,
     linger: Span,
     numbers: Numbers,
     objects: Objects,
@@ -123,7 +123,7 @@ impl Syns {
         })
     }
 
-    fn close_left(&mut self, now: Instant<LocalClock>) {
+    fn close_left(&mut self, now: Instant<Local>) {
         while let Some((until, port)) = self.leaving.front().copied() {
             if until > now {
                 return;
@@ -244,7 +244,7 @@ fn is_from(from: Option<SocketAddr>, target: IpAddr) -> bool {
 }
 
 impl Transport for Syns {
-    fn open(&mut self, slot: Slot, now: Instant<LocalClock>) -> Result<u16, ProbeError> {
+    fn open(&mut self, slot: Slot, now: Instant<Local>) -> Result<u16, ProbeError> {
         self.close_left(now);
         let endpoint = slot.0 as usize % self.speakers.len();
         let address = self.speakers[endpoint].target();

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use neph_model::{Instant, LocalClock, Slot, Span, Wall};
+use neph_model::{Instant, Local, Slot, Span, Wall};
 use neph_sys::ppoll::{self, Awaited};
 
 use super::session::Event;
@@ -27,7 +27,7 @@ pub(crate) struct Request {
 pub(crate) trait Transport: std::fmt::Debug {
     /// Opens a new flow for a slot and returns its port. The earlier flow still takes late replies for a
     /// while.
-    fn open(&mut self, slot: Slot, now: Instant<LocalClock>) -> Result<u16, ProbeError>;
+    fn open(&mut self, slot: Slot, now: Instant<Local>) -> Result<u16, ProbeError>;
 
     /// Sends a request, or begins to.
     ///

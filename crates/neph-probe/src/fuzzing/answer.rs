@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use neph_model::{BitRate, ByteSize, Instant, LocalClock, ReflectorCaps, Span};
+use neph_model::{BitRate, ByteSize, Instant, Local, ReflectorCaps, Span};
 
 use crate::reflect::answerer::{Answerer, CloseReason, Shares, Times};
 use crate::reflect::budget::Budgets;
@@ -114,11 +114,11 @@ fn drain(answerer: &mut Answerer, written: &mut Vec<u8>) {
 struct StoodStill;
 
 impl StoodStill {
-    const AT: Instant<LocalClock> = Instant::from_nanos(1_000_000_000);
+    const AT: Instant<Local> = Instant::from_nanos(1_000_000_000);
 }
 
 impl Times for StoodStill {
-    fn now(&mut self) -> Instant<LocalClock> {
+    fn now(&mut self) -> Instant<Local> {
         Self::AT
     }
     fn wall_offset(&mut self) -> i64 {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use neph_model::{
-    Fleet, FleetMessage, FleetOutcome, Instant, LocalClock, PeerReport, ProbeKind, Slot, Span, Wall,
+    Fleet, FleetMessage, FleetOutcome, Instant, Local, PeerReport, ProbeKind, Slot, Span, Wall,
 };
 use neph_wire::stamp::{Auth, decode_reply};
 
@@ -42,7 +42,7 @@ pub fn fleet(bytes: &[u8]) -> Vec<FleetMessage> {
 
 struct World {
     session: Session,
-    now: Instant<LocalClock>,
+    now: Instant<Local>,
     /// The next flow's port.
     port: u16,
     /// How many messages were to be sent.

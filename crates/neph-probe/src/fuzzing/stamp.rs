@@ -4,7 +4,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use neph_model::{Entry, Instant, LocalClock, Message, Span, Target, Wall};
+use neph_model::{Entry, Instant, Local, Message, Span, Target, Wall};
 use neph_wire::marks::{PeerMarks, PreviousTx};
 use neph_wire::stamp::{Answer, Auth, ErrorEstimate, Format, Timestamp, decode_request, reflect};
 
@@ -49,7 +49,7 @@ fn check(message: &Message) {
 struct World {
     session: Session,
     codec: udp::Udp,
-    now: Instant<LocalClock>,
+    now: Instant<Local>,
     latest: u64,
     /// The latest requests.
     requests: Vec<Vec<u8>>,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use neph_model::{FlowRoute, Instant, LocalClock, MplsLabel, ReadBy, Span, TraceKind};
+use neph_model::{FlowRoute, Instant, Local, MplsLabel, ReadBy, Span, TraceKind};
 
 use super::steps::Steps;
 use crate::trace::flow::{Answer, AnswerKind};
@@ -56,10 +56,10 @@ struct World {
     tracer: Tracer,
     spec: TraceSpec,
     apart: ProbeMatching,
-    now: Instant<LocalClock>,
+    now: Instant<Local>,
     /// By arrival time, then by the number of the probe.
-    coming: BTreeMap<(Instant<LocalClock>, usize), ReceivedAnswer>,
-    requests: Vec<(Instant<LocalClock>, Ask)>,
+    coming: BTreeMap<(Instant<Local>, usize), ReceivedAnswer>,
+    requests: Vec<(Instant<Local>, Ask)>,
     /// The next flow's port.
     port: u16,
 }

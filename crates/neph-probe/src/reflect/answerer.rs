@@ -13,7 +13,7 @@ mod websocket;
 
 use std::sync::Arc;
 
-use neph_model::{Instant, LocalClock, ReflectorCaps, Span};
+use neph_model::{Instant, Local, ReflectorCaps, Span};
 use neph_wire::marks::{PeerMarks, PreviousTx};
 use rustls::ServerConfig;
 
@@ -40,7 +40,7 @@ const MAX_UNREAD: usize = OWN / 2;
 const KEPT: usize = 1 << 20;
 /// Time, and how to wait: real for a socket, virtual for a simulation.
 pub(crate) trait Times {
-    fn now(&mut self) -> Instant<LocalClock>;
+    fn now(&mut self) -> Instant<Local>;
     /// Wall clock minus monotonic clock, in nanoseconds.
     fn wall_offset(&mut self) -> i64;
     /// Waits as the imitated server application would.
@@ -108,7 +108,7 @@ impl Answerer {
     }
 
     /// Records the kernel's send timestamp of the reply that ends at this offset.
-    pub(crate) fn sent(&mut self, id: u32, at: Instant<LocalClock>) {
+    pub(crate) fn sent(&mut self, id: u32, at: Instant<Local>) {
         if let Some(seq) = self.context.outbox.message_at(id) {
             self.context.departed(PreviousTx {
                 seq: seq.0,

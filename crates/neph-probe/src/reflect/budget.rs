@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use neph_model::{Instant, LocalClock, ReflectorCaps};
+use neph_model::{Instant, Local, ReflectorCaps};
 
 use super::caps::Division;
 use super::network;
@@ -44,7 +44,7 @@ pub(crate) struct Budget {
 
 #[derive(Debug)]
 struct State {
-    at: Instant<LocalClock>,
+    at: Instant<Local>,
     messages: i64,
     bytes: i64,
     refused_messages: u64,
@@ -65,7 +65,7 @@ impl Budgets {
     }
 
     /// The budget of the peer at this address; `None` when too many peers are connected to remember another.
-    pub(crate) fn of(&self, address: IpAddr, now: Instant<LocalClock>) -> Option<Arc<Budget>> {
+    pub(crate) fn of(&self, address: IpAddr, now: Instant<Local>) -> Option<Arc<Budget>> {
         let peer = network::host(address);
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(budget) = peers.budgets.get(&peer) {
@@ -87,7 +87,7 @@ impl Budgets {
 
 impl Peers {
     /// Makes room for a new peer. Each call checks two of the oldest, so none visits all of them.
-    fn forget(&mut self, now: Instant<LocalClock>) {
+    fn forget(&mut self, now: Instant<Local>) {
         for _ in 0..2 {
             self.forget_oldest(|budget| budget.is_as_new(now));
         }
@@ -122,7 +122,7 @@ impl Peers {
 }
 
 impl Budget {
-    pub(crate) fn new(caps: ReflectorCaps, room: Arc<Room>, now: Instant<LocalClock>) -> Self {
+    pub(crate) fn new(caps: ReflectorCaps, room: Arc<Room>, now: Instant<Local>) -> Self {
         let state = State {
             at: now,
             messages: full(caps.messages_per_second.into()),
@@ -148,7 +148,7 @@ impl Budget {
 
     /// Takes one message with a reply of `bytes`, if the budget has it. A reply larger than one second's
     /// bytes is sent when the bucket is full, and is paid off afterwards.
-    pub(super) fn spend(&self, bytes: u64, now: Instant<LocalClock>) -> bool {
+    pub(super) fn spend(&self, bytes: u64, now: Instant<Local>) -> bool {
         let mut state = self.lock();
         state.refill(&self.caps, now);
         if state.messages < SECOND || state.bytes <= 0 {
@@ -164,7 +164,7 @@ impl Budget {
     }
 
     /// Whether a new budget would be equal.
-    fn is_as_new(&self, now: Instant<LocalClock>) -> bool {
+    fn is_as_new(&self, now: Instant<Local>) -> bool {
         let mut state = self.lock();
         state.refill(&self.caps, now);
         state.messages == full(self.caps.messages_per_second.into())
@@ -190,7 +190,7 @@ impl Budget {
 }
 
 impl State {
-    fn refill(&mut self, caps: &ReflectorCaps, now: Instant<LocalClock>) {
+    fn refill(&mut self, caps: &ReflectorCaps, now: Instant<Local>) {
         let elapsed = (now - self.at).nanos().max(0);
         self.at = now;
         let refill = |level: i64, rate: i64| {
@@ -218,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    fn at(millis: i64) -> Instant<LocalClock> {
+    fn at(millis: i64) -> Instant<Local> {
         Instant::from_nanos(millis * 1_000_000)
     }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 use super::counters::Counted;
 use super::network;
@@ -54,12 +54,12 @@ struct BulkConnection {
 #[derive(Clone, Copy, Debug)]
 struct Holder {
     connection: BulkConnection,
-    since: Instant<LocalClock>,
+    since: Instant<Local>,
     /// When bytes came last, and how many had come by then.
-    received: Instant<LocalClock>,
+    received: Instant<Local>,
     bytes: u64,
     /// The window for its mean rate.
-    window: (Instant<LocalClock>, u64),
+    window: (Instant<Local>, u64),
 }
 
 /// A connection's place in the queue or its turn; given back when dropped.
@@ -79,7 +79,7 @@ impl BulkGate {
     pub(super) fn ask(
         self: &Arc<Self>,
         peer: IpAddr,
-        now: Instant<LocalClock>,
+        now: Instant<Local>,
     ) -> Result<BulkTurn, NoPlace> {
         let source = network::host(peer);
         let mut queue = self.queue();
@@ -120,7 +120,7 @@ impl Queue {
 
     /// Gives a free turn to a waiting connection: first to addresses without a turn, then to the one with the
     /// oldest turn; among equals in the order of requests.
-    fn advance(&mut self, now: Instant<LocalClock>) {
+    fn advance(&mut self, now: Instant<Local>) {
         if self.holder.is_some() {
             return;
         }
@@ -157,7 +157,7 @@ impl Queue {
 
 impl Holder {
     /// Why it loses the turn, as others wait; `bytes` have come by now.
-    fn lost(&mut self, bytes: u64, now: Instant<LocalClock>) -> Option<Counted> {
+    fn lost(&mut self, bytes: u64, now: Instant<Local>) -> Option<Counted> {
         if now - self.since >= SHARE {
             return Some(Counted::BulkShared);
         }
@@ -178,7 +178,7 @@ impl Holder {
 
 impl BulkTurn {
     /// Whether the turn has come.
-    pub(super) fn has_come(&self, now: Instant<LocalClock>) -> bool {
+    pub(super) fn has_come(&self, now: Instant<Local>) -> bool {
         let mut queue = self.gate.queue();
         queue.advance(now);
         queue
@@ -187,7 +187,7 @@ impl BulkTurn {
     }
 
     /// Records that `bytes` have come so far. Returns why the turn is lost, if it is.
-    pub(crate) fn progress(&self, bytes: u64, now: Instant<LocalClock>) -> Option<Counted> {
+    pub(crate) fn progress(&self, bytes: u64, now: Instant<Local>) -> Option<Counted> {
         let mut queue = self.gate.queue();
         let others_wait = !queue.waiting.is_empty();
         let holder = queue.holder.as_mut()?;

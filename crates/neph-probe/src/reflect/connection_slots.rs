@@ -11,7 +11,7 @@ use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use neph_model::{Instant, LocalClock, ReflectorCaps, Span};
+use neph_model::{Instant, Local, ReflectorCaps, Span};
 
 use super::caps::Division;
 use super::network::Networks;
@@ -81,7 +81,7 @@ impl ConnectionSlots {
         self: &Arc<Self>,
         peer: IpAddr,
         stream: &Arc<TcpStream>,
-        now: Instant<LocalClock>,
+        now: Instant<Local>,
     ) -> Reception {
         let networks = Networks::of(peer);
         let mut state = self.lock();
@@ -156,7 +156,7 @@ impl ConnectionSlots {
 
 impl SlotGuard {
     /// The peer sent something.
-    pub(super) fn hear(&self, now: Instant<LocalClock>) {
+    pub(super) fn hear(&self, now: Instant<Local>) {
         self.received.store(now.nanos(), Ordering::Relaxed);
     }
 

@@ -1,21 +1,21 @@
 //! The timestamps that a reflector puts into its replies.
 
-use neph_model::{Instant, LocalClock};
+use neph_model::{Instant, Local};
 use neph_wire::marks::{PeerMarks, PreviousTx};
 
 /// Times of a received request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
     /// When the kernel received its last byte, if the timestamp belongs to it.
-    pub(crate) rx: Option<Instant<LocalClock>>,
+    pub(crate) rx: Option<Instant<Local>>,
     /// When the program had read it.
-    pub(crate) app_rx: Instant<LocalClock>,
+    pub(crate) app_rx: Instant<Local>,
 }
 
 /// The timestamps of a reply that is written at `app_tx`.
 pub(super) fn marks(
     arrived: Arrived,
-    app_tx: Instant<LocalClock>,
+    app_tx: Instant<Local>,
     wall_offset: i64,
     previous: Option<PreviousTx>,
 ) -> PeerMarks {

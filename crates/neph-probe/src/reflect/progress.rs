@@ -2,7 +2,7 @@
 //!
 //! Were any progress enough, a byte now and then would hold megabytes for days.
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 /// A line of 64 kbit/s does twice as much.
 const MIN_BYTES_PER_SECOND: i64 = 4_000;
@@ -12,13 +12,13 @@ pub(crate) const WINDOW: Span = Span::from_secs(10);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     window: Span,
-    since: Instant<LocalClock>,
+    since: Instant<Local>,
     from: u64,
 }
 
 impl Progress {
     /// Something was begun, of which `bytes` are done.
-    pub(crate) const fn begun(window: Span, bytes: u64, now: Instant<LocalClock>) -> Self {
+    pub(crate) const fn begun(window: Span, bytes: u64, now: Instant<Local>) -> Self {
         Self {
             window,
             since: now,
@@ -27,7 +27,7 @@ impl Progress {
     }
 
     /// Whether a window is over in which too little was done; `bytes` are done by now.
-    pub(crate) fn is_too_slow(&mut self, bytes: u64, now: Instant<LocalClock>) -> bool {
+    pub(crate) fn is_too_slow(&mut self, bytes: u64, now: Instant<Local>) -> bool {
         if now - self.since < self.window {
             return false;
         }
@@ -48,7 +48,7 @@ impl Progress {
 mod tests {
     use super::*;
 
-    fn second(at: i64) -> Instant<LocalClock> {
+    fn second(at: i64) -> Instant<Local> {
         Instant::from_nanos(at * 1_000_000_000)
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Does not look at fields or source ports of packets: `neph_wire::stamp` and [`super::ports`] do.
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 /// Repeated requests in a row that are answered.
 const CREDIT: u8 = 8;
@@ -24,7 +24,7 @@ pub(crate) struct Repeats {
     received: u128,
     latest: u32,
     credit: u8,
-    at: Instant<LocalClock>,
+    at: Instant<Local>,
 }
 
 /// The kind of a request's number.
@@ -39,7 +39,7 @@ enum Number {
 
 impl Repeats {
     /// For a new session.
-    pub(crate) const fn new(now: Instant<LocalClock>) -> Self {
+    pub(crate) const fn new(now: Instant<Local>) -> Self {
         Self {
             newest: 0,
             received: 0,
@@ -50,13 +50,13 @@ impl Repeats {
     }
 
     /// When the session last sent something.
-    pub(crate) const fn at(&self) -> Instant<LocalClock> {
+    pub(crate) const fn at(&self) -> Instant<Local> {
         self.at
     }
 
     /// Whether request `seq` is answered. After too many repeated ones nothing is, until the session has been
     /// silent. A loop ends with the first packet that is not answered.
-    pub(crate) fn admit(&mut self, seq: u32, now: Instant<LocalClock>) -> bool {
+    pub(crate) fn admit(&mut self, seq: u32, now: Instant<Local>) -> bool {
         if now - self.at >= SILENCE {
             *self = Self::new(now);
         }
@@ -126,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    fn at(millis: i64) -> Instant<LocalClock> {
+    fn at(millis: i64) -> Instant<Local> {
         Instant::from_nanos(millis * 1_000_000)
     }
 

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::memory;
 use neph_sys::ppoll::{self, Awaited};
@@ -84,7 +84,7 @@ struct Server<'a> {
     guard: &'a SlotGuard,
     answerer: Answerer,
     clock: StampClock,
-    since: Instant<LocalClock>,
+    since: Instant<Local>,
     /// Consecutive ticks without the memory reserve.
     scarce: u32,
 }
@@ -155,7 +155,7 @@ impl Server<'_> {
         Ok(())
     }
 
-    fn check_patience(&mut self, incoming: Instant<LocalClock>) -> Result<(), Ending> {
+    fn check_patience(&mut self, incoming: Instant<Local>) -> Result<(), Ending> {
         let caps = &self.shared.caps;
         if !self.answerer.is_open() && now() - self.since > caps.handshake {
             return Err(Ending::Refused(Counted::RefusedHandshake));
@@ -323,7 +323,7 @@ struct RealTimes {
 }
 
 impl Times for RealTimes {
-    fn now(&mut self) -> Instant<LocalClock> {
+    fn now(&mut self) -> Instant<Local> {
         now()
     }
     fn wall_offset(&mut self) -> i64 {

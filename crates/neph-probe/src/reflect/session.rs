@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use neph_model::{Anchor, Instant, LocalClock};
+use neph_model::{Anchor, Instant, Local};
 use neph_wire::marks::PreviousTx;
 use neph_wire::stamp::{Answer, ErrorEstimate, FollowUp, Format, Timestamp};
 
@@ -30,7 +30,7 @@ pub(crate) struct ReceivedDatagram<'a> {
 }
 
 impl Session {
-    pub(crate) const fn new(last_seen: Instant<LocalClock>) -> Self {
+    pub(crate) const fn new(last_seen: Instant<Local>) -> Self {
         Self {
             replies: 0,
             previous: None,
@@ -41,7 +41,7 @@ impl Session {
     }
 
     /// When it last sent something.
-    pub(crate) const fn last_seen(&self) -> Instant<LocalClock> {
+    pub(crate) const fn last_seen(&self) -> Instant<Local> {
         self.repeats.at()
     }
 
@@ -66,12 +66,12 @@ impl Session {
     pub(crate) fn answer(
         &mut self,
         requested: &ReceivedDatagram<'_>,
-        app_tx: Instant<LocalClock>,
-        wall: Anchor<LocalClock>,
+        app_tx: Instant<Local>,
+        wall: Anchor<Local>,
         error: ErrorEstimate,
     ) -> Answer {
         let arrived = requested.arrived;
-        let time = |at: Instant<LocalClock>| {
+        let time = |at: Instant<Local>| {
             Timestamp::from_unix(wall.to_wall(at).unix_nanos(), Format::Ntp).unwrap_or(Timestamp(0))
         };
         let follow_up = follow_up(self, &time);
@@ -91,10 +91,7 @@ impl Session {
 }
 
 /// RFC 8972, 4.7. Sent only where the neph timestamps are not: [`neph_wire::stamp::reflect`] decides.
-fn follow_up(
-    session: &Session,
-    time: &impl Fn(Instant<LocalClock>) -> Timestamp,
-) -> Option<FollowUp> {
+fn follow_up(session: &Session, time: &impl Fn(Instant<Local>) -> Timestamp) -> Option<FollowUp> {
     const KERNEL: u8 = 2;
     // It describes the reply before, and not every reply has a timestamp.
     let previous = session.previous;

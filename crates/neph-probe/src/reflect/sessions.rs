@@ -5,7 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 use super::session::Session;
 
@@ -33,12 +33,7 @@ impl Sessions {
 
     /// The session of `peer` for request `seq`. A request 0 after others begins a new session: another flow
     /// got the same port.
-    pub(crate) fn of(
-        &mut self,
-        peer: SocketAddr,
-        seq: u32,
-        now: Instant<LocalClock>,
-    ) -> &mut Session {
+    pub(crate) fn of(&mut self, peer: SocketAddr, seq: u32, now: Instant<Local>) -> &mut Session {
         if !self.known.contains_key(&peer) {
             self.forget(now);
             self.order.push_back(peer);
@@ -57,7 +52,7 @@ impl Sessions {
 
     /// Makes room for a new session: of the oldest ones, forgets one that is idle, else the third. A
     /// forgotten peer loses a send timestamp, and counts from 0 again.
-    fn forget(&mut self, now: Instant<LocalClock>) {
+    fn forget(&mut self, now: Instant<Local>) {
         for last in [false, false, true] {
             if self.known.len() < self.most {
                 return;
@@ -81,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    fn at(secs: i64) -> Instant<LocalClock> {
+    fn at(secs: i64) -> Instant<Local> {
         Instant::from_nanos(secs * 1_000_000_000)
     }
 

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 use neph_sys::clock;
 use neph_sys::destination::{self, Stamping};
 use neph_sys::pulse::Pulse;
@@ -58,7 +58,7 @@ pub(super) struct Answerer {
     budget: Option<(IpAddr, Arc<Budget>)>,
     unstamped: AwaitedTimestamps<(SocketAddr, u64)>,
     notices: Batch,
-    drops_asked: Instant<LocalClock>,
+    drops_asked: Instant<Local>,
     /// Datagrams that the kernel dropped so far at this socket.
     dropped: u64,
 }
@@ -248,7 +248,7 @@ impl Answerer {
         }
     }
 
-    fn ask_drops(&mut self, now: Instant<LocalClock>) {
+    fn ask_drops(&mut self, now: Instant<Local>) {
         if now - self.drops_asked >= DROPS_ASKED {
             self.drops_asked = now;
             self.report_drops();
@@ -279,7 +279,7 @@ fn spend(
     shared: &ReflectorState,
     peer: IpAddr,
     bytes: u64,
-    now: Instant<LocalClock>,
+    now: Instant<Local>,
 ) -> bool {
     if latest.as_ref().is_none_or(|(known, _)| *known != peer) {
         *latest = shared.budgets.of(peer, now).map(|budget| (peer, budget));

@@ -7,7 +7,7 @@ mod stream_tests;
 
 use std::net::SocketAddr;
 
-use neph_model::{ClockOffset, Instant, LocalClock, Marks, Span, Target};
+use neph_model::{ClockOffset, Instant, Local, Marks, Span, Target};
 
 use crate::spec::{FlowSpec, Priority, Schedule, Trust};
 
@@ -81,7 +81,7 @@ pub(crate) struct Net {
     pub(crate) partial: u64,
 }
 
-pub(crate) const fn at(nanos: i64) -> Instant<LocalClock> {
+pub(crate) const fn at(nanos: i64) -> Instant<Local> {
     Instant::from_nanos(nanos)
 }
 

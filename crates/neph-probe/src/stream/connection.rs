@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{Answer, Instant, LocalClock, Seq, SynAnswer};
+use neph_model::{Answer, Instant, Local, Seq, SynAnswer};
 
 use crate::channel::{Channel, ChannelError, StreamEnd};
 use crate::codec::{Arrival, Codec, ConnectionEnd, Opening, PartialReply, Replied, Step};
@@ -28,7 +28,7 @@ pub(super) enum Phase {
 pub(super) struct Connection {
     pub(super) phase: Phase,
     /// When it was begun; once ready, when its latest message was sent.
-    pub(super) since: Instant<LocalClock>,
+    pub(super) since: Instant<Local>,
     /// The message that waits for it to be ready.
     pub(super) pending: Option<Seq>,
     /// The answer to its SYN, where only that is measured.
@@ -70,7 +70,7 @@ impl Connection {
     pub(super) fn new(
         channel: Channel,
         codec: Option<Box<dyn Codec>>,
-        now: Instant<LocalClock>,
+        now: Instant<Local>,
     ) -> Self {
         Self {
             phase: Phase::Dialling,
@@ -144,7 +144,7 @@ impl Connection {
     }
 
     /// Releases message `seq`, which was held.
-    pub(super) fn release(&mut self, seq: Seq, now: Instant<LocalClock>) {
+    pub(super) fn release(&mut self, seq: Seq, now: Instant<Local>) {
         self.outbox.release();
         self.awaiting.push_back(seq);
         self.since = now;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, LocalClock, Span, Stop};
+use neph_model::{Instant, Local, Span, Stop};
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Notice};
 use socket2::Socket;
@@ -82,7 +82,7 @@ struct Driver<'a> {
     sampler: TcpSampler,
     buffer: Vec<u8>,
     /// When deadlines and reports were last handled.
-    turned: Instant<LocalClock>,
+    turned: Instant<Local>,
     /// Awaited sockets and their connections; kept between waits.
     awaited: Vec<Awaited>,
     order: Vec<u32>,
@@ -139,7 +139,7 @@ impl Driver<'_> {
     }
 
     /// Handles a message that is due soon. Returns until when there is time for other work, if any.
-    fn approach(&mut self, due: Instant<LocalClock>) -> Option<Instant<LocalClock>> {
+    fn approach(&mut self, due: Instant<Local>) -> Option<Instant<Local>> {
         if due - now() <= AHEAD && self.gate.is_permitted(due, now()) {
             let wants_socket = self.session.prepare(now());
             if wants_socket && self.spare.is_none() {
@@ -161,7 +161,7 @@ impl Driver<'_> {
         }
     }
 
-    fn send(&mut self, due: Instant<LocalClock>) {
+    fn send(&mut self, due: Instant<Local>) {
         match self.gate.refusal(due, self.session.end(), now()) {
             // A message that is already built is sent.
             Some(reason) if !self.session.has_prepared() => self.session.skip(reason, now()),
@@ -176,7 +176,7 @@ impl Driver<'_> {
         }
     }
 
-    fn send_now(&mut self, due: Instant<LocalClock>) {
+    fn send_now(&mut self, due: Instant<Local>) {
         let at = self.pace.reach(due);
         self.reply_wait.sent(at);
         match self.session.send(at, &mut now) {
@@ -215,7 +215,7 @@ impl Driver<'_> {
     }
 
     /// Waits until `until` or until something happens on a socket, and processes it.
-    fn wait_until(&mut self, until: Instant<LocalClock>) {
+    fn wait_until(&mut self, until: Instant<Local>) {
         self.awaited.clear();
         self.order.clear();
         for (number, open) in &self.sockets {

@@ -10,7 +10,7 @@ mod time;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use neph_model::{Answer, EventKind, Instant, LocalClock, LocalFault, Message, Seq, Span};
+use neph_model::{Answer, EventKind, Instant, Local, LocalFault, Message, Seq, Span};
 use neph_sys::stamp::Ending;
 use neph_wire::http::FlowToken;
 use rustls::ClientConfig;
@@ -35,7 +35,7 @@ const LAST_PAUSE: Span = Span::from_secs(5);
 pub(crate) struct Stamped {
     pub(crate) point: SendPoint,
     pub(crate) id: u32,
-    pub(crate) at: Instant<LocalClock>,
+    pub(crate) at: Instant<Local>,
     pub(crate) tcp: Option<neph_model::TcpState>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Session {
     asks: Asks,
     token: FlowToken,
     tls: Option<Arc<ClientConfig>>,
-    start: Option<Instant<LocalClock>>,
+    start: Option<Instant<Local>>,
     entered: u64,
     book: Exchange,
     connections: BTreeMap<u32, Connection>,
@@ -69,13 +69,13 @@ pub(crate) struct Session {
     to_dial: VecDeque<u32>,
     to_close: Vec<Closing>,
     pause: Span,
-    redial: Option<Instant<LocalClock>>,
+    redial: Option<Instant<Local>>,
     /// What ended the latest connection, until a reply comes: the reason for messages without a connection.
     last_fault: Option<Answer>,
     tail_sent: bool,
     notes: Vec<Note>,
     /// Kept between calls so that reading a reply needs no allocation.
-    happenings: Vec<(Happening, Instant<LocalClock>)>,
+    happenings: Vec<(Happening, Instant<Local>)>,
 }
 
 impl Session {
@@ -122,7 +122,7 @@ impl Session {
     // ---- the schedule
 
     /// Opens the first connection ahead of the schedule, where connections last.
-    pub(crate) fn warm_up(&mut self, now: Instant<LocalClock>) {
+    pub(crate) fn warm_up(&mut self, now: Instant<Local>) {
         if self.connection_use != Use::Fresh {
             self.dial(None, now);
         }
@@ -134,12 +134,12 @@ impl Session {
     }
 
     /// Message 0 is due at `start`.
-    pub(crate) const fn begin(&mut self, start: Instant<LocalClock>) {
+    pub(crate) const fn begin(&mut self, start: Instant<Local>) {
         self.start = Some(start);
     }
 
     /// When the next message is due; `None` before [`Self::begin`] and after the last.
-    pub(crate) fn next_due(&self) -> Option<Instant<LocalClock>> {
+    pub(crate) fn next_due(&self) -> Option<Instant<Local>> {
         self.spec.schedule.due(self.start?, self.entered)
     }
 
@@ -150,7 +150,7 @@ impl Session {
 
     /// Builds the next message ahead of its time if its connection exists, or else the connection. Returns
     /// whether a new socket is needed.
-    pub(crate) fn prepare(&mut self, now: Instant<LocalClock>) -> bool {
+    pub(crate) fn prepare(&mut self, now: Instant<Local>) -> bool {
         if self.prepared.is_some() {
             return false;
         }
@@ -169,8 +169,8 @@ impl Session {
     /// the connection to write to.
     pub(crate) fn send(
         &mut self,
-        now: Instant<LocalClock>,
-        clock: &mut dyn FnMut() -> Instant<LocalClock>,
+        now: Instant<Local>,
+        clock: &mut dyn FnMut() -> Instant<Local>,
     ) -> Option<u32> {
         let due = self.next_due()?;
         let seq = self.book.enter(due);
@@ -194,7 +194,7 @@ impl Session {
     }
 
     /// The next message is too late, or beyond a cap: it is not sent.
-    pub(crate) fn skip(&mut self, reason: LocalFault, at: Instant<LocalClock>) {
+    pub(crate) fn skip(&mut self, reason: LocalFault, at: Instant<Local>) {
         if let Some(due) = self.next_due() {
             let seq = self.book.enter(due);
             self.entered += 1;
@@ -208,7 +208,7 @@ impl Session {
     }
 
     /// The end of the schedule.
-    pub(crate) fn end(&self) -> Option<Instant<LocalClock>> {
+    pub(crate) fn end(&self) -> Option<Instant<Local>> {
         self.spec.schedule.end(self.start?)
     }
 
@@ -225,7 +225,7 @@ impl Session {
     }
 
     /// Puts a message into a connection's outbox, held back. A connection that cannot take it is dropped.
-    fn put(&mut self, number: u32, seq: Seq, now: Instant<LocalClock>) -> bool {
+    fn put(&mut self, number: u32, seq: Seq, now: Instant<Local>) -> bool {
         let Some(connection) = self.connections.get_mut(&number) else {
             return false;
         };
@@ -239,7 +239,7 @@ impl Session {
     }
 
     /// Releases a message in the connection's outbox.
-    fn hand_over(&mut self, number: u32, seq: Seq, now: Instant<LocalClock>) -> Option<u32> {
+    fn hand_over(&mut self, number: u32, seq: Seq, now: Instant<Local>) -> Option<u32> {
         let connection = self.connections.get_mut(&number)?;
         connection.release(seq, now);
         self.book.sent(seq, now, number);
@@ -248,7 +248,7 @@ impl Session {
 
     /// Sends one more exchange after the last message, which is no message: the reflector reports the send
     /// timestamp of its last reply only with its next.
-    pub(crate) fn send_tail(&mut self, now: Instant<LocalClock>) -> Option<u32> {
+    pub(crate) fn send_tail(&mut self, now: Instant<Local>) -> Option<u32> {
         if self.tail_sent || self.next_due().is_some() || !self.book.all_decided() {
             return None;
         }
@@ -321,7 +321,7 @@ impl Session {
     }
 
     /// The oldest message, if no more information about it can arrive.
-    pub(crate) fn take_finished(&mut self, now: Instant<LocalClock>) -> Option<Message> {
+    pub(crate) fn take_finished(&mut self, now: Instant<Local>) -> Option<Message> {
         self.book.take_finished(now)
     }
 

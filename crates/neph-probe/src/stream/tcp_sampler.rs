@@ -1,17 +1,17 @@
 //! When the kernel's statistics of a connection are read.
 
-use neph_model::{Instant, LocalClock, TcpStatsSchedule};
+use neph_model::{Instant, Local, TcpStatsSchedule};
 
 /// When they are to be read next.
 #[derive(Debug)]
 pub(super) struct TcpSampler {
     when: Option<TcpStatsSchedule>,
-    next: Option<Instant<LocalClock>>,
+    next: Option<Instant<Local>>,
 }
 
 impl TcpSampler {
     /// Of a flow whose plan requests them, from `start` on.
-    pub(super) const fn new(when: Option<TcpStatsSchedule>, start: Instant<LocalClock>) -> Self {
+    pub(super) const fn new(when: Option<TcpStatsSchedule>, start: Instant<Local>) -> Self {
         let next = match when {
             Some(TcpStatsSchedule::Every(_)) => Some(start),
             _ => None,
@@ -25,13 +25,13 @@ impl TcpSampler {
     }
 
     /// When the next reading is due; `None` where none is by time.
-    pub(super) const fn next(&self) -> Option<Instant<LocalClock>> {
+    pub(super) const fn next(&self) -> Option<Instant<Local>> {
         self.next
     }
 
     /// Whether a reading is due by time, which counts as done. Readings that were missed are not made up
     /// for.
-    pub(super) fn is_due(&mut self, at: Instant<LocalClock>) -> bool {
+    pub(super) fn is_due(&mut self, at: Instant<Local>) -> bool {
         let (Some(TcpStatsSchedule::Every(interval)), Some(next)) = (self.when, self.next) else {
             return false;
         };

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, LocalClock, ReadBy, Wall};
+use neph_model::{Instant, Local, ReadBy, Wall};
 use neph_sys::clock::WallNanos;
 use neph_sys::files;
 use neph_sys::icmp_error::IcmpError;
@@ -42,7 +42,7 @@ pub(super) trait Carrier {
     ///
     /// # Errors
     /// As ppoll(2).
-    fn take_in(&mut self, until: Instant<LocalClock>, tracer: &mut Tracer) -> io::Result<()>;
+    fn take_in(&mut self, until: Instant<Local>, tracer: &mut Tracer) -> io::Result<()>;
 }
 
 /// Files that are left to others of this process.
@@ -167,10 +167,7 @@ pub(super) fn note_left(
 }
 
 /// When an answer arrived: by the kernel's timestamp if there is one, else now.
-pub(super) fn arrival(
-    clock: &StampClock,
-    stamp: Option<WallNanos>,
-) -> (Instant<LocalClock>, ReadBy) {
+pub(super) fn arrival(clock: &StampClock, stamp: Option<WallNanos>) -> (Instant<Local>, ReadBy) {
     match stamp.and_then(|stamp| clock.own_instant(stamp)) {
         Some(at) => (at, ReadBy::Kernel),
         None => (now(), ReadBy::Program),

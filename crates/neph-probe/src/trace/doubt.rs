@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 use super::flow::{AnswerKind, Probe};
 use super::trace_settings::Retry;
@@ -21,7 +21,7 @@ const RETRY_EACH: usize = 2;
 impl Tracer {
     /// Asks the silent hops before the end again, one at a time, until an answer makes the end certain.
     /// `None`: nothing is uncertain.
-    pub(super) fn ask_in_doubt(&mut self, now: Instant<LocalClock>) -> Option<Turn> {
+    pub(super) fn ask_in_doubt(&mut self, now: Instant<Local>) -> Option<Turn> {
         if self.manner.retry != Retry::InDoubt {
             return None;
         }

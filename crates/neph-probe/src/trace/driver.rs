@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
 use neph_model::{
-    FlowRoute, FlowTrace, Instant, LocalClock, PathHash, Span, Stop, TraceEnd, TraceKind,
-    TracedFlow, Wall,
+    FlowRoute, FlowTrace, Instant, Local, PathHash, Span, Stop, TraceEnd, TraceKind, TracedFlow,
+    Wall,
 };
 use neph_sys::files;
 use neph_sys::place::Placement;
@@ -37,7 +37,7 @@ pub struct Traced {
     /// Why flows were left out: their ports are in use, or there was no file for them.
     pub left_out: Vec<ProbeError>,
     /// When the first and the last answered probe left; `None`: none was answered.
-    pub answered: Option<(Instant<LocalClock>, Instant<LocalClock>)>,
+    pub answered: Option<(Instant<Local>, Instant<Local>)>,
     /// It was stopped before everything possible was known.
     pub stopped: bool,
 }

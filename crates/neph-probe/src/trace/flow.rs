@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use neph_model::{Instant, LocalClock, MplsLabel, ReadBy};
+use neph_model::{Instant, Local, MplsLabel, ReadBy};
 
 use super::trace_settings::TraceSettings;
 
@@ -26,7 +26,7 @@ pub(crate) enum AnswerKind {
 pub(crate) struct Answer {
     pub(crate) from: IpAddr,
     pub(crate) printed: AnswerKind,
-    pub(crate) at: Instant<LocalClock>,
+    pub(crate) at: Instant<Local>,
     pub(crate) read_by: ReadBy,
 }
 
@@ -36,9 +36,9 @@ pub(crate) struct Probe {
     pub(crate) flow: usize,
     pub(crate) ttl: u8,
     /// By the program, before the send.
-    pub(crate) sent: Instant<LocalClock>,
+    pub(crate) sent: Instant<Local>,
     /// By the kernel.
-    pub(crate) left: Option<Instant<LocalClock>>,
+    pub(crate) left: Option<Instant<Local>>,
     pub(crate) answer: Option<Answer>,
     /// Its answer is still awaited.
     pub(crate) open: bool,

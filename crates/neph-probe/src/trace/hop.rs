@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 /// Slowest pace for a router that answered the same flow before and becomes silent.
 const SLOWEST: Span = Span::from_secs(1);
@@ -24,7 +24,7 @@ pub(super) struct HopState {
     /// Flows that want to ask, in order.
     pub(super) waiting: VecDeque<usize>,
     /// When the next may.
-    pub(super) ready: Instant<LocalClock>,
+    pub(super) ready: Instant<Local>,
     /// Current time between two probes.
     interval: Span,
     /// By the settings.
@@ -34,11 +34,11 @@ pub(super) struct HopState {
     /// A flow that had got an answer here got none later: answers are limited.
     limited: bool,
     /// When the interval was last made longer.
-    slowed: Option<Instant<LocalClock>>,
+    slowed: Option<Instant<Local>>,
 }
 
 impl HopState {
-    pub(super) fn new(least: Span, now: Instant<LocalClock>) -> Self {
+    pub(super) fn new(least: Span, now: Instant<Local>) -> Self {
         Self {
             waiting: VecDeque::new(),
             ready: now,
@@ -52,7 +52,7 @@ impl HopState {
     }
 
     /// A probe leaves.
-    pub(super) fn note_request(&mut self, now: Instant<LocalClock>) {
+    pub(super) fn note_request(&mut self, now: Instant<Local>) {
         self.ready = now + self.interval;
     }
 
@@ -65,7 +65,7 @@ impl HopState {
 
     /// Records a timeout; the flow had this many answers here before. If any flow got answers, it may be a
     /// limit: halves the pace, once for all probes that were in flight together.
-    pub(super) fn silent(&mut self, now: Instant<LocalClock>, patience: Span, answers: u32) {
+    pub(super) fn silent(&mut self, now: Instant<Local>, patience: Span, answers: u32) {
         self.silences += 1;
         let is_repeat = self.slowed.is_none_or(|slowed| now - slowed >= patience);
         self.limited |= answers > 0;
@@ -108,7 +108,7 @@ impl HopState {
 mod tests {
     use super::*;
 
-    fn at(millis: i64) -> Instant<LocalClock> {
+    fn at(millis: i64) -> Instant<Local> {
         Instant::from_nanos(0) + Span::from_millis(millis)
     }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, LocalClock, TraceKind};
+use neph_model::{Instant, Local, TraceKind};
 use neph_sys::clock::WallNanos;
 use neph_sys::icmp_error::{self, Queued};
 use neph_sys::ppoll::{self, Awaited};
@@ -185,7 +185,7 @@ impl Carrier for Plain {
         carrier::send_counted(socket, sent, ask.probe, || socket.send(&bytes))
     }
 
-    fn take_in(&mut self, until: Instant<LocalClock>, tracer: &mut Tracer) -> io::Result<()> {
+    fn take_in(&mut self, until: Instant<Local>, tracer: &mut Tracer) -> io::Result<()> {
         let sockets = self.flows.values();
         let mut awaited: Vec<Awaited> = sockets
             .map(|flow| Awaited::readable(flow.socket.as_fd()))

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, LocalClock, MplsLabel, TraceKind};
+use neph_model::{Instant, Local, MplsLabel, TraceKind};
 use neph_sys::clock::{self, RawNanos, Spin, WallNanos};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp::{self, Notice, Point};
@@ -303,7 +303,7 @@ impl Carrier for Raw {
         carrier::send_counted(&self.sender, &mut self.sent, ask.probe, send)
     }
 
-    fn take_in(&mut self, until: Instant<LocalClock>, tracer: &mut Tracer) -> io::Result<()> {
+    fn take_in(&mut self, until: Instant<Local>, tracer: &mut Tracer) -> io::Result<()> {
         let mut awaited = [
             Awaited::readable(self.errors.as_fd()),
             Awaited::readable(self.sender.as_fd()),

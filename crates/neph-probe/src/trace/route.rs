@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use neph_model::{FlowHop, FlowRoute, Instant, LocalClock, PathHash, ReadBy, Span, TraceEnd};
+use neph_model::{FlowHop, FlowRoute, Instant, Local, PathHash, ReadBy, Span, TraceEnd};
 
 use super::flow::{Answer, AnswerKind, FlowState, Probe, Spot};
 use super::tracer::Tracer;
@@ -17,7 +17,7 @@ impl Tracer {
     }
 
     /// When the first and the last answered probe left.
-    pub(crate) fn answered(&self) -> Option<(Instant<LocalClock>, Instant<LocalClock>)> {
+    pub(crate) fn answered(&self) -> Option<(Instant<Local>, Instant<Local>)> {
         let answered = || self.probes.iter().filter(|probe| probe.answer.is_some());
         let first = answered().map(|probe| probe.sent).min()?;
         let last = answered().map(|probe| probe.left.unwrap_or(probe.sent));

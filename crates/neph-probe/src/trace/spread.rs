@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, LocalClock};
+use neph_model::{Instant, Local};
 use neph_sys::icmp_error::{self, IcmpError, Queued};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp::{self, Notice, Point};
@@ -94,7 +94,7 @@ impl Carrier for Spread {
         carrier::send_counted(&self.socket, &mut self.sent, ask.probe, send)
     }
 
-    fn take_in(&mut self, until: Instant<LocalClock>, tracer: &mut Tracer) -> io::Result<()> {
+    fn take_in(&mut self, until: Instant<Local>, tracer: &mut Tracer) -> io::Result<()> {
         let mut awaited = [Awaited::readable(self.socket.as_fd())];
         let timeout = (until - now()).to_duration();
         ppoll::wait(&mut awaited, Some(timeout))?;

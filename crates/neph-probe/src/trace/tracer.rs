@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use neph_model::{Instant, LocalClock, MplsLabel, Span};
+use neph_model::{Instant, Local, MplsLabel, Span};
 
 use super::flow::{Answer, AnswerKind, FlowState, Probe, ProbeId, Spot};
 use super::hop::HopState;
@@ -39,7 +39,7 @@ pub(crate) enum Turn {
     /// Send this.
     Ask(Ask),
     /// Nothing before this moment, unless an answer comes.
-    Wait(Instant<LocalClock>),
+    Wait(Instant<Local>),
     /// Add this many flows with [`Tracer::add`], or none, which ends the trace.
     MoreFlows(usize),
     /// Everything possible is known.
@@ -70,7 +70,7 @@ pub(crate) struct Tracer {
     /// In the order of their timeouts.
     open: VecDeque<ProbeId>,
     /// When the next probe of all may leave.
-    ready: Instant<LocalClock>,
+    ready: Instant<Local>,
     /// Which distance sends next, where several may.
     turn: usize,
     /// The distance of the destination, if any flow reached it.
@@ -87,7 +87,7 @@ pub(crate) struct Tracer {
 
 impl Tracer {
     /// Without flows yet: the first turn requests them.
-    pub(crate) fn new(spec: &TraceSpec, apart: ProbeMatching, now: Instant<LocalClock>) -> Self {
+    pub(crate) fn new(spec: &TraceSpec, apart: ProbeMatching, now: Instant<Local>) -> Self {
         let min = interval(spec.hop_rate);
         let hops = (0..spec.max_hops).map(|_| HopState::new(min, now));
         let manner = spec.manner();
@@ -145,7 +145,7 @@ impl Tracer {
     }
 
     /// The next action.
-    pub(crate) fn poll(&mut self, now: Instant<LocalClock>) -> Turn {
+    pub(crate) fn poll(&mut self, now: Instant<Local>) -> Turn {
         self.expire(now);
         if let Some(ask) = self.next_ask(now) {
             return Turn::Ask(ask);
@@ -171,7 +171,7 @@ impl Tracer {
     }
 
     /// The kernel reports when a probe left.
-    pub(crate) fn on_left(&mut self, probe: ProbeId, at: Instant<LocalClock>) {
+    pub(crate) fn on_left(&mut self, probe: ProbeId, at: Instant<Local>) {
         if let Some(probe) = self.probes.get_mut(probe.0) {
             probe.left = Some(at);
         }
@@ -219,7 +219,7 @@ impl Tracer {
         Some((id, flow, self.probes.get(id.0)?.ttl))
     }
 
-    fn expire(&mut self, now: Instant<LocalClock>) {
+    fn expire(&mut self, now: Instant<Local>) {
         while let Some(id) = self.open.front().copied() {
             let Some(probe) = self.probes.get_mut(id.0) else {
                 return;
@@ -242,7 +242,7 @@ impl Tracer {
         }
     }
 
-    fn next_ask(&mut self, now: Instant<LocalClock>) -> Option<Ask> {
+    fn next_ask(&mut self, now: Instant<Local>) -> Option<Ask> {
         if now < self.ready {
             return None;
         }
@@ -266,7 +266,7 @@ impl Tracer {
     }
 
     /// `None` where the flow meanwhile ended before that hop.
-    pub(super) fn ask(&mut self, flow: usize, ttl: u8, now: Instant<LocalClock>) -> Option<Ask> {
+    pub(super) fn ask(&mut self, flow: usize, ttl: u8, now: Instant<Local>) -> Option<Ask> {
         let probe = ProbeId(self.probes.len());
         let state = &mut self.flows[flow];
         let is_wanted = ttl <= state.limit() && state.probes.len() < NUMBERS;
@@ -299,7 +299,7 @@ impl Tracer {
     }
 
     /// When something can happen next without an answer.
-    fn next_moment(&self) -> Option<Instant<LocalClock>> {
+    fn next_moment(&self) -> Option<Instant<Local>> {
         let asks = self.hops.iter().filter(|hop| !hop.waiting.is_empty());
         let asks = asks.map(|hop| hop.ready.max(self.ready));
         let mut open = self.open.iter().filter_map(|id| self.probes.get(id.0));

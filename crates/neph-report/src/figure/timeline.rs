@@ -1,7 +1,7 @@
 //! Round trips over time: end-to-end, TCP acknowledgement and ICMP, one panel per scenario, with
 //! retransmissions, losses and reconnects where they happened.
 
-use neph_model::{FlowRole, Instant, LocalClock, Outcome, Span};
+use neph_model::{FlowRole, Instant, Local, Outcome, Span};
 use neph_stats::Sorted;
 
 use super::boxes::{axis_title, in_unit};
@@ -345,16 +345,16 @@ fn incidents(segment: &Segment<'_>, area: Rect) -> Vec<Mark> {
 }
 
 /// When the main flow retransmitted what the peer had received already.
-fn spurious(experiment: &ExperimentData) -> Vec<(Instant<LocalClock>, u32)> {
+fn spurious(experiment: &ExperimentData) -> Vec<(Instant<Local>, u32)> {
     let main = experiment.main();
     main.map_or_else(Vec::new, FlowData::spurious_retransmissions)
 }
 
 /// At most one tick a pixel.
 fn thinned(
-    moments: Vec<(Instant<LocalClock>, u32)>,
+    moments: Vec<(Instant<Local>, u32)>,
     segment: &Segment<'_>,
-) -> Vec<(Instant<LocalClock>, u32)> {
+) -> Vec<(Instant<Local>, u32)> {
     let mut last = f64::NEG_INFINITY;
     moments
         .into_iter()

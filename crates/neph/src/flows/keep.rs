@@ -5,8 +5,8 @@ use neph_campaign::{Build, FleetKeeper, FleetStorage, RunError, StoredFleet};
 use std::mem;
 
 use neph_model::{
-    Anchor, Campaign, CampaignStatus, ClassTransfer, Ending, FleetEndpoint, Instant, LocalClock,
-    Span, Stop, TracedRoute,
+    Anchor, Campaign, CampaignStatus, ClassTransfer, Ending, FleetEndpoint, Instant, Local, Span,
+    Stop, TracedRoute,
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals, anchor, now};
 use neph_store::Store;
@@ -73,7 +73,7 @@ struct Going {
     intake: FleetIntake,
     routes: Vec<TracedRoute>,
     /// The time of the last record.
-    recorded: Instant<LocalClock>,
+    recorded: Instant<Local>,
 }
 
 impl Going {
@@ -128,7 +128,7 @@ fn command_line(args: &Args) -> String {
 #[derive(Debug)]
 pub(super) struct Keep {
     state: State,
-    origin: Anchor<LocalClock>,
+    origin: Anchor<Local>,
     stop: Stop,
     /// Whether the fleet has an end without ctrl-C.
     has_end: bool,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use neph_agent::LoadMeter;
 use neph_campaign::WatchedHosts;
 use neph_flows::{Digest, PathEvent, Settings, advise};
-use neph_model::{Ending, Instant, LocalClock, Span, Stop};
+use neph_model::{Ending, Instant, Local, Span, Stop};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Silence, now};
 
 use super::Args;
@@ -36,8 +36,8 @@ struct Watch<'a> {
     tracers: Option<Tracers>,
     keep: Option<Keep>,
     metrics: FlowsMetrics,
-    began: Instant<LocalClock>,
-    reported: Instant<LocalClock>,
+    began: Instant<Local>,
+    reported: Instant<Local>,
     fleet_tally: Option<FleetTally>,
     given_up: Option<String>,
     silence: Silence,

@@ -1,6 +1,6 @@
 //! Whether to wait longer for a target that has never answered.
 
-use neph_model::{EventKind, Instant, LocalClock, Span};
+use neph_model::{EventKind, Instant, Local, Span};
 
 /// Seconds in which the user may start the server after neph ping.
 const SECONDS: i64 = 10;
@@ -12,10 +12,7 @@ pub(super) enum FirstReply {
     #[default]
     Unmet,
     /// Only refusals, with the latest reason.
-    Refused {
-        since: Instant<LocalClock>,
-        why: String,
-    },
+    Refused { since: Instant<Local>, why: String },
     /// At least one reply: the server may return.
     Answered,
 }
@@ -25,7 +22,7 @@ impl FirstReply {
         *self = Self::Answered;
     }
 
-    pub(super) fn event(&mut self, kind: EventKind, text: &str, now: Instant<LocalClock>) {
+    pub(super) fn event(&mut self, kind: EventKind, text: &str, now: Instant<Local>) {
         match (kind, &mut *self) {
             (_, Self::Answered) => {}
             (EventKind::Connected, _) => *self = Self::Answered,
@@ -43,7 +40,7 @@ impl FirstReply {
     }
 
     /// Why no reply is expected any more; `None` if one is.
-    pub(super) fn lost(&self, now: Instant<LocalClock>) -> Option<String> {
+    pub(super) fn lost(&self, now: Instant<Local>) -> Option<String> {
         match self {
             Self::Refused { since, why } if now - *since >= Span::from_secs(SECONDS) => {
                 Some(format!(
@@ -59,7 +56,7 @@ impl FirstReply {
 mod tests {
     use super::*;
 
-    fn after(seconds: i64) -> Instant<LocalClock> {
+    fn after(seconds: i64) -> Instant<Local> {
         Instant::from_nanos(seconds * 1_000_000_000)
     }
 

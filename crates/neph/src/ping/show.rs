@@ -10,7 +10,7 @@ use neph_documents::ping::{
     PingSummary, Planned, PlannedFlows, Second, causes, summary_csv, text, title,
 };
 use neph_documents::rows::{line, pretty};
-use neph_model::{Anchor, EventKind, Instant, LocalClock, Message, Span, Traceroute};
+use neph_model::{Anchor, EventKind, Instant, Local, Message, Span, Traceroute};
 use neph_report::diagnoses_in_brief;
 
 use super::{Args, route};
@@ -26,7 +26,7 @@ const PATIENCE: Span = Span::from_secs(2);
 pub(super) struct Show<'a> {
     args: &'a Args,
     out: Box<dyn Write>,
-    anchor: Option<Anchor<LocalClock>>,
+    anchor: Option<Anchor<Local>>,
     icmp: Option<Echo>,
     /// Data for the JSON document at the end: messages are stored as measured, about 500 bytes
     /// each, and become JSON only while the document is written.
@@ -39,7 +39,7 @@ pub(super) struct Show<'a> {
 #[expect(clippy::large_enum_variant, reason = "almost all are messages")]
 enum DocumentEntry {
     /// With both clocks at that time.
-    Message(Message, Option<Anchor<LocalClock>>),
+    Message(Message, Option<Anchor<Local>>),
     Event(EventDocument),
 }
 
@@ -63,7 +63,7 @@ impl DocumentEntry {
 /// The RTT of the latest ICMP echo.
 #[derive(Clone, Copy, Debug)]
 struct Echo {
-    at: Instant<LocalClock>,
+    at: Instant<Local>,
     every: Span,
     round_trip: Span,
 }
@@ -213,7 +213,7 @@ impl<'a> Show<'a> {
     pub(super) fn event(
         &mut self,
         planned: &Planned,
-        at: Instant<LocalClock>,
+        at: Instant<Local>,
         kind: EventKind,
         text: &str,
     ) -> io::Result<()> {
@@ -241,7 +241,7 @@ impl<'a> Show<'a> {
     }
 
     /// Reads both clocks, for wall-clock times in the output.
-    pub(super) const fn anchor(&mut self, anchor: Anchor<LocalClock>) {
+    pub(super) const fn anchor(&mut self, anchor: Anchor<Local>) {
         self.anchor = Some(anchor);
     }
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
 
-use neph_model::{EventKind, FlowRole, Instant, LocalClock, Stop};
+use neph_model::{EventKind, FlowRole, Instant, Local, Stop};
 use neph_probe::{Flow, Report, now};
 use neph_sys::clock;
 
@@ -142,7 +142,7 @@ impl WatchedFlow<'_> {
 fn hopeless(
     first_replies: &[FirstReply],
     found: &PlannedFlows,
-    now: Instant<LocalClock>,
+    now: Instant<Local>,
 ) -> Option<String> {
     let asked_for = first_replies.iter().zip(&found.flows);
     let asked_for = asked_for.filter(|(_, planned)| planned.is_asked_for());

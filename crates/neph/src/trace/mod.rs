@@ -175,7 +175,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let document = TraceDocument::of(&flow_trace, &drawn);
     match args.format {
         Format::Text => {
-            out.write_all(documents::text(&flow_trace, &drawn, conditions).as_bytes())?
+            out.write_all(documents::text(&flow_trace, &drawn, conditions).as_bytes())?;
         }
         Format::Json => pretty(&document, &mut *out)?,
         Format::Ndjson => document

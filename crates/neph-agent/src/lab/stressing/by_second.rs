@@ -4,7 +4,7 @@
 //! before that as it lasted. A guest has another clock, and its seconds are moved by as long as its console
 //! took to pass the request on.
 
-use neph_model::{Instant, LoadEnd, LocalClock, SeriesName, Span};
+use neph_model::{Instant, LoadEnd, Local, SeriesName, Span};
 use serde::Deserialize;
 
 use crate::LoadSecond;
@@ -24,7 +24,7 @@ struct Second {
 }
 
 /// The seconds of a load that was asked to end then; none of one that is no traffic.
-pub(super) fn of(output: &[u8], load: u16, ended: Instant<LocalClock>) -> Vec<LoadSecond> {
+pub(super) fn of(output: &[u8], load: u16, ended: Instant<Local>) -> Vec<LoadSecond> {
     let rows: Vec<Row> = serde_json::from_slice(output).unwrap_or_default();
     let Some(row) = rows.into_iter().next() else {
         return Vec::new();

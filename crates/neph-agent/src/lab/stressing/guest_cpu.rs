@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use neph_lab::{Console, Lab, LabError};
-use neph_model::{CpuUse, Instant, LoadEnd, LoadSpec, LocalClock, SeriesName, SiteLoad, Span};
+use neph_model::{CpuUse, Instant, LoadEnd, LoadSpec, Local, SeriesName, SiteLoad, Span};
 
 use super::running::StressError;
 use crate::LoadSecond;
@@ -108,7 +108,7 @@ fn start(mut console: Console) -> Result<u32, StressError> {
 }
 
 /// Shares of the time between readings, where the first line is the uptime at the end.
-fn shares(text: &str, ended: Instant<LocalClock>) -> Vec<LoadSecond> {
+fn shares(text: &str, ended: Instant<Local>) -> Vec<LoadSecond> {
     let mut lines = text.lines();
     let Some(last) = lines.next().and_then(uptime) else {
         return Vec::new();
@@ -117,7 +117,7 @@ fn shares(text: &str, ended: Instant<LocalClock>) -> Vec<LoadSecond> {
         let (_, stat) = line.split_once(' ')?;
         Some((ended - (last - uptime(line)?), CpuTimes::parse(stat)?))
     });
-    let readings: Vec<(Instant<LocalClock>, CpuTimes)> = readings.collect();
+    let readings: Vec<(Instant<Local>, CpuTimes)> = readings.collect();
     let pairs = readings.windows(2).filter_map(|pair| {
         let [(from, before), (until, after)] = pair else {
             return None;

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use neph_lab::{Console, Lab, LabError};
-use neph_model::{Instant, LocalClock, Order, SiteLoad, Span};
+use neph_model::{Instant, Local, Order, SiteLoad, Span};
 use neph_sys::place::{PlaceError, Placement};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::process::{self, Birth, Request};
@@ -89,7 +89,7 @@ impl Running {
     /// Waits until it works, at most until then; whether it does.
     pub(super) fn works_by(
         &mut self,
-        until: Instant<LocalClock>,
+        until: Instant<Local>,
         lab: &Lab,
     ) -> Result<bool, StressError> {
         match &mut self.process {
@@ -129,11 +129,7 @@ impl Remote {
     }
 
     /// Asks for no processor meanwhile: a load that has all of it would be kept from its target.
-    fn works_by(
-        &self,
-        until: Instant<LocalClock>,
-        mut console: Console,
-    ) -> Result<bool, StressError> {
+    fn works_by(&self, until: Instant<Local>, mut console: Console) -> Result<bool, StressError> {
         let left = (until - neph_probe::now()).nanos();
         let seconds = left.div_euclid(1_000_000_000).max(0) + 1;
         let line = format!(
@@ -201,7 +197,7 @@ impl LocalLoad {
         })
     }
 
-    fn works_by(&mut self, until: Instant<LocalClock>) -> io::Result<bool> {
+    fn works_by(&mut self, until: Instant<Local>) -> io::Result<bool> {
         let Some(wording) = &mut self.wording else {
             return Ok(false);
         };

@@ -1,8 +1,7 @@
 //! A virtual path and the TCP above it, in milliseconds: what messages and echoes meet on it.
 
 use neph_model::{
-    FlowIndex, Instant, LocalClock, Marks, Message, Outcome, Peer, ProbeKind, Scenario, Seq,
-    TcpState,
+    FlowIndex, Instant, Local, Marks, Message, Outcome, Peer, ProbeKind, Scenario, Seq, TcpState,
 };
 use neph_stats::Random;
 
@@ -59,7 +58,7 @@ pub(crate) fn exponential(random: &mut Random, scale: f64) -> f64 {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a test")]
-fn instant(millis: f64) -> Instant<LocalClock> {
+fn instant(millis: f64) -> Instant<Local> {
     Instant::from_nanos((millis * 1e6) as i64)
 }
 

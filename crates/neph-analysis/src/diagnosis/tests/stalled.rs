@@ -1,6 +1,6 @@
 //! Stalls are named, with their length and whose they are, and no queue, loss or server instead.
 
-use neph_model::{Instant, LocalClock, ProbeKind};
+use neph_model::{Instant, Local, ProbeKind};
 
 use super::stalling::{Stalling, Still};
 use super::world::World;
@@ -136,7 +136,7 @@ fn echoes_that_meet_each_stall_are_no_slow_echoes() {
     .campaign();
     // Those from before the first stall.
     for flow in &mut data.experiments[0].flows {
-        let is_later = |at: Instant<LocalClock>| at.nanos() > 500_000_000;
+        let is_later = |at: Instant<Local>| at.nanos() > 500_000_000;
         flow.exchanges.retain(|one| is_later(one.intended));
     }
     let causes = diagnose(&data, &PlotSettings::default()).causes;

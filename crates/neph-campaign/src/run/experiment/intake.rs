@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use neph_model::{ExperimentId, Records};
 
-use super::StartedExperiment;
+use super::ActiveRun;
 use crate::observer::CampaignEvent;
 use crate::run::{Run, RunError, storing};
 
@@ -12,7 +12,7 @@ impl Run<'_, '_> {
     /// Keeps what an experiment measured.
     pub(super) fn keep(
         &mut self,
-        begun: &mut [StartedExperiment],
+        begun: &mut [ActiveRun],
         experiment: ExperimentId,
         records: &Records,
     ) -> Result<(), RunError> {
@@ -34,7 +34,7 @@ impl Run<'_, '_> {
     /// Counts what an experiment at another host measured.
     pub(super) fn receive(
         &mut self,
-        begun: &mut [StartedExperiment],
+        begun: &mut [ActiveRun],
         experiment: ExperimentId,
         folder: PathBuf,
     ) -> Result<(), RunError> {

@@ -1,6 +1,6 @@
 //! Events that a transport reports to a session.
 
-use neph_model::{Instant, LocalClock, PeerReport, SynAnswer, Wall};
+use neph_model::{Instant, Local, PeerReport, SynAnswer, Wall};
 
 /// What happened to a request, as known to its transport.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,16 +25,16 @@ pub(crate) struct RequestId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Departed {
     pub(crate) request: RequestId,
-    pub(crate) at: Instant<LocalClock>,
+    pub(crate) at: Instant<Local>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Replied {
     pub(crate) request: RequestId,
     /// The kernel's timestamp, if there is one.
-    pub(crate) stamp: Option<Instant<LocalClock>>,
+    pub(crate) stamp: Option<Instant<Local>>,
     /// The program's reading.
-    pub(crate) read: Instant<LocalClock>,
+    pub(crate) read: Instant<Local>,
     pub(crate) ttl: Option<u8>,
     pub(crate) peer_report: Option<PeerReport>,
     /// For a SYN.

@@ -1,7 +1,7 @@
 //! A message in flight, as small as possible, and the message that is reported from it.
 
 use neph_model::{
-    FleetMessage, FleetOutcome, FleetReply, Instant, LocalClock, PeerReport, ReadBy, Slot, Span,
+    FleetMessage, FleetOutcome, FleetReply, Instant, Local, PeerReport, ReadBy, Slot, Span,
     SynAnswer, Wall,
 };
 
@@ -16,11 +16,11 @@ pub(super) enum Stage {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
-    pub(super) sent: Instant<LocalClock>,
+    pub(super) sent: Instant<Local>,
     /// The time that the request carries, where it carries one.
     pub(super) wall: Wall,
     pub(super) late: Span,
-    pub(super) departed: Option<Instant<LocalClock>>,
+    pub(super) departed: Option<Instant<Local>>,
     pub(super) reply: Option<Arrival>,
     pub(super) seq: u32,
     pub(super) port: u16,
@@ -41,7 +41,7 @@ pub(super) enum Decision {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
-    pub(super) at: Instant<LocalClock>,
+    pub(super) at: Instant<Local>,
     pub(super) by: ReadBy,
     pub(super) peer_report: Option<PeerReport>,
     pub(super) ttl: Option<u8>,

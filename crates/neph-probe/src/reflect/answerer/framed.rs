@@ -1,6 +1,6 @@
 //! The neph framing, server side: a hello, then length-prefixed messages, or a bulk transfer.
 
-use neph_model::{Instant, LocalClock, Seq, Span};
+use neph_model::{Instant, Local, Seq, Span};
 use neph_wire::echo::{REPLY_MIN, Reply, Request};
 use neph_wire::frame::{
     FrameError, HELLO_LEN, Hello, HelloReply, Mode, Refusal, Status, frame_prefix, next_frame,
@@ -20,7 +20,7 @@ enum State {
         reply_size: usize,
     },
     /// A bulk transfer of this length waits for its turn.
-    Waiting(Span, BulkTurn, Instant<LocalClock>),
+    Waiting(Span, BulkTurn, Instant<Local>),
     /// A bulk transfer, and its turn.
     Bulk(Span, BulkTurn),
 }
@@ -46,7 +46,7 @@ impl Framed {
     /// it waits on.
     pub(super) fn wait(
         &mut self,
-        now: Instant<LocalClock>,
+        now: Instant<Local>,
         context: &mut ReplyContext,
     ) -> Result<bool, CloseReason> {
         let State::Waiting(span, turn, until) = &self.0 else {

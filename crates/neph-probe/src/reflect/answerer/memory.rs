@@ -3,7 +3,7 @@
 //! Owns what is charged for the inbox and for fragments, and whether the peer gets on with what it began.
 //! Replies are charged in [`super::line`].
 
-use neph_model::{Instant, LocalClock};
+use neph_model::{Instant, Local};
 
 use super::{Answerer, CloseReason, Counted, Times};
 use crate::reflect::progress::{Progress, WINDOW};
@@ -102,7 +102,7 @@ impl Answerer {
     }
 
     /// Whether a request that was begun does not get on.
-    pub(crate) fn is_stalled(&mut self, now: Instant<LocalClock>) -> bool {
+    pub(crate) fn is_stalled(&mut self, now: Instant<Local>) -> bool {
         let unfinished = self.unfinished.as_mut();
         unfinished.is_some_and(|unfinished| unfinished.progress.is_too_slow(unfinished.bytes, now))
     }

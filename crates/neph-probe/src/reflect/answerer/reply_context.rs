@@ -4,7 +4,7 @@ use std::collections::TryReserveError;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use neph_model::{Instant, LocalClock, ReflectorCaps, Seq, Span};
+use neph_model::{Instant, Local, ReflectorCaps, Seq, Span};
 use neph_wire::http::FlowToken;
 use neph_wire::marks::PreviousTx;
 
@@ -86,7 +86,7 @@ pub(super) struct ReplyContext {
     /// The flow of these requests, if the client uses several connections.
     pub(super) flow: Option<FlowToken>,
     /// When the bytes that are being read had arrived.
-    pub(super) at: Instant<LocalClock>,
+    pub(super) at: Instant<Local>,
     pub(super) outbox: Outbox,
     /// Replies wait here until the channel has encrypted them.
     pub(super) plain: Vec<u8>,

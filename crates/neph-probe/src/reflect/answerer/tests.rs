@@ -15,13 +15,13 @@ use crate::reflect::budget::Budgets;
 struct Seconds(i64);
 
 impl Seconds {
-    const fn at(&self) -> Instant<LocalClock> {
+    const fn at(&self) -> Instant<Local> {
         Instant::from_nanos(self.0 * 1_000_000_000)
     }
 }
 
 impl Times for Seconds {
-    fn now(&mut self) -> Instant<LocalClock> {
+    fn now(&mut self) -> Instant<Local> {
         self.at()
     }
     fn wall_offset(&mut self) -> i64 {

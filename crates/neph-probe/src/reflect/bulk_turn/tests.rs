@@ -1,6 +1,6 @@
 use super::*;
 
-fn at(millis: i64) -> Instant<LocalClock> {
+fn at(millis: i64) -> Instant<Local> {
     Instant::from_nanos(millis * 1_000_000)
 }
 

@@ -2,7 +2,7 @@ use std::net::TcpListener;
 
 use super::*;
 
-fn at(secs: i64) -> Instant<LocalClock> {
+fn at(secs: i64) -> Instant<Local> {
     Instant::from_nanos(secs * 1_000_000_000)
 }
 

@@ -1,6 +1,6 @@
 //! What reaches the peer and what it gives back, and how that reaches us.
 
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 use neph_sys::stamp::Ending;
 
 use super::super::{PEER_AHEAD, at};
@@ -15,7 +15,7 @@ struct PeerTimes {
 }
 
 impl Times for PeerTimes {
-    fn now(&mut self) -> Instant<LocalClock> {
+    fn now(&mut self) -> Instant<Local> {
         self.app_tx.push(self.now);
         at(self.now + PEER_AHEAD)
     }

@@ -1,6 +1,6 @@
 //! The states of a session's connections: dialled, ready, replied on, lost.
 
-use neph_model::{Answer, EventKind, Instant, LocalClock, Outcome, Seq, SynAnswer};
+use neph_model::{Answer, EventKind, Instant, Local, Outcome, Seq, SynAnswer};
 
 use super::{Closing, FIRST_PAUSE, LAST_PAUSE, Session};
 use crate::channel::Channel;
@@ -9,6 +9,9 @@ use crate::exchange::{Asks, Reply};
 use crate::kinds;
 use crate::stream::connection::{Connection, Happening, Phase};
 use crate::tls;
+
+/// Reads the local clock.
+type ReadClock<'a> = dyn FnMut() -> Instant<Local> + 'a;
 
 /// The answer for the message that waits at this place when a connection ends: only the oldest one's reply
 /// had begun.
@@ -23,13 +26,13 @@ fn waiting_at(index: usize, answer: Option<Answer>) -> Option<Answer> {
 struct ConnectionEvent {
     happening: Happening,
     /// When it was read.
-    at: Instant<LocalClock>,
+    at: Instant<Local>,
     /// When its bytes arrived at the interface.
-    stamp: Option<Instant<LocalClock>>,
+    stamp: Option<Instant<Local>>,
 }
 
 impl Session {
-    pub(super) fn dial(&mut self, pending: Option<Seq>, now: Instant<LocalClock>) {
+    pub(super) fn dial(&mut self, pending: Option<Seq>, now: Instant<Local>) {
         let spare = self.spare.take();
         let number = self.dialled;
         self.dialled += 1;
@@ -50,7 +53,7 @@ impl Session {
 
     /// Builds the next connection ahead of its message's time: the work of TLS for each (keys, a hello) would
     /// add lateness otherwise. Returns whether it needs a socket.
-    pub(super) fn make_spare(&mut self, now: Instant<LocalClock>) -> bool {
+    pub(super) fn make_spare(&mut self, now: Instant<Local>) -> bool {
         if self.spare.is_none() {
             // A failure now happens again when the message is due, and is reported then.
             self.spare = self.build(self.dialled, now).ok();
@@ -58,7 +61,7 @@ impl Session {
         self.spare.is_some()
     }
 
-    fn build(&self, number: u32, now: Instant<LocalClock>) -> Result<Connection, tls::TlsError> {
+    fn build(&self, number: u32, now: Instant<Local>) -> Result<Connection, tls::TlsError> {
         let channel = match &self.tls {
             None => Channel::Plain,
             Some(config) => Channel::tls(tls::client(config, self.spec.target.certificate_name())?),
@@ -78,7 +81,7 @@ impl Session {
     }
 
     /// The socket is about to connect.
-    pub(crate) fn dialling(&mut self, number: u32, at: Instant<LocalClock>) {
+    pub(crate) fn dialling(&mut self, number: u32, at: Instant<Local>) {
         let Some(connection) = self.connections.get_mut(&number) else {
             return;
         };
@@ -89,12 +92,7 @@ impl Session {
     }
 
     /// The socket was found connected at `at`; `clock` gives the time when the following work is done.
-    pub(crate) fn connected(
-        &mut self,
-        number: u32,
-        at: Instant<LocalClock>,
-        clock: &mut dyn FnMut() -> Instant<LocalClock>,
-    ) {
+    pub(crate) fn connected(&mut self, number: u32, at: Instant<Local>, clock: &mut ReadClock<'_>) {
         let mut found = Some(at);
         let mut clock = || found.take().unwrap_or_else(&mut *clock);
         self.happen(number, None, &mut clock, |connection, report| {
@@ -103,12 +101,7 @@ impl Session {
     }
 
     /// The attempt was refused at `at`. That is an answer, where only the attempt is measured.
-    pub(crate) fn refused(
-        &mut self,
-        number: u32,
-        at: Instant<LocalClock>,
-        clock: &mut dyn FnMut() -> Instant<LocalClock>,
-    ) {
+    pub(crate) fn refused(&mut self, number: u32, at: Instant<Local>, clock: &mut ReadClock<'_>) {
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.printed = SynAnswer::Rst;
         }
@@ -120,8 +113,8 @@ impl Session {
         &mut self,
         number: u32,
         bytes: &[u8],
-        stamp: Option<Instant<LocalClock>>,
-        clock: &mut dyn FnMut() -> Instant<LocalClock>,
+        stamp: Option<Instant<Local>>,
+        clock: &mut ReadClock<'_>,
     ) {
         self.happen(number, stamp, clock, |connection, report| {
             connection.received(bytes, report);
@@ -129,7 +122,7 @@ impl Session {
     }
 
     /// The peer closed its side.
-    pub(crate) fn ended(&mut self, number: u32, now: Instant<LocalClock>) {
+    pub(crate) fn ended(&mut self, number: u32, now: Instant<Local>) {
         self.happen(number, None, &mut || now, |connection, report| {
             connection.ended(report);
         });
@@ -141,15 +134,15 @@ impl Session {
     }
 
     /// The socket broke, or could not be opened.
-    pub(crate) fn broke(&mut self, number: u32, parting: ConnectionEnd, now: Instant<LocalClock>) {
+    pub(crate) fn broke(&mut self, number: u32, parting: ConnectionEnd, now: Instant<Local>) {
         self.drop_connection(number, EventKind::ConnectionLost, parting, now);
     }
 
     fn happen(
         &mut self,
         number: u32,
-        stamp: Option<Instant<LocalClock>>,
-        clock: &mut dyn FnMut() -> Instant<LocalClock>,
+        stamp: Option<Instant<Local>>,
+        clock: &mut ReadClock<'_>,
         act: impl FnOnce(&mut Connection, &mut dyn FnMut(Happening)),
     ) {
         let Some(connection) = self.connections.get_mut(&number) else {
@@ -173,12 +166,7 @@ impl Session {
         self.happenings = happenings;
     }
 
-    fn apply(
-        &mut self,
-        number: u32,
-        happened: ConnectionEvent,
-        clock: &mut dyn FnMut() -> Instant<LocalClock>,
-    ) {
+    fn apply(&mut self, number: u32, happened: ConnectionEvent, clock: &mut ReadClock<'_>) {
         let ConnectionEvent {
             happening,
             at,
@@ -230,12 +218,7 @@ impl Session {
         }
     }
 
-    fn ready(
-        &mut self,
-        number: u32,
-        at: Instant<LocalClock>,
-        clock: &mut dyn FnMut() -> Instant<LocalClock>,
-    ) {
+    fn ready(&mut self, number: u32, at: Instant<Local>, clock: &mut ReadClock<'_>) {
         if self.connection_use == Use::One {
             self.note(EventKind::Connected, format!("connection {number}"));
         }
@@ -324,7 +307,7 @@ impl Session {
         number: u32,
         kind: EventKind,
         parting: ConnectionEnd,
-        at: Instant<LocalClock>,
+        at: Instant<Local>,
     ) {
         let Some(mut connection) = self.connections.remove(&number) else {
             return;
@@ -388,7 +371,7 @@ impl Session {
         &mut self,
         connection: &Connection,
         parting: &ConnectionEnd,
-        at: Instant<LocalClock>,
+        at: Instant<Local>,
     ) -> u64 {
         let before = self.book.tally().messages;
         for seq in connection.outbox.untouched() {

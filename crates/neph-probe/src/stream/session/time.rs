@@ -1,6 +1,6 @@
 //! Actions that depend on time alone: losses, slow connections, dialling again, the end.
 
-use neph_model::{EventKind, Instant, LocalClock, Span};
+use neph_model::{EventKind, Instant, Local, Span};
 
 use super::Session;
 use crate::codec::{ConnectionEnd, Use};
@@ -8,7 +8,7 @@ use crate::stream::connection::{Connection, Phase};
 
 impl Session {
     /// Does everything that is due.
-    pub(crate) fn at_time(&mut self, now: Instant<LocalClock>) {
+    pub(crate) fn at_time(&mut self, now: Instant<Local>) {
         self.book.expire(now);
         self.forget_the_lost();
         if self.redial.is_some_and(|at| at <= now) {
@@ -45,7 +45,7 @@ impl Session {
     }
 
     /// When [`Self::at_time`] has work next.
-    pub(crate) fn next_deadline(&self) -> Option<Instant<LocalClock>> {
+    pub(crate) fn next_deadline(&self) -> Option<Instant<Local>> {
         let overdue = self
             .connections
             .values()
@@ -77,7 +77,7 @@ fn patience_ends(
     connection: &Connection,
     connection_use: Use,
     timeout: Span,
-) -> Option<Instant<LocalClock>> {
+) -> Option<Instant<Local>> {
     match connection.phase {
         Phase::Dialling | Phase::Securing | Phase::Opening => Some(connection.since + timeout),
         Phase::Ready if connection_use != Use::One && !connection.awaiting.is_empty() => {

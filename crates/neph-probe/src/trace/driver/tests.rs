@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use neph_model::{Instant, LocalClock, ReadBy};
+use neph_model::{Instant, Local, ReadBy};
 
 use super::*;
 use crate::fleet::Blocks;
@@ -64,7 +64,7 @@ impl Carrier for Few {
         Ok(())
     }
 
-    fn take_in(&mut self, _until: Instant<LocalClock>, tracer: &mut Tracer) -> io::Result<()> {
+    fn take_in(&mut self, _until: Instant<Local>, tracer: &mut Tracer) -> io::Result<()> {
         for ask in self.requests.drain(..) {
             tracer.on_answer(&ReceivedAnswer {
                 port: ask.port,

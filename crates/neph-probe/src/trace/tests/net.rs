@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use neph_model::{FlowRoute, Instant, LocalClock, ReadBy, Span, TraceKind, Wall};
+use neph_model::{FlowRoute, Instant, Local, ReadBy, Span, TraceKind, Wall};
 
 use crate::trace::Route;
 use crate::trace::flow::{Answer, AnswerKind};
@@ -44,7 +44,7 @@ pub(super) struct Net {
     /// When which TTL was asked, nanoseconds.
     pub(super) sends: Vec<(i64, u8)>,
     packets: u64,
-    limits: BTreeMap<usize, Instant<LocalClock>>,
+    limits: BTreeMap<usize, Instant<Local>>,
 }
 
 /// What came of a trace.
@@ -91,7 +91,7 @@ impl Net {
         routers.chain([DESTINATION]).collect()
     }
 
-    fn answer(&mut self, ask: &Ask, now: Instant<LocalClock>) -> Option<(IpAddr, AnswerKind)> {
+    fn answer(&mut self, ask: &Ask, now: Instant<Local>) -> Option<(IpAddr, AnswerKind)> {
         self.farthest = self.farthest.max(ask.ttl);
         self.sends
             .push(((now - Instant::from_nanos(0)).nanos(), ask.ttl));
@@ -132,7 +132,7 @@ impl Net {
 
 impl Net {
     /// Whether the last answer was too short a time ago; otherwise this is the next one.
-    fn is_early(&mut self, hop: usize, pause: Span, now: Instant<LocalClock>) -> bool {
+    fn is_early(&mut self, hop: usize, pause: Span, now: Instant<Local>) -> bool {
         let next = self.limits.entry(hop).or_insert(now);
         if now < *next {
             return true;
@@ -147,7 +147,7 @@ pub(super) fn run(spec: &TraceSpec, apart: ProbeMatching, net: &mut Net) -> Run 
     let begun = Instant::from_nanos(0);
     let mut now = begun;
     let mut tracer = Tracer::new(spec, apart, now);
-    let mut coming: BTreeMap<(Instant<LocalClock>, usize), ReceivedAnswer> = BTreeMap::new();
+    let mut coming: BTreeMap<(Instant<Local>, usize), ReceivedAnswer> = BTreeMap::new();
     let mut port = 1000;
     for turn in 0..1_000_000 {
         if net.until.is_some_and(|until| now - begun >= until) {

@@ -3,12 +3,12 @@
 use crate::axis::Scale;
 use neph_analysis::fleet::Pair;
 use neph_analysis::numbers::elapsed;
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 /// A fleet's time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    from: Instant<LocalClock>,
+    from: Instant<Local>,
     /// Seconds of the unit.
     unit: f64,
     /// Its name on screen.
@@ -25,13 +25,13 @@ impl Clock {
 
     /// From `first` to `last`, counted from `zero`.
     pub(super) fn between(
-        zero: Instant<LocalClock>,
-        first: Instant<LocalClock>,
-        last: Instant<LocalClock>,
+        zero: Instant<Local>,
+        first: Instant<Local>,
+        last: Instant<Local>,
     ) -> Self {
         let long = (last - first).secs_f64();
         let (unit, name) = elapsed(long);
-        let at = |moment: Instant<LocalClock>| (moment - zero).secs_f64() / unit;
+        let at = |moment: Instant<Local>| (moment - zero).secs_f64() / unit;
         // An axis that begins a moment after zero begins at zero.
         let first = if (first - zero).secs_f64() < long * 0.05 {
             zero
@@ -47,7 +47,7 @@ impl Clock {
     }
 
     /// A moment in the unit.
-    pub(super) fn at(&self, moment: Instant<LocalClock>) -> f64 {
+    pub(super) fn at(&self, moment: Instant<Local>) -> f64 {
         (moment - self.from).secs_f64() / self.unit
     }
 

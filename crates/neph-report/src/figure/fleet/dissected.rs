@@ -1,7 +1,7 @@
 //! One flow taken apart: its messages, the base latency below them, and what was made of both.
 
 use neph_flows::{Dissected, DissectedOutcome, DissectedSample, FlowHistory, PathChange, Segment};
-use neph_model::{Instant, LocalClock, Span};
+use neph_model::{Instant, Local, Span};
 
 use super::clock::Clock;
 use super::inks::{BASE, CONGESTION, REORDERED, SAMPLE};
@@ -135,7 +135,7 @@ fn flows<'a>(pair: &'a Pair<'a>) -> Vec<Flow<'a>> {
 }
 
 impl Flow<'_> {
-    fn replies(&self) -> impl Iterator<Item = (Instant<LocalClock>, Span, bool)> + '_ {
+    fn replies(&self) -> impl Iterator<Item = (Instant<Local>, Span, bool)> + '_ {
         self.taken
             .samples
             .iter()
@@ -148,7 +148,7 @@ impl Flow<'_> {
             })
     }
 
-    fn base(&self, at: Instant<LocalClock>) -> Option<Span> {
+    fn base(&self, at: Instant<Local>) -> Option<Span> {
         let frame = self.segments.partition_point(|one| one.from <= at);
         frame.checked_sub(1).map(|frame| self.segments[frame].base)
     }
@@ -160,7 +160,7 @@ impl Flow<'_> {
 
     /// Stretches of messages that lie above the base latency by more than the tolerance, three or
     /// more in a row: the messages of each, and the base latency below.
-    fn congested(&self) -> Vec<Vec<(Instant<LocalClock>, Span, Span)>> {
+    fn congested(&self) -> Vec<Vec<(Instant<Local>, Span, Span)>> {
         let tolerance = self.pair.view.settings.detection.tolerance;
         let mut runs = Vec::new();
         let mut run = Vec::new();
@@ -247,7 +247,7 @@ fn draw_panel(flow: &Flow<'_>, frame: Rect) -> Vec<Mark> {
     let mut marks = heading(&name, &counted, &outside(&values, &scale), frame);
     plot.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     plot.x_axis(&mut marks, &clock.title(flow.pair));
-    let x = |at: Instant<LocalClock>| plot.px(clock.at(at));
+    let x = |at: Instant<Local>| plot.px(clock.at(at));
     let y = |span: Span| plot.py(span.millis_f64() * unit.per_milli());
     let mut inside: Vec<Mark> = flow
         .congested()
@@ -301,11 +301,11 @@ fn heading(name: &str, counted: &str, outside: &str, frame: Rect) -> Vec<Mark> {
     shown.map(Mark::Text).collect()
 }
 
-type ToX<'a> = dyn Fn(Instant<LocalClock>) -> f64 + 'a;
+type ToX<'a> = dyn Fn(Instant<Local>) -> f64 + 'a;
 type ToY<'a> = dyn Fn(Span) -> f64 + 'a;
 
 /// From the base latency up to the messages.
-fn shade(run: &[(Instant<LocalClock>, Span, Span)], x: &ToX<'_>, y: &ToY<'_>) -> Mark {
+fn shade(run: &[(Instant<Local>, Span, Span)], x: &ToX<'_>, y: &ToY<'_>) -> Mark {
     let above = run.iter().map(|(at, rtt, _)| Point::new(x(*at), y(*rtt)));
     let below = run
         .iter()
@@ -323,7 +323,7 @@ fn shade(run: &[(Instant<LocalClock>, Span, Span)], x: &ToX<'_>, y: &ToY<'_>) ->
 /// The base latency while messages are shown.
 fn base(
     flow: &Flow<'_>,
-    (first, last): (Instant<LocalClock>, Instant<LocalClock>),
+    (first, last): (Instant<Local>, Instant<Local>),
     x: &ToX<'_>,
     y: &ToY<'_>,
 ) -> Option<Mark> {

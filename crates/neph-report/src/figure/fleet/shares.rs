@@ -92,7 +92,7 @@ fn share(flows: &[u64], class: usize) -> f64 {
 fn columns(
     bins: &[ShareBin],
     width: f64,
-) -> Vec<(neph_model::Instant<neph_model::LocalClock>, Vec<u64>)> {
+) -> Vec<(neph_model::Instant<neph_model::Local>, Vec<u64>)> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -1,7 +1,7 @@
 //! Periods on a plot that do not need their true width: as many marks as can be distinguished,
 //! for any number of periods.
 
-use neph_model::{Instant, LocalClock};
+use neph_model::{Instant, Local};
 
 use super::clock::Clock;
 use crate::axis::Plot;
@@ -13,7 +13,7 @@ const WIDE: f64 = 1.5;
 /// Bars of a height for stretches in the order of time. One that begins in the pixel where the last
 /// one ends is part of it, so that there are never more bars than pixels.
 pub(super) fn bars(
-    stretches: impl IntoIterator<Item = (Instant<LocalClock>, Instant<LocalClock>)>,
+    stretches: impl IntoIterator<Item = (Instant<Local>, Instant<Local>)>,
     plot: &Plot,
     clock: &Clock,
     (top, height): (f64, f64),
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
     use crate::axis::Scale;
 
-    fn at(milliseconds: i64) -> Instant<LocalClock> {
+    fn at(milliseconds: i64) -> Instant<Local> {
         Instant::from_nanos(milliseconds * 1_000_000)
     }
 

@@ -2,7 +2,7 @@
 //! them.
 
 use neph_model::{
-    FlowIndex, Instant, LocalClock, Marks, Message, Outcome, Scenario, Seq, Span, TcpState,
+    FlowIndex, Instant, Local, Marks, Message, Outcome, Scenario, Seq, Span, TcpState,
 };
 use neph_stats::Random;
 
@@ -55,7 +55,7 @@ fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> M
     let rounds = (segments / cwnd).max(1.0).log2().ceil().max(0.0);
     let lost = random.unit() < link.loss;
     let mut clock = at + nanos(3.0 + jitter(random, 4.0));
-    let mut step = |micros: f64, to: &mut Option<Instant<LocalClock>>| {
+    let mut step = |micros: f64, to: &mut Option<Instant<Local>>| {
         clock += nanos(micros);
         *to = Some(Instant::from_nanos(clock));
         clock

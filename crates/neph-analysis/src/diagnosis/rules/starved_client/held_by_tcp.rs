@@ -39,7 +39,7 @@ impl Reply {
     }
 }
 
-fn millis(at: neph_model::Instant<neph_model::LocalClock>) -> f64 {
+fn millis(at: neph_model::Instant<neph_model::Local>) -> f64 {
     Span::from_nanos(at.nanos()).millis_f64()
 }
 
@@ -125,9 +125,7 @@ pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
 mod tests {
     use std::net::SocketAddr;
 
-    use neph_model::{
-        Flow, FlowIndex, FlowRole, Instant, LocalClock, Marks, Message, Outcome, Peer,
-    };
+    use neph_model::{Flow, FlowIndex, FlowRole, Instant, Local, Marks, Message, Outcome, Peer};
 
     use neph_model::ProbeKind;
 
@@ -155,7 +153,7 @@ mod tests {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a test")]
-    fn instant(millis: f64) -> Instant<LocalClock> {
+    fn instant(millis: f64) -> Instant<Local> {
         Instant::from_nanos((millis * 1e6) as i64)
     }
 

@@ -9,7 +9,7 @@ mod wire;
 use neph_analysis::{CampaignData, read_fleet};
 use neph_flows::{FleetView, FlowTally, Settings, StatsError, advise};
 use neph_model::{
-    Fleet, FleetEndpoint, FleetMessage, Instant, LocalClock, Parameter, ParameterName, ProbeKind,
+    Fleet, FleetEndpoint, FleetMessage, Instant, Local, Parameter, ParameterName, ProbeKind,
     Scenario, Span, Wall,
 };
 use neph_stats::Random;
@@ -59,7 +59,7 @@ impl World {
         Random::new(u64::from(self.flows) * 31 + u64::from(self.pairs))
     }
 
-    pub(crate) fn end(&self) -> Instant<LocalClock> {
+    pub(crate) fn end(&self) -> Instant<Local> {
         seconds(0.0) + Span::from_secs(self.seconds)
     }
 
@@ -220,7 +220,7 @@ fn paths(endpoint: u32) -> Vec<Path> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "days in nanoseconds")]
-pub(crate) fn seconds(at: f64) -> Instant<LocalClock> {
+pub(crate) fn seconds(at: f64) -> Instant<Local> {
     Instant::from_nanos((at * 1e9) as i64)
 }
 

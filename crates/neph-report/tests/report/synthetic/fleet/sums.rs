@@ -4,7 +4,7 @@ use neph_flows::{
     Class, ClassMoves, Curve, CurvePoint, Direction, FlowHistory, FlowLatencyBin, FlowTally,
     Inflation, Latency, PairView, PathChange, Share, ShareBin, Spectrum, SpectrumBin,
 };
-use neph_model::{Fleet, Instant, LocalClock, Span};
+use neph_model::{Fleet, Instant, Local, Span};
 use neph_stats::proportion;
 
 use super::{Path, World, paths, seconds};
@@ -171,7 +171,7 @@ fn latency_bins(
 }
 
 /// Of four milliseconds, in the third fifth of the time, for a fortieth of it.
-fn queue(world: &World, at: Instant<LocalClock>) -> Span {
+fn queue(world: &World, at: Instant<Local>) -> Span {
     if congested(world).0 <= at && at < congested(world).1 {
         Span::from_millis(4)
     } else {
@@ -179,7 +179,7 @@ fn queue(world: &World, at: Instant<LocalClock>) -> Span {
     }
 }
 
-fn congested(world: &World) -> (Instant<LocalClock>, Instant<LocalClock>) {
+fn congested(world: &World) -> (Instant<Local>, Instant<Local>) {
     let start = world.seconds * 2 / 5;
     let at = |second: i64| seconds(0.0) + Span::from_secs(second);
     (at(start), at(start + world.seconds / 40))
@@ -282,7 +282,7 @@ fn directed(
     changes: &[&PathChange],
     direction: Direction,
 ) -> Option<Curve> {
-    let mut moments = std::collections::BTreeMap::<_, Vec<Instant<LocalClock>>>::new();
+    let mut moments = std::collections::BTreeMap::<_, Vec<Instant<Local>>>::new();
     for change in changes {
         if change.evidence.direction == Some(direction) {
             moments.entry(change.slot).or_default().push(change.at);
