@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use neph_wire::ip::{TcpHeader, parse_ip, parse_tcp};
-use neph_wire::syn::{Ends, Numbers, SYN_LEN, Verdict, parse_answer, rst, syn};
+use neph_wire::syn::{SegmentEnds, Numbers, SYN_LEN, Verdict, parse_answer, rst, syn};
 
 fn is_answer(segment: &[u8]) {
     let Some(answer) = parse_answer(segment) else { return };
@@ -35,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
     let [a, b, c, d] = *ports;
     for host in [[0, 1].map(|last| [10, 0, 0, last].into()), [0, 1].map(|last| [1, 2, 3, 4, 5, 6, 7, last].into())] {
         let [ours, theirs]: [std::net::IpAddr; 2] = host;
-        let ends = Ends {
+        let ends = SegmentEnds {
             source: (ours, u16::from_be_bytes([a, b])).into(),
             target: (theirs, u16::from_be_bytes([c, d])).into(),
         };

@@ -1,4 +1,4 @@
-//! One flow taken apart: its messages, the base latency below them, and what was made of both.
+//! A flow's messages, its base latency, and the path changes and congestion that neph finds in them.
 
 use neph_flows::{Dissected, DissectedOutcome, DissectedSample, FlowHistory, PathChange, Segment};
 use neph_model::{Instant, Local, Span};
@@ -17,15 +17,17 @@ use neph_analysis::numbers::{TimeUnit, millis};
 use neph_analysis::text::plural;
 use neph_analysis::{CampaignData, PlotSettings};
 
+const NAME: &str = "flow-dissected";
+const SUBTITLE: &str = "Latency is base latency plus congestion: flows with most path changes";
 const LEFT: f64 = 54.0;
 const HEIGHT: f64 = 190.0;
 const PER_PAGE: usize = 3;
 /// The most flows that are drawn.
 const MAX_FLOWS: usize = 12;
-/// A path change: where it is seen, and what speaks for it.
+/// A path change.
 const CHANGE: Stroke = Stroke::solid(Colour::INK, 0.9).dashed(3.0, 2.5);
 
-/// A panel for each flow that was taken apart.
+/// A panel for each flow.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let found = pairs(data, settings);
     let mut flows: Vec<Flow<'_>> = found.iter().flat_map(flows).collect();
@@ -43,10 +45,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let total = flows.len().div_ceil(PER_PAGE);
     let pages = flows.chunks(PER_PAGE).enumerate().map(|(page, flows)| {
         let title = page_title("Flows, message by message", page, total);
-        let mut sheet = Sheet::new(
-            title,
-            "Latency is base latency plus congestion: the flows with the most path changes",
-        );
+        let mut sheet = Sheet::new(title, SUBTITLE);
         sheet.legend(&legend(flows));
         for flow in flows {
             let frame = sheet.take(HEIGHT + 40.0 + Style::BELOW);
@@ -56,11 +55,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let mut scenarios: Vec<usize> = flows.iter().map(|flow| flow.pair.scenario).collect();
         scenarios.dedup();
         notes.extend(flags::notes(data, scenarios, settings));
-        sheet.finish(
-            "flow-dissected",
-            page_name("flow-dissected", page, total),
-            &notes,
-        )
+        sheet.finish(NAME, page_name(NAME, page, total), &notes)
     });
     pages.collect()
 }
