@@ -102,9 +102,9 @@ fn a_remote_point_is_recorded_with_a_local_one() {
         assert!(text.contains(&line), "{text}");
         assert_eq!(datagrams(&folder, "kept", point), 40);
     }
-    let second = "neph hops here@here=kept/here.pcap there@here=kept/there.pcap";
-    assert!(text.contains(&format!(": {second}\n")), "{text}");
-    let ran = folder.neph(second.split(' ').skip(1));
+    let of_files = "neph hops here@here=kept/here.pcap there@here=kept/there.pcap";
+    assert!(text.contains(&format!(": {of_files}\n")), "{text}");
+    let ran = folder.neph(of_files.split(' ').skip(1));
     assert!(
         ran.out.contains("here and there have the same clock."),
         "{}",
@@ -115,7 +115,7 @@ fn a_remote_point_is_recorded_with_a_local_one() {
     let ran = folder.neph(["hops", &first, &absent, "-w", "1s"]);
     let printed = format!("no interface zz in the network namespace {site}; ip -n {site} link");
     assert!(ran.status == 2 && ran.err.contains(&printed), "{}", ran.err);
-    let ran = folder.neph(["hops", &first, second, "--save", "kept"]);
+    let ran = folder.neph(["hops", &first, &second, "--save", "kept"]);
     assert_eq!(ran.status, 2);
     assert!(
         ran.err.contains("kept/here.pcap is there already"),
