@@ -2,7 +2,7 @@
 //!
 //! Owns the design: each circuit is measured alone, and two circuits without a common host and declared
 //! link at the same time. A design is an ordinary plan ([`Design::text`]): a campaign has blocks in random
-//! order, retries and resume, and stores each result once. [`judge`] reads its results.
+//! order, retries and resume, and stores each result once. [`evaluate_pairs`] reads its results.
 
 mod design_text;
 mod judging;

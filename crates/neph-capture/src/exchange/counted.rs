@@ -12,7 +12,7 @@ pub struct ExchangeCounts {
     pub(super) packets: u64,
     pub(super) requests: u64,
     pub(super) answered: u64,
-    /// Questions without a known outcome, because too many were waiting.
+    /// Requests without a known outcome, because too many were waiting.
     pub(super) requests_not_tracked: u64,
     /// Answers without a question in this capture.
     pub(super) responses_without_request: u64,
@@ -52,18 +52,18 @@ impl ExchangeCounts {
         self.packets
     }
 
-    /// Questions, each counted once even if repeated; 0 for QUIC.
+    /// Requests, each counted once even if repeated; 0 for QUIC.
     pub const fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Questions that were answered; 0 for QUIC.
+    /// Requests that were answered; 0 for QUIC.
     pub const fn answered(&self) -> u64 {
         self.answered
     }
 
-    /// Questions without a known outcome, because more were waiting than there is room for; included in
-    /// [`Self::asked`].
+    /// Requests without a known outcome, because more were waiting than there is room for; included in
+    /// [`Self::requests`].
     pub const fn requests_not_tracked(&self) -> u64 {
         self.requests_not_tracked
     }
