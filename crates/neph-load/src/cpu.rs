@@ -139,11 +139,7 @@ impl CpuLoad {
 pub(crate) fn pin_to(cpu: usize) -> Result<(), LoadError> {
     sched::pin_to_cpus(&[cpu]).map_err(|source| {
         let hint = usable().map_or_else(String::new, |cpus| format!("; {cpus} may be used"));
-        LoadError::Cpu {
-            cpu,
-            source,
-            there: hint,
-        }
+        LoadError::Cpu { cpu, source, hint }
     })
 }
 

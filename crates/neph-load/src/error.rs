@@ -10,14 +10,14 @@ use neph_text::counted::counted;
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// No thread can be pinned to this CPU.
-    #[error("CPU {cpu}: {source}{there}")]
+    #[error("CPU {cpu}: {source}{hint}")]
     Cpu {
         /// The CPU.
         cpu: usize,
         /// The cause.
         source: SchedError,
         /// The usable CPUs, as the end of a sentence; empty if unknown.
-        there: String,
+        hint: String,
     },
     /// No further thread can be started.
     #[error("no more than {} can be begun here: {source}", counted(*.begun as u64, "thread"))]

@@ -207,7 +207,7 @@ fn check_version(target: &Target, version: Option<IpVersion>) -> Result<(), Targ
     let other = |is, requested, option| TargetError::OtherVersion {
         host: target.host().to_owned(),
         is,
-        asked: requested,
+        requested,
         option,
     };
     match (bare(target.host()).parse(), version) {

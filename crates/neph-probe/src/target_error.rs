@@ -35,14 +35,14 @@ pub enum TargetError {
         reason: String,
     },
     /// An address of the version that was not asked for.
-    #[error("target '{host}' is an {is} address: drop {option}, or give an {asked} address")]
+    #[error("target '{host}' is an {is} address: drop {option}, or give an {requested} address")]
     OtherVersion {
         /// The address.
         host: String,
         /// Its version, in words.
         is: &'static str,
         /// The requested version, in words.
-        asked: &'static str,
+        requested: &'static str,
         /// The option that requests it.
         option: &'static str,
     },

@@ -78,10 +78,7 @@ impl Policy {
         }
         let (requested, most) = (order.longest(now), self.longest);
         if requested > most {
-            return Err(Refusal::Length {
-                asked: requested,
-                most,
-            });
+            return Err(Refusal::Length { requested, most });
         }
         self.judge_traffic(order, permit)?;
         match order {
@@ -105,12 +102,7 @@ impl Policy {
             bits,
             bytes,
         } = order.traffic();
-        let refused = |requested: String, most: String| {
-            Err(Refusal::Rate {
-                asked: requested,
-                most,
-            })
-        };
+        let refused = |requested: String, most: String| Err(Refusal::Rate { requested, most });
         if let Some(most) = self.budgets.messages
             && messages > f64::from(most)
         {
@@ -155,7 +147,10 @@ impl Policy {
             return Err(Refusal::Unmetered);
         }
         match left {
-            Some(left) if bytes > left || left == 0 => Err(Refusal::Bytes { asked: bytes, left }),
+            Some(left) if bytes > left || left == 0 => Err(Refusal::Bytes {
+                requested: bytes,
+                left,
+            }),
             _ => Ok(()),
         }
     }
@@ -166,10 +161,7 @@ impl Policy {
         if largest > LARGEST {
             let requested = format!("messages of {largest}");
             let most = LARGEST.to_string();
-            return Err(Refusal::Rate {
-                asked: requested,
-                most,
-            });
+            return Err(Refusal::Rate { requested, most });
         }
         let parameters = &order.scenario.parameters;
         let files = [parameters.key_file(), parameters.ca_file()];
@@ -204,10 +196,7 @@ impl Policy {
         if !is_modest(&order.spec.caps) {
             let requested = "higher caps than the defaults of neph reflect".to_owned();
             let most = "the default caps".to_owned();
-            return Err(Refusal::Rate {
-                asked: requested,
-                most,
-            });
+            return Err(Refusal::Rate { requested, most });
         }
         if let Some(ReflectorIdentity::Files { certificate, key }) = &order.spec.identity {
             self.judge_file(&certificate.to_string_lossy())?;
@@ -223,12 +212,7 @@ impl Policy {
 
 /// Whether a capture is of headers, and ends by itself.
 fn judge_capture(order: &CaptureOrder) -> Result<(), Refusal> {
-    let refused = |requested: String, most: String| {
-        Err(Refusal::Rate {
-            asked: requested,
-            most,
-        })
-    };
+    let refused = |requested: String, most: String| Err(Refusal::Rate { requested, most });
     if order.snaplen > MAX_KEPT {
         let requested = format!("{} bytes of each packet", order.snaplen);
         return refused(requested, MAX_KEPT.to_string());

@@ -32,18 +32,20 @@ pub enum Refusal {
     )]
     Kind(&'static str),
     /// More messages or bytes a second than are allowed.
-    #[error("it sends {asked}, and this agent's policy allows {most}")]
+    #[error("it sends {requested}, and this agent's policy allows {most}")]
     Rate {
         /// What it sends.
-        asked: String,
+        requested: String,
         /// The most.
         most: String,
     },
     /// More bytes than are left of today's.
-    #[error("it sends {asked} bytes, and {left} are left of what this agent's policy allows a day")]
+    #[error(
+        "it sends {requested} bytes, and {left} are left of what this agent's policy allows a day"
+    )]
     Bytes {
         /// What it sends.
-        asked: u64,
+        requested: u64,
         /// What is left.
         left: u64,
     },
@@ -53,10 +55,10 @@ pub enum Refusal {
     )]
     Unmetered,
     /// It lasts too long.
-    #[error("it can last {asked}, and this agent's policy allows {most}")]
+    #[error("it can last {requested}, and this agent's policy allows {most}")]
     Length {
         /// The longest that it lasts.
-        asked: Span,
+        requested: Span,
         /// The most.
         most: Span,
     },

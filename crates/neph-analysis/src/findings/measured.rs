@@ -140,30 +140,32 @@ fn matrix(scenarios: &[&Scenario]) -> String {
         let levels: BTreeSet<String> = scenarios.iter().map(|s| factor.level(s)).collect();
         levels.len()
     };
+    let part = |factor: &Factor, noun: &str| {
+        let levels = levels(factor);
+        (levels, plural(levels, noun))
+    };
     let mut parts = vec![
-        (levels(&Factor::Endpoint), "endpoint", None),
-        (levels(&Factor::Interval), "interval", None),
-        (levels(&Factor::Size), "request size", None),
+        part(&Factor::Endpoint, "endpoint"),
+        part(&Factor::Interval, "interval"),
+        part(&Factor::Size, "request size"),
     ];
     for factor in factors(scenarios) {
         if let Factor::Parameter(name) = &factor {
-            parts.push((levels(&factor), "value", Some(*name)));
+            let (levels, values) = part(&factor, "value");
+            parts.push((levels, format!("{values} of {name}")));
         }
     }
-    let combinations: usize = parts.iter().map(|(levels, ..)| levels).product();
+    let (counts, parts): (Vec<usize>, Vec<String>) = parts.into_iter().unzip();
+    let combinations: usize = counts.iter().product();
     // With far more combinations, endpoints have parameters of their own: the product means nothing.
     let of = match combinations {
         all if all == scenarios.len() || all > 2 * scenarios.len() => String::new(),
         more => format!("of the {more} combinations of "),
     };
-    let parts = parts.iter().map(|(levels, noun, of)| match of {
-        Some(name) => format!("{} of {name}", plural(*levels, noun)),
-        None => plural(*levels, noun),
-    });
     format!(
         "{} ({of}{})",
         plural(scenarios.len(), "scenario"),
-        parts.collect::<Vec<_>>().join(", ")
+        parts.join(", ")
     )
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use neph_model::{Better, Quantity};
 use neph_stats::{Claim, Level, PairedShift, Verdict, Wanted, median_of_levels};
 
-use super::compare::{Certainty, ClaimIndex, Decisions, Family, certainty_text, interval_text};
+use super::compare::{
+    Certainty, ClaimIndex, Decisions, Family, UNKNOWN_AMOUNT, certainty_text, interval_text,
+};
 use super::levels::MIN_SHARE;
 use super::{Finding, FindingKind};
 use crate::text::{plural, real};
@@ -136,7 +138,7 @@ impl QuantityShift {
         if value.is_finite() {
             self.quantity.to_text(value.abs())
         } else {
-            "an unknown amount".to_owned()
+            UNKNOWN_AMOUNT.to_owned()
         }
     }
 

@@ -63,11 +63,7 @@ fn is_or_are(packets: u64) -> String {
 
 fn hint(names: &[String], segment: usize, unmatched: &UnmatchedPackets) -> Option<String> {
     let (name, other) = (&names[segment], &names[segment + 1]);
-    let UnmatchedPackets {
-        first: here,
-        second,
-        ..
-    } = *unmatched;
+    let UnmatchedPackets { first, second, .. } = *unmatched;
     if let Some(pair) = unmatched.name {
         return Some(format!(
             "of {name} {} in {other} with other {}, and are excluded: with NAT between them give its rule ({})",
@@ -76,12 +72,12 @@ fn hint(names: &[String], segment: usize, unmatched: &UnmatchedPackets) -> Optio
             rules_for(names, segment, unmatched, pair)
         ));
     }
-    let is_most = here.min(second) > unmatched.met && here.max(second) / 2 <= here.min(second);
+    let is_most = first.min(second) > unmatched.met && first.max(second) / 2 <= first.min(second);
     is_most.then(|| {
         format!(
             "the hosts of {} of {name} are not in {other}, and the hosts of {} of {other} are not in {name}. With NAT between them give its rule (--nat \
              '{name}:OUTER=INNER', if {name} sees OUTER what the others call INNER)",
-            counted(here, "packet"),
+            counted(first, "packet"),
             counted(second, "packet")
         )
     })

@@ -46,7 +46,7 @@ fn check(
     course: &RequestedLink<'_>,
     expected: &[Expected],
 ) -> Option<Check<BitRate>> {
-    let asked = course.shape.rate?;
+    let configured = course.shape.rate?;
     let wire = course.wire();
     let wanted: Vec<i64> = expected.iter().filter_map(|(_, at)| *at).collect();
     let came: Vec<i64> = stream
@@ -57,24 +57,24 @@ fn check(
     let wanted = rate_of(&wanted, stream.bytes)?;
     let lost = wire.loss.fraction();
     // With a schedule the rate at that moment may differ: the output of the gate counts.
-    let asked = if course.scheduled {
+    let configured = if course.scheduled {
         BitRate(wanted.round() as u64)
     } else {
-        asked
+        configured
     };
-    if wanted < BUSY * asked.0 as f64 || lost >= 1.0 {
+    if wanted < BUSY * configured.0 as f64 || lost >= 1.0 {
         return None;
     }
     let measured = rate_of(&came, stream.bytes).unwrap_or(0.0) / (1.0 - lost);
     let frames = came.len().max(1) as f64;
-    let span = frames * f64::from(stream.bytes) * 8e9 / asked.0 as f64;
+    let span = frames * f64::from(stream.bytes) * 8e9 / configured.0 as f64;
     let slack = TOLERANCE
         + 2.0 * wire.jitter.reach().nanos() as f64 / span
         + Z99 * (lost * loss::excess(&wire.loss) / frames).sqrt();
     Some(Check {
-        expected: asked,
+        expected: configured,
         measured: BitRate(measured.round() as u64),
-        ok: (measured / asked.0 as f64 - 1.0).abs() <= slack,
+        ok: (measured / configured.0 as f64 - 1.0).abs() <= slack,
     })
 }
 
@@ -96,7 +96,7 @@ fn check_queue(
 ) -> Option<Check<ByteSize>> {
     let (shape, wire) = (course.shape, course.wire());
     let rate = shape.rate?;
-    let asked = shape.queue.bytes_of(stream.bytes);
+    let configured = shape.queue.bytes_of(stream.bytes);
     let filled = expected.iter().any(|(_, at)| at.is_none());
     // CoDel drops from a queue that never fills.
     if !filled || !stream.drained || shape.discipline != Discipline::DropTail {
@@ -120,12 +120,12 @@ fn check_queue(
     let measured = ByteSize(bytes_in(median - wire.delay));
     // The frames may miss the limit by slightly more than their own length.
     let slack = 3 * u64::from(stream.bytes)
-        + asked.0 / 50
+        + configured.0 / 50
         + bytes_in(DELAY_TOLERANCE.times(2) + wire.jitter.reach());
     Some(Check {
-        expected: asked,
+        expected: configured,
         measured,
-        ok: measured.0.abs_diff(asked.0) <= slack,
+        ok: measured.0.abs_diff(configured.0) <= slack,
     })
 }
 

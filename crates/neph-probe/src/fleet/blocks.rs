@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn a_block_is_one_fleets_until_its_last_port_is_back() {
         let (mut first, mut other) = (Blocks::new("test"), Blocks::new("test"));
-        first.take(10_300).expect("nobody has it");
+        first.take(10_300).expect("it is free");
         first.take(10_301).expect("ours already");
         let refused = other.take(11_000).expect_err("the same block");
         assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn udp_and_tcp_have_ports_of_their_own() {
         let (mut udp, mut tcp) = (Blocks::new("test-u"), Blocks::new("test-t"));
-        udp.take(1).expect("nobody has it");
-        tcp.take(1).expect("nobody has it");
+        udp.take(1).expect("it is free");
+        tcp.take(1).expect("it is free");
     }
 }

@@ -30,6 +30,9 @@ const MAX_CONNECTIONS: usize = 256;
 const FIRST_PAUSE: Span = Span::from_millis(100);
 const LAST_PAUSE: Span = Span::from_secs(5);
 
+/// Reads the local clock.
+type ReadClock<'a> = dyn FnMut() -> Instant<Local> + 'a;
+
 /// A send timestamp on the local clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamped {
@@ -167,11 +170,7 @@ impl Session {
 
     /// The next message is due at `now`; `clock` is read again if the message must be built first. Returns
     /// the connection to write to.
-    pub(crate) fn send(
-        &mut self,
-        now: Instant<Local>,
-        clock: &mut dyn FnMut() -> Instant<Local>,
-    ) -> Option<u32> {
+    pub(crate) fn send(&mut self, now: Instant<Local>, clock: &mut ReadClock<'_>) -> Option<u32> {
         let due = self.next_due()?;
         let seq = self.book.enter(due);
         self.entered += 1;

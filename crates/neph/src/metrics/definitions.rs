@@ -7,7 +7,7 @@ use neph_export::{Definition, Kind, Unit};
 
 const fn gauge(
     name: &'static str,
-    labels: &'static [&'static str],
+    label_names: &'static [&'static str],
     help: &'static str,
 ) -> Definition {
     Definition {
@@ -15,18 +15,18 @@ const fn gauge(
         help,
         unit: Unit::None,
         kind: Kind::Gauge,
-        label_names: labels,
+        label_names,
     }
 }
 
 const fn counter(
     name: &'static str,
-    labels: &'static [&'static str],
+    label_names: &'static [&'static str],
     help: &'static str,
 ) -> Definition {
     Definition {
         kind: Kind::Counter,
-        ..gauge(name, labels, help)
+        ..gauge(name, label_names, help)
     }
 }
 
@@ -40,13 +40,13 @@ const fn in_unit(unit: Unit, definition: &Definition) -> Definition {
 /// Histogram bounds of times.
 const fn times(
     name: &'static str,
-    labels: &'static [&'static str],
+    label_names: &'static [&'static str],
     help: &'static str,
 ) -> Definition {
     Definition {
         unit: Unit::Seconds,
         kind: Kind::Histogram,
-        ..gauge(name, labels, help)
+        ..gauge(name, label_names, help)
     }
 }
 

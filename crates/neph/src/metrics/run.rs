@@ -103,23 +103,16 @@ impl RunMetrics {
     pub(crate) fn count(&self, events: &CampaignEvent<'_>) {
         let mut counts = self.lock();
         match events {
-            CampaignEvent::Begun {
-                progress: campaign_progress,
-                ..
-            }
-            | CampaignEvent::Ended {
-                progress: campaign_progress,
-                ..
-            } => {
-                counts.progress = Some(*campaign_progress);
+            CampaignEvent::Begun { progress, .. } | CampaignEvent::Ended { progress, .. } => {
+                counts.progress = Some(*progress);
             }
             CampaignEvent::ExperimentBegun {
                 experiment,
                 scenario,
-                progress: campaign_progress,
+                progress,
                 ..
             } => {
-                counts.progress = Some(*campaign_progress);
+                counts.progress = Some(*progress);
                 let circuits = Circuits::of(experiment, scenario);
                 counts.messages.register(&circuits.main);
                 counts.running.insert(experiment.id, circuits);
@@ -141,10 +134,10 @@ impl RunMetrics {
             CampaignEvent::ExperimentEnded {
                 experiment,
                 scenario,
-                progress: campaign_progress,
+                progress,
                 ..
             } => {
-                counts.progress = Some(*campaign_progress);
+                counts.progress = Some(*progress);
                 counts.end(experiment, scenario);
             }
             _ => {}

@@ -230,12 +230,12 @@ const SITE: KeptCapability = capability_row(
 
 const fn row(
     name: &'static str,
-    kept_capabilities: &'static [KeptCapability],
+    capabilities: &'static [KeptCapability],
     reads: &'static [&'static str],
 ) -> Row {
     Row {
         name,
-        capabilities: kept_capabilities,
+        capabilities,
         reads,
     }
 }

@@ -130,11 +130,9 @@ pub(super) fn show(
 
 pub(super) fn failure(error: LoadError) -> Failure {
     match error {
-        LoadError::Cpu {
-            cpu,
-            source,
-            there: forward,
-        } => Failure::Usage(format!("--cpus {cpu}: {source}{forward}")),
+        LoadError::Cpu { cpu, source, hint } => {
+            Failure::Usage(format!("--cpus {cpu}: {source}{hint}"))
+        }
         LoadError::Threads { .. } => Failure::refused(format!("{error}; give fewer --cores")),
         LoadError::Socket { .. } | LoadError::Stream { .. } => Failure::refused(error),
     }

@@ -162,9 +162,9 @@ fn the_picture_of_the_crates_is_that_of_their_manifests() {
     if std::env::var_os("NEPH_BLESS").is_some() {
         fs::write(&path, &made).expect("it can be written");
     }
-    let to_string = fs::read_to_string(&path).unwrap_or_default();
+    let content = fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        to_string == made,
+        content == made,
         "docs/crates.svg is old: NEPH_BLESS=1 cargo test -p neph --test architecture draws it"
     );
     let page = fs::read_to_string(root().join("docs/design.md")).expect("the page");

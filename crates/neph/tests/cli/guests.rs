@@ -55,12 +55,12 @@ fn a_guest_answers_with_its_kernels_timestamps_runs_commands_and_leaves_no_files
         let args = ["lab", "run", site, "--lab", &lab.name, "--"];
         lab.folder.neph(args.iter().chain(command).copied())
     };
-    let to_string = fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel");
+    let host_release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel");
     let run_output = run("vm", &["sh", "-c", "uname -r; cat /tmp/ran; exit 7"]);
     assert_eq!(run_output.status, 7, "{}", run_output.err);
     let (release, ran) = run_output.out.split_once('\n').expect("two lines");
     assert!(
-        release != to_string.trim() && ran == "ran\n",
+        release != host_release.trim() && ran == "ran\n",
         "{}",
         run_output.out
     );
@@ -73,10 +73,10 @@ fn a_guest_answers_with_its_kernels_timestamps_runs_commands_and_leaves_no_files
     );
     let neph = env!("CARGO_BIN_EXE_neph");
     // More than a frame at once, both ways: a guest's interface takes no longer ones.
-    let requested =
+    let arguments =
         "tcp://10.86.1.1:9000 -c 3 -i 100ms --timeout 60s -s 300kB --response-size 300kB";
     for (site, program) in [("client", neph), ("host", neph), ("other", "neph")] {
-        let ping = [program, "ping"].into_iter().chain(requested.split(' '));
+        let ping = [program, "ping"].into_iter().chain(arguments.split(' '));
         let pinged = run(site, &ping.collect::<Vec<_>>());
         let contains = pinged.out.contains("3 messages, 3 replies");
         assert!(contains, "{site}: {}", pinged.out);
@@ -181,23 +181,22 @@ fn a_machine_of_qemu_runs_an_installed_kernel_and_answers_with_its_marks() {
         let args = ["lab", "run", site, "--lab", &lab.name, "--"];
         lab.folder.neph(args.iter().chain(command).copied())
     };
-    let requested =
-        "cat /proc/cmdline; ls /sys/bus/virtio/devices; echo processors $(nproc); exit 7";
-    let ran = run("vm", &["sh", "-c", requested]);
+    let script = "cat /proc/cmdline; ls /sys/bus/virtio/devices; echo processors $(nproc); exit 7";
+    let ran = run("vm", &["sh", "-c", script]);
     assert_eq!(ran.status, 7, "{}", ran.err);
     let is_ours = ran.out.contains("neph.name=vm") && ran.out.contains("virtio0");
     assert!(is_ours, "{}", ran.out);
     assert!(ran.out.contains("processors 2"), "{}", ran.out);
     let neph = env!("CARGO_BIN_EXE_neph");
-    let requested = "udp://10.86.1.1:9000 -c 20 -i 20ms --timeout 60s --format json";
-    let ping = [neph, "ping"].into_iter().chain(requested.split(' '));
+    let arguments = "udp://10.86.1.1:9000 -c 20 -i 20ms --timeout 60s --format json";
+    let ping = [neph, "ping"].into_iter().chain(arguments.split(' '));
     let pinged = run("client", &ping.collect::<Vec<_>>());
     assert_eq!(pinged.status, 0, "{}", pinged.err);
     assert!(pinged.out.contains("\"peer kernel\""), "{}", pinged.out);
     // Segments longer than a frame leave the guest, and come to it one by one.
-    let requested =
+    let arguments =
         "tcp://10.86.1.1:9000 -c 3 -i 100ms --timeout 60s -s 300kB --response-size 300kB";
-    let ping = [neph, "ping"].into_iter().chain(requested.split(' '));
+    let ping = [neph, "ping"].into_iter().chain(arguments.split(' '));
     let pinged = run("client", &ping.collect::<Vec<_>>());
     assert!(
         pinged.out.contains("3 messages, 3 replies"),

@@ -270,8 +270,8 @@ fn an_export_of_nothing_destroys_no_file() {
             ran.err
         );
     }
-    let to_string = std::fs::read_to_string(folder.path("earlier.csv")).expect("still there");
-    assert_eq!(to_string, "kept");
+    let content = std::fs::read_to_string(folder.path("earlier.csv")).expect("still there");
+    assert_eq!(content, "kept");
 }
 
 #[test]

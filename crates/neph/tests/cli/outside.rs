@@ -229,8 +229,8 @@ fn an_existing_file_is_kept_and_a_link_is_not_followed() {
         let ran = folder.neph(args.iter().copied().chain(["link", "--force"]));
         is_refused(&ran, "it is a symbolic link");
     }
-    let to_string = fs::read_to_string(folder.path("there")).expect("it is there");
-    assert_eq!(to_string, "precious");
+    let content = fs::read_to_string(folder.path("there")).expect("it is there");
+    assert_eq!(content, "precious");
     assert!(!folder.path("nothing").exists());
     let ran = folder.neph(ping.iter().copied().chain(["there", "--force"]));
     assert_eq!(ran.status, 0, "{}", ran.err);
@@ -256,8 +256,8 @@ fn devices_and_stdout_are_valid_outputs() {
         .output();
     let ran = Ran::from(ran.expect("bash runs"));
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let to_string = fs::read_to_string(folder.path("kept")).expect("it is there");
-    assert!(to_string.starts_with("flow,seq,"), "{to_string}");
+    let content = fs::read_to_string(folder.path("kept")).expect("it is there");
+    assert!(content.starts_with("flow,seq,"), "{content}");
 }
 
 #[test]

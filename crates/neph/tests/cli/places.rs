@@ -53,8 +53,8 @@ fn an_export_keeps_existing_files_and_follows_no_link() {
         let ran = folder.neph(["export", "--format", format, "-o", output]);
         assert_eq!(ran.status, 2, "{output}: {}", ran.err);
     }
-    let to_string = fs::read_to_string(folder.path("elsewhere/x.csv")).expect("behind the link");
-    assert_eq!(to_string, "precious");
+    let content = fs::read_to_string(folder.path("elsewhere/x.csv")).expect("behind the link");
+    assert_eq!(content, "precious");
     let export = ["export", "--format", "csv", "--force", "-o"];
     let ran = folder.neph(export.iter().copied().chain(["link"]));
     assert_eq!(ran.status, 2, "{}", ran.err);

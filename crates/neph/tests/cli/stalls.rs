@@ -232,8 +232,8 @@ impl Drop for Quota {
     fn drop(&mut self) {
         let _ = self.hog.kill();
         let _ = self.hog.wait();
-        let to_string = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
-        for pid in to_string.lines() {
+        let pids = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
+        for pid in pids.lines() {
             let _ = fs::write("/sys/fs/cgroup/cpu/cgroup.procs", pid);
         }
         let _ = fs::remove_dir(&self.folder);

@@ -81,23 +81,19 @@ fn a_packet_that_a_router_passes_on_counts_once() {
         let (any, output) = (any.interrupt(), watch.interrupt());
         assert_eq!((any.status, output.status), (130, 130));
         assert_eq!(flow(&any), flow(&output));
-        let [first_packet, ..] = flow(&output);
-        let summary_text = summary(&any);
+        let [packets, ..] = flow(&output);
+        let document = summary(&any);
+        assert_eq!(document["files"][0]["packets"], 2 * packets, "in and out");
+        assert_eq!(document["capture_duplicates_removed"], packets);
         assert_eq!(
-            summary_text["files"][0]["packets"],
-            2 * first_packet,
-            "in and out"
-        );
-        assert_eq!(summary_text["capture_duplicates_removed"], first_packet);
-        assert_eq!(
-            summary_text["files"][0]["bytes"], summary_text["bytes"],
+            document["files"][0]["bytes"], document["bytes"],
             "each once"
         );
         // The file tells the interfaces, and so the same.
         let read = folder.neph(["read", "any.pcap", "--format", "ndjson"]);
         assert_eq!((read.status, read.err.as_str()), (0, ""));
         assert_eq!(flow(&read), flow(&any));
-        assert_eq!(summary(&read)["capture_duplicates_removed"], first_packet);
+        assert_eq!(summary(&read)["capture_duplicates_removed"], packets);
     });
 }
 

@@ -103,7 +103,7 @@ fn only_listed_crates_are_there_in_several_versions() {
         let (name, version) = entry.split_once('@').expect("NAME@VERSION");
         let is_there = versions
             .get(name)
-            .is_some_and(|entries| entries.iter().any(|name| name == version));
+            .is_some_and(|entries| entries.iter().any(|used| used == version));
         assert!(is_there, "{entry} is listed and not needed any more");
     }
 }

@@ -172,8 +172,8 @@ mod tests {
         let stream = "a stream h:1 2Mbit/s";
         let lossy = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 500000, "fault": null}]"#;
         assert_eq!(shortfall_of(stream, lossy), None);
-        let unanswered = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 0, "fault": "nobody"}]"#;
-        let expected = not_held(stream, "carried 0.00 Mbit/s): nobody");
+        let unanswered = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 0, "fault": "no answer"}]"#;
+        let expected = not_held(stream, "carried 0.00 Mbit/s): no answer");
         assert_eq!(shortfall_of(stream, unanswered), Some(expected));
         let requested = parse_stress(stream).expect("a load");
         let warning = check_load(&requested.loads()[0], unanswered.as_bytes()).expect("not held");

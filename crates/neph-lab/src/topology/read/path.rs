@@ -103,9 +103,9 @@ fn path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<PathSpe
     let has_name = given.is_some() || table.entry("name").is_none();
     let heavy = table.optional_with("weight", weight);
     let only = table.optional_with("only", |node| choice(node, &RESERVED));
-    let both = wire(&mut table, traces);
+    let shared_wire = wire(&mut table, traces);
     shared(&mut table);
-    let own_wires = DIRECTIONS.map(|direction| {
+    let directions = DIRECTIONS.map(|direction| {
         let Some(mut inner) = table.table(direction) else {
             return PartialWire::default();
         };
@@ -118,8 +118,8 @@ fn path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<PathSpe
         name: given.map_or_else(|| format!("path{number}"), |name| name.value),
         weight: heavy.map_or(1, |weight| weight.value),
         only: only.map(|only| only.value),
-        shared: both,
-        directions: own_wires,
+        shared: shared_wire,
+        directions,
     })
 }
 

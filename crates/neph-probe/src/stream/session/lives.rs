@@ -2,16 +2,13 @@
 
 use neph_model::{Answer, EventKind, Instant, Local, Outcome, Seq, SynAnswer};
 
-use super::{Closing, FIRST_PAUSE, LAST_PAUSE, Session};
+use super::{Closing, FIRST_PAUSE, LAST_PAUSE, ReadClock, Session};
 use crate::channel::Channel;
 use crate::codec::{ConnectionEnd, Use};
 use crate::exchange::{Asks, Reply};
 use crate::kinds;
 use crate::stream::connection::{Connection, Happening, Phase};
 use crate::tls;
-
-/// Reads the local clock.
-type ReadClock<'a> = dyn FnMut() -> Instant<Local> + 'a;
 
 /// The answer for the message that waits at this place when a connection ends: only the oldest one's reply
 /// had begun.

@@ -117,8 +117,8 @@ fn duplicates_in_a_capture_do_not_change_the_clocks() {
             assert_eq!(once, twice, "point {point}");
             // Two have the number 0, which many do not mean as one.
             assert_eq!(n, fewer + 2);
-            let second = "1798 packets left out because a capture shows them again";
-            assert!(printed.contains(second), "{printed}");
+            let expected = "1798 packets left out because a capture shows them again";
+            assert!(printed.contains(expected), "{printed}");
         }
     }
 }
