@@ -173,6 +173,8 @@ impl<B: Bus> AgentsExecutor<B> {
             targets,
             lost: BTreeMap::new(),
         };
+        let lost = self.reflectors.not_ready();
+        lost.for_each(|lost| running.note_lost(&lost));
         if let Some(result) = running.all_done() {
             self.waiting.push((ticket, Update::Done(result)));
         } else {

@@ -1,5 +1,7 @@
 //! `[[site]]`: sites at a distance, and the agent that measures at each.
 
+use std::num::NonZeroU16;
+
 use neph_model::{AgentName, ReflectorSpec, Target};
 use neph_text::{Fault, Fields, Node, Problems, Spanned};
 
@@ -58,6 +60,24 @@ fn reflector_of(table: &mut Fields<'_>) -> Option<ReflectorSpec> {
     }
 }
 
+/// The ports at which the servers of a site's reflector listen.
+fn ports(site: &AgentSite) -> impl Iterator<Item = u16> + '_ {
+    site.reflector.iter().flat_map(|spec| {
+        let servers = [spec.throughput, spec.media].into_iter().flatten();
+        std::iter::once(spec.address.port()).chain(servers.map(NonZeroU16::get))
+    })
+}
+
+/// A site at the same address that uses a port of this one, and the port. Only one of the servers
+/// could start there, and both sites would measure it.
+fn same_port<'a>(site: &AgentSite, sites: &'a [AgentSite]) -> Option<(&'a AgentSite, u16)> {
+    let is_there = |other: &&AgentSite| other.address.is_some() && other.address == site.address;
+    sites.iter().filter(is_there).find_map(|other| {
+        let port = ports(site).find(|port| ports(other).any(|used| used == *port))?;
+        Some((other, port))
+    })
+}
+
 pub(super) fn read(fields: &mut Fields<'_>) -> Vec<AgentSite> {
     let mut sites: Vec<AgentSite> = Vec::new();
     for mut table in fields.tables("site") {
@@ -74,12 +94,21 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Vec<AgentSite> {
                 let message = format!("two sites have agent {}", agent.value);
                 table.fault(agent.span.clone(), message, "an agent is at one site");
             }
-            sites.push(AgentSite {
+            let site = AgentSite {
                 name,
                 agent,
                 address: address.map(|address| address.value),
                 reflector,
-            });
+            };
+            if let Some((other, port)) = same_port(&site, &sites) {
+                let names = format!("'{}' and '{}'", other.name.value, site.name.value);
+                let message =
+                    format!("sites {names} have one address and both use its port {port}");
+                let remedy =
+                    "give one of them other ports: --listen, --throughput=PORT, --media=PORT";
+                table.fault(site.name.span.clone(), message, remedy);
+            }
+            sites.push(site);
         }
         table.finish();
     }
@@ -162,6 +191,25 @@ mod tests {
             .map(|site| site.reflector.as_ref().map(|spec| spec.address.port()))
             .collect();
         assert_eq!(ports, [Some(8600), Some(8080), None]);
+    }
+
+    #[test]
+    fn two_reflectors_at_one_address_need_different_ports() {
+        let shared = MESH.replace("2001:db8::2", "10.0.0.1").replace(
+            "\"--tls\"",
+            "[\"--listen\", \"[::]:8601\", \"--throughput\"]",
+        );
+        assert!(parse(&Source::new("p.toml", shared.as_str())).is_ok());
+        for (from, to, port) in [
+            ("8601", "8600", "8600"),
+            ("[::]:8600\"", "[::]:8600\", \"--media=7420\"", "7420"),
+        ] {
+            let problems = parse(&Source::new("p.toml", shared.replace(from, to)));
+            let text = format!("{:?}", problems.expect_err("one port for two servers"));
+            let part =
+                format!("sites 'ams' and 'lju' have one address and both use its port {port}");
+            assert!(text.contains(&part), "{text}");
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub struct AgentReflector {
     pub host: String,
 }
 
-/// A reflector that was ready and ended before the campaign.
+/// A reflector that does not run: it ended before the campaign, or has not started yet.
 #[derive(Debug)]
 pub(super) struct Lost {
     pub(super) agent: AgentName,
@@ -193,6 +193,12 @@ impl CampaignReflectors {
         is_over
     }
 
+    /// Reflectors that do not run now. Another server may answer at their address.
+    pub(super) fn not_ready(&self) -> impl Iterator<Item = Lost> + '_ {
+        let missing = self.stands.iter().filter(|(_, stand)| !stand.is_ready());
+        missing.map(|(agent, stand)| Lost::of(agent, &stand.reflector))
+    }
+
     /// The agents whose reflector does not answer yet.
     fn missing(&self) -> impl Iterator<Item = &AgentName> {
         let missing = self.stands.iter().filter(|(_, stand)| !stand.is_ready());
@@ -210,5 +216,41 @@ impl CampaignReflectors {
     /// Whether a reflector is ordered.
     pub(super) fn is_under_way(&self) -> bool {
         self.stands.values().any(|stand| stand.order().is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{OrderFailed, Progress, ReflectorSpec};
+
+    use super::*;
+
+    #[test]
+    fn a_reflector_runs_from_its_first_progress_to_the_end_of_its_order() {
+        let agent: AgentName = "ams".parse().expect("a name");
+        let order = ReflectorOrder {
+            spec: ReflectorSpec::at("127.0.0.1:8600".parse().expect("an address")),
+            duration: Span::from_secs(60),
+        };
+        let host = "127.0.0.1".to_owned();
+        let wanted = BTreeMap::from([(agent.clone(), AgentReflector { order, host })]);
+        let mut reflectors = CampaignReflectors::new(wanted);
+        let missing = |reflectors: &CampaignReflectors| -> Vec<(String, u16)> {
+            let missing = reflectors.not_ready();
+            missing.map(|lost| (lost.host, lost.port)).collect()
+        };
+        let it = [("127.0.0.1".to_owned(), 8600)];
+        let id = OrderId::new();
+        reflectors.ordered(&agent, id);
+        assert_eq!(missing(&reflectors), it, "ordered");
+        let progress = Update::Progress(Progress {
+            elapsed: Span::ZERO,
+            due: 0,
+        });
+        reflectors.note(id, &progress, Span::ZERO);
+        assert!(missing(&reflectors).is_empty(), "it answers");
+        let ended = Update::Done(Err(OrderFailed::new("serve", "port taken")));
+        reflectors.note(id, &ended, Span::ZERO);
+        assert_eq!(missing(&reflectors), it, "it has ended");
     }
 }

@@ -69,7 +69,7 @@ impl Running {
         Some(prepared_all.into_values().collect())
     }
 
-    /// Marks experiments whose reflector has ended: they measured a missing reflector.
+    /// Marks experiments whose reflector does not run: they measure nothing, or another server.
     pub(super) fn note_lost(&mut self, lost: &Lost) {
         for (index, target) in self.targets.iter().enumerate() {
             let is_its = |target: &Target| target.host() == lost.host && target.port() == lost.port;
@@ -87,8 +87,9 @@ impl Running {
                 if let Some(Ok(result)) = results.get_mut(*index)
                     && result.ending == Ending::Complete
                 {
-                    let reason =
-                        format!("the reflector at agent {agent} ended while it was measured");
+                    let reason = format!(
+                        "the reflector at agent {agent} did not run during all of the experiment"
+                    );
                     result.ending = Ending::Failed(reason);
                 }
             }

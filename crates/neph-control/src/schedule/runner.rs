@@ -3,9 +3,11 @@
 //! Owns the active runs. A run is recorded before its process starts, so that it begins at most
 //! once if a kill comes in between.
 
+mod run_end;
+
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::process::{Child, ExitStatus};
+use std::process::Child;
 use std::time::Duration;
 
 use neph_model::{AgentName, CampaignId, CampaignStatus, Wall};
@@ -16,6 +18,7 @@ use neph_text::counted::counted;
 use super::Schedule;
 use super::book::{Book, BookError, Entry, Outcome};
 use super::program::{RunnerFolder, last_words, take_run};
+use run_end::RunEnd;
 
 /// Reasons of missed runs.
 const NOT_RUNNING: &str = "the controller was not running";
@@ -24,12 +27,6 @@ const STOOD_STILL: &str =
 
 /// Interval of the check for ended runs.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// Exit codes of neph run.
-const DONE: i32 = 0;
-const USAGE: i32 = 2;
-const ALARMED: i32 = 3;
-const INTERRUPTED: i32 = 130;
 
 /// The campaign of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,14 +53,6 @@ struct Run {
     child: Option<Child>,
 }
 
-/// The end of a run, as observed.
-#[derive(Clone, Copy, Debug)]
-enum RunEnd {
-    Status(ExitStatus),
-    /// It ended without a controller, or as the child of another one.
-    Unseen,
-}
-
 #[derive(Debug)]
 struct State {
     schedule: Schedule,
@@ -81,6 +70,8 @@ pub struct Runner {
     /// Start of this controller.
     began: Wall,
     states: BTreeMap<AgentName, State>,
+    /// Schedules that were removed while a process of this controller ran for them.
+    removed: Vec<State>,
 }
 
 impl Runner {
@@ -92,6 +83,7 @@ impl Runner {
             finder,
             began: now,
             states: BTreeMap::new(),
+            removed: Vec::new(),
         }
     }
 
@@ -103,9 +95,12 @@ impl Runner {
     pub fn turn(&mut self, now: Wall) -> Result<Vec<String>, BookError> {
         let mut events = Vec::new();
         let schedules = self.book.schedules()?;
-        // A run of a removed schedule continues unattended.
-        self.states
-            .retain(|_, state| schedules.contains(&state.schedule));
+        let states = std::mem::take(&mut self.states).into_iter();
+        let (states, removed): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            states.partition(|(_, state)| schedules.contains(&state.schedule));
+        self.states = states;
+        self.removed.extend(removed.into_values());
+        self.follow_removed(&mut events);
         for schedule in schedules {
             let name = schedule.name.clone();
             let mut state = match self.states.remove(&name) {
@@ -220,6 +215,35 @@ impl Runner {
         Ok(())
     }
 
+    /// Waits for the runs of removed schedules. Their history is removed too, so that their outcomes
+    /// are only reported.
+    fn follow_removed(&mut self, events: &mut Vec<String>) {
+        for mut state in std::mem::take(&mut self.removed) {
+            let Some(run) = &mut state.run else { continue };
+            let Some(child) = &mut run.child else {
+                continue;
+            };
+            match child.try_wait() {
+                Ok(None) => self.removed.push(state),
+                Ok(Some(status)) => {
+                    let end = RunEnd::Status(status);
+                    let found = self.finder.find(&state.schedule, run.since);
+                    let outcome = self.outcome(&state.schedule, end, found);
+                    let name = &state.schedule.name;
+                    events.push(format!("schedule {name}, which was removed: {outcome}"));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn outcome(&self, schedule: &Schedule, end: RunEnd, found: Option<FoundCampaign>) -> Outcome {
+        let status = found.map(|found| found.status);
+        end.outcome(status).unwrap_or_else(|| Outcome::Failed {
+            reason: last_words(&self.book.folder_of(&schedule.name)),
+        })
+    }
+
     /// Records the outcome of a run.
     fn ended(
         &self,
@@ -230,18 +254,7 @@ impl Runner {
     ) -> Result<Outcome, BookError> {
         let schedule = &state.schedule;
         let found = self.finder.find(schedule, run.since);
-        let code = match end {
-            RunEnd::Status(status) => status.code(),
-            RunEnd::Unseen => None,
-        };
-        let outcome = match (code, found.map(|found| found.status)) {
-            (Some(ALARMED), _) => Outcome::Alarmed,
-            (Some(USAGE), _) => self.failed(&schedule.name),
-            (Some(DONE), _) | (_, Some(CampaignStatus::Complete)) => Outcome::Complete,
-            (_, Some(CampaignStatus::Incomplete)) => Outcome::Incomplete,
-            (_, Some(_)) | (Some(INTERRUPTED), _) => Outcome::Interrupted,
-            _ => self.failed(&schedule.name),
-        };
+        let outcome = self.outcome(schedule, end, found);
         let ended = Entry::Ended {
             due: run.due,
             at: now,
@@ -250,11 +263,6 @@ impl Runner {
         };
         self.book.note(&schedule.name, &ended)?;
         Ok(outcome)
-    }
-
-    fn failed(&self, name: &AgentName) -> Outcome {
-        let reason = last_words(&self.book.folder_of(name));
-        Outcome::Failed { reason }
     }
 
     /// Begins runs that are due, and records the others.

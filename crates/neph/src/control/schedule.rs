@@ -75,7 +75,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let book = Book::in_folder(folder);
     if let Some(name) = &args.remove {
         book.remove(name).map_err(Failure::usage)?;
-        output::say(&format!("neph control: schedule {name} has ended"));
+        output::say(&format!(
+            "neph control: schedule {name} is removed; a run that it has begun goes on to its end"
+        ));
         return Ok(Outcome::Done);
     }
     if let Some(name) = &args.runs {

@@ -277,6 +277,28 @@ fn a_run_that_was_noted_and_not_started_does_not_begin_twice() {
 }
 
 #[test]
+fn the_run_of_a_removed_schedule_is_waited_for_and_reported() {
+    let fixture =
+        RunnerFixture::new("while [ ! -e \"$(dirname \"$0\")/end\" ]; do sleep 0.02; done");
+    let mut runner = fixture.runner(990);
+    runner.turn(at(990)).expect("writable");
+    let begun = runner.turn(at(1000)).expect("writable");
+    assert_eq!(begun, ["schedule s: a run began"]);
+    fixture.book().remove(&name()).expect("it is there");
+    assert!(runner.turn(at(1001)).expect("readable").is_empty());
+    assert_eq!(runner.removed.len(), 1);
+    fs::write(fixture.folder.path().join("end"), "").expect("writable");
+    let mut events = Vec::new();
+    let is_reported = || {
+        events.extend(runner.turn(at(1002)).expect("readable"));
+        !events.is_empty()
+    };
+    assert!(wait_until(LIMIT, is_reported));
+    assert_eq!(events, ["schedule s, which was removed: complete"]);
+    assert!(runner.removed.is_empty());
+}
+
+#[test]
 fn a_schedule_is_added_once_and_stops_when_it_is_removed() {
     let fixture = RunnerFixture::new("exit 0");
     let book = fixture.book();
