@@ -7,18 +7,20 @@
 mod out;
 #[cfg(test)]
 mod tests;
+mod updates;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use neph_agent::remote::{
-    Ended, FromAgent, LONGEST_FRAME, OrderState, PART_BYTES, Part, ResultFile, Signer, ToAgent,
+    Ended, FromAgent, LONGEST_FRAME, OrderState, PART_BYTES, Part, Signer, ToAgent,
 };
 use neph_model::{AgentName, Order, OrderId, Span, Update, Wall};
 
 use crate::inbox::{Inbox, InboxError, SentOrder};
 pub(crate) use out::latest;
 use out::{OrderMessageContext, Out, Stage, fits, has_experiments};
+use updates::completed_updates;
 
 /// Time for an agent to end a cancelled order, including a reconnection.
 const MAX_AFTER_CANCEL: Span = Span::from_secs(30);
@@ -33,6 +35,8 @@ pub(crate) struct Dispatcher {
     inbox: Inbox,
     signer: Signer,
     out: BTreeMap<OrderId, Out>,
+    /// Agents that have connected since the last [`Self::due`]: their orders are due.
+    greeted: BTreeSet<AgentName>,
     /// Wall-clock time at the last [`Self::due`].
     wall: Wall,
     /// Bytes of a file to request at once.
@@ -55,6 +59,7 @@ impl Dispatcher {
         });
         Ok(Self {
             out: out.collect(),
+            greeted: BTreeSet::new(),
             inbox,
             signer,
             wall: Wall::from_unix_nanos(0),
@@ -116,7 +121,7 @@ impl Dispatcher {
     pub(crate) fn cancel(&mut self, id: OrderId) {
         if let Some(out) = self.out.get_mut(&id).filter(|out| !out.is_cancelled) {
             out.is_cancelled = true;
-            out.due = Span::ZERO;
+            out.send_now();
         }
     }
 
@@ -135,7 +140,8 @@ impl Dispatcher {
         let is_running = |out: &Out| out.agent == *agent && matches!(out.stage, Stage::Running);
         if self.out.values().any(is_running) {
             tracing::warn!(
-                "agent {agent} has disconnected while it measures; its result is collected when it is back"
+                "agent {agent} has disconnected while it measures; its result is collected when it is back. \
+                 If it was revoked, neph control invite {agent} admits it again"
             );
         }
     }
@@ -145,7 +151,7 @@ impl Dispatcher {
         if let Some(out) = self.out.get_mut(&id) {
             self.inbox.mark_stored(id)?;
             out.stage = Stage::Stored;
-            out.due = Span::ZERO;
+            out.send_now();
         }
         Ok(())
     }
@@ -158,8 +164,12 @@ impl Dispatcher {
     ) -> Result<Vec<(AgentName, ToAgent)>, InboxError> {
         self.wall = wall;
         self.inbox.sync()?;
+        let greeted = std::mem::take(&mut self.greeted);
         let mut messages = Vec::new();
         for (id, out) in &mut self.out {
+            if greeted.contains(&out.agent) {
+                out.send_now();
+            }
             // An order of another campaign waits until that campaign continues.
             let is_meant = out.is_followed || matches!(out.stage, Stage::Stored);
             if out.due > now || !is_meant {
@@ -196,8 +206,7 @@ impl Dispatcher {
     ) -> Result<Vec<(OrderId, Update)>, InboxError> {
         match message {
             FromAgent::Hello(_) => {
-                let orders = self.out.values_mut().filter(|out| out.agent == *agent);
-                orders.for_each(|out| out.due = Span::ZERO);
+                self.greeted.insert(agent.clone());
                 Ok(Vec::new())
             }
             FromAgent::Progress { id, progress } => {
@@ -346,10 +355,10 @@ impl Dispatcher {
         let Some(out) = self.out.get_mut(&id) else {
             return Ok(Vec::new());
         };
+        out.send_now();
         let Stage::Fetching { ended, file, .. } = &mut out.stage else {
             return Ok(Vec::new());
         };
-        out.due = Span::ZERO;
         while let Some(wanted) = ended.files.get(*file) {
             let here = self.inbox.length_of(id, wanted.file)?;
             if here < wanted.bytes {
@@ -368,32 +377,7 @@ impl Dispatcher {
         else {
             return Ok(Vec::new());
         };
-        let updates = self.completed_updates(id, *ended);
+        let updates = completed_updates(&self.inbox, id, *ended);
         Ok(updates.into_iter().map(|update| (id, update)).collect())
-    }
-
-    /// Updates for a completely received result.
-    fn completed_updates(&self, id: OrderId, ended: Ended) -> Vec<Update> {
-        let mut updates = Vec::new();
-        for file_length in &ended.files {
-            match file_length.file {
-                ResultFile::Journal(experiment) => {
-                    updates.push(Update::Journalled(experiment, self.inbox.folder_of(id)));
-                }
-                ResultFile::Segment(..) => {}
-                ResultFile::Capture => {
-                    updates.push(Update::Captured(self.inbox.path_of(id, file_length.file)));
-                }
-                ResultFile::Pings => {
-                    let path = self.inbox.path_of(id, file_length.file);
-                    match neph_agent::remote::read_pings(&path) {
-                        Ok(pings) => updates.push(Update::Pinged(pings)),
-                        Err(error) => tracing::warn!("cannot read {}: {error}", path.display()),
-                    }
-                }
-            }
-        }
-        updates.push(Update::Done(ended.result));
-        updates
     }
 }

@@ -9,8 +9,10 @@ use neph_model::{
 
 use crate::inbox::{Inbox, SentOrder};
 
-/// Time without an answer until a message is repeated.
-const REPEAT: Span = Span::from_secs(1);
+/// Time without an answer until a message is repeated. It doubles with each repetition: many agents
+/// that answer late are not sent still more messages.
+const REPEAT: Span = Span::from_secs(2);
+const MAX_REPEAT: Span = Span::from_secs(16);
 /// The same for a part of a file, which takes longer on a slow path.
 const REPEAT_FETCH: Span = Span::from_secs(5);
 /// Interval at which a running order is polled: the agent reports its end, but that message may be
@@ -74,6 +76,8 @@ pub(super) struct Out {
     pub(super) stage: Stage,
     /// When its next message is due, since the dispatcher's start.
     pub(super) due: Span,
+    /// Time from that message until its repetition.
+    pub(super) repeat: Span,
     /// Submitted or adopted by this process.
     pub(super) is_followed: bool,
     /// When it was first sent.
@@ -97,6 +101,7 @@ impl Out {
             order: sent.order,
             stage,
             due: Span::ZERO,
+            repeat: REPEAT,
             is_followed: false,
             awaited: None,
             is_missed: false,
@@ -108,11 +113,27 @@ impl Out {
         }
     }
 
+    /// Makes its next message due now.
+    pub(super) fn send_now(&mut self) {
+        self.due = Span::ZERO;
+        self.repeat = REPEAT;
+    }
+
+    /// Time until the message that is sent now is repeated.
+    fn next_repeat(&mut self) -> Span {
+        let repeat = self.repeat;
+        self.repeat = repeat.times(2).min(MAX_REPEAT);
+        repeat
+    }
+
     /// The next messages to its agent, and the time until they are repeated.
     pub(super) fn next(&mut self, context: &OrderMessageContext<'_>) -> (Vec<ToAgent>, Span) {
         let id = context.id;
         match &mut self.stage {
-            Stage::Sent => (self.begin(context).into_iter().collect(), REPEAT),
+            Stage::Sent => {
+                let begin = self.begin(context);
+                (begin.into_iter().collect(), self.next_repeat())
+            }
             Stage::Running if self.is_cancelled => {
                 (vec![ToAgent::Cancel { id }, ToAgent::Ask { id }], REPEAT)
             }
@@ -144,7 +165,7 @@ impl Out {
             Stage::Stored if self.is_cancelled => {
                 (vec![ToAgent::Stored { id }, ToAgent::Cancel { id }], REPEAT)
             }
-            Stage::Stored => (vec![ToAgent::Stored { id }], REPEAT),
+            Stage::Stored => (vec![ToAgent::Stored { id }], self.next_repeat()),
         }
     }
 

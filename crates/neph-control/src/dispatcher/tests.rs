@@ -1,6 +1,6 @@
-//! When the controller gives up an agent.
+//! When the controller sends a message again, and when it gives up an agent.
 
-use neph_agent::remote::FileLength;
+use neph_agent::remote::{FileLength, Hello, PROTOCOL, ResultFile};
 use neph_model::{ByteSize, CaptureOrder, Captured, OrderResult};
 
 use super::*;
@@ -70,4 +70,35 @@ fn a_cancelled_order_may_fetch_for_long_but_not_stay_silent() {
     dispatcher.due(at(60), wall).expect("asked for");
     dispatcher.due(at(91), wall).expect("asked for again");
     assert_eq!(dispatcher.unanswered(at(91)), Some(&agent));
+}
+
+#[test]
+fn an_order_without_an_answer_is_repeated_ever_less_often_and_at_once_to_a_new_connection() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut dispatcher = Dispatcher::open(folder.path(), Signer::without_key()).expect("a folder");
+    let agent: AgentName = "ams".parse().expect("a name");
+    dispatcher
+        .submit(agent.clone(), capture())
+        .expect("it is kept");
+    let wall = Wall::from_unix_nanos(1_000_000_000_000_000_000);
+    let is_sent = |dispatcher: &mut Dispatcher, second: &i64| {
+        let messages = dispatcher.due(Span::from_secs(*second), wall);
+        !messages.expect("the disk works").is_empty()
+    };
+    let sent: Vec<i64> = (0..60)
+        .filter(|second| is_sent(&mut dispatcher, second))
+        .collect();
+    assert_eq!(sent, [0, 2, 6, 14, 30, 46]);
+    let hello = FromAgent::Hello(Hello {
+        protocol: PROTOCOL,
+        version: "1".to_owned(),
+        holds: Vec::new(),
+        policy: BTreeMap::new(),
+        labels: neph_model::Labels::default(),
+    });
+    dispatcher.received(&agent, hello).expect("taken");
+    let sent: Vec<i64> = (60..64)
+        .filter(|second| is_sent(&mut dispatcher, second))
+        .collect();
+    assert_eq!(sent, [60, 62]);
 }
