@@ -47,7 +47,7 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
         );
     }
     let baseline = settings.baseline.as_ref();
-    if let Some(at) = baseline.and_then(|name| networks.iter().position(|one| one == name)) {
+    if let Some(at) = baseline.and_then(|name| networks.iter().position(|network| network == name)) {
         networks[..=at].rotate_right(1);
     }
     let mut rows: Vec<CircuitRow> = Vec::new();
@@ -56,7 +56,7 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
         let (Some(circuit), Some(network)) = (parameters.circuit(), parameters.network()) else {
             continue;
         };
-        let column = networks.iter().position(|one| one == network);
+        let column = networks.iter().position(|known| known == network);
         let what = parameters_text(scenario);
         for course in data.courses(index, settings) {
             let is_its = |row: &CircuitRow| {
@@ -77,7 +77,7 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
         }
     }
     let order = |row: &CircuitRow| {
-        let first = rows.iter().position(|one| one.what == row.what);
+        let first = rows.iter().position(|other| other.what == row.what);
         (first, row.quantity)
     };
     let mut sorted = rows.clone();

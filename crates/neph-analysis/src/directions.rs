@@ -35,37 +35,37 @@ impl Directions {
     pub fn of(flow: &FlowData) -> Option<Self> {
         let mut stamps = flow.stamps.clone();
         stamps.sort_by_key(|stamps| stamps.sent);
-        let mut found = Self::default();
+        let mut directions = Self::default();
         // Local timestamps count from the experiment's start, and the peer's from its boot.
         let is_ordered =
-            |one: &FourTimestamps| one.sent <= one.arrived && one.answered <= one.returned;
+            |timestamps: &FourTimestamps| timestamps.sent <= timestamps.arrived && timestamps.answered <= timestamps.returned;
         if flow.flow.same_clock && stamps.iter().all(is_ordered) {
             for stamps in &stamps {
-                found.add(stamps, ClockOffset::SAME_CLOCK);
+                directions.add(stamps, ClockOffset::SAME_CLOCK);
             }
         } else {
-            found.compare(&stamps);
+            directions.compare(&stamps);
         }
-        (!found.forward.is_empty()).then_some(found)
+        (!directions.forward.is_empty()).then_some(directions)
     }
 
     /// Adds messages whose peer has a clock of its own.
     fn compare(&mut self, stamps: &[FourTimestamps]) {
         let mut clock = PeerClock::default();
-        for one in stamps {
-            clock.add(*one);
+        for timestamps in stamps {
+            clock.add(*timestamps);
         }
         let Some(course) = clock.course() else {
             self.without = stamps.len();
             return;
         };
         let mut latest: Option<ClockFit> = None;
-        for one in stamps {
-            if latest.is_none_or(|fit| one.sent.saturating_sub(fit.at) >= STEP) {
-                latest = course.at(one.sent);
+        for timestamps in stamps {
+            if latest.is_none_or(|fit| timestamps.sent.saturating_sub(fit.at) >= STEP) {
+                latest = course.at(timestamps.sent);
             }
             match latest {
-                Some(fit) => self.add(one, offset_at(fit, one.sent)),
+                Some(fit) => self.add(timestamps, offset_at(fit, timestamps.sent)),
                 None => self.without += 1,
             }
         }
@@ -156,29 +156,29 @@ mod tests {
 
     #[test]
     fn two_ends_of_one_clock_have_exact_delays() {
-        let found = Directions::of(&flow(3 * MILLI, MILLI, true)).expect("delays");
-        assert_eq!(found.bound, Span::ZERO);
+        let directions = Directions::of(&flow(3 * MILLI, MILLI, true)).expect("delays");
+        assert_eq!(directions.bound, Span::ZERO);
         assert_eq!(
-            found.forward.iter().min(),
+            directions.forward.iter().min(),
             Some(&Span::from_nanos(3 * MILLI))
         );
-        assert_eq!(found.reverse.iter().max(), Some(&Span::from_nanos(MILLI)));
+        assert_eq!(directions.reverse.iter().max(), Some(&Span::from_nanos(MILLI)));
     }
 
     #[test]
     fn the_truth_is_within_the_bound_however_unequal_the_ways_and_the_clocks() {
         for (forward, reverse) in [(2, 2), (9, 1), (1, 9)] {
-            let found =
+            let directions =
                 Directions::of(&flow(forward * MILLI, reverse * MILLI, false)).expect("delays");
-            assert_eq!((found.forward.len(), found.without), (1_000, 0));
+            assert_eq!((directions.forward.len(), directions.without), (1_000, 0));
             let half = (forward + reverse) * MILLI / 2;
-            let bound = found.bound.nanos();
+            let bound = directions.bound.nanos();
             assert!((half - MILLI..half + MILLI / 2).contains(&bound), "{bound}");
-            let min = found.forward.iter().min().expect("some").nanos();
+            let min = directions.forward.iter().min().expect("some").nanos();
             assert!((min - forward * MILLI).abs() <= bound, "{min} {bound}");
-            let min = found.reverse.iter().min().expect("some").nanos();
+            let min = directions.reverse.iter().min().expect("some").nanos();
             assert!((min - reverse * MILLI).abs() <= bound, "{min} {bound}");
-            let ahead = found.offset.nanos() - 7_000 * MILLI;
+            let ahead = directions.offset.nanos() - 7_000 * MILLI;
             assert!(ahead.abs() <= bound, "{ahead}");
         }
     }
@@ -187,10 +187,10 @@ mod tests {
     fn one_clock_that_counts_from_two_origins_has_delays_within_a_bound() {
         let mut stored = flow(8 * MILLI, 2 * MILLI, false);
         stored.flow.same_clock = true;
-        let found = Directions::of(&stored).expect("delays");
-        let bound = found.bound.nanos();
+        let directions = Directions::of(&stored).expect("delays");
+        let bound = directions.bound.nanos();
         assert!((4 * MILLI..6 * MILLI).contains(&bound), "{bound}");
-        let min = found.forward.iter().min().expect("some").nanos();
+        let min = directions.forward.iter().min().expect("some").nanos();
         assert!((min - 8 * MILLI).abs() <= bound, "{min} {bound}");
     }
 }

@@ -22,7 +22,7 @@ pub fn sentence(
     let of_scenario = |scenario: usize| {
         let label = data.scenarios[scenario].label();
         data.experiments_of(scenario, settings)
-            .filter_map(|one| Some((one.block(), time(one.fleet.as_ref()?)?)))
+            .filter_map(|experiment| Some((experiment.block(), time(experiment.fleet.as_ref()?)?)))
             .map(|(block, time)| format!("{label}, block {block}: {time}"))
             .collect::<Vec<_>>()
     };

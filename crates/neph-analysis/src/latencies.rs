@@ -32,21 +32,21 @@ impl Latencies {
 
     /// Over several flows, complete.
     pub fn of<'a>(flows: impl IntoIterator<Item = &'a FlowData>, basis: Basis) -> Self {
-        let mut found = Self::default();
+        let mut latencies = Self::default();
         for flow in flows {
-            found.errors += flow.errors();
-            found.lost += flow.lost();
+            latencies.errors += flow.errors();
+            latencies.lost += flow.lost();
             if basis == Basis::Response {
-                found.failed += flow.failed();
+                latencies.failed += flow.failed();
             }
             let times = flow.exchanges.iter().filter_map(|exchange| match basis {
                 Basis::Response => exchange.response,
                 Basis::Service => exchange.service,
             });
-            found.values.extend(times.map(Span::millis_f64));
+            latencies.values.extend(times.map(Span::millis_f64));
         }
-        found.values.sort_unstable_by(f64::total_cmp);
-        found
+        latencies.values.sort_unstable_by(f64::total_cmp);
+        latencies
     }
 
     /// The messages without a time.
@@ -87,8 +87,8 @@ impl Latencies {
             clippy::cast_precision_loss,
             reason = "a share of a count in memory"
         )]
-        let each = (self.count() as f64 * share).floor() as usize;
-        let mut above = each;
+        let cut = (self.count() as f64 * share).floor() as usize;
+        let mut above = cut;
         for unanswered in [&mut self.errors, &mut self.lost, &mut self.failed] {
             let gone = above.min(*unanswered);
             *unanswered -= gone;
@@ -96,7 +96,7 @@ impl Latencies {
         }
         self.values
             .truncate(self.values.len().saturating_sub(above));
-        self.values.drain(..each.min(self.values.len()));
+        self.values.drain(..cut.min(self.values.len()));
         self
     }
 
@@ -131,8 +131,8 @@ impl Latencies {
 
     /// The quantile `p`; `None` with too few messages for it.
     pub fn quantile(&self, p: f64) -> Option<Level> {
-        let found = neph_stats::quantile(self.sorted(), self.unanswered(), p);
-        found.ok().map(|quantile| quantile.value())
+        let estimate = neph_stats::quantile(self.sorted(), self.unanswered(), p);
+        estimate.ok().map(|quantile| quantile.value())
     }
 }
 

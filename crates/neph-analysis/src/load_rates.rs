@@ -41,7 +41,7 @@ impl CampaignData {
             by_block: self.load_by_block(scenario, settings, SeriesName::Load(*number, end)),
             cpu_by_block: self.load_by_block(scenario, settings, SeriesName::LoadCpu(*number, end)),
         });
-        courses.filter(|one| !one.by_block.is_empty()).collect()
+        courses.filter(|course| !course.by_block.is_empty()).collect()
     }
 
     /// CPU utilisation of the measuring host during a scenario, percent, by block.
@@ -56,7 +56,7 @@ impl CampaignData {
         series: SeriesName,
     ) -> BTreeMap<u32, Level> {
         let experiments = self.experiments_of(scenario, settings);
-        let means = experiments.filter_map(|one| Some((one.block(), mean(one, series)?)));
+        let means = experiments.filter_map(|experiment| Some((experiment.block(), mean(experiment, series)?)));
         means.collect()
     }
 }
@@ -75,8 +75,8 @@ pub(crate) fn traffic(scenario: &Scenario) -> Vec<(u16, String)> {
 
 /// Mean over time. Each value covers the time since the previous one, which exceeds a second after a late
 /// reading.
-fn mean(one: &ExperimentData, series: SeriesName) -> Option<Level> {
-    let samples = one.samples.iter().filter(|sample| sample.series == series);
+fn mean(experiment: &ExperimentData, series: SeriesName) -> Option<Level> {
+    let samples = experiment.samples.iter().filter(|sample| sample.series == series);
     let samples: Vec<(i64, f64)> = samples.map(|sample| (sample.at, sample.value)).collect();
     over_time(&samples).map(Level::At)
 }
@@ -107,8 +107,8 @@ mod tests {
     #[test]
     fn a_second_that_was_read_late_counts_for_as_long_as_it_was() {
         const SECOND: i64 = 1_000_000_000;
-        let found = over_time(&[(SECOND, 10.0), (3_500_000_000, 1.0)]).expect("two values");
-        assert!((found - 12.5 / 3.5).abs() < 1e-12, "{found}");
+        let mean = over_time(&[(SECOND, 10.0), (3_500_000_000, 1.0)]).expect("two values");
+        assert!((mean - 12.5 / 3.5).abs() < 1e-12, "{mean}");
         assert_eq!(over_time(&[(5 * SECOND, 7.0)]), Some(7.0));
         assert_eq!(over_time(&[]), None);
     }

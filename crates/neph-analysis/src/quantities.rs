@@ -54,12 +54,12 @@ pub(crate) fn summary_of(by_block: &BTreeMap<u32, Level>) -> Option<QuantitySumm
     let mut values: Vec<f64> = numbers.collect();
     let censored = by_block.len() - values.len();
     let sorted = Sorted::sort(&mut values).ok()?;
-    let found = quantile(sorted, censored, 0.5).ok();
+    let median = quantile(sorted, censored, 0.5).ok();
     let end = |value: Option<&f64>| value.map_or(Level::Censored, |value| Level::At(*value));
     Some(QuantitySummary {
         experiments: by_block.len(),
         median: neph_stats::median(sorted, censored).ok()?,
-        interval: found.map(|found| (found.low(), found.high())),
+        interval: median.map(|median| (median.low(), median.high())),
         min: end(sorted.values().first()),
         max: if censored > 0 {
             Level::Censored
@@ -83,14 +83,14 @@ impl CampaignData {
         settings: &'a PlotSettings,
     ) -> impl Iterator<Item = (u32, &'a Quantities)> + 'a {
         let experiments = self.experiments_of(scenario, settings);
-        experiments.filter_map(|one| Some((one.block(), one.experiment.quantities.as_ref()?)))
+        experiments.filter_map(|experiment| Some((experiment.block(), experiment.experiment.quantities.as_ref()?)))
     }
 
     /// Each quantity of a scenario that was measured, in their order.
     pub fn courses(&self, scenario: usize, settings: &PlotSettings) -> Vec<QuantityCourse> {
         let measured: BTreeSet<Quantity> = if self.is_transfer(scenario) {
-            let all = self.quantities(scenario, settings);
-            all.flat_map(|(_, all)| all.values.keys().copied())
+            let quantities = self.quantities(scenario, settings);
+            quantities.flat_map(|(_, quantities)| quantities.values.keys().copied())
                 .collect()
         } else {
             OF_MESSAGES.into()
@@ -99,7 +99,7 @@ impl CampaignData {
             quantity,
             by_block: self.by_block(scenario, settings, quantity),
         });
-        courses.filter(|one| !one.by_block.is_empty()).collect()
+        courses.filter(|course| !course.by_block.is_empty()).collect()
     }
 
     /// A quantity of a scenario in each block (from 1) in which it was measured.
@@ -111,15 +111,15 @@ impl CampaignData {
     ) -> BTreeMap<u32, Level> {
         let experiments = self.experiments_of(scenario, settings);
         let levels =
-            experiments.filter_map(|one| Some((one.block(), level(one, settings, quantity)?)));
+            experiments.filter_map(|experiment| Some((experiment.block(), level(experiment, settings, quantity)?)));
         levels.collect()
     }
 
     /// What limits the transfers of a scenario most often, in words, with how often it does.
     pub fn usual_limit(&self, scenario: usize, settings: &PlotSettings) -> Option<(String, usize)> {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for (_, all) in self.quantities(scenario, settings) {
-            for sentence in &all.limits {
+        for (_, quantities) in self.quantities(scenario, settings) {
+            for sentence in &quantities.limits {
                 let clause = sentence.split([':', '.']).next().unwrap_or_default();
                 *counts.entry(clause.trim().to_owned()).or_default() += 1;
             }
@@ -147,7 +147,7 @@ fn level(data: &ExperimentData, settings: &PlotSettings, quantity: Quantity) -> 
         Quantity::ResponseP50 => latencies.median().map(nanos),
         Quantity::ResponseP99 => latencies.quantile(0.99).map(nanos),
         Quantity::ResponseJitter => {
-            let times = main.exchanges.iter().filter_map(|one| one.response);
+            let times = main.exchanges.iter().filter_map(|exchange| exchange.response);
             jitter(times.map(Span::nanos)).map(Level::At)
         }
         Quantity::MessageLoss => Some(Level::At(latencies.loss() * 100.0)),
@@ -208,8 +208,8 @@ mod tests {
             quantity: Quantity::ResponseP99,
             by_block: (1..).zip(levels).collect(),
         };
-        let found = course.summary().expect("experiments");
-        let ends = (found.min, found.median, found.max);
+        let summary = course.summary().expect("experiments");
+        let ends = (summary.min, summary.median, summary.max);
         assert_eq!(ends, (Level::At(1.0), Level::Censored, Level::Censored));
     }
 
@@ -220,11 +220,11 @@ mod tests {
             values: [(Quantity::TransactionLoss, loss)].into(),
             limits: Vec::new(),
         };
-        let found = |loss, quantity| lost(&with_loss(loss), quantity);
-        assert_eq!(found(1.5, Quantity::RttP99), Some(Level::Censored));
-        assert_eq!(found(1.5, Quantity::RttP50), None);
-        assert_eq!(found(0.5, Quantity::RttP99), None);
-        assert_eq!(found(60.0, Quantity::RttMin), None);
+        let level = |loss, quantity| lost(&with_loss(loss), quantity);
+        assert_eq!(level(1.5, Quantity::RttP99), Some(Level::Censored));
+        assert_eq!(level(1.5, Quantity::RttP50), None);
+        assert_eq!(level(0.5, Quantity::RttP99), None);
+        assert_eq!(level(60.0, Quantity::RttMin), None);
     }
 
     #[test]

@@ -17,16 +17,16 @@ pub struct Group {
 }
 
 /// The groups of one point of view, in the plan's order.
-pub fn groups(all: &[Scenario], shown: &[usize], view: &Factor) -> Vec<Group> {
-    let scenarios: Vec<_> = shown.iter().map(|index| &all[*index]).collect();
+pub fn groups(plan_scenarios: &[Scenario], shown: &[usize], view: &Factor) -> Vec<Group> {
+    let scenarios: Vec<_> = shown.iter().map(|index| &plan_scenarios[*index]).collect();
     let others: Vec<Factor> = factors(&scenarios)
         .into_iter()
         .filter(|factor| factor != view)
         .collect();
     let mut keys: BTreeMap<String, usize> = BTreeMap::new();
-    let mut found: Vec<(Vec<u64>, Group)> = Vec::new();
+    let mut groups: Vec<(Vec<u64>, Group)> = Vec::new();
     for index in shown {
-        let scenario = &all[*index];
+        let scenario = &plan_scenarios[*index];
         let levels: Vec<String> = others.iter().map(|factor| factor.level(scenario)).collect();
         let mut title = levels.join(" · ");
         if title.is_empty() {
@@ -35,22 +35,22 @@ pub fn groups(all: &[Scenario], shown: &[usize], view: &Factor) -> Vec<Group> {
         let group_index = *keys.entry(title.clone()).or_insert_with(|| {
             let ranks = others.iter().map(|factor| factor.rank(scenario)).collect();
             let members = Vec::new();
-            found.push((ranks, Group { title, members }));
-            found.len() - 1
+            groups.push((ranks, Group { title, members }));
+            groups.len() - 1
         });
-        found[group_index]
+        groups[group_index]
             .1
             .members
             .push((*index, view.level(scenario)));
     }
-    for (_, group) in &mut found {
+    for (_, group) in &mut groups {
         group
             .members
-            .sort_by_key(|(index, _)| view.rank(&all[*index]));
+            .sort_by_key(|(index, _)| view.rank(&plan_scenarios[*index]));
     }
     // A stable sort: endpoints stay in the plan's order, and numbers ascend within them.
-    found.sort_by(|(a, _), (b, _)| a.cmp(b));
-    found.into_iter().map(|(_, group)| group).collect()
+    groups.sort_by(|(a, _), (b, _)| a.cmp(b));
+    groups.into_iter().map(|(_, group)| group).collect()
 }
 
 /// The constant parameters of a plan that varies one factor only.
@@ -70,14 +70,14 @@ pub fn titles<'a>(groups: impl Iterator<Item = &'a Group>) -> Vec<String> {
 
 /// The levels of a factor over all scenarios shown, in order.
 pub fn levels(data: &CampaignData, shown: &[usize], view: &Factor) -> Vec<String> {
-    let mut found: Vec<(u64, String)> = Vec::new();
+    let mut levels: Vec<(u64, String)> = Vec::new();
     for index in shown {
         let scenario = &data.scenarios[*index];
         let level = view.level(scenario);
-        if !found.iter().any(|(_, known)| *known == level) {
-            found.push((view.rank(scenario), level));
+        if !levels.iter().any(|(_, known)| *known == level) {
+            levels.push((view.rank(scenario), level));
         }
     }
-    found.sort_by_key(|(rank, _)| *rank);
-    found.into_iter().map(|(_, level)| level).collect()
+    levels.sort_by_key(|(rank, _)| *rank);
+    levels.into_iter().map(|(_, level)| level).collect()
 }

@@ -26,7 +26,7 @@ pub(crate) fn split_by_address(data: &mut CampaignData) {
     }
     for (scenario, addresses) in addresses_by_scenario
         .into_iter()
-        .filter(|(_, all)| all.len() > 1)
+        .filter(|(_, distinct)| distinct.len() > 1)
     {
         let mut scenario_by_address = BTreeMap::new();
         let plain = data.scenarios[scenario].clone();

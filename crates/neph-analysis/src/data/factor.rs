@@ -66,17 +66,17 @@ pub fn factors(scenarios: &[&Scenario]) -> Vec<Factor> {
         .iter()
         .flat_map(|s| s.varied.iter().copied())
         .collect();
-    let mut all = vec![Factor::Endpoint, Factor::Interval, Factor::Size];
-    all.extend(varied.into_iter().map(Factor::Parameter));
+    let mut candidates = vec![Factor::Endpoint, Factor::Interval, Factor::Size];
+    candidates.extend(varied.into_iter().map(Factor::Parameter));
     let several = |factor: &Factor| {
         let levels: BTreeSet<String> = scenarios.iter().map(|s| factor.level(s)).collect();
         levels.len() > 1
     };
-    let mut found: Vec<Factor> = all.into_iter().filter(several).collect();
-    if found.is_empty() {
-        found.push(Factor::Endpoint);
+    let mut factors: Vec<Factor> = candidates.into_iter().filter(several).collect();
+    if factors.is_empty() {
+        factors.push(Factor::Endpoint);
     }
-    found
+    factors
 }
 
 #[cfg(test)]
@@ -113,10 +113,10 @@ mod tests {
             parameters: [Parameter::Tls(Known::Known(TlsVersion::V13))].into(),
             varied: Vec::new(),
         };
-        let (one, other) = (scenario(1472), scenario(1473));
-        assert_eq!(factors(&[&one, &other]), [Factor::Size]);
+        let (smaller, other) = (scenario(1472), scenario(1473));
+        assert_eq!(factors(&[&smaller, &other]), [Factor::Size]);
         assert_eq!(Factor::Size.level(&other), "1473 B");
-        let level = |name| Factor::Parameter(name).level(&one);
+        let level = |name| Factor::Parameter(name).level(&smaller);
         assert_eq!(level(ParameterName::Tls), "tls 1.3");
         assert_eq!(level(ParameterName::Season), "no season");
     }

@@ -243,7 +243,7 @@ impl CampaignData {
         let mut shown = self.measured(settings);
         shown.retain(|index| {
             let mut experiments = self.experiments_of(*index, settings);
-            experiments.any(|one| !one.is_fleet_alone())
+            experiments.any(|experiment| !experiment.is_fleet_alone())
         });
         shown
     }
@@ -256,7 +256,7 @@ impl CampaignData {
     /// The warnings of a scenario's experiments, each with the block number (from 1).
     pub fn flags(&self, scenario: usize, settings: &PlotSettings) -> Vec<(u32, &Warning)> {
         let flagged = self.flagged(scenario, settings);
-        flagged.map(|(one, w)| (one.block(), w)).collect()
+        flagged.map(|(experiment, w)| (experiment.block(), w)).collect()
     }
 
     /// The warnings of a scenario's experiments, each with the experiment.
@@ -267,6 +267,6 @@ impl CampaignData {
     ) -> impl Iterator<Item = (&ExperimentData, &Warning)> {
         let shown = self.shown(settings);
         let shown = shown.filter(move |data| data.scenario == scenario);
-        shown.flat_map(|one| one.experiment.warnings.iter().map(move |w| (one, w)))
+        shown.flat_map(|experiment| experiment.experiment.warnings.iter().map(move |w| (experiment, w)))
     }
 }

@@ -85,18 +85,18 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    fn new(rule: &Rule, found: RuleResult) -> Self {
+    fn new(rule: &Rule, result: RuleResult) -> Self {
         Self {
             rule: rule.name,
             title: rule.title,
-            cause: found.cause,
-            evidence: found.evidence,
-            observations: found.observations,
-            confidence: found.confidence,
-            remedy: found.remedy,
+            cause: result.cause,
+            evidence: result.evidence,
+            observations: result.observations,
+            confidence: result.confidence,
+            remedy: result.remedy,
             limits: rule.limits,
-            added_ms: found.added_ms,
-            scenarios: found.scenarios,
+            added_ms: result.added_ms,
+            scenarios: result.scenarios,
             covers: rule.covers,
         }
     }
@@ -146,24 +146,24 @@ pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
         };
     }
     let input = RuleInput::of(data, settings);
-    let mut all = Diagnoses::default();
+    let mut diagnoses = Diagnoses::default();
     for rule in RULES {
         let results = (rule.evaluate)(&input);
         if results.is_empty() {
-            all.not_evaluated.extend(NotEvaluated::of(rule, &input));
+            diagnoses.not_evaluated.extend(NotEvaluated::of(rule, &input));
         }
         let (notes, causes): (Vec<RuleResult>, Vec<RuleResult>) =
-            results.into_iter().partition(|found| found.is_note);
+            results.into_iter().partition(|result| result.is_note);
         let causes = causes.into_iter();
-        all.causes
-            .extend(causes.map(|found| Diagnosis::new(rule, found)));
-        all.notes.extend(notes.into_iter().map(|found| Note {
+        diagnoses.causes
+            .extend(causes.map(|result| Diagnosis::new(rule, result)));
+        diagnoses.notes.extend(notes.into_iter().map(|result| Note {
             rule: rule.name,
-            text: found.cause,
-            evidence: found.evidence,
-            observations: found.observations,
+            text: result.cause,
+            evidence: result.evidence,
+            observations: result.observations,
         }));
     }
-    all.causes.sort_by(|a, b| b.added_ms.total_cmp(&a.added_ms));
-    all
+    diagnoses.causes.sort_by(|a, b| b.added_ms.total_cmp(&a.added_ms));
+    diagnoses
 }

@@ -76,10 +76,10 @@ impl NotEvaluated {
     }
 
     /// `needs: which rules`; rules with the same needs are combined.
-    pub(crate) fn to_text(all: &[Self]) -> Vec<String> {
+    pub(crate) fn to_text(not_evaluated: &[Self]) -> Vec<String> {
         let mut identical: BTreeMap<&[String], Vec<&str>> = BTreeMap::new();
-        for one in all {
-            identical.entry(&one.needs).or_default().push(one.title);
+        for rule in not_evaluated {
+            identical.entry(&rule.needs).or_default().push(rule.title);
         }
         let identical = identical.into_iter();
         identical
@@ -141,8 +141,8 @@ impl Need {
                 !any(&is_tcp) || any(&|run| is_tcp(run) && run.flow.stage_sets().any(is_shown))
             }
             Self::TcpStatistics => any(&|run| {
-                let mut all = run.flow.exchanges.iter();
-                !is_tcp(run) || all.any(|one| one.cwnd.is_some() || one.least_rtt.is_some())
+                let mut exchanges = run.flow.exchanges.iter();
+                !is_tcp(run) || exchanges.any(|exchange| exchange.cwnd.is_some() || exchange.least_rtt.is_some())
             }),
             Self::Sizes => has_two_sizes(input),
             Self::Flows(min) => {

@@ -8,7 +8,7 @@ pub(crate) struct Ordered(Vec<f64>);
 
 impl FromIterator<f64> for Ordered {
     fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
-        let mut values: Vec<f64> = values.into_iter().filter(|one| one.is_finite()).collect();
+        let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
         Self(values)
     }
@@ -38,6 +38,6 @@ impl Ordered {
     }
     /// How many lie above `limit`.
     pub(crate) fn above(&self, limit: f64) -> usize {
-        self.0.len() - self.0.partition_point(|one| *one <= limit)
+        self.0.len() - self.0.partition_point(|value| *value <= limit)
     }
 }

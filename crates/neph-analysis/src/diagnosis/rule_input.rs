@@ -122,11 +122,11 @@ impl<'a> RuleInput<'a> {
         &self,
         key: impl Fn(&Run<'a>) -> K,
     ) -> BTreeMap<K, Vec<&Run<'a>>> {
-        let mut found: BTreeMap<K, Vec<&Run<'a>>> = BTreeMap::new();
+        let mut groups: BTreeMap<K, Vec<&Run<'a>>> = BTreeMap::new();
         for run in &self.runs {
-            found.entry(key(run)).or_default().push(run);
+            groups.entry(key(run)).or_default().push(run);
         }
-        found
+        groups
     }
 
     /// A place's name on screen; includes the site only if there are several.
@@ -158,12 +158,12 @@ impl Run<'_> {
 
     /// Its network times in order.
     pub(crate) fn networks(&self) -> Ordered {
-        self.crossings.iter().map(|one| one.network).collect()
+        self.crossings.iter().map(|crossing| crossing.network).collect()
     }
 
     /// The least round trip that TCP has measured, including the handshake, in milliseconds.
     pub(crate) fn min_tcp_rtt(&self) -> Option<f64> {
-        let min_rtt = self.flow.exchanges.iter().filter_map(|one| one.least_rtt);
+        let min_rtt = self.flow.exchanges.iter().filter_map(|exchange| exchange.least_rtt);
         min_rtt.min().map(Span::millis_f64)
     }
 
@@ -176,9 +176,9 @@ impl Run<'_> {
     /// then all echoes wait, or none.
     pub(crate) fn echoes_at_rest(&self) -> Ordered {
         let Stalls { peer, echoes, .. } = &self.stalls;
-        self.echoes_that(|one, took| {
+        self.echoes_that(|exchange, took| {
             let mut stalls = peer.stalls.iter().chain(&echoes.stalls);
-            one.begun.map(stall::millis).is_some_and(|sent| {
+            exchange.begun.map(stall::millis).is_some_and(|sent| {
                 !stalls.any(|stall| sent < stall.until && sent + took > stall.from)
             })
         })
@@ -189,9 +189,9 @@ impl Run<'_> {
         let Some(flow) = self.experiment.companion() else {
             return Ordered::default();
         };
-        let times = flow.exchanges.iter().filter_map(|one| {
-            let took = flow.round_trip(one)?.millis_f64();
-            is(one, took).then_some(took)
+        let times = flow.exchanges.iter().filter_map(|exchange| {
+            let took = flow.round_trip(exchange)?.millis_f64();
+            is(exchange, took).then_some(took)
         });
         times.collect()
     }
@@ -211,15 +211,15 @@ impl Run<'_> {
         } = &self.stalls;
         let replied = self.all_replies();
         replied
-            .filter(|(one, _)| !waited.contains(&one.seq) && !waited_for_client.contains(&one.seq))
+            .filter(|(exchange, _)| !waited.contains(&exchange.seq) && !waited_for_client.contains(&exchange.seq))
     }
 
     /// All replied messages with the time of each stage.
     pub(crate) fn all_replies(&self) -> impl Iterator<Item = (&Exchange, Times)> {
         let replied = self.flow.exchanges.iter();
         replied
-            .filter(|one| one.response.is_some())
-            .map(|one| (one, Times::of(self.flow, one)))
+            .filter(|exchange| exchange.response.is_some())
+            .map(|exchange| (exchange, Times::of(self.flow, exchange)))
     }
 }
 
@@ -229,10 +229,10 @@ impl Leaving {
     pub(crate) fn of(flow: &FlowData, exchange: &Exchange) -> Option<Self> {
         let waits =
             |set: StageSet| set.contains(Stage::SendWindow) || set.contains(Stage::SendQueue);
-        let mut found = Self::default();
+        let mut times = Self::default();
         for (set, time) in flow.ledger(exchange) {
             if set.contains(Stage::Network) {
-                return (!set.contains(Stage::SendWindow)).then_some(found);
+                return (!set.contains(Stage::SendWindow)).then_some(times);
             }
             if !waits(set) {
                 continue;
@@ -240,9 +240,9 @@ impl Leaving {
             if set.contains(Stage::Compose) {
                 return None;
             }
-            found.waited += time.millis_f64();
+            times.waited += time.millis_f64();
             if set == StageSet::only(Stage::SendQueue) {
-                found.queued = time.millis_f64();
+                times.queued = time.millis_f64();
             }
         }
         None
@@ -259,7 +259,7 @@ fn is_network(set: StageSet) -> bool {
 fn crossings(flow: &FlowData, stalls: &Stalls) -> Vec<Crossing> {
     // The peer's kernel answers an echo or a SYN and adds almost nothing.
     let is_echo = flow.flow.probe.properties().is_answered_by_kernel;
-    let one = |(exchange, is_resent): (&Exchange, bool)| {
+    let crossing = |(exchange, is_resent): (&Exchange, bool)| {
         let mut entries = flow.ledger(exchange);
         let wanted = |set: StageSet| is_network(set) || (is_echo && set.contains(Stage::Network));
         let (_, time) = entries.find(|(set, _)| wanted(*set))?;
@@ -271,7 +271,7 @@ fn crossings(flow: &FlowData, stalls: &Stalls) -> Vec<Crossing> {
             is_resent,
         })
     };
-    let waited = |one: &Exchange| stalls.waited.contains(&one.seq);
-    let all = flow.resent_meanwhile().filter(|(one, _)| !waited(one));
-    all.filter_map(one).collect()
+    let waited = |exchange: &Exchange| stalls.waited.contains(&exchange.seq);
+    let exchanges = flow.resent_meanwhile().filter(|(exchange, _)| !waited(exchange));
+    exchanges.filter_map(crossing).collect()
 }

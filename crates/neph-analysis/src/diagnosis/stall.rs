@@ -76,7 +76,7 @@ impl Stall {
 
     /// Everything that waited for its end.
     pub(crate) fn all(&self) -> impl Iterator<Item = Seq> {
-        let waited = self.waited.iter().map(|one| one.seq);
+        let waited = self.waited.iter().map(|exchange| exchange.seq);
         waited.chain(self.held_back.iter().copied())
     }
 
@@ -111,7 +111,7 @@ pub(crate) fn stalls(tasks: &[Task], others: &[f64]) -> Vec<Stall> {
         .chain(others.iter().copied())
         .collect();
     acts.sort_by(f64::total_cmp);
-    let mut found: Vec<Stall> = Vec::new();
+    let mut stalls: Vec<Stall> = Vec::new();
     // The wait of all tasks before the last pause: a longer path, or a queue.
     let mut level = 0.0;
     for pair in acts.windows(2) {
@@ -119,7 +119,7 @@ pub(crate) fn stalls(tasks: &[Task], others: &[f64]) -> Vec<Stall> {
         if until - from < MIN_MS {
             continue;
         }
-        let before = found.last().filter(|stall| stall.reaches(from));
+        let before = stalls.last().filter(|stall| stall.reaches(from));
         if before.is_none() {
             let waited = waited_before(&tasks, from, until);
             if waited > JUMP * (until - from) {
@@ -129,20 +129,20 @@ pub(crate) fn stalls(tasks: &[Task], others: &[f64]) -> Vec<Stall> {
         }
         if recovers(&tasks, (from, until), level) {
             let outstanding = outstanding(&tasks, (from, until), level);
-            found.extend(stall(&outstanding, from, until));
+            stalls.extend(stall(&outstanding, from, until));
         }
     }
-    found
+    stalls
 }
 
 /// The tasks that wait in a pause for longer than all tasks before it, which waited `level` milliseconds.
-fn outstanding(all: &[Task], (from, until): (f64, f64), level: f64) -> Outstanding<'_> {
+fn outstanding(sorted_tasks: &[Task], (from, until): (f64, f64), level: f64) -> Outstanding<'_> {
     let due = |task: &Task| task.due + level;
     // Tasks that have been due for much longer are lost, or wait for another event.
-    let first = all.partition_point(|task| due(task) < from - (until - from));
-    let after = all.partition_point(|task| due(task) < until);
-    let goes_on = after < all.len();
-    let open = all[first..after]
+    let first = sorted_tasks.partition_point(|task| due(task) < from - (until - from));
+    let after = sorted_tasks.partition_point(|task| due(task) < until);
+    let goes_on = after < sorted_tasks.len();
+    let open = sorted_tasks[first..after]
         .iter()
         .filter(|task| task.done.is_none_or(|done| done >= until));
     let tasks: Vec<&Task> = open.collect();
@@ -152,7 +152,7 @@ fn outstanding(all: &[Task], (from, until): (f64, f64), level: f64) -> Outstandi
     let fresh: Vec<f64> = fresh
         .map(|task| due(task).min(task.requested.max(closed)))
         .collect();
-    let later = all[after..]
+    let later = sorted_tasks[after..]
         .iter()
         .take_while(|task| task.requested < until);
     Outstanding {
@@ -216,8 +216,8 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
         .collect();
     let together = ended.iter().filter(|done| **done <= end);
     let last = together.clone().fold(until, |last, done| last.max(*done));
-    let (together, all) = (together.count(), ended.len());
-    if crate::text::real(together) < TOGETHER * crate::text::real(all) {
+    let (together, ended_count) = (together.count(), ended.len());
+    if crate::text::real(together) < TOGETHER * crate::text::real(ended_count) {
         return None;
     }
     let waited = outstanding.tasks.iter().map(|task| Waited {
@@ -242,7 +242,7 @@ pub(crate) fn slope(tasks: &[Task], stalls: &[Stall]) -> Option<f64> {
         let points: Vec<(f64, f64)> = stall
             .waited
             .iter()
-            .filter_map(|one| Some((*due.get(&one.seq)?, one.time)))
+            .filter_map(|task| Some((*due.get(&task.seq)?, task.time)))
             .collect();
         let n = crate::text::real(points.len());
         let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / n;
@@ -258,62 +258,62 @@ pub(crate) fn of_client(flow: &FlowData) -> Vec<Stall> {
     let tasks: Vec<Task> = flow
         .exchanges
         .iter()
-        .map(|one| Task {
-            seq: one.seq,
-            requested: millis(one.intended),
-            due: millis(one.intended),
-            done: one.begun.map(millis),
+        .map(|exchange| Task {
+            seq: exchange.seq,
+            requested: millis(exchange.intended),
+            due: millis(exchange.intended),
+            done: exchange.begun.map(millis),
         })
         .collect();
     let reads: Vec<f64> = flow.exchanges.iter().filter_map(read).collect();
-    let mut found = stalls(&tasks, &reads);
+    let mut stalls = stalls(&tasks, &reads);
     // Without a connection nothing can be sent: that is no stall.
-    found.retain(|stall| is_on_one_connection(flow, stall));
-    found
+    stalls.retain(|stall| is_on_one_connection(flow, stall));
+    stalls
 }
 
 /// The messages that waited for the client application in its stalls: to be sent, or to be read.
 pub(crate) fn waiting_for_client(flow: &FlowData, stalls: &[Stall]) -> BTreeSet<Seq> {
     let unsent = stalls.iter().flat_map(|stall| &stall.waited);
-    let mut found: BTreeSet<Seq> = unsent.map(|one| one.seq).collect();
-    for one in &flow.exchanges {
-        let Some((read, begun)) = read(one).zip(one.begun.map(millis)) else {
+    let mut waiting: BTreeSet<Seq> = unsent.map(|exchange| exchange.seq).collect();
+    for exchange in &flow.exchanges {
+        let Some((read, begun)) = read(exchange).zip(exchange.begun.map(millis)) else {
             continue;
         };
         let index = stalls.partition_point(|stall| stall.until + within(stall.length()) < read);
         let ended = stalls.get(index);
         if ended.is_some_and(|stall| stall.until <= read && begun <= stall.from) {
-            found.insert(one.seq);
+            waiting.insert(exchange.seq);
         }
     }
-    found
+    waiting
 }
 
 /// Whether the connection is the same before and after the stall, if one carries many messages. Otherwise
 /// messages failed because there was no connection.
 fn is_on_one_connection(flow: &FlowData, stall: &Stall) -> bool {
     let failed = |seq: Seq| {
-        let index = flow.exchanges.partition_point(|one| one.seq < seq);
-        let one = flow.exchanges.get(index);
-        one.is_some_and(|one| one.outcome == Outcome::Failed)
+        let index = flow.exchanges.partition_point(|exchange| exchange.seq < seq);
+        let exchange = flow.exchanges.get(index);
+        exchange.is_some_and(|exchange| exchange.outcome == Outcome::Failed)
     };
-    if !stall.waited.iter().any(|one| failed(one.seq)) {
+    if !stall.waited.iter().any(|task| failed(task.seq)) {
         return true;
     }
-    let sent = || flow.exchanges.iter().filter(|one| one.begun.is_some());
-    let connections: BTreeSet<u32> = sent().map(|one| one.connection).collect();
+    let sent = || flow.exchanges.iter().filter(|exchange| exchange.begun.is_some());
+    let connections: BTreeSet<u32> = sent().map(|exchange| exchange.connection).collect();
     if 2 * connections.len() > sent().count() {
         return true;
     }
-    let before = sent().take_while(|one| millis(one.intended) <= stall.from);
-    let mut after = sent().skip_while(|one| millis(one.intended) < stall.until);
-    let connection = |one: &Exchange| one.connection;
+    let before = sent().take_while(|exchange| millis(exchange.intended) <= stall.from);
+    let mut after = sent().skip_while(|exchange| millis(exchange.intended) < stall.until);
+    let connection = |exchange: &Exchange| exchange.connection;
     before.last().map(connection) == after.next().map(connection)
 }
 
 /// When the client application had read a reply.
-fn read(one: &Exchange) -> Option<f64> {
-    Some(millis(one.intended) + one.response?.millis_f64())
+fn read(exchange: &Exchange) -> Option<f64> {
+    Some(millis(exchange.intended) + exchange.response?.millis_f64())
 }
 
 pub(crate) fn millis(at: neph_model::Instant<neph_model::Local>) -> f64 {
@@ -323,7 +323,7 @@ pub(crate) fn millis(at: neph_model::Instant<neph_model::Local>) -> f64 {
 /// The waits of stalls, in milliseconds.
 pub(crate) fn waits<'s>(stalls: impl IntoIterator<Item = &'s Stall>) -> Ordered {
     let waited = stalls.into_iter().flat_map(|stall| &stall.waited);
-    waited.map(|one| one.time).collect()
+    waited.map(|task| task.time).collect()
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ impl Diagnoses {
             return "Not evaluated: the rules need messages of single flows, and only fleets were measured."
                 .to_owned();
         }
-        let all = RULES.len();
-        let looked = all - self.not_evaluated.len();
-        if looked == all {
-            format!("No root cause found by the {all} rules.")
+        let rule_count = RULES.len();
+        let looked = rule_count - self.not_evaluated.len();
+        if looked == rule_count {
+            format!("No root cause found by the {rule_count} rules.")
         } else {
             let verb = if looked == 1 {
                 "rule that was"

@@ -22,7 +22,7 @@ impl Times {
     }
 
     pub(crate) fn at(&self, stage: Stage) -> f64 {
-        let index = Stage::ALL.iter().position(|one| *one == stage);
+        let index = Stage::ALL.iter().position(|known| *known == stage);
         index.map_or(0.0, |index| self.0[index])
     }
 

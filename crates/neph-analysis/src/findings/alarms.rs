@@ -32,15 +32,15 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
             }
             for (rule, (times, at)) in here {
                 let first = (experiment, at);
-                let all = rules.entry(rule).or_insert(RuleOutcome {
+                let outcome = rules.entry(rule).or_insert(RuleOutcome {
                     times: 0,
                     experiments: 0,
                     first,
                 });
-                all.times += times;
-                all.experiments += 1;
-                if moment(experiment, at) < moment(all.first.0, all.first.1) {
-                    all.first = first;
+                outcome.times += times;
+                outcome.experiments += 1;
+                if moment(experiment, at) < moment(outcome.first.0, outcome.first.1) {
+                    outcome.first = first;
                 }
             }
         }
@@ -53,8 +53,8 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 
 /// What orders alarms by when they were raised.
 fn moment(data: &ExperimentData, at: Span) -> (Wall, u32, u32, u32, Span) {
-    let one = &data.experiment;
-    (one.started, one.block, one.position, one.attempt, at)
+    let experiment = &data.experiment;
+    (experiment.started, experiment.block, experiment.position, experiment.attempt, at)
 }
 
 fn raised(experiment: &ExperimentData) -> impl Iterator<Item = &Event> {

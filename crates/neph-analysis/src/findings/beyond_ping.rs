@@ -45,8 +45,8 @@ impl FarAboveEcho {
     /// Whether the network stage, less the explained milliseconds, is still far above an echo. The wait for
     /// the window does not count: on a path without a queue it consists of round trips.
     fn is_far_without(&self, explained: f64) -> bool {
-        let rest = self.network - explained;
-        rest > self.echo * FAR_BEYOND && rest - self.echo > WORTH_REPORTING
+        let unexplained = self.network - explained;
+        unexplained > self.echo * FAR_BEYOND && unexplained - self.echo > WORTH_REPORTING
     }
 }
 
@@ -64,15 +64,15 @@ pub(crate) fn findings(
     settings: &PlotSettings,
     causes: &[Diagnosis],
 ) -> Vec<Finding> {
-    let mut all: Vec<FarAboveEcho> = data
+    let mut comparisons: Vec<FarAboveEcho> = data
         .measured(settings)
         .into_iter()
         .filter_map(|scenario| far_above_echo(data, settings, scenario))
         .collect();
-    all.sort_by(|a, b| b.excess().total_cmp(&a.excess()));
+    comparisons.sort_by(|a, b| b.excess().total_cmp(&a.excess()));
     let (mut network, merged): (Vec<FarAboveEcho>, Vec<FarAboveEcho>) =
-        all.into_iter().partition(FarAboveEcho::is_network);
-    network.retain(|one| one.is_far_without(explained(causes, one.scenario)));
+        comparisons.into_iter().partition(FarAboveEcho::is_network);
+    network.retain(|comparison| comparison.is_far_without(explained(causes, comparison.scenario)));
     let transmission = first(data, &network, TRANSMISSION, transmission);
     transmission
         .into_iter()
@@ -162,17 +162,17 @@ fn far_above_echo(
         .experiments_of(scenario, settings)
         .filter_map(|experiment| experiment.companion());
     let echo = companions
-        .flat_map(|flow| flow.exchanges.iter().filter_map(|one| flow.round_trip(one)))
+        .flat_map(|flow| flow.exchanges.iter().filter_map(|exchange| flow.round_trip(exchange)))
         .min()?
         .millis_f64();
-    let found = FarAboveEcho {
+    let comparison = FarAboveEcho {
         scenario,
         set,
         network,
         time,
         echo,
     };
-    found.is_far_without(0.0).then_some(found)
+    comparison.is_far_without(0.0).then_some(comparison)
 }
 
 /// A message's entry that contains the network.
@@ -203,19 +203,19 @@ impl UnderWay {
 /// with it.
 fn under_way<'a>(flows: impl Iterator<Item = &'a FlowData>) -> Option<(StageSet, f64, f64)> {
     let mut entries: Vec<UnderWay> = flows
-        .flat_map(|flow| flow.exchanges.iter().map(move |one| (flow, one)))
-        .filter_map(|(flow, one)| UnderWay::of(flow, one))
+        .flat_map(|flow| flow.exchanges.iter().map(move |exchange| (flow, exchange)))
+        .filter_map(|(flow, exchange)| UnderWay::of(flow, exchange))
         .collect();
-    let alone = entries.iter().filter(|one| is_network(one.set)).count();
+    let alone = entries.iter().filter(|entry| is_network(entry.set)).count();
     let mostly_alone = 2 * alone > entries.len();
-    entries.retain(|one| is_network(one.set) == mostly_alone);
+    entries.retain(|entry| is_network(entry.set) == mostly_alone);
     let set = entries
         .iter()
-        .flat_map(|one| one.set.iter())
+        .flat_map(|entry| entry.set.iter())
         .fold(StageSet::EMPTY, StageSet::with);
     let of = |time: fn(&UnderWay) -> Span| {
-        let mut times: Vec<f64> = entries.iter().map(|one| time(one).millis_f64()).collect();
+        let mut times: Vec<f64> = entries.iter().map(|entry| time(entry).millis_f64()).collect();
         median(&mut times)
     };
-    Some((set, of(|one| one.network)?, of(|one| one.time)?))
+    Some((set, of(|entry| entry.network)?, of(|entry| entry.time)?))
 }

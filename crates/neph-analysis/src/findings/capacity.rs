@@ -46,8 +46,8 @@ impl Capacity {
             !ended_early(check, traffic) && MORE * goodput(check) >= traffic.carried
         });
         let mut rates: Vec<f64> = filled.map(|check| goodput(check)).collect();
-        let found = median(&mut rates).map(Self::Measured);
-        let known = found.unwrap_or_else(|| Self::AtLeast(max.max(traffic.carried)));
+        let capacity = median(&mut rates).map(Self::Measured);
+        let known = capacity.unwrap_or_else(|| Self::AtLeast(max.max(traffic.carried)));
         (max > 0.0).then_some(known)
     }
 }
@@ -68,11 +68,11 @@ impl Traffic {
         endpoint: &str,
         site: Option<&str>,
     ) -> Self {
-        let shown = data.shown(settings).filter(|one| {
-            let ran_at = one.provenance.as_ref().and_then(|ran| ran.site.as_deref());
-            data.scenarios[one.scenario].endpoint == endpoint && (site.is_none() || ran_at == site)
+        let shown = data.shown(settings).filter(|experiment| {
+            let ran_at = experiment.provenance.as_ref().and_then(|ran| ran.site.as_deref());
+            data.scenarios[experiment.scenario].endpoint == endpoint && (site.is_none() || ran_at == site)
         });
-        Self::of(shown.map(|one| (data.scenarios[one.scenario].request_size.bytes(), one)))
+        Self::of(shown.map(|experiment| (data.scenarios[experiment.scenario].request_size.bytes(), experiment)))
     }
 }
 
@@ -108,10 +108,10 @@ fn goodput(check: &Throughput) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "bytes of one message")]
 fn carried(bytes: u64, experiment: &ExperimentData) -> f64 {
     let messages = experiment.main().map_or(&[][..], |flow| &flow.exchanges);
-    let first = messages.iter().map(|one| one.intended).min();
+    let first = messages.iter().map(|message| message.intended).min();
     let ends = messages
         .iter()
-        .filter_map(|one| Some(one.intended + one.response?));
+        .filter_map(|message| Some(message.intended + message.response?));
     let Some((first, last)) = first.zip(ends.clone().max()) else {
         return 0.0;
     };
@@ -125,8 +125,8 @@ fn shortest(experiment: &ExperimentData) -> Option<Span> {
         .into_iter()
         .flat_map(|flow| &flow.exchanges);
     let echoes = experiment.companion().into_iter();
-    let echoes = echoes.flat_map(|flow| flow.exchanges.iter().map(|one| flow.round_trip(one)));
-    site.map(|one| one.least_rtt).chain(echoes).flatten().min()
+    let echoes = echoes.flat_map(|flow| flow.exchanges.iter().map(|exchange| flow.round_trip(exchange)));
+    site.map(|path| path.least_rtt).chain(echoes).flatten().min()
 }
 
 #[cfg(test)]

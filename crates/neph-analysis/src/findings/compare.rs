@@ -69,7 +69,7 @@ impl Family {
             .subjects
             .iter()
             .zip(&self.claims)
-            .position(|(one, other)| one.as_ref() == Some(&subject) && *other == claim);
+            .position(|(known_subject, other)| known_subject.as_ref() == Some(&subject) && *other == claim);
         if let Some(index) = known {
             return ClaimIndex(index);
         }
@@ -103,7 +103,7 @@ impl Decisions {
 
     /// Several comparisons with their judgements.
     pub(crate) fn all(&self, list: impl IntoIterator<Item = Comparison>) -> Vec<DecidedComparison> {
-        list.into_iter().map(|one| self.of(one)).collect()
+        list.into_iter().map(|comparison| self.of(comparison)).collect()
     }
 }
 
@@ -223,7 +223,7 @@ pub(crate) fn format_millis(value: f64) -> String {
 
 /// A sentence that explains infinite values; empty if there are none.
 pub(crate) fn infinity_reason(decided: &[DecidedComparison]) -> &'static str {
-    if decided.iter().any(|one| one.comparison.shift.is_infinite()) {
+    if decided.iter().any(|comparison| comparison.comparison.shift.is_infinite()) {
         " At least half of the messages of the slower side have no reply, so its median is unknown."
     } else {
         ""
@@ -296,7 +296,7 @@ impl Medians {
     /// The blocks that both have and in which at least one has a median; returns both values.
     fn with(&self, other: &Self) -> Vec<(Level, Level)> {
         let pairs = self.by_block.iter();
-        let pairs = pairs.filter_map(|(block, one)| Some((*one, *other.by_block.get(block)?)));
+        let pairs = pairs.filter_map(|(block, level)| Some((*level, *other.by_block.get(block)?)));
         pairs.filter(|block| distinguishes(*block)).collect()
     }
 
@@ -342,10 +342,10 @@ pub(crate) fn compare(
 
 /// How certain a set of comparisons is, as the end of a sentence.
 pub(crate) fn certainty_text_of(decided: &[DecidedComparison]) -> String {
-    let certainties = decided.iter().map(|one| Certainty {
-        blocks: one.comparison.blocks,
-        decision: one.decision,
-        margin: millis(one.comparison.margin),
+    let certainties = decided.iter().map(|decided_comparison| Certainty {
+        blocks: decided_comparison.comparison.blocks,
+        decision: decided_comparison.decision,
+        margin: millis(decided_comparison.comparison.margin),
     });
     certainty_text(&certainties.collect::<Vec<_>>())
 }
@@ -363,32 +363,32 @@ pub(crate) struct Certainty {
 
 /// How certain a set of comparisons is, as the end of a sentence.
 pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
-    let blocks = decided.iter().map(|one| one.blocks).min();
+    let blocks = decided.iter().map(|certainty| certainty.blocks).min();
     let blocks = blocks.unwrap_or(0);
-    let family = decided.first().map_or(1, |one| one.decision.family);
+    let family = decided.first().map_or(1, |certainty| certainty.decision.family);
     let needed = blocks_needed(family);
     let counted = crate::text::plural(blocks, "block");
     if blocks < needed {
         let why = match family {
             0 | 1 => String::new(),
-            all => format!(", because this report makes {all} comparisons"),
+            count => format!(", because this report makes {count} comparisons"),
         };
         return format!("no verdict yet: {counted} of the {needed} needed{why}");
     }
-    let is_decided = |one: &&Certainty| one.decision.verdict != Verdict::Inconclusive;
+    let is_decided = |certainty: &&Certainty| certainty.decision.verdict != Verdict::Inconclusive;
     let corrected = match family {
         0 | 1 => String::new(),
-        all => format!(", corrected for {all} comparisons"),
+        count => format!(", corrected for {count} comparisons"),
     };
     match (decided.iter().filter(is_decided).count(), decided) {
-        (0, [one]) => format!(
+        (0, [certainty]) => format!(
             "undecided over {counted}: the difference may be above or below {}, the smallest that matters{corrected}",
-            one.margin
+            certainty.margin
         ),
         (0, _) => format!("undecided over {counted}{corrected}"),
-        (1, [one]) => format!(
+        (1, [certainty]) => format!(
             "significant over {counted} (p {:.3}{corrected})",
-            one.decision.p
+            certainty.decision.p
         ),
         (certainties, all) if certainties == all.len() => {
             format!("significant over {counted} in each{corrected}")

@@ -21,11 +21,11 @@ fn sentence(level: &Level, decisions: &Decisions) -> Option<Finding> {
     let decided = decisions.all(level.pairs.iter().map(|(_, compared)| *compared));
     // Of several places the one where it matters most.
     let largest = |wanted: Verdict| {
-        let all = level.pairs.iter().zip(&decided);
-        let fitting = all.filter(|(_, one)| one.verdict() == wanted);
-        let size = |one: &DecidedComparison| one.comparison.shift.abs();
+        let pairs = level.pairs.iter().zip(&decided);
+        let fitting = pairs.filter(|(_, comparison)| comparison.verdict() == wanted);
+        let size = |comparison: &DecidedComparison| comparison.comparison.shift.abs();
         let largest = fitting.max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
-        largest.map(|((title, _), one)| (title, *one))
+        largest.map(|((title, _), comparison)| (title, *comparison))
     };
     let (slower, faster) = (largest(Verdict::Worse)?, largest(Verdict::Better)?);
     let (name, baseline) = (&level.name, &level.baseline);

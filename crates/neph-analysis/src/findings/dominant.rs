@@ -33,22 +33,22 @@ impl LargestStage {
 }
 
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let all: Vec<LargestStage> = data
+    let largest_stages: Vec<LargestStage> = data
         .measured(settings)
         .into_iter()
         .filter_map(|scenario| largest_stage(data, settings, scenario))
         .collect();
     // Stages that take more than half of the time come first.
     let mut by_set: BTreeMap<(Reverse<bool>, StageSet), Vec<&LargestStage>> = BTreeMap::new();
-    for one in &all {
-        let group = (Reverse(one.is_majority()), one.set);
-        by_set.entry(group).or_default().push(one);
+    for largest_stage in &largest_stages {
+        let group = (Reverse(largest_stage.is_majority()), largest_stage.set);
+        by_set.entry(group).or_default().push(largest_stage);
     }
     let mut groups: Vec<Vec<&LargestStage>> = by_set.into_values().collect();
     groups.sort_by_key(|members| Reverse(members.len()));
     groups
         .iter_mut()
-        .map(|members| sentence(data, members, all.len()))
+        .map(|members| sentence(data, members, largest_stages.len()))
         .collect()
 }
 
@@ -76,8 +76,8 @@ fn largest_stage(
     })
 }
 
-/// A sentence about scenarios with the same dominant stage; `all` is the number of scenarios.
-fn sentence(data: &CampaignData, members: &mut [&LargestStage], all: usize) -> Finding {
+/// A sentence about scenarios with the same dominant stage; `scenario_count` is the number of scenarios.
+fn sentence(data: &CampaignData, members: &mut [&LargestStage], scenario_count: usize) -> Finding {
     let set = members[0].set;
     let part = if members[0].is_majority() {
         ""
@@ -87,27 +87,27 @@ fn sentence(data: &CampaignData, members: &mut [&LargestStage], all: usize) -> F
     members.sort_by(|a, b| b.share().total_cmp(&a.share()));
     let (highest, lowest) = (members[0], members[members.len() - 1]);
     let (max, min) = (highest.share(), lowest.share());
-    let label = |one: &LargestStage| format!("'{}'", data.scenarios[one.scenario].label());
+    let label = |largest_stage: &LargestStage| format!("'{}'", data.scenarios[largest_stage.scenario].label());
     let text = if members.len() <= MAX_NAMED {
-        let sentences = (0..).zip(members.iter()).map(|(index, one)| {
-            let (mean, total) = (millis(one.mean), millis(one.total));
-            let what = if index == 0 {
+        let sentences = (0..).zip(members.iter()).map(|(index, largest_stage)| {
+            let (mean, total) = (millis(largest_stage.mean), millis(largest_stage.total));
+            let predicate = if index == 0 {
                 format!(" of the mean response time{part} is the stage '{set}'")
             } else {
                 String::new()
             };
             format!(
-                "{}{what} in {} ({mean} of {total})",
-                percent(one.share()),
-                label(one)
+                "{}{predicate} in {} ({mean} of {total})",
+                percent(largest_stage.share()),
+                label(largest_stage)
             )
         });
         sentences.collect::<Vec<String>>().join("; ") + "."
     } else {
-        let scenarios = if members.len() == all {
-            format!("all {}", plural(all, "scenario"))
+        let scenarios = if members.len() == scenario_count {
+            format!("all {}", plural(scenario_count, "scenario"))
         } else {
-            format!("{} of {}", members.len(), plural(all, "scenario"))
+            format!("{} of {}", members.len(), plural(scenario_count, "scenario"))
         };
         format!(
             "{} to {} of the mean response time{part} is the stage '{set}' in {scenarios} (lowest share: {}, highest: {}).",

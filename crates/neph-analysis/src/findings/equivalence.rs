@@ -32,7 +32,7 @@ impl Pair {
     /// The largest possible difference, in milliseconds.
     fn reach(&self, family: usize) -> f64 {
         let interval = self.interval(family);
-        interval.map_or(f64::INFINITY, |one| one.low.abs().max(one.high.abs()))
+        interval.map_or(f64::INFINITY, |bounds| bounds.low.abs().max(bounds.high.abs()))
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn findings(checks: &[EquivalenceCheck], decisions: &Decisions) -> Ve
 
 /// Every pair of endpoints that the margin covers.
 fn pairs(groups: Vec<Compared>, margin: &Margin) -> Vec<Pair> {
-    let mut found = Vec::new();
+    let mut pairs = Vec::new();
     for group in groups {
         let levels: Vec<_> = group
             .levels
@@ -94,7 +94,7 @@ fn pairs(groups: Vec<Compared>, margin: &Margin) -> Vec<Pair> {
         for (index, (name, medians)) in levels.iter().enumerate() {
             for (other_name, other_medians) in &levels[index + 1..] {
                 let shift = medians.shift_from(other_medians);
-                found.extend(shift.map(|shift| Pair {
+                pairs.extend(shift.map(|shift| Pair {
                     group: group.title.clone(),
                     names: [name.clone(), other_name.clone()],
                     shift,
@@ -102,7 +102,7 @@ fn pairs(groups: Vec<Compared>, margin: &Margin) -> Vec<Pair> {
             }
         }
     }
-    found
+    pairs
 }
 
 impl EquivalenceCheck {

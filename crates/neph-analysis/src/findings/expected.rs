@@ -12,16 +12,16 @@ use crate::view::groups;
 pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
     let with_messages = scenarios.iter().enumerate();
     let with_messages =
-        with_messages.filter(|(_, one)| one.flows().is_none() && !one.measure().is_transfer());
+        with_messages.filter(|(_, scenario)| scenario.flows().is_none() && !scenario.measure().is_transfer());
     let shown: Vec<usize> = with_messages.map(|(index, _)| index).collect();
     let members: Vec<&Scenario> = shown.iter().map(|index| &scenarios[*index]).collect();
     let of_factor = |factor: &Factor| -> usize {
-        let all = groups(scenarios, &shown, factor);
+        let groups = groups(scenarios, &shown, factor);
         match factor {
             // The longest against the shortest.
-            Factor::Interval => all.iter().filter(|group| group.members.len() > 1).count(),
+            Factor::Interval => groups.iter().filter(|group| group.members.len() > 1).count(),
             factor if levels::is_compared(factor) => {
-                let others = all
+                let others = groups
                     .iter()
                     .map(|group| group.members.len().saturating_sub(1));
                 others.sum()
@@ -30,8 +30,8 @@ pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
         }
     };
     let of_circuits = circuits::are_named(scenarios);
-    let all = factors(&members).into_iter();
-    let varied = all.filter(|factor| !(of_circuits && factor.is_place()));
+    let factors = factors(&members).into_iter();
+    let varied = factors.filter(|factor| !(of_circuits && factor.is_place()));
     let varied: usize = varied.map(|factor| of_factor(&factor)).sum();
     let placed = groups(scenarios, &shown, &Factor::Endpoint);
     let placed = placed.iter().map(|group| {

@@ -25,10 +25,10 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let transfers = data.transfers(settings);
     for scenario in data.measured(settings).into_iter().chain(transfers) {
         let load = data.scenarios[scenario].stress();
-        for (one, warning) in data.flagged(scenario, settings) {
+        for (experiment, warning) in data.flagged(scenario, settings) {
             // The advice is the same for all warnings of a kind, and for these only.
             let kind = warning.advice();
-            let made = one.experiment.load_made(load);
+            let made = experiment.experiment.load_made(load);
             let is_planned = warning.advice_under(made.as_deref().as_slice()) != kind;
             let flagged = kinds.entry((kind, is_planned)).or_insert_with(|| Flagged {
                 worst: warning,
@@ -75,7 +75,7 @@ fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
 fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
     let advice = flagged.worst.advice_under(&loads(flagged));
     let (fact, reason) = warning_text(flagged.worst);
-    let what = match flagged.experiments {
+    let phrase = match flagged.experiments {
         experiments @ 2.. => format!(
             "{}, {} of {}. Worst: {}",
             flagged.worst.code(),
@@ -88,7 +88,7 @@ fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
     let label = data.scenarios[flagged.scenario].label();
     // Some reasons ask.
     let close = if reason.ends_with('?') { "" } else { "." };
-    let text = format!("{what} in '{label}'{reason}{close} Remedy: {advice}.");
+    let text = format!("{phrase} in '{label}'{reason}{close} Remedy: {advice}.");
     Finding::new(FindingKind::Flagged, "warning", text)
         .with("experiments", real(flagged.experiments))
         .with("scenarios", real(flagged.scenarios.len()))
@@ -97,13 +97,13 @@ fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
 /// The loads that the plan generated, that of the worst warning first.
 fn loads<'a>(flagged: &'a Flagged<'_>) -> Vec<&'a str> {
     let worst = flagged.loads.get(&flagged.scenario).into_iter();
-    let mut found: Vec<&str> = Vec::new();
+    let mut loads: Vec<&str> = Vec::new();
     for load in worst.chain(flagged.loads.values()) {
-        if !found.contains(&load.as_str()) {
-            found.push(load);
+        if !loads.contains(&load.as_str()) {
+            loads.push(load);
         }
     }
-    found
+    loads
 }
 
 /// The text of a warning, and its reason if that is a sentence of its own; the reason comes last.

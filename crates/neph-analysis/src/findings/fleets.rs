@@ -15,18 +15,18 @@ use crate::{CampaignData, PlotSettings};
 const REPORTED: usize = 10;
 
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let found = pairs(data, settings);
-    let mut all = PooledPair::all(&found);
-    all.retain(|pair| pair.flows > 0);
-    let mut findings: Vec<Finding> = SettingInflation::all(&all).iter().map(inflated).collect();
-    all.sort_by(|a, b| a.effect().larger_first(&b.effect()));
-    findings.extend(all.iter().take(REPORTED).map(one));
-    let rest = all.get(REPORTED..).unwrap_or_default();
-    if let Some(first) = rest.first() {
-        let max = rest.iter().map(|pair| pair.changes).max().unwrap_or(0);
+    let pairs = pairs(data, settings);
+    let mut pooled = PooledPair::all(&pairs);
+    pooled.retain(|pair| pair.flows > 0);
+    let mut findings: Vec<Finding> = SettingInflation::all(&pooled).iter().map(inflated).collect();
+    pooled.sort_by(|a, b| a.effect().larger_first(&b.effect()));
+    findings.extend(pooled.iter().take(REPORTED).map(one));
+    let remaining = pooled.get(REPORTED..).unwrap_or_default();
+    if let Some(first) = remaining.first() {
+        let max = remaining.iter().map(|pair| pair.changes).max().unwrap_or(0);
         let text = format!(
             "{} have an inflation of at most {} and at most {} each. The table flow-pairs lists all pairs.",
-            plural(rest.len(), "more pair"),
+            plural(remaining.len(), "more pair"),
             percent(first.inflation.unwrap_or(0.0)),
             plural(max, "path change"),
         );
@@ -45,7 +45,7 @@ fn inflated(set: &SettingInflation<'_>) -> Finding {
         "Latency inflation (slowest path over fastest, minus one){of}: {}",
         set.to_text()
     );
-    let largest = set.pairs.last().map_or(0.0, |one| one.0);
+    let largest = set.pairs.last().map_or(0.0, |pair| pair.0);
     Finding::new(FindingKind::Notable, "flows", text)
         .with("pairs", real(set.pairs.len()))
         .with("inflation_level", set.level())
@@ -75,8 +75,8 @@ fn one(pair: &PooledPair<'_>) -> Finding {
         }
     } else if pair.mostly_lost {
         text.push_str("; no rate, because most messages were lost");
-    } else if let Some(what) = pair.too_short {
-        text.push_str(&format!("; {what} too short to detect all"));
+    } else if let Some(reason) = pair.too_short {
+        text.push_str(&format!("; {reason} too short to detect all"));
     }
     if let Some(share) = pair.left_soon {
         text.push_str(&format!(

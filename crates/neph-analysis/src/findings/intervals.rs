@@ -70,7 +70,7 @@ pub(crate) fn findings(
         return no_effect(&decisions.all(small)).into_iter().collect();
     }
     large.sort_by(|a, b| b.compared.shift.abs().total_cmp(&a.compared.shift.abs()));
-    let mut found: Vec<Finding> = large
+    let mut findings: Vec<Finding> = large
         .iter()
         .take(REPORTED)
         .map(|effect| {
@@ -89,19 +89,19 @@ pub(crate) fn findings(
             "The interval between messages also changes the median by 20 % or more in {}.",
             plural(more, "other combination")
         );
-        found.push(Finding::new(FindingKind::Notable, INTERVAL, text));
+        findings.push(Finding::new(FindingKind::Notable, INTERVAL, text));
     }
-    found
+    findings
 }
 
 /// States that no difference was found, and how many comparisons prove that there is none.
 fn no_effect(small: &[DecidedComparison]) -> Option<Finding> {
-    let equal = |one: &&DecidedComparison| one.verdict() == Verdict::Equivalent;
+    let equal = |comparison: &&DecidedComparison| comparison.verdict() == Verdict::Equivalent;
     let equal_count = small.iter().filter(equal).count();
     let compared = plural(small.len(), "comparison");
     let text = match (equal_count, small.len()) {
         (_, 0) => return None,
-        (equal_count, all) if equal_count == all => format!(
+        (equal_count, total) if equal_count == total => format!(
             "The interval between messages changes no median by 20 % or more at the same endpoint and size ({compared})."
         ),
         (equal_count, _) => format!(
@@ -210,7 +210,7 @@ impl Growth {
     const GROWN: f64 = 1.5;
 
     fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
-        let (mut grown, mut all) = (0, 0);
+        let (mut grown, mut total) = (0, 0);
         for flow in data.main_flows(scenario, settings) {
             let mut largest: Option<(u32, f64)> = None;
             for exchange in &flow.exchanges {
@@ -221,11 +221,11 @@ impl Growth {
                 // The first window of a connection has no predecessor.
                 let earlier = earlier.map_or(0.0, |(_, window)| window);
                 grown += usize::from(window > earlier * Self::GROWN);
-                all += 1;
+                total += 1;
                 largest = Some((exchange.connection, earlier.max(window)));
             }
         }
-        if 2 * grown > all {
+        if 2 * grown > total {
             Self::First
         } else {
             Self::Again

@@ -37,8 +37,8 @@ pub(crate) struct Compared {
 
 impl Compared {
     pub(crate) fn of(&self, level: &str) -> Option<&Medians> {
-        let mut all = self.levels.iter();
-        all.find(|(name, _)| *name == level)
+        let mut levels = self.levels.iter();
+        levels.find(|(name, _)| *name == level)
             .map(|(_, medians)| medians)
     }
 }
@@ -133,24 +133,24 @@ fn of_factor(
     let Some((baseline, others)) = levels.split_first() else {
         return Vec::new();
     };
-    let mut found = Vec::new();
+    let mut compared_levels = Vec::new();
     for name in others {
         let mut pairs = Vec::new();
         for group in &groups {
             let both_medians = group.of(name).zip(group.of(baseline));
             let compared =
-                both_medians.and_then(|(one, other)| compare(family, one, other, MATTERS));
+                both_medians.and_then(|(median, baseline_median)| compare(family, median, baseline_median, MATTERS));
             pairs.extend(compared.map(|compared| (group.title.clone(), compared)));
         }
         pairs.sort_by(|(_, a), (_, b)| a.shift.total_cmp(&b.shift));
-        found.push(Level {
+        compared_levels.push(Level {
             topic,
             name: name.clone(),
             baseline: baseline.clone(),
             pairs,
         });
     }
-    found
+    compared_levels
 }
 
 /// The levels of a factor as the plan lists them, the baseline first: the one that the settings name,
@@ -225,7 +225,7 @@ fn over_combinations(
     pairs: &[(String, Comparison)],
 ) -> String {
     let of = |verdict: Verdict| count(decided, verdict);
-    let all = plural(decided.len(), "combination");
+    let combinations = plural(decided.len(), "combination");
     let range = range(pairs);
     let mut parts: Vec<String> = [
         (of(Verdict::Worse), format!("slower than {baseline}")),
@@ -234,10 +234,10 @@ fn over_combinations(
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
-    .map(|(count, how)| format!("{how} in {count} of {all}"))
+    .map(|(count, how)| format!("{how} in {count} of {combinations}"))
     .collect();
     if parts.is_empty() {
-        return format!("{name} took {range} than {baseline} at the median, over {all}");
+        return format!("{name} took {range} than {baseline} at the median, over {combinations}");
     }
     match of(Verdict::Inconclusive) {
         0 => {}
@@ -249,11 +249,11 @@ fn over_combinations(
 
 /// The smallest and the largest shift of pairs in ascending order, each with its combination.
 fn range(pairs: &[(String, Comparison)]) -> String {
-    let (Some(least), Some(most)) = (pairs.first(), pairs.last()) else {
+    let (Some(lowest), Some(highest)) = (pairs.first(), pairs.last()) else {
         return String::new();
     };
-    let (low, high) = (least.1.shift, most.1.shift);
-    let (at_low, at_high) = (&least.0, &most.0);
+    let (low, high) = (lowest.1.shift, highest.1.shift);
+    let (at_low, at_high) = (&lowest.0, &highest.0);
     let size = |shift: f64| format_millis(shift.abs());
     if low >= 0.0 {
         format!(
@@ -277,6 +277,6 @@ fn range(pairs: &[(String, Comparison)]) -> String {
 }
 
 fn count(decided: &[DecidedComparison], wanted: Verdict) -> usize {
-    let of_kind = |one: &&DecidedComparison| one.verdict() == wanted;
+    let of_kind = |comparison: &&DecidedComparison| comparison.verdict() == wanted;
     decided.iter().filter(of_kind).count()
 }

@@ -24,17 +24,17 @@ struct SharedLoad {
 
 /// Every load of several scenarios, in the order of the plan.
 fn shared(scenarios: &[Scenario]) -> Vec<SharedLoad> {
-    let mut all: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut shared_loads: Vec<(String, Vec<usize>)> = Vec::new();
     for (index, scenario) in scenarios.iter().enumerate() {
         for (_, load) in traffic(scenario) {
-            match all.iter_mut().find(|(known, _)| *known == load) {
+            match shared_loads.iter_mut().find(|(known, _)| *known == load) {
                 Some((_, indices)) => indices.push(index),
-                None => all.push((load, vec![index])),
+                None => shared_loads.push((load, vec![index])),
             }
         }
     }
     let of_circuits = circuits::are_named(scenarios);
-    let all = all.into_iter().map(|(load, indices)| {
+    let shared_loads = shared_loads.into_iter().map(|(load, indices)| {
         let members: Vec<&Scenario> = indices.iter().map(|index| &scenarios[*index]).collect();
         let mut factors = factors(&members);
         factors.retain(|factor| is_compared(factor) && !(of_circuits && factor.is_place()));
@@ -44,7 +44,7 @@ fn shared(scenarios: &[Scenario]) -> Vec<SharedLoad> {
             factors,
         }
     });
-    all.filter(|one| !one.factors.is_empty()).collect()
+    shared_loads.filter(|shared_load| !shared_load.factors.is_empty()).collect()
 }
 
 /// Interval and size of messages are no levels of the background load.
@@ -57,10 +57,10 @@ const fn is_compared(factor: &Factor) -> bool {
 
 /// Number of load comparisons in a report of these scenarios.
 pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
-    let of = |one: SharedLoad| {
-        let all = one.factors.iter();
-        let all = all.flat_map(|factor| groups(scenarios, &one.scenarios, factor));
-        let others = all.map(|group| group.members.len().saturating_sub(1));
+    let of = |shared_load: SharedLoad| {
+        let factors = shared_load.factors.iter();
+        let groups = factors.flat_map(|factor| groups(scenarios, &shared_load.scenarios, factor));
+        let others = groups.map(|group| group.members.len().saturating_sub(1));
         others.sum::<usize>()
     };
     shared(scenarios).into_iter().map(of).sum()
@@ -72,30 +72,30 @@ pub(crate) fn prepare(
     settings: &PlotSettings,
     family: &mut Family,
 ) -> Vec<QuantityShift> {
-    let mut found = Vec::new();
-    for one in shared(&data.scenarios) {
-        for factor in &one.factors {
-            let levels = baseline_first(data, &one.scenarios, settings, factor);
+    let mut shifts = Vec::new();
+    for shared_load in shared(&data.scenarios) {
+        for factor in &shared_load.factors {
+            let levels = baseline_first(data, &shared_load.scenarios, settings, factor);
             let Some((baseline, others)) = levels.split_first() else {
                 continue;
             };
-            let groups = groups(&data.scenarios, &one.scenarios, factor);
+            let groups = groups(&data.scenarios, &shared_load.scenarios, factor);
             for name in others {
                 let of = |group: &Group, level: &str| {
                     let (index, _) = group
                         .members
                         .iter()
                         .find(|(_, scenarios)| scenarios == level)?;
-                    by_block(data, settings, &one.load, *index)
+                    by_block(data, settings, &shared_load.load, *index)
                 };
                 let pairs = groups.iter().filter_map(|group| {
                     let (scenarios, other) = (of(group, name)?, of(group, baseline)?);
                     let title = group.title.clone();
                     Pair::of(title, Quantity::LoadGoodput, &scenarios, &other, family)
                 });
-                found.push(QuantityShift {
+                shifts.push(QuantityShift {
                     quantity: Quantity::LoadGoodput,
-                    of: one.load.clone(),
+                    of: shared_load.load.clone(),
                     name: name.clone(),
                     baseline: baseline.clone(),
                     pairs: pairs.collect(),
@@ -103,7 +103,7 @@ pub(crate) fn prepare(
             }
         }
     }
-    found
+    shifts
 }
 
 /// The received rate of a scenario's load, by block.
@@ -113,8 +113,8 @@ fn by_block(
     load: &str,
     scenario: usize,
 ) -> Option<BTreeMap<u32, Level>> {
-    let all = traffic(&data.scenarios[scenario]);
-    let (number, _) = all.into_iter().find(|(_, scenarios)| scenarios == load)?;
+    let loads = traffic(&data.scenarios[scenario]);
+    let (number, _) = loads.into_iter().find(|(_, scenarios)| scenarios == load)?;
     let series = SeriesName::Load(number, LoadEnd::Received);
     Some(data.load_by_block(scenario, settings, series))
 }
@@ -123,6 +123,6 @@ fn by_block(
 pub(crate) fn findings(shifts: &[QuantityShift], decisions: &Decisions) -> Vec<Finding> {
     let findings = shifts.iter();
     findings
-        .filter_map(|one| one.sentence("load", decisions))
+        .filter_map(|shift| shift.sentence("load", decisions))
         .collect()
 }

@@ -36,7 +36,7 @@ impl MessageOutcomes {
             scenario,
             lost,
             sent: messages - failed,
-            interval: grouped_share(&groups).ok().map(|found| found.interval),
+            interval: grouped_share(&groups).ok().map(|share| share.interval),
             errors,
             failed,
             messages,
@@ -54,32 +54,32 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         return vec![Finding::new(FindingKind::Notable, "loss", text.to_owned())];
     }
     let shown = data.measured(settings).into_iter();
-    let all: Vec<MessageOutcomes> = shown
+    let outcomes: Vec<MessageOutcomes> = shown
         .map(|scenario| MessageOutcomes::of(data, settings, scenario))
         .filter(|ends| ends.messages > 0)
         .collect();
-    let not_sent = not_sent(data, &all);
-    let text = [errors(data, &all), lost(data, &all), not_sent]
+    let not_sent = not_sent(data, &outcomes);
+    let text = [errors(data, &outcomes), lost(data, &outcomes), not_sent]
         .into_iter()
         .flatten();
     let text: Vec<String> = text.collect();
     if text.is_empty() {
         return Vec::new();
     }
-    let affected = all.iter().filter(|ends| ends.share() > 0.0).count();
-    let worst = all.iter().map(MessageOutcomes::share).fold(0.0, f64::max);
-    let failed = all.iter().map(|ends| ends.failed).sum();
+    let affected = outcomes.iter().filter(|ends| ends.share() > 0.0).count();
+    let worst = outcomes.iter().map(MessageOutcomes::share).fold(0.0, f64::max);
+    let failed = outcomes.iter().map(|ends| ends.failed).sum();
     let finding = Finding::new(FindingKind::Notable, "loss", text.join(" "))
         .with("scenarios_with_loss", real(affected))
         .with("worst_share", worst)
-        .with("errors", real(all.iter().map(|ends| ends.errors).sum()))
+        .with("errors", real(outcomes.iter().map(|ends| ends.errors).sum()))
         .with("not_sent", real(failed));
     vec![finding]
 }
 
 /// The sentence about messages that were sent; none if no message was.
-fn lost(data: &CampaignData, all: &[MessageOutcomes]) -> Option<String> {
-    let sent: Vec<&MessageOutcomes> = all.iter().filter(|ends| ends.sent > 0).collect();
+fn lost(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
+    let sent: Vec<&MessageOutcomes> = outcomes.iter().filter(|ends| ends.sent > 0).collect();
     let affected = sent.iter().filter(|ends| ends.lost > 0).count();
     let by_share = |a: &&&MessageOutcomes, b: &&&MessageOutcomes| {
         let order = a.share().total_cmp(&b.share());
@@ -90,7 +90,7 @@ fn lost(data: &CampaignData, all: &[MessageOutcomes]) -> Option<String> {
         let total = sent.iter().map(|ends| ends.sent).sum();
         let limit = proportion(0, total).map_or(1.0, |share| share.interval().high);
         // Messages that could not be sent might have been lost too.
-        let which = if all.iter().any(|ends| ends.failed > 0) {
+        let which = if outcomes.iter().any(|ends| ends.failed > 0) {
             "messages that were sent were lost"
         } else {
             "messages were lost"
@@ -107,9 +107,9 @@ fn lost(data: &CampaignData, all: &[MessageOutcomes]) -> Option<String> {
     });
     let among = match sent.len() {
         1 => String::new(),
-        all => format!(
+        total => format!(
             ", the scenario with the largest share; {affected} of {} had losses",
-            plural(all, "scenario")
+            plural(total, "scenario")
         ),
     };
     Some(format!(
@@ -122,10 +122,10 @@ fn lost(data: &CampaignData, all: &[MessageOutcomes]) -> Option<String> {
 }
 
 /// The sentence about messages that were answered, but not as expected; none if there are none.
-fn errors(data: &CampaignData, all: &[MessageOutcomes]) -> Option<String> {
-    let errors: usize = all.iter().map(|ends| ends.errors).sum();
-    let affected = all.iter().filter(|ends| ends.errors > 0).count();
-    let worst = all.iter().rev().max_by_key(|ends| ends.errors)?;
+fn errors(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
+    let errors: usize = outcomes.iter().map(|ends| ends.errors).sum();
+    let affected = outcomes.iter().filter(|ends| ends.errors > 0).count();
+    let worst = outcomes.iter().rev().max_by_key(|ends| ends.errors)?;
     (errors > 0).then(|| {
         format!(
             "{} not answered as expected (an HTTP error, an incomplete reply), in {affected} of {}, most in '{}': {} of {}. Such messages count as slower than every reply.",
@@ -133,7 +133,7 @@ fn errors(data: &CampaignData, all: &[MessageOutcomes]) -> Option<String> {
                 1 => "1 message was".to_owned(),
                 more => format!("{} messages were", count(more)),
             },
-            plural(all.len(), "scenario"),
+            plural(outcomes.len(), "scenario"),
             data.scenarios[worst.scenario].label(),
             count(worst.errors),
             count(worst.messages),
@@ -142,15 +142,15 @@ fn errors(data: &CampaignData, all: &[MessageOutcomes]) -> Option<String> {
 }
 
 /// The sentence about messages that could not be sent; none if all were.
-fn not_sent(data: &CampaignData, all: &[MessageOutcomes]) -> Option<String> {
-    let failed: usize = all.iter().map(|ends| ends.failed).sum();
-    let affected = all.iter().filter(|ends| ends.failed > 0).count();
-    let worst = all.iter().rev().max_by_key(|ends| ends.failed)?;
+fn not_sent(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
+    let failed: usize = outcomes.iter().map(|ends| ends.failed).sum();
+    let affected = outcomes.iter().filter(|ends| ends.failed > 0).count();
+    let worst = outcomes.iter().rev().max_by_key(|ends| ends.failed)?;
     (failed > 0).then(|| {
         format!(
             "{} could not be sent, in {affected} of {}, most in '{}': {} of {}. In response time, messages that were not sent count as slower than every reply.",
             plural(failed, "message"),
-            plural(all.len(), "scenario"),
+            plural(outcomes.len(), "scenario"),
             data.scenarios[worst.scenario].label(),
             count(worst.failed),
             count(worst.messages),

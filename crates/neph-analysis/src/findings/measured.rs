@@ -25,24 +25,24 @@ struct Count {
 
 impl Count {
     fn of(data: &CampaignData, settings: &PlotSettings) -> Self {
-        let mut found = Self::default();
-        let is_of_messages = |one: &&ExperimentData| !data.is_transfer(one.scenario);
+        let mut measured = Self::default();
+        let is_of_messages = |experiment: &&ExperimentData| !data.is_transfer(experiment.scenario);
         for experiment in data.shown(settings).filter(is_of_messages) {
-            found.experiments += 1;
-            found.blocks.insert(experiment.block());
+            measured.experiments += 1;
+            measured.blocks.insert(experiment.block());
             if let Some(fleet) = &experiment.fleet {
-                found.fleet(&fleet.tally);
+                measured.fleet(&fleet.tally);
             }
             if let Some(main) = experiment.main() {
                 let replied = main.exchanges.iter().filter(|e| e.response.is_some());
-                found.messages += main.exchanges.len();
-                found.replies += replied.count();
-                found.errors += main.errors();
-                found.lost += main.lost();
-                found.failed += main.failed();
+                measured.messages += main.exchanges.len();
+                measured.replies += replied.count();
+                measured.errors += main.errors();
+                measured.lost += main.lost();
+                measured.failed += main.failed();
             }
         }
-        found
+        measured
     }
 
     /// Adds the messages of a fleet.
@@ -84,8 +84,8 @@ impl Count {
 
 /// The number of blocks, and what a block is.
 fn passes(blocks: usize) -> String {
-    let what = if blocks == 1 { "one pass" } else { "passes" };
-    format!("{} ({what} over all scenarios)", plural(blocks, "block"))
+    let phrase = if blocks == 1 { "one pass" } else { "passes" };
+    format!("{} ({phrase} over all scenarios)", plural(blocks, "block"))
 }
 
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
@@ -159,7 +159,7 @@ fn matrix(scenarios: &[&Scenario]) -> String {
     let combinations: usize = counts.iter().product();
     // With far more combinations, endpoints have parameters of their own: the product means nothing.
     let of = match combinations {
-        all if all == scenarios.len() || all > 2 * scenarios.len() => String::new(),
+        count if count == scenarios.len() || count > 2 * scenarios.len() => String::new(),
         more => format!("of the {more} combinations of "),
     };
     format!(
@@ -178,14 +178,14 @@ pub(super) fn missing(data: &CampaignData, settings: &PlotSettings, shown: usize
         1 => text.push_str(&format!(
             " 1 {more}scenario of the plan has nothing to show yet."
         )),
-        rest => text.push_str(&format!(
-            " {rest} {more}scenarios of the plan have nothing to show yet."
+        remaining => text.push_str(&format!(
+            " {remaining} {more}scenarios of the plan have nothing to show yet."
         )),
     }
     let cut_off = data
         .left_out
         .iter()
-        .filter(|one| one.status != ExperimentStatus::Failed && settings.shows_block(one.block));
+        .filter(|experiment| experiment.status != ExperimentStatus::Failed && settings.shows_block(experiment.block));
     match cut_off.count() {
         0 => {}
         1 => text.push_str(" 1 incomplete experiment is left out."),

@@ -147,28 +147,28 @@ pub fn findings_of(
     statements: &Statements,
 ) -> Vec<Finding> {
     let decisions = &statements.decisions;
-    let mut found = measured::findings(data, settings);
-    found.extend(transfers::findings(
+    let mut findings = measured::findings(data, settings);
+    findings.extend(transfers::findings(
         data,
         settings,
         &statements.transfers,
         decisions,
     ));
-    found.extend(networks::findings(&statements.networks, decisions));
-    found.extend(loads::findings(&statements.loads, decisions));
-    found.extend(alarms::findings(data, settings));
-    found.extend(dominant::findings(data, settings));
-    found.extend(beyond_ping::findings(data, settings, causes));
-    found.extend(levels::findings(&statements.levels, decisions));
-    found.extend(crossover::findings(&statements.levels, decisions));
-    found.extend(position::findings(
+    findings.extend(networks::findings(&statements.networks, decisions));
+    findings.extend(loads::findings(&statements.loads, decisions));
+    findings.extend(alarms::findings(data, settings));
+    findings.extend(dominant::findings(data, settings));
+    findings.extend(beyond_ping::findings(data, settings, causes));
+    findings.extend(levels::findings(&statements.levels, decisions));
+    findings.extend(crossover::findings(&statements.levels, decisions));
+    findings.extend(position::findings(
         data,
         settings,
         &statements.positions,
         decisions,
     ));
-    found.extend(equivalence::findings(&statements.margins, decisions));
-    found.extend(intervals::findings(
+    findings.extend(equivalence::findings(&statements.margins, decisions));
+    findings.extend(intervals::findings(
         data,
         settings,
         causes,
@@ -176,11 +176,11 @@ pub fn findings_of(
         decisions,
     ));
     // Comparisons that the plan asks for precede results of single levels.
-    found.extend(fleet_levels::findings(&statements.fleets));
-    found.extend(fleets::findings(data, settings));
-    found.extend(loss::findings(data, settings));
-    found.extend(throughput::findings(data, settings));
-    found.extend(failed::findings(data, settings));
-    found.extend(flagged::findings(data, settings));
-    found
+    findings.extend(fleet_levels::findings(&statements.fleets));
+    findings.extend(fleets::findings(data, settings));
+    findings.extend(loss::findings(data, settings));
+    findings.extend(throughput::findings(data, settings));
+    findings.extend(failed::findings(data, settings));
+    findings.extend(flagged::findings(data, settings));
+    findings
 }

@@ -39,19 +39,19 @@ pub(crate) fn prepare(
             kinds.push(kind);
         }
     }
-    let mut found = Vec::new();
+    let mut shifts = Vec::new();
     for (what, quantity) in kinds {
         for (index, name) in others.iter().enumerate() {
             let cells = rows
                 .iter()
                 .filter(|row| row.what == what && row.quantity == quantity);
             let pairs = cells.filter_map(|row| {
-                let one = row.cells.get(index + 1)?.as_ref()?;
+                let course = row.cells.get(index + 1)?.as_ref()?;
                 let other = row.cells.first()?.as_ref()?;
-                let (one, other) = (&one.by_block, &other.by_block);
-                Pair::of(row.circuit.clone(), quantity, one, other, family)
+                let (by_block, other) = (&course.by_block, &other.by_block);
+                Pair::of(row.circuit.clone(), quantity, by_block, other, family)
             });
-            found.push(QuantityShift {
+            shifts.push(QuantityShift {
                 quantity,
                 of: what.to_owned(),
                 name: name.clone(),
@@ -60,14 +60,14 @@ pub(crate) fn prepare(
             });
         }
     }
-    found
+    shifts
 }
 
 /// One sentence for each.
 pub(crate) fn findings(shifts: &[QuantityShift], decisions: &Decisions) -> Vec<Finding> {
     let findings = shifts
         .iter()
-        .filter_map(|one| one.sentence("network", decisions));
+        .filter_map(|shift| shift.sentence("network", decisions));
     findings.collect()
 }
 
@@ -85,11 +85,11 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
         let of_circuit = networks.entry((circuit, what)).or_default();
         of_circuit.insert(network);
     }
-    let each = networks.iter().map(|((_, what), networks)| {
+    let counts = networks.iter().map(|((_, what), networks)| {
         let others = networks.len().saturating_sub(1);
         others * quantities.get(what).copied().unwrap_or(0)
     });
-    each.sum()
+    counts.sum()
 }
 
 /// How many quantities of a scenario are compared: two of messages, one for each direction of a transfer.

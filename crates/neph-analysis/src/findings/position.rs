@@ -44,19 +44,19 @@ pub(crate) fn prepare(
     family: &mut Family,
 ) -> Vec<Pair> {
     let endpoints = endpoints_with_distance(&data.scenarios);
-    let mut found = Vec::new();
+    let mut compared_pairs = Vec::new();
     for group in compared(data, settings, &Factor::Endpoint) {
         for (near, far) in pairs(&endpoints) {
             let medians = group.of(&near.name).zip(group.of(&far.name));
-            let compared = medians.and_then(|(one, other)| compare(family, one, other, MATTERS));
-            found.extend(compared.map(|compared| Pair {
+            let compared = medians.and_then(|(near_median, far_median)| compare(family, near_median, far_median, MATTERS));
+            compared_pairs.extend(compared.map(|compared| Pair {
                 near: near.clone(),
                 far: far.clone(),
                 compared,
             }));
         }
     }
-    found
+    compared_pairs
 }
 
 /// The endpoints with a distance in the plan.
@@ -67,7 +67,7 @@ fn endpoints_with_distance(scenarios: &[Scenario]) -> Vec<EndpointDistance> {
             .parameters
             .distance()
             .map(|distance| distance.get());
-        if let Some(km) = km.filter(|_| endpoints.iter().all(|one| one.name != scenario.endpoint)) {
+        if let Some(km) = km.filter(|_| endpoints.iter().all(|endpoint| endpoint.name != scenario.endpoint)) {
             let name = scenario.endpoint.clone();
             endpoints.push(EndpointDistance { name, km });
         }
@@ -106,8 +106,8 @@ fn quickest(data: &CampaignData, settings: &PlotSettings, endpoint: &str) -> Opt
     let there = data.measured(settings).into_iter();
     let there = there.filter(|index| data.scenarios[*index].endpoint == endpoint);
     let experiments = there.flat_map(|index| data.experiments_of(index, settings));
-    let flows = experiments.filter_map(|one| one.companion().or_else(|| one.main()));
-    let times = flows.flat_map(|flow| flow.exchanges.iter().filter_map(|one| flow.round_trip(one)));
+    let flows = experiments.filter_map(|experiment| experiment.companion().or_else(|| experiment.main()));
+    let times = flows.flat_map(|flow| flow.exchanges.iter().filter_map(|exchange| flow.round_trip(exchange)));
     times.min().map(Span::millis_f64)
 }
 

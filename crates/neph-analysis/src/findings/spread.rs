@@ -17,7 +17,7 @@ pub fn spread(data: &CampaignData, settings: &PlotSettings) -> Option<f64> {
         .collect();
     let first = medians.first()?;
     let row = |block: &u32| -> Option<Vec<f64>> {
-        medians.iter().map(|one| one.get(block).copied()).collect()
+        medians.iter().map(|median| median.get(block).copied()).collect()
     };
     let rows: Vec<Vec<f64>> = first.keys().filter_map(row).collect();
     let (blocks, columns) = (rows.len(), medians.len());
@@ -33,13 +33,13 @@ pub fn spread(data: &CampaignData, settings: &PlotSettings) -> Option<f64> {
     let of_column: Vec<f64> = (0..columns)
         .map(|column| mean(&mut rows.iter().map(|row| row[column]), blocks))
         .collect();
-    let all = mean(&mut of_block.iter().copied(), blocks);
+    let overall = mean(&mut of_block.iter().copied(), blocks);
     let squares: f64 = rows
         .iter()
         .zip(&of_block)
         .flat_map(|(row, block)| {
             let columns = row.iter().zip(&of_column);
-            columns.map(move |(value, column)| (value - block - column + all).powi(2))
+            columns.map(move |(value, column)| (value - block - column + overall).powi(2))
         })
         .sum();
     Some((squares / real((blocks - 1) * (columns - 1))).sqrt())

@@ -104,11 +104,11 @@ impl Load<'_> {
 
     /// The need and the capacity, as text.
     fn of_link(&self) -> String {
-        let (needed, all, share) = (rate(self.needed), rate(self.rate()), percent(self.share()));
+        let (needed, total, share) = (rate(self.needed), rate(self.rate()), percent(self.share()));
         if self.is_known() {
-            format!("{share} of its link: {needed} of the {all} that the throughput checks found")
+            format!("{share} of its link: {needed} of the {total} that the throughput checks found")
         } else {
-            format!("at most {share} of its link: {needed} of at least {all}")
+            format!("at most {share} of its link: {needed} of at least {total}")
         }
     }
 
@@ -169,8 +169,8 @@ fn needed(scenario: &Scenario) -> f64 {
 /// The site of a scenario's experiments.
 fn site_of(data: &CampaignData, scenario: usize) -> Option<&str> {
     let experiments = data.experiments.iter();
-    let mut own = experiments.filter(|one| one.scenario == scenario);
-    own.find_map(|one| one.provenance.as_ref()?.site.as_deref())
+    let mut own = experiments.filter(|experiment| experiment.scenario == scenario);
+    own.find_map(|experiment| experiment.provenance.as_ref()?.site.as_deref())
 }
 
 /// A pair's checks that have a result. A check without a site ran on the host itself, or in an older version

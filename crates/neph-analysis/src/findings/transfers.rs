@@ -36,19 +36,19 @@ pub(crate) fn prepare(
     if scenarios.is_empty() {
         return Vec::new();
     }
-    let all = compared_factors(&scenarios, circuits::are_named(&data.scenarios));
-    let each = all.flat_map(|factor| COMPARED.map(|quantity| (factor.clone(), quantity)));
-    let each: Vec<(Factor, Quantity)> = each.collect();
-    let found = each
+    let factors = compared_factors(&scenarios, circuits::are_named(&data.scenarios));
+    let combinations = factors.flat_map(|factor| COMPARED.map(|quantity| (factor.clone(), quantity)));
+    let combinations: Vec<(Factor, Quantity)> = combinations.collect();
+    let shifts = combinations
         .iter()
         .map(|(factor, quantity)| of_factor(data, settings, factor, *quantity, family));
-    found.flatten().collect()
+    shifts.flatten().collect()
 }
 
 /// The factors by which transfers are compared. Another kind of transfer is no level of a factor.
 fn compared_factors(scenarios: &[&Scenario], of_circuits: bool) -> impl Iterator<Item = Factor> {
-    let all = factors(scenarios).into_iter();
-    all.filter(move |factor| match factor {
+    let factors = factors(scenarios).into_iter();
+    factors.filter(move |factor| match factor {
         Factor::Interval | Factor::Size | Factor::Parameter(ParameterName::Measure) => false,
         factor => !(of_circuits && factor.is_place()),
     })
@@ -57,20 +57,20 @@ fn compared_factors(scenarios: &[&Scenario], of_circuits: bool) -> impl Iterator
 /// Number of transfer comparisons in a report of these scenarios.
 pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
     let transfers = scenarios.iter().enumerate();
-    let shown = transfers.filter(|(_, one)| one.measure().is_transfer());
+    let shown = transfers.filter(|(_, scenario)| scenario.measure().is_transfer());
     let shown: Vec<usize> = shown.map(|(index, _)| index).collect();
     if shown.is_empty() {
         return 0;
     }
     let members: Vec<&Scenario> = shown.iter().map(|index| &scenarios[*index]).collect();
-    let all = compared_factors(&members, circuits::are_named(scenarios));
-    let each = all.flat_map(|factor| groups(scenarios, &shown, &factor));
-    let each = each.map(|group| {
+    let factors = compared_factors(&members, circuits::are_named(scenarios));
+    let groups = factors.flat_map(|factor| groups(scenarios, &shown, &factor));
+    let counts = groups.map(|group| {
         let others = group.members.len().saturating_sub(1);
         let first = group.members.first();
         others * first.map_or(0, |(index, _)| networks::compared(&scenarios[*index]))
     });
-    each.sum()
+    counts.sum()
 }
 
 fn of_factor(
@@ -92,8 +92,8 @@ fn of_factor(
                 let member = group.members.iter().find(|(_, own)| own == level);
                 member.map(|(index, _)| data.by_block(*index, settings, quantity))
             };
-            let (one, other) = (of(name)?, of(baseline)?);
-            Pair::of(group.title.clone(), quantity, &one, &other, family)
+            let (level, other) = (of(name)?, of(baseline)?);
+            Pair::of(group.title.clone(), quantity, &level, &other, family)
         });
         QuantityShift {
             quantity,
@@ -116,16 +116,16 @@ pub(crate) fn findings(
     let counted = counted(data, settings).into_iter();
     let findings = shifts
         .iter()
-        .filter_map(|one| one.sentence("transfer", decisions));
+        .filter_map(|shift| shift.sentence("transfer", decisions));
     counted.chain(findings).collect()
 }
 
 fn counted(data: &CampaignData, settings: &PlotSettings) -> Option<Finding> {
     let shown = data.transfers(settings);
-    let all = shown
+    let quantities = shown
         .iter()
         .flat_map(|index| data.quantities(*index, settings));
-    let blocks: Vec<u32> = all.map(|(block, _)| block).collect();
+    let blocks: Vec<u32> = quantities.map(|(block, _)| block).collect();
     let distinct: BTreeSet<u32> = blocks.iter().copied().collect();
     // With messages, their findings state what is missing.
     let missing = if data.measured(settings).is_empty() {

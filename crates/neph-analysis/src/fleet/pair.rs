@@ -53,7 +53,7 @@ impl<'a> Pair<'a> {
     pub(crate) fn transfers(&self) -> impl Iterator<Item = &'a ClassTransfer> {
         let made = self.experiment.transfers.iter();
         let endpoint = self.endpoint;
-        made.filter(move |one| one.endpoint == endpoint)
+        made.filter(move |transfer| transfer.endpoint == endpoint)
     }
     /// The path changes of the flows, by time.
     pub(crate) fn changes(&self) -> impl Iterator<Item = &'a PathChange> {
@@ -68,8 +68,8 @@ impl<'a> Pair<'a> {
             .map_or(&[], Vec::as_slice)
     }
     pub fn spectrum(&self) -> Option<&'a Spectrum> {
-        let found = self.view.spectra.get(self.endpoint)?;
-        (!found.bins.is_empty()).then_some(found)
+        let spectrum = self.view.spectra.get(self.endpoint)?;
+        (!spectrum.bins.is_empty()).then_some(spectrum)
     }
 }
 
@@ -77,17 +77,17 @@ impl<'a> Pair<'a> {
 pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair<'a>> {
     let fleets = |scenario: usize| {
         let experiments = data.experiments_of(scenario, settings);
-        experiments.filter_map(|one| Some((one, one.fleet.as_ref()?)))
+        experiments.filter_map(|experiment| Some((experiment, experiment.fleet.as_ref()?)))
     };
     let scenarios: Vec<usize> = data
         .measured(settings)
         .into_iter()
         .filter(|scenario| fleets(*scenario).next().is_some())
         .collect();
-    let plans: Vec<&Scenario> = scenarios.iter().map(|one| &data.scenarios[*one]).collect();
+    let plans: Vec<&Scenario> = scenarios.iter().map(|index| &data.scenarios[*index]).collect();
     let varied = factors(&plans);
     let is_same = !varied.contains(&Factor::Endpoint);
-    let mut found = Vec::new();
+    let mut pairs = Vec::new();
     for scenario in &scenarios {
         let blocks = fleets(*scenario).count();
         let level = |factor: &Factor| factor.level(&data.scenarios[*scenario]);
@@ -114,7 +114,7 @@ pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair
                 if blocks > 1 {
                     parts.push(block(experiment, times));
                 }
-                found.push(Pair {
+                pairs.push(Pair {
                     label: parts.join(" · "),
                     short,
                     name,
@@ -131,17 +131,17 @@ pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair
             }
         }
     }
-    found
+    pairs
 }
 
 fn pair_name(known: &PairView, view: &FleetView, endpoint: usize) -> String {
     if !known.endpoint.is_empty() {
         return known.endpoint.clone();
     }
-    let found = view.fleet.endpoints.get(endpoint);
-    found.map_or_else(
+    let known_endpoint = view.fleet.endpoints.get(endpoint);
+    known_endpoint.map_or_else(
         || format!("endpoint {}", endpoint + 1),
-        |one| one.name.clone(),
+        |named| named.name.clone(),
     )
 }
 
@@ -162,6 +162,6 @@ fn began(experiment: &ExperimentData, view: &FleetView, settings: &PlotSettings)
 
 /// The scenarios of these pairs, each once.
 pub fn scenarios(pairs: &[Pair<'_>]) -> Vec<usize> {
-    let all: BTreeSet<usize> = pairs.iter().map(|pair| pair.scenario).collect();
-    all.into_iter().collect()
+    let indices: BTreeSet<usize> = pairs.iter().map(|pair| pair.scenario).collect();
+    indices.into_iter().collect()
 }

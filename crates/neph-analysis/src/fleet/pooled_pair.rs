@@ -67,52 +67,52 @@ impl<'a> PooledPair<'a> {
 
     /// Every pair, in the order of `pairs`.
     pub fn all(pairs: &'a [Pair<'a>]) -> Vec<Self> {
-        let mut found: Vec<Vec<&Pair<'_>>> = Vec::new();
+        let mut groups: Vec<Vec<&Pair<'_>>> = Vec::new();
         for pair in pairs {
             let same = |known: &&mut Vec<&Pair<'_>>| {
                 let first = known.first();
-                let key = |one: &Pair<'_>| (one.scenario, one.endpoint);
+                let key = |keyed: &Pair<'_>| (keyed.scenario, keyed.endpoint);
                 first.is_some_and(|first| key(first) == key(pair))
             };
-            match found.iter_mut().find(same) {
+            match groups.iter_mut().find(same) {
                 Some(blocks) => blocks.push(pair),
-                None => found.push(vec![pair]),
+                None => groups.push(vec![pair]),
             }
         }
-        found.iter().filter_map(|blocks| Self::of(blocks)).collect()
+        groups.iter().filter_map(|blocks| Self::of(blocks)).collect()
     }
 
     fn of(blocks: &[&'a Pair<'a>]) -> Option<Self> {
         let pair = *blocks.first()?;
-        let known = || blocks.iter().map(|one| one.known);
-        let classes = || blocks.iter().map(|one| one.classes().len());
-        let inflations = || known().filter_map(|one| one.inflation);
-        let ends = inflations().map(|one| (one.lowest, one.highest));
-        let mut ratios: Vec<f64> = inflations().map(|one| one.ratio - 1.0).collect();
-        let unfair = blocks.iter().filter_map(|one| unfairness(one));
+        let known = || blocks.iter().map(|block| block.known);
+        let classes = || blocks.iter().map(|block| block.classes().len());
+        let inflations = || known().filter_map(|view| view.inflation);
+        let ends = inflations().map(|inflation| (inflation.lowest, inflation.highest));
+        let mut ratios: Vec<f64> = inflations().map(|inflation| inflation.ratio - 1.0).collect();
+        let unfair = blocks.iter().filter_map(|block| unfairness(block));
         let mut unfair: Vec<f64> = unfair.collect();
-        let changes = to_usize(known().map(|one| one.changes).sum());
+        let changes = to_usize(known().map(|view| view.changes).sum());
         Some(Self {
             pair,
             blocks: blocks.len(),
-            flows: to_usize(known().map(|one| one.flows).max()?),
+            flows: to_usize(known().map(|view| view.flows).max()?),
             classes: (classes().min()?, classes().max()?),
-            ends: ends.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))),
+            ends: ends.reduce(|extremes, range| (extremes.0.min(range.0), extremes.1.max(range.1))),
             inflation: median(&mut ratios),
             unfairness: median(&mut unfair),
             changes,
             changes_per_flow_hour: PairView::changes_per_flow_hour_of(known()),
-            unrated: to_usize(known().map(|one| one.hidden.changes).sum()),
-            too_short: blocks.iter().find(|one| one.known.too_short).map(|one| {
-                if one.view.lifetime_ends_flows() {
+            unrated: to_usize(known().map(|view| view.hidden.changes).sum()),
+            too_short: blocks.iter().find(|block| block.known.too_short).map(|block| {
+                if block.view.lifetime_ends_flows() {
                     "flows lived"
                 } else {
                     "the measurement was"
                 }
             }),
-            mostly_lost: known().any(|one| one.mostly_lost),
-            forgotten: known().any(|one| one.forgotten.is_some()),
-            left_soon: Share::together(known().filter_map(|one| one.leave_share)),
+            mostly_lost: known().any(|view| view.mostly_lost),
+            forgotten: known().any(|view| view.forgotten.is_some()),
+            left_soon: Share::together(known().filter_map(|view| view.leave_share)),
             soon: pair.view.settings.soon,
             ports: blocks.last().map_or_else(Vec::new, |last| ports(last)),
         })
@@ -155,14 +155,14 @@ fn identity_of(pair: &Pair<'_>, data: &CampaignData) -> PairIdentity {
 pub fn counted(data: &CampaignData, pairs: &[Pair<'_>]) -> String {
     let pooled = PooledPair::all(pairs);
     let mut flows: BTreeMap<PairIdentity, usize> = BTreeMap::new();
-    for one in &pooled {
-        let max = flows.entry(identity_of(one.pair, data)).or_default();
-        *max = one.flows.max(*max);
+    for pooled_pair in &pooled {
+        let max = flows.entry(identity_of(pooled_pair.pair, data)).or_default();
+        *max = pooled_pair.flows.max(*max);
     }
     let settings: BTreeSet<&str> = pairs.iter().map(|pair| pair.setting.as_str()).collect();
-    let blocks = pooled.iter().map(|one| one.blocks).max().unwrap_or(0);
-    let (all, pair_count) = (flows.values().sum(), flows.len());
-    let mut text = format!("{}, {}", plural(all, "flow"), plural(pair_count, "pair"));
+    let blocks = pooled.iter().map(|pooled_pair| pooled_pair.blocks).max().unwrap_or(0);
+    let (flow_count, pair_count) = (flows.values().sum(), flows.len());
+    let mut text = format!("{}, {}", plural(flow_count, "flow"), plural(pair_count, "pair"));
     if settings.len() > 1 {
         text.push_str(&format!(", measured in {} ways", settings.len()));
     }

@@ -23,25 +23,25 @@ pub struct SettingInflation<'a> {
 impl<'a> SettingInflation<'a> {
     /// One for each way of measuring with at least two pairs: two seasons of one pair are no distribution.
     pub fn all(pooled: &[PooledPair<'a>]) -> Vec<Self> {
-        let mut found: Vec<Self> = Vec::new();
-        for one in pooled {
-            let Some(inflation) = one.inflation else {
+        let mut sets: Vec<Self> = Vec::new();
+        for pooled_pair in pooled {
+            let Some(inflation) = pooled_pair.inflation else {
                 continue;
             };
-            let known = found
+            let known = sets
                 .iter_mut()
-                .find(|set| set.setting() == one.pair.setting);
-            let pair = (inflation, one.pair);
+                .find(|set| set.setting() == pooled_pair.pair.setting);
+            let pair = (inflation, pooled_pair.pair);
             match known {
                 Some(set) => set.pairs.push(pair),
-                None => found.push(Self { pairs: vec![pair] }),
+                None => sets.push(Self { pairs: vec![pair] }),
             }
         }
-        found.retain(|set| set.pairs.len() > 1);
-        for set in &mut found {
+        sets.retain(|set| set.pairs.len() > 1);
+        for set in &mut sets {
             set.pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        found
+        sets
     }
 
     /// How they were measured, such as `season low`; empty where the plan varies nothing but places.
@@ -61,7 +61,7 @@ impl<'a> SettingInflation<'a> {
 
     /// How many pairs have more.
     pub fn above(&self, inflation: f64) -> usize {
-        self.pairs.len() - self.pairs.partition_point(|(one, _)| *one <= inflation)
+        self.pairs.len() - self.pairs.partition_point(|(known, _)| *known <= inflation)
     }
 
     /// The least inflation that no more than 5 % of the pairs are above; with fewer than 20 pairs what the
@@ -72,17 +72,17 @@ impl<'a> SettingInflation<'a> {
         }
         let pairs = self.pairs.len();
         let within = |level: &&(f64, &Pair<'_>)| real(self.above(level.0)) <= TAIL * real(pairs);
-        self.pairs.iter().find(within).map_or(SOURCE, |one| one.0)
+        self.pairs.iter().find(within).map_or(SOURCE, |pair| pair.0)
     }
 
     /// `5.0 % of the pairs (6 of 120) have an inflation above 27 %`.
     pub fn headline(&self) -> String {
         let level = self.level();
-        let (above, all) = (self.above(level), self.pairs.len());
+        let (above, total) = (self.above(level), self.pairs.len());
         let verb = if above == 1 { "has" } else { "have" };
         format!(
-            "{} of the pairs ({above} of {all}) {verb} an inflation above {}",
-            percent(real(above) / real(all)),
+            "{} of the pairs ({above} of {total}) {verb} an inflation above {}",
+            percent(real(above) / real(total)),
             percent(level)
         )
     }
@@ -98,13 +98,13 @@ impl<'a> SettingInflation<'a> {
             percent(largest),
             pair.name
         );
-        let (above, all) = (self.above(SOURCE), self.pairs.len());
-        let interval = proportion(above, all).map(|share| share.interval());
+        let (above, total) = (self.above(SOURCE), self.pairs.len());
+        let interval = proportion(above, total).map(|share| share.interval());
         if let (true, Ok(interval)) = (self.has_tail(), interval) {
             text.push_str(&format!(
                 " Above {}: {} of the pairs (95 % confidence interval {} to {}); the third source found 5 % of the 120 pairs of AWS.",
                 percent(SOURCE),
-                percent(real(above) / real(all)),
+                percent(real(above) / real(total)),
                 percent(interval.low),
                 percent(interval.high)
             ));

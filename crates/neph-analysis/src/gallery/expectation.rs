@@ -173,8 +173,8 @@ impl Expectation {
             .iter()
             .filter(|statement| self.is_claimed_by(statement));
         let statement = claimed.max_by_key(right);
-        let all = self.claim.iter().chain(&self.numbers);
-        let numbers: Vec<Compared> = all
+        let ranges = self.claim.iter().chain(&self.numbers);
+        let numbers: Vec<Compared> = ranges
             .map(|number| Compared {
                 number: number.clone(),
                 measured: statement.and_then(|statement| number.measured(statement)),
@@ -185,7 +185,7 @@ impl Expectation {
             expectation: self,
             is_wanted: true,
             statement,
-            is_right: statement.is_some() && numbers.iter().all(|one| one.holds),
+            is_right: statement.is_some() && numbers.iter().all(|number| number.holds),
             numbers,
         }
     }
@@ -264,8 +264,8 @@ mod tests {
     #[test]
     fn of_several_such_sentences_the_one_that_fits_best_is_meant() {
         let rest = ["REST", "persistent"];
-        let found = [statement(rest, 1.0, 30.0), statement(rest, 1.0, 8.0)];
-        assert!(slower().check(&found).is_right);
+        let statements = [statement(rest, 1.0, 30.0), statement(rest, 1.0, 8.0)];
+        assert!(slower().check(&statements).is_right);
     }
 
     #[test]

@@ -31,11 +31,11 @@ impl EntryResult {
     pub fn results(&self) -> Vec<ExpectationResult<'_>> {
         let expected = self.entry.expected.iter();
         match self.side {
-            Side::Finding => expected.map(|one| one.check(&self.statement)).collect(),
+            Side::Finding => expected.map(|expectation| expectation.check(&self.statement)).collect(),
             Side::Control => {
-                let absent = expected.map(|one| one.check_absent(&self.statement));
+                let absent = expected.map(|expectation| expectation.check_absent(&self.statement));
                 let present = self.entry.of_control.iter();
-                let present = present.map(|one| one.check(&self.statement));
+                let present = present.map(|expectation| expectation.check(&self.statement));
                 absent.chain(present).collect()
             }
         }

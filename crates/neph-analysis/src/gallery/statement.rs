@@ -33,12 +33,12 @@ pub struct Statement {
 
 /// All results for a campaign: findings, root causes, then the median of each scenario.
 pub fn everything(data: &CampaignData, settings: &PlotSettings) -> Vec<Statement> {
-    let found = findings(data, settings).into_iter().map(Statement::from);
+    let findings = findings(data, settings).into_iter().map(Statement::from);
     let causes = diagnose(data, settings).causes.into_iter();
     let causes = causes.map(|cause| Statement::of_cause(cause, &data.scenarios));
     let rows = summary(data, settings).into_iter();
     let medians = rows.filter_map(|row| Statement::of_median(&row, &data.scenarios));
-    found.chain(causes).chain(medians).collect()
+    findings.chain(causes).chain(medians).collect()
 }
 
 impl From<Finding> for Statement {
@@ -57,9 +57,9 @@ impl Statement {
         let about = cause.scenarios.keys();
         let about = about.filter_map(|index| scenarios.get(*index));
         let numbers = cause.evidence.into_iter();
-        let numbers = numbers.map(|one| {
-            let name = format!("{}, {}", one.name, one.unit);
-            (name.trim_end_matches(", ").to_owned(), one.value)
+        let numbers = numbers.map(|number| {
+            let name = format!("{}, {}", number.name, number.unit);
+            (name.trim_end_matches(", ").to_owned(), number.value)
         });
         Self {
             topic: Topic::Cause(cause.rule.to_owned()),

@@ -20,8 +20,8 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         "median_high",
         "against_first_percent",
     ];
-    let found = circuits::of(data, settings);
-    let rows = found.rows.iter().flat_map(|row| {
+    let circuits = circuits::of(data, settings);
+    let rows = circuits.rows.iter().flat_map(|row| {
         let (unit, per) = unit(row.quantity);
         let cell = move |level: Level| match level {
             Level::At(value) => Cell::Real(value / per),
@@ -29,7 +29,7 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         };
         let first = row.cells.first().and_then(Option::as_ref);
         let first = first.and_then(|course| course.summary()?.median.number());
-        let cells = row.cells.iter().zip(&found.networks).enumerate();
+        let cells = row.cells.iter().zip(&circuits.networks).enumerate();
         cells.filter_map(move |(index, (course, network))| {
             let summary = course.as_ref()?.summary()?;
             let end = |level: Option<Level>| level.map_or(Cell::Absent, cell);

@@ -29,15 +29,15 @@ const COLUMNS: [&str; 17] = [
 const NOTE: &str = "The unit is the experiment: a value of each, n experiments of the level and n_against of the level that it is compared with. shift: level minus against (Hodges and Lehmann) with a 95 % confidence interval that holds together with those of all comparisons of the report. p: Wilcoxon's signed ranks against what matters, not against zero; p_holm: corrected for all comparisons of the report. A verdict takes p_holm of 0.05 at most, and the same blocks. What matters: 5 % of the median of path changes, five percentage points of inflation and unfairness, which are shares here (0.05).";
 
 /// A row for each measure of each level other than the first; empty if nothing is compared.
-pub(crate) fn table(all: &[LevelVersusFirst]) -> Table {
-    let rows = all.iter().flat_map(|comparison| {
+pub(crate) fn table(comparisons: &[LevelVersusFirst]) -> Table {
+    let rows = comparisons.iter().flat_map(|comparison| {
         comparison
             .compared
             .iter()
-            .map(move |one| row(comparison, one))
+            .map(move |compared| row(comparison, compared))
     });
     let mut notes = vec![NOTE.to_owned()];
-    let limits = all.iter().flat_map(|comparison| {
+    let limits = comparisons.iter().flat_map(|comparison| {
         let limits = comparison.limits.iter();
         limits.map(|limit| format!("{}, {}: {limit}.", comparison.title, comparison.level))
     });
@@ -58,7 +58,7 @@ fn row(comparison: &LevelVersusFirst, compared: &Compared) -> Vec<Cell> {
     let decision = compared.decision;
     let end = |of: fn(ConfidenceInterval) -> f64| {
         let interval = decision.and_then(|compared| compared.interval);
-        interval.map_or(Cell::Absent, |all| difference(of(all)))
+        interval.map_or(Cell::Absent, |bounds| difference(of(bounds)))
     };
     vec![
         text(&comparison.title),

@@ -21,8 +21,8 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
     ];
     let rows = data.measured(settings).into_iter().filter_map(|scenario| {
         let flows = data.main_flows(scenario, settings);
-        let all: Vec<Directions> = flows.filter_map(Directions::of).collect();
-        row(&all, data.label(scenario))
+        let directions: Vec<Directions> = flows.filter_map(Directions::of).collect();
+        row(&directions, data.label(scenario))
     });
     Table {
         name: "directions",
@@ -36,21 +36,21 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
     }
 }
 
-fn row(all: &[Directions], label: String) -> Option<Vec<Cell>> {
-    let bound = all.iter().map(|one| one.bound).max()?;
+fn row(flows: &[Directions], label: String) -> Option<Vec<Cell>> {
+    let bound = flows.iter().map(|flow| flow.bound).max()?;
     let pooled = |of: fn(&Directions) -> &[Span]| -> Vec<f64> {
-        let spans = all.iter().flat_map(of);
+        let spans = flows.iter().flat_map(of);
         spans.map(|span| span.millis_f64()).collect()
     };
-    let mut forward = pooled(|one| &one.forward);
-    let mut reverse = pooled(|one| &one.reverse);
-    let without: usize = all.iter().map(|one| one.without).sum();
+    let mut forward = pooled(|flow| &flow.forward);
+    let mut reverse = pooled(|flow| &flow.reverse);
+    let without: usize = flows.iter().map(|flow| flow.without).sum();
     let n = forward.len();
     let [there_p50, there_p99] = quantiles(&mut forward);
     let [back_p50, back_p99] = quantiles(&mut reverse);
     Some(vec![
         Cell::Text(label),
-        Cell::Integer(all.len() as u64),
+        Cell::Integer(flows.len() as u64),
         Cell::Integer(n as u64),
         there_p50,
         there_p99,

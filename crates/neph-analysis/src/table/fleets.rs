@@ -80,23 +80,23 @@ const KINDS: [Kind; 7] = [
 
 /// Every table of fleets; those without a row are left out by the caller.
 pub(crate) fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
-    let found = pairs(data, settings);
-    let mut all: Vec<Table> = KINDS.iter().map(|kind| table(kind, &found)).collect();
-    let mut scenarios: Vec<usize> = found.iter().map(|pair| pair.scenario).collect();
+    let pairs = pairs(data, settings);
+    let mut tables: Vec<Table> = KINDS.iter().map(|kind| table(kind, &pairs)).collect();
+    let mut scenarios: Vec<usize> = pairs.iter().map(|pair| pair.scenario).collect();
     scenarios.dedup();
     let forgotten = forgotten::sentence(data, scenarios, settings);
     // Tallies are of the whole time.
-    for table in all.iter_mut().filter(|table| table.name != "flow-loss") {
+    for table in tables.iter_mut().filter(|table| table.name != "flow-loss") {
         table.notes.extend(forgotten.clone());
     }
-    let caution = found.iter().find_map(|pair| Some(pair.advice()?.caution));
-    if let (Some(caution), Some(advice)) = (caution, all.last_mut()) {
+    let caution = pairs.iter().find_map(|pair| Some(pair.advice()?.caution));
+    if let (Some(caution), Some(advice)) = (caution, tables.last_mut()) {
         advice.notes.push(caution.to_owned());
     }
-    all
+    tables
 }
 
-fn table(kind: &Kind, found: &[Pair<'_>]) -> Table {
+fn table(kind: &Kind, pairs: &[Pair<'_>]) -> Table {
     let columns = ["scenario", "block", "endpoint"].iter().chain(kind.columns);
     let of_pair = |pair: &Pair<'_>| {
         let pair_columns = [
@@ -118,7 +118,7 @@ fn table(kind: &Kind, found: &[Pair<'_>]) -> Table {
         name: kind.name,
         title: kind.title,
         columns: columns.map(|column| Column(column)).collect(),
-        rows: found.iter().flat_map(of_pair).collect(),
+        rows: pairs.iter().flat_map(of_pair).collect(),
         notes: vec![kind.note.to_owned()],
     }
 }
@@ -154,9 +154,9 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
         Cell::Integer(known.flows),
         Cell::Integer(known.changes),
         Cell::real(known.changes_per_flow_hour()),
-        Cell::real(inflation.map(|one| ms(one.lowest))),
-        Cell::real(inflation.map(|one| ms(one.highest))),
-        Cell::real(inflation.map(|one| one.ratio - 1.0)),
+        Cell::real(inflation.map(|range| ms(range.lowest))),
+        Cell::real(inflation.map(|range| ms(range.highest))),
+        Cell::real(inflation.map(|range| range.ratio - 1.0)),
         quantile(FlowQuantile::P50),
         quantile(FlowQuantile::P95),
         quantile(FlowQuantile::P99),
@@ -199,8 +199,8 @@ fn classes(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
             .known
             .moved
             .iter()
-            .find(|one| u64::from(one.class) + 1 == number);
-        let share = moved.and_then(|one| one.moved);
+            .find(|of_class| u64::from(of_class.class) + 1 == number);
+        let share = moved.and_then(|of_class| of_class.moved);
         vec![
             Cell::Integer(number),
             Cell::Real(class.base.millis_f64()),
@@ -215,7 +215,7 @@ fn classes(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
             Cell::real(share.map(|share| share.high)),
             Cell::real(
                 moved
-                    .map(|one| one.per_flow_hour)
+                    .map(|of_class| of_class.per_flow_hour)
                     .filter(|rate| rate.is_finite()),
             ),
             Cell::real(class.loss().map(|loss| loss.share)),

@@ -59,12 +59,12 @@ impl Grouped {
         let members =
             |flow: &FlowData, exchanges: &[Exchange]| Members::of(flow, exchanges, layer, data);
         match flows {
-            [one] => {
-                let length = one.exchanges.len().div_ceil(STRETCHES).max(1);
-                let stretches = one.exchanges.chunks(length);
+            [flow] => {
+                let length = flow.exchanges.len().div_ceil(STRETCHES).max(1);
+                let stretches = flow.exchanges.chunks(length);
                 Self {
                     unit: Unit::Stretches,
-                    groups: stretches.map(|some| members(one, some)).collect(),
+                    groups: stretches.map(|some| members(flow, some)).collect(),
                 }
             }
             several => Self {
@@ -91,7 +91,7 @@ impl Grouped {
     pub(crate) fn quantiles<const N: usize>(
         &self,
         pooled: Sorted<'_>,
-        all: [f64; N],
+        levels: [f64; N],
     ) -> [Option<GroupedQuantile>; N] {
         let groups: Vec<Group<'_>> = self
             .groups
@@ -101,7 +101,7 @@ impl Grouped {
                 unanswered: group.unanswered,
             })
             .collect();
-        all.map(|p| grouped_quantile(pooled, &groups, p).ok())
+        levels.map(|p| grouped_quantile(pooled, &groups, p).ok())
     }
 
     /// The share of messages sent that were lost, with its interval.
@@ -118,8 +118,8 @@ impl Grouped {
 impl Members {
     fn of(flow: &FlowData, exchanges: &[Exchange], layer: &Layer, data: &CampaignData) -> Self {
         let of_kind = |outcome: Outcome| {
-            let all = exchanges.iter();
-            all.filter(|exchange| exchange.outcome == outcome).count()
+            let of_stretch = exchanges.iter();
+            of_stretch.filter(|exchange| exchange.outcome == outcome).count()
         };
         let mut values = layer.values_of(flow, exchanges);
         values.sort_unstable_by(f64::total_cmp);

@@ -84,15 +84,15 @@ pub(crate) fn entries<'a>(flows: impl IntoIterator<Item = &'a FlowData>) -> Vec<
 pub(crate) fn destinations<'a>(
     experiments: impl IntoIterator<Item = &'a ExperimentData>,
 ) -> Vec<Layer> {
-    let mut found: Vec<Layer> = Vec::new();
+    let mut layers: Vec<Layer> = Vec::new();
     for flow in experiments
         .into_iter()
         .flat_map(ExperimentData::ping_destinations)
     {
         let layer = Layer::Ping(flow.flow.name.clone());
-        if !found.contains(&layer) {
-            found.push(layer);
+        if !layers.contains(&layer) {
+            layers.push(layer);
         }
     }
-    found
+    layers
 }

@@ -31,19 +31,19 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         let label = labels[scenario].clone();
         let courses = data.load_courses(scenario, settings);
         courses.into_iter().filter_map(move |course| {
-            let found = course.summary()?;
+            let summary = course.summary()?;
             let real = |level: Level| Cell::real(level.number().map(|rate| rate / MEGA));
             let end = |level: Option<Level>| level.map_or(Cell::Absent, real);
             Some(vec![
                 Cell::Text(label.clone()),
                 Cell::Text(course.load.clone()),
                 Cell::Text(course.end.word().to_owned()),
-                Cell::Integer(found.experiments as u64),
-                real(found.median),
-                end(found.interval.map(|(low, _)| low)),
-                end(found.interval.map(|(_, high)| high)),
-                real(found.min),
-                real(found.max),
+                Cell::Integer(summary.experiments as u64),
+                real(summary.median),
+                end(summary.interval.map(|(low, _)| low)),
+                end(summary.interval.map(|(_, high)| high)),
+                real(summary.min),
+                real(summary.max),
                 median(&course.cpu_by_block),
                 cpu.clone(),
             ])
@@ -65,6 +65,6 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
 }
 
 fn median(by_block: &BTreeMap<u32, Level>) -> Cell {
-    let found = summary_of(by_block);
-    Cell::real(found.and_then(|found| found.median.number()))
+    let summary = summary_of(by_block);
+    Cell::real(summary.and_then(|summary| summary.median.number()))
 }

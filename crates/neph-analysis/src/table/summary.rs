@@ -82,7 +82,7 @@ pub struct SummaryRow {
 impl SummaryRow {
     /// Its messages without a value, as far as they count in this layer.
     pub fn unanswered(&self) -> Unanswered {
-        let count = |found: Option<usize>| found.unwrap_or(0) as u64;
+        let count = |known: Option<usize>| known.unwrap_or(0) as u64;
         Unanswered {
             errors: count(self.errors),
             lost: count(self.lost),
@@ -98,10 +98,10 @@ pub fn summary(data: &CampaignData, settings: &PlotSettings) -> Vec<SummaryRow> 
         let mut layers = Layer::FIRST.to_vec();
         layers.extend(destinations(data.experiments_of(scenario, settings)));
         layers.extend(entries(data.main_flows(scenario, settings)));
-        let found = layers
+        let measured_rows = layers
             .into_iter()
             .filter_map(|layer| measured(data, settings, scenario, layer));
-        rows.extend(found);
+        rows.extend(measured_rows);
     }
     rows
 }
@@ -148,7 +148,7 @@ fn measured(
         not_sent,
         loss: lost.filter(|_| sent > 0).map(|lost| LossCell {
             share: real(lost) / real(sent),
-            interval: grouped.loss().map(|found| found.interval),
+            interval: grouped.loss().map(|share| share.interval),
         }),
         mean: numbers.as_ref().map(|numbers| numbers.mean),
         sd: numbers.as_ref().and_then(|numbers| numbers.sd),
@@ -156,7 +156,7 @@ fn measured(
             cell(sample, unanswered, QUANTILES[index], quantiles[index])
         }),
         unit: grouped.unit,
-        effective: quantiles[MEDIAN].map(|found| found.effective),
+        effective: quantiles[MEDIAN].map(|quantile| quantile.effective),
         flagged: !data.flags(scenario, settings).is_empty(),
     })
 }
@@ -171,7 +171,7 @@ fn cell(
     match rough_level(sample, unanswered, p) {
         Ok(value) if sample.len() + unanswered >= need => QuantileCell::Known {
             value,
-            interval: grouped.map(|found| found.interval),
+            interval: grouped.map(|quantile| quantile.interval),
         },
         _ => QuantileCell::Refused { need },
     }
@@ -234,8 +234,8 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
     for quantile in &row.quantiles {
         cells.extend(match quantile {
             QuantileCell::Known { value, interval } => {
-                let of = |one: Level| level(one, row.unanswered());
-                let end = |one: Option<Level>| one.map_or(Cell::Absent, of);
+                let of = |bound: Level| level(bound, row.unanswered());
+                let end = |bound: Option<Level>| bound.map_or(Cell::Absent, of);
                 let low = interval.map(|interval| interval.low);
                 let high = interval.and_then(|interval| interval.high);
                 [of(*value), end(low), end(high)]

@@ -78,8 +78,8 @@ fn row(check: &Throughput) -> Vec<Cell> {
     let known = check.failure.is_none();
     let sum = |value: fn(&ThroughputSecond) -> u32| {
         let seconds = check.seconds.iter().map(value);
-        let all: u64 = seconds.map(u64::from).sum();
-        known.then_some(all).map_or(Cell::Absent, Cell::Integer)
+        let total: u64 = seconds.map(u64::from).sum();
+        known.then_some(total).map_or(Cell::Absent, Cell::Integer)
     };
     let cwnd = check.seconds.last().and_then(|second| second.cwnd_segments);
     vec![

@@ -35,7 +35,7 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         let courses = data.courses(*scenario, settings);
         let label = labels[*scenario].clone();
         courses.into_iter().filter_map(move |course| {
-            let found = course.summary()?;
+            let summary = course.summary()?;
             let (unit, per) = unit(course.quantity);
             let real = |level: Level| match level {
                 Level::At(value) => Cell::Real(value / per),
@@ -46,23 +46,23 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
                 Cell::Text(label.clone()),
                 Cell::Text(course.quantity.properties().title.to_owned()),
                 Cell::Text(unit.to_owned()),
-                Cell::Integer(found.experiments as u64),
-                real(found.median),
-                end(found.interval.map(|(low, _)| low)),
-                end(found.interval.map(|(_, high)| high)),
-                real(found.min),
-                real(found.max),
+                Cell::Integer(summary.experiments as u64),
+                real(summary.median),
+                end(summary.interval.map(|(low, _)| low)),
+                end(summary.interval.map(|(_, high)| high)),
+                real(summary.min),
+                real(summary.max),
             ])
         })
     });
     let limits = shown.iter().filter_map(|scenario| {
         let (limit, count) = data.usual_limit(*scenario, settings)?;
-        let all: usize = data
+        let total: usize = data
             .quantities(*scenario, settings)
-            .map(|(_, all)| all.limits.len())
+            .map(|(_, quantities)| quantities.limits.len())
             .sum();
         Some(format!(
-            "{}: {limit} ({count} of {all}).",
+            "{}: {limit} ({count} of {total}).",
             labels[*scenario]
         ))
     });

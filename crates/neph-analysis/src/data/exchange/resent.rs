@@ -32,7 +32,7 @@ struct Counters {
 /// without a retransmission before it reports a packet that the network duplicated.
 pub(crate) fn count(exchanges: &[Exchange]) -> Vec<Resent> {
     let mut connections: BTreeMap<u32, Counters> = BTreeMap::new();
-    let mut found: Vec<Resent> = Vec::with_capacity(exchanges.len());
+    let mut counts: Vec<Resent> = Vec::with_capacity(exchanges.len());
     for (index, exchange) in exchanges.iter().enumerate() {
         // What could not be sent was mostly on none.
         let is_sent = exchange.outcome != Outcome::Failed || exchange.retransmissions.is_some();
@@ -43,33 +43,33 @@ pub(crate) fn count(exchanges: &[Exchange]) -> Vec<Resent> {
             is_first,
         };
         if !is_sent {
-            found.push(resent);
+            counts.push(resent);
             continue;
         }
         let counters = connections.entry(exchange.connection).or_default();
         let segments = exchange.retransmissions.unwrap_or(0).max(counters.segments);
         let duplicates = exchange.dsack_duplicates.max(counters.duplicates);
         resent.segments = segments - counters.segments;
-        found.push(resent);
+        counts.push(resent);
         if resent.segments > 0 {
             counters.open.push(index);
         }
         cancel(
-            &mut found,
+            &mut counts,
             &mut counters.open,
             duplicates - counters.duplicates,
         );
         (counters.segments, counters.duplicates) = (segments, duplicates);
     }
-    found
+    counts
 }
 
 /// Sets so many duplicates against the latest retransmissions.
-fn cancel(found: &mut [Resent], open: &mut Vec<usize>, mut duplicates: u32) {
+fn cancel(counts: &mut [Resent], open: &mut Vec<usize>, mut duplicates: u32) {
     while duplicates > 0
         && let Some(index) = open.last()
     {
-        let resent = &mut found[*index];
+        let resent = &mut counts[*index];
         let spurious = resent.segments.min(duplicates);
         resent.segments -= spurious;
         resent.spurious += spurious;
@@ -137,7 +137,7 @@ mod tests {
         let counts = counted(&messages);
         let counts: Vec<(u32, bool)> = counts
             .iter()
-            .map(|one| (one.segments, one.is_first))
+            .map(|resent| (resent.segments, resent.is_first))
             .collect();
         let (first, not) = (true, false);
         let expected = [
@@ -158,7 +158,7 @@ mod tests {
         let counts = counted(&[(0, 0, 0), (0, 2, 0), (0, 2, 1), (0, 3, 2)]);
         let counts: Vec<(u32, u32)> = counts
             .iter()
-            .map(|one| (one.segments, one.spurious))
+            .map(|resent| (resent.segments, resent.spurious))
             .collect();
         assert_eq!(counts, [(0, 0), (1, 1), (0, 0), (0, 1)]);
     }
@@ -168,7 +168,7 @@ mod tests {
         let counts = counted(&[(0, 0, 3), (0, 2, 3), (1, 0, 0), (1, 1, 0)]);
         let counts: Vec<(u32, u32)> = counts
             .iter()
-            .map(|one| (one.segments, one.spurious))
+            .map(|resent| (resent.segments, resent.spurious))
             .collect();
         assert_eq!(counts, [(0, 0), (2, 0), (0, 0), (1, 0)]);
     }

@@ -104,49 +104,49 @@ fn threshold(base: f64) -> f64 {
 /// The longest stretch of an experiment in which its messages met a queue.
 fn queue_period(run: &Run<'_>) -> Option<QueuePeriod> {
     // A retransmitted message includes its retransmission delay. It does not show the level of a queue.
-    let once = run.crossings.iter().filter(|one| !one.is_resent);
-    let all: Vec<Crossing> = once.copied().collect();
+    let once = run.crossings.iter().filter(|crossing| !crossing.is_resent);
+    let crossings: Vec<Crossing> = once.copied().collect();
     let base = run.networks().at(EMPTY)?;
-    let raised = |one: &Crossing| one.network > base + threshold(base);
-    let (from, to) = longest(&all.iter().map(raised).collect::<Vec<bool>>())?;
-    let inside = all.get(from..=to)?;
+    let raised = |crossing: &Crossing| crossing.network > base + threshold(base);
+    let (from, to) = longest(&crossings.iter().map(raised).collect::<Vec<bool>>())?;
+    let inside = crossings.get(from..=to)?;
     let (first, last) = (inside.first()?, inside.last()?);
-    let outside: Vec<&Crossing> = all[..from].iter().chain(&all[to + 1..]).collect();
-    let rested: Vec<&Crossing> = outside.into_iter().filter(|one| !raised(one)).collect();
-    let resting: Ordered = rested.iter().map(|one| one.network).collect();
-    let times: Ordered = inside.iter().map(|one| one.network).collect();
-    let found = QueuePeriod {
+    let outside: Vec<&Crossing> = crossings[..from].iter().chain(&crossings[to + 1..]).collect();
+    let rested: Vec<&Crossing> = outside.into_iter().filter(|crossing| !raised(crossing)).collect();
+    let resting: Ordered = rested.iter().map(|crossing| crossing.network).collect();
+    let times: Ordered = inside.iter().map(|crossing| crossing.network).collect();
+    let period = QueuePeriod {
         from: first.at,
         to: last.at,
         base,
         median: times.median()?,
         max: times.at(GREATEST)?,
-        messages: inside.iter().map(|one| one.seq).collect(),
+        messages: inside.iter().map(|crossing| crossing.seq).collect(),
         echoes: echoes(run, (first.at, last.at)),
     };
     let jitter = resting.spread()?;
     let spread = times.spread()? - BY_CHANCE * jitter;
-    let edges = [run_from(&all, from), run_from(&all, to)];
-    let on_its_way = (base + 2.0 * jitter).max(base + RAMP.start * found.added())
-        ..base + RAMP.end * found.added();
+    let edges = [run_from(&crossings, from), run_from(&crossings, to)];
+    let on_its_way = (base + 2.0 * jitter).max(base + RAMP.start * period.added())
+        ..base + RAMP.end * period.added();
     let mut edges = edges.into_iter().flatten();
-    let fills_and_drains = spread >= MIN_SPREAD_WITHOUT_EDGE * found.added()
-        || (spread >= MIN_SPREAD * found.added()
-            && edges.any(|one| on_its_way.contains(&one.network)));
+    let fills_and_drains = spread >= MIN_SPREAD_WITHOUT_EDGE * period.added()
+        || (spread >= MIN_SPREAD * period.added()
+            && edges.any(|crossing| on_its_way.contains(&crossing.network)));
     // If the peer stalls repeatedly, a single stall may differ from the others.
     let stalls = run.stalls.peer.stalls.iter();
     let longest = stalls.map(Stall::length).fold(0.0, f64::max);
     let is_stall = 1e3 * (last.at - first.at) <= AS_A_STALL * longest;
     let is_long = last.at - first.at >= MIN_SECONDS && inside.len() >= MESSAGES;
-    let is_rested = real(rested.len()) >= RESTED * real(all.len());
-    (fills_and_drains && is_long && is_rested && !is_stall && is_not_local(run, &found))
-        .then_some(found)
+    let is_rested = real(rested.len()) >= RESTED * real(crossings.len());
+    (fills_and_drains && is_long && is_rested && !is_stall && is_not_local(run, &period))
+        .then_some(period)
 }
 
 /// The messages around the first or last message of a stretch.
-fn run_from(all: &[Crossing], index: usize) -> &[Crossing] {
+fn run_from(crossings: &[Crossing], index: usize) -> &[Crossing] {
     const AROUND: usize = 2;
-    &all[index.saturating_sub(AROUND)..(index + AROUND + 1).min(all.len())]
+    &crossings[index.saturating_sub(AROUND)..(index + AROUND + 1).min(crossings.len())]
 }
 
 /// Whether the client host was not the cause: its stages in the stretch are negligible.
@@ -157,7 +157,7 @@ fn is_not_local(run: &Run<'_>, queue_period: &QueuePeriod) -> bool {
     };
     let inside = run
         .replies()
-        .filter(|(one, _)| (first..=last).contains(&&one.seq));
+        .filter(|(exchange, _)| (first..=last).contains(&&exchange.seq));
     let local_delay: Ordered = inside
         .map(|(_, times)| times.sum(&[Stage::Lateness, Stage::OwnKernel]))
         .collect();
@@ -169,13 +169,13 @@ fn is_not_local(run: &Run<'_>, queue_period: &QueuePeriod) -> bool {
 fn echoes(run: &Run<'_>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
     const FEW: usize = 3;
     let flow = run.experiment.companion()?;
-    let echoes = flow.exchanges.iter().filter_map(|one| {
-        let at = neph_model::Span::from_nanos(one.intended.nanos()).secs_f64();
-        Some((at, flow.round_trip(one)?.millis_f64()))
+    let echoes = flow.exchanges.iter().filter_map(|exchange| {
+        let at = neph_model::Span::from_nanos(exchange.intended.nanos()).secs_f64();
+        Some((at, flow.round_trip(exchange)?.millis_f64()))
     });
     let (inside, outside): (Vec<_>, Vec<_>) = echoes.partition(|(at, _)| (from..=to).contains(at));
-    let middle = |all: Vec<(f64, f64)>| {
-        let times: Ordered = all.into_iter().map(|(_, time)| time).collect();
+    let middle = |timed_echoes: Vec<(f64, f64)>| {
+        let times: Ordered = timed_echoes.into_iter().map(|(_, time)| time).collect();
         (times.len() >= FEW).then(|| times.median()).flatten()
     };
     middle(inside).zip(middle(outside))
@@ -206,7 +206,7 @@ fn attribute_effect<'a>(
 ) -> LoadAttribution<'a> {
     input.attribute_effect(run, observed.added(), |calm| {
         let calm = calm.iter().map(|run| queue_period(run));
-        calm.map(|found| found.map_or(0.0, |found| found.added()))
+        calm.map(|period| period.map_or(0.0, |period| period.added()))
             .max_by(f64::total_cmp)
     })
 }
@@ -222,10 +222,10 @@ fn diagnose_group<'a>(
         .max_by(|(_, a), (_, b)| a.added().total_cmp(&b.added()))?;
     let identical = runs
         .iter()
-        .filter(|one| one.scenario.index == run.scenario.index);
+        .filter(|other| other.scenario.index == run.scenario.index);
     let shown = observed
         .iter()
-        .filter(|(one, _)| one.scenario.index == run.scenario.index);
+        .filter(|(other, _)| other.scenario.index == run.scenario.index);
     let confidence = Agreement {
         noun: "experiment",
         shown: shown.count(),
@@ -250,7 +250,7 @@ fn diagnose_group<'a>(
         millis(worst.base),
         filler.to_text(),
     );
-    let mut found = RuleResult::new(cause, filler.remedy(), confidence)
+    let mut result = RuleResult::new(cause, filler.remedy(), confidence)
         .with_added_latency(worst.added())
         .with("network time without the queue", worst.base, "ms")
         .with("median while the queue is full", worst.median, "ms")
@@ -258,14 +258,14 @@ fn diagnose_group<'a>(
         .with("from", worst.from, "s")
         .with("to", worst.to, "s");
     if let Some((inside, outside)) = worst.echoes {
-        found = found.with("ICMP echo while the queue is full", inside, "ms");
-        found = found.with("ICMP echo otherwise", outside, "ms");
+        result = result.with("ICMP echo while the queue is full", inside, "ms");
+        result = result.with("ICMP echo otherwise", outside, "ms");
     }
     for (run, queue_period) in observed {
-        found = found.explaining(run, queue_period.added());
-        found = found.observed_at(run, &queue_period.messages);
+        result = result.explaining(run, queue_period.added());
+        result = result.observed_at(run, &queue_period.messages);
     }
-    Some(found)
+    Some(result)
 }
 
 /// What fills the queue, according to the throughput checks and the plan's load.
@@ -317,8 +317,8 @@ impl<'s> Filler<'s> {
         let on_same_path = input
             .runs
             .iter()
-            .filter(|one| one.scenario.endpoint == scenario.endpoint && one.site() == run.site());
-        let traffic = on_same_path.map(|one| (one.scenario.request_size.bytes(), one.experiment));
+            .filter(|other| other.scenario.endpoint == scenario.endpoint && other.site() == run.site());
+        let traffic = on_same_path.map(|other| (other.scenario.request_size.bytes(), other.experiment));
         let capacity = Capacity::of(&rates.collect::<Vec<_>>(), Traffic::of(traffic));
         #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
         let needed_rate = scenario.request_size.bytes() as f64 * 8.0 / scenario.interval.secs_f64();

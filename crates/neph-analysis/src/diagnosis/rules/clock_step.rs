@@ -48,9 +48,9 @@ impl Steps {
                 0.0
             }
         });
-        let jump = jumps.fold(0.0, |largest: f64, one| {
-            if one.abs() > largest.abs() {
-                one
+        let jump = jumps.fold(0.0, |largest: f64, step| {
+            if step.abs() > largest.abs() {
+                step
             } else {
                 largest
             }
@@ -95,10 +95,10 @@ fn diagnose_group(site: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         Level::Sure,
         "the difference between wall clock and monotonic clock jumped",
     );
-    let found = RuleResult::new(cause, remedy.to_owned(), confidence)
+    let result = RuleResult::new(cause, remedy.to_owned(), confidence)
         .with("steps", f64::from(times), "steps")
         .with("farthest step", jump, "ms")
         .with("experiments", real(observed.len()), "experiments")
         .observed_in(observed.iter().map(|(run, _)| *run));
-    Some(found)
+    Some(result)
 }

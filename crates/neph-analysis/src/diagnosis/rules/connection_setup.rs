@@ -62,7 +62,7 @@ impl Cost {
         let setup_times: Ordered = paid.iter().map(|(_, times)| times.sum(&opening)).collect();
         let service: Ordered = paid
             .iter()
-            .filter_map(|(one, _)| one.service)
+            .filter_map(|(exchange, _)| exchange.service)
             .map(neph_model::Span::millis_f64)
             .collect();
         Some(Self {
@@ -124,19 +124,19 @@ fn diagnose_group(runs: &[&Run<'_>]) -> Option<RuleResult> {
     let costs: Vec<Cost> = runs.iter().filter_map(|run| Cost::of(run)).collect();
     let middle = |value: fn(&Cost) -> f64| costs.iter().map(value).collect::<Ordered>().median();
     let cost = Cost {
-        connect: middle(|one| one.connect)?,
-        handshake: middle(|one| one.handshake)?,
-        paid: middle(|one| one.paid)?,
-        service: middle(|one| one.service)?,
-        server: middle(|one| one.server)?,
-        share: middle(|one| one.share)?,
+        connect: middle(|known| known.connect)?,
+        handshake: middle(|known| known.handshake)?,
+        paid: middle(|known| known.paid)?,
+        service: middle(|known| known.service)?,
+        server: middle(|known| known.server)?,
+        share: middle(|known| known.share)?,
     };
     if cost.ratio() < 1.0 {
         return None;
     }
     let confidence = Agreement {
         noun: "experiment",
-        shown: costs.iter().filter(|one| one.ratio() >= 1.0).count(),
+        shown: costs.iter().filter(|known| known.ratio() >= 1.0).count(),
         of: runs.len(),
         ratio: cost.ratio(),
     };
@@ -155,7 +155,7 @@ fn diagnose_group(runs: &[&Run<'_>]) -> Option<RuleResult> {
         },
         percent(cost.paid / cost.service),
     );
-    let mut found = RuleResult::new(cause, remedy(runs[0], &cost), confidence.confidence())
+    let mut result = RuleResult::new(cause, remedy(runs[0], &cost), confidence.confidence())
         .with_added_latency(cost.paid * cost.share)
         .with("connect", cost.connect, "ms")
         .with("TLS and other handshakes", cost.handshake, "ms")
@@ -163,9 +163,9 @@ fn diagnose_group(runs: &[&Run<'_>]) -> Option<RuleResult> {
         .with("messages that open a connection", cost.share, "")
         .observed_in(runs.iter().copied());
     if let Some(rounds) = cost.rounds() {
-        found = found.with("TLS and other handshakes", rounds, "round trips");
+        result = result.with("TLS and other handshakes", rounds, "round trips");
     }
-    Some(found)
+    Some(result)
 }
 
 /// Mentions TLS only if it is used, and its version only if the round trips suggest TLS 1.2.

@@ -84,7 +84,7 @@ impl<'a> Path<'a> {
             .flow
             .exchanges
             .iter()
-            .filter(|one| one.response.is_some());
+            .filter(|exchange| exchange.response.is_some());
         let networks = if is_imported(run) {
             imported::round_trips(run)
         } else {
@@ -132,15 +132,15 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
                 .then(|| found_with_a_change(&name, &paths))
                 .flatten()
         };
-        let Some(found) = diagnose_group(&name, &paths, None).or_else(with_route_change) else {
+        let Some(result) = diagnose_group(&name, &paths, None).or_else(with_route_change) else {
             continue;
         };
         let known = best.get(&(site.clone(), target.clone()));
         if known.is_none_or(|(flows, _)| *flows < paths.len()) {
-            best.insert((site, target), (paths.len(), found));
+            best.insert((site, target), (paths.len(), result));
         }
     }
-    best.into_values().map(|(_, found)| found).collect()
+    best.into_values().map(|(_, result)| result).collect()
 }
 
 /// The endpoints by name: a plan may list one address several times, once per port.
@@ -148,7 +148,7 @@ fn name(input: &RuleInput<'_>, runs: &[&Run<'_>]) -> String {
     let names: BTreeSet<String> = runs.iter().map(|run| input.name(&run.pair())).collect();
     let names: Vec<String> = names.into_iter().collect();
     match names.split_at_checked(NAMED) {
-        Some((few, rest @ [_, ..])) => format!("{} and {} more", few.join(", "), rest.len()),
+        Some((few, remaining @ [_, ..])) => format!("{} and {} more", few.join(", "), remaining.len()),
         _ => names.join(", "),
     }
 }
@@ -165,14 +165,14 @@ struct Class {
 
 impl Class {
     fn of(paths: &[Aligned<'_>], (low, high): (f64, f64)) -> Self {
-        let members = paths.iter().filter(|one| (low..=high).contains(&one.base));
+        let members = paths.iter().filter(|path| (low..=high).contains(&path.base));
         Self {
             low,
             high,
-            ports: members.clone().filter_map(|one| one.path.port).collect(),
+            ports: members.clone().filter_map(|path| path.path.port).collect(),
             unnamed: members
                 .clone()
-                .filter(|one| one.path.port.is_none())
+                .filter(|path| path.path.port.is_none())
                 .count(),
             flows: members.count(),
         }
@@ -201,35 +201,35 @@ impl Class {
 
 /// The classes of the flows, the fastest first; a single class if there is no gap.
 fn classes(paths: &[Aligned<'_>]) -> Vec<Class> {
-    let mut found = levels(paths);
-    found.retain(|class| class.flows >= MEMBERS);
-    found
+    let mut classes = levels(paths);
+    classes.retain(|class| class.flows >= MEMBERS);
+    classes
 }
 
 /// Like [`classes`], but includes classes of a single flow. Levels that chain over more than the least gap
 /// form as many classes as their noise shows.
 fn levels(paths: &[Aligned<'_>]) -> Vec<Class> {
-    let mut bases: Vec<f64> = paths.iter().map(|one| one.base).collect();
+    let mut bases: Vec<f64> = paths.iter().map(|path| path.base).collect();
     bases.sort_by(f64::total_cmp);
-    let is_near = |one: &f64, next: &f64| next - one < least_gap(*one);
-    let found = bases.chunk_by(is_near).flat_map(|near| {
+    let is_near = |base: &f64, next: &f64| next - base < least_gap(*base);
+    let levels = bases.chunk_by(is_near).flat_map(|near| {
         let (low, high) = (near[0], near[near.len() - 1]);
         if high - low < least_gap(low) {
             return vec![(low, high)];
         }
         let weighted = |&value: &f64| Weighted { value, weight: 1.0 };
         let values: Vec<Weighted> = near.iter().map(weighted).collect();
-        let found = neph_stats::classes(&values, least_gap(low), 0.0);
-        let found = found.unwrap_or_default().into_iter();
-        found.map(|class| (class.low, class.high)).collect()
+        let classes = neph_stats::classes(&values, least_gap(low), 0.0);
+        let classes = classes.unwrap_or_default().into_iter();
+        classes.map(|class| (class.low, class.high)).collect()
     });
-    found.map(|range| Class::of(paths, range)).collect()
+    levels.map(|range| Class::of(paths, range)).collect()
 }
 
 /// The width of the widest class and the least gap between two; `None` with fewer than two.
 fn class_gap(classes: &[Class]) -> Option<(f64, f64)> {
     let gaps = classes.windows(2).map(|pair| pair[1].low - pair[0].high);
-    let widths = classes.iter().map(|one| one.high - one.low);
+    let widths = classes.iter().map(|class| class.high - class.low);
     Some((widths.fold(0.0, f64::max), gaps.min_by(f64::total_cmp)?))
 }
 
@@ -259,15 +259,15 @@ fn take_turns(order: &[usize]) -> bool {
 /// Whether the port selects the class. Each port stays in one class, and ports recur in every class or the
 /// classes alternate.
 fn is_by_port(paths: &[&Aligned<'_>], classes: &[Class]) -> bool {
-    let ports: usize = classes.iter().map(|one| one.ports.len()).sum();
-    let all: BTreeSet<u16> = paths.iter().filter_map(|one| one.path.port).collect();
-    ports == all.len()
+    let ports: usize = classes.iter().map(|class| class.ports.len()).sum();
+    let distinct_ports: BTreeSet<u16> = paths.iter().filter_map(|path| path.path.port).collect();
+    ports == distinct_ports.len()
         && (classes.iter().all(Class::has_reused_ports) || take_turns(&order(paths, classes)))
 }
 
 /// The class of each flow, over time.
 fn order(paths: &[&Aligned<'_>], classes: &[Class]) -> Vec<usize> {
-    let of = |path: &&Aligned<'_>| classes.iter().position(|one| one.contains(path));
+    let of = |path: &&Aligned<'_>| classes.iter().position(|class| class.contains(path));
     paths.iter().filter_map(of).collect()
 }
 
@@ -282,13 +282,13 @@ fn diagnose_group(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Op
     let also = change.map_or_else(String::new, |change| change.to_text(paths));
     let flows = aligned(paths, change);
     let classes = classes(&flows);
-    let is_classed = |path: &&Aligned<'_>| classes.iter().any(|one| one.contains(path));
+    let is_classed = |path: &&Aligned<'_>| classes.iter().any(|class| class.contains(path));
     let paths: Vec<&Aligned<'_>> = flows.iter().filter(is_classed).collect();
     let (widest, gap) = class_gap(&classes)?;
     if paths.len() < FLOWS || widest * TIGHT > gap || !is_by_port(&paths, &classes) {
         return None;
     }
-    let strayed = paths.iter().filter(|one| !one.path.stays(gap)).count();
+    let strayed = paths.iter().filter(|path| !path.path.stays(gap)).count();
     if real(strayed) > DISTURBED * real(paths.len()) {
         return None;
     }
@@ -298,9 +298,9 @@ fn diagnose_group(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Op
     }
     let listed: Vec<String> = classes
         .iter()
-        .map(|one| format!("{} {}", one.ports_text(), millis(one.low)))
+        .map(|class| format!("{} {}", class.ports_text(), millis(class.low)))
         .collect();
-    let unnamed: usize = classes.iter().map(|one| one.unnamed).sum();
+    let unnamed: usize = classes.iter().map(|class| class.unnamed).sum();
     let port = match unnamed {
         0 => "source port",
         _ => "connection, so probably on its source port (imported files do not contain it)",
@@ -318,18 +318,18 @@ fn diagnose_group(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Op
         confidence.level = confidence.level.less();
         confidence.why.push_str("; the route changed as well");
     }
-    let mut found = RuleResult::new(cause, remedy, confidence)
+    let mut result = RuleResult::new(cause, remedy, confidence)
         .with_added_latency(slow.low - fast.low)
         .with("shortest path", fast.low, "ms")
         .with("longest path", slow.low, "ms")
         .with("difference within a path", widest, "ms");
     if let Some(port) = fast.ports.first() {
-        found = found.with("best source port", f64::from(*port), "");
+        result = result.with("best source port", f64::from(*port), "");
     }
-    let found = found
+    let result = result
         .with("flows", real(paths.len()), "flows")
-        .observed_in(paths.iter().map(|one| one.path.run));
-    Some(found)
+        .observed_in(paths.iter().map(|path| path.path.run));
+    Some(result)
 }
 
 /// Which port to use, if it is known.
@@ -361,9 +361,9 @@ fn each_of(flows: usize, strayed: usize) -> String {
 
 /// High if ports recurred in every class, lower if the classes only alternate.
 fn confidence(paths: &[&Aligned<'_>], classes: &[Class]) -> Confidence {
-    let reused = classes.iter().filter(|one| one.has_reused_ports()).count();
+    let reused = classes.iter().filter(|class| class.has_reused_ports()).count();
     let turns = switches(&order(paths, classes));
-    let unnamed: usize = classes.iter().map(|one| one.unnamed).sum();
+    let unnamed: usize = classes.iter().map(|class| class.unnamed).sum();
     let ports = match unnamed {
         0 => format!(
             "{reused} of {} classes have ports that were reused and kept their path",

@@ -51,27 +51,27 @@ impl Blocked {
         let mut gaps: Vec<f64> = Vec::new();
         let mut before: Option<(u32, f64, bool)> = None;
         let (mut messages, mut queued) = (0, 0);
-        for (one, times) in run.replies() {
-            let Some(leaving) = Leaving::of(run.flow, one) else {
+        for (exchange, times) in run.replies() {
+            let Some(leaving) = Leaving::of(run.flow, exchange) else {
                 continue;
             };
             // Connection setup belongs to another rule.
-            let due = Span::from_nanos(one.intended.nanos()).millis_f64();
+            let due = Span::from_nanos(exchange.intended.nanos()).millis_f64();
             let written = due + times.at(Stage::Lateness);
             let departed = written + leaving.waited;
             messages += 1;
             if let Some((connection, earlier, in_queue)) = before
-                && connection == one.connection
+                && connection == exchange.connection
             {
                 gaps.push(departed - earlier);
                 // The previous message had not departed when this one was written.
                 if earlier > written {
-                    waits.push((earlier - written, one.seq));
+                    waits.push((earlier - written, exchange.seq));
                     queued += usize::from(in_queue);
                 }
             }
             let in_queue = 2.0 * leaving.queued > leaving.waited;
-            before = Some((one.connection, departed, in_queue));
+            before = Some((exchange.connection, departed, in_queue));
         }
         waits.sort_by(|a, b| b.0.total_cmp(&a.0));
         Some(Self {
@@ -116,13 +116,13 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
     // A place is reported once per cause (itself, the plan's load): where it adds the most latency.
     let mut worst: BTreeMap<(SitePair, bool), RuleResult> = BTreeMap::new();
     for runs in input.grouped(|run| run.scenario.index).into_values() {
-        let Some((attribution, found)) = diagnose_group(input, &runs) else {
+        let Some((attribution, result)) = diagnose_group(input, &runs) else {
             continue;
         };
         let key = (runs[0].pair(), attribution.is_load());
         let known = worst.get(&key);
-        if known.is_none_or(|known| known.added_ms < found.added_ms) {
-            worst.insert(key, found);
+        if known.is_none_or(|known| known.added_ms < result.added_ms) {
+            worst.insert(key, result);
         }
     }
     worst.into_values().collect()
@@ -139,17 +139,17 @@ fn diagnose_group<'a>(
         .collect();
     let ratio = observed
         .iter()
-        .map(|(_, one)| one.ratio())
+        .map(|(_, blocking)| blocking.ratio())
         .collect::<Ordered>();
     let shown = observed
         .iter()
-        .filter(|(_, one)| one.ratio() >= 1.0)
+        .filter(|(_, blocking)| blocking.ratio() >= 1.0)
         .count();
     let is_chance = shown < 2 && observed.len() > 1;
     if is_chance || real(shown) < EXPERIMENTS * real(observed.len()) {
         return None;
     }
-    let blocked = || observed.iter().filter(|(_, one)| one.ratio() >= 1.0);
+    let blocked = || observed.iter().filter(|(_, blocking)| blocking.ratio() >= 1.0);
     let (run, worst) = blocked().max_by(|(_, a), (_, b)| a.middle().total_cmp(&b.middle()))?;
     let confidence = Agreement {
         noun: "experiment",
@@ -159,7 +159,7 @@ fn diagnose_group<'a>(
     };
     let attribution = input.attribute_effect(run, worst.each(), |calm| {
         let calm = calm.iter().filter_map(|run| Blocked::of(run));
-        calm.map(|one| one.each()).max_by(f64::total_cmp)
+        calm.map(|blocking| blocking.each()).max_by(f64::total_cmp)
     });
     let scenario = run.scenario;
     let cause = format!(
@@ -178,17 +178,17 @@ fn diagnose_group<'a>(
         millis(worst.round_trip),
         by_load(attribution),
     );
-    let mut found = RuleResult::new(cause, remedy(attribution), confidence.confidence())
+    let mut result = RuleResult::new(cause, remedy(attribution), confidence.confidence())
         .with_added_latency(worst.middle())
         .with("share of messages that wait", worst.share(), "")
         .with("median wait", worst.middle(), "ms")
         .with("longest wait", worst.waits.max()?, "ms")
         .with("p90 of the time between departures", worst.skew, "ms")
         .with("RTT", worst.round_trip, "ms");
-    for (run, one) in blocked() {
-        found = found.observed_at(run, &one.worst);
+    for (run, blocking) in blocked() {
+        result = result.observed_at(run, &blocking.worst);
     }
-    Some((attribution, found))
+    Some((attribution, result))
 }
 
 /// The part of the plan's load, as the end of the sentence.

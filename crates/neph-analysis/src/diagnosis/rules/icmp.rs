@@ -83,21 +83,21 @@ impl EchoAndMessage {
 
 /// Difference between the minimum of `echo_count` values and that of all, exceeded with probability `odds`.
 /// With a variable queue, 20 values rarely meet a moment as empty as the emptiest that 400 meet.
-fn min_difference(all: &Ordered, echo_count: usize, odds: f64) -> f64 {
+fn min_difference(round_trips: &Ordered, echo_count: usize, odds: f64) -> f64 {
     let share = 1.0 - odds.powf(1.0 / real(echo_count.max(1)));
-    let above = |min: f64| Some(all.at(share)? - min);
-    all.min().and_then(above).unwrap_or(0.0)
+    let above = |min: f64| Some(round_trips.at(share)? - min);
+    round_trips.min().and_then(above).unwrap_or(0.0)
 }
 
 fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     // Another path and a rate limit on echoes may both exist. Effects of load on echoes are neither.
     for (pair, runs) in input.pairs_without_load() {
         let name = input.name(&pair);
-        found.extend(diagnose_echo_rtt(&name, &runs));
-        found.extend(diagnose_echo_loss(&name, &runs));
+        results.extend(diagnose_echo_rtt(&name, &runs));
+        results.extend(diagnose_echo_loss(&name, &runs));
     }
-    found
+    results
 }
 
 fn diagnose_echo_rtt(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
@@ -132,11 +132,11 @@ fn diagnose_echo_rtt(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         remedy = measure_without(&remedy);
     }
     let (echo, message) = (
-        middle(|one| one.echo).median()?,
-        middle(|one| one.message).median()?,
+        middle(|pair| pair.echo).median()?,
+        middle(|pair| pair.message).median()?,
     );
     let how = if shift > 0.0 { "slower" } else { "faster" };
-    let what = if observed.iter().all(|(_, pair)| pair.is_tcp) {
+    let protocol = if observed.iter().all(|(_, pair)| pair.is_tcp) {
         "TCP"
     } else if observed.iter().any(|(_, pair)| pair.is_tcp) {
         "TCP and the messages"
@@ -144,18 +144,18 @@ fn diagnose_echo_rtt(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         "the messages"
     };
     let cause = format!(
-        "{name}: minimum ICMP RTT {}, minimum {what} RTT {}: ICMP is {} {how}, in {}.",
+        "{name}: minimum ICMP RTT {}, minimum {protocol} RTT {}: ICMP is {} {how}, in {}.",
         millis(echo),
         millis(message),
         millis(shift.abs()),
         experiments_text(observed.len()),
     );
-    let found = RuleResult::new(cause, remedy, confidence)
+    let result = RuleResult::new(cause, remedy, confidence)
         .with("fastest echo", echo, "ms")
         .with("fastest message", message, "ms")
         .with("difference", shift, "ms")
         .observed_in(observed.iter().map(|(run, _)| *run));
-    Some(found)
+    Some(result)
 }
 
 /// States that all experiments show it.
@@ -163,7 +163,7 @@ fn experiments_text(experiments: usize) -> String {
     match experiments {
         1 => "the only experiment with enough data".to_owned(),
         2 => "both experiments".to_owned(),
-        all => format!("all {all} experiments"),
+        count => format!("all {count} experiments"),
     }
 }
 
@@ -181,7 +181,7 @@ fn diagnose_echo_loss(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
             run.flow.lost() + retransmitted,
             run.flow.exchanges.len() - run.flow.failed(),
         );
-        let share = |(part, all): (usize, usize)| real(part) / real(all.max(1));
+        let share = |(part, total): (usize, usize)| real(part) / real(total.max(1));
         apart.push(share(echoes) - share(others) >= LOSS);
         (lost, sent) = (lost + echoes.0, sent + echoes.1);
         (hurt, messages) = (hurt + others.0, messages + others.1);
@@ -208,10 +208,10 @@ fn diagnose_echo_loss(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     );
     let remedy =
         "do not judge the loss of this path by ping; raise the ICMP rate limit, or ping less often";
-    let found = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
+    let result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
         .with("echoes lost", echoes.share(), "")
         .with("messages lost or retransmitted", others.share(), "")
         .with("echoes sent", real(sent), "echoes")
         .observed_in(runs.iter().copied());
-    Some(found)
+    Some(result)
 }

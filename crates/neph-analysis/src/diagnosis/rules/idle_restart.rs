@@ -64,21 +64,21 @@ impl Restarts {
             return None;
         }
         let round_trip = run.path()?;
-        let mut all = Self {
+        let mut restarts = Self {
             found: Vec::new(),
             rested: 0,
             round_trip,
         };
         for pair in RepliedMessage::all(run).windows(2) {
-            let [before, one] = pair else { continue };
-            let idle = one.idle_after(before);
+            let [before, message] = pair else { continue };
+            let idle = message.idle_after(before);
             let has_rested = idle.is_some_and(|idle| idle > MIN_TIMEOUT_MS + round_trip);
-            if has_rested && !one.lost(before) {
-                all.rested += 1;
-                all.found.extend(one.fallen(before, brief));
+            if has_rested && !message.lost(before) {
+                restarts.rested += 1;
+                restarts.found.extend(message.fallen(before, brief));
             }
         }
-        (all.rested >= MESSAGES).then_some(all)
+        (restarts.rested >= MESSAGES).then_some(restarts)
     }
 
     fn middle(&self, value: fn(&Restart) -> f64) -> f64 {
@@ -87,7 +87,7 @@ impl Restarts {
     }
 
     fn rounds(&self) -> f64 {
-        self.middle(|one| one.waited) / self.round_trip.max(f64::MIN_POSITIVE)
+        self.middle(|restart| restart.waited) / self.round_trip.max(f64::MIN_POSITIVE)
     }
 
     fn shows(&self) -> bool {
@@ -123,7 +123,7 @@ struct RepliedMessage<'a> {
 impl<'a> RepliedMessage<'a> {
     fn all(run: &'a Run<'_>) -> Vec<Self> {
         run.replies()
-            .filter_map(|(one, times)| Self::of(run, one, times.at(Stage::SendWindow)))
+            .filter_map(|(exchange, times)| Self::of(run, exchange, times.at(Stage::SendWindow)))
             .collect()
     }
 
@@ -145,9 +145,9 @@ impl<'a> RepliedMessage<'a> {
 
     /// Idle time since the previous message, in milliseconds; negative if that was still under way.
     fn idle_after(&self, before: &Self) -> Option<f64> {
-        let (one, earlier) = (self.exchange, before.exchange);
+        let (exchange, earlier) = (self.exchange, before.exchange);
         let replied = earlier.intended + earlier.response?;
-        (one.connection == earlier.connection).then_some((one.begun? - replied).millis_f64())
+        (exchange.connection == earlier.connection).then_some((exchange.begun? - replied).millis_f64())
     }
 
     /// Whether a segment was retransmitted since the previous message.
@@ -188,11 +188,11 @@ fn brief(runs: &[&Run<'_>], size: u64) -> Option<f64> {
             continue;
         }
         for pair in RepliedMessage::all(run).windows(2) {
-            let [before, one] = pair else { continue };
-            let idle = one.idle_after(before);
+            let [before, message] = pair else { continue };
+            let idle = message.idle_after(before);
             let is_brief = idle.is_some_and(|idle| (0.0..MIN_TIMEOUT_MS).contains(&idle));
-            if is_brief && !one.lost(before) {
-                waits.push(one.waited);
+            if is_brief && !message.lost(before) {
+                waits.push(message.waited);
             }
         }
     }
@@ -202,7 +202,7 @@ fn brief(runs: &[&Run<'_>], size: u64) -> Option<f64> {
 }
 
 fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     for (pair, runs) in input.pairs() {
         let sizes: BTreeSet<u64> = runs.iter().map(|run| bytes(run)).collect();
         let sizes = sizes.into_iter().map(|size| (size, brief(&runs, size)));
@@ -211,18 +211,18 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
             .into_iter()
             .filter_map(|run| Some((run, Restarts::of(run, sizes[&bytes(run)])?)))
             .collect();
-        found.extend(diagnose_group(&input.name(&pair), &observed));
+        results.extend(diagnose_group(&input.name(&pair), &observed));
     }
-    found
+    results
 }
 
 fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleResult> {
     let shown: Vec<&(&Run<'_>, Restarts)> =
-        observed.iter().filter(|(_, one)| one.shows()).collect();
+        observed.iter().filter(|(_, restarts)| restarts.shows()).collect();
     if 2 * shown.len() < observed.len() {
         return None;
     }
-    let cost = |one: &Restarts| one.middle(|restart| restart.waited);
+    let cost = |restarts: &Restarts| restarts.middle(|restart| restart.waited);
     let (run, worst) = shown
         .iter()
         .max_by(|(_, a), (_, b)| cost(a).total_cmp(&cost(b)))?;
@@ -233,7 +233,7 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
         ratio: worst.rounds() / MIN_ROUNDS,
     };
     let scenario = run.scenario;
-    let (before, at) = (worst.middle(|one| one.before), worst.middle(|one| one.at));
+    let (before, at) = (worst.middle(|restart| restart.before), worst.middle(|restart| restart.at));
     let cause = format!(
         "{name}: TCP resets its congestion window while the connection is idle between messages. Largest effect, with {} every {}: {} of {} after an idle period found a congestion window of at most {at:.0} segments instead of {before:.0}. They waited {} for it to grow ({:.1} round trips of {}).",
         scenario.request_size.exact(),
@@ -245,7 +245,7 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
         millis(worst.round_trip),
     );
     let remedy = "on the sender: sysctl net.ipv4.tcp_slow_start_after_idle=0; or send more often than every 200 ms plus one RTT, keep messages within ten segments (14 kB), or use BBR";
-    let mut found = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
+    let mut result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
         .with_added_latency(cost(worst))
         .with("window before the idle period", before.round(), "segments")
         .with(
@@ -262,8 +262,8 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
             "ms",
         );
     for (run, restarts) in shown {
-        let seqs: Vec<Seq> = restarts.found.iter().map(|one| one.seq).collect();
-        found = found.observed_at(run, &seqs);
+        let seqs: Vec<Seq> = restarts.found.iter().map(|restart| restart.seq).collect();
+        result = result.observed_at(run, &seqs);
     }
-    Some(found)
+    Some(result)
 }

@@ -43,10 +43,10 @@ struct SizeClassOutcome<'r, 'a> {
 impl<'r, 'a> SizeClassOutcome<'r, 'a> {
     fn add(&mut self, run: &'r Run<'a>) {
         self.runs.push(run);
-        for one in &run.flow.exchanges {
-            self.sent += usize::from(one.outcome != Outcome::Failed);
-            self.replied += usize::from(one.response.is_some());
-            self.acknowledged += usize::from(one.ack.is_some());
+        for exchange in &run.flow.exchanges {
+            self.sent += usize::from(exchange.outcome != Outcome::Failed);
+            self.replied += usize::from(exchange.response.is_some());
+            self.acknowledged += usize::from(exchange.ack.is_some());
         }
     }
 }
@@ -94,13 +94,13 @@ fn diagnose_group(input: &RuleInput<'_>, pair: &SitePair, runs: &[&Run<'_>]) -> 
         return None;
     }
     let smallest = large.runs.iter().map(|run| largest(run)).min()?;
-    let (passed, what) = if by_size {
+    let (passed, messages) = if by_size {
         (small.replied, "smaller messages")
     } else {
         (echoes, "ICMP echoes of 56 B")
     };
     let cause = format!(
-        "{}: none of {} of {smallest} B or more arrived, but {passed} {what} did: a link on the path drops \
+        "{}: none of {} of {smallest} B or more arrived, but {passed} {messages} did: a link on the path drops \
          full-size packets without an ICMP message (path-MTU black hole).",
         input.name(pair),
         plural(large.sent, "message"),
@@ -117,7 +117,7 @@ fn diagnose_group(input: &RuleInput<'_>, pair: &SitePair, runs: &[&Run<'_>]) -> 
         level,
         why: reason.to_owned(),
     };
-    let found = RuleResult::new(cause, remedy.to_owned(), confidence)
+    let result = RuleResult::new(cause, remedy.to_owned(), confidence)
         .with("large messages sent", real(large.sent), "messages")
         .with(
             "large messages acknowledged",
@@ -126,5 +126,5 @@ fn diagnose_group(input: &RuleInput<'_>, pair: &SitePair, runs: &[&Run<'_>]) -> 
         )
         .with("small messages that passed", real(passed), "messages")
         .with_added_latency(COST_MS);
-    Some(found.observed_in(large.runs.iter().copied()))
+    Some(result.observed_in(large.runs.iter().copied()))
 }

@@ -80,7 +80,7 @@ fn bytes_take(run: &Run<'_>, near: f64) -> f64 {
         .flow
         .exchanges
         .iter()
-        .filter_map(|one| one.ack)
+        .filter_map(|exchange| exchange.ack)
         .map(neph_model::Span::millis_f64)
         .collect();
     let slowest = SLOWEST_BYTE_MS * (request + response);
@@ -110,9 +110,9 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     };
     // Most acknowledgements travel with a reply, also through a proxy. A single one that did not proves that
     // bytes take no longer.
-    let bytes = observed.iter().map(|(_, one)| one.bytes);
+    let bytes = observed.iter().map(|(_, split)| split.bytes);
     let bytes = bytes.min_by(f64::total_cmp)?;
-    let ratio: Ordered = observed.iter().map(|(_, one)| one.ratio(bytes)).collect();
+    let ratio: Ordered = observed.iter().map(|(_, split)| split.ratio(bytes)).collect();
     // A proxy is present in all experiments or in none.
     if ratio.at(0.2)? < 1.0 {
         return None;
@@ -124,8 +124,8 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         ratio: ratio.median()?,
     };
     let (near, far, added) = (
-        middle(|one| one.near)?,
-        middle(|one| one.far)?,
+        middle(|split| split.near)?,
+        middle(|split| split.far)?,
         middle(ProxyEvidence::added)?,
     );
     let cause = format!(
@@ -135,11 +135,11 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         millis(added),
     );
     let remedy = "if this matters: use an L4 load balancer or connect directly, move the proxy nearer to the server, and keep its connections to the server open";
-    let found = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
+    let result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
         .with_added_latency(added)
         .with("minimum RTT to the proxy", near, "ms")
         .with("minimum RTT to the server", far, "ms")
         .with("behind the proxy", added, "ms")
         .observed_in(observed.iter().map(|(run, _)| *run));
-    Some(found)
+    Some(result)
 }

@@ -87,26 +87,26 @@ impl Losses {
         let mut hit = Vec::new();
         let is_datagram = run.flow.flow.probe.properties().transport == Transport::Udp;
         let mut was_hit = false;
-        let all = run.flow.resent();
+        let judgeable = run.flow.resent();
         // Segments that a stalled peer cannot accept are not lost on the path.
         let stalled = &run.stalls.waited;
         // For the last message, no later one shows whether its retransmission was spurious.
-        let latest = run.flow.exchanges.last().map(|one| one.seq);
-        let is_judged = |(one, resent): &(&Exchange, Resent)| {
-            !stalled.contains(&one.seq)
-                && (resent.is_first || is_datagram || Some(one.seq) != latest)
+        let latest = run.flow.exchanges.last().map(|exchange| exchange.seq);
+        let is_judged = |(exchange, resent): &(&Exchange, Resent)| {
+            !stalled.contains(&exchange.seq)
+                && (resent.is_first || is_datagram || Some(exchange.seq) != latest)
         };
-        for (one, resent) in all.filter(is_judged) {
-            let before = just_before(&run.crossings, one);
+        for (exchange, resent) in judgeable.filter(is_judged) {
+            let before = just_before(&run.crossings, exchange);
             let is_behind = before.map(|before| usize::from(before - base > queue));
             let is_behind_any = before.is_some_and(|before| before - base > QUEUE_MS);
             self.known += usize::from(is_behind.is_some());
             self.behind_any += usize::from(is_behind_any);
             self.behind += is_behind.unwrap_or(0);
-            self.segments += sent(run, one, resent);
-            let lost = usize::from(is_datagram && one.outcome == Outcome::Lost);
+            self.segments += sent(run, exchange, resent);
+            let lost = usize::from(is_datagram && exchange.outcome == Outcome::Lost);
             let lost = lost + usize::try_from(resent.segments).unwrap_or(usize::MAX);
-            let response = one.response.map(Span::millis_f64);
+            let response = exchange.response.map(Span::millis_f64);
             let is_first = !std::mem::replace(&mut was_hit, lost > 0);
             if lost == 0 {
                 self.unhurt.extend(response);
@@ -114,7 +114,7 @@ impl Losses {
             }
             self.lost += lost;
             self.hurt.extend(response);
-            hit.push(one.seq);
+            hit.push(exchange.seq);
             if !is_first {
                 continue;
             }
@@ -131,7 +131,7 @@ impl Losses {
 
     /// Whether the loss rate is more than twice as high, and the difference is significant.
     fn are_more_than(&self, calm: &Self) -> bool {
-        let share = |one: &Self| neph_stats::proportion(one.lost.min(one.segments), one.segments);
+        let share = |losses: &Self| neph_stats::proportion(losses.lost.min(losses.segments), losses.segments);
         let (Ok(with), Ok(without)) = (share(self), share(calm)) else {
             return false;
         };
@@ -189,10 +189,10 @@ fn sent(run: &Run<'_>, exchange: &Exchange, resent: Resent) -> usize {
 /// Network time of the fastest of the messages just before, in milliseconds.
 fn just_before(crossings: &[Crossing], hit: &Exchange) -> Option<f64> {
     let at = Span::from_nanos(hit.intended.nanos()).secs_f64();
-    let end = crossings.partition_point(|one| one.seq < hit.seq);
+    let end = crossings.partition_point(|crossing| crossing.seq < hit.seq);
     let before = crossings.get(end.checked_sub(BEFORE)?..end)?;
-    let fresh = before.iter().filter(|one| at - one.at <= FRESH);
-    fresh.map(|one| one.network).min_by(f64::total_cmp)
+    let fresh = before.iter().filter(|crossing| at - crossing.at <= FRESH);
+    fresh.map(|crossing| crossing.network).min_by(f64::total_cmp)
 }
 
 fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
@@ -212,7 +212,7 @@ fn causes(name: &str, runs: &[&Run<'_>]) -> Vec<RuleResult> {
     let is_loaded = |run: &&Run<'_>| run.scenario.stress().is_some();
     let (loaded, calm): (Vec<&Run<'_>>, Vec<&Run<'_>>) = runs.iter().copied().partition(is_loaded);
     let (with, without) = (Lossy::of(&loaded), Lossy::of(&calm));
-    let found = match with.load() {
+    let results = match with.load() {
         Some(load) if calm.is_empty() => {
             vec![diagnose_group(name, &with, LoadAttribution::Unknown(load))]
         }
@@ -230,7 +230,7 @@ fn causes(name: &str, runs: &[&Run<'_>]) -> Vec<RuleResult> {
             LoadAttribution::NotLoad,
         )],
     };
-    found.into_iter().flatten().collect()
+    results.into_iter().flatten().collect()
 }
 
 /// Experiments with losses, and the affected messages.
@@ -241,12 +241,12 @@ struct Lossy<'r> {
 
 impl<'r> Lossy<'r> {
     fn of(runs: &[&'r Run<'r>]) -> Self {
-        let mut all = Losses::default();
+        let mut losses = Losses::default();
         let observed = runs
             .iter()
-            .filter_map(|run| Some((*run, all.add(run)?)))
+            .filter_map(|run| Some((*run, losses.add(run)?)))
             .collect();
-        Self { all, observed }
+        Self { all: losses, observed }
     }
 
     /// The plan's load under which most messages were affected.
@@ -279,7 +279,7 @@ fn diagnose_group(
     let datagrams = observed
         .iter()
         .any(|(run, _)| run.flow.flow.probe.properties().transport == Transport::Udp);
-    let (what, retransmitted) = if datagrams {
+    let (kind, retransmitted) = if datagrams {
         ("datagram", "lost")
     } else {
         ("segment", "retransmitted")
@@ -293,21 +293,21 @@ fn diagnose_group(
         "{name}: {}: {} of {} {retransmitted} ({}), {} of {} times with an empty queue just before{paid}.",
         mechanism(attribution),
         all.lost,
-        plural(all.segments, what),
+        plural(all.segments, kind),
         percent(all.share()),
         all.evaluated - all.queued,
         all.evaluated,
     );
-    let mut found = RuleResult::new(cause, remedy(attribution), confidence)
+    let mut result = RuleResult::new(cause, remedy(attribution), confidence)
         .with_added_latency(all.cost())
         .with("lost or retransmitted", all.share(), "")
         .with("losses evaluated", real(all.evaluated), "losses")
         .with("losses with a queue", real(all.queued), "losses")
         .with("added by a loss", all.cost(), "ms");
     for (run, hit) in observed.iter().filter(|(_, hit)| !hit.is_empty()) {
-        found = found.observed_at(run, hit);
+        result = result.observed_at(run, hit);
     }
-    Some(found)
+    Some(result)
 }
 
 fn mechanism(attribution: LoadAttribution<'_>) -> String {
@@ -340,7 +340,7 @@ fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .map(|run| out_of_order(run))
         .collect();
     let reordered: usize = counts.iter().map(|(late, _)| late).sum();
-    let replies: usize = counts.iter().map(|(_, all)| all).sum();
+    let replies: usize = counts.iter().map(|(_, replied)| replied).sum();
     let share = real(reordered) / real(replies.max(1));
     if reordered < LOSSES || share < REORDERED {
         return None;
@@ -349,7 +349,7 @@ fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         noun: "experiment",
         shown: counts
             .iter()
-            .filter(|(late, all)| real(*late) >= REORDERED * real(*all))
+            .filter(|(late, replied)| real(*late) >= REORDERED * real(*replied))
             .count(),
         of: counts.len(),
         ratio: share / REORDERED,
@@ -360,15 +360,15 @@ fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         percent(share),
     );
     let remedy = "balance per flow (5-tuple hash), not per packet, and look for devices that process packets of a flow in parallel";
-    let found = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
+    let result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
         .with("replies reordered", share, "")
         .observed_in(runs.iter().copied());
-    Some(found)
+    Some(result)
 }
 
 /// Number of replies that arrived after a later one's, and of all replies.
 fn out_of_order(run: &Run<'_>) -> (usize, usize) {
-    let all = run.flow.exchanges.iter();
-    let late = all.clone().filter(|one| one.reordered).count();
-    (late, all.filter(|one| one.response.is_some()).count())
+    let exchanges = run.flow.exchanges.iter();
+    let late = exchanges.clone().filter(|exchange| exchange.reordered).count();
+    (late, exchanges.filter(|exchange| exchange.response.is_some()).count())
 }

@@ -60,8 +60,8 @@ impl Point {
     fn of(runs: &[&Run<'_>]) -> Option<Self> {
         let scenario = runs.first()?.scenario;
         let crossings = || runs.iter().flat_map(|run| &run.crossings);
-        let networks: Ordered = crossings().map(|one| one.network).collect();
-        let times: Ordered = crossings().map(|one| one.network + one.waited).collect();
+        let networks: Ordered = crossings().map(|crossing| crossing.network).collect();
+        let times: Ordered = crossings().map(|crossing| crossing.network + crossing.waited).collect();
         if networks.len() < MESSAGES {
             return None;
         }
@@ -113,14 +113,14 @@ fn points(runs: &[&Run<'_>]) -> Vec<Point> {
         );
         sizes.entry(key).or_default().push(run);
     }
-    let replies: BTreeMap<u64, usize> = sizes.keys().fold(BTreeMap::new(), |mut all, key| {
-        *all.entry(key.0).or_insert(0) += 1;
-        all
+    let replies: BTreeMap<u64, usize> = sizes.keys().fold(BTreeMap::new(), |mut counts, key| {
+        *counts.entry(key.0).or_insert(0) += 1;
+        counts
     });
     let max = replies.into_iter().max_by_key(|(_, count)| *count);
     let of_one_reply = sizes
         .into_iter()
-        .filter(|(key, _)| Some(key.0) == max.map(|one| one.0));
+        .filter(|(key, _)| Some(key.0) == max.map(|most_frequent| most_frequent.0));
     of_one_reply
         .filter_map(|(_, runs)| {
             let longest = runs.iter().map(|run| run.scenario.interval).max()?;
@@ -151,7 +151,7 @@ fn bare(runs: &[&Run<'_>]) -> Option<Point> {
 /// Whether the acknowledgements wait for the bytes like the replies, and not for the replies.
 fn is_acknowledged_late(runs: &[&Run<'_>], bare: &Point) -> bool {
     let acknowledged = runs.iter().flat_map(|run| &run.flow.exchanges);
-    let acknowledged = acknowledged.filter_map(|one| one.ack.map(Span::millis_f64));
+    let acknowledged = acknowledged.filter_map(|exchange| exchange.ack.map(Span::millis_f64));
     let replied = runs.iter().filter_map(|run| run.networks().min());
     let [acknowledged, replied]: [Ordered; 2] = [acknowledged.collect(), replied.collect()];
     let late = acknowledged.min().zip(replied.min());
@@ -183,7 +183,7 @@ fn line(runs: &[&Run<'_>]) -> Option<FittedLine> {
     let (reference, others) = measured.split_first()?;
     let resolved = |point: &&Point| point.time - reference.time >= RESOLVED_MS;
     let line = |others: Vec<&Point>| -> Option<FittedLine> {
-        let rates: Vec<f64> = others.iter().map(|one| one.rate_from(reference)).collect();
+        let rates: Vec<f64> = others.iter().map(|point| point.rate_from(reference)).collect();
         let rate = rates.iter().copied().collect::<Ordered>().median()?;
         Some(FittedLine {
             rate,
@@ -197,14 +197,14 @@ fn line(runs: &[&Run<'_>]) -> Option<FittedLine> {
     let rested = others
         .iter()
         .filter(resolved)
-        .filter(|one| one.is_at_rest(first.rate));
-    let mut found = line(rested.collect())?;
+        .filter(|point| point.is_at_rest(first.rate));
+    let mut fitted = line(rested.collect())?;
     let foot = bare.map(|bare| {
-        let expected = reference.time - (reference.bytes - bare.bytes) * 8.0 / found.rate / 1e3;
+        let expected = reference.time - (reference.bytes - bare.bytes) * 8.0 / fitted.rate / 1e3;
         (expected - bare.time).abs() <= RESOLVED_MS.max(MIN_SHARE * bare.time)
     });
-    found.is_anchored = foot == Some(true);
-    Some(found)
+    fitted.is_anchored = foot == Some(true);
+    Some(fitted)
 }
 
 fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
@@ -220,7 +220,7 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     }
     // For a large message, a wait for the window can replace a wait at the link.
     let mut others = line.others.iter();
-    if !others.any(|one| one.shows_in_the_network(&small, line.rate)) {
+    if !others.any(|point| point.shows_in_the_network(&small, line.rate)) {
         return None;
     }
     let per_kilobyte = 8.0 / line.rate;
@@ -241,7 +241,7 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         matters_from.max(0.1),
     );
     let remedy = "send fewer bytes (compression, differences) or increase the upstream rate; a faster server or a shorter path does not help";
-    let mut found = RuleResult::new(cause, remedy.to_owned(), confidence(&line))
+    let mut result = RuleResult::new(cause, remedy.to_owned(), confidence(&line))
         .with_added_latency(added)
         .with("rate", line.rate, "Mbit/s")
         .with("time per kilobyte", per_kilobyte, "ms")
@@ -252,9 +252,9 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .with("highest rate by a size", max, "Mbit/s")
         .observed_in(runs.iter().copied());
     for run in runs {
-        found = found.explaining(run, bytes_take(run, line.rate));
+        result = result.explaining(run, bytes_take(run, line.rate));
     }
-    Some(found)
+    Some(result)
 }
 
 /// Transmission time of a scenario's request at that rate, in milliseconds.

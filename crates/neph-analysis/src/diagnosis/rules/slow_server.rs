@@ -71,13 +71,13 @@ impl Part {
         ];
         let after = replies
             .iter()
-            .filter_map(|(one, times)| Some(one.service?.millis_f64() - times.sum(&before)));
+            .filter_map(|(exchange, times)| Some(exchange.service?.millis_f64() - times.sum(&before)));
         let exchanges = run.flow.exchanges.iter();
-        let answered = exchanges.filter(|one| one.response.is_some());
-        let service = answered.filter_map(|one| Some(one.service?.millis_f64()));
+        let answered = exchanges.filter(|exchange| exchange.response.is_some());
+        let service = answered.filter_map(|exchange| Some(exchange.service?.millis_f64()));
         let mut by_work: Vec<(f64, Seq)> = replies
             .iter()
-            .map(|(one, times)| (times.at(Stage::PeerApp), one.seq))
+            .map(|(exchange, times)| (times.at(Stage::PeerApp), exchange.seq))
             .collect();
         by_work.sort_by(|a, b| b.0.total_cmp(&a.0));
         Some(Self {
@@ -102,13 +102,13 @@ fn intact<'r>(run: &'r Run<'_>) -> Vec<(&'r Exchange, Times)> {
     let is_whole = run.scenario.request_size.is_one_segment() || run.flow.flow.probe.is_datagram();
     let mut counted: Option<(u32, u32)> = None;
     let mut retained = Vec::new();
-    for (one, times) in run.replies() {
-        let before = counted.filter(|(connection, _)| *connection == one.connection);
+    for (exchange, times) in run.replies() {
+        let before = counted.filter(|(connection, _)| *connection == exchange.connection);
         let before = before.map_or(0, |(_, count)| count);
-        if is_whole || one.retransmissions == Some(before) {
-            retained.push((one, times));
+        if is_whole || exchange.retransmissions == Some(before) {
+            retained.push((exchange, times));
         }
-        counted = Some((one.connection, one.retransmissions.unwrap_or(before)));
+        counted = Some((exchange.connection, exchange.retransmissions.unwrap_or(before)));
     }
     retained
 }
@@ -151,11 +151,11 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
             continue;
         };
         let attribution = attribute_effect(input, runs[0], &taken);
-        let found = diagnose_group(&runs, &taken, attribution);
+        let result = diagnose_group(&runs, &taken, attribution);
         let key = (runs[0].pair(), attribution.is_load());
         let known = worst.get(&key);
-        if known.is_none_or(|known| known.added_ms < found.added_ms) {
-            worst.insert(key, found);
+        if known.is_none_or(|known| known.added_ms < result.added_ms) {
+            worst.insert(key, result);
         }
     }
     worst.into_values().collect()
@@ -202,18 +202,18 @@ fn diagnose_group(
         runs[0].scenario.label(),
         reason(taken, attribution),
     );
-    let mut found = RuleResult::new(cause, remedy(taken, attribution), confidence.confidence())
+    let mut result = RuleResult::new(cause, remedy(taken, attribution), confidence.confidence())
         .with_added_latency(taken.time)
         .with("peer application", taken.work, "ms")
         .with("peer kernel", taken.unread, "ms")
         .with("last byte of the request to the reply", taken.after, "ms");
     if let LoadAttribution::Load(_, calm) = attribution {
-        found = found.with("without the background load", calm, "ms");
+        result = result.with("without the background load", calm, "ms");
     }
     for (run, part) in parts {
-        found = found.observed_at(run, &part.slowest);
+        result = result.observed_at(run, &part.slowest);
     }
-    found
+    result
 }
 
 /// The reason for the processing time, as the end of the sentence.

@@ -77,7 +77,7 @@ fn diagnose_group(site: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     );
     let confidence = confidence(stalls.len(), (hit.len(), runs.len()));
     let remedy = "check the client's steal time (st in vmstat), CPU quota (nr_throttled in cpu.stat of its cgroup) and pinning; give neph a dedicated core and repeat";
-    let mut found = RuleResult::new(cause, remedy.to_owned(), confidence)
+    let mut result = RuleResult::new(cause, remedy.to_owned(), confidence)
         .with_added_latency(median / 2.0)
         .with("stalls", real(stalls.len()), "stalls")
         .with("median length", median, "ms")
@@ -86,19 +86,19 @@ fn diagnose_group(site: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .with("CPU stolen", stolen.unwrap_or(0.0), "%");
     for run in hit {
         let waited: Vec<_> = run.stalls.waited_for_client.iter().copied().collect();
-        found = found.observed_at(run, &waited);
+        result = result.observed_at(run, &waited);
     }
-    Some(found)
+    Some(result)
 }
 
 /// By the number of stalls and the share of experiments that show one.
-fn confidence(stalls: usize, (hit, all): (usize, usize)) -> Confidence {
+fn confidence(stalls: usize, (hit, total): (usize, usize)) -> Confidence {
     let several = stalls >= SEVERAL;
     let level = if several { Level::Sure } else { Level::Likely };
     let reason = format!(
         "{} in {hit} of {}; messages were due in each, and none was sent",
         plural(stalls, "stall"),
-        plural(all, "experiment"),
+        plural(total, "experiment"),
     );
     Confidence::new(level, reason)
 }

@@ -46,9 +46,9 @@ struct StalledRuns<'r> {
 
 impl<'r> StalledRuns<'r> {
     fn of(runs: &[&'r Run<'r>]) -> Self {
-        let all = runs.iter().flat_map(|run| &run.stalls.peer.stalls);
+        let stalls = runs.iter().flat_map(|run| &run.stalls.peer.stalls);
         let mut stalled = Self {
-            stalls: all.collect(),
+            stalls: stalls.collect(),
             messages: runs.iter().map(|run| run.flow.exchanges.len()).sum(),
             waited: runs.iter().map(|run| run.stalls.waited.len()).sum(),
             runs: runs.to_vec(),
@@ -69,11 +69,11 @@ impl<'r> StalledRuns<'r> {
     }
 
     fn stalled_part(&self) -> StalledPart {
-        let all = real(self.program + self.host);
+        let total = real(self.program + self.host);
         match (real(self.program), real(self.host)) {
-            _ if all <= 0.0 => StalledPart::Unknown,
-            (program, _) if program >= AGREED * all => StalledPart::Program,
-            (_, host) if host >= AGREED * all => StalledPart::Host,
+            _ if total <= 0.0 => StalledPart::Unknown,
+            (program, _) if program >= AGREED * total => StalledPart::Program,
+            (_, host) if host >= AGREED * total => StalledPart::Host,
             _ => StalledPart::Unknown,
         }
     }
@@ -124,10 +124,10 @@ impl<'r> StalledRuns<'r> {
 fn echoes(run: &Run<'_>) -> (usize, usize) {
     let (mut quick, mut delayed) = (0, 0);
     for task in &run.stalls.echoes.tasks {
-        let Some(rest) = run.stalls.peer.rest_at(task.due) else {
+        let Some(remaining) = run.stalls.peer.rest_at(task.due) else {
             continue;
         };
-        match task.done.map(|done| (done - task.due) / rest) {
+        match task.done.map(|done| (done - task.due) / remaining) {
             Some(share) if share < 0.3 => quick += 1,
             Some(share) if share > 0.7 => delayed += 1,
             _ => {}
@@ -154,7 +154,7 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
 fn delayed(runs: &[&Run<'_>]) -> f64 {
     let stalls = runs.iter().flat_map(|run| &run.stalls.peer.stalls);
     let waited = stalls.flat_map(|stall| &stall.waited);
-    let total: f64 = waited.map(|one| one.time).sum();
+    let total: f64 = waited.map(|task| task.time).sum();
     let messages: usize = runs.iter().map(|run| run.flow.exchanges.len()).sum();
     total / real(messages.max(1))
 }
@@ -194,7 +194,7 @@ fn diagnose_group(
         stalled.stalled_part().evidence(),
         of_load(doing),
     );
-    let mut found = RuleResult::new(
+    let mut result = RuleResult::new(
         cause,
         remedy(stalled.stalled_part(), doing),
         stalled.confidence(),
@@ -213,9 +213,9 @@ fn diagnose_group(
     );
     for run in &stalled.runs {
         let waited: Vec<_> = run.stalls.waited.iter().copied().collect();
-        found = found.observed_at(run, &waited);
+        result = result.observed_at(run, &waited);
     }
-    Some(found)
+    Some(result)
 }
 
 /// `once`, `10 times`.

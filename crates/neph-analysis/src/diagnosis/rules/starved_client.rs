@@ -54,7 +54,7 @@ impl<'r> ClientDelays<'r> {
         let all_replies: Vec<_> = run.all_replies().collect();
         let late: Vec<f64> = all_replies
             .iter()
-            .map(|(_, one)| one.at(Stage::Lateness))
+            .map(|(_, times)| times.at(Stage::Lateness))
             .collect();
         let is_late = at(&late, TAIL).is_some_and(|late| late >= MIN_MS);
         // The kernel delivers the segments of a reply behind a lost one only after its retransmission. A host
@@ -67,23 +67,23 @@ impl<'r> ClientDelays<'r> {
         let mut by_delay: Vec<(f64, Seq)> = Vec::new();
         let mut replies = Vec::new();
         let mut all_unread = Vec::new();
-        for (one, times) in &all_replies {
-            let unread = if reads_slowly && !held_by_tcp.contains(&one.seq) {
+        for (exchange, times) in &all_replies {
+            let unread = if reads_slowly && !held_by_tcp.contains(&exchange.seq) {
                 times.at(Stage::OwnKernel)
             } else {
                 0.0
             };
             all_unread.push(unread);
-            let delay = if stalled.contains(&one.seq) {
+            let delay = if stalled.contains(&exchange.seq) {
                 0.0
             } else {
                 times.at(Stage::Lateness) + unread
             };
             replies.extend(
-                one.response
+                exchange.response
                     .map(|response| (Span::millis_f64(response), delay)),
             );
-            by_delay.push((delay, one.seq));
+            by_delay.push((delay, exchange.seq));
         }
         by_delay.sort_by(|a, b| b.0.total_cmp(&a.0));
         Self {
@@ -120,7 +120,7 @@ impl<'r> Scenario<'r> {
         let replies = || runs.iter().flat_map(|run| &run.replies);
         let messages = replies().count();
         let delayed = replies().filter(|(_, delay)| *delay >= MIN_MS).count();
-        let lost = runs.iter().map(|one| one.run.flow.lost()).sum();
+        let lost = runs.iter().map(|run| run.run.flow.lost()).sum();
         let with: Vec<f64> = sorted(replies().map(|(response, _)| *response));
         let without: Vec<f64> = sorted(replies().map(|(response, delay)| response - delay));
         let moved = QUANTILES.into_iter().filter_map(|p| {
@@ -143,13 +143,13 @@ impl<'r> Scenario<'r> {
     }
 
     fn ratio(&self) -> f64 {
-        let ratios = self.moved.iter().map(|one| one.ratio());
+        let ratios = self.moved.iter().map(|shift| shift.ratio());
         ratios.fold(0.0, f64::max)
     }
 
     fn label(&self) -> String {
         let first = self.runs.first();
-        first.map_or_else(String::new, |one| one.run.scenario.label())
+        first.map_or_else(String::new, |run| run.run.scenario.label())
     }
 
     /// The load that the plan generates in the scenario.
@@ -159,7 +159,7 @@ impl<'r> Scenario<'r> {
 
     /// The largest shift of a quantile by the client host, in milliseconds.
     fn farthest(&self) -> f64 {
-        let moved = self.moved.iter().map(|one| one.by());
+        let moved = self.moved.iter().map(|shift| shift.by());
         moved.fold(0.0, f64::max)
     }
 
@@ -169,9 +169,9 @@ impl<'r> Scenario<'r> {
             let calm = Scenario::of(calm);
             (!calm.moved.is_empty()).then(|| calm.farthest())
         };
-        self.runs.first().is_some_and(|one| {
+        self.runs.first().is_some_and(|run| {
             input
-                .attribute_effect(one.run, self.farthest(), without)
+                .attribute_effect(run.run, self.farthest(), without)
                 .is_load()
         })
     }
@@ -191,23 +191,23 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
     }
     let sites = sites.into_iter();
     sites
-        .flat_map(|(site, all)| {
+        .flat_map(|(site, scenarios)| {
             let host = if site.is_empty() {
                 "the client host"
             } else {
                 &site
             };
-            let starved = all.iter().filter(|one| one.ratio() >= 1.0);
+            let starved = scenarios.iter().filter(|scenario| scenario.ratio() >= 1.0);
             let (by_load, not_by_load): (Vec<_>, Vec<_>) =
-                starved.partition(|one| one.is_by_load(input));
+                starved.partition(|scenario| scenario.is_by_load(input));
             let causes: Vec<RuleResult> = [(not_by_load, false), (by_load, true)]
                 .into_iter()
                 .filter_map(|(starved, is_by_load)| {
-                    diagnose_group(host, &starved, all.len(), is_by_load)
+                    diagnose_group(host, &starved, scenarios.len(), is_by_load)
                 })
                 .collect();
             if causes.is_empty() {
-                return note_delays(host, &all).into_iter().collect();
+                return note_delays(host, &scenarios).into_iter().collect();
             }
             causes
         })
@@ -226,7 +226,7 @@ struct AddedDelays {
 
 impl AddedDelays {
     fn of(scenarios: &[&Scenario<'_>]) -> Option<Self> {
-        let runs = || scenarios.iter().flat_map(|one| &one.runs);
+        let runs = || scenarios.iter().flat_map(|scenario| &scenario.runs);
         let tail = |values: fn(&ClientDelays<'_>) -> Vec<f64>| {
             runs().flat_map(values).collect::<Ordered>().at(TAIL)
         };
@@ -256,12 +256,12 @@ impl AddedDelays {
     }
 }
 
-/// The scenarios in which the client host, or the plan's load on it, moved a quantile; `all` is the number of
+/// The scenarios in which the client host, or the plan's load on it, moved a quantile; `scenario_count` is the number of
 /// scenarios.
 fn diagnose_group(
     host: &str,
     starved: &[&Scenario<'_>],
-    all: usize,
+    scenario_count: usize,
     is_by_load: bool,
 ) -> Option<RuleResult> {
     let worst = starved
@@ -271,11 +271,11 @@ fn diagnose_group(
     let moved: Vec<&QuantileShift> = worst
         .moved
         .iter()
-        .filter(|one| one.ratio() >= 1.0)
+        .filter(|shift| shift.ratio() >= 1.0)
         .collect();
     let farthest = moved.last()?;
     let load = worst.load().filter(|_| is_by_load);
-    let texts: Vec<String> = moved.iter().map(|one| one.to_text()).collect();
+    let texts: Vec<String> = moved.iter().map(|shift| shift.to_text()).collect();
     let cause = format!(
         "{host} was slow, not the network: its delays changed {} ({}). They are {} or more for 5 % of the messages ({} late in sending, {} until the reply was read), in {} of {}; {}{}.",
         texts.join(", "),
@@ -284,7 +284,7 @@ fn diagnose_group(
         millis(paid.late),
         millis(paid.unread),
         starved.len(),
-        plural(all, "scenario"),
+        plural(scenario_count, "scenario"),
         paid.cpu_text(),
         load.map_or_else(String::new, |load| format!(
             " under the background load {load}, which causes it: without the load the client host delays far less"
@@ -295,7 +295,7 @@ fn diagnose_group(
     } else {
         "repeat from a host with an idle core or with CAP_SYS_NICE (real-time priority), at a longer interval or with fewer flows. Until then rely on medians and the network stage, not on high percentiles"
     };
-    let mut found = RuleResult::new(cause, remedy.to_owned(), confidence(starved, worst.ratio()))
+    let mut result = RuleResult::new(cause, remedy.to_owned(), confidence(starved, worst.ratio()))
         .with_added_latency(paid.tail)
         .with("p95 of the client's stages", paid.tail, "ms")
         .with("lateness", paid.late, "ms")
@@ -305,40 +305,40 @@ fn diagnose_group(
         .with("as measured", farthest.with, "ms")
         .with("CPU stolen", paid.steal, "%")
         .with("CPU busy", paid.busy, "%");
-    for run in starved.iter().flat_map(|one| &one.runs) {
-        found = found.observed_at(run.run, &run.worst);
+    for run in starved.iter().flat_map(|scenario| &scenario.runs) {
+        result = result.observed_at(run.run, &run.worst);
     }
-    Some(found)
+    Some(result)
 }
 
 fn confidence(starved: &[&Scenario<'_>], ratio: f64) -> Confidence {
-    let runs = || starved.iter().flat_map(|one| &one.runs);
-    let (flagged, all) = (runs().filter(|run| run.is_flagged).count(), runs().count());
-    let level = match (2 * flagged >= all, ratio >= 2.0) {
+    let runs = || starved.iter().flat_map(|scenario| &scenario.runs);
+    let (flagged, run_count) = (runs().filter(|run| run.is_flagged).count(), runs().count());
+    let level = match (2 * flagged >= run_count, ratio >= 2.0) {
         (true, true) => Level::Sure,
         (true, false) | (false, true) => Level::Likely,
         (false, false) => Level::Possible,
     };
     let reason = format!(
         "the change of the percentile is {ratio:.1} times the threshold of this rule; {flagged} of {} have a warning of a busy host",
-        plural(all, "experiment"),
+        plural(run_count, "experiment"),
     );
     Confidence::new(level, reason)
 }
 
 /// Delays of the client host that moved no quantile by enough, or with enough confidence, to be a root cause.
-fn note_delays(host: &str, all: &[Scenario<'_>]) -> Option<RuleResult> {
-    let messages: usize = all.iter().map(|one| one.messages).sum();
-    let delayed: usize = all.iter().map(|one| one.delayed).sum();
-    let mut runs = all.iter().flat_map(|one| &one.runs);
+fn note_delays(host: &str, scenarios: &[Scenario<'_>]) -> Option<RuleResult> {
+    let messages: usize = scenarios.iter().map(|scenario| scenario.messages).sum();
+    let delayed: usize = scenarios.iter().map(|scenario| scenario.delayed).sum();
+    let mut runs = scenarios.iter().flat_map(|scenario| &scenario.runs);
     let is_flagged = runs.any(|run| run.is_flagged);
     let is_noted = delayed >= FEW && real(delayed) >= NOTED * real(messages);
     if delayed == 0 || !(is_flagged || is_noted) {
         return None;
     }
-    let moved = all
+    let moved = scenarios
         .iter()
-        .flat_map(|one| one.moved.iter().map(move |moved| (one, moved)));
+        .flat_map(|scenario| scenario.moved.iter().map(move |moved| (scenario, moved)));
     let (scenario, largest) = moved.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
     let share = real(delayed) / real(messages.max(1));
     let text = format!(
@@ -350,13 +350,13 @@ fn note_delays(host: &str, all: &[Scenario<'_>]) -> Option<RuleResult> {
         largest.no_cause_reason(),
     );
     let confidence = Confidence::new(Level::Sure, "");
-    let mut found = RuleResult::new(text, String::new(), confidence)
+    let mut result = RuleResult::new(text, String::new(), confidence)
         .into_note()
         .with("messages delayed", real(delayed), "messages")
         .with("without the client's delays", largest.without, "ms")
         .with("as measured", largest.with, "ms");
     for run in &scenario.runs {
-        found = found.observed_at(run.run, &run.worst);
+        result = result.observed_at(run.run, &run.worst);
     }
-    Some(found)
+    Some(result)
 }

@@ -59,7 +59,7 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
     let resent: BTreeSet<Seq> = flow
         .resent()
         .filter(|(_, resent)| resent.segments > 0 && resent.spurious == 0)
-        .map(|(one, _)| one.seq)
+        .map(|(exchange, _)| exchange.seq)
         .collect();
     let mut stalls = stalls(&tasks, &[]);
     let mut retained = 0;
@@ -90,11 +90,11 @@ fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
     let sent = || {
         flow.exchanges
             .iter()
-            .filter(|one| one.outcome != Outcome::Failed)
+            .filter(|exchange| exchange.outcome != Outcome::Failed)
     };
     let usual = |is_dialled: bool| {
-        let took = sent().filter(|one| dials(flow, one) == is_dialled);
-        let took = took.filter_map(|one| Some(arrived(flow, one)? - departure(flow, one)?));
+        let took = sent().filter(|exchange| dials(flow, exchange) == is_dialled);
+        let took = took.filter_map(|exchange| Some(arrived(flow, exchange)? - departure(flow, exchange)?));
         took.collect::<Ordered>().at(USUAL)
     };
     let (open, dialled) = (usual(false), usual(true));
@@ -103,30 +103,30 @@ fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
     let usual = medians.min_by(f64::total_cmp)?;
     let mut opened: BTreeMap<u32, f64> = BTreeMap::new();
     let mut tasks = Vec::new();
-    for one in sent() {
-        let (Some(begun), Some(departure)) = (one.begun, departure(flow, one)) else {
+    for exchange in sent() {
+        let (Some(begun), Some(departure)) = (exchange.begun, departure(flow, exchange)) else {
             continue;
         };
         let mut due = departure + usual;
-        if dials(flow, one) {
+        if dials(flow, exchange) {
             due = departure + dialled.unwrap_or(usual);
-            opened.insert(one.connection, due);
-        } else if let Some(opened) = opened.get(&one.connection) {
+            opened.insert(exchange.connection, due);
+        } else if let Some(opened) = opened.get(&exchange.connection) {
             due = due.max(*opened);
         }
         tasks.push(Task {
-            seq: one.seq,
+            seq: exchange.seq,
             requested: millis(begun) + usual,
             due,
-            done: arrived(flow, one),
+            done: arrived(flow, exchange),
         });
     }
     Some((tasks, usual))
 }
 
 /// Whether a message opens its connection.
-fn dials(flow: &FlowData, one: &Exchange) -> bool {
-    flow.ledger(one)
+fn dials(flow: &FlowData, exchange: &Exchange) -> bool {
+    flow.ledger(exchange)
         .any(|(set, _)| set.contains(Stage::Connect))
 }
 
@@ -148,11 +148,11 @@ fn departure(flow: &FlowData, exchange: &Exchange) -> Option<f64> {
 }
 
 /// When a reply arrived in the client's kernel, as far as known; else when it was read.
-fn arrived(flow: &FlowData, one: &Exchange) -> Option<f64> {
+fn arrived(flow: &FlowData, exchange: &Exchange) -> Option<f64> {
     let own_kernel = StageSet::only(Stage::OwnKernel);
-    let mut unread = flow.ledger(one).filter(|(set, _)| *set == own_kernel);
+    let mut unread = flow.ledger(exchange).filter(|(set, _)| *set == own_kernel);
     let unread = unread.next().map_or(0.0, |(_, time)| time.millis_f64());
-    Some(read(one)? - unread)
+    Some(read(exchange)? - unread)
 }
 
 /// Whether the client application kept sending meanwhile.
@@ -160,15 +160,15 @@ fn was_awake(flow: &FlowData, stall: &Stall) -> bool {
     let due = flow
         .exchanges
         .iter()
-        .filter(|one| (stall.from..stall.until).contains(&millis(one.intended)));
+        .filter(|exchange| (stall.from..stall.until).contains(&millis(exchange.intended)));
     let late = IN_TIME * stall.length();
-    let is_in_time = |one: &&Exchange| {
-        one.begun
-            .is_some_and(|at| (at - one.intended).millis_f64() <= late)
+    let is_in_time = |exchange: &&Exchange| {
+        exchange.begun
+            .is_some_and(|at| (at - exchange.intended).millis_f64() <= late)
     };
-    let (all, in_time) = (due.clone().count(), due.filter(is_in_time).count());
+    let (due_count, in_time) = (due.clone().count(), due.filter(is_in_time).count());
     // After the last message was due, nothing shows it.
-    real(in_time) >= ALIVE * real(all)
+    real(in_time) >= ALIVE * real(due_count)
 }
 
 /// The messages that waited in a stall.
@@ -181,20 +181,20 @@ struct StallMessages<'s> {
 impl<'s> StallMessages<'s> {
     fn of(flow: &'s FlowData, stall: &'s Stall) -> Self {
         let find = |seq: Seq| {
-            let index = flow.exchanges.partition_point(|one| one.seq < seq);
-            flow.exchanges.get(index).filter(|one| one.seq == seq)
+            let index = flow.exchanges.partition_point(|exchange| exchange.seq < seq);
+            flow.exchanges.get(index).filter(|exchange| exchange.seq == seq)
         };
-        let all = stall.waited.iter().filter_map(|one| find(one.seq));
+        let exchanges = stall.waited.iter().filter_map(|task| find(task.seq));
         Self {
             flow,
             stall,
-            all: all.collect(),
+            all: exchanges.collect(),
         }
     }
 
     /// In an outage packets are lost; in a stall they are delayed.
     fn are_answered(&self) -> bool {
-        let replied = self.all.iter().filter(|one| one.response.is_some());
+        let replied = self.all.iter().filter(|exchange| exchange.response.is_some());
         2 * replied.count() >= self.all.len()
     }
 
@@ -207,14 +207,14 @@ impl<'s> StallMessages<'s> {
         let lost: BTreeSet<u32> = self
             .all
             .iter()
-            .filter(|one| resent.contains(&one.seq))
-            .map(|one| one.connection)
+            .filter(|exchange| resent.contains(&exchange.seq))
+            .map(|exchange| exchange.connection)
             .collect();
         let intact = self
             .all
             .iter()
-            .filter(|one| !lost.contains(&one.connection));
-        let connections: BTreeSet<u32> = intact.clone().map(|one| one.connection).collect();
+            .filter(|exchange| !lost.contains(&exchange.connection));
+        let connections: BTreeSet<u32> = intact.clone().map(|exchange| exchange.connection).collect();
         let several = connections.len() >= CONNECTIONS;
         if 2 * intact.count() < self.all.len() || self.answered_at_its_pace() {
             return false;
@@ -224,9 +224,9 @@ impl<'s> StallMessages<'s> {
 
     /// When each was sent and read, each on its own side's clock.
     fn reads(&self) -> Vec<(f64, f64)> {
-        let times = self.all.iter().filter_map(|one| {
-            let read = Span::from_nanos(one.peer_app_rx?.nanos());
-            Some((millis(one.begun?), read.millis_f64()))
+        let times = self.all.iter().filter_map(|exchange| {
+            let read = Span::from_nanos(exchange.peer_app_rx?.nanos());
+            Some((millis(exchange.begun?), read.millis_f64()))
         });
         times.collect()
     }
@@ -253,8 +253,8 @@ impl PeerStalls {
     pub(crate) fn votes(&self, flow: &FlowData) -> (usize, usize) {
         let (mut program, mut host) = (0, 0);
         for stall in &self.stalls {
-            for one in StallMessages::of(flow, stall).all {
-                match side(flow, one) {
+            for exchange in StallMessages::of(flow, stall).all {
+                match side(flow, exchange) {
                     Side::Program => program += 1,
                     Side::Host => host += 1,
                     Side::Unknown => {}

@@ -24,21 +24,21 @@ fn tasks_done_together_after_a_silence_show_a_stall() {
         let is_in = (405.0..805.0).contains(&due);
         Some(if is_in { 805.0 + due / 5e3 } else { due + 0.1 })
     });
-    let found = stalls(&tasks, &[]);
-    assert_eq!(found.len(), 1, "{found:?}");
-    let stall = &found[0];
+    let stalls = stalls(&tasks, &[]);
+    assert_eq!(stalls.len(), 1, "{stalls:?}");
+    let stall = &stalls[0];
     assert!((stall.from - 400.1).abs() < 0.01 && (stall.until - 805.0).abs() < 0.2);
     assert_eq!(stall.waited.len(), 40);
-    let slope = slope(&tasks, &found).expect("points");
+    let slope = slope(&tasks, &stalls).expect("points");
     assert!((slope + 1.0).abs() < 0.001, "{slope}");
 }
 
 #[test]
 fn a_stall_that_is_there_from_the_first_message_on_is_one_too() {
     let tasks = every_ten(|due| Some(due.max(450.0) + 0.1));
-    let found = stalls(&tasks, &[]);
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].waited.len(), 46);
+    let stalls = stalls(&tasks, &[]);
+    assert_eq!(stalls.len(), 1, "{stalls:?}");
+    assert_eq!(stalls[0].waited.len(), 46);
 }
 
 #[test]
@@ -78,22 +78,22 @@ fn activity_during_the_silence_rules_out_a_stall() {
 #[test]
 fn a_quota_shows_as_stalls() {
     // 10 ms of work in each 100 ms, and each task takes 0.8 ms.
-    let (mut free, mut all) = (0.0_f64, Vec::new());
+    let (mut free, mut ends) = (0.0_f64, Vec::new());
     for number in 0..200_u32 {
         let due = 10.0 * f64::from(number);
         free = free.max(due) + 0.8;
         if free % 100.0 > 10.0 {
             free = (free / 100.0).ceil() * 100.0 + 0.8;
         }
-        all.push(free);
+        ends.push(free);
     }
-    let mut done = all.into_iter();
+    let mut done = ends.into_iter();
     let mut tasks = every_ten(|_| None);
     for task in &mut tasks {
         task.done = done.next();
     }
-    let found = stalls(&tasks, &[]);
-    assert!(found.len() >= 18, "{found:?}");
+    let stalls = stalls(&tasks, &[]);
+    assert!(stalls.len() >= 18, "{stalls:?}");
 }
 
 #[test]
@@ -109,9 +109,9 @@ fn tasks_held_back_by_the_window_belong_to_the_stall() {
             task.done = Some(806.0);
         }
     }
-    let found = stalls(&tasks, &[]);
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!((found[0].waited.len(), found[0].held_back.len()), (10, 30));
+    let stalls = stalls(&tasks, &[]);
+    assert_eq!(stalls.len(), 1, "{stalls:?}");
+    assert_eq!((stalls[0].waited.len(), stalls[0].held_back.len()), (10, 30));
 }
 
 #[test]

@@ -256,7 +256,7 @@ fn hardly_ever_empty() -> World {
 fn the_quickest_of_few_echoes_may_be_slower_than_the_quickest_of_many_messages() {
     let diagnosis = diagnoses_of(&hardly_ever_empty());
     assert!(
-        diagnosis.iter().all(|one| one.rule != "icmp-differs"),
+        diagnosis.iter().all(|cause| cause.rule != "icmp-differs"),
         "{diagnosis:#?}"
     );
     // What is more than chance is told, and of as many messages as there are echoes.
@@ -338,8 +338,8 @@ fn segments_that_open_a_connection_count_in_the_loss_share() {
             ..World::default()
         };
         let mut data = world.campaign();
-        for one in &mut data.experiments {
-            for hit in one.flows[0].exchanges.iter_mut().step_by(10) {
+        for experiment in &mut data.experiments {
+            for hit in experiment.flows[0].exchanges.iter_mut().step_by(10) {
                 hit.retransmissions = Some(1);
             }
         }

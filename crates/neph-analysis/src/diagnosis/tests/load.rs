@@ -28,12 +28,12 @@ fn both_worlds(without: &World, with: &World) -> CampaignData {
         scenario.index += u32::try_from(before).unwrap();
         scenario.id = renamed(index);
     }
-    for (index, one) in loaded.experiments.iter_mut().enumerate() {
+    for (index, experiment) in loaded.experiments.iter_mut().enumerate() {
         let mut id = [9; 16];
         id[0] = u8::try_from(index).unwrap();
-        one.experiment.id = ExperimentId::from_bytes(id);
-        one.experiment.scenario = renamed(one.scenario);
-        one.scenario += before;
+        experiment.experiment.id = ExperimentId::from_bytes(id);
+        experiment.experiment.scenario = renamed(experiment.scenario);
+        experiment.scenario += before;
     }
     data.scenarios.extend(loaded.scenarios);
     data.experiments.extend(loaded.experiments);
@@ -49,38 +49,38 @@ fn thinks(think_ms: f64) -> World {
 
 #[test]
 fn a_server_that_is_slow_only_under_the_plan_s_load_is_not_to_be_profiled() {
-    let found = causes(&both_worlds(&thinks(0.0), &thinks(30.0)), "slow-server");
-    let [found] = found.as_slice() else {
-        panic!("{found:#?}");
+    let slow_servers = causes(&both_worlds(&thinks(0.0), &thinks(30.0)), "slow-server");
+    let [cause] = slow_servers.as_slice() else {
+        panic!("{slow_servers:#?}");
     };
     let expected = "under the background load vm2 98%, vm3 98%, and ";
-    assert!(found.cause.contains(expected), "{}", found.cause);
+    assert!(cause.cause.contains(expected), "{}", cause.cause);
     assert!(
-        found.cause.contains("the load causes it"),
+        cause.cause.contains("the load causes it"),
         "{}",
-        found.cause
+        cause.cause
     );
-    assert!(!found.remedy.contains("profile"), "{}", found.remedy);
+    assert!(!cause.remedy.contains("profile"), "{}", cause.remedy);
     assert!(
-        found.remedy.contains("number of neighbours"),
+        cause.remedy.contains("number of neighbours"),
         "{}",
-        found.remedy
+        cause.remedy
     );
     assert!(
-        number(found, "without the background load") < 1.0,
-        "{found:#?}"
+        number(cause, "without the background load") < 1.0,
+        "{cause:#?}"
     );
-    assert!((found.added_ms - 30.0).abs() < 1.0, "{found:#?}");
+    assert!((cause.added_ms - 30.0).abs() < 1.0, "{cause:#?}");
 }
 
 #[test]
 fn the_load_is_not_blamed_for_a_server_equally_slow_without_it() {
-    let found = causes(&both_worlds(&thinks(28.0), &thinks(30.0)), "slow-server");
-    let [found] = found.as_slice() else {
-        panic!("{found:#?}");
+    let slow_servers = causes(&both_worlds(&thinks(28.0), &thinks(30.0)), "slow-server");
+    let [cause] = slow_servers.as_slice() else {
+        panic!("{slow_servers:#?}");
     };
-    assert!(!found.cause.contains("load causes it"), "{}", found.cause);
-    assert!(found.remedy.starts_with("profile"), "{}", found.remedy);
+    assert!(!cause.cause.contains("load causes it"), "{}", cause.cause);
+    assert!(cause.remedy.starts_with("profile"), "{}", cause.remedy);
 }
 
 #[test]
@@ -91,15 +91,15 @@ fn a_server_that_is_worth_a_sentence_only_under_the_load_need_not_be_profiled() 
         ..World::default()
     };
     by_load(&both_worlds(&near(0.3), &near(0.55)), "slow-server");
-    let found = causes(&both_worlds(&near(0.53), &near(0.55)), "slow-server");
-    assert!(found[0].remedy.starts_with("profile"), "{found:#?}");
+    let slow_servers = causes(&both_worlds(&near(0.53), &near(0.55)), "slow-server");
+    assert!(slow_servers[0].remedy.starts_with("profile"), "{slow_servers:#?}");
 }
 
 #[test]
 fn a_slow_server_that_a_load_makes_far_slower_is_two_causes() {
-    let found = causes(&both_worlds(&thinks(10.0), &thinks(60.0)), "slow-server");
-    let [load, own] = found.as_slice() else {
-        panic!("{found:#?}");
+    let slow_servers = causes(&both_worlds(&thinks(10.0), &thinks(60.0)), "slow-server");
+    let [load, own] = slow_servers.as_slice() else {
+        panic!("{slow_servers:#?}");
     };
     assert!(load.cause.contains("load causes it"), "{}", load.cause);
     assert!((number(load, "without the background load") - 10.0).abs() < 1.0);
@@ -111,20 +111,20 @@ fn a_slow_server_that_a_load_makes_far_slower_is_two_causes() {
 fn the_load_is_not_blamed_without_scenarios_free_of_load() {
     let mut data = thinks(30.0).campaign();
     stressed(&mut data, LOAD);
-    let found = causes(&data, "slow-server");
-    let [found] = found.as_slice() else {
-        panic!("{found:#?}");
+    let slow_servers = causes(&data, "slow-server");
+    let [cause] = slow_servers.as_slice() else {
+        panic!("{slow_servers:#?}");
     };
     assert!(
-        found.cause.contains("under the background load"),
+        cause.cause.contains("under the background load"),
         "{}",
-        found.cause
+        cause.cause
     );
-    assert!(!found.cause.contains("load causes it"), "{}", found.cause);
+    assert!(!cause.cause.contains("load causes it"), "{}", cause.cause);
     assert!(
-        found.remedy.contains("stress = \"none\""),
+        cause.remedy.contains("stress = \"none\""),
         "{}",
-        found.remedy
+        cause.remedy
     );
 }
 
@@ -134,34 +134,34 @@ fn a_client_starved_only_under_load_names_the_load_as_the_cause() {
         starved_ms,
         ..World::default()
     };
-    let found = causes(&both_worlds(&starved(0.0), &starved(3.0)), "starved-client");
-    let [found] = found.as_slice() else {
-        panic!("{found:#?}");
+    let starved_clients = causes(&both_worlds(&starved(0.0), &starved(3.0)), "starved-client");
+    let [cause] = starved_clients.as_slice() else {
+        panic!("{starved_clients:#?}");
     };
     let expected = "under the background load vm2 98%, vm3 98%, which causes it";
-    assert!(found.cause.contains(expected), "{}", found.cause);
-    assert!(found.remedy.contains("load"), "{}", found.remedy);
-    let found = causes(&both_worlds(&starved(3.0), &starved(3.0)), "starved-client");
-    let [found] = found.as_slice() else {
-        panic!("{found:#?}");
+    assert!(cause.cause.contains(expected), "{}", cause.cause);
+    assert!(cause.remedy.contains("load"), "{}", cause.remedy);
+    let starved_clients = causes(&both_worlds(&starved(3.0), &starved(3.0)), "starved-client");
+    let [cause] = starved_clients.as_slice() else {
+        panic!("{starved_clients:#?}");
     };
-    assert!(!found.cause.contains("background load"), "{}", found.cause);
+    assert!(!cause.cause.contains("background load"), "{}", cause.cause);
     assert!(
-        found.cause.contains("in 2 of 2 scenarios"),
+        cause.cause.contains("in 2 of 2 scenarios"),
         "{}",
-        found.cause
+        cause.cause
     );
 }
 
 /// The one cause of a rule in which background load is blamed, and nobody else.
 fn by_load(data: &CampaignData, rule: &str) -> Diagnosis {
-    let mut found = causes(data, rule);
-    assert_eq!(found.len(), 1, "{found:#?}");
-    let found = found.remove(0);
-    assert!(found.cause.contains(LOAD), "{}", found.cause);
-    assert!(found.cause.contains("load causes it") || found.cause.contains("98% causes it"));
-    assert!(found.remedy.starts_with("reduce the "), "{}", found.remedy);
-    found
+    let mut diagnoses = causes(data, rule);
+    assert_eq!(diagnoses.len(), 1, "{diagnoses:#?}");
+    let cause = diagnoses.remove(0);
+    assert!(cause.cause.contains(LOAD), "{}", cause.cause);
+    assert!(cause.cause.contains("load causes it") || cause.cause.contains("98% causes it"));
+    assert!(cause.remedy.starts_with("reduce the "), "{}", cause.remedy);
+    cause
 }
 
 #[test]
@@ -170,22 +170,22 @@ fn a_queue_that_only_the_plan_s_load_fills_is_not_others() {
         queue: None,
         ..World::with_a_queue()
     };
-    let found = by_load(&both_worlds(&quiet, &World::with_a_queue()), "bufferbloat");
-    assert!(!found.cause.contains("Other traffic"), "{}", found.cause);
+    let cause = by_load(&both_worlds(&quiet, &World::with_a_queue()), "bufferbloat");
+    assert!(!cause.cause.contains("Other traffic"), "{}", cause.cause);
     // One that is there as well without it is told as ever.
     let data = both_worlds(&World::with_a_queue(), &World::with_a_queue());
-    let found = causes(&data, "bufferbloat");
-    assert_eq!(found.len(), 1, "{found:#?}");
+    let queues = causes(&data, "bufferbloat");
+    assert_eq!(queues.len(), 1, "{queues:#?}");
     assert!(
-        found[0].cause.contains("Other traffic fills it"),
-        "{found:#?}"
+        queues[0].cause.contains("Other traffic fills it"),
+        "{queues:#?}"
     );
     // Where nothing is measured without it nobody knows.
     let mut data = World::with_a_queue().campaign();
     stressed(&mut data, LOAD);
-    let found = causes(&data, "bufferbloat");
-    assert!(found[0].cause.contains("may cause it"), "{found:#?}");
-    assert!(found[0].remedy.contains("stress = \"none\""), "{found:#?}");
+    let queues = causes(&data, "bufferbloat");
+    assert!(queues[0].cause.contains("may cause it"), "{queues:#?}");
+    assert!(queues[0].remedy.contains("stress = \"none\""), "{queues:#?}");
 }
 
 #[test]
@@ -196,15 +196,15 @@ fn datagrams_that_get_lost_only_under_the_plan_s_load_are_no_fault_of_the_path()
         intervals_ms: vec![20],
         ..World::default()
     };
-    let found = by_load(&both_worlds(&lossy(0.0), &lossy(0.02)), "random-loss");
-    assert!(!found.remedy.contains("cable"), "{}", found.remedy);
+    let cause = by_load(&both_worlds(&lossy(0.0), &lossy(0.02)), "random-loss");
+    assert!(!cause.remedy.contains("cable"), "{}", cause.remedy);
     for loads in [0.02, 0.03] {
-        let found = causes(&both_worlds(&lossy(0.02), &lossy(loads)), "random-loss");
-        assert_eq!(found.len(), 1, "{found:#?}");
-        assert!(found[0].remedy.contains("cable"), "{found:#?}");
+        let losses = causes(&both_worlds(&lossy(0.02), &lossy(loads)), "random-loss");
+        assert_eq!(losses.len(), 1, "{losses:#?}");
+        assert!(losses[0].remedy.contains("cable"), "{losses:#?}");
     }
-    let found = causes(&both_worlds(&lossy(0.02), &lossy(0.1)), "random-loss");
-    assert_eq!(found.len(), 2, "{found:#?}");
+    let losses = causes(&both_worlds(&lossy(0.02), &lossy(0.1)), "random-loss");
+    assert_eq!(losses.len(), 2, "{losses:#?}");
 }
 
 #[test]
@@ -222,9 +222,9 @@ fn messages_that_queue_behind_the_plan_s_load_need_not_be_sent_less_often() {
         ..slow.clone()
     };
     by_load(&both_worlds(&quick, &slow), "head-of-line");
-    let found = causes(&both_worlds(&slow, &slow), "head-of-line");
-    assert!(!found[0].cause.contains("load"), "{found:#?}");
-    assert!(found[0].remedy.starts_with("send fewer"), "{found:#?}");
+    let waits = causes(&both_worlds(&slow, &slow), "head-of-line");
+    assert!(!waits[0].cause.contains("load"), "{waits:#?}");
+    assert!(waits[0].remedy.starts_with("send fewer"), "{waits:#?}");
 }
 
 #[test]
@@ -235,8 +235,8 @@ fn experiments_under_a_load_that_delays_all_of_their_messages_are_no_longer_path
         round_trip_ms,
         ..World::default()
     };
-    let found = causes(&both_worlds(&at(1.0, 1), &at(20.0, 2)), "ecmp-imbalance");
-    assert!(found.is_empty(), "{found:#?}");
+    let imbalances = causes(&both_worlds(&at(1.0, 1), &at(20.0, 2)), "ecmp-imbalance");
+    assert!(imbalances.is_empty(), "{imbalances:#?}");
 }
 
 #[test]
@@ -274,8 +274,8 @@ fn permanent_causes_are_evaluated_without_the_plans_load() {
 fn echoes_that_only_a_load_crowds_out_meet_no_limit() {
     let mut data = both_worlds(&thinks(0.0), &thinks(0.0));
     let lose = |data: &mut CampaignData, of: std::ops::Range<usize>| {
-        for one in &mut data.experiments[of] {
-            for echo in one.flows[1].exchanges.iter_mut().step_by(3) {
+        for experiment in &mut data.experiments[of] {
+            for echo in experiment.flows[1].exchanges.iter_mut().step_by(3) {
                 echo.outcome = Outcome::Lost;
             }
         }
@@ -289,13 +289,13 @@ fn echoes_that_only_a_load_crowds_out_meet_no_limit() {
 #[test]
 fn the_advice_to_stop_programs_is_omitted_under_the_plans_load() {
     let mut data = both_worlds(&thinks(0.0), &thinks(0.0));
-    for one in &mut data.experiments {
+    for experiment in &mut data.experiments {
         let busy = Warning::CpuSaturated { percent: 100.0 };
-        one.experiment.warnings.push(busy);
+        experiment.experiment.warnings.push(busy);
     }
-    let found = crate::findings(&data, &PlotSettings::default());
-    let flagged = found.iter().filter(|one| one.kind == FindingKind::Flagged);
-    let texts: Vec<&str> = flagged.map(|one| one.text.as_str()).collect();
+    let findings = crate::findings(&data, &PlotSettings::default());
+    let flagged = findings.iter().filter(|finding| finding.kind == FindingKind::Flagged);
+    let texts: Vec<&str> = flagged.map(|finding| finding.text.as_str()).collect();
     let [own, planned] = texts.as_slice() else {
         panic!("{texts:#?}");
     };
@@ -324,9 +324,9 @@ fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
         let warnings = &mut data.experiments[index].experiment.warnings;
         warnings.push(busy(percent));
     }
-    let found = crate::findings(&data, &PlotSettings::default());
-    let flagged = found.iter().filter(|one| one.kind == FindingKind::Flagged);
-    let texts: Vec<&str> = flagged.map(|one| one.text.as_str()).collect();
+    let findings = crate::findings(&data, &PlotSettings::default());
+    let flagged = findings.iter().filter(|finding| finding.kind == FindingKind::Flagged);
+    let texts: Vec<&str> = flagged.map(|finding| finding.text.as_str()).collect();
     let [planned, own] = texts.as_slice() else {
         panic!("{texts:#?}");
     };
@@ -347,6 +347,6 @@ fn echoes_that_only_a_load_delays_take_no_other_way() {
     // Where nothing is measured without it nobody knows.
     let mut data = far.campaign();
     stressed(&mut data, LOAD);
-    let found = causes(&data, "icmp-differs");
-    assert!(found[0].remedy.contains("stress = \"none\""), "{found:#?}");
+    let differences = causes(&data, "icmp-differs");
+    assert!(differences[0].remedy.contains("stress = \"none\""), "{differences:#?}");
 }

@@ -24,16 +24,16 @@ fn diagnoses_of(world: &World) -> Vec<Diagnosis> {
 
 /// The root causes of a campaign that a rule reports.
 fn causes(data: &CampaignData, rule: &str) -> Vec<Diagnosis> {
-    let mut found = diagnose(data, &PlotSettings::default()).causes;
-    found.retain(|one| one.rule == rule);
-    found
+    let mut diagnoses = diagnose(data, &PlotSettings::default()).causes;
+    diagnoses.retain(|diagnosis| diagnosis.rule == rule);
+    diagnoses
 }
 
 /// The names of the rules that report a cause.
 fn names(world: &World) -> Vec<&'static str> {
     let mut names: Vec<&str> = diagnoses_of(world)
         .into_iter()
-        .map(|one| one.rule)
+        .map(|diagnosis| diagnosis.rule)
         .collect();
     names.sort_unstable();
     names.dedup();
@@ -49,8 +49,8 @@ fn only(world: &World, rule: &str) -> Diagnosis {
 
 /// A number of a diagnosis, by name.
 fn number(diagnosis: &Diagnosis, name: &str) -> f64 {
-    let found = diagnosis.evidence.iter().find(|one| one.name == name);
-    found
+    let value = diagnosis.evidence.iter().find(|number| number.name == name);
+    value
         .unwrap_or_else(|| panic!("{name}: {diagnosis:#?}"))
         .value
 }

@@ -13,9 +13,9 @@ fn dropping_from(world: &World, size: u64) -> CampaignData {
         if data.scenarios[experiment.scenario].request_size.bytes() < size {
             continue;
         }
-        for one in &mut experiment.flows[0].exchanges {
-            one.outcome = Outcome::Lost;
-            (one.response, one.service, one.ack) = (None, None, None);
+        for exchange in &mut experiment.flows[0].exchanges {
+            exchange.outcome = Outcome::Lost;
+            (exchange.response, exchange.service, exchange.ack) = (None, None, None);
         }
     }
     data
@@ -23,7 +23,7 @@ fn dropping_from(world: &World, size: u64) -> CampaignData {
 
 fn diagnoses_of(data: &CampaignData) -> Vec<(&'static str, Level)> {
     let causes = diagnose(data, &PlotSettings::default()).causes;
-    let diagnoses_of = causes.iter().map(|one| (one.rule, one.confidence.level));
+    let diagnoses_of = causes.iter().map(|diagnosis| (diagnosis.rule, diagnosis.confidence.level));
     diagnoses_of
         .filter(|(rule, _)| *rule == "path-mtu-black-hole")
         .collect()
@@ -38,9 +38,9 @@ fn small_messages_that_pass_and_full_ones_that_never_do_are_a_black_hole() {
             reply: 200,
             ..World::default()
         };
-        let found = diagnoses_of(&dropping_from(&world, 1_400));
-        assert_eq!(found.len(), 1, "{probe}");
-        assert!(found[0].1 >= Level::Likely);
+        let diagnoses = diagnoses_of(&dropping_from(&world, 1_400));
+        assert_eq!(diagnoses.len(), 1, "{probe}");
+        assert!(diagnoses[0].1 >= Level::Likely);
         assert_eq!(diagnoses_of(&world.campaign()), [], "{probe}: all pass");
         assert_eq!(
             diagnoses_of(&dropping_from(&world, 100)),
@@ -62,8 +62,8 @@ fn large_requests_alone_need_echoes_that_pass_and_no_acknowledgement() {
     );
     // A server application that hangs: its kernel acknowledges.
     let mut hung = dropping_from(&world, 4_000);
-    for one in &mut hung.experiments[0].flows[0].exchanges {
-        one.ack = Some(neph_model::Span::from_millis(20));
+    for exchange in &mut hung.experiments[0].flows[0].exchanges {
+        exchange.ack = Some(neph_model::Span::from_millis(20));
     }
     assert_eq!(diagnoses_of(&hung), []);
 }

@@ -8,8 +8,8 @@ use crate::{ExperimentData, PlotSettings, diagnose};
 /// Why each rule could not look at a campaign with these messages in each experiment.
 fn not_evaluated(messages: &[Message]) -> Vec<String> {
     let mut data = World::default().campaign();
-    for one in &mut data.experiments {
-        *one = ExperimentData::new(one.experiment.clone(), one.scenario, messages);
+    for experiment in &mut data.experiments {
+        *experiment = ExperimentData::new(experiment.experiment.clone(), experiment.scenario, messages);
     }
     diagnose(&data, &PlotSettings::default()).not_evaluated_text()
 }
@@ -32,14 +32,14 @@ fn rules_without_any_reply_report_that_they_need_one() {
                 .contains(&"slow start after idle, loss without a queue: needs a reply.".into())
         );
         assert!(
-            !diagnoses_of.iter().any(|one| one.contains("Linux")),
+            !diagnoses_of.iter().any(|need| need.contains("Linux")),
             "{diagnoses_of:#?}"
         );
         // Where so many are asked for, one is not asked for too.
         assert!(
             !diagnoses_of
                 .iter()
-                .any(|one| one.contains("replies in an experiment; a reply")),
+                .any(|need| need.contains("replies in an experiment; a reply")),
             "{diagnoses_of:#?}"
         );
     }
@@ -50,13 +50,13 @@ fn connection_attempts_send_nothing_that_could_be_stamped() {
     let diagnoses_of = not_evaluated(&[message(Outcome::Reply)]);
     let idle = diagnoses_of
         .iter()
-        .find(|one| one.starts_with("slow start"));
+        .find(|need| need.starts_with("slow start"));
     assert_eq!(
         idle.map(String::as_str),
         Some("slow start after idle: needs requests over TCP (a connection attempt sends none).")
     );
     assert!(
-        !diagnoses_of.iter().any(|one| one.contains("Linux")),
+        !diagnoses_of.iter().any(|need| need.contains("Linux")),
         "{diagnoses_of:#?}"
     );
 }

@@ -77,7 +77,7 @@ fn replies_that_wait_behind_a_lost_one_are_no_doing_of_our_machine() {
 fn rules_that_were_not_evaluated_report_what_they_need() {
     let world = World::default();
     let not_evaluated = |diagnoses: &Diagnoses| -> Vec<&str> {
-        diagnoses.not_evaluated.iter().map(|one| one.rule).collect()
+        diagnoses.not_evaluated.iter().map(|rule| rule.rule).collect()
     };
     assert_eq!(not_evaluated(&all(&world)), ["serialisation"]);
     let with_both = World {
@@ -93,10 +93,10 @@ fn rules_that_were_not_evaluated_report_what_they_need() {
     let printed = diagnoses.no_cause();
     assert_eq!(printed, "No root cause found by the 15 rules.");
     let mut data = with_both.campaign();
-    for one in &mut data.experiments {
-        one.flows.truncate(1);
-        one.experiment.anchors.clear();
-        one.flows[0].exchanges.truncate(9);
+    for experiment in &mut data.experiments {
+        experiment.flows.truncate(1);
+        experiment.experiment.anchors.clear();
+        experiment.flows[0].exchanges.truncate(9);
     }
     let diagnoses = diagnose(&data, &PlotSettings::default());
     let rules = ["head-of-line", "icmp-differs", "l7-proxy", "clock-step"];
@@ -148,11 +148,11 @@ fn another_sites_throughput_does_not_explain_the_queue() {
 #[test]
 fn only_a_check_well_above_the_message_rate_shows_what_fills_a_link() {
     // The messages ask for 164 kbit/s.
-    for (found, expected) in [
+    for (rate, expected) in [
         (150_000, "Other traffic fills it: each reply arrives"),
         (3_276_800, "at most 5.0 % of the link's"),
     ] {
-        let goodput = BitRate(found);
+        let goodput = BitRate(rate);
         let second = ThroughputSecond {
             goodput,
             retransmissions: 0,
@@ -203,8 +203,8 @@ fn one_rule_reports_two_causes_at_the_same_place() {
         ..World::default()
     };
     let mut data = longer.campaign();
-    for one in &mut data.experiments {
-        for echo in one.flows[1].exchanges.iter_mut().step_by(3) {
+    for experiment in &mut data.experiments {
+        for echo in experiment.flows[1].exchanges.iter_mut().step_by(3) {
             echo.outcome = Outcome::Lost;
         }
     }
@@ -216,8 +216,8 @@ fn one_rule_reports_two_causes_at_the_same_place() {
         ..World::default()
     };
     let mut data = lossy.campaign();
-    for one in &mut data.experiments {
-        for datagram in one.flows[0].exchanges.iter_mut().step_by(30) {
+    for experiment in &mut data.experiments {
+        for datagram in experiment.flows[0].exchanges.iter_mut().step_by(30) {
             datagram.reordered = true;
         }
     }

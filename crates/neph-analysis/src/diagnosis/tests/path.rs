@@ -109,7 +109,7 @@ impl<'w> Line<'w> {
 
     /// What others' queue or a detour adds at a time, in milliseconds. A queue fills, and saws.
     fn queue(&self, at: f64) -> f64 {
-        let is_in = |one: &Queue| (one.from..one.to).contains(&(at / 1e3));
+        let is_in = |queue: &Queue| (queue.from..queue.to).contains(&(at / 1e3));
         if let Some(detour) = self.world.detour.filter(is_in) {
             return detour.peak_ms;
         }
@@ -381,7 +381,7 @@ pub(crate) fn echoes(line: &Line<'_>, scenario: &Scenario, random: &mut Random) 
             let world = line.world;
             let wake = |who: &[Still], at: f64, random: &mut Random| {
                 let stalls = world.stalls(who);
-                stalls.map_or(at, |one| one.wake(at, 200.0, random))
+                stalls.map_or(at, |stalling| stalling.wake(at, 200.0, random))
             };
             let clients = [Still::ClientLate, Still::ClientSkips];
             let sent = wake(&clients, due, random) + 0.01;

@@ -166,8 +166,8 @@ fn world(seed: u64) -> (World, Names) {
     for _ in 0..random.below(3) {
         let index = random.below(CAUSES.len());
         let clashes = |other: &usize| {
-            let (one, other) = (CAUSES[index].0, CAUSES[*other].0);
-            APART.contains(&(one, other)) || APART.contains(&(other, one))
+            let (first, other) = (CAUSES[index].0, CAUSES[*other].0);
+            APART.contains(&(first, other)) || APART.contains(&(other, first))
         };
         if !indices.iter().any(clashes) {
             indices.insert(index);
@@ -255,7 +255,7 @@ fn score(seeds: Range<u64>) -> (Count, Vec<String>) {
     for seed in seeds {
         let (world, put_in) = world(seed);
         let diagnoses_of = diagnoses_of(&world);
-        let named_rules: BTreeSet<&str> = diagnoses_of.iter().map(|one| one.rule).collect();
+        let named_rules: BTreeSet<&str> = diagnoses_of.iter().map(|diagnosis| diagnosis.rule).collect();
         for name in &put_in {
             let count = counts.entry(name).or_default();
             count.put_in += 1;
@@ -266,46 +266,46 @@ fn score(seeds: Range<u64>) -> (Count, Vec<String>) {
         }
         if named_rules != put_in {
             mistaken.push(format!("{seed}: {put_in:?}, named {named_rules:?}"));
-            let wrong = diagnoses_of.iter().filter(|one| !put_in.contains(one.rule));
-            mistaken.extend(wrong.map(|one| format!("    {}", one.cause)));
+            let wrong = diagnoses_of.iter().filter(|diagnosis| !put_in.contains(diagnosis.rule));
+            mistaken.extend(wrong.map(|diagnosis| format!("    {}", diagnosis.cause)));
         }
     }
-    let all = counts.values().fold(Count::default(), |all, one| Count {
-        put_in: all.put_in + one.put_in,
-        named: all.named + one.named,
-        wrong: all.wrong + one.wrong,
+    let sum = counts.values().fold(Count::default(), |total, count| Count {
+        put_in: total.put_in + count.put_in,
+        named: total.named + count.named,
+        wrong: total.wrong + count.wrong,
     });
     println!("| cause | put in | named | named wrongly | precision | recall |");
-    for (name, one) in counts.iter().chain([(&"all", &all)]) {
+    for (name, count) in counts.iter().chain([(&"all", &sum)]) {
         println!(
             "| {name} | {} | {} | {} | {:.1} % | {:.1} % |",
-            one.put_in,
-            one.named,
-            one.wrong,
-            one.precision() * 100.0,
-            one.recall() * 100.0
+            count.put_in,
+            count.named,
+            count.wrong,
+            count.precision() * 100.0,
+            count.recall() * 100.0
         );
     }
-    (all, mistaken)
+    (sum, mistaken)
 }
 
-fn holds(all: Count) {
+fn holds(total: Count) {
     assert!(
-        all.precision() >= ENOUGH && all.recall() >= ENOUGH,
-        "{all:?}"
+        total.precision() >= ENOUGH && total.recall() >= ENOUGH,
+        "{total:?}"
     );
 }
 
 #[test]
 fn of_two_hundred_random_worlds_the_causes_are_named_and_nothing_else() {
-    let (all, mistaken) = score(ADJUSTED);
+    let (total, mistaken) = score(ADJUSTED);
     println!("{}", mistaken.join("\n"));
-    holds(all);
+    holds(total);
 }
 
 /// Tells no seed, so that nobody adjusts a rule to one.
 #[test]
 fn of_worlds_that_no_rule_was_adjusted_to_as_many_causes_are_named() {
-    let (all, _) = score(HELD_OUT);
-    holds(all);
+    let (total, _) = score(HELD_OUT);
+    holds(total);
 }

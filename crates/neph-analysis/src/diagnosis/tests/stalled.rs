@@ -39,8 +39,8 @@ fn ways(world: &World) -> [World; 3] {
 /// The one cause, beside connections that are opened for each message.
 fn only(world: &World, rule: &str) -> Diagnosis {
     let mut diagnoses = diagnoses_of(world);
-    diagnoses.retain(|one| world.dials.is_none() || one.rule != "connection-setup");
-    let names: Vec<&str> = diagnoses.iter().map(|one| one.rule).collect();
+    diagnoses.retain(|diagnosis| world.dials.is_none() || diagnosis.rule != "connection-setup");
+    let names: Vec<&str> = diagnoses.iter().map(|diagnosis| diagnosis.rule).collect();
     assert_eq!(names, [rule], "{diagnoses:#?}");
     diagnoses.remove(0)
 }
@@ -85,9 +85,9 @@ fn a_stalled_server_is_also_slow_only_with_long_processing_times() {
             think_ms,
             ..world(Still::Program)
         };
-        let found = diagnoses_of(&stalled);
-        let names: Vec<&str> = found.iter().map(|one| one.rule).collect();
-        assert_eq!(names, rules, "{found:#?}");
+        let diagnoses = diagnoses_of(&stalled);
+        let names: Vec<&str> = diagnoses.iter().map(|diagnosis| diagnosis.rule).collect();
+        assert_eq!(names, rules, "{diagnoses:#?}");
     }
 }
 
@@ -137,9 +137,9 @@ fn echoes_that_meet_each_stall_are_no_slow_echoes() {
     // Those from before the first stall.
     for flow in &mut data.experiments[0].flows {
         let is_later = |at: Instant<Local>| at.nanos() > 500_000_000;
-        flow.exchanges.retain(|one| is_later(one.intended));
+        flow.exchanges.retain(|exchange| is_later(exchange.intended));
     }
     let causes = diagnose(&data, &PlotSettings::default()).causes;
-    let names: Vec<&str> = causes.iter().map(|one| one.rule).collect();
+    let names: Vec<&str> = causes.iter().map(|diagnosis| diagnosis.rule).collect();
     assert_eq!(names, ["stalled-peer"], "{causes:#?}");
 }

@@ -62,12 +62,12 @@ impl AtPeer {
         random: &mut Random,
     ) -> Self {
         let host = world.stalls(&[Still::Host]);
-        let arrived = host.map_or(there, |one| one.wake(there, interval, random));
+        let arrived = host.map_or(there, |stalling| stalling.wake(there, interval, random));
         let taken = arrived + hole + 0.02;
         let program = world.stalls(&[Still::Program]);
-        let read = program.map_or(taken, |one| one.wake(taken, interval, random));
+        let read = program.map_or(taken, |stalling| stalling.wake(taken, interval, random));
         let is_stalled = (arrived - there).max(read - taken) > 0.0;
-        let ends = |one: Stalling| one.end(there + interval).is_none();
+        let ends = |stalling: Stalling| stalling.end(there + interval).is_none();
         Self {
             arrived,
             read,
@@ -93,7 +93,7 @@ impl World {
     /// When our own program comes to what is due at a time; `None` where it leaves it out.
     pub(crate) fn client_works(&self, due: f64, interval: f64, random: &mut Random) -> Option<f64> {
         let skips = self.stalls(&[Still::ClientSkips]);
-        if skips.is_some_and(|one| one.end(due).is_some()) {
+        if skips.is_some_and(|stalling| stalling.end(due).is_some()) {
             return None;
         }
         Some(self.client_reads(due, interval, random))
@@ -102,6 +102,6 @@ impl World {
     /// When it comes to read what is there at a time.
     pub(crate) fn client_reads(&self, at: f64, interval: f64, random: &mut Random) -> f64 {
         let stalls = self.stalls(&[Still::ClientLate, Still::ClientSkips]);
-        stalls.map_or(at, |one| one.wake(at, interval, random))
+        stalls.map_or(at, |stalling| stalling.wake(at, interval, random))
     }
 }

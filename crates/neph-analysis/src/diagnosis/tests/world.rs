@@ -184,10 +184,10 @@ impl World {
     }
 
     fn scenarios(&self) -> Vec<Scenario> {
-        let mut found = Vec::new();
+        let mut scenarios = Vec::new();
         for interval in &self.intervals_ms {
             for size in &self.sizes {
-                let index = u32::try_from(found.len()).unwrap();
+                let index = u32::try_from(scenarios.len()).unwrap();
                 #[expect(
                     clippy::cast_possible_truncation,
                     clippy::cast_sign_loss,
@@ -195,7 +195,7 @@ impl World {
                     reason = "small numbers of a test"
                 )]
                 let messages = (self.seconds * 1000.0 / *interval as f64) as u64;
-                found.push(Scenario {
+                scenarios.push(Scenario {
                     id: ScenarioId(u64::from(index) + 1),
                     index,
                     endpoint: "metro".into(),
@@ -212,7 +212,7 @@ impl World {
                 });
             }
         }
-        found
+        scenarios
     }
 
     pub(crate) fn campaign(&self) -> CampaignData {

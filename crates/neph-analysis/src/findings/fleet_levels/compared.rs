@@ -59,23 +59,23 @@ pub(crate) fn prepare(
 ) -> Vec<LevelVersusFirst> {
     let mut shown = data.measured(settings);
     shown.retain(|index| {
-        let mut all = data.experiments_of(*index, settings);
-        all.any(|one| one.fleet.is_some())
+        let mut experiments = data.experiments_of(*index, settings);
+        experiments.any(|experiment| experiment.fleet.is_some())
     });
     of_each_group(data, settings, &shown, family)
 }
 
 /// Adds the judgement to each.
-pub(crate) fn decide(all: &mut [LevelVersusFirst], decisions: &Decisions) {
-    for one in all.iter_mut().flat_map(|one| &mut one.compared) {
-        one.decision = one.claim_index.map(|place| decisions.at(place));
+pub(crate) fn decide(levels: &mut [LevelVersusFirst], decisions: &Decisions) {
+    for compared in levels.iter_mut().flat_map(|level| &mut level.compared) {
+        compared.decision = compared.claim_index.map(|place| decisions.at(place));
     }
 }
 
 /// Number of comparisons between fleets of these scenarios.
 pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
     let fleets = scenarios.iter().enumerate();
-    let fleets = fleets.filter(|(_, one)| one.flows().is_some());
+    let fleets = fleets.filter(|(_, scenario)| scenario.flows().is_some());
     let fleets: Vec<usize> = fleets.map(|(index, _)| index).collect();
     let mut comparisons = 0;
     for group in compared_groups(scenarios, &fleets) {
@@ -97,10 +97,10 @@ fn measures_of(fleet: &Scenario) -> usize {
 /// paths.
 fn compared_groups(scenarios: &[Scenario], fleets: &[usize]) -> Vec<Group> {
     let shown: Vec<&Scenario> = fleets.iter().map(|index| &scenarios[*index]).collect();
-    let mut found = factors(&shown);
-    found.retain(|factor| !factor.is_place());
+    let mut factors = factors(&shown);
+    factors.retain(|factor| !factor.is_place());
     let of = |factor: &Factor| groups(scenarios, fleets, factor);
-    found.iter().flat_map(of).collect()
+    factors.iter().flat_map(of).collect()
 }
 
 fn of_each_group(
@@ -109,7 +109,7 @@ fn of_each_group(
     shown: &[usize],
     family: &mut Family,
 ) -> Vec<LevelVersusFirst> {
-    let mut found = Vec::new();
+    let mut comparisons = Vec::new();
     for group in compared_groups(&data.scenarios, shown) {
         let Some((first, others)) = group.members.split_first() else {
             continue;
@@ -118,7 +118,7 @@ fn of_each_group(
         let side = |(scenario, level): &'_ (usize, String), endpoint| {
             Side::of(level, fleets(data, settings, *scenario), endpoint)
         };
-        let firsts: Vec<Side<'_>> = (0..names.len()).map(|one| side(first, one)).collect();
+        let firsts: Vec<Side<'_>> = (0..names.len()).map(|index| side(first, index)).collect();
         for other in others {
             for ((endpoint, name), first) in names.iter().enumerate().zip(&firsts) {
                 // With a single endpoint, the title already contains it.
@@ -127,11 +127,11 @@ fn of_each_group(
                     _ => format!("{}, {name}", group.title),
                 };
                 let sides = [first, &side(other, endpoint)];
-                found.push(LevelVersusFirst::of(title, name, sides, family));
+                comparisons.push(LevelVersusFirst::of(title, name, sides, family));
             }
         }
     }
-    found
+    comparisons
 }
 
 /// The values of a measure in a level's experiments, by block.
@@ -149,14 +149,14 @@ struct Side<'a> {
 impl<'a> Side<'a> {
     fn of(level: &str, fleets: Vec<(u32, &'a FleetView)>, endpoint: usize) -> Self {
         let values = |measure: Measure| {
-            let each = fleets.iter();
-            each.map(|(block, view)| (*block, measure.of(view, endpoint)))
+            let views = fleets.iter();
+            views.map(|(block, view)| (*block, measure.of(view, endpoint)))
                 .collect()
         };
-        let all = Measure::ALL.into_iter();
+        let measures = Measure::ALL.into_iter();
         Self {
             level: level.to_owned(),
-            values: all.map(|measure| (measure, values(measure))).collect(),
+            values: measures.map(|measure| (measure, values(measure))).collect(),
             fleets,
             endpoint,
         }
@@ -164,8 +164,8 @@ impl<'a> Side<'a> {
 
     /// The available values of a measure.
     fn by_block(&self, measure: Measure) -> ByBlock {
-        let all = self.values.get(&measure).into_iter().flatten();
-        all.filter_map(|(block, value)| Some((*block, value.ok()?)))
+        let values = self.values.get(&measure).into_iter().flatten();
+        values.filter_map(|(block, value)| Some((*block, value.ok()?)))
             .collect()
     }
 
@@ -185,7 +185,7 @@ impl<'a> Side<'a> {
         let Some(Err(NoValue::TooFewFlows { needs })) = why.next() else {
             return None;
         };
-        why.all(|one| matches!(one, Err(NoValue::TooFewFlows { .. })))
+        why.all(|value| matches!(value, Err(NoValue::TooFewFlows { .. })))
             .then_some(*needs)
     }
 }
@@ -208,7 +208,7 @@ impl LevelVersusFirst {
                 compared.extend(compare(measure, &samples, family));
             }
         }
-        if compared.iter().any(|one| one.claim_index.is_none()) {
+        if compared.iter().any(|comparison| comparison.claim_index.is_none()) {
             limits.push(DIFFERENT_BLOCKS.to_owned());
         }
         Self {
@@ -251,7 +251,7 @@ fn fleets<'a>(
     scenario: usize,
 ) -> Vec<(u32, &'a FleetView)> {
     data.experiments_of(scenario, settings)
-        .filter_map(|one| Some((one.block(), one.fleet.as_ref()?)))
+        .filter_map(|experiment| Some((experiment.block(), experiment.fleet.as_ref()?)))
         .collect()
 }
 
@@ -259,12 +259,12 @@ fn fleets<'a>(
 fn endpoints(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Vec<String> {
     let mut fleets = data
         .experiments_of(scenario, settings)
-        .filter_map(|one| one.fleet.as_ref());
+        .filter_map(|experiment| experiment.fleet.as_ref());
     let endpoints = fleets.next().map(|view| &view.fleet.endpoints);
     endpoints
         .into_iter()
         .flatten()
-        .map(|one| one.name.clone())
+        .map(|endpoint| endpoint.name.clone())
         .collect()
 }
 

@@ -19,14 +19,14 @@ use crate::numbers::{count, signed};
 use crate::text::{plural, real};
 
 /// For each group of scenarios, a sentence per level other than the first.
-pub(crate) fn findings(all: &[LevelVersusFirst]) -> Vec<Finding> {
-    all.iter().filter_map(LevelVersusFirst::sentence).collect()
+pub(crate) fn findings(comparisons: &[LevelVersusFirst]) -> Vec<Finding> {
+    comparisons.iter().filter_map(LevelVersusFirst::sentence).collect()
 }
 
 impl LevelVersusFirst {
     fn sentence(&self) -> Option<Finding> {
         let first = self.compared.first()?;
-        let part = |one: &Compared| format!("{}{}", one.to_text(), one.other_base(first));
+        let part = |compared: &Compared| format!("{}{}", compared.to_text(), compared.other_base(first));
         let parts: Vec<String> = self.compared.iter().map(part).collect();
         let mut text = format!(
             "{}: {} against {}: {}. {}.",
@@ -46,13 +46,13 @@ impl LevelVersusFirst {
             .with("experiments_first", real(first.n.1))
             .with("experiments_other", real(first.n.0))
             .with("comparisons_together", real(first.together()));
-        for one in &self.compared {
-            let key = one.key();
+        for compared in &self.compared {
+            let key = compared.key();
             finding = finding
-                .with(&format!("{key}_n_first"), real(one.n.1))
-                .with(&format!("{key}_n_other"), real(one.n.0))
-                .with(&format!("{key}_shift"), one.shift);
-            if let Some(decision) = one.decision {
+                .with(&format!("{key}_n_first"), real(compared.n.1))
+                .with(&format!("{key}_n_other"), real(compared.n.0))
+                .with(&format!("{key}_shift"), compared.shift);
+            if let Some(decision) = compared.decision {
                 finding = finding
                     .with(&format!("{key}_p"), decision.p_alone)
                     .with(&format!("{key}_p_holm"), decision.p);
@@ -101,9 +101,9 @@ impl Compared {
             shift if shift > 0.0 => format!("{} higher", self.size(shift)),
             shift => format!("{} lower", self.size(-shift)),
         };
-        let interval = self.decision.and_then(|one| one.interval);
+        let interval = self.decision.and_then(|decision| decision.interval);
         let interval = interval_text(shift, interval, |end| self.number(end));
-        let verdict = match self.decision.map(|one| one.verdict) {
+        let verdict = match self.decision.map(|decision| decision.verdict) {
             Some(Verdict::Better) => "better".to_owned(),
             Some(Verdict::Worse) => "worse".to_owned(),
             Some(Verdict::Equivalent) => {
@@ -131,7 +131,7 @@ impl Compared {
 
     /// Number of statements of the report that are evaluated together.
     fn together(&self) -> usize {
-        self.decision.map_or(0, |one| one.family)
+        self.decision.map_or(0, |decision| decision.family)
     }
 
     /// The evidence of all of it.

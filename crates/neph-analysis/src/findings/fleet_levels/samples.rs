@@ -19,11 +19,11 @@ pub(crate) enum Samples {
 impl Samples {
     pub(crate) fn of(other: &ByBlock, first: &ByBlock) -> Self {
         let pairs = other.iter();
-        let pairs = pairs.filter_map(|(block, one)| Some((*one, *first.get(block)?)));
+        let pairs = pairs.filter_map(|(block, level)| Some((*level, *first.get(block)?)));
         let pairs: Vec<(Level, Level)> = pairs.collect();
         if pairs.is_empty() {
-            let all = |levels: &ByBlock| levels.values().copied().collect();
-            Self::Apart(all(other), all(first))
+            let values = |levels: &ByBlock| levels.values().copied().collect();
+            Self::Apart(values(other), values(first))
         } else {
             Self::Blocks(pairs)
         }
@@ -34,8 +34,8 @@ impl Samples {
         match self {
             Self::Blocks(pairs) => !pairs.iter().any(|block| distinguishes(*block)),
             Self::Apart(others, firsts) => {
-                let mut all = others.iter().chain(firsts);
-                !others.is_empty() && !firsts.is_empty() && all.all(|one| *one == Level::Censored)
+                let mut levels = others.iter().chain(firsts);
+                !others.is_empty() && !firsts.is_empty() && levels.all(|level| *level == Level::Censored)
             }
         }
     }

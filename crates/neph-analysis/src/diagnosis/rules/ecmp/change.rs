@@ -89,7 +89,7 @@ pub(crate) fn changes(paths: &[Path<'_>]) -> Vec<Change> {
     }
     let lows = || raw.iter().map(|level| level.low);
     let steps: Vec<f64> = lows()
-        .flat_map(|one| lows().map(move |other| one - other))
+        .flat_map(|low| lows().map(move |other| low - other))
         .filter(|step| *step != 0.0)
         .collect();
     let mut scored: Vec<((usize, usize), Change)> = Vec::new();
@@ -100,8 +100,8 @@ pub(crate) fn changes(paths: &[Path<'_>]) -> Vec<Change> {
         }
     }
     // Of equal changes the one that affects fewer flows is more likely.
-    scored.sort_by(|(a, one), (b, other)| {
-        let by = one.by.abs().total_cmp(&other.by.abs());
+    scored.sort_by(|(a, change), (b, other)| {
+        let by = change.by.abs().total_cmp(&other.by.abs());
         a.cmp(b).then(by)
     });
     scored.into_iter().map(|(_, change)| change).collect()

@@ -19,7 +19,7 @@ pub(crate) fn round_trips(run: &Run<'_>) -> Ordered {
             .map(Span::millis_f64)
             .collect()
     };
-    let (acknowledged, served) = (of(|one| one.ack), of(|one| one.service));
+    let (acknowledged, served) = (of(|exchange| exchange.ack), of(|exchange| exchange.service));
     let has_acknowledgements = real(acknowledged.len()) >= ACKNOWLEDGED * real(served.len());
     let times = if has_acknowledgements {
         acknowledged

@@ -25,14 +25,14 @@ struct Reply {
 }
 
 impl Reply {
-    fn of(flow: &FlowData, one: &Exchange) -> Option<Self> {
+    fn of(flow: &FlowData, exchange: &Exchange) -> Option<Self> {
         let own_kernel = StageSet::only(Stage::OwnKernel);
-        let unread = flow.ledger(one).find(|(set, _)| *set == own_kernel);
-        let read = millis(one.intended) + one.response?.millis_f64();
+        let unread = flow.ledger(exchange).find(|(set, _)| *set == own_kernel);
+        let read = millis(exchange.intended) + exchange.response?.millis_f64();
         Some(Self {
-            seq: one.seq,
-            connection: one.connection,
-            begun: one.begun.map_or_else(|| millis(one.intended), millis),
+            seq: exchange.seq,
+            connection: exchange.connection,
+            begun: exchange.begun.map_or_else(|| millis(exchange.intended), millis),
             arrived: unread.map(|(_, time)| read - time.millis_f64()),
             read,
         })
@@ -55,9 +55,9 @@ struct Program {
 impl Program {
     fn of(flow: &FlowData, replies: &[Reply]) -> Self {
         let begun = flow.exchanges.iter();
-        let begun = begun.filter_map(|one| Some((millis(one.intended), millis(one.begun?))));
+        let begun = begun.filter_map(|exchange| Some((millis(exchange.intended), millis(exchange.begun?))));
         let (late, in_time): (Vec<_>, Vec<_>) = begun.partition(|(due, at)| at - due >= MIN_MS);
-        let reads = replies.iter().map(|one| one.read);
+        let reads = replies.iter().map(|reply| reply.read);
         let mut acts: Vec<f64> = in_time.into_iter().map(|(_, at)| at).chain(reads).collect();
         let mut missed: Vec<f64> = late.into_iter().map(|(due, _)| due).collect();
         acts.sort_by(f64::total_cmp);
@@ -89,33 +89,33 @@ pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
         return BTreeSet::new();
     }
     let exchanges = flow.exchanges.iter();
-    let mut replies: Vec<Reply> = exchanges.filter_map(|one| Reply::of(flow, one)).collect();
-    replies.sort_by_key(|one| (one.connection, one.seq));
+    let mut replies: Vec<Reply> = exchanges.filter_map(|exchange| Reply::of(flow, exchange)).collect();
+    replies.sort_by_key(|reply| (reply.connection, reply.seq));
     let program = Program::of(flow, &replies);
-    let times: Ordered = replies.iter().map(|one| one.read - one.begun).collect();
+    let times: Ordered = replies.iter().map(|reply| reply.read - reply.begun).collect();
     let usual = times.median().unwrap_or(0.0);
     let mut replies_held = BTreeSet::new();
     let mut before: Option<Reply> = None;
     // When the first of the replies that were read together would have arrived.
     let mut since = 0.0;
-    for one in replies {
+    for reply in replies {
         let together = before.filter(|before| {
-            before.connection == one.connection && one.read - before.read <= TOGETHER_MS
+            before.connection == reply.connection && reply.read - before.read <= TOGETHER_MS
         });
         if together.is_none() {
-            since = one.begun + usual;
+            since = reply.begun + usual;
         }
-        before = Some(one);
-        let Some(arrived) = one.arrived.filter(|at| one.read - at >= MIN_MS) else {
+        before = Some(reply);
+        let Some(arrived) = reply.arrived.filter(|at| reply.read - at >= MIN_MS) else {
             continue;
         };
         let is_behind = together.is_some_and(|before| {
             let lay = before.arrived.is_some_and(|at| at < arrived);
             !lay || replies_held.contains(&before.seq)
         });
-        let is_in_order = is_behind && !program.missed(since.min(arrived), one.read);
-        if is_in_order || program.ran(arrived, one.read) {
-            replies_held.insert(one.seq);
+        let is_in_order = is_behind && !program.missed(since.min(arrived), reply.read);
+        if is_in_order || program.ran(arrived, reply.read) {
+            replies_held.insert(reply.seq);
         }
     }
     replies_held
@@ -168,17 +168,17 @@ mod tests {
             reflector: true,
             same_clock: true,
         });
-        let messages = sent.iter().enumerate().map(|(seq, one)| {
+        let messages = sent.iter().enumerate().map(|(seq, sent_message)| {
             let mut marks = Marks::intended_at(instant(usual(seq).at));
-            marks.app_send = Some(instant(one.at));
+            marks.app_send = Some(instant(sent_message.at));
             (marks.queued, marks.nic_tx) = (marks.app_send, marks.app_send);
             let peer = Some(Instant::<Peer>::from_nanos(0));
             (marks.peer.rx, marks.peer.app_rx) = (peer, peer);
             (marks.peer.app_tx, marks.peer.nic_tx) = (peer, peer);
-            (marks.nic_rx, marks.app_recv) = (one.arrived.map(instant), Some(instant(one.read)));
+            (marks.nic_rx, marks.app_recv) = (sent_message.arrived.map(instant), Some(instant(sent_message.read)));
             let mut message = Message::new(FlowIndex(0), Seq(u64::try_from(seq).unwrap()), marks);
             message.outcome = Outcome::Reply;
-            message.connection = one.connection;
+            message.connection = sent_message.connection;
             message
         });
         data.add(&messages.collect::<Vec<_>>());
@@ -191,9 +191,9 @@ mod tests {
         change: impl Fn(usize, &mut SentMessage),
     ) -> Vec<u64> {
         let sent = (0..20).map(|seq| {
-            let mut one = usual(seq);
-            change(seq, &mut one);
-            one
+            let mut message = usual(seq);
+            change(seq, &mut message);
+            message
         });
         let held_by_tcp = held_by_tcp(&flow(probe, &sent.collect::<Vec<_>>()));
         held_by_tcp.into_iter().map(|seq| seq.0).collect()
@@ -201,12 +201,12 @@ mod tests {
 
     /// The reply to message 5 is lost and arrives 40 ms late. One call reads it with the two behind it, and
     /// only the last has a kernel timestamp.
-    fn lost(seq: usize, one: &mut SentMessage) {
+    fn lost(seq: usize, message: &mut SentMessage) {
         if (5..8).contains(&seq) {
-            one.read = usual(5).read + 40.5;
+            message.read = usual(5).read + 40.5;
         }
         if (5..7).contains(&seq) {
-            one.arrived = None;
+            message.arrived = None;
         }
     }
 
@@ -214,21 +214,21 @@ mod tests {
     fn replies_that_are_read_with_the_lost_one_before_them_were_held() {
         // The last one came just before the lost one: it did not wait.
         assert_eq!(held_sequence_numbers(ProbeKind::Ws, lost), NONE);
-        let later = |seq: usize, one: &mut SentMessage| {
-            lost(seq, one);
+        let later = |seq: usize, message: &mut SentMessage| {
+            lost(seq, message);
             if (5..8).contains(&seq) {
-                one.read += 9.5;
+                message.read += 9.5;
             }
         };
         assert_eq!(held_sequence_numbers(ProbeKind::Ws, later), [7]);
         // Datagrams are not held back.
         assert_eq!(held_sequence_numbers(ProbeKind::Udp, later), NONE);
         // The lost reply, too, has the timestamp of when they were read.
-        let apart = |seq: usize, one: &mut SentMessage| {
-            later(seq, one);
+        let apart = |seq: usize, message: &mut SentMessage| {
+            later(seq, message);
             if (5..7).contains(&seq) {
-                one.arrived = Some(if seq == 5 {
-                    one.read - 0.02
+                message.arrived = Some(if seq == 5 {
+                    message.read - 0.02
                 } else {
                     usual(6).read - 0.02
                 });
@@ -240,21 +240,21 @@ mod tests {
     #[test]
     fn replies_that_a_program_reads_together_because_it_stood_still_were_not_held() {
         // From 135 to 185 ms: the replies to 6 and 7 wait, and 7, 8 and 9 are sent late.
-        let stood = |seq: usize, one: &mut SentMessage| {
+        let stood = |seq: usize, message: &mut SentMessage| {
             if (6..8).contains(&seq) {
-                one.read = 185.0;
+                message.read = 185.0;
             }
             if seq == 6 {
-                one.arrived = None;
+                message.arrived = None;
             }
             if (7..10).contains(&seq) {
-                one.at = 185.1;
+                message.at = 185.1;
             }
             if (8..10).contains(&seq) {
-                (one.arrived, one.read) = (Some(215.1), 215.12);
+                (message.arrived, message.read) = (Some(215.1), 215.12);
             }
             if seq == 7 {
-                (one.at, one.arrived) = (usual(7).at + 0.01, Some(170.0));
+                (message.at, message.arrived) = (usual(7).at + 0.01, Some(170.0));
             }
         };
         assert_eq!(held_sequence_numbers(ProbeKind::Ws, stood), NONE);
@@ -264,10 +264,10 @@ mod tests {
     fn a_reply_that_lies_there_while_the_program_sends_in_time_was_held() {
         // On a connection of its own: no other reply waits behind its lost segment.
         let late = |by: f64| {
-            move |seq: usize, one: &mut SentMessage| {
-                one.connection = u32::try_from(seq).unwrap();
+            move |seq: usize, message: &mut SentMessage| {
+                message.connection = u32::try_from(seq).unwrap();
                 if seq == 5 {
-                    one.read += by;
+                    message.read += by;
                 }
             }
         };
