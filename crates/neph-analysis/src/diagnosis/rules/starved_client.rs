@@ -256,8 +256,8 @@ impl AddedDelays {
     }
 }
 
-/// The scenarios in which the client host, or the plan's load on it, moved a quantile; `scenario_count` is the number of
-/// scenarios.
+/// The scenarios in which the client host, or the plan's load on it, moved a quantile;
+/// `scenario_count` is the number of scenarios.
 fn diagnose_group(
     host: &str,
     starved: &[&Scenario<'_>],
