@@ -82,8 +82,8 @@ impl Beginning {
         }
         // Not the very lowest: a sample may be an outlier, a base from before the queue grew.
         let low = |of: fn(&Reading) -> i64| {
-            let mut all: Vec<i64> = flows.iter().map(of).collect();
-            *all.select_nth_unstable(flows.len() / 10).1
+            let mut values: Vec<i64> = flows.iter().map(of).collect();
+            *values.select_nth_unstable(flows.len() / 10).1
         };
         let lower = low(|r| r.sample).saturating_add(min_fall) < low(|r| r.base);
         // Otherwise most flows changed to lower paths together.
@@ -123,18 +123,18 @@ impl Beginning {
     }
 
     /// What to report of a flow: a first base after a withdrawn one is its correction.
-    pub(crate) fn filter_detection(&mut self, mut found: FleetDetection) -> FleetDetection {
-        match found.detection.finding {
+    pub(crate) fn filter_detection(&mut self, mut decided: FleetDetection) -> FleetDetection {
+        match decided.detection.finding {
             Finding::First => {
-                if let Some(before) = self.withdrawn.remove(&found.flow) {
-                    found.detection.finding = Finding::Correction;
-                    found.detection.before = Some(before);
+                if let Some(before) = self.withdrawn.remove(&decided.flow) {
+                    decided.detection.finding = Finding::Correction;
+                    decided.detection.before = Some(before);
                 }
             }
-            Finding::Change if self.based.is_some() && !self.is_over => self.changes.push(found),
+            Finding::Change if self.based.is_some() && !self.is_over => self.changes.push(decided),
             Finding::Change | Finding::Correction => {}
         }
-        found
+        decided
     }
 }
 

@@ -189,13 +189,13 @@ mod tests {
     #[test]
     fn a_step_is_found_and_an_outlier_is_none() {
         let values = [20, 21, 20, 90, 20, 40, 40, 41, 40];
-        let found = change_points(&values, PRICE).unwrap();
+        let points = change_points(&values, PRICE).unwrap();
         let wanted = [
             LevelSegment { from: 0, level: 20 },
             LevelSegment { from: 5, level: 40 },
         ];
-        assert_eq!(found, wanted);
-        assert_eq!(segmentation_cost(&values, &found, PRICE), 1 + 5 + 10 + 1);
+        assert_eq!(points, wanted);
+        assert_eq!(segmentation_cost(&values, &points, PRICE), 1 + 5 + 10 + 1);
     }
 
     #[test]
@@ -258,8 +258,8 @@ mod tests {
             grid in 1..5_i64,
         ) {
             let price = ChangePenalty { change, max_distance, grid };
-            let found = change_points(&values, price).unwrap();
-            prop_assert_eq!(segmentation_cost(&values, &found, price), brute(&values, price));
+            let points = change_points(&values, price).unwrap();
+            prop_assert_eq!(segmentation_cost(&values, &points, price), brute(&values, price));
         }
     }
 }

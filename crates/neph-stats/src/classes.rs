@@ -75,8 +75,8 @@ pub fn classes(
             .total_cmp(&b.value)
             .then(a.weight.total_cmp(&b.weight))
     });
-    let all = weight(&sorted);
-    let dense_values = dense(&sorted, gap, min_share * all);
+    let total_weight = weight(&sorted);
+    let dense_values = dense(&sorted, gap, min_share * total_weight);
     let total = weight(&dense_values);
     Ok(dense_values
         .chunk_by(|a, b| b.value - a.value <= gap)
@@ -96,15 +96,15 @@ fn cut_in_valleys(near: &[Weighted], gap: f64) -> Vec<&[Weighted]> {
     for value in near {
         bins[to_usize((value.value - low) / height)] += value.weight;
     }
-    let mut rest = near;
+    let mut remaining = near;
     let mut cut = Vec::new();
     for valley in valleys(&bins, MIN_APART * gap / height) {
-        let below = rest.partition_point(|v| v.value < low + valley * height);
-        let (peak, above) = rest.split_at(below);
+        let below = remaining.partition_point(|v| v.value < low + valley * height);
+        let (peak, above) = remaining.split_at(below);
         cut.push(peak);
-        rest = above;
+        remaining = above;
     }
-    cut.push(rest);
+    cut.push(remaining);
     cut.retain(|peak| !peak.is_empty());
     cut
 }

@@ -54,14 +54,14 @@ pub struct GroupedShare {
 pub fn grouped_share(groups: &[(usize, usize)]) -> Result<GroupedShare, StatsError> {
     let known: Vec<(f64, f64)> = groups
         .iter()
-        .filter(|(_, all)| *all > 0)
-        .map(|(hits, all)| (real(*hits), real(*all)))
+        .filter(|(_, total)| *total > 0)
+        .map(|(hits, total)| (real(*hits), real(*total)))
         .collect();
     refuse_fewer("share over groups", GROUPS_NEEDED, known.len())?;
     let hits: f64 = known.iter().map(|(hits, _)| hits).sum();
-    let all: f64 = known.iter().map(|(_, all)| all).sum();
-    let share = hits / all;
-    if hits <= 0.0 || hits >= all {
+    let total: f64 = known.iter().map(|(_, total)| total).sum();
+    let share = hits / total;
+    if hits <= 0.0 || hits >= total {
         return Err(StatsError::TooFew {
             what: "share over groups",
             need: 1,
@@ -79,7 +79,7 @@ pub fn grouped_share(groups: &[(usize, usize)]) -> Result<GroupedShare, StatsErr
     Ok(GroupedShare {
         share,
         interval,
-        effective: effective.min(all),
+        effective: effective.min(total),
     })
 }
 
@@ -133,11 +133,11 @@ pub fn grouped_quantile(
         .iter()
         .map(|group| (up_to(group, value), real(group.len())))
         .collect();
-    let found = below.iter().map(|(below, _)| below).sum::<f64>() / real(n);
-    let spread = Spread::of(&below, found);
+    let share = below.iter().map(|(below, _)| below).sum::<f64>() / real(n);
+    let spread = Spread::of(&below, share);
     let effective = spread.effective(p);
     let on_side = |of: fn(&(f64, f64)) -> f64| below.iter().filter(|group| of(group) > 0.0).count();
-    let sides = on_side(|(below, _)| *below).min(on_side(|(below, all)| all - below));
+    let sides = on_side(|(below, _)| *below).min(on_side(|(below, total)| total - below));
     let cases = if sides < GROUPS_NEEDED {
         Cases::only(groups.len())
     } else {
@@ -217,15 +217,15 @@ struct Spread {
 }
 
 impl Spread {
-    /// From groups with their hits and their messages, with the share `found` of all.
-    fn of(groups: &[(f64, f64)], found: f64) -> Self {
+    /// From groups with their hits and their messages, with the `share` of all.
+    fn of(groups: &[(f64, f64)], share: f64) -> Self {
         let power = |power: i32| {
-            let more = groups.iter().map(|(hits, of)| hits - found * of);
-            more.map(|one| one.powi(power)).sum()
+            let more = groups.iter().map(|(hits, of)| hits - share * of);
+            more.map(|deviation| deviation.powi(power)).sum()
         };
         Self {
             groups: groups.len(),
-            all: groups.iter().map(|(_, all)| all).sum(),
+            all: groups.iter().map(|(_, total)| total).sum(),
             squares: power(2),
             fourths: power(4),
         }

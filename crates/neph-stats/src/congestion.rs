@@ -222,8 +222,8 @@ impl Congestion {
         }
         let mut clusters = residuals.clusters();
         clusters.sort_by_key(|by| by.saturating_sub(usual).abs());
-        let found = clusters.into_iter().find_map(explained);
-        found.or_else(|| is_share(stayed.len(), 1).then_some(still))
+        let reshuffled = clusters.into_iter().find_map(explained);
+        reshuffled.or_else(|| is_share(stayed.len(), 1).then_some(still))
     }
 
     /// The usual residual: the mean of the first batches, as each has only a few noisy samples. A batch

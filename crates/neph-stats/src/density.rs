@@ -71,25 +71,25 @@ fn steps(bins: &[f64]) -> Vec<Step> {
     for until in 1..=bins.len() {
         let with =
             |from: usize| best[from] + fitness(sums[until] - sums[from], until - from) - price;
-        let found = (0..until).map(|from| (from, with(from)));
-        if let Some((from, value)) = found.max_by(|a, b| a.1.total_cmp(&b.1)) {
+        let candidates = (0..until).map(|from| (from, with(from)));
+        if let Some((from, value)) = candidates.max_by(|a, b| a.1.total_cmp(&b.1)) {
             (best[until], begins[until]) = (value, from);
         }
     }
-    let mut found = Vec::new();
+    let mut steps = Vec::new();
     let mut until = bins.len();
     while until > 0 {
         let from = begins[until];
         let density = (sums[until] - sums[from]) / real(until - from);
-        found.push(Step {
+        steps.push(Step {
             from,
             until,
             density,
         });
         until = from;
     }
-    found.reverse();
-    found
+    steps.reverse();
+    steps
 }
 
 /// The logarithm of a step's likelihood.

@@ -87,8 +87,8 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
 /// Sum of squared deviations from the mean, corrected for the mean's own rounding.
 fn squares(values: &[f64], mean: f64) -> f64 {
     let sum: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    let rest: f64 = values.iter().map(|v| v - mean).sum();
-    (sum - rest * rest / real(values.len())).max(0.0)
+    let residual: f64 = values.iter().map(|v| v - mean).sum();
+    (sum - residual * residual / real(values.len())).max(0.0)
 }
 
 #[cfg(test)]

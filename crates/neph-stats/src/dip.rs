@@ -105,7 +105,7 @@ impl<'a> Hulls<'a> {
         let (mut g, mut l) = (1, 1);
         while g < minorant.len() && l < majorant.len() {
             let (below, above) = (minorant[g], majorant[l]);
-            let found = if below > above {
+            let candidate = if below > above {
                 let from = minorant[g - 1];
                 l += 1;
                 self.rise(from, below, above)
@@ -116,7 +116,7 @@ impl<'a> Hulls<'a> {
                 self.rise(from, above, below)
                     .map(|rise| (real(from + 1) + rise - real(below), below, above))
             };
-            if let Some((distance, low, high)) = found
+            if let Some((distance, low, high)) = candidate
                 && distance >= widest.distance
             {
                 widest = Widest {

@@ -271,8 +271,8 @@ mod tests {
             );
         }
         let since = drift.now() - before;
-        let all = slope(20 * S);
-        assert!((all / 2..all).contains(&since), "{since} of {all}");
+        let full = slope(20 * S);
+        assert!((full / 2..full).contains(&since), "{since} of {full}");
     }
 
     /// More than 30 windows: levels wait for no queue so long.

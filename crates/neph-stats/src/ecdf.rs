@@ -113,12 +113,12 @@ mod tests {
             values.sort_unstable();
             let values: Vec<f64> = values.into_iter().map(f64::from).collect();
             let sample = Sorted::check(&values).unwrap();
-            let all = ecdf(sample, 3, usize::MAX).unwrap();
+            let unlimited = ecdf(sample, 3, usize::MAX).unwrap();
             let points = ecdf(sample, 3, max_points).unwrap();
             prop_assert!(points.len() <= max_points);
-            prop_assert_eq!(points[0], all[0]);
-            let tail = all.len().min(TAIL_POINTS);
-            prop_assert!(points.ends_with(&all[all.len() - tail..]));
+            prop_assert_eq!(points[0], unlimited[0]);
+            let tail = unlimited.len().min(TAIL_POINTS);
+            prop_assert!(points.ends_with(&unlimited[unlimited.len() - tail..]));
             for p in &points {
                 let share = real(sample.count_up_to(p.value)) / real(values.len() + 3);
                 prop_assert_eq!(share, p.share);

@@ -67,11 +67,11 @@ impl Claim {
                 wanted,
             } => (shift, margin, wanted),
             Self::AllWithin { shifts, margin } => {
-                let each = shifts.iter().map(|shift| within(shift, *margin));
+                let tests = shifts.iter().map(|shift| within(shift, *margin));
                 return Strongest {
                     verdict: Verdict::Equivalent,
                     // Without shifts nothing is shown.
-                    p: each.reduce(f64::max).unwrap_or(1.0),
+                    p: tests.reduce(f64::max).unwrap_or(1.0),
                 };
             }
         };
@@ -121,7 +121,7 @@ pub fn decide(family: &[Claim]) -> Vec<Decision> {
         .map(|statement| (2.0 * statement.p).min(1.0))
         .collect();
     let corrected = holm(&p_values).unwrap_or_else(|_| vec![1.0; p_values.len()]);
-    let each = simultaneous(family.len());
+    let alpha = simultaneous(family.len());
     family
         .iter()
         .zip(strongest)
@@ -134,7 +134,7 @@ pub fn decide(family: &[Claim]) -> Vec<Decision> {
             },
             p,
             p_alone,
-            interval: claim.interval(each),
+            interval: claim.interval(alpha),
             family: family.len(),
         })
         .collect()
@@ -204,13 +204,13 @@ mod tests {
             shifts: shifts.iter().map(|left| shift(left)).collect(),
             margin: 1.0,
         };
-        let found = decide(&[all(&[&near, &near, &near])]);
+        let decisions = decide(&[all(&[&near, &near, &near])]);
         assert_eq!(
-            (found[0].verdict, found[0].family),
+            (decisions[0].verdict, decisions[0].family),
             (Verdict::Equivalent, 1)
         );
-        let found = decide(&[all(&[&near, &AROUND_THREE])]);
-        assert_eq!(found[0].verdict, Verdict::Inconclusive);
+        let decisions = decide(&[all(&[&near, &AROUND_THREE])]);
+        assert_eq!(decisions[0].verdict, Verdict::Inconclusive);
     }
 
     /// One of 256 arrangements, two-sided: 2 / 256, and 9 times that with 9 comparisons.

@@ -299,12 +299,12 @@ impl FleetBase {
         let detection = level.push(at, without_shift, &mut context);
         self.drift.record_sample(at, flow, is_astray);
         if let Some(detection) = detection {
-            let found = self.beginning.filter_detection(FleetDetection {
+            let filtered = self.beginning.filter_detection(FleetDetection {
                 flow,
                 nth,
                 detection,
             });
-            self.detections.push_back(found);
+            self.detections.push_back(filtered);
         }
     }
 
@@ -364,12 +364,12 @@ impl FleetBase {
             };
             let nth = self.nths.get(flow).copied().unwrap_or(0);
             let flow = number;
-            let found = FleetDetection {
+            let shifted = FleetDetection {
                 flow,
                 nth,
                 detection,
             };
-            self.detections.push_back(found);
+            self.detections.push_back(shifted);
         }
     }
 }

@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn a_flow_takes_at_most_250_bytes() {
-        let all = size_of::<Option<FlowLevel>>();
-        assert!(all <= 250, "{all}");
+        let size = size_of::<Option<FlowLevel>>();
+        assert!(size <= 250, "{size}");
     }
 }

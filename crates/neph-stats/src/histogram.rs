@@ -327,8 +327,8 @@ mod tests {
         ) {
             let mut merged = of(first, &mine);
             merged.merge(&of(second, &yours));
-            let all: Vec<u64> = mine.into_iter().chain(yours).collect();
-            prop_assert_eq!(merged, of(first.min(second), &all));
+            let values: Vec<u64> = mine.into_iter().chain(yours).collect();
+            prop_assert_eq!(merged, of(first.min(second), &values));
         }
     }
 }

@@ -73,10 +73,10 @@ impl JitterShape {
     }
 
     fn refresh(&mut self) {
-        let all = f64::from(self.total) + BELIEF;
+        let total = f64::from(self.total) + BELIEF;
         let density = |(bin, count): (usize, &f64)| {
             let prior = BELIEF * believed(middle_of(bin)) / FINENESS;
-            ((count + prior) / all).ln()
+            ((count + prior) / total).ln()
         };
         let heights: Vec<f64> = self.counts.iter().enumerate().map(density).collect();
         let highest = heights.iter().copied().fold(f64::MIN, f64::max);

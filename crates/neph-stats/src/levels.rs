@@ -199,7 +199,7 @@ impl Levels {
 
     /// The current and recent levels of enough flows, more than the tolerance apart.
     pub(crate) fn paths(&mut self, at: i64) -> &[PossibleLevel] {
-        let elapsed_ns = self.paths_found_at_ns.map(|found| at.saturating_sub(found));
+        let elapsed_ns = self.paths_found_at_ns.map(|found_at_ns| at.saturating_sub(found_at_ns));
         if elapsed_ns.is_none_or(|elapsed_ns| elapsed_ns >= REFRESH_INTERVAL_NS) {
             let decay =
                 (-real_nanos(elapsed_ns.unwrap_or(0)) / real_nanos(LEVEL_RETENTION_NS)).exp();

@@ -23,15 +23,15 @@ use crate::sorted::{Sorted, refuse_fewer};
 pub fn mann_whitney(candidate: &[f64], baseline: &[f64]) -> Result<ShiftTest, StatsError> {
     let sizes = (candidate.len(), baseline.len());
     refuse_fewer("rank sum test", 1, sizes.0.min(sizes.1))?;
-    let mut all = [candidate, baseline].concat();
-    let ranks = ranks(&all)?;
-    let (first, second) = all.split_at_mut(candidate.len());
+    let mut values = [candidate, baseline].concat();
+    let ranks = ranks(&values)?;
+    let (first, second) = values.split_at_mut(candidate.len());
     let shift = shift(Sorted::sort(first)?, Sorted::sort(second)?);
     let rank_sum: f64 = ranks.of[..candidate.len()].iter().sum();
     let statistic = rank_sum - triangle(candidate.len());
     let (p, basis) = two_sided(&ranks, sizes, statistic);
     Ok(ShiftTest {
-        n: all.len(),
+        n: values.len(),
         statistic,
         p,
         basis,
@@ -59,11 +59,11 @@ fn two_sided(ranks: &Ranks, sizes: (usize, usize), statistic: f64) -> (f64, Basi
 
 fn approximation(sizes: (usize, usize), tie_term: f64) -> Approximation {
     let (m, n) = (real(sizes.0), real(sizes.1));
-    let all = m + n;
-    let ties = tie_term / (all * (all - 1.0));
+    let total = m + n;
+    let ties = tie_term / (total * (total - 1.0));
     Approximation {
         mean: 0.5 * m * n,
-        sd: (m * n / 12.0 * (all + 1.0 - ties)).max(0.0).sqrt(),
+        sd: (m * n / 12.0 * (total + 1.0 - ties)).max(0.0).sqrt(),
     }
 }
 

@@ -13,17 +13,17 @@ pub fn flows_to_rule_out(known: u32, confidence: f64) -> Option<u32> {
     }
     // Probabilities of having seen 0, 1, 2 ... of all next hops. Inclusion and exclusion is shorter, but its
     // terms cancel beyond the precision of floats.
-    let all = usize::try_from(known).ok()? + 1;
+    let paths = usize::try_from(known).ok()? + 1;
     let total = f64::from(known + 1);
-    let mut probabilities = vec![0.0; all + 1];
+    let mut probabilities = vec![0.0; paths + 1];
     probabilities[0] = 1.0;
     let mut flows = 0;
-    while probabilities[all] < confidence {
-        for (found, unseen) in (1..=all).rev().zip(0_u32..) {
-            // `unseen` are still unseen when `found` have been seen.
+    while probabilities[paths] < confidence {
+        for (known_paths, unseen) in (1..=paths).rev().zip(0_u32..) {
+            // `unseen` are still unseen when `known_paths` have been seen.
             let stays = (total - f64::from(unseen)) / total;
             let joins = f64::from(unseen + 1) / total;
-            probabilities[found] = probabilities[found] * stays + probabilities[found - 1] * joins;
+            probabilities[known_paths] = probabilities[known_paths] * stays + probabilities[known_paths - 1] * joins;
         }
         probabilities[0] = 0.0;
         flows += 1;
@@ -60,11 +60,11 @@ mod tests {
         for known in 1..=12_u32 {
             let flows = flows_to_rule_out(known, 0.99).expect("in range");
             let missed = |flows: u32| -> f64 {
-                let all = f64::from(known + 1);
+                let paths = f64::from(known + 1);
                 let (mut sum, mut choose) = (0.0, 1.0);
                 for out in 1..=known {
-                    choose *= (all - f64::from(out) + 1.0) / f64::from(out);
-                    let stay = (1.0 - f64::from(out) / all).powf(f64::from(flows));
+                    choose *= (paths - f64::from(out) + 1.0) / f64::from(out);
+                    let stay = (1.0 - f64::from(out) / paths).powf(f64::from(flows));
                     sum += if out % 2 == 1 { choose } else { -choose } * stay;
                 }
                 sum

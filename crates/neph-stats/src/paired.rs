@@ -95,10 +95,10 @@ impl PairedShift {
             }
         }
         (rank > 0).then(|| {
-            let found = averages.interval(rank);
+            let interval = averages.interval(rank);
             ConfidenceInterval {
-                low: undone(found.low),
-                high: undone(found.high),
+                low: undone(interval.low),
+                high: undone(interval.high),
             }
         })
     }

@@ -123,13 +123,13 @@ mod tests {
             for x in a.values() {
                 differences.extend(b.values().iter().map(|y| x - y));
             }
-            for (pairs, all) in
+            for (pairs, sorted) in
                 [(Pairs::Means(a), &mut means), (Pairs::Differences(a, b), &mut differences)]
             {
-                all.sort_unstable_by(f64::total_cmp);
-                prop_assert_eq!(pairs.count(), all.len());
-                for rank in 1..=all.len() {
-                    prop_assert_eq!(pairs.at_rank(rank), all[rank - 1]);
+                sorted.sort_unstable_by(f64::total_cmp);
+                prop_assert_eq!(pairs.count(), sorted.len());
+                for rank in 1..=sorted.len() {
+                    prop_assert_eq!(pairs.at_rank(rank), sorted[rank - 1]);
                 }
             }
         }

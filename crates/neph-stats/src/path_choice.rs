@@ -93,17 +93,17 @@ mod tests {
 
     #[test]
     fn the_last_stay_is_dated_by_its_first_sample() {
-        let found = chosen(&[0, 1, 0, 1, 0, 10, 9, 10, 11]).unwrap();
-        assert_eq!((found.index, found.ago), (1, 3));
+        let choice = chosen(&[0, 1, 0, 1, 0, 10, 9, 10, 11]).unwrap();
+        assert_eq!((choice.index, choice.ago), (1, 3));
         // By hand: 4 + 5 + 4 + 3 from 14 against 0 + 1 + 0 + 1.
-        assert!((found.margin - 14.0).abs() < 1e-9, "{found:?}");
+        assert!((choice.margin - 14.0).abs() < 1e-9, "{choice:?}");
     }
 
     /// The middle stay is not part of the last one, though it lies nearer to it than to the first.
     #[test]
     fn a_stay_on_the_way_is_another() {
-        let found = chosen(&[0, 0, 0, 10, 10, 10, 10, 14, 14, 14, 14]).unwrap();
-        assert_eq!((found.index, found.ago), (2, 3));
+        let choice = chosen(&[0, 0, 0, 10, 10, 10, 10, 14, 14, 14, 14]).unwrap();
+        assert_eq!((choice.index, choice.ago), (2, 3));
     }
 
     #[test]
@@ -120,9 +120,9 @@ mod tests {
             before in prop::collection::vec(-1..=1_i64, 1..8),
             after in prop::collection::vec(9..=11_i64, 3..8),
         ) {
-            let found = chosen(&[before, after.clone()].concat()).unwrap();
-            prop_assert_eq!((found.index, found.ago), (1, after.len() - 1));
-            prop_assert!(found.margin > 0.0 && found.margin_over_unknown > 0.0, "{:?}", found);
+            let choice = chosen(&[before, after.clone()].concat()).unwrap();
+            prop_assert_eq!((choice.index, choice.ago), (1, after.len() - 1));
+            prop_assert!(choice.margin > 0.0 && choice.margin_over_unknown > 0.0, "{:?}", choice);
         }
     }
 }

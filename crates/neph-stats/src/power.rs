@@ -72,10 +72,10 @@ mod tests {
         };
         let mut count = |blocks: usize| (0..500).filter(|_| is_found(blocks)).count();
         // Noether's size is on the safe side where few blocks make the null distribution coarse.
-        let (found, fewer) = (count(blocks), count(blocks - 4));
+        let (detected, fewer) = (count(blocks), count(blocks - 4));
         assert!(
-            found >= 380 && fewer < found,
-            "{blocks} blocks find it in {found} of 500, 4 fewer in {fewer}"
+            detected >= 380 && fewer < detected,
+            "{blocks} blocks find it in {detected} of 500, 4 fewer in {fewer}"
         );
     }
 

@@ -98,12 +98,12 @@ mod tests {
     /// Of n cases that all agree Wilson's lower end is n / (n + z^2), also of 2.5 cases.
     #[test]
     fn a_share_of_a_fractional_number_of_cases_has_an_interval() {
-        let found = share_interval(1.0, 2.5).unwrap();
+        let interval = share_interval(1.0, 2.5).unwrap();
         assert!(
-            (found.low - 2.5 / (2.5 + 3.841_459)).abs() < 1e-6,
-            "{found:?}"
+            (interval.low - 2.5 / (2.5 + 3.841_459)).abs() < 1e-6,
+            "{interval:?}"
         );
-        assert!((found.high - 1.0).abs() < 1e-12);
+        assert!((interval.high - 1.0).abs() < 1e-12);
         let (few, many) = (
             share_interval(0.4, 3.0).unwrap(),
             share_interval(0.4, 30.0).unwrap(),

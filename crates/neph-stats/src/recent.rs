@@ -106,15 +106,15 @@ mod tests {
         ) {
             let mut recent = Recent::new();
             let mut at = start;
-            let mut all = Vec::new();
+            let mut samples = Vec::new();
             for (step, sample) in steps {
                 at += step;
                 recent.push(at, sample);
-                all.push((at, sample));
+                samples.push((at, sample));
             }
-            all.reverse();
-            all.truncate(KEPT);
-            prop_assert_eq!(recent.newest_first().collect::<Vec<_>>(), all);
+            samples.reverse();
+            samples.truncate(KEPT);
+            prop_assert_eq!(recent.newest_first().collect::<Vec<_>>(), samples);
             recent.clear();
             prop_assert_eq!(recent.ago(0), None);
         }

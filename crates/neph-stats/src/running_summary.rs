@@ -51,8 +51,8 @@ impl Ranked for BoundedHistogram<'_> {
         if index == 0 || index + 1 == self.n {
             return Some(if index == 0 { self.min } else { self.max });
         }
-        let found = self.histogram.of_rank(index as u128 + 1)?;
-        Some(of_whole(found).clamp(self.min, self.max))
+        let value = self.histogram.of_rank(index as u128 + 1)?;
+        Some(of_whole(value).clamp(self.min, self.max))
     }
 }
 
@@ -123,9 +123,9 @@ impl RunningSummary {
                 values.extend_from_slice(more);
             }
             (values, more) => {
-                let mut all = values.counted();
-                all.merge(&more.counted());
-                *values = Values::Counted(all);
+                let mut counted = values.counted();
+                counted.merge(&more.counted());
+                *values = Values::Counted(counted);
             }
         }
     }
@@ -261,12 +261,12 @@ mod tests {
             (Some(7.0), Some(9_000_000.0))
         );
         let [p50, p99, p999] = summary.quantiles(15_000, [0.5, 0.99, 0.999]);
-        let at = |found: Result<Quantile, StatsError>| found.expect("enough").value().number();
-        let near = |found: Option<f64>, truth: f64| {
-            let found = found.expect("no lost message decides it");
+        let at = |quantile: Result<Quantile, StatsError>| quantile.expect("enough").value().number();
+        let near = |value: Option<f64>, truth: f64| {
+            let value = value.expect("no lost message decides it");
             assert!(
-                (found / truth - 1.0).abs() < 1.0 / 512.0,
-                "{found} for {truth}"
+                (value / truth - 1.0).abs() < 1.0 / 512.0,
+                "{value} for {truth}"
             );
         };
         near(at(p50), 10_000.0 + 10_000.0 * 0.5 / 0.995);

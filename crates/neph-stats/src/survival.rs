@@ -170,8 +170,8 @@ mod tests {
     /// After the 12th of 24 ends a half lasts, in spite of the rounding of 23/24, 22/23 ...
     #[test]
     fn a_half_is_reached_when_half_have_ended() {
-        let all: Vec<Lifetime> = (1..=24).map(|time| Ended(f64::from(time))).collect();
-        assert_eq!(survival(&all).unwrap().time_until(0.5), Some(12.0));
+        let lifetimes: Vec<Lifetime> = (1..=24).map(|time| Ended(f64::from(time))).collect();
+        assert_eq!(survival(&lifetimes).unwrap().time_until(0.5), Some(12.0));
     }
 
     /// Remission under 6-MP, weeks (Freireich et al. 1963), the textbook case of Kaplan-Meier curves:
@@ -182,12 +182,12 @@ mod tests {
         let lasting = [
             6.0, 9.0, 10.0, 11.0, 17.0, 19.0, 20.0, 25.0, 32.0, 32.0, 34.0, 35.0,
         ];
-        let all: Vec<Lifetime> = ended
+        let lifetimes: Vec<Lifetime> = ended
             .map(Ended)
             .into_iter()
             .chain(lasting.map(Lasting))
             .collect();
-        let curve = survival(&all).unwrap();
+        let curve = survival(&lifetimes).unwrap();
         let wanted = [
             (6.0, 21, 0.857_142_9, 0.076_360_4),
             (7.0, 17, 0.806_722_7, 0.086_935_3),

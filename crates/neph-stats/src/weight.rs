@@ -25,15 +25,15 @@ impl Weight {
     }
 
     /// Its share of all, now or recently.
-    pub(crate) fn share(&self, all: &Self) -> f64 {
-        let current_share = f64::from(self.current_flows) / f64::from(all.current_flows.max(1));
-        current_share.max(self.recent_arrivals / all.recent_arrivals.max(1.0))
+    pub(crate) fn share(&self, total: &Self) -> f64 {
+        let current_share = f64::from(self.current_flows) / f64::from(total.current_flows.max(1));
+        current_share.max(self.recent_arrivals / total.recent_arrivals.max(1.0))
     }
 
     /// At least 2, and 1 %. If few flows have a level, one flow that lasted at a level is enough, even if
     /// only its own past shows it.
-    pub(crate) fn has_enough_flows(&self, all: &Self) -> bool {
-        let min_flows = if all.current_flows < FEW { 1 } else { 2 };
-        self.current_flows.max(self.arrived_flows) >= min_flows && self.share(all) >= 0.01
+    pub(crate) fn has_enough_flows(&self, total: &Self) -> bool {
+        let min_flows = if total.current_flows < FEW { 1 } else { 2 };
+        self.current_flows.max(self.arrived_flows) >= min_flows && self.share(total) >= 0.01
     }
 }

@@ -14,11 +14,11 @@ fn equal(values: &[f64]) -> Vec<Weighted> {
 fn gaps_split_and_weights_share() {
     let mut values = equal(&[70.0, 70.3, 70.1, 74.0, 79.2, 79.0]);
     values[3].weight = 5.0;
-    let found = classes(&values, 0.5, 0.0).unwrap();
-    let shares: Vec<(f64, f64, usize)> = found.iter().map(|c| (c.centre, c.share, c.n)).collect();
+    let classes = classes(&values, 0.5, 0.0).unwrap();
+    let shares: Vec<(f64, f64, usize)> = classes.iter().map(|c| (c.centre, c.share, c.n)).collect();
     assert_eq!(shares, [(70.1, 0.3, 3), (74.0, 0.5, 1), (79.0, 0.2, 2)]);
-    assert_eq!(class_of(&found, 74.4, 0.5), Some(1));
-    assert_eq!(class_of(&found, 76.0, 0.5), None);
+    assert_eq!(class_of(&classes, 74.4, 0.5), Some(1));
+    assert_eq!(class_of(&classes, 76.0, 0.5), None);
 }
 
 #[test]
@@ -27,8 +27,8 @@ fn a_few_values_halfway_are_no_bridge() {
     values.extend(equal(&[71.2; 50]));
     values.extend(equal(&[70.4, 70.8]));
     for min_share in [0.0, 0.03] {
-        let found = classes(&values, 0.5, min_share).unwrap();
-        let shares: Vec<f64> = found.iter().map(|c| c.share).collect();
+        let classes = classes(&values, 0.5, min_share).unwrap();
+        let shares: Vec<f64> = classes.iter().map(|c| c.share).collect();
         assert_eq!(shares.len(), 2);
         assert!((shares[0] - 0.5).abs() < 0.01, "{shares:?}");
     }
@@ -59,10 +59,10 @@ impl Noise {
 /// `count` flows on each of the levels.
 fn levels(levels: &[f64], count: usize, deviation: f64, noise: Noise, seed: u64) -> Vec<Weighted> {
     let mut random = Random::new(seed);
-    let each = levels
+    let repeated = levels
         .iter()
         .flat_map(|level| std::iter::repeat_n(*level, count));
-    let values: Vec<f64> = each
+    let values: Vec<f64> = repeated
         .map(|level| level + deviation * noise.draw(&mut random))
         .collect();
     equal(&values)
@@ -71,10 +71,10 @@ fn levels(levels: &[f64], count: usize, deviation: f64, noise: Noise, seed: u64)
 /// How many of 40 seeds have other classes than levels.
 fn wrong(at: &[f64], count: usize, deviation: f64, noise: Noise) -> usize {
     let is_wrong = |seed: &u64| {
-        let found = classes(&levels(at, count, deviation, noise, *seed), 0.5, 0.0).unwrap();
+        let classes = classes(&levels(at, count, deviation, noise, *seed), 0.5, 0.0).unwrap();
         let off = 0.04 + 2.5 * deviation;
         let near = |(class, level): (&LevelClass, &f64)| (class.centre - level).abs() < off;
-        found.len() != at.len() || !found.iter().zip(at).all(near)
+        classes.len() != at.len() || !classes.iter().zip(at).all(near)
     };
     (0..40).filter(is_wrong).count()
 }
@@ -133,13 +133,13 @@ fn the_shares_and_ends_of_a_chain_are_right() {
     for (noise, seed) in NOISES.into_iter().zip(7..) {
         let of = |(level, count)| levels(&[level], count, 0.04, noise, seed);
         let values: Vec<Weighted> = counts.into_iter().flat_map(of).collect();
-        let found = classes(&values, 0.5, 0.001).unwrap();
-        let each: Vec<usize> = found.iter().map(|class| class.n).collect();
-        assert_eq!(each.len(), 3, "{noise:?} {found:?}");
-        for (class, (_, count)) in found.iter().zip(counts) {
-            assert!(class.n.abs_diff(count) <= 2, "{noise:?} {found:?}");
+        let classes = classes(&values, 0.5, 0.001).unwrap();
+        let sizes: Vec<usize> = classes.iter().map(|class| class.n).collect();
+        assert_eq!(sizes.len(), 3, "{noise:?} {classes:?}");
+        for (class, (_, count)) in classes.iter().zip(counts) {
+            assert!(class.n.abs_diff(count) <= 2, "{noise:?} {classes:?}");
         }
-        assert!((found[2].centre - found[0].centre - 0.95).abs() < 0.03);
+        assert!((classes[2].centre - classes[0].centre - 0.95).abs() < 0.03);
     }
 }
 
@@ -147,9 +147,9 @@ fn the_shares_and_ends_of_a_chain_are_right() {
 #[test]
 fn levels_that_cannot_be_separated_are_classes_of_bounded_width() {
     let values: Vec<f64> = (0..300).map(|i| 80.0 + 0.01 * f64::from(i)).collect();
-    let found = classes(&equal(&values), 0.5, 0.001).unwrap();
-    assert!((3..=4).contains(&found.len()), "{found:?}");
-    assert!(found[found.len() - 1].centre - found[0].centre > 1.9);
+    let classes = classes(&equal(&values), 0.5, 0.001).unwrap();
+    assert!((3..=4).contains(&classes.len()), "{classes:?}");
+    assert!(classes[classes.len() - 1].centre - classes[0].centre > 1.9);
 }
 
 /// Jittered bases of four paths: the number of paths and the shares are the truth's, exactly.
@@ -166,8 +166,8 @@ fn paths_are_found_with_their_shares() {
                 values.push(base + 0.4 * (random.unit() - 0.5));
             }
         }
-        let found = classes(&equal(&values), 0.5, 0.01).unwrap();
-        let got: Vec<usize> = found.iter().map(|c| c.n).collect();
+        let classes = classes(&equal(&values), 0.5, 0.01).unwrap();
+        let got: Vec<usize> = classes.iter().map(|c| c.n).collect();
         assert_eq!(got, counts, "seed {seed}");
     }
 }
@@ -193,20 +193,20 @@ proptest! {
         values in prop::collection::vec(0.0..20.0_f64, 1..120),
         gap in 0.1..5.0_f64,
     ) {
-        let found = classes(&equal(&values), gap, 0.0).unwrap();
-        prop_assert_eq!(found.iter().map(|c| c.n).sum::<usize>(), values.len());
-        prop_assert!(found.windows(2).all(|w| w[1].low > w[0].high));
-        prop_assert!(found.iter().all(|c| c.high - c.low <= 2.0 * gap), "{:?}", found);
-        let share: f64 = found.iter().map(|c| c.share).sum();
+        let level_classes = classes(&equal(&values), gap, 0.0).unwrap();
+        prop_assert_eq!(level_classes.iter().map(|c| c.n).sum::<usize>(), values.len());
+        prop_assert!(level_classes.windows(2).all(|w| w[1].low > w[0].high));
+        prop_assert!(level_classes.iter().all(|c| c.high - c.low <= 2.0 * gap), "{:?}", level_classes);
+        let share: f64 = level_classes.iter().map(|c| c.share).sum();
         prop_assert!((share - 1.0).abs() < 1e-9);
         let mut sorted = values.clone();
         sorted.sort_by(f64::total_cmp);
         for pair in sorted.windows(2).filter(|w| w[1] - w[0] > gap) {
-            prop_assert!(!found.iter().any(|c| c.low <= pair[0] && pair[1] <= c.high));
+            prop_assert!(!level_classes.iter().any(|c| c.low <= pair[0] && pair[1] <= c.high));
         }
         for value in values {
             let contains = |c: &LevelClass| c.low <= value && value <= c.high;
-            prop_assert_eq!(found.iter().filter(|c| contains(c)).count(), 1);
+            prop_assert_eq!(level_classes.iter().filter(|c| contains(c)).count(), 1);
         }
     }
 
@@ -219,7 +219,7 @@ proptest! {
             let weighted = |(value, weight)| Weighted { value, weight };
             values.into_iter().map(weighted).collect()
         };
-        let found = |values| classes(&weigh(values), 0.5, 0.001).unwrap();
-        prop_assert_eq!(found(values), found(shuffled));
+        let weighed_classes = |values| classes(&weigh(values), 0.5, 0.001).unwrap();
+        prop_assert_eq!(weighed_classes(values), weighed_classes(shuffled));
     }
 }

@@ -41,9 +41,9 @@ pub(super) struct ClockSet {
 
 /// Where the clock of these limits was set, in order.
 pub(super) fn find_clock_sets(limits: OffsetLimits<'_>) -> Vec<ClockSet> {
-    let mut found: Vec<ClockSet> = Vec::new();
+    let mut sets: Vec<ClockSet> = Vec::new();
     for look in LOOKS {
-        let known = found.clone();
+        let known = sets.clone();
         let is_new = |moved: &ClockSet| {
             let near = |other: &ClockSet| {
                 other.from >= moved.until.saturating_sub(reach(look))
@@ -51,10 +51,10 @@ pub(super) fn find_clock_sets(limits: OffsetLimits<'_>) -> Vec<ClockSet> {
             };
             !known.iter().any(near)
         };
-        found.extend(find_with_window(limits, look).into_iter().filter(is_new));
+        sets.extend(find_with_window(limits, look).into_iter().filter(is_new));
     }
-    found.sort_by_key(|moved| moved.until);
-    found
+    sets.sort_by_key(|moved| moved.until);
+    sets
 }
 
 /// The distance to each side of a moment that windows cover.

@@ -48,10 +48,10 @@ fn corners(of: &[OffsetLimit], sign: f64, nature: ClockNature) -> Cow<'_, [Offse
     if !of.chunks(BLOCK).any(|block| is_short(&block)) {
         return Cow::Borrowed(of);
     }
-    let mut all = Vec::new();
+    let mut retained = Vec::new();
     for block in of.chunks(BLOCK) {
         if !is_short(&block) {
-            all.extend_from_slice(block);
+            retained.extend_from_slice(block);
             continue;
         }
         // On one side of a moment a wander adds a line to a whole block: the corners stay the same.
@@ -60,12 +60,12 @@ fn corners(of: &[OffsetLimit], sign: f64, nature: ClockNature) -> Cow<'_, [Offse
             (x, sign * y + nature.steepest * real_nanos(limit.within))
         };
         let hull = Hull::below(block.iter().map(point));
-        let mut rest = block.iter();
+        let mut remaining = block.iter();
         for corner in hull.corners() {
-            all.extend(rest.find(|limit| point(limit) == *corner));
+            retained.extend(remaining.find(|limit| point(limit) == *corner));
         }
     }
-    Cow::Owned(all)
+    Cow::Owned(retained)
 }
 
 #[cfg(test)]
@@ -82,13 +82,13 @@ mod tests {
             set: Vec::new(),
         };
         let made = peer.exchanges(20_000, SECOND / 200, [1_000_000, 2_000_000], 5);
-        let (all, nature) = (made.limits(), ClockNature::default());
-        let corners = Corners::of(all, nature);
+        let (made_limits, nature) = (made.limits(), ClockNature::default());
+        let corners = Corners::of(made_limits, nature);
         assert!(corners.limits().at_most.len() < 20_000 / 5);
         for at in [0, 33 * SECOND + 77, 100 * SECOND] {
             let lines = Lines::around(at, &made.at_most[0], nature);
             let of = |limits: OffsetLimits<'_>| limits.lines(lines, |_| true).unwrap();
-            let (few, all): (PossibleLines, PossibleLines) = (of(corners.limits()), of(all));
+            let (few, all): (PossibleLines, PossibleLines) = (of(corners.limits()), of(made_limits));
             let wider = few.room() - all.room();
             assert!((-1.0..100.0).contains(&wider), "{at}: {wider}");
         }

@@ -181,16 +181,16 @@ impl<'a> Agreement<'a> {
     /// Splits the limits into parts of one clock each.
     fn parts(&self, parts: &mut Vec<Part<'a>>) {
         let moments = moments(self.limits);
-        let mut rest = &moments[..];
-        while let Some(&from) = rest.first() {
-            let length = self.longest(rest);
-            let (part, after) = rest.split_at(length);
+        let mut remaining = &moments[..];
+        while let Some(&from) = remaining.first() {
+            let length = self.longest(remaining);
+            let (part, after) = remaining.split_at(length);
             let until = match after.first() {
                 None => part.last().copied().unwrap_or(from),
                 Some(&next) => self.last_certain_before(part, next),
             };
             self.split((from, until), parts);
-            rest = after;
+            remaining = after;
         }
     }
 

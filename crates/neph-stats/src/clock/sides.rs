@@ -33,12 +33,12 @@ impl OffsetLimits<'_> {
         nature: ClockNature,
     ) -> Option<ClockFit> {
         let from = at.saturating_sub(nature.horizon);
-        let all = self.between(from, at.saturating_add(nature.horizon));
-        let bent = Lines::around(at, all.at_most.first()?, nature);
+        let limits = self.between(from, at.saturating_add(nature.horizon));
+        let bent = Lines::around(at, limits.at_most.first()?, nature);
         let near = corners.between(from, at.saturating_add(nature.horizon));
         let is_back = |limit: &OffsetLimit| limit.at.saturating_add(limit.within) <= back;
         let mean = near.mean(bent, is_back);
-        let narrow = mean.as_ref().map(|mean| all.rates(mean, nature));
+        let narrow = mean.as_ref().map(|mean| limits.rates(mean, nature));
         let narrow = narrow.map_or(bent, |rates| bent.within(rates));
         let sides = |step_free| near.either_side(step_free, [narrow, bent], is_back);
         let mut either = sides(StepFreeTime {
@@ -50,12 +50,12 @@ impl OffsetLimits<'_> {
             .as_ref()
             .is_none_or(|either| either.room() > HARDLY * room)
         {
-            let looks = self.looks(all, mean.as_ref(), bent);
+            let looks = self.looks(limits, mean.as_ref(), bent);
             for part in PARTS {
-                let other = sides(looks.step_free(part * room)).map(|one| one.wider(part * room));
+                let other = sides(looks.step_free(part * room)).map(|lines| lines.wider(part * room));
                 either = match (either, other) {
-                    (Some(one), Some(other)) if other.room() < one.room() => Some(other),
-                    (one, other) => one.or(other),
+                    (Some(known), Some(other)) if other.room() < known.room() => Some(other),
+                    (known, other) => known.or(other),
                 };
             }
         }
@@ -66,7 +66,7 @@ impl OffsetLimits<'_> {
             fastest: rates.1,
             ..either
         };
-        Some(either.fit(bent.origin, all.at_most.len() + all.at_least.len()))
+        Some(either.fit(bent.origin, limits.at_most.len() + limits.at_least.len()))
     }
 
     /// The largest step that may hide between two moments if one direction stays level between them, in
@@ -82,10 +82,10 @@ impl OffsetLimits<'_> {
             at.saturating_sub(nature.horizon),
             at.saturating_add(nature.horizon),
         );
-        let all = self.between(first, last);
-        let bent = Lines::around(at, all.at_most.first()?, nature);
+        let limits = self.between(first, last);
+        let bent = Lines::around(at, limits.at_most.first()?, nature);
         let mean = corners.between(first, last).mean(bent, |_| true)?;
-        let looks = self.looks(all, Some(&mean), bent);
+        let looks = self.looks(limits, Some(&mean), bent);
         let is_level = |least_step: &f64| {
             let step_free = looks.step_free(*least_step);
             first < from && step_free.from <= from && until <= step_free.until
@@ -160,8 +160,8 @@ impl OffsetLimits<'_> {
         });
         let behind = proved(&|limit| is_back(limit) && limit.at >= step_free.from);
         match (before, behind) {
-            (Some(one), Some(other)) => Some(one.union(&other)),
-            (one, other) => one.or(other).or_else(|| self.lines(lines[1], &is_back)),
+            (Some(earlier), Some(other)) => Some(earlier.union(&other)),
+            (earlier, other) => earlier.or(other).or_else(|| self.lines(lines[1], &is_back)),
         }
     }
 

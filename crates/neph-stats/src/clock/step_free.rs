@@ -84,18 +84,18 @@ impl LevelScales {
         for side in 0..2 {
             let mut changed = TimeMarks::new(&self.query);
             for levels in &self.scales {
-                let mut found = Vec::new();
+                let mut changes = Vec::new();
                 for (time, level) in levels.edges(side, self.rate, least_step) {
                     first = first.min(time.until);
                     last = last.max(time.from);
                     match level {
                         // A queue of the step's size hides it only while the queue lasts.
                         EdgeLevel::Level if !changed.has_any(time) => step_free.mark(time),
-                        EdgeLevel::Change => found.push(time),
+                        EdgeLevel::Change => changes.push(time),
                         _ => {}
                     }
                 }
-                for time in found {
+                for time in changes {
                     changed.mark(time);
                 }
             }
@@ -214,7 +214,7 @@ impl Levels {
         let cell = (query.horizon / cells).max(1);
         let from = query.origin.at.saturating_sub(query.horizon);
         let windows = |of: &[OffsetLimit], offsets: &[f64]| {
-            let mut each: Vec<f64> = Vec::new();
+            let mut minima: Vec<f64> = Vec::new();
             let mut end = from;
             for (limit, level) in of.iter().zip(offsets) {
                 // Most limits are in the cell of the one before: no division.
@@ -222,16 +222,16 @@ impl Levels {
                     let index = limit.at.saturating_sub(from) / cell;
                     end = from.saturating_add(index.saturating_add(1).saturating_mul(cell));
                     let count = usize::try_from(index).map_or(0, |index| index + 1);
-                    each.resize(count.max(each.len()), f64::INFINITY);
+                    minima.resize(count.max(minima.len()), f64::INFINITY);
                 }
                 // When the peer read its clock must be known to half a cell.
                 if limit.within <= cell / 2
-                    && let Some(smallest) = each.last_mut()
+                    && let Some(smallest) = minima.last_mut()
                 {
                     *smallest = smallest.min(*level);
                 }
             }
-            each.windows(WINDOW).map(settled).collect()
+            minima.windows(WINDOW).map(settled).collect()
         };
         Self {
             from,
@@ -249,7 +249,7 @@ impl Levels {
         for (of, sign) in self.windows.iter().zip([1.0, -1.0]) {
             let pairs = of.iter().zip(of.iter().skip(WINDOW));
             let differences =
-                pairs.filter_map(|(one, other)| Some(other.as_ref()?.0 - one.as_ref()?.0));
+                pairs.filter_map(|(earlier, other)| Some(other.as_ref()?.0 - earlier.as_ref()?.0));
             changes.extend(differences.map(|change| sign * change));
         }
         if changes.is_empty() {

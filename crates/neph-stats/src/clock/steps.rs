@@ -31,7 +31,7 @@ impl ClockCourse<'_> {
             .filter(|part| self.fit_near(part, [part.from, part.until]).is_some())
             .collect();
         let pairs = known.iter().zip(known.iter().skip(1));
-        let found = pairs.filter_map(|(earlier, later)| {
+        let fits = pairs.filter_map(|(earlier, later)| {
             Some(StepFits {
                 after: earlier.until,
                 before: later.first_back(),
@@ -40,7 +40,7 @@ impl ClockCourse<'_> {
             })
         });
         let mut steps = Vec::new();
-        for group in overlapping(found) {
+        for group in overlapping(fits) {
             match StepFits::as_one(&group).map(|step| step.step()) {
                 Some(step) if step.by.saturating_abs() > step.bound => steps.push(step),
                 _ => steps.extend(group.iter().map(StepFits::step)),
@@ -59,10 +59,10 @@ impl ClockCourse<'_> {
 
 /// Groups in which each member begins before an earlier one has ended. A reordered reply may show two steps
 /// within the time of one.
-fn overlapping(found: impl Iterator<Item = StepFits>) -> Vec<Vec<StepFits>> {
+fn overlapping(fits: impl Iterator<Item = StepFits>) -> Vec<Vec<StepFits>> {
     let mut groups: Vec<Vec<StepFits>> = Vec::new();
     let mut before = i64::MIN;
-    for step in found {
+    for step in fits {
         match groups.last_mut() {
             Some(group) if step.after < before => group.push(step),
             _ => {

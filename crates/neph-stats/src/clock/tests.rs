@@ -29,15 +29,15 @@ impl Peer {
         &self,
         count: i64,
         interval: i64,
-        least: [i64; 2],
+        min_delays: [i64; 2],
         seed: u64,
     ) -> Exchanges {
         let mut random = Random::new(seed);
-        let mut delay = |least: i64| least + nanos(-50_000.0 * (1.0 - random.unit()).ln());
+        let mut delay = |min_delay: i64| min_delay + nanos(-50_000.0 * (1.0 - random.unit()).ln());
         let mut made = Exchanges::default();
         for sent in (0..count).map(|n| n * interval) {
-            let arrived = sent + delay(least[0]);
-            let returned = arrived + delay(least[1]);
+            let arrived = sent + delay(min_delays[0]);
+            let returned = arrived + delay(min_delays[1]);
             let read = arrived + self.offset_at(arrived);
             let shows = |offset| OffsetLimit {
                 at: sent,
@@ -372,23 +372,23 @@ proptest! {
     fn the_truth_lies_within_the_bound(
         offset in -10 * SECOND..10 * SECOND,
         rate in -2e-4..2e-4,
-        least in prop::array::uniform2(0..5_000_000_i64),
+        min_delays in prop::array::uniform2(0..5_000_000_i64),
         seed in any::<u64>(),
         at in 0..60_i64,
     ) {
         let peer = Peer { offset, rate, set: Vec::new() };
-        let made = peer.exchanges(120, SECOND / 2, least, seed);
+        let made = peer.exchanges(120, SECOND / 2, min_delays, seed);
         let fit = clock_fit(made.limits(), at * SECOND, ClockNature::default()).unwrap().unwrap();
         let off = fit.offset - peer.offset_at(at * SECOND);
         prop_assert!(off.abs() <= fit.bound, "{fit:?} is {off} off");
         prop_assert!((fit.rate - rate).abs() <= fit.rate_bound + 1e-12, "{fit:?}");
-        let half = least[0].midpoint(least[1]);
+        let half = min_delays[0].midpoint(min_delays[1]);
         prop_assert!(fit.bound >= half, "no more than the delays allow");
         // Each exchange alone shows as much, and the rate is known well enough to extrapolate.
-        let by_one = made.at_most.iter().map(|one| {
+        let by_one = made.at_most.iter().map(|limit| {
             let rate_error = fit.rate_bound + ClockNature::default().wander;
-            let carried = rate_error * real_nanos((one.at - at * SECOND).abs());
-            one.within / 2 + nanos(carried)
+            let carried = rate_error * real_nanos((limit.at - at * SECOND).abs());
+            limit.within / 2 + nanos(carried)
         });
         let by_best = by_one.min().unwrap();
         prop_assert!(fit.bound <= by_best + half / 500 + 1_000, "{fit:?} for {by_best}");

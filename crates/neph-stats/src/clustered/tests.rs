@@ -10,23 +10,23 @@ fn messages_that_are_independent_count_almost_all() {
     let mut random = Random::new(3);
     let hits = |random: &mut Random| (0..100).filter(|_| random.unit() < 0.3).count();
     let groups: Vec<(usize, usize)> = (0..10).map(|_| (hits(&mut random), 100)).collect();
-    let found = grouped_share(&groups).unwrap();
+    let share = grouped_share(&groups).unwrap();
     assert!(
-        found.effective > 300.0 && found.effective <= 1000.0,
-        "{found:?}"
+        share.effective > 300.0 && share.effective <= 1000.0,
+        "{share:?}"
     );
-    assert!(found.interval.contains(0.3));
+    assert!(share.interval.contains(0.3));
 }
 
 /// Each group is all hits or none: it knows as much as one message.
 #[test]
 fn a_group_with_equal_outcomes_counts_as_one_message() {
-    let groups: Vec<(usize, usize)> = (0..20).map(|one| ((one % 2) * 50, 50)).collect();
-    let found = grouped_share(&groups).unwrap();
+    let groups: Vec<(usize, usize)> = (0..20).map(|index| ((index % 2) * 50, 50)).collect();
+    let share = grouped_share(&groups).unwrap();
     // Of 20 groups with mean 1/2 and divisor 19: 19 messages.
-    assert!((found.effective - 19.0).abs() < 1e-9, "{found:?}");
-    assert_eq!(found.share, 0.5);
-    assert!(found.interval.high - found.interval.low > 0.4);
+    assert!((share.effective - 19.0).abs() < 1e-9, "{share:?}");
+    assert_eq!(share.share, 0.5);
+    assert!(share.interval.high - share.interval.low > 0.4);
 }
 
 #[test]
@@ -63,9 +63,9 @@ fn quantile_of(
     grouped_quantile(Sorted::sort(&mut pooled)?, &groups, p)
 }
 
-fn ends(found: &GroupedQuantile) -> (f64, Option<f64>) {
-    let high = found.interval.high.map(|high| high.number().unwrap());
-    (found.interval.low.number().unwrap(), high)
+fn ends(quantile: &GroupedQuantile) -> (f64, Option<f64>) {
+    let high = quantile.interval.high.map(|high| high.number().unwrap());
+    (quantile.interval.low.number().unwrap(), high)
 }
 
 /// Groups at different levels: the interval is one of groups, not of their messages.
@@ -73,14 +73,14 @@ fn ends(found: &GroupedQuantile) -> (f64, Option<f64>) {
 fn the_interval_of_a_median_grows_with_differences_of_groups() {
     let at = |level: f64| {
         (0..100)
-            .map(|one| level + f64::from(one) / 1000.0)
+            .map(|index| level + f64::from(index) / 1000.0)
             .collect()
     };
     let levels: Vec<Vec<f64>> = (0..12).map(|level| at(f64::from(level))).collect();
-    let found = quantile_of(&levels, 0, 0.5).unwrap();
-    assert!(found.effective < 20.0, "{found:?}");
-    let (low, high) = ends(&found);
-    assert!(low < 4.0 && high.unwrap() > 8.0, "{found:?}");
+    let quantile = quantile_of(&levels, 0, 0.5).unwrap();
+    assert!(quantile.effective < 20.0, "{quantile:?}");
+    let (low, high) = ends(&quantile);
+    assert!(low < 4.0 && high.unwrap() > 8.0, "{quantile:?}");
     let highest = quantile_of(&levels, 0, 0.99).unwrap();
     let (low, high) = ends(&highest);
     assert!(low < 11.0, "{highest:?}");
@@ -113,10 +113,10 @@ fn losses_in_few_groups_leave_high_quantiles_without_upper_end() {
 #[test]
 fn messages_without_a_value_are_above_all() {
     let groups = vec![(0..100).map(f64::from).collect::<Vec<_>>(); 8];
-    let found = quantile_of(&groups, 150, 0.5).unwrap();
-    let high = found.interval.high;
+    let quantile = quantile_of(&groups, 150, 0.5).unwrap();
+    let high = quantile.interval.high;
     assert_eq!(
-        (found.value, high),
+        (quantile.value, high),
         (Level::Censored, Some(Level::Censored))
     );
     assert_eq!(quantile_of(&groups, 0, 0.5).unwrap().value, Level::At(49.5));
@@ -131,11 +131,11 @@ proptest! {
             values.sort_unstable_by(f64::total_cmp);
             values
         };
-        let all: Vec<Vec<f64>> = (0..groups).map(|_| group()).collect();
-        if let Ok(found) = quantile_of(&all, 0, p) {
-            let value = found.value.number().unwrap();
-            let (low, high) = ends(&found);
-            prop_assert!(low <= value && high.is_none_or(|high| value <= high), "{found:?}");
+        let grouped: Vec<Vec<f64>> = (0..groups).map(|_| group()).collect();
+        if let Ok(quantile) = quantile_of(&grouped, 0, p) {
+            let value = quantile.value.number().unwrap();
+            let (low, high) = ends(&quantile);
+            prop_assert!(low <= value && high.is_none_or(|high| value <= high), "{quantile:?}");
         }
     }
 }

@@ -46,8 +46,8 @@ fn two_paths_hardly_further_apart_than_the_tolerance_are_two() {
         levels.add_flow((path + off) * 1000, 0);
     }
     let fifths = |path: &PossibleLevel| (path.level + MS / 10) / (MS / 5);
-    let found: Vec<i64> = levels.paths(0).iter().map(fifths).collect();
-    assert_eq!(found, [400, 403]);
+    let bases: Vec<i64> = levels.paths(0).iter().map(fifths).collect();
+    assert_eq!(bases, [400, 403]);
 }
 
 #[test]

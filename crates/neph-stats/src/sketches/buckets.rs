@@ -37,10 +37,10 @@ impl Sketches {
             (label(kind, number, precision), 1)
         });
         self.count_all(labels);
-        for same in latest.chunk_by(|one, next| split_kind(*one).0 == split_kind(*next).0) {
+        for same in latest.chunk_by(|number, next| split_kind(*number).0 == split_kind(*next).0) {
             let (kind, _) = split_kind(same[0]);
-            let all = Exact::of_sorted(kind, same.iter().map(|number| split_kind(*number).1));
-            self.widen(&all);
+            let exact = Exact::of_sorted(kind, same.iter().map(|number| split_kind(*number).1));
+            self.widen(&exact);
         }
         self.thin_out();
     }

@@ -23,11 +23,11 @@ struct OfKind {
 
 impl Layout {
     /// From sketches whose latest numbers are with the others.
-    pub(super) fn of_settled(all: &Sketches) -> Self {
-        let Some(precision) = all.precision else {
-            return Self::of_numbers(all);
+    pub(super) fn of_settled(sketches: &Sketches) -> Self {
+        let Some(precision) = sketches.precision else {
+            return Self::of_numbers(sketches);
         };
-        let counts = all.counts().map(|(label, count)| {
+        let counts = sketches.counts().map(|(label, count)| {
             let (kind, index) = parts(label);
             (
                 kind_and_number(kind, precision.bucket(index).middle()),
@@ -35,11 +35,11 @@ impl Layout {
             )
         });
         let mut sizes: Vec<(u64, u64)> = counts.collect();
-        if all.has_carried() {
+        if sketches.has_carried() {
             sizes.sort_unstable();
         }
         let mut layout = Self::of_sorted(sizes);
-        for exact in all.exact() {
+        for exact in sketches.exact() {
             if let Some(of) = (layout.kinds.iter_mut()).find(|of| of.exact.kind == exact.kind) {
                 of.exact = exact;
             }
@@ -47,8 +47,8 @@ impl Layout {
         layout
     }
 
-    fn of_numbers(all: &Sketches) -> Self {
-        let numbers = all.numbers();
+    fn of_numbers(sketches: &Sketches) -> Self {
+        let numbers = sketches.numbers();
         let sizes = numbers.map(|(kind, number)| (kind_and_number(kind, number), 1));
         let mut sizes: Vec<(u64, u64)> = sizes.collect();
         sizes.sort_unstable();
@@ -108,7 +108,7 @@ impl Layout {
 
 /// Merges two sorted lists: sorting them together takes several times as long.
 fn merged<'a>(mut left: &'a [(u64, u64)], mut right: &'a [(u64, u64)]) -> Vec<(u64, u64)> {
-    let mut all = Vec::with_capacity(left.len() + right.len());
+    let mut pairs = Vec::with_capacity(left.len() + right.len());
     while let (Some(first), Some(second)) = (left.first(), right.first()) {
         let next = if first <= second {
             &mut left
@@ -116,13 +116,13 @@ fn merged<'a>(mut left: &'a [(u64, u64)], mut right: &'a [(u64, u64)]) -> Vec<(u
             &mut right
         };
         if let Some((min, rest)) = next.split_first() {
-            all.push(*min);
+            pairs.push(*min);
             *next = rest;
         }
     }
-    all.extend_from_slice(left);
-    all.extend_from_slice(right);
-    all
+    pairs.extend_from_slice(left);
+    pairs.extend_from_slice(right);
+    pairs
 }
 
 /// Numbers in the order of their size.
@@ -202,10 +202,10 @@ impl Selection<'_> {
         // At most their number.
         let rank = u64::try_from(rank.div_ceil(1_000).max(1)).unwrap_or(u64::MAX);
         let mut up_to = 0;
-        let found = self.sizes.iter().find(|(_, count)| {
+        let reached = self.sizes.iter().find(|(_, count)| {
             up_to += count;
             up_to >= rank
         });
-        found.map_or(self.max, |(size, _)| (*size).clamp(self.min, self.max))
+        reached.map_or(self.max, |(size, _)| (*size).clamp(self.min, self.max))
     }
 }

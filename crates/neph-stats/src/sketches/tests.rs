@@ -162,7 +162,7 @@ proptest! {
         merged.settle();
         let all: Vec<_> = a.into_iter().chain(b).collect();
         let labels: Vec<u32> = merged.words[merged.buckets()..].iter().map(|word| word >> COUNT_BITS).collect();
-        prop_assert!(merged.precision.is_none() || labels.is_sorted_by(|one, next| one < next));
+        prop_assert!(merged.precision.is_none() || labels.is_sorted_by(|label, next| label < next));
         for kind in [0, 7, 15] {
             let sorted = sorted(&all, &[kind]);
             let selection = merged.of([kind]);

@@ -122,8 +122,8 @@ fn received(parameters: FleetParameters, queue: Queue, seed: u64) -> Received {
             let sample = PATHS[paths[index]] + queue(at) + noise(&mut random, queue(at));
             lowest[index] = lowest[index].min(PATHS[paths[index]]);
             fleet.push(flow, at, sample);
-            while let Some(found) = fleet.next_detection() {
-                detections.push(found);
+            while let Some(detection) = fleet.next_detection() {
+                detections.push(detection);
             }
             let below = |base: i64| base < lowest[index] - MS;
             received.below += usize::from(fleet.base(flow).is_some_and(below));
@@ -178,18 +178,18 @@ impl Received {
 /// The changes that were reported and not withdrawn by a correction to what was before.
 fn without_withdrawn(detections: &[FleetDetection]) -> Vec<FleetDetection> {
     let mut changes: Vec<FleetDetection> = Vec::new();
-    for found in detections {
-        match found.detection.finding {
+    for detection in detections {
+        match detection.detection.finding {
             Finding::First => {}
-            Finding::Change => changes.push(*found),
+            Finding::Change => changes.push(*detection),
             Finding::Correction => {
-                let latest = changes.iter().rposition(|change| change.flow == found.flow);
+                let latest = changes.iter().rposition(|change| change.flow == detection.flow);
                 let Some(latest) = latest else { continue };
                 let before = changes[latest].detection.before.unwrap_or(0);
-                if (before - found.detection.after).abs() <= MS / 2 {
+                if (before - detection.detection.after).abs() <= MS / 2 {
                     changes.remove(latest);
                 } else {
-                    changes[latest].detection.after = found.detection.after;
+                    changes[latest].detection.after = detection.detection.after;
                 }
             }
         }

@@ -30,13 +30,13 @@ fn rule_alone(samples: &[(i64, i64)]) -> Vec<Change> {
     changes
 }
 
-fn guarded(all: &[Vec<(i64, i64)>]) -> Vec<Vec<Change>> {
+fn guarded(flow_samples: &[Vec<(i64, i64)>]) -> Vec<Vec<Change>> {
     let mut fleet = FleetBase::new(FleetDetectionSettings::default());
-    let mut changes = vec![Vec::new(); all.len()];
-    let mut next = vec![0; all.len()];
+    let mut changes = vec![Vec::new(); flow_samples.len()];
+    let mut next = vec![0; flow_samples.len()];
     let mut take = |fleet: &mut FleetBase| {
-        while let Some(found) = fleet.next_detection() {
-            let (flow, change) = (found.flow, found.detection);
+        while let Some(decided) = fleet.next_detection() {
+            let (flow, change) = (decided.flow, decided.detection);
             if change.finding == Finding::Change {
                 // As they were measured: with what all flows have drifted by.
                 let drifted = fleet.drifted();
@@ -53,7 +53,7 @@ fn guarded(all: &[Vec<(i64, i64)>]) -> Vec<Vec<Change>> {
     loop {
         let mut any = false;
         round += 1;
-        for (number, samples) in (0_u32..).zip(all) {
+        for (number, samples) in (0_u32..).zip(flow_samples) {
             let flow = number as usize;
             while let Some(&(at, sample)) = samples.get(next[flow])
                 && at < round * world::INTERVAL
@@ -101,17 +101,17 @@ fn afterwards(samples: &[(i64, i64)]) -> Vec<Change> {
 /// The source's rule alone, the guard, change points; or only one of them.
 pub(crate) fn scores(plan: Plan, only: Option<&str>) -> Vec<(&'static str, Score)> {
     let world = World::new(plan);
-    let all: Vec<_> = (0..plan.flows).map(|flow| world.samples(flow)).collect();
+    let flow_samples: Vec<_> = (0..plan.flows).map(|flow| world.samples(flow)).collect();
     let wanted = |name: &&str| only.is_none_or(|only| only == *name);
     let detectors = [RULE, GUARD, AFTERWARDS].into_iter().filter(wanted);
     let score = |name: &'static str| {
         let changes: Vec<Vec<Change>> = match name {
-            RULE => all.iter().map(|samples| rule_alone(samples)).collect(),
-            GUARD => guarded(&all),
-            _ => all.iter().map(|samples| afterwards(samples)).collect(),
+            RULE => flow_samples.iter().map(|samples| rule_alone(samples)).collect(),
+            GUARD => guarded(&flow_samples),
+            _ => flow_samples.iter().map(|samples| afterwards(samples)).collect(),
         };
         let mut score = Score::default();
-        for ((flow, samples), changes) in (0..).zip(&all).zip(&changes) {
+        for ((flow, samples), changes) in (0..).zip(&flow_samples).zip(&changes) {
             score.add(&world, flow, samples, changes);
         }
         (name, score)

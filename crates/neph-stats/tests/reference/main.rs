@@ -148,12 +148,12 @@ fn numbers(list: &str) -> Vec<f64> {
 /// The largest relative error, or what else is wrong.
 fn largest_error(check: &Check, arguments: &str, expected: &str) -> Result<f64, String> {
     let lists = arguments.split(';').map(numbers).collect();
-    let found = (check.compute)(&lists).map_err(|error| error.to_string())?;
+    let computed = (check.compute)(&lists).map_err(|error| error.to_string())?;
     let expected = numbers(expected);
-    if found.len() != expected.len() {
-        return Err(format!("found {found:?}, expected {expected:?}"));
+    if computed.len() != expected.len() {
+        return Err(format!("found {computed:?}, expected {expected:?}"));
     }
-    let errors = found
+    let errors = computed
         .iter()
         .zip(&expected)
         .map(|(f, e)| (f - e).abs() / e.abs().max(1e-290));
@@ -165,7 +165,7 @@ fn largest_error(check: &Check, arguments: &str, expected: &str) -> Result<f64, 
         return Ok(worst);
     }
     Err(format!(
-        "found {found:?}, expected {expected:?}: off by {worst:e}"
+        "found {computed:?}, expected {expected:?}: off by {worst:e}"
     ))
 }
 

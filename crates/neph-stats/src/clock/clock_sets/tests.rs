@@ -122,8 +122,8 @@ fn delays_that_wander_as_they_like_are_no_steps() {
             made.at_most.push(shows(there));
             made.at_least.push(shows(-back));
         }
-        let found = find_clock_sets(made.limits());
-        assert_eq!(found, [], "kind {}, {scale}", turn / 3 % 4);
+        let sets = find_clock_sets(made.limits());
+        assert_eq!(sets, [], "kind {}, {scale}", turn / 3 % 4);
     }
 }
 

@@ -12,12 +12,12 @@ const MILLI: i64 = 1_000_000;
 /// So many exchanges a second: where the peer's clock is, and how long a message takes at a moment forward and
 /// back.
 fn exchanges(
-    (seconds, each): (i64, i64),
+    (seconds, per_second): (i64, i64),
     truth: impl Fn(i64) -> i64,
     mut delays: impl FnMut(i64) -> [i64; 2],
 ) -> Exchanges {
     let mut made = Exchanges::default();
-    for sent in (0..seconds * each).map(|count| count * SECOND / each) {
+    for sent in (0..seconds * per_second).map(|count| count * SECOND / per_second) {
         let [there, back] = delays(sent);
         let arrived = sent + there;
         let shows = |offset| OffsetLimit {
