@@ -219,12 +219,12 @@ fn does_not_hold(horizon: &Horizon) -> String {
 fn ports(flows_at_end: &[LastingFlow]) -> Vec<AdvisedPort> {
     let count =
         |of: fn(&LastingFlow) -> u32| flows_at_end.iter().map(of).map(u64::from).sum::<u64>();
-    let all = (count(|flow| flow.last.lost), count(|flow| flow.last.of));
+    let totals = (count(|flow| flow.last.lost), count(|flow| flow.last.of));
     let mut low: Vec<(&LastingFlow, Option<Share>)> = flows_at_end
         .iter()
         .filter(|flow| flow.class == Some(0))
         .map(|flow| (flow, share(flow.last.lost.into(), flow.last.of.into())))
-        .filter(|(flow, loss)| !loses_more(flow.last, *loss, all))
+        .filter(|(flow, loss)| !loses_more(flow.last, *loss, totals))
         .collect();
     low.sort_by_key(|(flow, _)| (flow.since, flow.base, flow.port));
     let ports = low
@@ -239,12 +239,12 @@ fn ports(flows_at_end: &[LastingFlow]) -> Vec<AdvisedPort> {
     ports.collect()
 }
 
-/// Whether a flow's loss is significantly above that of the others. `all` are lost and all messages of all
+/// Whether a flow's loss is significantly above that of the others. `totals` are lost and all messages of all
 /// flows.
-fn loses_more(last: LastMessages, loss: Option<Share>, all: (u64, u64)) -> bool {
+fn loses_more(last: LastMessages, loss: Option<Share>, totals: (u64, u64)) -> bool {
     let others = share(
-        all.0.saturating_sub(last.lost.into()),
-        all.1.saturating_sub(last.of.into()),
+        totals.0.saturating_sub(last.lost.into()),
+        totals.1.saturating_sub(last.of.into()),
     );
     let usual = others.map_or(0.0, |others| others.share);
     loss.is_some_and(|loss| loss.low > usual)

@@ -145,10 +145,10 @@ fn score(
         let known = moments
             .iter()
             .filter(|moment| flow.known_at(**moment, silence).is_some());
-        let found: Vec<Option<&Segment>> = known
+        let segments: Vec<Option<&Segment>> = known
             .map(|moment| flow.history.at(*moment + after))
             .collect();
-        for same in found.chunk_by(|a, b| a == b) {
+        for same in segments.chunk_by(|a, b| a == b) {
             score.random.add(same[0], same.len() as u64);
         }
     }
@@ -229,11 +229,11 @@ impl BaseCounts {
         let rank = (self.cases() as f64 * p).ceil() as u64;
         let mut below = 0;
         let mut bases = self.bases.iter();
-        let found = bases.find(|(_, count)| {
+        let median = bases.find(|(_, count)| {
             below += **count;
             below >= rank
         });
-        found.map(|(base, _)| *base)
+        median.map(|(base, _)| *base)
     }
 }
 

@@ -100,8 +100,8 @@ impl Bases {
 
     /// The next event; the events of a flow are ordered by time.
     pub(crate) fn events(&mut self) -> Option<DetectorEvent> {
-        let found = self.0.next_detection()?;
-        let detection = found.detection;
+        let fleet_detection = self.0.next_detection()?;
+        let detection = fleet_detection.detection;
         let (at, after) = (
             Instant::from_nanos(detection.at),
             Span::from_nanos(detection.after),
@@ -116,8 +116,8 @@ impl Bases {
             }),
         };
         Some(DetectorEvent {
-            flow: found.flow,
-            nth: found.nth,
+            flow: fleet_detection.flow,
+            nth: fleet_detection.nth,
             what,
         })
     }

@@ -47,7 +47,7 @@ struct Events {
 impl Events {
     fn sort(&mut self) {
         for events in [&mut self.ends, &mut self.begun, &mut self.over] {
-            events.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+            events.sort_unstable_by(|event, other| event.0.total_cmp(&other.0));
         }
     }
 }

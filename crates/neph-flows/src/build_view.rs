@@ -68,17 +68,17 @@ pub(crate) fn build_view(known: DigestState) -> FleetView {
 }
 
 fn build_pair_view(
-    all: &mut FleetView,
+    fleet_view: &mut FleetView,
     endpoint: usize,
     known: KnownEndpointFlows,
     horizon: Option<Instant<Local>>,
 ) -> Pair {
-    let (fleet, settings) = (&all.fleet, &all.settings);
-    let (from, until, soon) = (all.from, all.until, all.soon());
+    let (fleet, settings) = (&fleet_view.fleet, &fleet_view.settings);
+    let (from, until, soon) = (fleet_view.from, fleet_view.until, fleet_view.soon());
     let is_at_endpoint = |slot| fleet.endpoint_of(slot) == endpoint;
-    let own_changes = all.changes.iter();
-    let own_changes: Vec<_> = own_changes.filter(|one| is_at_endpoint(one.slot)).collect();
-    let mut flows: Vec<&mut FlowHistory> = all
+    let own_changes = fleet_view.changes.iter();
+    let own_changes: Vec<_> = own_changes.filter(|change| is_at_endpoint(change.slot)).collect();
+    let mut flows: Vec<&mut FlowHistory> = fleet_view
         .flows
         .iter_mut()
         .filter(|flow| is_at_endpoint(flow.slot) && !flow.segments.is_empty())
@@ -175,11 +175,11 @@ fn report_stays(
         stays
     };
     let lasted_of = |counted: Counted| stay_curve(&of(counted), (frame.bin, soon));
-    let curve = |counted: Counted| lasted_of(counted).map(|found| found.curve);
+    let curve = |counted: Counted| lasted_of(counted).map(|stay_curve| stay_curve.curve);
     view.between = curve(Counted::Each);
     let of_class = lasted_of(Counted::OfClass);
-    view.leave_share = of_class.as_ref().and_then(|found| found.soon);
-    view.persistence = of_class.map(|found| found.curve);
+    view.leave_share = of_class.as_ref().and_then(|stay_curve| stay_curve.soon);
+    view.persistence = of_class.map(|stay_curve| stay_curve.curve);
     view.persistence_forward = curve(Counted::Forward);
     view.persistence_reverse = curve(Counted::Reverse);
 }
@@ -250,19 +250,19 @@ fn latency_bins(
     let bases = sweep.at(bins.iter().map(middle), |levels| {
         base_quantiles(levels, sweep)
     });
-    let found = bins.iter().zip(bases).map(|(bin, base)| {
+    let view_bins = bins.iter().zip(bases).map(|(bin, base)| {
         let begin = changes.partition_point(|change| change.at < bin.from);
         let end = changes.partition_point(|change| change.at < bin.from + width);
         FlowLatencyBin {
             from: bin.from,
             flows: bin.flows,
             lost: bin.lost,
-            latency: bin.latency.map(|one| one.map(CompactRtt::span)),
+            latency: bin.latency.map(|latency| latency.map(CompactRtt::span)),
             changes: Some(u32::try_from(end - begin).unwrap_or(u32::MAX)),
             base,
         }
     });
-    found.collect()
+    view_bins.collect()
 }
 
 /// Bins that begin before the horizon have an unknown number of changes.

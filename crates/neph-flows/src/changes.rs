@@ -112,7 +112,7 @@ impl Changes {
 
     /// A flow's changes since the horizon, by time; `latest` is its last one.
     pub(crate) fn of_flow(&self, latest: Option<Link>) -> Vec<PathChange> {
-        let mut found = Vec::new();
+        let mut changes = Vec::new();
         let mut next = latest;
         while let Some(index) = next.and_then(|link| self.index(link)) {
             let Some(retained) = self.retained.get(index) else {
@@ -121,11 +121,11 @@ impl Changes {
             if Some(retained.change.at) <= self.horizon {
                 break;
             }
-            found.push(retained.change);
+            changes.push(retained.change);
             next = retained.before;
         }
-        found.reverse();
-        found
+        changes.reverse();
+        changes
     }
 
     /// All since the horizon, by time.

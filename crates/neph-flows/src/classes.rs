@@ -77,8 +77,8 @@ pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class>
         value.weight *= count(flows.len()) / time;
     }
     // Not expected: a time that is not a number. Then there are no classes.
-    let found = neph_stats::classes(&values, real(tolerance), MIN_SHARE).unwrap_or_default();
-    let classes = found.iter().map(|class| Class {
+    let levels = neph_stats::classes(&values, real(tolerance), MIN_SHARE).unwrap_or_default();
+    let classes = levels.iter().map(|class| Class {
         base: span(class.centre),
         range: (span(class.low), span(class.high)),
         share: class.share,

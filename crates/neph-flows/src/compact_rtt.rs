@@ -65,17 +65,17 @@ mod tests {
         }
 
         #[test]
-        fn order_is_preserved_to_64_ns(one in 0..120_000_000_000_i64, by in 64..1_000_000_i64) {
-            let trip = CompactRtt::from_nanos(one);
-            prop_assert!((trip.nanos() - one).abs() < COARSE);
-            prop_assert!(trip < CompactRtt::from_nanos(one + by));
+        fn order_is_preserved_to_64_ns(nanos in 0..120_000_000_000_i64, by in 64..1_000_000_i64) {
+            let trip = CompactRtt::from_nanos(nanos);
+            prop_assert!((trip.nanos() - nanos).abs() < COARSE);
+            prop_assert!(trip < CompactRtt::from_nanos(nanos + by));
         }
     }
 
     #[test]
     fn values_out_of_range_are_clamped() {
         assert_eq!(CompactRtt::from_nanos(i64::MIN).nanos(), -BELOW);
-        let most = CompactRtt::from_nanos(i64::MAX);
-        assert!(most.nanos() > 120_000_000_000, "{most:?}");
+        let maximum = CompactRtt::from_nanos(i64::MAX);
+        assert!(maximum.nanos() > 120_000_000_000, "{maximum:?}");
     }
 }

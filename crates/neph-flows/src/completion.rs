@@ -121,13 +121,13 @@ pub fn completions_of<'a>(
     }
     let of_class =
         |(class, transfers): (usize, Vec<&SourcePortTransfer>)| completion(class, &transfers);
-    let mut found: Vec<Completion> = by_class.into_iter().enumerate().map(of_class).collect();
-    let first = found.iter().find_map(|completion| completion.median);
-    for completion in &mut found {
+    let mut completions: Vec<Completion> = by_class.into_iter().enumerate().map(of_class).collect();
+    let first = completions.iter().find_map(|completion| completion.median);
+    for completion in &mut completions {
         let medians = first.zip(completion.median);
         completion.ratio = medians.map(|(first, median)| median.secs_f64() / first.secs_f64());
     }
-    found
+    completions
 }
 
 fn completion(class: usize, transfers: &[&SourcePortTransfer]) -> Completion {
@@ -171,7 +171,7 @@ impl Port {
     fn add(&mut self, took: Option<Span>) {
         match took {
             #[expect(clippy::cast_precision_loss, reason = "below a week, exact")]
-            Some(whole) => self.done.push(whole.nanos() as f64),
+            Some(span) => self.done.push(span.nanos() as f64),
             None => self.failed += 1,
         }
     }
@@ -195,9 +195,9 @@ mod tests {
 
     /// Ports from 9 on belong to the second class.
     fn transfer(source_port: u16, took: Option<i64>) -> ClassTransfer {
-        let done = |whole: i64| SourcePortOutcome::Done {
-            connect: Span::from_millis(whole / 2),
-            total: Span::from_millis(whole),
+        let done = |millis: i64| SourcePortOutcome::Done {
+            connect: Span::from_millis(millis / 2),
+            total: Span::from_millis(millis),
         };
         ClassTransfer {
             endpoint: 0,
@@ -258,17 +258,17 @@ mod tests {
     fn each_port_counts_once_and_classes_are_compared() {
         let slow = (0..10).map(|n| transfer(9, Some(118 + n)));
         let fast = (0..10).map(|n| transfer(1 + u16::from(n > 4), Some(100 + n)));
-        let all: Vec<ClassTransfer> = slow.chain(fast).collect();
-        let found = completions(&all);
-        assert_eq!((found[0].n, found[0].ports), (10, 2));
-        assert_eq!((found[1].n, found[1].ports), (10, 1));
-        assert_eq!(found[0].median, Some(Span::from_micros(104_500)));
-        assert_eq!(found[1].median, Some(Span::from_micros(122_500)));
-        assert_eq!(found[0].ratio, Some(1.0));
-        let ratio = found[1].ratio.expect("both have medians");
+        let transfers: Vec<ClassTransfer> = slow.chain(fast).collect();
+        let of_classes = completions(&transfers);
+        assert_eq!((of_classes[0].n, of_classes[0].ports), (10, 2));
+        assert_eq!((of_classes[1].n, of_classes[1].ports), (10, 1));
+        assert_eq!(of_classes[0].median, Some(Span::from_micros(104_500)));
+        assert_eq!(of_classes[1].median, Some(Span::from_micros(122_500)));
+        assert_eq!(of_classes[0].ratio, Some(1.0));
+        let ratio = of_classes[1].ratio.expect("both have medians");
         assert!((ratio - 122.5 / 104.5).abs() < 1e-12, "{ratio}");
         // Ten transfers on one port count as one path.
-        assert_eq!((found[0].interval, found[1].interval), (None, None));
+        assert_eq!((of_classes[0].interval, of_classes[1].interval), (None, None));
     }
 
     /// Ten ports of 100 to 109 ms, three transfers each. The interval of ten values' median is from the
@@ -280,26 +280,26 @@ mod tests {
             ..transfer(port, Some(100 + i64::from(port)))
         };
         let transfers = (0..30).map(|n| of_port(n % 10));
-        let all: Vec<ClassTransfer> = transfers.collect();
-        let found = completions(&all);
+        let class_transfers: Vec<ClassTransfer> = transfers.collect();
+        let of_classes = completions(&class_transfers);
         let millis = Span::from_millis;
-        assert_eq!((found[0].n, found[0].ports), (30, 10));
-        assert_eq!(found[0].interval, Some((millis(101), millis(108))));
+        assert_eq!((of_classes[0].n, of_classes[0].ports), (30, 10));
+        assert_eq!(of_classes[0].interval, Some((millis(101), millis(108))));
     }
 
     #[test]
     fn failed_transfers_count_as_longest_and_few_have_no_interval() {
-        let all = [
+        let transfers = [
             transfer(1, Some(10)),
             transfer(1, None),
             transfer(1, Some(12)),
         ];
-        let found = completions_of(2, &all);
-        assert_eq!((found[0].n, found[0].failed), (3, 1));
-        assert_eq!(found[0].median, Some(Span::from_millis(12)));
-        assert_eq!(found[0].interval, None);
+        let of_classes = completions_of(2, &transfers);
+        assert_eq!((of_classes[0].n, of_classes[0].failed), (3, 1));
+        assert_eq!(of_classes[0].median, Some(Span::from_millis(12)));
+        assert_eq!(of_classes[0].interval, None);
         assert_eq!(
-            (found[1].n, found[1].median, found[1].ratio),
+            (of_classes[1].n, of_classes[1].median, of_classes[1].ratio),
             (0, None, None)
         );
         let lost = [transfer(1, None), transfer(1, None), transfer(1, Some(12))];

@@ -8,9 +8,9 @@ pub(crate) struct Counts([u32; FlowTally::COUNTERS]);
 
 impl Counts {
     /// Adds the outcome of a message.
-    pub(crate) fn add(&mut self, found: &FlowTally) {
-        let mut found = *found;
-        for (counter, more) in self.0.iter_mut().zip(found.counters()) {
+    pub(crate) fn add(&mut self, tally: &FlowTally) {
+        let mut tally = *tally;
+        for (counter, more) in self.0.iter_mut().zip(tally.counters()) {
             *counter = counter.saturating_add(u32::try_from(*more).unwrap_or(u32::MAX));
         }
     }
@@ -44,13 +44,13 @@ mod tests {
 
     #[test]
     fn a_counter_that_is_full_stays_so() {
-        let most = FlowTally {
+        let maximum = FlowTally {
             replies: u32::MAX.into(),
             ..FlowTally::default()
         };
         let mut counts = Counts::default();
-        counts.add(&most);
-        counts.add(&most);
-        assert_eq!(counts.to_tally(), most);
+        counts.add(&maximum);
+        counts.add(&maximum);
+        assert_eq!(counts.to_tally(), maximum);
     }
 }

@@ -205,7 +205,7 @@ impl OneFlow {
     }
 
     /// The result of change points for all replies.
-    fn look_back(&self, slot: Slot, rule: &Rule, found: &mut Vec<DetectedChange>) {
+    fn look_back(&self, slot: Slot, rule: &Rule, changes: &mut Vec<DetectedChange>) {
         let round_trips: Vec<i64> = self
             .replies
             .iter()
@@ -223,7 +223,7 @@ impl OneFlow {
                 continue;
             };
             if (after - before).abs() > rule.tolerance() {
-                found.push(DetectedChange {
+                changes.push(DetectedChange {
                     slot,
                     source_port: self.source_port,
                     at,
@@ -257,9 +257,9 @@ mod tests {
         let made: usize = truth.iter().map(|steps| steps.len() - 1).sum();
         assert!(made > 100, "{made}");
         for detector in ALL {
-            let found = found(&world, detector);
-            assert_eq!(found.len(), made, "{detector:?}");
-            for change in &found {
+            let changes = found(&world, detector);
+            assert_eq!(changes.len(), made, "{detector:?}");
+            for change in &changes {
                 let steps = &truth[change.slot.0 as usize];
                 let is_it = steps.windows(2).any(|pair| {
                     let (late, [from, to]) = (

@@ -178,11 +178,11 @@ impl Digest {
 
     /// Outcomes of the messages so far: faster than the whole view.
     pub fn tally(&self) -> FlowTally {
-        let mut all = FlowTally::default();
+        let mut total = FlowTally::default();
         self.of_endpoints
             .iter()
-            .for_each(|endpoint_flows| all.add(&endpoint_flows.tally));
-        all
+            .for_each(|endpoint_flows| total.add(&endpoint_flows.tally));
+        total
     }
 
     /// Data before this moment is incomplete because of the memory limit.
@@ -220,8 +220,8 @@ impl Digest {
             drifted: endpoint_flows.bases.drifted(),
             settings: &self.settings,
         };
-        let found = flow.push(message, conditions, &mut endpoint_flows.drift);
-        endpoint_flows.tally.add(&found);
+        let tally = flow.push(message, conditions, &mut endpoint_flows.drift);
+        endpoint_flows.tally.add(&tally);
         endpoint_flows
             .lost
             .push(message, &self.fleet, &self.settings);
@@ -277,9 +277,9 @@ impl Digest {
         }
     }
 
-    fn announce(&mut self, found: Option<PathEvent>) {
+    fn announce(&mut self, event: Option<PathEvent>) {
         if let Some(events) = &mut self.events {
-            events.extend(found);
+            events.extend(event);
         }
     }
 

@@ -289,19 +289,19 @@ mod tests {
             dissector.push(&message(1, seq, Some(reply)));
         }
         dissector.push(&message(1, 6, None));
-        let found = dissector.finish();
-        assert_eq!((found.len(), found[0].source_port), (1, 5001));
+        let dissections = dissector.finish();
+        assert_eq!((dissections.len(), dissections[0].source_port), (1, 5001));
         let reordered = |sample: &DissectedSample| match sample.outcome {
             DissectedOutcome::Reply { reordered, .. } => reordered,
             DissectedOutcome::Lost | DissectedOutcome::NotSent => None,
         };
-        let reordered_samples: Vec<_> = found[0].samples.iter().map(reordered).collect();
+        let reordered_samples: Vec<_> = dissections[0].samples.iter().map(reordered).collect();
         let (forward, reverse) = (Some(Direction::Forward), Some(Direction::Reverse));
         assert_eq!(
             reordered_samples,
             [None, forward, None, None, reverse, None, None]
         );
-        assert_eq!(found[0].samples[6].outcome, DissectedOutcome::Lost);
+        assert_eq!(dissections[0].samples[6].outcome, DissectedOutcome::Lost);
     }
 
     #[test]
@@ -311,7 +311,7 @@ mod tests {
             // The reflector was restarted before the hundredth message.
             dissector.push(&message(1, seq, Some((80, seq % 100))));
         }
-        let found = dissector.finish();
+        let dissections = dissector.finish();
         let taken = |sample: &DissectedSample| {
             matches!(
                 sample.outcome,
@@ -321,8 +321,8 @@ mod tests {
                 }
             )
         };
-        assert_eq!(found[0].samples.len(), 200);
-        assert!(!found[0].samples.iter().any(taken));
+        assert_eq!(dissections[0].samples.len(), 200);
+        assert!(!dissections[0].samples.iter().any(taken));
     }
 
     #[test]

@@ -96,8 +96,8 @@ impl Past {
         let begin = changes
             .horizon()
             .map_or(level.since, |horizon| horizon.max(level.since));
-        let froms = [begin].into_iter().chain(known.iter().map(|one| one.at));
-        let ends = known.iter().map(|one| (one.at, one.before));
+        let froms = [begin].into_iter().chain(known.iter().map(|change| change.at));
+        let ends = known.iter().map(|change| (change.at, change.before));
         froms
             .zip(ends.chain([(self.until, level.base)]))
             .map(|(from, (until, base))| Segment {
@@ -186,7 +186,7 @@ impl Flow {
             drifted,
             settings,
         } = conditions;
-        let found = self.order.push(message, probe, interval);
+        let tally = self.order.push(message, probe, interval);
         if let Some(reply) = message.reply() {
             self.last = self.last.max(message.sent);
             let looking = Looking {
@@ -197,7 +197,7 @@ impl Flow {
             };
             self.witness.push(message, reply, looking, drift);
         }
-        found
+        tally
     }
 
     /// Outcomes that the next message adds at the flow's base latency; `None` without one.

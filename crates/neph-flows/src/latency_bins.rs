@@ -271,7 +271,7 @@ mod tests {
         assert_eq!((closed.len(), closed[0].flows), (1, 2));
         let [low, middle, _, _, high] = took(&closed[0]);
         let millis = [low, middle, high];
-        assert_eq!(millis, [10, 20, 30].map(|one| Some(Span::from_millis(one))));
+        assert_eq!(millis, [10, 20, 30].map(|count| Some(Span::from_millis(count))));
     }
 
     #[test]
@@ -340,7 +340,7 @@ mod tests {
         let closed = bins.into_bins();
         assert_eq!((closed[0].flows, closed[0].lost), (11, 2));
         // Of eleven flows the sixth is the median; p95 and p99 lie among the two that are lost.
-        let millis = |one: i64| Some(Span::from_millis(one));
+        let millis = |count: i64| Some(Span::from_millis(count));
         assert_eq!(took(&closed[0]), [millis(10), millis(15), None, None, None]);
     }
 

@@ -141,11 +141,11 @@ mod tests {
         let reply = crate::world::message(0, 0, 0, 1).outcome;
         let loss_by_base = |outcomes: &[&FleetOutcome]| {
             let mut row = Silence::default();
-            let mut all = OutcomeCounts::default();
+            let mut total = OutcomeCounts::default();
             for outcome in outcomes {
-                all.add(row.push(outcome, 3));
+                total.add(row.push(outcome, 3));
             }
-            (all.sent, all.lost)
+            (total.sent, total.lost)
         };
         let lost = FleetOutcome::Lost;
         assert_eq!(loss_by_base(&[&reply, &lost, &lost, &reply]), (4, 2));
@@ -160,16 +160,16 @@ mod tests {
     fn of_too_many_latencies_the_furthest_count_with_their_neighbours() {
         let settings = Settings::default();
         let height = height(&settings);
-        let one = OutcomeCounts { sent: 1, lost: 0 };
+        let sent = OutcomeCounts { sent: 1, lost: 0 };
         let mut loss_by_base = LossByBase::default();
         for cell in 0..=i64::try_from(MAX_CELLS).unwrap() + 5 {
-            loss_by_base.add(Span::from_nanos(cell * height), one, &settings);
+            loss_by_base.add(Span::from_nanos(cell * height), sent, &settings);
         }
         assert_eq!(loss_by_base.0.len(), MAX_CELLS);
-        let all: u64 = loss_by_base
+        let total: u64 = loss_by_base
             .each(&settings)
             .map(|(_, outcome_counts)| outcome_counts.sent)
             .sum();
-        assert_eq!(all, MAX_CELLS as u64 + 6);
+        assert_eq!(total, MAX_CELLS as u64 + 6);
     }
 }

@@ -134,10 +134,10 @@ mod tests {
         Latency::Took(CompactRtt::from_nanos(nanos))
     }
 
-    fn bins_and_nanos(found: impl Iterator<Item = (u32, Latency<CompactRtt>)>) -> Vec<(u32, i64)> {
+    fn bins_and_nanos(latencies: impl Iterator<Item = (u32, Latency<CompactRtt>)>) -> Vec<(u32, i64)> {
         let nanos =
             |latency: Latency<CompactRtt>| latency.took().map_or(i64::MAX, CompactRtt::nanos);
-        found.map(|(bin, latency)| (bin, nanos(latency))).collect()
+        latencies.map(|(bin, latency)| (bin, nanos(latency))).collect()
     }
 
     #[test]

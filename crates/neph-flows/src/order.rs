@@ -89,21 +89,21 @@ impl Order {
         probe: ProbeKind,
         interval: Span,
     ) -> FlowTally {
-        let mut found = FlowTally::default();
+        let mut tally = FlowTally::default();
         match &message.outcome {
-            FleetOutcome::Failed => found.failed += 1,
+            FleetOutcome::Failed => tally.failed += 1,
             FleetOutcome::Lost => {
-                found.lost += 1;
+                tally.lost += 1;
                 self.missing = self.missing.saturating_add(1);
                 self.outcomes.push(true);
             }
             FleetOutcome::Reply(_) => {
                 self.outcomes.push(false);
-                self.reply(message, probe, interval, &mut found);
+                self.reply(message, probe, interval, &mut tally);
             }
         }
-        self.tally.add(&found);
-        found
+        self.tally.add(&tally);
+        tally
     }
 
     /// Outcomes of the flow's messages so far.
@@ -126,14 +126,14 @@ impl Order {
         message: &FleetMessage,
         probe: ProbeKind,
         interval: Span,
-        found: &mut FlowTally,
+        tally: &mut FlowTally,
     ) {
         let Some(reply) = message.reply() else {
             return;
         };
         let sent = message.sent;
-        found.replies += 1;
-        found.copies += u64::from(reply.copies);
+        tally.replies += 1;
+        tally.copies += u64::from(reply.copies);
         let arrival = Arrival {
             client: (sent + reply.round_trip).nanos(),
             forward: reply
@@ -142,7 +142,7 @@ impl Order {
             count: reply.peer_report.and_then(|peer| peer.count),
             is_reordered_by: Reordered::default(),
         };
-        self.divide_loss(arrival.count, reply.copies, found);
+        self.divide_loss(arrival.count, reply.copies, tally);
         if !is_comparable(probe, reply) {
             return;
         }
@@ -153,7 +153,7 @@ impl Order {
             }
             return;
         };
-        if overtakes(recent, &arrival, found) {
+        if overtakes(recent, &arrival, tally) {
             self.overtaking = Some(sent);
         }
         if recent.pass(sent.nanos()) || stays {
@@ -166,7 +166,7 @@ impl Order {
     /// Divides the messages lost since the last reply by direction: those that the peer counted were lost on
     /// the reverse path. Duplicates make this ambiguous, because a duplicated request increases the counter
     /// and a duplicated reply does not. Ambiguous messages stay undivided.
-    fn divide_loss(&mut self, count: Option<u32>, copies: u8, found: &mut FlowTally) {
+    fn divide_loss(&mut self, count: Option<u32>, copies: u8, tally: &mut FlowTally) {
         let missing = u64::from(std::mem::take(&mut self.missing));
         let duplicates = u64::from(std::mem::replace(&mut self.last_duplicates, copies));
         let Some(count) = count else {
@@ -191,8 +191,8 @@ impl Order {
         if before.is_none() && arrived > missing {
             return;
         }
-        found.lost_reverse += arrived.saturating_sub(duplicates).min(missing);
-        found.lost_forward += missing.saturating_sub(arrived);
+        tally.lost_reverse += arrived.saturating_sub(duplicates).min(missing);
+        tally.lost_forward += missing.saturating_sub(arrived);
     }
 }
 
@@ -204,16 +204,16 @@ pub(crate) fn is_comparable(probe: ProbeKind, reply: &FleetReply) -> bool {
 }
 
 /// Whether this reply, or its request, arrived before earlier ones; counts those.
-fn overtakes(recent: &mut Recent, later: &Arrival, found: &mut FlowTally) -> bool {
+fn overtakes(recent: &mut Recent, later: &Arrival, tally: &mut FlowTally) -> bool {
     let mut does = false;
     for earlier in recent.arrivals.iter_mut().flatten() {
         let client = later.client < earlier.client;
         let (forward, reverse) = directions(earlier, later);
         let seen = &mut earlier.is_reordered_by;
         for (is, seen, counter) in [
-            (client, &mut seen.client, &mut found.reordered),
-            (forward, &mut seen.forward, &mut found.reordered_forward),
-            (reverse, &mut seen.reverse, &mut found.reordered_reverse),
+            (client, &mut seen.client, &mut tally.reordered),
+            (forward, &mut seen.forward, &mut tally.reordered_forward),
+            (reverse, &mut seen.reverse, &mut tally.reordered_reverse),
         ] {
             if is && !*seen {
                 *seen = true;

@@ -92,9 +92,9 @@ impl PairView {
 
     /// The same for several together, such as a pair's blocks; `None` too if any has flows that are too
     /// short.
-    pub fn changes_per_flow_hour_of<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<f64> {
+    pub fn changes_per_flow_hour_of<'a>(pairs: impl IntoIterator<Item = &'a Self>) -> Option<f64> {
         let (mut clear, mut changes) = (Span::ZERO, 0);
-        for part in all {
+        for part in pairs {
             if part.too_short || part.mostly_lost {
                 return None;
             }

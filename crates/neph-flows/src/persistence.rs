@@ -90,23 +90,23 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<St
     let is_point = |index: usize| {
         index.is_multiple_of(every) || [before_soon, steps.len()].contains(&(index + 1))
     };
-    let found = uncertainty(stays, steps, bin, is_point);
+    let estimate = uncertainty(stays, steps, bin, is_point);
     let point_steps = steps
         .iter()
         .enumerate()
         .filter(|(index, _)| is_point(*index));
-    let point_steps = point_steps.zip(&found.errors);
+    let point_steps = point_steps.zip(&estimate.errors);
     let mut points: Vec<(CurvePoint, f64)> = point_steps
-        .map(|((_, step), error)| point(step, worth(step, &found, *error)))
+        .map(|((_, step), error)| point(step, worth(step, &estimate, *error)))
         .collect();
     // If no stay had ended by then, each block of time is a case.
     if before_soon == 0 && span(survival.observed()) >= soon {
-        points.insert(0, none_ended(soon, stays.len(), found.blocks));
+        points.insert(0, none_ended(soon, stays.len(), estimate.blocks));
     }
     let left = |(point, cases): &(CurvePoint, f64)| Share {
         hits: stays
             .iter()
-            .filter(|one| one.ended && one.length <= soon)
+            .filter(|stay| stay.ended && stay.length <= soon)
             .count() as u64,
         n: stays.len() as u64,
         cases: *cases,
@@ -123,7 +123,7 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<St
         .is_none_or(|step| step.at < survival.observed())
     {
         let last = points.last().copied();
-        let (last, cases) = last.unwrap_or_else(|| none_ended(Span::ZERO, 1, found.blocks));
+        let (last, cases) = last.unwrap_or_else(|| none_ended(Span::ZERO, 1, estimate.blocks));
         let end = CurvePoint {
             at: span(survival.observed()),
             at_risk: 1,
@@ -144,17 +144,17 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<St
 /// Effective number of independent cases of a step (Rothman 1978), with the t quantile for few blocks.
 /// `error` is that of log S by blocks.
 #[expect(clippy::cast_precision_loss, reason = "counts")]
-fn worth(step: &SurvivalStep, found: &Uncertainty, error: f64) -> f64 {
+fn worth(step: &SurvivalStep, estimate: &Uncertainty, error: f64) -> f64 {
     if step.survival <= 0.0 {
         // The variance is unknown.
-        return found.ended_in as f64;
+        return estimate.ended_in as f64;
     }
-    if found.ended_in < 2 {
+    if estimate.ended_in < 2 {
         return 0.0;
     }
     let error = (error * step.survival).max(step.error);
     let cases = step.survival * (1.0 - step.survival) / error.powi(2);
-    cases * few((found.ended_in - 1) as f64)
+    cases * few((estimate.ended_in - 1) as f64)
 }
 
 /// A step with Wilson's interval for this number of cases.

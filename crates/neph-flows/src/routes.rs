@@ -28,8 +28,8 @@ fn hop_key(address: Option<IpAddr>) -> HopKey {
 
 fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
     let mut hops: BTreeMap<u8, BTreeMap<HopKey, DiamondNode>> = BTreeMap::new();
-    let all = || routes.iter().flat_map(|route| &route.hops);
-    for hop in all() {
+    let route_hops = || routes.iter().flat_map(|route| &route.hops);
+    for hop in route_hops() {
         let nodes = hops.entry(hop.ttl).or_default();
         let node = nodes
             .entry(hop_key(hop.address))
@@ -44,7 +44,7 @@ fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
         node.round_trips.extend(&hop.round_trips);
     }
     // A router that answered only some probes of a flow gets a row only if it has flows of its own.
-    for hop in all() {
+    for hop in route_hops() {
         let Some(nodes) = hops.get_mut(&hop.ttl) else {
             continue;
         };
@@ -130,7 +130,7 @@ fn path(addresses: Vec<Option<IpAddr>>, routes: &[&FlowRoute]) -> DiamondPath {
 
 /// Merges each group with holes into the only other group that may be its path.
 fn fill_holes(groups: &mut Vec<(Vec<Option<IpAddr>>, Vec<&FlowRoute>)>) {
-    let holes = |addresses: &[Option<IpAddr>]| addresses.iter().filter(|one| one.is_none()).count();
+    let holes = |addresses: &[Option<IpAddr>]| addresses.iter().filter(|address| address.is_none()).count();
     // Fewest holes first, open ends last: a merged group is no candidate for groups with less information.
     groups.sort_by_key(|(addresses, routes)| (is_open(routes), holes(addresses)));
     let mut at = 0;
@@ -252,8 +252,8 @@ mod tests {
             route(4, &[0, 0, 9]),
             route(5, &[1, 11, 0, 9]),
         ];
-        let all: Vec<FlowRoute> = complete.iter().chain(&torn).cloned().collect();
-        let paths = diamond(&all).paths;
+        let routes: Vec<FlowRoute> = complete.iter().chain(&torn).cloned().collect();
+        let paths = diamond(&routes).paths;
         let ports: Vec<_> = paths.iter().map(|path| path.source_ports.clone()).collect();
         assert_eq!(ports, [vec![1, 3, 4], vec![2, 5]]);
         assert_eq!(paths[0].hash, complete[0].hash);
@@ -263,8 +263,8 @@ mod tests {
     fn a_flow_whose_answers_end_early_is_on_the_path_that_goes_on() {
         let mut early = route(3, &[1, 10]);
         early.end = TraceEnd::Silent;
-        let all = [route(1, &[1, 10, 9]), route(2, &[1, 11, 9]), early.clone()];
-        let paths = diamond(&all).paths;
+        let routes = [route(1, &[1, 10, 9]), route(2, &[1, 11, 9]), early.clone()];
+        let paths = diamond(&routes).paths;
         let ports: Vec<_> = paths.iter().map(|path| path.source_ports.clone()).collect();
         assert_eq!(ports, [vec![1, 3], vec![2]]);
         assert_eq!(diamond(&[early]).paths.len(), 1);
@@ -272,12 +272,12 @@ mod tests {
 
     #[test]
     fn a_hole_that_could_be_either_stays_its_own() {
-        let all = [
+        let routes = [
             route(1, &[1, 10, 9]),
             route(2, &[1, 11, 9]),
             route(3, &[1, 0, 9]),
         ];
-        assert_eq!(diamond(&all).paths.len(), 3);
+        assert_eq!(diamond(&routes).paths.len(), 3);
     }
 
     #[test]

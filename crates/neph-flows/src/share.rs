@@ -58,13 +58,13 @@ impl Share {
     /// The combined share, for example of the blocks of a campaign; `None` without any.
     pub fn together(shares: impl IntoIterator<Item = Self>) -> Option<Self> {
         let (mut hits, mut n, mut cases, mut sum) = (0, 0, 0.0, 0.0);
-        for one in shares {
-            hits += one.hits;
-            n += one.n;
-            cases += one.cases;
+        for share in shares {
+            hits += share.hits;
+            n += share.n;
+            cases += share.cases;
             #[expect(clippy::cast_precision_loss, reason = "a count")]
-            let weight = one.n as f64;
-            sum += one.share * weight;
+            let weight = share.n as f64;
+            sum += share.share * weight;
         }
         #[expect(clippy::cast_precision_loss, reason = "a count")]
         let share = (n > 0).then(|| (sum / n as f64).clamp(0.0, 1.0))?;
@@ -134,20 +134,20 @@ mod tests {
     use super::*;
 
     fn of(groups: &[(u64, u64)]) -> Share {
-        let mut found = Groups::default();
+        let mut pooled_groups = Groups::default();
         for (group, (hits, n)) in (0..).zip(groups) {
-            (0..*n).for_each(|case| found.add(group, case < *hits));
+            (0..*n).for_each(|case| pooled_groups.add(group, case < *hits));
         }
-        found.share().unwrap()
+        pooled_groups.share().unwrap()
     }
 
     #[test]
     fn one_event_that_moves_hundreds_is_one_case() {
-        let one = of(&[(154, 384)]);
-        assert_eq!((one.hits, one.n), (154, 384));
-        assert!(one.low < 0.1 && one.high > 0.8, "{one:?}");
-        let all = of(&[(384, 384)]);
-        assert!(all.low < 0.25, "{all:?}");
+        let part = of(&[(154, 384)]);
+        assert_eq!((part.hits, part.n), (154, 384));
+        assert!(part.low < 0.1 && part.high > 0.8, "{part:?}");
+        let whole_group = of(&[(384, 384)]);
+        assert!(whole_group.low < 0.25, "{whole_group:?}");
     }
 
     /// Ten groups that agree vary less than at random: they count with all of their cases.
@@ -173,9 +173,9 @@ mod tests {
 
     #[test]
     fn combined_shares_add_their_effective_cases() {
-        let both = Share::together([of(&[(100, 200)]), of(&[(60, 200)])]).unwrap();
-        assert_eq!((both.hits, both.n), (160, 400));
-        assert!(both.cases <= 2.0 && both.low < 0.1, "{both:?}");
+        let pooled = Share::together([of(&[(100, 200)]), of(&[(60, 200)])]).unwrap();
+        assert_eq!((pooled.hits, pooled.n), (160, 400));
+        assert!(pooled.cases <= 2.0 && pooled.low < 0.1, "{pooled:?}");
         assert!(Share::together([]).is_none());
     }
 }

@@ -44,11 +44,11 @@ impl Sweep {
         mut report: impl FnMut(&Levels) -> T,
     ) -> Vec<T> {
         let mut levels = Levels::new();
-        let mut rest = self.events.iter().peekable();
+        let mut remaining = self.events.iter().peekable();
         moments
             .map(|moment| {
                 while let Some((_, row, change)) =
-                    rest.next_if(|(when, _, _)| *when <= moment.nanos())
+                    remaining.next_if(|(when, _, _)| *when <= moment.nanos())
                 {
                     let flows = levels.entry(*row).or_default();
                     // Ends and starts at the same moment are unordered: the sum is correct after all of them.

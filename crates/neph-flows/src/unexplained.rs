@@ -57,9 +57,9 @@ impl UnexplainedTime {
             if !is_known && self.waiting.len() <= MAX_WAITING / 2 {
                 break;
             }
-            let all = interval.times(row.messages.into());
+            let total = interval.times(row.messages.into());
             let hidden = queued.within(row.from, row.until + interval);
-            self.time += (all - hidden).max(Span::ZERO);
+            self.time += (total - hidden).max(Span::ZERO);
             self.waiting.pop_front();
         }
     }

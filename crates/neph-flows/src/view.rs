@@ -80,7 +80,7 @@ impl FleetView {
         let is_at_address = |flow: &&FlowHistory| {
             let endpoint = self.fleet.endpoint_of(flow.slot);
             let endpoint = self.fleet.endpoints.get(endpoint);
-            endpoint.is_some_and(|one| one.address.ip() == address)
+            endpoint.is_some_and(|known_endpoint| known_endpoint.address.ip() == address)
         };
         let flows = self.flows.iter().filter(is_at_address);
         flows

@@ -300,8 +300,8 @@ pub(crate) struct Looking {
     pub(crate) window: u8,
 }
 
-fn differ(one: Option<u8>, other: Option<u8>) -> bool {
-    one.zip(other).is_some_and(|(one, other)| one != other)
+fn differ(first: Option<u8>, other: Option<u8>) -> bool {
+    first.zip(other).is_some_and(|(first, other)| first != other)
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ impl World {
     }
 
     /// All messages, in the order of sending.
-    pub(crate) fn messages(&self, truth: &Truth, mut each: impl FnMut(&FleetMessage)) {
+    pub(crate) fn messages(&self, truth: &Truth, mut receive: impl FnMut(&FleetMessage)) {
         let mut random = Random::new(self.seed + 1_000_000);
         let interval = self.interval.nanos();
         let rounds = self.seconds * 1000 * MS / interval;
@@ -130,7 +130,7 @@ impl World {
                 if self.loses(path, &message) {
                     message.outcome = FleetOutcome::Lost;
                 }
-                each(&message);
+                receive(&message);
             }
         }
     }

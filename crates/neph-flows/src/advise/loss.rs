@@ -80,8 +80,8 @@ mod tests {
     /// 100 / (100 x 0.2 x 0.8) = 12.5, over one degree of freedom.
     #[test]
     fn flows_that_lose_unlike_each_other_are_worth_less() {
-        let found = spread([(10, 100), (30, 100)].into_iter());
-        assert!((found - 12.5).abs() < 1e-12, "{found}");
+        let deviation = spread([(10, 100), (30, 100)].into_iter());
+        assert!((deviation - 12.5).abs() < 1e-12, "{deviation}");
         assert!((spread([(10, 100), (10, 100)].into_iter()) - 1.0).abs() < 1e-12);
         assert!((spread([(10, 100)].into_iter()) - 1.0).abs() < 1e-12);
         assert!((spread([(0, 100), (0, 0), (0, 9)].into_iter()) - 1.0).abs() < 1e-12);

@@ -94,8 +94,8 @@ fn loss_that_all_flows_share_excludes_no_port() {
     };
     let shared = [flow(1, 0, 6), flow(2, 0, 7), flow(3, 1, 5), flow(4, 1, 6)];
     assert_eq!(named_ports(&shared), [1, 2]);
-    let one = [flow(1, 0, 6), flow(2, 0, 0), flow(3, 1, 0), flow(4, 1, 0)];
-    assert_eq!(named_ports(&one), [2]);
+    let flows = [flow(1, 0, 6), flow(2, 0, 0), flow(3, 1, 0), flow(4, 1, 0)];
+    assert_eq!(named_ports(&flows), [2]);
     let low_path = [
         flow(1, 0, 9),
         flow(2, 0, 8),
@@ -161,12 +161,12 @@ fn few_flows_one_path_or_little_time_give_no_port_advice() {
         ..World::default()
     };
     assert!(refusal(&few).contains("4 flows had a base latency"));
-    let one = World {
+    let single_path = World {
         paths: vec![70_000],
         weights: vec![1.0],
         ..World::default()
     };
-    assert!(refusal(&one).contains("no source port is better"));
+    assert!(refusal(&single_path).contains("no source port is better"));
     let short = guide_of(&World {
         seconds: 30,
         reshuffle: 0,

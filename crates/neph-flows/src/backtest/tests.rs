@@ -56,9 +56,9 @@ fn tested(view: &FleetView) -> Vec<Horizon> {
 #[test]
 fn a_change_counts_from_the_time_it_was_reported() {
     // Two flows change places at 100 s, which was told at once, or half a minute later.
-    let one: &[_] = &[(0, 100, 70, 0), (100, 200, 80, 1)];
+    let first: &[_] = &[(0, 100, 70, 0), (100, 200, 80, 1)];
     let other: &[_] = &[(0, 100, 80, 1), (100, 200, 70, 0)];
-    let mut view = view(200, &[one, other]);
+    let mut view = view(200, &[first, other]);
     let right = |view: &FleetView| tested(view)[0].on_low.share;
     let at_once = right(&view);
     view.changes
@@ -78,11 +78,11 @@ fn a_port_that_went_silent_is_not_still_low() {
     let silent: &[_] = &[(0, 100, 70, 0)];
     let low: &[_] = &[(20, 200, 70, 0)];
     let high: &[_] = &[(0, 200, 80, 1)];
-    let found = tested(&view(200, &[silent, low, high]));
+    let comparisons = tested(&view(200, &[silent, low, high]));
     // The silent one was there first: taken from 95 s on it is gone ten seconds later, until
     // its silence is noticed, a bin later.
-    assert!(found[0].on_low.share < 0.93, "{:?}", found[0]);
-    assert!(found[0].on_low.share > 0.8, "{:?}", found[0]);
+    assert!(comparisons[0].on_low.share < 0.93, "{:?}", comparisons[0]);
+    assert!(comparisons[0].on_low.share > 0.8, "{:?}", comparisons[0]);
 }
 
 #[test]

@@ -310,8 +310,8 @@ fn beyond_the_maximum_only_the_latest_changes_are_reported() {
     assert!(view.changes.iter().eq(wanted));
     assert!((50..=100).contains(&view.changes.len()));
     let mut changes = 0;
-    for (flow, all) in view.flows.iter().zip(&complete.flows) {
-        let segments = all.segments.iter().filter(|segment| segment.until > since);
+    for (flow, complete_flow) in view.flows.iter().zip(&complete.flows) {
+        let segments = complete_flow.segments.iter().filter(|segment| segment.until > since);
         let clipped = segments.map(|segment| Segment {
             from: segment.from.max(since),
             ..*segment
@@ -323,8 +323,8 @@ fn beyond_the_maximum_only_the_latest_changes_are_reported() {
     assert_eq!(view.pairs[0].tally, complete.tally);
     assert!(complete.pairs[0].forgotten.is_none());
     // No changes that are known is not no changes.
-    for (bin, all) in view.latency_bins[0].iter().zip(&complete.latency_bins[0]) {
-        let known = (bin.from > since).then_some(all.changes);
+    for (bin, complete_bin) in view.latency_bins[0].iter().zip(&complete.latency_bins[0]) {
+        let known = (bin.from > since).then_some(complete_bin.changes);
         assert_eq!(bin.changes, known.flatten());
         assert_eq!(bin.base.is_some(), bin.from > since);
     }

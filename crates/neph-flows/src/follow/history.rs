@@ -49,7 +49,7 @@ impl History {
 
     /// Withdraws a path change.
     pub(super) fn record_withdrawal(&mut self, at: Instant<Local>) {
-        self.changes.retain(|one| *one != at);
+        self.changes.retain(|known| *known != at);
     }
 
     pub(super) fn record_result(&mut self, known: KnownRoute) {
@@ -116,7 +116,7 @@ fn differs(before: &FlowRoute, after: &FlowRoute) -> Option<bool> {
         .hops
         .iter()
         .zip(&after.hops)
-        .filter_map(|(one, other)| Some(one.address? != other.address?))
+        .filter_map(|(hop, other)| Some(hop.address? != other.address?))
         .collect();
     (!known.is_empty()).then(|| known.contains(&true))
 }
@@ -149,11 +149,11 @@ mod tests {
         let mut history = History::of(9);
         let mut changes = [changes, &[100]].concat();
         changes.sort_unstable();
-        for one in changes {
-            history.record_change(at(one));
+        for change in changes {
+            history.record_change(at(change));
         }
-        for one in routes {
-            history.record_result(one.clone());
+        for route in routes {
+            history.record_result(route.clone());
         }
         history
             .compare(at(100), after, INTERVAL)

@@ -63,7 +63,7 @@ mod tests {
     /// The slots and ports in the order of their turns.
     fn order(mut waiting: TraceQueue) -> Vec<(u32, u16)> {
         let turns = std::iter::from_fn(|| waiting.pop_front());
-        turns.map(|one| (one.slot.0, one.port)).collect()
+        turns.map(|request| (request.slot.0, request.port)).collect()
     }
 
     #[test]
@@ -74,8 +74,8 @@ mod tests {
         waiting.push_front(request(2, 2));
         waiting.push_front(request(3, 3));
         waiting.push_back(request(0, 4));
-        assert_eq!(waiting.of(Slot(2)).map(|one| one.port), Some(2));
-        assert_eq!(waiting.take(Slot(1)).map(|one| one.port), Some(1));
+        assert_eq!(waiting.of(Slot(2)).map(|waiting_request| waiting_request.port), Some(2));
+        assert_eq!(waiting.take(Slot(1)).map(|waiting_request| waiting_request.port), Some(1));
         assert!(waiting.of(Slot(1)).is_none() && waiting.take(Slot(1)).is_none());
         assert_eq!(order(waiting), [(3, 3), (2, 2), (0, 4)]);
     }

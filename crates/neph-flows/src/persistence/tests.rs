@@ -27,8 +27,8 @@ fn stay(seconds: i64, ended: bool) -> Stay {
 fn the_textbooks_curve_comes_out() {
     let relapsed = [6, 6, 6, 7, 10, 13, 16, 22, 23].map(|weeks| stay(weeks, true));
     let censored = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35].map(|weeks| stay(weeks, false));
-    let all: Vec<Stay> = relapsed.into_iter().chain(censored).collect();
-    let curve = curve(&all, BIN).unwrap();
+    let all_stays: Vec<Stay> = relapsed.into_iter().chain(censored).collect();
+    let curve = curve(&all_stays, BIN).unwrap();
     assert_eq!((curve.n, curve.ended), (21, 9));
     let at = |weeks| curve.at(Span::from_secs(weeks)).unwrap().surviving;
     for (weeks, survival) in [
@@ -192,8 +192,8 @@ fn the_share_at_a_time_equals_the_curve_at_that_time() {
         stay(100, false),
     ];
     let soon = Span::from_secs(10);
-    let all = stay_curve(&stays, (BIN, soon)).unwrap();
-    let (share, point) = (all.soon.unwrap(), all.curve.at(soon).unwrap());
+    let estimate = stay_curve(&stays, (BIN, soon)).unwrap();
+    let (share, point) = (estimate.soon.unwrap(), estimate.curve.at(soon).unwrap());
     // 4/5 of 2/3.
     assert!((share.share - (1.0 - 8.0 / 15.0)).abs() < 1e-9, "{share:?}");
     assert_eq!((share.hits, share.n), (2, 5));

@@ -27,8 +27,8 @@ fn renewed(messages: i64, rounds: i64, base: Base) -> FleetView {
     let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
     for round in 0..rounds {
         for slot in 0..SLOTS {
-            let all = round + messages * i64::from(slot) / i64::from(SLOTS);
-            let (flow, seq) = (all / messages, all % messages);
+            let messages_before = round + messages * i64::from(slot) / i64::from(SLOTS);
+            let (flow, seq) = (messages_before / messages, messages_before % messages);
             let sent = round * INTERVAL + INTERVAL * i64::from(slot) / i64::from(SLOTS);
             let round_trip = base(slot, flow, seq) + (7 * round + 3 * i64::from(slot)) % 11 * 1000;
             let mut message = message(slot, u32::try_from(seq).unwrap(), sent, round_trip);
@@ -43,10 +43,10 @@ fn renewed(messages: i64, rounds: i64, base: Base) -> FleetView {
 /// The detector speaks 2 s late: of flows that were followed by one, two or ten others.
 #[test]
 fn flows_that_are_renewed_soon_and_stay_on_their_paths_make_no_changes() {
-    let one: Base = |_, _, _| 12 * MS;
+    let single: Base = |_, _, _| 12 * MS;
     let several: Base = |slot, flow, _| (12 + 2 * ((i64::from(slot) + flow) % 4)) * MS;
     for messages in [4, 10, 20, 40, 60, 100] {
-        for base in [one, several] {
+        for base in [single, several] {
             let view = renewed(messages, 400, base);
             assert_eq!(view.changes, [], "{messages}");
             let rate = view.pairs[0].changes_per_flow_hour();
@@ -122,7 +122,7 @@ fn false_changes_of_ended_flows_are_withdrawn() {
     assert_eq!((in_the_queue, digest.changes()), (8, 0));
     let events: Vec<_> = digest.events().collect();
     let is_back =
-        |one: &&PathEvent| matches!(one, PathEvent::Withdrawn(change) if change.slot.0 % 8 == 0);
+        |event: &&PathEvent| matches!(event, PathEvent::Withdrawn(change) if change.slot.0 % 8 == 0);
     assert_eq!(events.iter().filter(is_back).count(), 8);
     for flow in digest.view().flows {
         let first = usize::from(flow.source_port < 1124);

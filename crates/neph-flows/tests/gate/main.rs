@@ -141,22 +141,22 @@ fn by_second(what: &str, moments: impl Iterator<Item = i64>) {
 
 #[test]
 fn reshuffles_on_a_quiet_link_are_detected_without_false_changes() {
-    let found = found(QUIET_LINK, NONE, &parameters(128, 130, 3));
-    found.print("quiet, 130 s");
-    assert!(found.score.due > 150, "{}", found.score.due);
-    assert!(found.score.wrong.is_empty(), "{:?}", found.score.wrong);
-    assert!(found.score.recall() >= 0.99, "{:?}", found.score.missed);
-    found.only_the_way_there_moved();
-    found.classes_are_the_paths();
+    let result = found(QUIET_LINK, NONE, &parameters(128, 130, 3));
+    result.print("quiet, 130 s");
+    assert!(result.score.due > 150, "{}", result.score.due);
+    assert!(result.score.wrong.is_empty(), "{:?}", result.score.wrong);
+    assert!(result.score.recall() >= 0.99, "{:?}", result.score.missed);
+    result.only_the_way_there_moved();
+    result.classes_are_the_paths();
 }
 
 #[test]
 fn jitter_and_full_queues_cause_no_false_changes() {
-    let found = found(NOISY_LINK, NOISY, &parameters(128, 70, 3));
-    found.print("noisy, 70 s");
-    assert!(found.score.reported > 50, "{}", found.score.reported);
-    assert!(found.score.wrong.is_empty(), "{:?}", found.score.wrong);
-    found.only_the_way_there_moved();
+    let result = found(NOISY_LINK, NOISY, &parameters(128, 70, 3));
+    result.print("noisy, 70 s");
+    assert!(result.score.reported > 50, "{}", result.score.reported);
+    assert!(result.score.wrong.is_empty(), "{:?}", result.score.wrong);
+    result.only_the_way_there_moved();
 }
 
 /// 512 flows, 5 messages a second each.
@@ -172,9 +172,9 @@ fn two_virtual_hours() {
     quiet.print("flows-4-paths");
     let noisy = found(NOISY_LINK, NOISY, &parameters(512, 7200, seed));
     noisy.print("flows-noisy");
-    for found in [&quiet, &noisy] {
-        assert!(found.score.wrong.is_empty(), "{:?}", found.score.wrong);
-        found.classes_are_the_paths();
+    for result in [&quiet, &noisy] {
+        assert!(result.score.wrong.is_empty(), "{:?}", result.score.wrong);
+        result.classes_are_the_paths();
     }
     assert!(quiet.score.recall() >= 0.99, "{}", quiet.score.recall());
 }

@@ -96,9 +96,9 @@ impl Truth {
         for stay in self.stays.iter().flatten() {
             packets[usize::from(stay.path)] += u64::from(stay.packets);
         }
-        let all: u64 = packets.iter().sum();
+        let total: u64 = packets.iter().sum();
         let levels = self.levels.iter().copied();
-        let shares = packets.iter().map(|share| *share as f64 / all as f64);
+        let shares = packets.iter().map(|share| *share as f64 / total as f64);
         levels.zip(shares).collect()
     }
 
@@ -164,12 +164,12 @@ impl Truth {
                 continue;
             }
             let level = self.level(stay);
-            let same = |one: &Vec<usize>| {
-                let last = one.last().map(|last| self.level(&stays[*last]));
+            let same = |group: &Vec<usize>| {
+                let last = group.last().map(|last| self.level(&stays[*last]));
                 last.is_some_and(|last| (last - level).abs() <= TOLERANCE)
             };
-            match due.last_mut().filter(|one| same(one)) {
-                Some(one) => one.push(index),
+            match due.last_mut().filter(|group| same(group)) {
+                Some(group) => group.push(index),
                 None => due.push(vec![index]),
             }
         }
@@ -202,8 +202,8 @@ impl Score {
         let mut delays = self.delays.clone();
         delays.sort_unstable();
         let rank = (part * delays.len() as f64) as usize;
-        let found = delays.get(rank.min(delays.len().saturating_sub(1)));
-        found.map_or(0, |delay| delay / 1_000_000)
+        let ranked = delays.get(rank.min(delays.len().saturating_sub(1)));
+        ranked.map_or(0, |delay| delay / 1_000_000)
     }
 
     /// Of the changes that had to be reported, the share that was.
