@@ -41,7 +41,7 @@ fn main() -> io::Result<()> {
         }
     };
     let (mut table, mut counts) = (Table::new(Limits::default()), Counts::default());
-    let (mut bytes, mut segments, mut most) = (0, 0, 0);
+    let (mut bytes, mut segments, mut max_flows) = (0, 0, 0);
     let mut due = 0;
     let account = read_capture(&mut File::open(path)?, |record| {
         bytes += u64::from(record.length);
@@ -75,7 +75,7 @@ fn main() -> io::Result<()> {
                 due = nanos + SECOND;
             }
             table.see(at, packet, &mut counts);
-            most = most.max(table.len());
+            max_flows = max_flows.max(table.len());
         }
         ControlFlow::Continue(())
     });
@@ -83,7 +83,7 @@ fn main() -> io::Result<()> {
     table.end(&mut counts);
     writeln!(
         io::stdout(),
-        "{} packets, {bytes} bytes, {segments} segments, {:?}; {most} flows in {memory} bytes; samples {:?}, events {}",
+        "{} packets, {bytes} bytes, {segments} segments, {:?}; {max_flows} flows in {memory} bytes; samples {:?}, events {}",
         account.packets,
         account.ending,
         counts.samples,

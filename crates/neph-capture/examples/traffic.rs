@@ -10,7 +10,7 @@ use traffic::{TrafficSpec, pcap_header, pcap_packet, traffic};
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [flows, requests, path, rest @ ..] = &arguments[..] else {
+    let [flows, requests, path, options @ ..] = &arguments[..] else {
         return Err(io::Error::other("traffic FLOWS REQUESTS FILE.pcap [bad]"));
     };
     let number = |text: &String| text.parse::<u32>().map_err(io::Error::other);
@@ -20,7 +20,7 @@ fn main() -> io::Result<()> {
         // All at the same time, so that they meet in the table.
         spacing: 100_000,
         seed: 1,
-        clean: rest.is_empty(),
+        clean: options.is_empty(),
     };
     let mut file = BufWriter::new(File::create(path)?);
     pcap_header(&mut file)?;

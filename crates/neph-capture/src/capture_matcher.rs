@@ -269,12 +269,12 @@ impl CaptureMatcher {
             return None;
         };
         if first_packet.found != FirstPacket::NOT_YET {
-            if let Some(found) = self.found.get_mut(first_packet.found as usize) {
-                let at = time.correct(at, (found.second_at, SOON));
-                if is_repeated(found.second_at, at, is_named) {
+            if let Some(matched) = self.found.get_mut(first_packet.found as usize) {
+                let at = time.correct(at, (matched.second_at, SOON));
+                if is_repeated(matched.second_at, at, is_named) {
                     return Some(PacketMatch::Again);
                 }
-                found.is_identical = true;
+                matched.is_identical = true;
                 first_packet.found = FirstPacket::IDENTICAL;
             }
             return Some(PacketMatch::Ambiguous);
@@ -301,16 +301,16 @@ impl CaptureMatcher {
     pub fn end(mut self) -> MatchedCaptures {
         // The largest part, no longer needed.
         drop(std::mem::take(&mut self.first_packets));
-        self.found.retain(|found| !found.is_identical);
+        self.found.retain(|matched| !matched.is_identical);
         let mut directions = Directions::of(self.pairs.len());
-        for found in &self.found {
-            let apart = found.second_at.saturating_sub(found.first_at);
-            directions.see(found.pair, found.is_upward, apart);
+        for matched in &self.found {
+            let apart = matched.second_at.saturating_sub(matched.first_at);
+            directions.see(matched.pair, matched.is_upward, apart);
         }
         let [first, second] = self.times.each_ref().map(Steady::falls);
-        let is_same = |found: &&MatchedPacket| {
-            let first_found = found.first_at - added_at(first, found.first_at);
-            first_found == found.second_at - added_at(second, found.second_at)
+        let is_same = |matched: &&MatchedPacket| {
+            let first_found = matched.first_at - added_at(first, matched.first_at);
+            first_found == matched.second_at - added_at(second, matched.second_at)
         };
         let same_stamp = self.found.iter().filter(is_same).count() as u64;
         let mut met = MatchedCaptures {
@@ -325,11 +325,11 @@ impl CaptureMatcher {
             same_stamp,
             falls: self.times.map(|time| time.falls().to_vec()),
         };
-        for found in &self.found {
+        for matched in &self.found {
             met.cross(
-                (found.first_at, found.second_at),
-                found.pair,
-                found.is_upward,
+                (matched.first_at, matched.second_at),
+                matched.pair,
+                matched.is_upward,
                 &directions,
             );
         }

@@ -100,8 +100,8 @@ impl DuplicateFilter {
         };
         let mirrored = self.mirrored_packet(packet);
         let mut observed = self.set(hash).iter_mut().flatten();
-        let found = observed.find(|observed| observed.is_identical(hash, this.layers));
-        let Some(observed) = found else {
+        let identical = observed.find(|observed| observed.is_identical(hash, this.layers));
+        let Some(observed) = identical else {
             self.remember(this);
             self.mirrored.once(mirrored);
             return Shown::First;

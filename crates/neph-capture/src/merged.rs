@@ -138,11 +138,11 @@ impl<R: Read> Merged<R> {
 
     /// Of all of them together.
     fn account(&self, ending: Ending) -> Account {
-        let each = self
+        let accounts = self
             .parts
             .iter()
             .map(|part| part.records.account(Ending::Stopped));
-        each.fold(
+        accounts.fold(
             Account {
                 packets: self.packets,
                 bytes: 0,
@@ -150,10 +150,10 @@ impl<R: Read> Merged<R> {
                 dropped: None,
                 ending,
             },
-            |account, one| Account {
-                bytes: account.bytes + one.bytes,
-                rest: account.rest + one.rest,
-                dropped: match (account.dropped, one.dropped) {
+            |account, capture| Account {
+                bytes: account.bytes + capture.bytes,
+                rest: account.rest + capture.rest,
+                dropped: match (account.dropped, capture.dropped) {
                     (Some(sum), Some(part)) => Some(sum.saturating_add(part)),
                     (sum, part) => sum.or(part),
                 },

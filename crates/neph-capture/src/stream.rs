@@ -196,8 +196,8 @@ mod tests {
 
     impl Read for Dribble<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            let most = self.1.min(buffer.len());
-            self.0.read(&mut buffer[..most])
+            let limit = self.1.min(buffer.len());
+            self.0.read(&mut buffer[..limit])
         }
     }
 
@@ -213,16 +213,16 @@ mod tests {
     #[test]
     fn a_truncated_file_gives_its_complete_packets_and_the_position() {
         let file = pcap(&[60, 100, 1500]);
-        let (found, account) = lengths(&mut Cursor::new(&file[..file.len() - 1]));
-        assert_eq!(found, [60, 100]);
+        let (packet_lengths, account) = lengths(&mut Cursor::new(&file[..file.len() - 1]));
+        assert_eq!(packet_lengths, [60, 100]);
         assert!(matches!(account.ending, Ending::CutOff));
         assert_eq!(account.bytes, 24 + 16 + 60 + 16 + 100);
     }
 
     #[test]
     fn files_that_are_no_captures_are_refused_at_their_first_byte() {
-        let (found, account) = lengths(&mut Cursor::new(b"GIF89a, and more"));
-        assert!(found.is_empty());
+        let (packet_lengths, account) = lengths(&mut Cursor::new(b"GIF89a, and more"));
+        assert!(packet_lengths.is_empty());
         assert!(matches!(
             account.ending,
             Ending::Broken(CaptureError::Magic(_))
@@ -251,8 +251,8 @@ mod tests {
             at_once in 1_usize..2000,
         ) {
             let file = pcap(&packets);
-            let (found, account) = lengths(&mut Dribble(&file, at_once));
-            prop_assert_eq!(found, packets);
+            let (packet_lengths, account) = lengths(&mut Dribble(&file, at_once));
+            prop_assert_eq!(packet_lengths, packets);
             prop_assert!(matches!(account.ending, Ending::Whole));
             prop_assert_eq!(account.bytes, file.len() as u64);
         }

@@ -349,8 +349,8 @@ fn differences(
         let difference = format!("{:?}, theirs {:?}", ours.round_trip, theirs.round_trip);
         differences.push((difference, why));
     }
-    let only_in = |these: &Reported, others: &Reported| -> Vec<&str> {
-        let marks = these.marks.iter().copied();
+    let only_in = |one_side: &Reported, others: &Reported| -> Vec<&str> {
+        let marks = one_side.marks.iter().copied();
         marks.filter(|mark| !others.marks.contains(mark)).collect()
     };
     if ours.marks != theirs.marks {

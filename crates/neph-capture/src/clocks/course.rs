@@ -100,15 +100,15 @@ impl Course {
             .moments(whole_range, every)
             .filter_map(shown)
             .collect();
-        let found = course.steps();
-        let steps: Vec<ClockStep> = found.iter().filter_map(|step| added.step(*step)).collect();
+        let clock_steps = course.steps();
+        let steps: Vec<ClockStep> = clock_steps.iter().filter_map(|step| added.step(*step)).collect();
         let mut drawn: Vec<i64> = active_time
             .moments(whole_range, (active_time.long / DRAWN).max(1))
             .collect();
         drawn.extend(steps.iter().flat_map(|step| [step.after, step.before]));
         drawn.sort_unstable();
         drawn.dedup();
-        let since = since(&found, from);
+        let since = since(&clock_steps, from);
         let drawn: Vec<ClockFit> = drawn.into_iter().filter_map(shown).collect();
         Ok(Self {
             from,

@@ -84,8 +84,8 @@ pub fn ppm(fraction: f64) -> f64 {
 }
 
 fn unit_of(nanos: i64) -> (i64, &'static str) {
-    let found = UNITS.into_iter().find(|(unit, _)| nanos >= *unit);
-    found.unwrap_or((1, "ns"))
+    let named_unit = UNITS.into_iter().find(|(unit, _)| nanos >= *unit);
+    named_unit.unwrap_or((1, "ns"))
 }
 
 #[cfg(test)]

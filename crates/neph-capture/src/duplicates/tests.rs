@@ -63,7 +63,7 @@ fn a_router_in_between_lowers_the_hops_left_of_the_same_packet() {
 fn copies(apart: i64, behind: u32, many: u32) -> u64 {
     let mut twice = DuplicateFilter::default();
     let mut bytes = segment(0);
-    let mut found = 0;
+    let mut count = 0;
     for turn in 0..many + behind {
         let at = Wall::from_unix_nanos(at(0).unix_nanos() + i64::from(turn) * apart * 1_000);
         for (number, interface) in [(Some(turn), 1), (turn.checked_sub(behind), 2)] {
@@ -72,11 +72,11 @@ fn copies(apart: i64, behind: u32, many: u32) -> u64 {
             };
             bytes[24..28].copy_from_slice(&number.to_be_bytes());
             let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
-            found += u64::from(twice.is_copy(at, interface, &packet));
+            count += u64::from(twice.is_copy(at, interface, &packet));
         }
     }
     assert!(twice.places.len() <= SETS.end() * WAYS);
-    found
+    count
 }
 
 #[test]

@@ -122,9 +122,9 @@ pub struct Exchanges {
 impl Exchanges {
     /// At most this many pairs: beyond it the longest silent one is evicted. A pair that is silent for longer
     /// than `idle` is over.
-    pub fn new(most: usize, idle: Span) -> Self {
+    pub fn new(max_pairs: usize, idle: Span) -> Self {
         Self {
-            most: most.max(1),
+            most: max_pairs.max(1),
             idle,
             places: HashMap::default(),
             tagged: HashMap::default(),

@@ -60,7 +60,7 @@ impl HostPair {
         &mut self,
         at: Wall,
         event: ExchangeEvent,
-        found: &mut impl FnMut(&ExchangeKey, ExchangeRoundTrip),
+        report: &mut impl FnMut(&ExchangeKey, ExchangeRoundTrip),
     ) {
         self.last = self.last.max(at);
         self.counted.packets += 1;
@@ -91,9 +91,9 @@ impl HostPair {
         };
         if self.is_believed() {
             for answered in self.unbelieved.drain(..) {
-                found(&self.key, answered);
+                report(&self.key, answered);
             }
-            found(&self.key, answered);
+            report(&self.key, answered);
         } else if self.unbelieved.len() < UNBELIEVED {
             self.unbelieved.push(answered);
         }

@@ -51,9 +51,9 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(most: usize) -> Self {
+    fn new(max_pairs: usize) -> Self {
         Self {
-            exchanges: Exchanges::new(most, Span::from_secs(300)),
+            exchanges: Exchanges::new(max_pairs, Span::from_secs(300)),
         }
     }
 

@@ -103,8 +103,8 @@ impl Questions {
     pub(super) fn answer(&mut self, of: MessageId) -> AnswerMatch {
         let exact = self.open.iter().position(|open| open.of == of);
         let mut numbered = (0..self.open.len()).filter(|index| self.open[*index].of.id == of.id);
-        let found = exact.or_else(|| numbered.next());
-        let Some(index) = found else {
+        let position = exact.or_else(|| numbered.next());
+        let Some(index) = position else {
             return if follows(of, self.thinning) {
                 AnswerMatch::Nothing
             } else {

@@ -277,11 +277,11 @@ impl<L: Listener> Sink for Counting<'_, L> {
             return;
         };
         self.round_trips[any.half as usize].add_both(acknowledgement.as_ref(), echo.as_ref());
-        let found = [acknowledgement, echo];
-        for sample in found.iter().flatten() {
+        let samples = [acknowledgement, echo];
+        for sample in samples.iter().flatten() {
             self.listener.sample(self.name, sample);
         }
-        if found.iter().flatten().any(Sample::is_of_no_time) {
+        if samples.iter().flatten().any(Sample::is_of_no_time) {
             self.listener.of_no_time();
         }
     }

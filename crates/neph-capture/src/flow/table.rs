@@ -289,8 +289,8 @@ impl Table {
 
     /// The probable place of the flow with this hash, without access to the flow.
     fn guess(&self, hash: u64) -> u32 {
-        let found = self.places.find(hash, |(tag, _)| *tag == tag_of(hash));
-        found.map_or(NOWHERE, |(_, index)| *index)
+        let place = self.places.find(hash, |(tag, _)| *tag == tag_of(hash));
+        place.map_or(NOWHERE, |(_, index)| *index)
     }
 
     fn find(&self, hash: u64, key: &Key) -> Option<u32> {
@@ -304,12 +304,12 @@ impl Table {
         let is_there = self
             .flow(arrival.index)
             .is_some_and(|flow| flow.is_of(&arrival.key));
-        let found = if is_there {
+        let known = if is_there {
             Some(arrival.index)
         } else {
             self.find(arrival.hash, &arrival.key)
         };
-        if let Some(index) = found {
+        if let Some(index) = known {
             let (sender, segment) = (arrival.passed.sender, &arrival.passed.segment);
             let flow = self.flow(index);
             if !flow.is_some_and(|flow| flow.is_followed_by(sender, segment)) {

@@ -130,9 +130,9 @@ impl RoundTripSketches {
         }
     }
 
-    fn count(&mut self, found: RoundTripMethods, sample: &Sample) {
+    fn count(&mut self, methods: RoundTripMethods, sample: &Sample) {
         let nanos = u64::try_from(sample.round_trip.nanos()).unwrap_or(0);
-        let kind = kind(found, sample.answer);
+        let kind = kind(methods, sample.answer);
         self.0.add_times(kind, nanos, sample.weight.into());
     }
 
@@ -194,8 +194,8 @@ impl RoundTripsByMethod {
     }
 
     fn quantiles(&self, method: Method, answers: &[Answer]) -> Option<Quantiles> {
-        let found = self.0.of(kinds(method, answers));
-        found.as_ref().map(Quantiles::of)
+        let selection = self.0.of(kinds(method, answers));
+        selection.as_ref().map(Quantiles::of)
     }
 }
 
@@ -223,18 +223,18 @@ const PATH: [Answer; 2] = [Answer::Handshake, Answer::Bare];
 
 /// The keys under which round trips of a method are counted.
 fn kinds(method: Method, answers: &[Answer]) -> impl Iterator<Item = u8> {
-    let found: &[RoundTripMethods] = match method {
+    let counted_as: &[RoundTripMethods] = match method {
         Method::Echo => &[RoundTripMethods::Both, RoundTripMethods::Echo],
         Method::Acknowledgement => &[RoundTripMethods::Both, RoundTripMethods::Acknowledgement],
         Method::Response => &[RoundTripMethods::Response],
     };
-    let of = |found: RoundTripMethods| answers.iter().map(move |answer| kind(found, *answer));
-    found.iter().flat_map(move |found| of(*found))
+    let of = |methods: RoundTripMethods| answers.iter().map(move |answer| kind(methods, *answer));
+    counted_as.iter().flat_map(move |methods| of(*methods))
 }
 
 /// The key under which such round trips are counted.
-const fn kind(found: RoundTripMethods, answer: Answer) -> u8 {
-    found as u8 * 4 + answer as u8
+const fn kind(methods: RoundTripMethods, answer: Answer) -> u8 {
+    methods as u8 * 4 + answer as u8
 }
 
 /// Summary of round trips.
@@ -268,7 +268,7 @@ impl Quantiles {
         let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
         let quantile = |permille| span(selection.quantile(permille));
         let n = selection.numbers();
-        let of_at_least = |least, permille| (n >= least).then(|| quantile(permille));
+        let of_at_least = |minimum, permille| (n >= minimum).then(|| quantile(permille));
         Self {
             n,
             estimated: selection.n(),

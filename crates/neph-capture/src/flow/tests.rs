@@ -159,7 +159,7 @@ fn the_path_and_the_servers_thinking_are_counted_apart() {
         Some(Span::from_millis(30))
     );
     assert_eq!(
-        received.think.map(|all| all.p50),
+        received.think.map(|quantiles| quantiles.p50),
         Some(Span::from_millis(90))
     );
 }

@@ -174,7 +174,7 @@ impl Hops {
         point_state.point.count(at);
         identity.source = point_state.name(identity.source);
         identity.destination = point_state.name(identity.destination);
-        let (found, before) = self.find(point, identity, packet);
+        let (known, before) = self.find(point, identity, packet);
         let point_state = &mut self.points[point];
         let before = before.and_then(|before| self.packets.mark(before, point));
         let at = match before {
@@ -182,7 +182,7 @@ impl Hops {
             None => point_state.time.next(at),
         };
         point_state.saw(at);
-        if let Some(number) = found {
+        if let Some(number) = known {
             self.packets.set(number, point, Some(at));
             point_state.order.push(number);
             if is_fragment(packet) {

@@ -18,23 +18,23 @@ fn packet(record: Record<'_>) -> Packet {
 }
 
 fn read_single(mut bytes: &[u8]) -> (Vec<Packet>, Account) {
-    let mut found = Vec::new();
+    let mut packets = Vec::new();
     let account = read_capture(&mut bytes, |record| {
-        found.push(packet(record));
+        packets.push(packet(record));
         ControlFlow::Continue(())
     });
-    (found, account)
+    (packets, account)
 }
 
 /// Packets and the numbers of their interfaces.
 fn merged(parts: [&[u8]; 2]) -> (Vec<(Packet, u32)>, Account) {
-    let mut found = Vec::new();
+    let mut packets = Vec::new();
     let take = |record: Record<'_>| {
-        found.push((packet(record), record.interface));
+        packets.push((packet(record), record.interface));
         ControlFlow::Continue(())
     };
     let account = read_merged(parts.to_vec(), take, |_, _| ControlFlow::Continue(()));
-    (found, account)
+    (packets, account)
 }
 
 /// A capture of pcap with this link and these packets, as seconds and lengths.
@@ -99,11 +99,11 @@ fn capture() -> impl Strategy<Value = Vec<u8>> {
 
 #[test]
 fn at_one_time_the_earlier_capture_comes_first_and_interfaces_stay_apart() {
-    let (found, account) = merged([
+    let (packets, account) = merged([
         &pcap(1, &[(5, 10), (6, 20)]),
         &pcap(101, &[(5, 30), (7, 40)]),
     ]);
-    let observed: Vec<(u32, u32)> = found
+    let observed: Vec<(u32, u32)> = packets
         .iter()
         .map(|(packet, number)| (packet.2, *number))
         .collect();
@@ -134,40 +134,40 @@ fn stopping_one_capture_stops_all_merged_captures() {
 proptest! {
     #[test]
     fn two_captures_are_one_with_all_their_packets_in_the_order_of_time(
-        (one, other) in (capture(), capture()),
+        (first, second) in (capture(), capture()),
     ) {
-        let (found, account) = merged([&one, &other]);
-        let mut found: Vec<Packet> = found.into_iter().map(|(packet, _)| packet).collect();
+        let (packets, account) = merged([&first, &second]);
+        let mut packets: Vec<Packet> = packets.into_iter().map(|(packet, _)| packet).collect();
         prop_assert!(matches!(account.ending, Ending::Whole));
-        prop_assert_eq!(account.packets, found.len() as u64);
-        prop_assert_eq!(account.bytes, (one.len() + other.len()) as u64);
-        prop_assert!(found.is_sorted_by_key(|packet| packet.0));
-        let mut expected = [read_single(&one).0, read_single(&other).0].concat();
+        prop_assert_eq!(account.packets, packets.len() as u64);
+        prop_assert_eq!(account.bytes, (first.len() + second.len()) as u64);
+        prop_assert!(packets.is_sorted_by_key(|packet| packet.0));
+        let mut expected = [read_single(&first).0, read_single(&second).0].concat();
         expected.sort();
-        found.sort();
-        prop_assert_eq!(found, expected);
+        packets.sort();
+        prop_assert_eq!(packets, expected);
     }
 
     #[test]
     fn damaged_captures_yield_the_same_packets_merged_as_alone(
-        (mut one, other) in (capture(), capture()),
+        (mut first, second) in (capture(), capture()),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
         cut in any::<prop::sample::Index>(),
         noise in prop::collection::vec(any::<u8>(), 0..40),
     ) {
         for (place, byte) in damage {
-            let place = place.index(one.len());
-            one[place] = byte;
+            let place = place.index(first.len());
+            first[place] = byte;
         }
-        one.truncate(cut.index(one.len()) + 1);
-        one.extend(noise);
-        let (found, account) = merged([&one, &other]);
-        let mut found: Vec<Packet> = found.into_iter().map(|(packet, _)| packet).collect();
-        let each = [read_single(&one), read_single(&other)];
-        prop_assert_eq!(account.rest, each[0].1.rest + each[1].1.rest);
-        let mut expected = each.map(|(packets, _)| packets).concat();
+        first.truncate(cut.index(first.len()) + 1);
+        first.extend(noise);
+        let (packets, account) = merged([&first, &second]);
+        let mut packets: Vec<Packet> = packets.into_iter().map(|(packet, _)| packet).collect();
+        let alone = [read_single(&first), read_single(&second)];
+        prop_assert_eq!(account.rest, alone[0].1.rest + alone[1].1.rest);
+        let mut expected = alone.map(|(packets, _)| packets).concat();
         expected.sort();
-        found.sort();
-        prop_assert_eq!(found, expected);
+        packets.sort();
+        prop_assert_eq!(packets, expected);
     }
 }

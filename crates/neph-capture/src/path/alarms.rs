@@ -134,7 +134,7 @@ impl Rules {
                     .extend(rule_state.evaluate(&delays, passages.began));
             }
         }
-        result.found.sort_by_key(|found| found.change.at);
+        result.found.sort_by_key(|segment_change| segment_change.change.at);
         let few = self.0.iter().filter(|rule| !enough.contains(&rule.text));
         result.unjudged.extend(few.map(too_few));
         result
@@ -174,9 +174,9 @@ impl RuleState {
     pub fn evaluate(&mut self, delays: &[Delay], began: i64) -> Vec<SegmentChange> {
         self.bound = delays.iter().map(|delay| delay.bound).max().unwrap_or(0);
         let changes = delays.iter().filter_map(|delay| self.count(*delay, began));
-        let mut found: Vec<SegmentChange> = changes.collect();
-        found.extend(self.finish(began));
-        found
+        let mut segment_changes: Vec<SegmentChange> = changes.collect();
+        segment_changes.extend(self.finish(began));
+        segment_changes
     }
 
     fn found(&self, change: Change, began: i64) -> SegmentChange {
@@ -193,9 +193,9 @@ impl RuleState {
 /// Every name of segments, of these points: `a - b`, `a - b back`, and `segment` for any.
 pub fn subjects(points: &[String]) -> Vec<(String, Subject)> {
     let any = [("segment".to_owned(), None)];
-    let each = segment_names(points).into_iter().zip(0..);
-    let each = each.map(|(name, segment)| (name, Some(segment)));
-    let segments: Vec<(String, Option<usize>)> = each.chain(any).collect();
+    let named = segment_names(points).into_iter().zip(0..);
+    let named = named.map(|(name, segment)| (name, Some(segment)));
+    let segments: Vec<(String, Option<usize>)> = named.chain(any).collect();
     let mut subjects = Vec::new();
     for direction in [None, Some(Direction::Forward), Some(Direction::Reverse)] {
         for (name, segment) in &segments {

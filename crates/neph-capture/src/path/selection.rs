@@ -274,15 +274,15 @@ mod tests {
         #[test]
         fn the_smallest_hashes_are_selected_in_packet_order(
             hashes in prop::collection::hash_set(any::<u64>(), 0..200),
-            most in 2_usize..40,
+            maximum in 2_usize..40,
         ) {
-            let mut selection = Selection::of(most);
+            let mut selection = Selection::of(maximum);
             for hash in &hashes {
                 selection.keep(*hash, || *hash);
             }
             let mut smallest: Vec<u64> = hashes.iter().copied().collect();
             smallest.sort_unstable();
-            smallest.truncate(most);
+            smallest.truncate(maximum);
             let kept = selection.take();
             let expected: Vec<u64> = hashes.iter().copied().filter(|hash| smallest.contains(hash)).collect();
             prop_assert_eq!(kept, expected);

@@ -316,7 +316,7 @@ mod tests {
             let (points, mut meant) = replay(&packets);
             let points: Vec<&MarkSlice> = points.iter().map(Vec::as_slice).collect();
             let windows = windows_until(40 * SECOND);
-            let mut windowed: Vec<_> = windows.iter().flat_map(|one| crossed(one, &points)).collect();
+            let mut windowed: Vec<_> = windows.iter().flat_map(|window| crossed(window, &points)).collect();
             prop_assert!(windowed.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));
             windowed.sort_unstable();
             meant.sort_unstable();
@@ -325,7 +325,7 @@ mod tests {
             prop_assert_eq!(waited(&windowed), waited(&meant));
             // Each matches one of the expected ones.
             for of in windowed.chunk_by(PartialEq::eq) {
-                let many = meant.iter().filter(|one| **one == of[0]).count();
+                let many = meant.iter().filter(|delayed| **delayed == of[0]).count();
                 prop_assert!(of.len() <= many, "{:?} {} times", of[0], of.len());
             }
         }

@@ -26,7 +26,7 @@ pub fn check(path: &Path) -> Result<(), ReadError> {
 
 /// Whether a capture consists of files and can be read more than once.
 pub fn is_file(path: &Path) -> bool {
-    let is_one = |part: &PathBuf| fs::metadata(part).is_ok_and(|found| found.is_file());
+    let is_one = |part: &PathBuf| fs::metadata(part).is_ok_and(|metadata| metadata.is_file());
     parts(path).iter().all(is_one)
 }
 
@@ -36,7 +36,7 @@ fn check_one(path: &Path) -> Result<(), ReadError> {
         return Ok(());
     }
     match fs::metadata(path) {
-        Ok(found) if found.is_dir() => Err(ReadError::wrong(format!(
+        Ok(metadata) if metadata.is_dir() => Err(ReadError::wrong(format!(
             "{name} is a folder; name the captures in it: {name}/*.pcap"
         ))),
         Ok(_) => Ok(()),

@@ -60,18 +60,18 @@ fn report(
     let (at, ack) = (answered.at, answered.ack);
     let acked = receiver.mark(Mark::Acked);
     let matched = receiver.waiting.acknowledged(ack);
-    let matched = matched.filter(|found| !receiver.late.kept_waiting(found, acked));
+    let matched = matched.filter(|awaiting| !receiver.late.kept_waiting(awaiting, acked));
     let echoed = segment
         .stamps
         .and_then(|(_, echo)| receiver.waiting.echoed(ack, echo));
     let mut is_backwards = false;
     let mut is_held = None;
-    let mut sample = |method, found: Option<Awaiting>| {
-        let found = found?;
-        let nanos = elapsed(found.at, at);
+    let mut sample = |method, awaiting: Option<Awaiting>| {
+        let awaiting = awaiting?;
+        let nanos = elapsed(awaiting.at, at);
         is_backwards |= nanos.is_none();
         let nanos = nanos?;
-        let answer = answered.answer(&found, nanos, &mut is_held, receiver);
+        let answer = answered.answer(&awaiting, nanos, &mut is_held, receiver);
         Some(Sample {
             at,
             round_trip: Span::from_nanos(nanos),
@@ -79,8 +79,8 @@ fn report(
             half: side.half(),
             method,
             answer,
-            in_flight: found.in_flight(),
-            weight: receiver.waiting.weight(&found),
+            in_flight: awaiting.in_flight(),
+            weight: receiver.waiting.weight(&awaiting),
         })
     };
     let matched = sample(Method::Acknowledgement, matched);
@@ -167,11 +167,11 @@ impl Acknowledgement {
         }
     }
 
-    /// The kind of answer to `found`, by its time, which also updates the floor of the path. `is_held` is the
+    /// The kind of answer to `awaiting`, by its time, which also updates the floor of the path. `is_held` is the
     /// result for the same segment before.
     fn answer(
         &self,
-        found: &Awaiting,
+        awaiting: &Awaiting,
         nanos: i64,
         is_held: &mut Option<bool>,
         receiver: &mut Sender,
@@ -180,7 +180,7 @@ impl Acknowledgement {
             return Answer::WithData;
         }
         let floor = &mut receiver.floor;
-        let is_free = found.is_syn() || self.forced;
+        let is_free = awaiting.is_syn() || self.forced;
         let quiet = self.received_at.until(self.at);
         let mut is_held_back = || floor.is_held_back(self.at, nanos, quiet);
         if !is_free && *is_held.get_or_insert_with(&mut is_held_back) {
@@ -188,7 +188,7 @@ impl Acknowledgement {
             return Answer::Delayed;
         }
         floor.path(self.at, nanos);
-        if found.is_syn() {
+        if awaiting.is_syn() {
             Answer::Handshake
         } else {
             Answer::Bare

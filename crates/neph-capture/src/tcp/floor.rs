@@ -60,8 +60,8 @@ impl RttFloor {
     /// The shortest round trip of the last 10 to 20 s, or of the latest such stretch.
     #[inline]
     pub(super) fn get(&self) -> Option<i64> {
-        let least = self.now.min(self.before);
-        (least != NONE).then(|| i64::from(least))
+        let minimum = self.now.min(self.before);
+        (minimum != NONE).then(|| i64::from(minimum))
     }
 
     /// Adds a round trip of the path.

@@ -69,8 +69,8 @@ impl Verdict<'_> {
     /// be shorter than any before.
     fn is_too_soon_for(&self, late: &Late) -> bool {
         let nanos = self.at.unix_nanos().saturating_sub(late.at.unix_nanos());
-        let least = self.floor.map(|floor| floor / 4 * 3);
-        least.is_some_and(|least| (0..least).contains(&nanos))
+        let minimum = self.floor.map(|floor| floor / 4 * 3);
+        minimum.is_some_and(|minimum| (0..minimum).contains(&nanos))
     }
 }
 
@@ -115,13 +115,13 @@ impl Lates {
         self.0.is_some()
     }
 
-    /// Whether the acknowledgement of `found`, the last one acknowledged after `acked`, had to wait for a
+    /// Whether the acknowledgement of `awaiting`, the last one acknowledged after `acked`, had to wait for a
     /// late or repeated segment.
-    pub(super) fn kept_waiting(&self, found: &Awaiting, acked: Option<Serial>) -> bool {
+    pub(super) fn kept_waiting(&self, awaiting: &Awaiting, acked: Option<Serial>) -> bool {
         let is_awaited = |late: &Late| {
             acked.is_none_or(|acked| late.end.is_after(acked))
-                && found.seq.is_after(late.seq)
-                && (late.is_repeated || late.at > found.at)
+                && awaiting.seq.is_after(late.seq)
+                && (late.is_repeated || late.at > awaiting.at)
         };
         self.0.iter().flat_map(|lates| lates.iter()).any(is_awaited)
     }

@@ -297,10 +297,10 @@ proptest! {
             scene.see(at + 30, Server, stamped(back, 5000 + 50 * n, value));
         }
         for method in [Acknowledgement, Echo] {
-            let mut found = scene.recorded.by(method);
-            found.retain(|one| one.0 == Half::Server);
-            prop_assert_eq!(found.len(), requests as usize + 1);
-            prop_assert!(found.iter().all(|one| one.1 == 30));
+            let mut samples = scene.recorded.by(method);
+            samples.retain(|sample| sample.0 == Half::Server);
+            prop_assert_eq!(samples.len(), requests as usize + 1);
+            prop_assert!(samples.iter().all(|sample| sample.1 == 30));
         }
         prop_assert_eq!(scene.recorded.events, []);
     }
@@ -319,7 +319,7 @@ proptest! {
             let segment = Segment { flags, ack: (flags & ACK != 0).then_some(Serial(ack % 5000)), ..plain };
             scene.see(at, side, stamped(segment, value, echo));
         }
-        prop_assert!(scene.recorded.samples.iter().all(|one| one.round_trip >= Span::ZERO));
+        prop_assert!(scene.recorded.samples.iter().all(|sample| sample.round_trip >= Span::ZERO));
     }
 }
 

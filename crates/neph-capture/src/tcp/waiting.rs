@@ -98,7 +98,7 @@ impl Waiting {
         last.filter(|last| last.is_what_ends_at(ack) && !last.is_repeated())
     }
 
-    /// Number of segments that `one` represents, including itself.
+    /// Number of segments that `awaiting` represents, including itself.
     pub(super) fn weight(&self, awaiting: &Awaiting) -> u32 {
         self.thinning()
             .map_or(1, |thinning| thinning.weight(awaiting.end))

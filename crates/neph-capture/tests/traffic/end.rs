@@ -23,8 +23,8 @@ pub(super) enum Act {
 pub(super) struct Dialogue(Vec<(u64, u64, u64)>);
 
 impl Dialogue {
-    pub(super) fn draw(random: &mut Random, most: u64) -> Self {
-        let rounds = 1 + random.below(most);
+    pub(super) fn draw(random: &mut Random, limit: u64) -> Self {
+        let rounds = 1 + random.below(limit);
         let round = |_| {
             let request = 1 + random.below(2_000);
             let think = [0, 0, 20, 60][random.pick(4)] * MILLISECOND;

@@ -140,7 +140,7 @@ struct PathSide {
 
 impl PathSide {
     fn draw(random: &mut Random, clean: bool) -> Self {
-        let bad = |random: &mut Random, most| if clean { 0 } else { random.below(most) };
+        let bad = |random: &mut Random, limit| if clean { 0 } else { random.below(limit) };
         let delay = [10_000, 200_000, 5_000_000, 40_000_000][random.pick(4)];
         Self {
             delay: delay + random.below(delay),

@@ -130,10 +130,10 @@ fn windows_of_10_to_9900_segments_match_tshark_and_the_truth() {
             "{window} segments in flight, {} of them not followed",
             ours.thinned
         );
-        let found: Vec<_> = ours.round_trips.iter().flatten().collect();
-        assert_eq!(found.len(), 2, "both methods");
-        let by_ack = Summary::of_ours(found[0]);
-        let by_echo = Summary::of_ours(found[1]);
+        let round_trips: Vec<_> = ours.round_trips.iter().flatten().collect();
+        assert_eq!(round_trips.len(), 2, "both methods");
+        let by_ack = Summary::of_ours(round_trips[0]);
+        let by_echo = Summary::of_ours(round_trips[1]);
         let (true_ack, true_echo) = (Summary::of(truth.acknowledged), Summary::of(truth.echoed));
         println!("{}", line("truth", &true_ack));
         if let Some(theirs) = &theirs {
@@ -171,21 +171,21 @@ fn losses_in_a_sampled_window_do_not_block_further_samples() {
     let mut bulk = Bulk::of(9_900);
     bulk.lost_one_in = 20_000;
     let truth = Summary::of(write(&path, &bulk).acknowledged);
-    for (waiting, least, permille) in [(16 << 20, 2_000, 50), (24 << 10, 100, 150)] {
+    for (waiting, minimum, permille) in [(16 << 20, 2_000, 50), (24 << 10, 100, 150)] {
         let limits = Limits {
             waiting,
             ..Limits::default()
         };
         let ours = ours(&path, limits);
-        let found = ours.round_trips[0].expect("some");
+        let round_trips = ours.round_trips[0].expect("some");
         println!(
             "{waiting} bytes, {} round trips, {} not followed",
-            found.n, ours.thinned
+            round_trips.n, ours.thinned
         );
         println!("{}", line("truth", &truth));
-        println!("{}", line("neph", &Summary::of_ours(&found)));
-        assert!(found.n > least && ours.thinned > 0);
-        assert!(Summary::of_ours(&found).is_near(&truth, permille));
+        println!("{}", line("neph", &Summary::of_ours(&round_trips)));
+        assert!(round_trips.n > minimum && ours.thinned > 0);
+        assert!(Summary::of_ours(&round_trips).is_near(&truth, permille));
     }
     std::fs::remove_dir_all(&folder).expect("removed");
 }

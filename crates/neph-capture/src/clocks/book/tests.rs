@@ -141,7 +141,7 @@ fn answered_messages_count_immediately_and_only_once() {
 fn the_truth_lies_within_the_bound_of_every_line() {
     let mut chance = Chance(1);
     for seed in 0..40 {
-        let mut draw = |most: i64| nanos(chance.share() * Span::from_nanos(most).secs_f64());
+        let mut draw = |limit: i64| nanos(chance.share() * Span::from_nanos(limit).secs_f64());
         let peer = Peer {
             raw: draw(9_000 * SECOND) - 4_000 * SECOND,
             ppb: draw(200_000) - 100_000,

@@ -87,16 +87,16 @@ proptest! {
     ) {
         let protocol = if is_six { UDP } else { ICMP };
         let at_point = |mtu: usize, from: i64| {
-            let mut all: Vec<Vec<u8>> = (1..).zip(&lengths).flat_map(|(nth, bytes)| {
+            let mut fragments: Vec<Vec<u8>> = (1..).zip(&lengths).flat_map(|(nth, bytes)| {
                 packets(is_six, protocol, nth, &body(protocol, nth, *bytes), mtu * 8)
             }).collect();
             let mut keys = shuffle.iter();
-            all.sort_by_cached_key(|_| keys.next().copied());
-            times(all, from, false)
+            fragments.sort_by_cached_key(|_| keys.next().copied());
+            times(fragments, from, false)
         };
         let (here, there) = (at_point(mtus[0], 0), at_point(mtus[1], 1_000));
         let followed = follow(&[&here, &there]);
-        let passed = followed.passages().filter(|one| one.mark(0).is_some() && one.mark(1).is_some());
+        let passed = followed.passages().filter(|passage| passage.mark(0).is_some() && passage.mark(1).is_some());
         let many = passed.count();
         if mtus[0] == mtus[1] {
             prop_assert_eq!(many, here.len());

@@ -45,8 +45,8 @@ proptest! {
             let bent = scaled(wander, (at - whole / 2).abs());
             scaled(rate, at) + bent + if at > set { by } else { 0 }
         };
-        let [before, after] = [(0, bounds[0]), (whole, bounds[1])].map(|(at, one)| {
-            let (bound, off, rate_bound, turned) = one;
+        let [before, after] = [(0, bounds[0]), (whole, bounds[1])].map(|(at, bounds_of_fit)| {
+            let (bound, off, rate_bound, turned) = bounds_of_fit;
             let offset = truth(at) + scaled(off, bound - 1);
             fit(at, offset, bound, (rate + turned * rate_bound, rate_bound))
         });

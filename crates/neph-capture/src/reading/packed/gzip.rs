@@ -57,12 +57,12 @@ impl<R: BufRead> Gzip<R> {
 
 impl<R: BufRead> Read for Gzip<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = buffer.len().min(GZIP_AT_ONCE);
+        let limit = buffer.len().min(GZIP_AT_ONCE);
         while let Some(mut member) = self.member.take() {
             // Data that only begins like a member is none.
             let is_none = !self.is_first && member.header().is_none();
             let read = member
-                .read(&mut buffer[..most])
+                .read(&mut buffer[..limit])
                 .map_err(|error| match error.kind() {
                     ErrorKind::InvalidInput | ErrorKind::InvalidData
                         if error.raw_os_error().is_none() =>
@@ -76,7 +76,7 @@ impl<R: BufRead> Read for Gzip<R> {
                     _ => error,
                 });
             match read {
-                Ok(0) if most > 0 => {
+                Ok(0) if limit > 0 => {
                     self.member = next_member(member.into_inner())?;
                     self.is_first = false;
                 }
