@@ -68,8 +68,8 @@ fn messages(count: u64) -> Vec<Message> {
         .map(|seq| {
             let intended = i64::try_from(seq).unwrap() * 100_000;
             let mut at = intended;
-            let mut next = |least: i64, spread: i64, noise: &mut Noise| {
-                at += least + noise.below(spread);
+            let mut next = |minimum: i64, spread: i64, noise: &mut Noise| {
+                at += minimum + noise.below(spread);
                 Some(Instant::from_nanos(at))
             };
             let mut marks = Marks::intended_at(Instant::from_nanos(intended));
@@ -80,8 +80,8 @@ fn messages(count: u64) -> Vec<Message> {
             marks.nic_rx = next(1_000, 9_000, &mut noise);
             marks.app_recv = next(5_000, 20_000, &mut noise);
             let mut peer = intended + 77_000_000_000;
-            let mut forward_time = |least: i64, spread: i64, noise: &mut Noise| {
-                peer += least + noise.below(spread);
+            let mut forward_time = |minimum: i64, spread: i64, noise: &mut Noise| {
+                peer += minimum + noise.below(spread);
                 Some(Instant::from_nanos(peer))
             };
             marks.peer.rx = forward_time(2_000_000, 30_000, &mut noise);
@@ -99,7 +99,7 @@ fn messages(count: u64) -> Vec<Message> {
 }
 
 fn tcp(noise: &mut Noise) -> TcpState {
-    let mut value = |least: u32, spread: i64| least + u32::try_from(noise.below(spread)).unwrap();
+    let mut value = |minimum: u32, spread: i64| minimum + u32::try_from(noise.below(spread)).unwrap();
     TcpState {
         cwnd: value(10, 4),
         ssthresh: u32::MAX,

@@ -65,8 +65,8 @@ fn measure(work: Work, writers: usize) {
             scope.spawn(move || (0..work.experiments).map(measure_one).max())
         };
         let threads: Vec<_> = handles.into_iter().map(start).collect();
-        let each = threads.into_iter().map(|thread| thread.join().unwrap());
-        each.max().flatten().unwrap()
+        let durations = threads.into_iter().map(|thread| thread.join().unwrap());
+        durations.max().flatten().unwrap()
     });
     let seconds = begun.elapsed().as_secs_f64();
     let experiments = (work.experiments * writers) as f64;
@@ -106,8 +106,8 @@ fn messages(count: u64) -> Vec<Message> {
     let message = |seq| {
         let intended = i64::try_from(seq).unwrap() * 1_000_000;
         let mut at = intended;
-        let mut next = |least: i64, spread: i64| {
-            at += least + noise.below(spread);
+        let mut next = |minimum: i64, spread: i64| {
+            at += minimum + noise.below(spread);
             Some(Instant::from_nanos(at))
         };
         let mut marks = Marks::intended_at(Instant::from_nanos(intended));

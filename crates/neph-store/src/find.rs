@@ -109,7 +109,7 @@ pub fn subject(store: &dyn Store, name: &str) -> Result<Subject, FindError> {
     match only(campaign_experiments, name, |(_, experiment)| {
         experiment.id.to_string()
     })? {
-        Some(found) => Ok(Subject::Experiment(Box::new(found))),
+        Some(experiment) => Ok(Subject::Experiment(Box::new(experiment))),
         None => Err(unknown("campaign or experiment", name)),
     }
 }
@@ -215,22 +215,22 @@ mod tests {
             campaign_named("b"),
             campaign_named("a"),
         ];
-        let found = |name: &str| {
+        let picked = |name: &str| {
             pick(campaigns.clone(), name)
                 .expect("no doubt")
                 .map(|campaign| campaign.id)
         };
-        assert_eq!(found(LAST), Some(campaigns[2].id));
-        assert_eq!(found("a"), Some(campaigns[2].id), "the latest of that name");
-        assert_eq!(found("b"), Some(campaigns[1].id));
-        assert_eq!(found(&campaigns[0].id.to_string()), Some(campaigns[0].id));
+        assert_eq!(picked(LAST), Some(campaigns[2].id));
+        assert_eq!(picked("a"), Some(campaigns[2].id), "the latest of that name");
+        assert_eq!(picked("b"), Some(campaigns[1].id));
+        assert_eq!(picked(&campaigns[0].id.to_string()), Some(campaigns[0].id));
         let length = short_length(campaigns.iter().map(|campaign| campaign.id));
         assert_eq!(
-            found(&campaigns[0].id.to_string()[..length]),
+            picked(&campaigns[0].id.to_string()[..length]),
             Some(campaigns[0].id)
         );
-        assert_eq!(found("nonesuch"), None);
-        assert_eq!(found(""), None);
+        assert_eq!(picked("nonesuch"), None);
+        assert_eq!(picked(""), None);
     }
 
     #[test]

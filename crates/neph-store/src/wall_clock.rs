@@ -46,8 +46,8 @@ mod tests {
     fn wall_times(anchors: &[(i64, i64)]) -> impl Fn(i64) -> i64 {
         let mut of = experiment();
         of.started = Wall::from_unix_nanos(anchors[0].1 * SECOND);
-        let rest = anchors[1..].iter();
-        of.anchors = rest
+        let later = anchors[1..].iter();
+        of.anchors = later
             .map(|(at, wall)| (at * SECOND, wall * SECOND))
             .collect();
         let clock = WallClock::of(&of);

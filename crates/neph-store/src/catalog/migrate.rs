@@ -57,25 +57,25 @@ pub(super) fn check(
     path: &Path,
     steps: &[&str],
 ) -> Result<u32, StoreError> {
-    let found = version(connection).map_err(failed("read the schema version", path))?;
+    let schema_version = version(connection).map_err(failed("read the schema version", path))?;
     let known = newest(steps);
-    if found > known {
-        return Err(newer(path, found, known));
+    if schema_version > known {
+        return Err(newer(path, schema_version, known));
     }
-    if found < known.min(OLDEST_READABLE) {
+    if schema_version < known.min(OLDEST_READABLE) {
         return Err(StoreError::OlderSchema {
             path: path.to_owned(),
-            found,
+            found: schema_version,
             known,
         });
     }
-    Ok(found)
+    Ok(schema_version)
 }
 
-fn newer(path: &Path, found: u32, known: u32) -> StoreError {
+fn newer(path: &Path, schema_version: u32, known: u32) -> StoreError {
     StoreError::NewerSchema {
         path: path.to_owned(),
-        found,
+        found: schema_version,
         known,
     }
 }
@@ -91,11 +91,11 @@ pub(super) fn bring_up_to_date(
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(failed(OPERATION, path))?;
-    let found = version(&transaction).map_err(failed("read the schema version", path))?;
-    if found > known {
-        return Err(newer(path, found, known));
+    let schema_version = version(&transaction).map_err(failed("read the schema version", path))?;
+    if schema_version > known {
+        return Err(newer(path, schema_version, known));
     }
-    let mut missing = steps.iter().skip(found as usize);
+    let mut missing = steps.iter().skip(schema_version as usize);
     let taken = missing
         .try_for_each(|step| transaction.execute_batch(step))
         .and_then(|()| {

@@ -76,8 +76,8 @@ impl Catalog {
             .map_err(failed("set up the catalog", path))?;
         match access {
             Access::Read => {
-                let found = migrate::check(&catalog.connection, path, migrate::MIGRATIONS)?;
-                catalog.has_reductions = found >= migrate::WITH_REDUCTIONS;
+                let schema_version = migrate::check(&catalog.connection, path, migrate::MIGRATIONS)?;
+                catalog.has_reductions = schema_version >= migrate::WITH_REDUCTIONS;
             }
             Access::Write => {
                 // FULL: an experiment's end must be on disk before its journal is removed.

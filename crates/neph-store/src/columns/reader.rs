@@ -54,10 +54,10 @@ impl<R: Row> ColumnsReader<R> {
     pub(crate) fn range(&self, group: usize, column: &str) -> Option<(i64, i64)> {
         let group = self.file.metadata().row_group(group);
         let mut columns = group.columns().iter();
-        let found = columns.find(|column_chunk_meta_data| {
+        let column_chunk = columns.find(|column_chunk_meta_data| {
             column_chunk_meta_data.column_path().string() == column
         })?;
-        match found.statistics()? {
+        match column_chunk.statistics()? {
             Statistics::Int64(range) => Some((*range.min_opt()?, *range.max_opt()?)),
             _ => None,
         }

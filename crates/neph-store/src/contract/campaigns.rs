@@ -39,8 +39,8 @@ pub(super) fn a_campaigns_status_is_kept_and_an_unknown_campaign_refused(locatio
     store
         .set_campaign_status(experiment.campaign, status, ended)
         .expect("set");
-    let found = &location.open(Access::Read).campaigns().expect("readable")[0];
-    assert_eq!((found.status, found.ended), (status, ended));
+    let stored = &location.open(Access::Read).campaigns().expect("readable")[0];
+    assert_eq!((stored.status, stored.ended), (status, ended));
     store
         .set_campaign_status(campaign().id, status, None)
         .expect_err("there is no such campaign");

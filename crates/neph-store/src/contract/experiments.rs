@@ -81,8 +81,8 @@ pub(super) fn a_running_experiment_can_be_watched(location: &StoreLocation) {
         .expect("recorded");
     assert_eq!(reader.events(experiment.id).expect("readable").len(), 1);
     assert_eq!(reader.provenance(experiment.id).expect("readable"), None);
-    let found = &reader.experiments(experiment.campaign).expect("readable")[0];
-    assert_eq!(found.status, ExperimentStatus::Running);
+    let stored = &reader.experiments(experiment.campaign).expect("readable")[0];
+    assert_eq!(stored.status, ExperimentStatus::Running);
 }
 
 pub(super) fn an_experiment_without_its_writer_becomes_an_interrupted_one(
@@ -107,17 +107,17 @@ pub(super) fn an_experiment_without_its_writer_becomes_an_interrupted_one(
         store.experiments(experiment.campaign).expect("readable"),
         recovered
     );
-    let found = &recovered[0];
-    assert_eq!(found.status, ExperimentStatus::Interrupted);
+    let stored = &recovered[0];
+    assert_eq!(stored.status, ExperimentStatus::Interrupted);
     assert!(
-        found
+        stored
             .reason
             .as_ref()
             .expect("a reason")
             .contains("3 messages"),
-        "{found:?}"
+        "{stored:?}"
     );
-    let tally = found.tally;
+    let tally = stored.tally;
     assert_eq!(
         (tally.messages, tally.replies, tally.lost, tally.late),
         (2, 1, 1, 1)

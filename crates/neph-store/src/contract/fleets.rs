@@ -67,13 +67,13 @@ pub(super) fn a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted
     drop((recorder, store));
     let mut store = location.open(Access::Write);
     let recovered = store.recover().expect("recovered");
-    let found = &recovered[0];
-    assert_eq!(found.fleet, Some(fleet()));
-    let tally = found.tally;
+    let stored = &recovered[0];
+    assert_eq!(stored.fleet, Some(fleet()));
+    let tally = stored.tally;
     assert_eq!((tally.messages, tally.replies), (30_000, 24_000));
     assert_eq!((tally.lost, tally.failed), (3_000, 3_000));
     assert!(
-        found
+        stored
             .reason
             .as_ref()
             .expect("a reason")

@@ -214,8 +214,8 @@ fn stored(store: &dyn Store) -> BTreeMap<ExperimentId, ExperimentStatus> {
 /// Its messages are a prefix of the recorded ones and contain every acknowledged one exactly once.
 fn holds(store: &dyn Store, experiment: ExperimentId, acknowledged: Acknowledged) {
     let Acknowledged { writer, safe, .. } = acknowledged;
-    let found = store.messages(experiment).expect("there");
-    let count = found.len() as u64;
+    let messages = store.messages(experiment).expect("there");
+    let count = messages.len() as u64;
     assert!(
         (safe..=safe + BATCH).contains(&count),
         "{count} found, {safe} acknowledged"
@@ -225,7 +225,7 @@ fn holds(store: &dyn Store, experiment: ExperimentId, acknowledged: Acknowledged
         .clone()
         .flat_map(|at| batch_of(writer, at))
         .collect();
-    assert_eq!(found, written[..found.len()]);
+    assert_eq!(messages, written[..messages.len()]);
     let mut fleet = Vec::new();
     let mut take = |batch: &[FleetMessage]| {
         fleet.extend_from_slice(batch);

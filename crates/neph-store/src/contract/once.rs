@@ -35,8 +35,8 @@ impl Recorder for Foreign {
 
 /// The experiment exists exactly once, with these messages.
 fn is_there_once(store: &dyn Store, expected: &Experiment, messages: &[Message]) {
-    let found = store.experiments(expected.campaign).expect("readable");
-    assert_eq!(found, std::slice::from_ref(expected));
+    let experiments = store.experiments(expected.campaign).expect("readable");
+    assert_eq!(experiments, std::slice::from_ref(expected));
     assert_eq!(store.messages(expected.id).expect("readable"), messages);
 }
 
@@ -92,8 +92,8 @@ pub(super) fn one_of_four_writers_begins_an_experiment(location: &StoreLocation)
             })
         };
         let threads: Vec<_> = (0..4).map(|_| begin()).collect();
-        let each = threads.into_iter().map(thread::ScopedJoinHandle::join);
-        each.map(|begun| begun.expect("no panic")).collect()
+        let outcomes = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        outcomes.map(|begun| begun.expect("no panic")).collect()
     });
     let (recorders, refused): (Vec<_>, Vec<_>) = begun.into_iter().partition(Result::is_ok);
     assert_eq!((recorders.len(), refused.len()), (1, 3));

@@ -63,8 +63,8 @@ pub(super) fn messages_are_replaced_by_minutes_and_these_removed(location: &Stor
     is_reduced(store.visit_messages(experiment.id, &mut |_| Ok(())));
     let mut visit = |_: &[FleetMessage]| Ok(());
     is_reduced(store.visit_fleet(experiment.id, SentWithin::ALL, &mut visit));
-    let found = store.experiments(experiment.campaign).expect("readable");
-    assert_eq!(found, [ended], "its counts stay");
+    let experiments = store.experiments(experiment.campaign).expect("readable");
+    assert_eq!(experiments, [ended], "its counts stay");
 
     store
         .remove_minutes(experiment.id, second)

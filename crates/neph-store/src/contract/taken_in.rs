@@ -95,12 +95,12 @@ fn found_besides() -> Event {
 
 /// The experiment exists, with these messages of its main flow and of its fleet.
 fn is_there(store: &dyn Store, expected: &Experiment, messages: &[Message], fleet: usize) {
-    let found = store.experiments(expected.campaign).expect("readable");
-    let found: Vec<_> = found
+    let experiments = store.experiments(expected.campaign).expect("readable");
+    let experiments: Vec<_> = experiments
         .iter()
         .filter(|experiment| experiment.id == expected.id)
         .collect();
-    assert_eq!(found, [expected]);
+    assert_eq!(experiments, [expected]);
     assert_eq!(store.messages(expected.id).expect("readable"), messages);
     let mut stored = Vec::new();
     let mut take = |batch: &[FleetMessage]| {
@@ -164,8 +164,8 @@ pub(super) fn one_of_four_writers_takes_a_journal_in(location: &StoreLocation) {
             })
         };
         let threads: Vec<_> = (0..4).map(|_| take()).collect();
-        let each = threads.into_iter().map(thread::ScopedJoinHandle::join);
-        each.map(|taken| taken.expect("no panic")).collect()
+        let outcomes = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        outcomes.map(|taken| taken.expect("no panic")).collect()
     });
     let now = |taken: &&Result<IntakeResult, StoreError>| matches!(taken, Ok(IntakeResult::Now));
     assert_eq!(taken.iter().filter(now).count(), 1, "{taken:?}");
@@ -179,8 +179,8 @@ pub(super) fn a_journal_that_was_cut_off_is_taken_in_when_it_is_whole(location: 
     let journal = journal_path(folder.path(), experiment.id);
     let journal_bytes = fs::read(&journal).expect("readable");
     let none_of_it = |store: &dyn Store| {
-        let found = store.experiments(experiment.campaign).expect("readable");
-        assert_eq!(found, []);
+        let experiments = store.experiments(experiment.campaign).expect("readable");
+        assert_eq!(experiments, []);
     };
     fs::write(&journal, &journal_bytes[..journal_bytes.len() / 2]).expect("writable");
     let error = take_in(store.as_mut(), folder.path(), &ended).expect_err("half of it");
@@ -218,19 +218,19 @@ pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(
         flow_trace: None,
     });
     assert_eq!(taken.expect("taken in"), IntakeResult::Now);
-    let found = store.experiments(running.campaign).expect("readable");
-    let [found] = &found[..] else {
-        panic!("{found:?}")
+    let experiments = store.experiments(running.campaign).expect("readable");
+    let [interrupted] = &experiments[..] else {
+        panic!("{experiments:?}")
     };
-    assert_eq!(found.status, ExperimentStatus::Interrupted);
+    assert_eq!(interrupted.status, ExperimentStatus::Interrupted);
     let message_count = MESSAGES + of_fleet().len() as u64;
-    assert_eq!(found.tally.messages, message_count);
-    let reason = found.reason.as_ref().expect("a reason");
+    assert_eq!(interrupted.tally.messages, message_count);
+    let reason = interrupted.reason.as_ref().expect("a reason");
     assert!(
         reason.contains(&format!("{message_count} messages were kept")),
         "{reason}"
     );
-    is_there(store.as_ref(), found, &recorded(), of_fleet().len());
+    is_there(store.as_ref(), interrupted, &recorded(), of_fleet().len());
     assert_eq!(store.events(running.id).expect("readable"), []);
     let second_result = take_in(store.as_mut(), folder.path(), &running).expect("it is there");
     assert_eq!(
@@ -263,8 +263,8 @@ pub(super) fn what_is_recorded_here_is_not_taken_in(location: &StoreLocation) {
     let mut store = location.open(Access::Write);
     take_in(store.as_mut(), folder.path(), &ended).expect_err("it was cut off here");
     assert_eq!(store.recover().expect("recovered").len(), 1);
-    let found = store.messages(experiment.id).expect("readable");
-    assert_eq!(found, [message(0, 0), message(0, 1)]);
+    let messages = store.messages(experiment.id).expect("readable");
+    assert_eq!(messages, [message(0, 0), message(0, 1)]);
 }
 
 /// Runs in the process that is killed: repeatedly journals an experiment and takes it in.

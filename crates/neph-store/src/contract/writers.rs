@@ -69,14 +69,14 @@ pub(super) fn four_writers_record_one_campaign_at_the_same_time(location: &Store
             scope.spawn(move || work(handle, writer))
         };
         let threads: Vec<_> = (0..WRITERS).map(start).collect();
-        let each = threads.into_iter().map(thread::ScopedJoinHandle::join);
-        each.flat_map(|ids| ids.expect("no panic")).collect()
+        let ids_of_writers = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        ids_of_writers.flat_map(|ids| ids.expect("no panic")).collect()
     });
-    let found = store.experiments(first.campaign).expect("readable");
+    let experiments = store.experiments(first.campaign).expect("readable");
     // By block and position: the order of the writers and of their work.
-    let order: Vec<ExperimentId> = found.iter().map(|experiment| experiment.id).collect();
+    let order: Vec<ExperimentId> = experiments.iter().map(|experiment| experiment.id).collect();
     assert_eq!(order, ids);
-    for experiment in &found {
+    for experiment in &experiments {
         let expected = messages_of(experiment.block, experiment.position);
         assert_eq!(store.messages(experiment.id).expect("readable"), expected);
         assert_eq!(store.events(experiment.id).expect("readable").len(), 1);

@@ -90,14 +90,14 @@ impl Embedded {
 /// interrupted, with the messages that arrived.
 fn ended(experiment: &Experiment, summary: &RecordSummary) -> Result<Experiment, StoreError> {
     let mut experiment = experiment.clone();
-    let (found, expected) = (summary.messages_of_main(), experiment.tally.messages);
+    let (message_count, expected) = (summary.messages_of_main(), experiment.tally.messages);
     if experiment.status == ExperimentStatus::Running {
         experiment.status = ExperimentStatus::Interrupted;
         summary.reported_in(&mut experiment);
-    } else if found < expected {
+    } else if message_count < expected {
         return Err(StoreError::JournalCutOff {
             experiment: experiment.id,
-            found,
+            found: message_count,
             expected,
         });
     }

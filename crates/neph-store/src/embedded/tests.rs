@@ -114,15 +114,15 @@ fn left_over(store: &Embedded) -> Vec<String> {
 
 /// After any number of kills in recovery, exactly what was acknowledged is stored.
 fn holds(store: &Embedded, experiment: &Experiment, acknowledged: bool) {
-    let found = store.experiments(experiment.campaign).expect("readable");
-    let Some(found) = found.first() else {
+    let experiments = store.experiments(experiment.campaign).expect("readable");
+    let Some(stored) = experiments.first() else {
         assert!(!acknowledged, "the experiment is gone");
         assert_eq!(left_over(store), [""; 0]);
         return;
     };
-    assert_ne!(found.status, ExperimentStatus::Running);
+    assert_ne!(stored.status, ExperimentStatus::Running);
     let expected = if acknowledged { recorded() } else { Vec::new() };
-    assert_eq!(store.messages(found.id).expect("readable"), expected);
+    assert_eq!(store.messages(stored.id).expect("readable"), expected);
     let count = u64::from(acknowledged);
     let mut of_fleet = Vec::new();
     let mut give = |batch: &[FleetMessage]| {
@@ -130,16 +130,16 @@ fn holds(store: &Embedded, experiment: &Experiment, acknowledged: bool) {
         Ok(())
     };
     store
-        .visit_fleet(found.id, SentWithin::ALL, &mut give)
+        .visit_fleet(stored.id, SentWithin::ALL, &mut give)
         .expect("readable");
     assert_eq!(of_fleet, if acknowledged { fleet() } else { Vec::new() });
-    assert_eq!(found.tally.replies, 33 * count);
+    assert_eq!(stored.tally.replies, 33 * count);
     assert_eq!(
-        store.events(found.id).expect("readable").len() as u64,
+        store.events(stored.id).expect("readable").len() as u64,
         count
     );
     assert_eq!(
-        store.samples(found.id).expect("readable").len() as u64,
+        store.samples(stored.id).expect("readable").len() as u64,
         count
     );
     assert_eq!(left_over(store), [""; 0]);

@@ -34,16 +34,16 @@ pub(super) fn occurring(
     store: &dyn Store,
     experiments: &[Experiment],
 ) -> Result<Vec<StageSet>, StoreError> {
-    let mut found = BTreeSet::new();
+    let mut sets = BTreeSet::new();
     for experiment in experiments {
         store.visit_messages(experiment.id, &mut |batch| {
             for ledger in batch.iter().filter_map(neph_model::Message::ledger) {
-                found.extend(ledger.entries().iter().map(|entry| entry.stages));
+                sets.extend(ledger.entries().iter().map(|entry| entry.stages));
             }
             Ok(())
         })?;
     }
-    let mut ordered: Vec<_> = found.into_iter().collect();
+    let mut ordered: Vec<_> = sets.into_iter().collect();
     ordered.sort_by_key(|stages| (stages.iter().next(), *stages));
     Ok(ordered)
 }

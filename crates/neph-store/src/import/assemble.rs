@@ -174,7 +174,7 @@ fn experiment(
             index: FlowIndex(0),
             role: FlowRole::Main,
             probe: ProbeKind::Ws,
-            name: endpoint.map_or_else(|| file.name.endpoint.clone(), |one| one.name.clone()),
+            name: endpoint.map_or_else(|| file.name.endpoint.clone(), |known_endpoint| known_endpoint.name.clone()),
             source: known.source_port.map(|port| of_nobody(port.get())),
             target: address(&file.name, endpoint).unwrap_or_else(|| of_nobody(0)),
             reflector: false,

@@ -42,23 +42,23 @@ pub(super) struct Source {
 
 /// All files below `folder`, by path.
 pub(super) fn sources(folder: &Path) -> Result<Vec<Source>, StoreError> {
-    let mut found = Vec::new();
-    search(folder, DEPTH, &mut found)?;
-    found.sort_by(|source, other| source.path.cmp(&other.path));
-    Ok(found)
+    let mut sources = Vec::new();
+    search(folder, DEPTH, &mut sources)?;
+    sources.sort_by(|source, other| source.path.cmp(&other.path));
+    Ok(sources)
 }
 
-fn search(folder: &Path, depth: usize, found: &mut Vec<Source>) -> Result<(), StoreError> {
+fn search(folder: &Path, depth: usize, sources: &mut Vec<Source>) -> Result<(), StoreError> {
     let failed = || StoreError::file("list", folder);
     for entry in fs::read_dir(folder).map_err(failed())? {
         let entry = entry.map_err(failed())?;
         let path = entry.path();
         let kind = entry.file_type().map_err(failed())?;
         if kind.is_dir() && depth > 1 {
-            search(&path, depth - 1, found)?;
+            search(&path, depth - 1, sources)?;
         } else if kind.is_file() {
             let kind = kind_of(&path)?;
-            found.push(Source { path, kind });
+            sources.push(Source { path, kind });
         }
     }
     Ok(())
