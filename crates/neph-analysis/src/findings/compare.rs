@@ -371,7 +371,9 @@ pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
     if blocks < needed {
         let why = match family {
             0 | 1 => String::new(),
-            all => format!(", because this report makes {all} comparisons"),
+            all => format!(
+                " (more comparisons need more blocks, and this report makes {all})"
+            ),
         };
         return format!("no verdict yet: {counted} of the {needed} needed{why}");
     }

@@ -60,14 +60,14 @@ impl QuantileShift {
 
     pub(crate) fn to_text(self) -> String {
         let (p, without, with) = (self.p * 100.0, millis(self.without), millis(self.with));
-        format!("p{p:.0} from {without} to {with}")
+        format!("p{p:.0} {with} instead of {without}")
     }
 
     /// Why it is reported as no root cause, in a sentence.
     pub(crate) fn no_cause_reason(self) -> String {
         if self.size() < 1.0 {
             return format!(
-                "The difference is below the reporting threshold ({}).",
+                "That is no root cause, because the difference is below {}.",
                 millis(self.min_shift())
             );
         }
