@@ -63,8 +63,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret_source)]
     pub(crate) stamp_key: Option<SecretSource>,
     /// Also answer STAMP requests that come from this source port; repeatable. By default neph ignores
-    /// requests that come from port 7, 13, 17, 19, 37, 53, 69, 123, 862 or the port of --listen: other
-    /// servers use these ports, and two servers could answer each other forever
+    /// those from port 7, 13, 17, 19, 37, 53, 69, 123, 862 and the port of --listen. Servers use these
+    /// ports, and two servers could answer each other forever
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) answer_port: Vec<u16>,
     /// Wait for this time before each reply, to simulate server processing time

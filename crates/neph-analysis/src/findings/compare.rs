@@ -371,9 +371,7 @@ pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
     if blocks < needed {
         let why = match family {
             0 | 1 => String::new(),
-            all => format!(
-                " (more comparisons need more blocks, and this report makes {all})"
-            ),
+            all => format!(" (more comparisons need more blocks, and this report makes {all})"),
         };
         return format!("no verdict yet: {counted} of the {needed} needed{why}");
     }

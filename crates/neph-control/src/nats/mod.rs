@@ -24,7 +24,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Interval of pings to the server.
 const PING: Duration = Duration::from_secs(5);
 /// Maximum number of received messages that wait at an agent. A message without room is lost and
-/// sent again later.
+/// requested later.
 const WAITING: usize = 1024;
 /// The same at the controller, which receives the messages of all agents: thousands may answer at
 /// once.

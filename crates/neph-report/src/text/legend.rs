@@ -20,9 +20,9 @@ impl Shown {
                 settings.whiskers_text()
             )
         });
-        let missing = self
-            .is_percentile_missing
-            .then(|| "'-': too few messages for this percentile (p50 needs 6, p99 needs 299).".to_owned());
+        let missing = self.is_percentile_missing.then(|| {
+            "'-': too few messages for this percentile (p50 needs 6, p99 needs 299).".to_owned()
+        });
         bars.into_iter()
             .chain(missing)
             .collect::<Vec<_>>()
