@@ -25,6 +25,10 @@ use updates::completed_updates;
 /// Time for an agent to end a cancelled order, including a reconnection.
 const MAX_AFTER_CANCEL: Span = Span::from_secs(30);
 
+/// Time until an agent gets the confirmation that a result is stored. Orders and results of other
+/// agents come first.
+const CONFIRM_AFTER: Span = Span::from_secs(1);
+
 /// Maximum size of an order in bytes: a message contains its JSON as a string with escaped quotes
 /// and backslashes.
 const LONGEST_ORDER: usize = LONGEST_FRAME / 3;
@@ -35,9 +39,12 @@ pub(crate) struct Dispatcher {
     inbox: Inbox,
     signer: Signer,
     out: BTreeMap<OrderId, Out>,
-    /// Agents that have connected since the last [`Self::due`]: their orders are due.
+    /// Agents that have connected since the last [`Self::send_due`]: their orders are due.
     greeted: BTreeSet<AgentName>,
-    /// Wall-clock time at the last [`Self::due`].
+    /// Time from a stored result until its confirmation is sent.
+    confirm_after: Span,
+    /// Time since the dispatcher's start, and wall-clock time, at the last [`Self::send_due`].
+    now: Span,
     wall: Wall,
     /// Bytes of a file to request at once.
     pub(crate) part_bytes: u32,
@@ -62,6 +69,8 @@ impl Dispatcher {
             greeted: BTreeSet::new(),
             inbox,
             signer,
+            confirm_after: CONFIRM_AFTER,
+            now: Span::ZERO,
             wall: Wall::from_unix_nanos(0),
             part_bytes: PART_BYTES,
             rejected: 0,
@@ -93,7 +102,7 @@ impl Dispatcher {
         self.out.is_empty()
     }
 
-    /// Accepts an order. It is carried out exactly once after [`Self::due`] has returned it.
+    /// Accepts an order. It is carried out exactly once after [`Self::send_due`] has sent it.
     pub(crate) fn submit(&mut self, agent: AgentName, order: Order) -> Result<OrderId, InboxError> {
         let sent = SentOrder { agent, order };
         let text = serde_json::to_vec(&sent).unwrap_or_default();
@@ -152,20 +161,30 @@ impl Dispatcher {
             self.inbox.mark_stored(id)?;
             out.stage = Stage::Stored;
             out.send_now();
+            out.due = self.now + self.confirm_after;
         }
         Ok(())
     }
 
-    /// Messages to send by `now`; `wall` is the wall-clock time.
-    pub(crate) fn due(
+    /// Sends confirmations at once from now on: the campaign ends.
+    pub(crate) fn confirm_now(&mut self) {
+        self.confirm_after = Span::ZERO;
+        let out = self.out.values_mut();
+        let stored = out.filter(|out| matches!(out.stage, Stage::Stored));
+        stored.for_each(Out::send_now);
+    }
+
+    /// Sends the messages that are due at `now`, each as soon as it is signed; `wall` is the
+    /// wall-clock time.
+    pub(crate) fn send_due(
         &mut self,
         now: Span,
         wall: Wall,
-    ) -> Result<Vec<(AgentName, ToAgent)>, InboxError> {
-        self.wall = wall;
+        mut send: impl FnMut(&AgentName, ToAgent),
+    ) -> Result<(), InboxError> {
+        (self.now, self.wall) = (now, wall);
         self.inbox.sync()?;
         let greeted = std::mem::take(&mut self.greeted);
-        let mut messages = Vec::new();
         for (id, out) in &mut self.out {
             if greeted.contains(&out.agent) {
                 out.send_now();
@@ -188,14 +207,11 @@ impl Dispatcher {
             };
             let (next_messages, repeat) = out.next(&context);
             out.due = now + repeat;
-            let agent = &out.agent;
-            messages.extend(
-                next_messages
-                    .into_iter()
-                    .map(|to_agent| (agent.clone(), to_agent)),
-            );
+            for message in next_messages {
+                send(&out.agent, message);
+            }
         }
-        Ok(messages)
+        Ok(())
     }
 
     /// Processes a message of an agent; returns the updates.

@@ -137,8 +137,7 @@ impl<B: Bus> AgentsExecutor<B> {
 
     /// Sends an order to its agents.
     fn send(&mut self, ticket: Ticket, order: Order) {
-        let (mut experiments, mut targets) = (Vec::new(), Vec::new());
-        let mut shares = Vec::new();
+        let (mut experiments, mut targets, mut shares) = (Vec::new(), Vec::new(), Vec::new());
         if let Order::Experiments(orders) = order {
             targets.extend(
                 orders
@@ -226,12 +225,12 @@ impl<B: Bus> AgentsExecutor<B> {
     fn send_due(&mut self) -> Result<(), InboxError> {
         let elapsed = (self.elapsed.0)();
         let wall = self.bus.now();
-        for (agent, message) in self.dispatcher.due(elapsed, wall)? {
-            if let Err(error) = self.bus.send(&agent, message) {
+        let bus = &mut self.bus;
+        self.dispatcher.send_due(elapsed, wall, |agent, message| {
+            if let Err(error) = bus.send(agent, message) {
                 tracing::debug!("{error}");
             }
-        }
-        Ok(())
+        })
     }
 
     /// Processes an update of a share; returns the updates of its order.
@@ -300,6 +299,7 @@ impl<B: Bus> Drop for AgentsExecutor<B> {
         for id in self.reflectors.end() {
             self.dispatcher.cancel(id);
         }
+        self.dispatcher.confirm_now();
         let until = (self.elapsed.0)() + self.confirmation_wait;
         while (self.dispatcher.has_confirmations() || self.reflectors.is_under_way())
             && (self.elapsed.0)() < until

@@ -62,9 +62,9 @@ pub(crate) struct Args {
     /// then refuses unauthenticated packets
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret_source)]
     pub(crate) stamp_key: Option<SecretSource>,
-    /// Answer STAMP requests from this source port; repeatable. By default neph ignores requests from
-    /// the port of --listen and from 7, 13, 17, 19, 37, 53, 69, 123 and 862, because two servers could
-    /// answer each other forever
+    /// Also answer STAMP requests that come from this source port; repeatable. By default neph ignores
+    /// those from port 7, 13, 17, 19, 37, 53, 69, 123, 862 and the port of --listen. Servers use these
+    /// ports, and two servers could answer each other forever
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) answer_port: Vec<u16>,
     /// Wait for this time before each reply, to simulate server processing time
@@ -85,8 +85,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64MiB")]
     pub(crate) max_request: ByteSize,
     /// Maximum memory for messages and connections of all clients together. Each connection takes 256
-    /// KiB, all connections at most half of this size. One client (an IPv4 address or an IPv6 /56) may
-    /// use a quarter of the rest, or the size of its largest message
+    /// KiB; all connections take at most half of this size, messages the other half. One client (an
+    /// IPv4 address or an IPv6 /56) may use a quarter of that half for its messages, or more if the
+    /// largest allowed message needs more
     #[arg(long, value_name = "SIZE", value_parser = value::memory_size, default_value = "512MiB")]
     pub(crate) max_memory: ByteSize,
     /// Maximum number of messages per second from one peer (an IPv4 address or an IPv6 /64)

@@ -41,7 +41,7 @@ pub enum Refusal {
     },
     /// More bytes than are left of today's.
     #[error(
-        "it sends {requested} bytes, and {left} are left of what this agent's policy allows a day"
+        "it sends up to {requested} bytes, and {left} bytes are left of this agent's budget.bytes_per_day"
     )]
     Bytes {
         /// What it sends.
@@ -51,7 +51,8 @@ pub enum Refusal {
     },
     /// The traffic of another program cannot be held to a budget.
     #[error(
-        "iperf3 or a server of media streams sends, which cannot be held to this agent's budgets"
+        "iperf3 or a server of media streams would send, and no budget limits these; this agent \
+         carries it out if budget.rate and budget.bytes_per_day are removed from its policy"
     )]
     Unmetered,
     /// It lasts too long.

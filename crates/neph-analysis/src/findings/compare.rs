@@ -371,7 +371,7 @@ pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
     if blocks < needed {
         let why = match family {
             0 | 1 => String::new(),
-            count => format!(", because this report makes {count} comparisons"),
+            count => format!(" (more comparisons need more blocks, and this report makes {count})"),
         };
         return format!("no verdict yet: {counted} of the {needed} needed{why}");
     }

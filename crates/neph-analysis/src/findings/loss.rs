@@ -96,7 +96,7 @@ fn lost(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
             "messages were lost"
         };
         return Some(format!(
-            "0 of {} {which}: the loss rate of single messages is below {} (95 % confidence). Rare bursts of loss are not ruled out.",
+            "0 of {} {which}: the loss rate of single messages is below {} (95 % confidence). Losses that come in rare bursts can be more frequent.",
             count(total),
             percent(limit)
         ));

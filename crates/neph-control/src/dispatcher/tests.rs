@@ -31,6 +31,13 @@ fn captured() -> OrderState {
     }))
 }
 
+/// Messages that are due.
+fn due(dispatcher: &mut Dispatcher, now: Span, wall: Wall) -> Result<Vec<ToAgent>, InboxError> {
+    let mut messages = Vec::new();
+    dispatcher.send_due(now, wall, |_, message| messages.push(message))?;
+    Ok(messages)
+}
+
 #[test]
 fn a_cancelled_order_may_fetch_for_long_but_not_stay_silent() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -42,19 +49,19 @@ fn a_cancelled_order_may_fetch_for_long_but_not_stay_silent() {
     let wall = Wall::from_unix_nanos(1_000_000_000_000_000_000);
     let at = Span::from_secs;
     let state = |state| FromAgent::State { id, state };
-    dispatcher.due(at(0), wall).expect("sent");
+    due(&mut dispatcher, at(0), wall).expect("sent");
     let running = OrderState::Running { prepared: None };
     dispatcher
         .received(&agent, state(running))
         .expect("it runs");
     dispatcher.cancel(id);
-    dispatcher.due(at(10), wall).expect("cancelled");
+    due(&mut dispatcher, at(10), wall).expect("cancelled");
     dispatcher
         .received(&agent, state(captured()))
         .expect("it has ended");
     for from in 0..2 {
         let now = at(30 + 20 * from);
-        dispatcher.due(now, wall).expect("asked for");
+        due(&mut dispatcher, now, wall).expect("asked for");
         assert_eq!(dispatcher.unanswered(now), None, "after part {from}");
         let part = Part {
             id,
@@ -67,8 +74,8 @@ fn a_cancelled_order_may_fetch_for_long_but_not_stay_silent() {
             .expect("taken");
         assert!(done.is_empty(), "{done:?}");
     }
-    dispatcher.due(at(60), wall).expect("asked for");
-    dispatcher.due(at(91), wall).expect("asked for again");
+    due(&mut dispatcher, at(60), wall).expect("asked for");
+    due(&mut dispatcher, at(91), wall).expect("asked for again");
     assert_eq!(dispatcher.unanswered(at(91)), Some(&agent));
 }
 
@@ -82,7 +89,7 @@ fn an_order_without_an_answer_is_repeated_ever_less_often_and_at_once_to_a_new_c
         .expect("it is kept");
     let wall = Wall::from_unix_nanos(1_000_000_000_000_000_000);
     let is_sent = |dispatcher: &mut Dispatcher, second: &i64| {
-        let messages = dispatcher.due(Span::from_secs(*second), wall);
+        let messages = due(dispatcher, Span::from_secs(*second), wall);
         !messages.expect("the disk works").is_empty()
     };
     let sent: Vec<i64> = (0..60)

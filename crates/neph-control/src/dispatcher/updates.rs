@@ -1,4 +1,4 @@
-//! What a completely received result tells the campaign.
+//! The updates that a completely received result gives the campaign.
 
 use neph_agent::remote::{Ended, ResultFile};
 use neph_model::{OrderId, Update};

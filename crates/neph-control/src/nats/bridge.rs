@@ -17,7 +17,7 @@ use rustls::ClientConfig;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{NatsError, agent_of, connect, to_agent};
+use super::{NatsError, Role, agent_of, connect, to_agent};
 use crate::hub::Hub;
 use crate::now::now;
 use crate::reception::{Reception, receive};
@@ -74,7 +74,7 @@ impl Bridge {
             Event::Connected => tracing::info!("NATS: connected"),
             other => tracing::warn!("NATS: {other}"),
         };
-        let client = runtime.block_on(connect(servers, tls, "controller", received))?;
+        let client = runtime.block_on(connect(servers, tls, Role::Controller, received))?;
         let received = runtime.block_on(client.subscribe("neph.from.*"));
         let received = received.map_err(|error| failed(error.to_string()))?;
         let carrier = Carrier {

@@ -18,7 +18,7 @@ use neph_model::{AgentName, Span};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
-use super::{NatsError, WAITING, connect, from_agent, to_agent};
+use super::{NatsError, Role, WAITING, connect, from_agent, to_agent};
 
 /// Timeout for a message, and for the last ones together.
 const SEND: Duration = Duration::from_secs(4);
@@ -71,7 +71,7 @@ impl NatsLink {
                 }
             };
             let tls = Arc::unwrap_or_clone(tls);
-            match connect(&servers, tls, agent.as_str(), on_event).await {
+            match connect(&servers, tls, Role::Agent(&agent), on_event).await {
                 Ok(client) => {
                     let _ = ready.send(Ok(()));
                     let parts = Parts {

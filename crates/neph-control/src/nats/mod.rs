@@ -23,9 +23,12 @@ pub use link::NatsLink;
 const CONNECT: Duration = Duration::from_secs(10);
 /// Interval of pings to the server.
 const PING: Duration = Duration::from_secs(5);
-/// Maximum number of received messages that wait. A message without room is lost and requested
-/// later.
+/// Maximum number of received messages that wait at an agent. A message without room is lost and
+/// requested later.
 const WAITING: usize = 1024;
+/// The same at the controller, which receives the messages of all agents: thousands may answer at
+/// once.
+const WAITING_AT_CONTROLLER: usize = 65_536;
 
 /// NATS could not be reached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,11 +55,34 @@ fn agent_of(subject: &str) -> Option<AgentName> {
     subject.strip_prefix("neph.from.")?.parse().ok()
 }
 
+/// A client of a NATS server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Role<'a> {
+    Controller,
+    Agent(&'a AgentName),
+}
+
+impl Role<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Controller => "controller",
+            Self::Agent(name) => name.as_str(),
+        }
+    }
+
+    const fn waiting(self) -> usize {
+        match self {
+            Self::Controller => WAITING_AT_CONTROLLER,
+            Self::Agent(_) => WAITING,
+        }
+    }
+}
+
 /// Connects to one of the servers (`HOST:PORT`, separated by commas).
 pub(crate) async fn connect(
     servers: &str,
     tls: ClientConfig,
-    name: &str,
+    role: Role<'_>,
     received: impl Fn(Event) + Send + Sync + 'static,
 ) -> Result<Client, NatsError> {
     let failed = |why: String| NatsError {
@@ -65,12 +91,12 @@ pub(crate) async fn connect(
         is_refused: false,
     };
     let options = ConnectOptions::new()
-        .name(name)
+        .name(role.name())
         .require_tls(true)
         .tls_client_config(tls)
         .connection_timeout(CONNECT)
         .ping_interval(PING)
-        .subscription_capacity(WAITING)
+        .subscription_capacity(role.waiting())
         .event_callback(move |event| {
             received(event);
             std::future::ready(())

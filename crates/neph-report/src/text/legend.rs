@@ -16,13 +16,13 @@ impl Shown {
         let bars = self.bars.map(|is_logarithmic| {
             let axis = if is_logarithmic { "logarithmic" } else { "linear" };
             format!(
-                "Bar: ┃ median, ▒ the middle half of the messages, ├ ┤ whiskers {}, · the slowest message, › beyond the axis ({axis}).",
+                "Bar: ┃ median, ▒ the middle half of the messages, ├ ┤ whiskers {}, · the slowest message, › beyond the axis. The axis is {axis}; the heading has its first and last value.",
                 settings.whiskers_text()
             )
         });
-        let missing = self
-            .is_percentile_missing
-            .then(|| "'-': too few messages for this percentile.".to_owned());
+        let missing = self.is_percentile_missing.then(|| {
+            "'-': too few messages for this percentile (p50 needs 6, p99 needs 299).".to_owned()
+        });
         bars.into_iter()
             .chain(missing)
             .collect::<Vec<_>>()

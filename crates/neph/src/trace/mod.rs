@@ -33,7 +33,7 @@ const NEXT_HOPS: u32 = 128;
 /// Options of `neph trace`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: a host, udp://host[:port], syn://host:port or icmp://host. Without a scheme neph sends UDP to port 33434, which is rarely open.\n\
+    after_help = "TARGET: a host, udp://host[:port], syn://host:port or icmp://host. Without a scheme neph sends UDP to port 33434: the target answers that this port is closed.\n\
 Exit status: 0 at least one hop replied, 1 no reply, 2 usage error, 130 interrupted by ctrl-C (prints the results so far)."
 )]
 pub(crate) struct Args {
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Maximum number of probes per second, to all hops together
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), default_value = "500")]
     rate: u32,
-    /// Maximum number of probes per second to each hop distance; neph sends fewer where routers do not reply
+    /// Maximum number of probes per second to each hop distance; neph sends fewer to distances without replies
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), default_value = "50")]
     hop_rate: u32,
     /// Time for which neph waits for the reply to a probe

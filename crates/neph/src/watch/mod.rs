@@ -104,7 +104,8 @@ pub(crate) struct Args {
     /// Number of bytes to capture of each packet, 64 to 262140; neph needs only the headers
     #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
     snaplen: u32,
-    /// Method of the capture [default: bpf on interfaces where it gives the same results as ring, else ring]
+    /// Method of the capture [default: bpf on interfaces without a queue and with segmentation offload,
+    /// else ring]
     #[arg(long, value_name = "WAY", value_parser = method_parser())]
     listen: Option<CaptureMethod>,
     /// Size of the capture buffer, 2MiB to 1GiB; while it is full, neph loses packets and counts them

@@ -228,7 +228,8 @@ fn refused(servers: &str, identity: &Identity) -> Vec<String> {
     let runtime = builder.enable_all().build().expect("a runtime");
     let tls = Arc::unwrap_or_clone(identity.tls().expect("a certificate"));
     runtime.block_on(async {
-        let client = crate::nats::connect(servers, tls, "hostile", callback).await;
+        let client =
+            crate::nats::connect(servers, tls, crate::nats::Role::Controller, callback).await;
         let client = client.expect("it is a user");
         let _to = client.subscribe("neph.to.other").await.expect("sent");
         let _from = client.subscribe("neph.from.>").await.expect("sent");

@@ -67,7 +67,7 @@ impl QuantileShift {
     pub(crate) fn no_cause_reason(self) -> String {
         if self.size() < 1.0 {
             return format!(
-                "The difference is below the reporting threshold ({}).",
+                "It is no root cause, because the difference is below {}.",
                 millis(self.min_shift())
             );
         }
@@ -113,7 +113,7 @@ mod tests {
                 few,
                 "34 % of the messages of the scenario are affected, 50 % are needed",
             ),
-            (little, "the reporting threshold (1.00 ms)"),
+            (little, "because the difference is below 1.00 ms"),
             (uncertain, "its 95 % confidence interval begins at 1.10 ms"),
         ] {
             let reason = moved.no_cause_reason();
