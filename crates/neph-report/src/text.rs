@@ -62,7 +62,7 @@ pub fn conclusion(
     diagnoses: &Diagnoses,
 ) -> Vec<Finding> {
     let statements = Statements::of(data, settings);
-    let found = findings_of(data, settings, &diagnoses.causes, &statements);
+    let findings = findings_of(data, settings, &diagnoses.causes, &statements);
     [
         FindingKind::Measured,
         FindingKind::Notable,
@@ -70,7 +70,7 @@ pub fn conclusion(
     ]
     .into_iter()
     .flat_map(|kind| {
-        let mut of_kind = found.iter().filter(move |finding| finding.kind == kind);
+        let mut of_kind = findings.iter().filter(move |finding| finding.kind == kind);
         let first = of_kind.next();
         // A user with several rules wants the result of each.
         let is_alarm = first.is_some_and(|finding| finding.topic == ALARM);
@@ -253,10 +253,10 @@ fn row(
 ) -> String {
     let latencies = &line.latencies;
     let at = |p: f64| {
-        let found = latencies.quantile(p);
-        found.map_or_else(
+        let quantile = latencies.quantile(p);
+        quantile.map_or_else(
             || "-".to_owned(),
-            |found| level(found, latencies.without_reply()),
+            |quantile| level(quantile, latencies.without_reply()),
         )
     };
     let mut out = match columns.labels {

@@ -56,14 +56,14 @@ struct Matrix<'a> {
 
 /// Pages of matrices.
 pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let found = circuits::of(data, settings);
-    let matrices = matrices(&found);
+    let circuits = circuits::of(data, settings);
+    let matrices = matrices(&circuits);
     let total = matrices.len().div_ceil(PER_PAGE);
     let mut scenarios: Vec<usize> = data.measured(settings);
     scenarios.extend(data.transfers(settings));
     let pages = matrices.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let title = page_title("Circuits over each network", page, total);
-        let first = found.networks.first().map_or("", String::as_str);
+        let first = circuits.networks.first().map_or("", String::as_str);
         let subtitle = "Medians over experiments, circuit by circuit";
         let mut sheet = Sheet::new(title, subtitle);
         sheet.legend(&[
@@ -75,7 +75,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let height = HEAD + ROW * count(rows) + 10.0;
             let frames = sheet.columns(2, height);
             for (matrix, frame) in pair.iter().zip(frames) {
-                sheet.draw(draw_panel(matrix, &found.networks, frame));
+                sheet.draw(draw_panel(matrix, &circuits.networks, frame));
             }
         }
         let caption = format!(
@@ -89,15 +89,15 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     pages.collect()
 }
 
-fn matrices(found: &Circuits) -> Vec<Matrix<'_>> {
+fn matrices(circuits: &Circuits) -> Vec<Matrix<'_>> {
     let mut matrices: Vec<Matrix<'_>> = Vec::new();
-    for row in found
+    for row in circuits
         .rows
         .iter()
         .filter(|row| SHOWN.contains(&row.quantity))
     {
         let title = format!("{}: {}", row.what, row.quantity.properties().title);
-        match matrices.iter_mut().find(|one| one.title == title) {
+        match matrices.iter_mut().find(|matrix| matrix.title == title) {
             Some(matrix) => matrix.rows.push(row),
             None => matrices.push(Matrix {
                 title,

@@ -73,7 +73,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 }
 
 fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
-    let found: Vec<(usize, Vec<Block>)> = data
+    let by_scenario: Vec<(usize, Vec<Block>)> = data
         .determined_by_main(settings)
         .into_iter()
         .map(|scenario| {
@@ -94,9 +94,9 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
             .filter_map(|block| Spread::of_latencies(&block.latencies));
         all.collect()
     };
-    let groups: Vec<Vec<Spread>> = found.iter().map(|(_, blocks)| spreads(blocks)).collect();
+    let groups: Vec<Vec<Spread>> = by_scenario.iter().map(|(_, blocks)| spreads(blocks)).collect();
     let scales = shared(&groups, settings);
-    found
+    by_scenario
         .into_iter()
         .zip(scales)
         .map(|((scenario, blocks), scale)| Panel {

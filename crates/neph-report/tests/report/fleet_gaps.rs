@@ -42,7 +42,7 @@ fn figures_and_tables_without_discarded_data_have_a_note() {
     assert!(
         actual
             .iter()
-            .any(|one| one.text.contains("older ones were discarded"))
+            .any(|finding| finding.text.contains("older ones were discarded"))
     );
 }
 
@@ -74,7 +74,7 @@ struct Panel {
 impl Panel {
     /// Over time, then over bins.
     fn all(figures: &[Figure]) -> Vec<Self> {
-        let figure = figures.iter().find(|one| one.kind == "flow-fairness");
+        let figure = figures.iter().find(|figure| figure.kind == "flow-fairness");
         let marks = figure.expect("it is drawn").scene.marks.iter();
         let panel = |mark: &Mark| match mark {
             Mark::Clip { within, marks } => Some(Self::of(within, marks)),

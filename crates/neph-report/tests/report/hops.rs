@@ -35,7 +35,7 @@ fn single_between(names: [&str; 3], delays: &[&[Option<i64>]]) -> Vec<Figure> {
     };
     let delays: Vec<Vec<HopsDelay>> = delays
         .iter()
-        .map(|one| one.iter().map(known).collect())
+        .map(|of_packet| of_packet.iter().map(known).collect())
         .collect();
     let packets: Vec<HopsPacket<'_>> = (0..)
         .zip(&delays)
@@ -291,8 +291,8 @@ fn between_two(delays: &[(i64, i64)]) -> Vec<Figure> {
 }
 
 fn find<'a>(figures: &'a [Figure], kind: &str) -> &'a Figure {
-    let mut found = figures.iter().filter(|figure| figure.kind == kind);
-    found.next().expect("drawn")
+    let mut of_kind = figures.iter().filter(|figure| figure.kind == kind);
+    of_kind.next().expect("drawn")
 }
 
 #[test]

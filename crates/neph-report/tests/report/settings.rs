@@ -105,7 +105,7 @@ fn dots(figures: &[Figure]) -> usize {
         });
         each.sum()
     }
-    figures.iter().map(|one| within(&one.scene.marks)).sum()
+    figures.iter().map(|figure| within(&figure.scene.marks)).sum()
 }
 
 #[test]
@@ -293,13 +293,13 @@ fn blocks_are_labelled_with_their_duration() {
 
 /// The labels of vertical axes of a page, with how many panels have each.
 fn vertical_labels(figure: &Figure) -> BTreeMap<String, usize> {
-    let mut found = BTreeMap::new();
+    let mut labels = BTreeMap::new();
     for (_, text) in crate::legible::texts(&figure.scene) {
         let is_label = text.anchor == Anchor::End && text.text.parse::<f64>().is_ok();
-        *found.entry(text.text).or_default() += usize::from(is_label);
+        *labels.entry(text.text).or_default() += usize::from(is_label);
     }
-    found.retain(|_, panels| *panels > 0);
-    found
+    labels.retain(|_, panels| *panels > 0);
+    labels
 }
 
 #[test]

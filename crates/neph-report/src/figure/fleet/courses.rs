@@ -51,13 +51,13 @@ impl Over {
     pub(super) fn explained(all: impl IntoIterator<Item = Self>) -> &'static str {
         let all: Vec<Self> = all.into_iter().collect();
         let any = |test: fn(&Self) -> bool| all.iter().any(test);
-        if any(|one| matches!(one, Self::Pairs(pairs) if *pairs >= TRIMMED)) {
+        if any(|over| matches!(over, Self::Pairs(pairs) if *pairs >= TRIMMED)) {
             " A line is the median over pairs at each point, of each pair the median over its blocks; the band holds 90 % of the pairs."
-        } else if any(|one| matches!(one, Self::Pairs(_))) {
+        } else if any(|over| matches!(over, Self::Pairs(_))) {
             " A line is the median over pairs at each point, of each pair the median over its blocks; the band covers all pairs, lowest to highest."
-        } else if any(|one| matches!(one, Self::Blocks(blocks) if *blocks >= TRIMMED)) {
+        } else if any(|over| matches!(over, Self::Blocks(blocks) if *blocks >= TRIMMED)) {
             " A line is the median over blocks at each point; the band holds 90 % of the blocks."
-        } else if any(|one| matches!(one, Self::Blocks(_))) {
+        } else if any(|over| matches!(over, Self::Blocks(_))) {
             " A line is the median over blocks at each point; the band covers all blocks, lowest to highest."
         } else {
             ""
@@ -69,26 +69,26 @@ impl<'a> Course<'a> {
     /// A course for each pair in each season; where these are more than can be distinguished by colour and
     /// there are several seasons, one for each season.
     pub(super) fn all(pairs: &'a [Pair<'a>]) -> Vec<Self> {
-        let mut found: Vec<Self> = Vec::new();
+        let mut courses: Vec<Self> = Vec::new();
         for pair in pairs {
-            let key = |one: &Pair<'_>| (one.scenario, one.endpoint);
-            let known = found
+            let key = |member: &Pair<'_>| (member.scenario, member.endpoint);
+            let known = courses
                 .iter_mut()
                 .find(|course| key(course.pairs[0][0]) == key(pair));
             match known {
                 Some(course) => course.pairs[0].push(pair),
-                None => found.push(Self {
+                None => courses.push(Self {
                     label: pair.short.clone(),
                     pairs: vec![vec![pair]],
                 }),
             }
         }
         let settings: BTreeSet<&str> = pairs.iter().map(|pair| pair.setting.as_str()).collect();
-        if found.len() <= DISTINGUISHED || settings.len() < 2 {
-            return found;
+        if courses.len() <= DISTINGUISHED || settings.len() < 2 {
+            return courses;
         }
         let mut joined: Vec<Self> = Vec::new();
-        for course in found {
+        for course in courses {
             let setting = &course.pairs[0][0].setting;
             match joined.iter_mut().find(|known| known.label == *setting) {
                 Some(known) => known.pairs.extend(course.pairs),

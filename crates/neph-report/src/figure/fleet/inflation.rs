@@ -20,12 +20,12 @@ const FOUND: (f64, f64) = (SOURCE * 100.0, 0.95);
 const NAMES: f64 = 190.0;
 /// One figure over all pairs; a single pair has no distribution.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let found = pairs(data, settings);
-    let pooled = PooledPair::all(&found);
+    let all_pairs = pairs(data, settings);
+    let pooled = PooledPair::all(&all_pairs);
     let sets = SettingInflation::all(&pooled);
     let pairs_text = match sets.as_slice() {
         [] => return Vec::new(),
-        [one] => plural(one.pairs.len(), "pair"),
+        [set] => plural(set.pairs.len(), "pair"),
         several => format!("Pairs measured in {} ways", several.len()),
     };
     let mut subtitle =
@@ -43,8 +43,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         sheet.legend(&entries.collect::<Vec<_>>());
     }
     draw_on(&mut sheet, &sets);
-    let blocks = pooled.iter().map(|one| one.blocks).max().unwrap_or(0);
-    let mut scenarios: Vec<usize> = found.iter().map(|pair| pair.scenario).collect();
+    let blocks = pooled.iter().map(|pair| pair.blocks).max().unwrap_or(0);
+    let mut scenarios: Vec<usize> = all_pairs.iter().map(|pair| pair.scenario).collect();
     scenarios.dedup();
     let mut notes = vec![Note::plain(caption(&sets, blocks))];
     notes.extend(flags::notes(data, scenarios, settings));

@@ -29,9 +29,9 @@ const WAYS: [Way; 2] = [
 
 /// One figure over all pairs; the directions below, where any pair distinguishes them.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let found = pairs(data, settings);
-    let all = lines(&found, |pair| pair.known.persistence.as_ref());
-    let Some(first) = found.first().filter(|_| any_ended(&all)) else {
+    let pairs = pairs(data, settings);
+    let all = lines(&pairs, |pair| pair.known.persistence.as_ref());
+    let Some(first) = pairs.first().filter(|_| any_ended(&all)) else {
         return Vec::new();
     };
     let soon = first.view.settings.soon;
@@ -50,7 +50,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     sheet.draw(curves(&all, Shown::Lasting, area, x, soon));
     let directed: Vec<(&str, Vec<CurveLine>)> = WAYS
         .iter()
-        .map(|(name, pick)| (*name, coloured(lines(&found, *pick), &all)))
+        .map(|(name, pick)| (*name, coloured(lines(&pairs, *pick), &all)))
         .collect();
     let any = directed.iter().any(|(_, lines)| !lines.is_empty());
     if any {
@@ -62,12 +62,12 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut text = caption(soon);
     text.push_str(&shades(&all));
     text.push_str(chosen(&all));
-    text.push_str(&without(&found, &all, "changes of class"));
+    text.push_str(&without(&pairs, &all, "changes of class"));
     if any {
         text.push_str(DIRECTIONS);
     }
     let mut notes = vec![Note::plain(text)];
-    notes.extend(flags::notes(data, scenarios(&found), settings));
+    notes.extend(flags::notes(data, scenarios(&pairs), settings));
     vec![sheet.finish("flow-persistence", "flow-persistence".to_owned(), &notes)]
 }
 

@@ -31,9 +31,9 @@ const MAX_PAGES: usize = 16;
 
 /// A page for each pair in which something happens; of many, for those that stand out most.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let mut found = pairs(data, settings);
-    found.retain(|pair| pair.spectrum().is_some());
-    let shown = StandingOut::of(found, (1, MAX_PAGES));
+    let mut pairs = pairs(data, settings);
+    pairs.retain(|pair| pair.spectrum().is_some());
+    let shown = StandingOut::of(pairs, (1, MAX_PAGES));
     let total = shown.pairs.len();
     let drawn = shown.pairs.iter().enumerate().filter_map(|(page, pair)| {
         let spectrum = pair.spectrum()?;
@@ -127,11 +127,11 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
     let all: u64 = rows.iter().map(|(_, flows)| flows).sum();
     let at = |wanted: u64| {
         let mut seen = 0;
-        let found = rows.iter().find(|(_, flows)| {
+        let wanted_row = rows.iter().find(|(_, flows)| {
             seen += flows;
             seen > wanted
         });
-        found.or_else(|| rows.last()).map_or(0, |(row, _)| *row)
+        wanted_row.or_else(|| rows.last()).map_or(0, |(row, _)| *row)
     };
     let (first, last) = (at(0), at(all.saturating_sub(1)));
     let (low, high) = (at(all / 1000), at(all - all / 1000 - 1));
