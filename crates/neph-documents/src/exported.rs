@@ -177,14 +177,14 @@ pub struct Change<'c> {
 impl ChangeRow {
     /// The row of a path change; `wall` converts to wall time.
     pub fn of(
-        found: Change<'_>,
+        flow_change: Change<'_>,
         traced: TracedPaths,
         wall: impl Fn(Instant<neph_model::Local>) -> Wall,
     ) -> Self {
-        let Change { fleet, change, .. } = found;
+        let Change { fleet, change, .. } = flow_change;
         let endpoint = fleet.endpoints.get(fleet.endpoint_of(change.slot));
         Self {
-            detector: found.detector.to_owned(),
+            detector: flow_change.detector.to_owned(),
             endpoint: endpoint.map(|endpoint| endpoint.name.clone()),
             slot: change.slot.0,
             source_port: change.source_port,

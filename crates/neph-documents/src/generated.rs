@@ -30,12 +30,12 @@ impl CpuRow {
     /// A row for each thread.
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     pub fn all(done: &CpuDone) -> Vec<Self> {
-        let rows = done.threads.iter().map(|one| Self {
-            cpu: one.cpu,
+        let rows = done.threads.iter().map(|thread| Self {
+            cpu: thread.cpu,
             target_percent: done.share.in_percent(),
-            achieved_percent: one.percent(),
-            lasted_ns: one.lasted,
-            hashes_per_second: one.hashes as f64 * 1e9 / one.lasted.nanos().max(1) as f64,
+            achieved_percent: thread.percent(),
+            lasted_ns: thread.lasted,
+            hashes_per_second: thread.hashes as f64 * 1e9 / thread.lasted.nanos().max(1) as f64,
         });
         rows.collect()
     }
@@ -54,10 +54,10 @@ pub struct LoadSecondRow {
 
 impl LoadSecondRow {
     fn all(seconds: &[LoadSecond]) -> Vec<Self> {
-        let rows = seconds.iter().map(|one| Self {
-            at_ns: one.at,
-            sent_bit_s: one.sent,
-            received_bit_s: one.received,
+        let rows = seconds.iter().map(|second| Self {
+            at_ns: second.at,
+            sent_bit_s: second.sent,
+            received_bit_s: second.received,
         });
         rows.collect()
     }

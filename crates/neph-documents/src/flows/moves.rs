@@ -19,7 +19,7 @@ pub(super) fn text(
     let changes_of_endpoint = view.changes.iter();
     let changes_of_endpoint =
         changes_of_endpoint.filter(|change| view.fleet.endpoint_of(change.slot) == endpoint);
-    let comparison = ComparedRoutes::of(changes_of_endpoint.map(|one| one.evidence.trace));
+    let comparison = ComparedRoutes::of(changes_of_endpoint.map(|change| change.evidence.trace));
     text.push_str(&compared(
         comparison,
         uncompared.copied().unwrap_or_default(),

@@ -50,8 +50,8 @@ pub fn text(watched: &FlowsResult) -> String {
             ));
         }
         text.push_str(&unequal(view, endpoint, pair));
-        if let Some(found) = watched.transfers.get(endpoint) {
-            text.push_str(&found.text());
+        if let Some(transfers) = watched.transfers.get(endpoint) {
+            text.push_str(&transfers.text());
         }
         if let Some(advice) = view.advice.get(endpoint) {
             text.push_str(&advice::text(advice, &view.fleet, endpoint));
@@ -239,7 +239,7 @@ fn host_effects(watched: &FlowsResult) -> String {
     let warnings = &watched.warnings;
     let is_slow = warnings
         .iter()
-        .any(|one| matches!(one, Warning::ReflectorSlow { .. }));
+        .any(|warning| matches!(warning, Warning::ReflectorSlow { .. }));
     let mut text = String::new();
     for (count, sentence) in [
         (

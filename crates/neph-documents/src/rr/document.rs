@@ -175,9 +175,9 @@ impl RrDocument {
             server_end: end(&measured.server),
             seconds,
             histogram: buckets
-                .map(|one| BucketDocument {
-                    from_ns: one.from,
-                    count: one.count,
+                .map(|bucket| BucketDocument {
+                    from_ns: bucket.from,
+                    count: bucket.count,
                 })
                 .collect(),
         }

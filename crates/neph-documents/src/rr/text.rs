@@ -92,9 +92,9 @@ fn times(measured: &RrMeasured) -> String {
     ];
     let mut refused = Vec::new();
     for (name, permille) in quantiles {
-        let found = rtts.quantile(permille, lost);
-        parts.push(format!("{name} {}", figure(found)));
-        if let RttFigure::Needs(needed) = found {
+        let quantile = rtts.quantile(permille, lost);
+        parts.push(format!("{name} {}", figure(quantile)));
+        if let RttFigure::Needs(needed) = quantile {
             refused.push(format!("{name} needs {needed}"));
         }
     }
