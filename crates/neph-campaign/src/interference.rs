@@ -136,7 +136,7 @@ pub fn design(plan: &Plan, request: &DesignRequest) -> Result<Design, NoDesign> 
         .blocks
         .unwrap_or_else(|| u32::try_from(min).unwrap_or(u32::MAX));
     let bytes = bytes(request, Runs::of(&pairs, blocks))?;
-    let mut found = Design {
+    let mut design = Design {
         circuits: planned,
         pairs,
         apart,
@@ -144,8 +144,8 @@ pub fn design(plan: &Plan, request: &DesignRequest) -> Result<Design, NoDesign> 
         bytes,
         text: String::new(),
     };
-    found.text = design_text::text(plan, &found, request)?;
-    Ok(found)
+    design.text = design_text::text(plan, &design, request)?;
+    Ok(design)
 }
 
 /// How many transfers there are.
@@ -179,18 +179,18 @@ fn bytes(request: &DesignRequest, Runs(runs): Runs) -> Result<ByteSize, NoDesign
 
 /// The circuits of a plan, each once.
 fn circuits(plan: &Plan) -> Vec<PlannedCircuit> {
-    let mut found: Vec<PlannedCircuit> = Vec::new();
+    let mut circuits: Vec<PlannedCircuit> = Vec::new();
     for scenario in scenarios(plan) {
         let Some(site) = site_of(plan, &scenario) else {
             continue;
         };
         let endpoint = scenario.endpoint;
         let circuit = PlannedCircuit { site, endpoint };
-        if !found.contains(&circuit) {
-            found.push(circuit);
+        if !circuits.contains(&circuit) {
+            circuits.push(circuit);
         }
     }
-    found
+    circuits
 }
 
 /// What a circuit uses, by the plan.

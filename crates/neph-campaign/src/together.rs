@@ -51,16 +51,16 @@ fn flow_set(scenario: &Scenario) -> String {
 /// The same places, those that run at the same time together, each group where its first stands.
 pub fn in_groups(order: &[u32], groups: &[u32]) -> Vec<Vec<u32>> {
     let mut positions: BTreeMap<u32, usize> = BTreeMap::new();
-    let mut found: Vec<Vec<u32>> = Vec::new();
+    let mut grouped: Vec<Vec<u32>> = Vec::new();
     for &scenario in order {
         let group = groups[scenario as usize];
-        let index = *positions.entry(group).or_insert(found.len());
-        if index == found.len() {
-            found.push(Vec::new());
+        let index = *positions.entry(group).or_insert(grouped.len());
+        if index == grouped.len() {
+            grouped.push(Vec::new());
         }
-        found[index].push(scenario);
+        grouped[index].push(scenario);
     }
-    found
+    grouped
 }
 
 /// The most messages a second that run at the same time.

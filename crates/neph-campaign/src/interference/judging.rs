@@ -268,7 +268,7 @@ fn deviation(values: &[f64]) -> f64 {
 /// The circuits of each link that has to be declared: all that disturb each other, each with each, on one
 /// link; else a link for each pair.
 pub fn shared_links(findings: &[PairFinding]) -> Vec<Vec<String>> {
-    let found: Vec<[&str; 2]> = findings
+    let interfering: Vec<[&str; 2]> = findings
         .iter()
         .filter(|finding| finding.answer == Answer::Interferes)
         .map(|finding| {
@@ -279,7 +279,7 @@ pub fn shared_links(findings: &[PairFinding]) -> Vec<Vec<String>> {
         })
         .collect();
     let mut groups: Vec<BTreeSet<&str>> = Vec::new();
-    for pair in &found {
+    for pair in &interfering {
         let mut group: BTreeSet<&str> = pair.iter().copied().collect();
         groups.retain(|known| {
             let meets = !known.is_disjoint(&group);
@@ -292,7 +292,7 @@ pub fn shared_links(findings: &[PairFinding]) -> Vec<Vec<String>> {
     }
     let mut links = Vec::new();
     for group in groups {
-        let inside = found.iter().filter(|pair| group.contains(pair[0]));
+        let inside = interfering.iter().filter(|pair| group.contains(pair[0]));
         let inside: Vec<&[&str; 2]> = inside.collect();
         let pair_count = group.len() * (group.len() - 1) / 2;
         if inside.len() == pair_count {

@@ -126,7 +126,7 @@ mod tests {
              [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n{other}\n"
         );
         let messages =
-            |found: Vec<neph_text::Problem>| found.iter().map(ToString::to_string).collect();
+            |problems: Vec<neph_text::Problem>| problems.iter().map(ToString::to_string).collect();
         parse(&Source::new("p.toml", text)).map_err(messages)
     }
 
