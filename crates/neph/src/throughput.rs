@@ -171,10 +171,10 @@ impl Args {
         drop(force);
         let stop = interrupt::stop_on_ctrl_c()?;
         let version: Option<IpVersion> = self.version.version();
-        let found = resolving::find(&target, version, None)?;
+        let resolved = resolving::find(&target, version, None)?;
         let mut writer = Writer::begin(self.format, &ask)?;
         let request = ThroughputRequest {
-            server: found.address,
+            server: resolved.address,
             ask: &ask,
             permit: &Permit::ANYTHING,
         };

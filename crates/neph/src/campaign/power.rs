@@ -96,15 +96,15 @@ impl Wanted {
     fn spread(&self, workspace: &Workspace) -> Result<(f64, String), Failure> {
         if let Some(name) = &self.like {
             let store = workspace.read()?;
-            let found = campaign(store.as_ref(), name)?;
-            let data = load(store.as_ref(), &found, Include::Complete)?;
-            let settings = report::kept_settings(&found);
+            let campaign = campaign(store.as_ref(), name)?;
+            let data = load(store.as_ref(), &campaign, Include::Complete)?;
+            let settings = report::kept_settings(&campaign);
             let spread = spread(&data, &settings).ok_or_else(|| {
                 Failure::usage(format!(
                     "--like {name}: it needs a campaign with at least two scenarios and two blocks"
                 ))
             })?;
-            return Ok((spread, format!("as in campaign '{}'", found.name)));
+            return Ok((spread, format!("as in campaign '{}'", campaign.name)));
         }
         match self.spread {
             Some(spread) => Ok((spread, "a guess".to_owned())),

@@ -37,8 +37,8 @@ impl Unread {
         };
         let problems = Problems::new(&source);
         problems.add(fault.span, fault.value);
-        let found = problems.verdict::<()>(None).err().unwrap_or_default();
-        Failure::Text(source, found)
+        let mistakes = problems.verdict::<()>(None).err().unwrap_or_default();
+        Failure::Text(source, mistakes)
     }
 }
 

@@ -291,22 +291,22 @@ mod tests {
                 outcome: SourcePortOutcome::Failed("refused".to_owned()),
             });
         }
-        let found = TransfersFound {
+        let transfers = TransfersFound {
             by_class: completions_of(2, &made.transfers),
             n: made.transfers.len() as u64,
             moved: made.moved,
         };
         assert_eq!(
-            (found.moved, found.by_class[0].n, found.by_class[1].n),
+            (transfers.moved, transfers.by_class[0].n, transfers.by_class[1].n),
             (3, 6, 0)
         );
         assert!(
-            found
+            transfers
                 .text()
                 .contains("3 of 6 transfers (50 %) took another path")
         );
         assert!(
-            found
+            transfers
                 .text()
                 .contains("the network moved flows during the transfers")
         );

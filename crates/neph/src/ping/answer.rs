@@ -332,12 +332,12 @@ mod tests {
             .zip(printed)
             .map(|(name, printed)| answered_address(name, printed))
             .collect();
-        let Some((rank, found)) = best(&places) else {
+        let Some((rank, discovery)) = best(&places) else {
             return (None, no_answer(&places));
         };
-        let answer = typed.answer(rank, found).expect("targets");
+        let answer = typed.answer(rank, discovery).expect("targets");
         let flows = answer.targets.iter().map(ToString::to_string).collect();
-        (Some(flows), sentence(&places, found, &answer))
+        (Some(flows), sentence(&places, discovery, &answer))
     }
 
     #[test]
