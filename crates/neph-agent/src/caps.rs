@@ -17,10 +17,10 @@ pub(crate) struct EarlierRefusals {
 
 impl EarlierRefusals {
     /// Nothing of a third-party server, which reports no counts.
-    pub(crate) fn of(found: &Discovery, fleet: &FleetSpec) -> Option<Self> {
+    pub(crate) fn of(discovery: &Discovery, fleet: &FleetSpec) -> Option<Self> {
         Some(Self {
             endpoint: fleet.fleet.endpoints.first()?.clone(),
-            refused: found.refused?,
+            refused: discovery.refused?,
             site: fleet.site.clone(),
         })
     }

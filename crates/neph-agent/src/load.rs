@@ -277,12 +277,12 @@ fn no_more(requested: u64, most: u64, unit: &'static str) -> Result<(), LoadRefu
 /// Where `host[:port]` is; the reflector's port unless one is named.
 fn find(to: &str, permit: &Permit, remark: &mut Option<String>) -> Result<SocketAddr, TargetError> {
     let target = Target::with_port("tcp", to, REFLECT_PORT)?;
-    let found = target.find(&Resolving {
+    let resolved = target.find(&Resolving {
         permit: permit.clone(),
         ..Resolving::here(None)
     })?;
-    *remark = found.remark(&target);
-    Ok(found.address)
+    *remark = resolved.remark(&target);
+    Ok(resolved.address)
 }
 
 #[cfg(test)]
