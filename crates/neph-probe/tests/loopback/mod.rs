@@ -30,7 +30,7 @@ pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
         patience: Span::from_secs(2),
         site: None,
     };
-    let found = discover(&target, address, &options).expect("no namespace to enter");
+    let discovery = discover(&target, address, &options).expect("no namespace to enter");
     FlowSpec {
         schedule: Schedule {
             interval: Span::from_millis(5),
@@ -43,7 +43,7 @@ pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
         trust: Trust::AnyCertificate,
         spin: FlowSpec::SPIN,
         priority: Priority::Normal,
-        reflector: found.reflector,
+        reflector: discovery.reflector,
         ..FlowSpec::plain(target, address)
     }
 }
