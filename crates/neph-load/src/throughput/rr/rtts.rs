@@ -183,8 +183,8 @@ impl Rtts {
             return RttFigure::Needs(needed);
         }
         let rank = (u128::from(total) * u128::from(permille)).div_ceil(1_000);
-        let found = self.histogram.of_rank(rank.max(1));
-        found.map_or(RttFigure::Lost, |nanos| RttFigure::At(span(nanos)))
+        let ranked = self.histogram.of_rank(rank.max(1));
+        ranked.map_or(RttFigure::Lost, |nanos| RttFigure::At(span(nanos)))
     }
 }
 
