@@ -127,8 +127,8 @@ fn is_within(path: &Path, more: &[&str]) -> bool {
 /// # Errors
 /// It cannot be opened, is no regular file, or is too large.
 pub fn open_file(kind: FileKind, path: &Path) -> Result<File, FileError> {
-    let found = fs::metadata(path)?;
-    let what = found.file_type();
+    let metadata = fs::metadata(path)?;
+    let what = metadata.file_type();
     if what.is_dir() {
         return Err(FileError::Folder);
     }
@@ -144,9 +144,9 @@ pub fn open_file(kind: FileKind, path: &Path) -> Result<File, FileError> {
             "a device"
         }));
     }
-    if found.len() > kind.largest() {
+    if metadata.len() > kind.largest() {
         return Err(FileError::TooLarge {
-            size: Some(found.len()),
+            size: Some(metadata.len()),
             largest: kind.largest(),
         });
     }
