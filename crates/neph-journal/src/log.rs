@@ -73,9 +73,9 @@ mod tests {
     use super::*;
 
     fn read(path: &Path, header: &[u8]) -> Option<Vec<Vec<u8>>> {
-        let mut found = Vec::new();
-        let read = read_log(path, header, &mut |record| found.push(record.to_vec()));
-        read.expect("readable").then_some(found)
+        let mut records = Vec::new();
+        let read = read_log(path, header, &mut |record| records.push(record.to_vec()));
+        read.expect("readable").then_some(records)
     }
 
     #[test]
