@@ -56,8 +56,8 @@ pub(crate) fn refused(before: &[Option<EarlierRefusals>]) -> Vec<Vec<Warning>> {
             site_refusals.find(|(endpoint, _)| endpoint.address == caps.endpoint.address)?;
         Some(refusal_warnings(refused).collect())
     };
-    let each = before.iter();
-    each.map(|before| before.as_ref().and_then(of).unwrap_or_default())
+    let refusals = before.iter();
+    refusals.map(|before| before.as_ref().and_then(of).unwrap_or_default())
         .collect()
 }
 

@@ -261,8 +261,8 @@ fn subject(
 
 /// A size that no reflector refuses.
 fn fit(size: ByteSize) -> Result<usize, LoadRefused> {
-    let (size, most) = (size.bytes(), TurnSizes::LARGEST.bytes());
-    no_more(size, most, "bytes in a request or reply")?;
+    let (size, maximum) = (size.bytes(), TurnSizes::LARGEST.bytes());
+    no_more(size, maximum, "bytes in a request or reply")?;
     Ok(usize::try_from(size).unwrap_or(usize::MAX))
 }
 

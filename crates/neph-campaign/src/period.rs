@@ -75,11 +75,11 @@ fn remedy(every: Span, cost: &Estimate, plan_rounds: &PlanRounds, matrix: &[Scen
     if matrix.iter().all(|scenario| length(scenario) == longest) {
         // What a block takes besides: pauses and traces of flows.
         let besides = cost.block - cost.checks - longest.times(count);
-        let each = (room - besides).nanos() / count.max(1) / SECOND;
-        if each > 0 {
+        let seconds_each = (room - besides).nanos() / count.max(1) / SECOND;
+        if seconds_each > 0 {
             remedies.push(format!(
                 "experiments of at most {} instead of {}",
-                span_text(Span::from_secs(each)),
+                span_text(Span::from_secs(seconds_each)),
                 span_text(longest)
             ));
         }

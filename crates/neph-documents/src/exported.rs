@@ -110,7 +110,7 @@ impl TransferRow {
     /// The row of a transfer of an experiment that began at this wall time.
     pub fn of(experiment: &Experiment, made: &ClassTransfer, at: Wall) -> Self {
         let endpoints = experiment.fleet.as_ref().map(|fleet| &fleet.endpoints);
-        let endpoint = endpoints.and_then(|all| all.get(made.endpoint));
+        let endpoint = endpoints.and_then(|fleet_endpoints| fleet_endpoints.get(made.endpoint));
         let transfer = &made.transfer;
         Self {
             endpoint: endpoint.map(|endpoint| endpoint.name.clone()),

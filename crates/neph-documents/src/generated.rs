@@ -100,10 +100,10 @@ crate::rows! {
 impl FlowRow {
     /// A row for each connection; `limit` is that of all together.
     pub fn all(carried: &[Carried], limit: Option<BitRate>) -> Vec<Self> {
-        let each = limit.map(|limit| BitRate(limit.bits_per_second() / carried.len() as u64));
+        let flow_limit = limit.map(|limit| BitRate(limit.bits_per_second() / carried.len() as u64));
         let rows = (1..).zip(carried).map(|(number, flow)| Self {
             flow: number,
-            limit_bit_s: each,
+            limit_bit_s: flow_limit,
             sent_bytes: ByteSize(flow.sent),
             received_bytes: ByteSize(flow.received),
             reverse_bytes: ByteSize(flow.back),

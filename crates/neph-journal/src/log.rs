@@ -53,14 +53,14 @@ impl LogWriter {
 pub fn read_log(
     path: &Path,
     header: &[u8],
-    each: &mut dyn FnMut(&[u8]),
+    visit: &mut dyn FnMut(&[u8]),
 ) -> Result<bool, JournalError> {
     let Some(mut reader) = FrameReader::open(path, header)? else {
         return Ok(false);
     };
     let mut next = || {
         reader.next(|record| {
-            each(record);
+            visit(record);
             Some(())
         })
     };

@@ -25,12 +25,12 @@ pub(crate) fn shortened_among(text: &str, among: &[String], fits: impl Fn(&str) 
     let apart = |text: &str| {
         let others: Vec<&str> = cut_too.iter().copied().filter(|other| *other != text).collect();
         let is_clear = |pieces: &[&str]| !others.iter().any(|other| is_left_of(pieces, other));
-        let all: Vec<&str> = among
+        let other_texts: Vec<&str> = among
             .iter()
             .map(String::as_str)
             .filter(|other| *other != text)
             .collect();
-        let distinguished = distinguishing::cut(text, &all, &fits, &is_clear);
+        let distinguished = distinguishing::cut(text, &other_texts, &fits, &is_clear);
         distinguished.or_else(|| clear(text, &fits, &is_clear))
     };
     if let Some(cut) = apart(text) {

@@ -50,8 +50,8 @@ fn circuits_without_a_common_end_run_at_the_same_time() {
     assert_eq!(names, ["host ams", "host lju", "host x", "host y"]);
     let of_x = &plan_rounds.usage[2];
     assert_eq!(of_x.busy, Span::from_secs(120));
-    let each = matrix[0].request_size.bytes();
-    assert_eq!(of_x.request_bytes, ByteSize(2 * 60 * each));
+    let bytes = matrix[0].request_size.bytes();
+    assert_eq!(of_x.request_bytes, ByteSize(2 * 60 * bytes));
 }
 
 #[test]

@@ -19,8 +19,8 @@ pub(super) fn rounds(circuits: &[Circuit], ends: usize) -> Option<Vec<Vec<usize>
     if !is_even || ends < 2 || between.len() != ends * (ends - 1) / 2 {
         return None;
     }
-    let each = circle(ends);
-    let repeated = (0..times).flat_map(|time| each.iter().map(move |round| (time, round)));
+    let pairings = circle(ends);
+    let repeated = (0..times).flat_map(|time| pairings.iter().map(move |round| (time, round)));
     let rounds = repeated.map(|(time, round)| {
         let mut indices: Vec<usize> = round.iter().map(|pair| between[pair][time]).collect();
         indices.sort_unstable();

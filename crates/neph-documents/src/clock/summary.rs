@@ -215,9 +215,9 @@ impl Summary {
             (Some(_), None) => {
                 "not estimated: gaps in the data (needs messages every 100 s)".to_owned()
             }
-            (Some(_), Some((least, max_drift))) => format!(
+            (Some(_), Some((min_drift, max_drift))) => format!(
                 "the drift was {} to {} ppm",
-                signed(least * 1e6, 4),
+                signed(min_drift * 1e6, 4),
                 signed(max_drift * 1e6, 4)
             ),
         };

@@ -70,11 +70,11 @@ fn together(measured: &MediaMeasured) -> String {
     let figures = measured.streams.iter().map(|stream| &stream.statistics);
     let sum = |of: fn(&StreamMeasured) -> u64| measured.streams.iter().map(of).sum::<u64>();
     let rates = figures.clone().filter_map(|stream| stream.rate_mean);
-    let (count, all) = (
+    let (count, total) = (
         rates.clone().count(),
         rates.map(BitRate::bits_per_second).sum::<u64>(),
     );
-    let mean = (count > 0).then(|| BitRate(all / count.max(1) as u64));
+    let mean = (count > 0).then(|| BitRate(total / count.max(1) as u64));
     let (lost, expected) = (
         sum(|stream| stream.statistics.lost),
         sum(|stream| stream.statistics.expected()),
@@ -85,7 +85,7 @@ fn together(measured: &MediaMeasured) -> String {
     );
     let stalled: Span = figures
         .clone()
-        .fold(Span::ZERO, |all, stream| all + stream.stalls.total);
+        .fold(Span::ZERO, |total, stream| total + stream.stalls.total);
     let stalls = counted(sum(|stream| stream.statistics.stalls.count), "stall");
     let is_of_network = figures.clone().all(|stream| stream.network_jitter.is_some());
     let jitter_name = jitter_name(is_of_network);

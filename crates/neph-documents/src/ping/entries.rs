@@ -116,19 +116,19 @@ mod tests {
         for number in 0..100 {
             entries.add(&ledger(number % 20 == 0, number % 3 == 0));
         }
-        let all: Vec<(String, f64)> = entries
+        let rows: Vec<(String, f64)> = entries
             .shares()
             .map(|(set, _, share)| (set.to_string(), share))
             .collect();
-        let of = |name: &str| all.iter().find(|row| row.0 == name).expect("a row").1;
+        let of = |name: &str| rows.iter().find(|row| row.0 == name).expect("a row").1;
         // 5 messages of 1000 us and 95 of 10: 5950 us, of which handshakes take 5 times 900.
-        assert!((of("handshake") - 4500.0 / 5950.0).abs() < 1e-12, "{all:?}");
-        let sum: f64 = all.iter().map(|row| row.1).sum();
-        assert!((sum - 1.0).abs() < 1e-12, "{all:?}");
+        assert!((of("handshake") - 4500.0 / 5950.0).abs() < 1e-12, "{rows:?}");
+        let sum: f64 = rows.iter().map(|row| row.1).sum();
+        assert!((sum - 1.0).abs() < 1e-12, "{rows:?}");
         // Those without the peer's timestamp have a row of their own.
         assert!(of("network") > 0.0 && of("network + peer kernel") > 0.0);
         assert_eq!(entries.merged().count(), 1);
-        let shown = percents(&all.iter().map(|row| row.1).collect::<Vec<_>>());
+        let shown = percents(&rows.iter().map(|row| row.1).collect::<Vec<_>>());
         let sum: f64 = shown.iter().sum();
         assert!((sum - 100.0).abs() < 1e-9, "{shown:?}");
     }

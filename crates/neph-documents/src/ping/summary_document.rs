@@ -239,7 +239,7 @@ mod tests {
             p50.is_none_or(|value| value.is_none()),
             "it falls among them"
         );
-        let all = numbers(&values, Unanswered::default()).expect("there are values");
-        assert_eq!(all.without_value_outcome, None);
+        let answered = numbers(&values, Unanswered::default()).expect("there are values");
+        assert_eq!(answered.without_value_outcome, None);
     }
 }

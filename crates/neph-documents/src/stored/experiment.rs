@@ -219,17 +219,17 @@ const fn tally(tally: &Tally) -> TallyFacts {
 }
 
 fn quantities(experiment: &Experiment) -> Vec<QuantityRow> {
-    let all = experiment.quantities.iter().flat_map(|all| &all.values);
+    let quantities = experiment.quantities.iter().flat_map(|quantities| &quantities.values);
     let row = |(quantity, value): (&Quantity, &f64)| QuantityRow {
         quantity: *quantity,
         value: *value,
     };
-    all.map(row).collect()
+    quantities.map(row).collect()
 }
 
 fn limits(experiment: &Experiment) -> Vec<String> {
-    let all = experiment.quantities.as_ref();
-    all.map(|all| all.limits.clone()).unwrap_or_default()
+    let quantities = experiment.quantities.as_ref();
+    quantities.map(|quantities| quantities.limits.clone()).unwrap_or_default()
 }
 
 fn fleet(fleet: &Fleet) -> FleetFacts {

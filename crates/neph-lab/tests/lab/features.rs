@@ -183,7 +183,7 @@ fn kept_at_the_end(record: &Path) -> Duration {
     delays.sort_unstable();
     let mut last: Vec<i64> = delays[delays.len() * 7 / 10..]
         .iter()
-        .map(|it| it.1)
+        .map(|delay| delay.1)
         .collect();
     last.sort_unstable();
     let median = last[last.len() / 2].try_into().expect("it was kept");

@@ -75,8 +75,8 @@ impl World {
     /// Whether two names stand for equal things; names that are no endpoints are equal levels.
     pub(crate) fn are_equal(&self, first: &str, second: &str) -> bool {
         let median = |name: &str| {
-            let mut all = self.endpoints.iter();
-            all.find(|endpoint| endpoint.name == name)
+            let mut endpoints = self.endpoints.iter();
+            endpoints.find(|endpoint| endpoint.name == name)
                 .map(|endpoint| endpoint.median_ms)
         };
         median(first) == median(second)

@@ -57,7 +57,7 @@ fn panels(
         .collect();
     let spreads: Vec<Vec<Spread>> = groups
         .iter()
-        .map(|(_, all)| all.iter().filter_map(Spread::of_latencies).collect())
+        .map(|(_, latencies)| latencies.iter().filter_map(Spread::of_latencies).collect())
         .collect();
     shared(&spreads, settings)
         .into_iter()

@@ -100,12 +100,12 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
     };
     let circuits = circuits::of(data, settings);
     if circuits.networks.is_empty() {
-        let each = data.transfers(settings).into_iter().flat_map(|scenario| {
+        let courses_shown = data.transfers(settings).into_iter().flat_map(|scenario| {
             let courses = data.courses(scenario, settings).into_iter();
             courses.map(move |course| (scenario, course))
         });
-        let each = each.filter(|(_, course)| SHOWN.contains(&course.quantity));
-        let panels = each.map(|(scenario, course)| Panel {
+        let courses_shown = courses_shown.filter(|(_, course)| SHOWN.contains(&course.quantity));
+        let panels = courses_shown.map(|(scenario, course)| Panel {
             title: format!(
                 "{}: {}",
                 data.label(scenario),

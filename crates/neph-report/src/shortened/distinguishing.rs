@@ -115,8 +115,8 @@ fn ends(text: &str, others: &[&str], fits: &impl Fn(&str) -> bool) -> Option<Str
         out.push_str(&piece(characters.len() - after, characters.len()));
         out
     };
-    let all = begin + end;
-    (0..all).rev().find_map(|room| {
+    let total = begin + end;
+    (0..total).rev().find_map(|room| {
         let before = begin.min(room.div_ceil(2)).max(room.saturating_sub(end));
         let cut = with_ends(before, room - before);
         fits(&cut).then_some(cut)

@@ -66,8 +66,8 @@ fn a_check_that_ended_early_reports_a_lower_bound() {
     let findings = capacity_findings(&data);
     let others = |finding: &Finding| finding.evidence.contains_key("cross_flows");
     assert!(!findings.iter().any(others), "{findings:?}");
-    let all = tables(&data, &PlotSettings::default());
-    let table = all.iter().find(|table| table.name == "throughput");
+    let tables = tables(&data, &PlotSettings::default());
+    let table = tables.iter().find(|table| table.name == "throughput");
     let notes = table.expect("there are checks").notes.join(" ");
     assert!(
         notes.contains("no queue): continent in block 6."),

@@ -60,8 +60,8 @@ fn only_finding(data: &CampaignData) -> Finding {
 
 /// What is compared, where anything is.
 fn found_table(data: &CampaignData) -> Option<Table> {
-    let all = tables(data, &PlotSettings::default());
-    all.into_iter()
+    let tables = tables(data, &PlotSettings::default());
+    tables.into_iter()
         .find(|table| table.name == "fleets-compared")
 }
 
@@ -279,8 +279,8 @@ fn time_hidden_by_queues_is_excluded_from_rates_and_reported() {
         let values = (Span::ZERO, Span::from_secs(1800), 4);
         (hidden.learning, hidden.time, hidden.changes) = values;
     });
-    let mut all = findings(&data, &PlotSettings::default()).into_iter();
-    assert!(all.any(|finding| finding.text.contains("hour (without 40 that were detected")));
+    let mut findings = findings(&data, &PlotSettings::default()).into_iter();
+    assert!(findings.any(|finding| finding.text.contains("hour (without 40 that were detected")));
     let finding = only_finding(&data);
     // 16 to 18 changes less 4, in half an hour, against 10 to 12 in an hour.
     let shift = finding.evidence["changes_per_flow_hour_shift"];

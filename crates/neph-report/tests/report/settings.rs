@@ -98,12 +98,12 @@ fn of(data: &CampaignData, figure: &str) -> Vec<Figure> {
 
 fn dots(figures: &[Figure]) -> usize {
     fn within(marks: &[Mark]) -> usize {
-        let each = marks.iter().map(|mark| match mark {
+        let discs = marks.iter().map(|mark| match mark {
             Mark::Disc { .. } => 1,
             Mark::Clip { marks, .. } => within(marks),
             _ => 0,
         });
-        each.sum()
+        discs.sum()
     }
     figures.iter().map(|figure| within(&figure.scene.marks)).sum()
 }

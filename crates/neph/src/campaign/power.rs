@@ -47,7 +47,7 @@ pub(super) fn report(
     let wanted = &args.power;
     let margins = plan.compares.len();
     let family = comparisons(scenarios, margins);
-    let Some(least) = blocks_to_compare(scenarios, margins) else {
+    let Some(min_blocks) = blocks_to_compare(scenarios, margins) else {
         if wanted.effect.is_some() {
             return Err(Failure::usage(
                 "--effect: this plan compares nothing; it takes two endpoints, or two values of a parameter",
@@ -60,7 +60,7 @@ pub(super) fn report(
     writeln!(
         out,
         "verdicts: {together} in the report, which {need} at least {}",
-        counted(least as u64, "block")
+        counted(min_blocks as u64, "block")
     )?;
     let Some(effect) = wanted.effect else {
         return Ok(());

@@ -263,7 +263,7 @@ mod tests {
         }
         let of = |transfer: &ClassTransfer| (transfer.transfer.source_port, transfer.transfer.pass);
         let passes: Vec<(u16, u32)> = made.transfers.iter().map(of).collect();
-        let each = [
+        let expected = [
             (1, 0),
             (4, 0),
             (2, 0),
@@ -273,7 +273,7 @@ mod tests {
             (1, 1),
             (4, 3),
         ];
-        assert_eq!(passes, each);
+        assert_eq!(passes, expected);
     }
 
     #[test]

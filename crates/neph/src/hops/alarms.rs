@@ -58,13 +58,13 @@ mod tests {
         ]);
         let rules = rules.expect("rules");
         let of = |index: usize| {
-            let each = [
+            let directions = [
                 (0, Direction::Forward),
                 (0, Direction::Reverse),
                 (1, Direction::Forward),
                 (1, Direction::Reverse),
             ];
-            each.map(|(segment, direction)| rules.rules()[index].subject.is_of(segment, direction))
+            directions.map(|(segment, direction)| rules.rules()[index].subject.is_of(segment, direction))
         };
         assert_eq!(of(0), [true, true, false, false]);
         assert_eq!(of(1), [false, false, false, true]);

@@ -206,10 +206,10 @@ fn the_offset_is_right_within_its_bound(world: &ClockSetup) {
     let (offset, bound) = world.clock("far").expect("known");
     let (guest, [before, after]) = world.guest_time();
     // Meanwhile it gains 100 us a second.
-    let (least, most) = ((guest - after) * 1e3, (guest - before) * 1e3);
+    let (min, max) = ((guest - after) * 1e3, (guest - before) * 1e3);
     assert!(
-        least - bound - 1.0 <= offset && offset <= most + bound + 1.0,
-        "{least} {offset} {most}"
+        min - bound - 1.0 <= offset && offset <= max + bound + 1.0,
+        "{min} {offset} {max}"
     );
     assert!(offset > 5_000.0, "{offset}");
 }

@@ -74,8 +74,8 @@ fn round_trips(store: &dyn Store, experiment: ExperimentId) -> BTreeMap<u16, Spa
         for message in batch {
             if let Some(reply) = message.reply() {
                 let span = reply.network();
-                let least = round_trips.entry(message.source_port).or_insert(span);
-                *least = (*least).min(span);
+                let min_rtt = round_trips.entry(message.source_port).or_insert(span);
+                *min_rtt = (*min_rtt).min(span);
             }
         }
         Ok(())
@@ -133,10 +133,10 @@ fn held_to_the_truth(trace: &FlowTrace, spans: &BTreeMap<u16, Span>) {
         assert_eq!(addresses, expected_route);
         *counts.entry(router).or_insert(0) += 1;
         // The shortest way back takes 3 ms.
-        let least = Span::from_millis(forward + 3);
+        let minimum = Span::from_millis(forward + 3);
         let measured = spans[source_port];
         assert!(
-            measured >= least,
+            measured >= minimum,
             "port {source_port}: {measured} by .{router}"
         );
     }

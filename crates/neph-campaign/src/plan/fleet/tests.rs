@@ -147,8 +147,8 @@ fn a_mistake_at_the_top_level_is_reported_once_for_all_endpoints() {
     let message_of = |lines: &str| {
         let text = plan(lines, "udp://a") + more;
         let problems = parse(&Source::new("p.toml", text)).expect_err("wrong");
-        let each = problems.iter().map(ToString::to_string);
-        each.collect::<Vec<_>>()
+        let messages = problems.iter().map(ToString::to_string);
+        messages.collect::<Vec<_>>()
     };
     for flows in ["90000", "\"many\""] {
         let lines = format!("interval = \"1s\"\nflows = {flows}\nrenewal = \"30s\"\n[trace]");

@@ -48,8 +48,8 @@ impl CourseLine {
             counts
         };
         let blocks = |blocks: &Vec<&Pair<'_>>| -> Vec<Vec<u32>> {
-            let all = blocks.iter().map(of_block);
-            all.filter(|counts| !counts.is_empty()).collect()
+            let block_counts = blocks.iter().map(of_block);
+            block_counts.filter(|counts| !counts.is_empty()).collect()
         };
         let by_pair: Vec<Vec<Vec<u32>>> = course.pairs.iter().map(blocks).collect();
         let by_pair: Vec<Vec<Vec<u32>>> = by_pair.into_iter().filter(|pair| !pair.is_empty()).collect();
@@ -180,8 +180,8 @@ fn caption(lines: &[CourseLine], plot: &Plot, bin: &str) -> String {
 fn lines(pairs: &[Pair<'_>]) -> Vec<CourseLine> {
     let courses = Course::all(pairs);
     let is_crowded = courses.len() > DISTINGUISHED;
-    let all = courses.iter().enumerate();
-    let made = all.filter_map(|(index, course)| CourseLine::of(course, stroke(index, courses.len())));
+    let numbered = courses.iter().enumerate();
+    let made = numbered.filter_map(|(index, course)| CourseLine::of(course, stroke(index, courses.len())));
     let mut lines: Vec<CourseLine> = made.collect();
     if !is_crowded {
         return lines;

@@ -31,7 +31,7 @@ const CHANGE: Stroke = Stroke::solid(Colour::INK, 0.9).dashed(3.0, 2.5);
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let pairs = pairs(data, settings);
     let mut flows: Vec<Flow<'_>> = pairs.iter().flat_map(flows).collect();
-    let all = flows.len();
+    let total_flows = flows.len();
     if flows.iter().any(Flow::is_eventful) {
         flows.retain(Flow::is_eventful);
     } else {
@@ -41,7 +41,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         flows.sort_by_key(|flow| std::cmp::Reverse(flow.changes.len()));
         flows.truncate(MAX_FLOWS);
     }
-    let left_out = all - flows.len();
+    let left_out = total_flows - flows.len();
     let total = flows.len().div_ceil(PER_PAGE);
     let pages = flows.chunks(PER_PAGE).enumerate().map(|(page, flows)| {
         let title = page_title("Flows, message by message", page, total);

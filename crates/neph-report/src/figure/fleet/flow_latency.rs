@@ -163,12 +163,12 @@ fn lost_slot(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
 
 fn draw_panel(pair: &Pair<'_>, among: &[String], height: f64, frame: Rect) -> Vec<Mark> {
     let bins = pair.latency_bins();
-    let mut all: Vec<f64> = FlowQuantile::ALL
+    let mut latencies: Vec<f64> = FlowQuantile::ALL
         .into_iter()
         .flat_map(|quantile| values(enough(bins, quantile)))
         .collect();
-    all.sort_unstable_by(f64::total_cmp);
-    let spread = Sorted::check(&all).ok().and_then(Spread::of);
+    latencies.sort_unstable_by(f64::total_cmp);
+    let spread = Sorted::check(&latencies).ok().and_then(Spread::of);
     let Some(scale) = spread.and_then(|spread| choose(&[spread], Limits::default())) else {
         return Vec::new();
     };
@@ -186,7 +186,7 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], height: f64, frame: Rect) -> Ve
         x: clock.scale,
         y: scale,
     };
-    let mut marks = heading(pair, among, &outside(&all, &unreported(scale, unit)), frame);
+    let mut marks = heading(pair, among, &outside(&latencies, &unreported(scale, unit)), frame);
     time.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     time.x_axis(&mut marks, &clock.title(pair));
     marks.push(time.clipped(over_time(pair, &time, &clock, unit)));
@@ -272,16 +272,16 @@ fn heading(pair: &Pair<'_>, among: &[String], outside: &str, frame: Rect) -> Vec
     let outside = note(frame.right() - plain.width() - 10.0, outside).coloured(Colour::ALARM);
     let room = frame.width - plain.width() - outside.width() - 24.0;
     let name = title(pair, among, Point::new(frame.x, y), (Style::TITLE, room));
-    let all = [name, plain, outside].into_iter();
-    all.filter(|text| !text.text.is_empty())
+    let texts = [name, plain, outside].into_iter();
+    texts.filter(|text| !text.text.is_empty())
         .map(Mark::Text)
         .collect()
 }
 
 /// Above everything that a panel shows, in milliseconds: where what is lost is drawn.
 fn beyond(bins: &[FlowLatencyBin]) -> f64 {
-    let all = bins.iter().flat_map(|bin| bin.latency);
-    values(all).fold(1.0, f64::max) * 10.0
+    let latencies = bins.iter().flat_map(|bin| bin.latency);
+    values(latencies).fold(1.0, f64::max) * 10.0
 }
 
 /// A value of the bins over time: steps as long as a bin where these can be seen, else a line.

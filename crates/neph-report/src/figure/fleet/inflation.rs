@@ -139,7 +139,7 @@ fn distribution(set: &SettingInflation<'_>, plot: &Plot, stroke: Stroke, radius:
 /// The pairs' names at the left, each at its dot's height, and the shares at the right.
 fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
     let mut marks = Vec::new();
-    let all: Vec<String> = inflated.iter().map(|(_, pair)| pair.name.clone()).collect();
+    let names: Vec<String> = inflated.iter().map(|(_, pair)| pair.name.clone()).collect();
     for (index, (inflation, pair)) in inflated.iter().enumerate() {
         let y = plot.py(real(index + 1) / real(inflated.len()));
         let grid = Stroke::solid(Colour::GRID, 1.0);
@@ -148,7 +148,7 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
         let number = format!("{:.1} %", inflation * 100.0);
         let at = Point::new(plot.area.x - 6.0, y + 3.6);
         let number = Text::new(at, Anchor::End, Style::TICK, number).coloured(Colour::FAINT_INK);
-        let name = fit_among(&pair.name, &all, Style::TICK, NAMES - 50.0);
+        let name = fit_among(&pair.name, &names, Style::TICK, NAMES - 50.0);
         let at = Point::new(plot.area.x - NAMES, y + 3.6);
         marks.push(Mark::Text(Text::new(at, Anchor::Start, Style::TICK, name)));
         marks.push(Mark::Text(number));

@@ -81,8 +81,8 @@ impl CountScale {
 }
 
 /// The line of the n-th of `all` curves: coloured where they are few, faint where they are many.
-pub(super) fn curve(index: usize, all: usize) -> Stroke {
-    if all <= DISTINGUISHED {
+pub(super) fn curve(index: usize, count: usize) -> Stroke {
+    if count <= DISTINGUISHED {
         distinguished(index)
     } else {
         Stroke::solid(FAINT, 0.8)

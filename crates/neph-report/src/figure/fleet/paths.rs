@@ -172,8 +172,8 @@ impl Drawing<'_> {
     fn node(&self, column: usize, node: usize) -> Rect {
         let nodes = &self.layout.columns[column].nodes;
         let flows = nodes.iter().map(|sibling| sibling.flows).sum();
-        let all = self.high(flows) + real(nodes.len() - 1) * GAP;
-        let top = self.area.y + (self.area.height - all) / 2.0;
+        let height = self.high(flows) + real(nodes.len() - 1) * GAP;
+        let top = self.area.y + (self.area.height - height) / 2.0;
         let this_node = &nodes[node];
         let y = top + self.high(this_node.top) + real(node) * GAP;
         Rect::new(

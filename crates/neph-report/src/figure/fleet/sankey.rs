@@ -30,10 +30,10 @@ pub(super) fn paths(trace: &FlowTrace, coloured: usize, latency: &Latency<'_>) -
     let traced: BTreeMap<u16, Span> = trace.routes.iter().filter_map(end_to_end).collect();
     let of = |known: DiamondPath| {
         let ports = known.source_ports.iter();
-        let mut all: Vec<f64> = ports
+        let mut latencies: Vec<f64> = ports
             .filter_map(|port| latency(*port, traced.get(port).copied()))
             .collect();
-        let middle = Sorted::sort(&mut all).and_then(|sorted| median(sorted, 0));
+        let middle = Sorted::sort(&mut latencies).and_then(|sorted| median(sorted, 0));
         Path {
             latency: middle.ok().and_then(Level::number),
             hops: known.addresses,

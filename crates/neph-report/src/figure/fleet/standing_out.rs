@@ -37,7 +37,7 @@ pub(super) struct StandingOut<'a> {
 impl<'a> StandingOut<'a> {
     /// All of what fits a page. Of more, those in which something happens; of more than `most`, those with
     /// the largest effect, each in the block in which it is the largest.
-    pub(super) fn of(pairs: Vec<Pair<'a>>, (page, most): (usize, usize)) -> Self {
+    pub(super) fn of(pairs: Vec<Pair<'a>>, (page, limit): (usize, usize)) -> Self {
         let mut shown = Self {
             noun: noun(&pairs),
             pairs,
@@ -48,28 +48,28 @@ impl<'a> StandingOut<'a> {
         if shown.pairs.len() <= page {
             return shown;
         }
-        if shown.pairs.len() > most {
+        if shown.pairs.len() > limit {
             let before = shown.pairs.len();
             shown.pairs = largest_blocks(shown.pairs);
             shown.is_one_block = shown.pairs.len() < before;
             shown.noun = noun(&shown.pairs);
         }
-        let all = shown.pairs.len();
+        let total = shown.pairs.len();
         if shown.pairs.iter().all(is_quiet) {
             shown.pairs.truncate(page);
-            shown.quiet = all - shown.pairs.len();
+            shown.quiet = total - shown.pairs.len();
             return shown;
         }
         shown.pairs.retain(|pair| !is_quiet(pair));
-        shown.quiet = all - shown.pairs.len();
-        if shown.quiet > 0 || shown.pairs.len() > most {
+        shown.quiet = total - shown.pairs.len();
+        if shown.quiet > 0 || shown.pairs.len() > limit {
             shown
                 .pairs
                 .sort_by(|a, b| effect(a).larger_first(&effect(b)));
         }
-        if shown.pairs.len() > most {
-            shown.smaller = shown.pairs.len() - most;
-            shown.pairs.truncate(most);
+        if shown.pairs.len() > limit {
+            shown.smaller = shown.pairs.len() - limit;
+            shown.pairs.truncate(limit);
         }
         shown
     }

@@ -215,8 +215,8 @@ struct Panel<'a> {
 
 impl<'a> Panel<'a> {
     fn of(drawing: &'a HopsDrawing<'a>, direction: HopsWay) -> Self {
-        let all = (0..drawing.count()).filter_map(|index| Curve::of(drawing, direction, index));
-        let mut curves: Vec<Curve> = all.collect();
+        let drawn = (0..drawing.count()).filter_map(|index| Curve::of(drawing, direction, index));
+        let mut curves: Vec<Curve> = drawn.collect();
         if direction == HopsWay::Back {
             curves.reverse();
         }

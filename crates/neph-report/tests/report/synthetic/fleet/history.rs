@@ -78,8 +78,8 @@ fn stay(world: &World, (path, paths): (usize, usize), random: &mut Random) -> f6
 }
 
 fn pick(paths: &[Path], random: &mut Random) -> usize {
-    let all: f64 = paths.iter().map(|path| path.weight).sum();
-    let mut remaining = random.unit() * all;
+    let total_weight: f64 = paths.iter().map(|path| path.weight).sum();
+    let mut remaining = random.unit() * total_weight;
     for (index, path) in paths.iter().enumerate() {
         remaining -= path.weight;
         if remaining <= 0.0 {

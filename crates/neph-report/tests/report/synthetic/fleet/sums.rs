@@ -79,12 +79,12 @@ fn classes(paths: &[Path], flows: &[&FlowHistory]) -> Vec<Class> {
             last[class(end.class)] += 1;
         }
     }
-    let all: i64 = time.iter().sum();
+    let total: i64 = time.iter().sum();
     let reach = Span::from_micros(150);
     let made = paths.iter().enumerate().map(|(index, path)| Class {
         base: path.base,
         range: (path.base - reach, path.base + reach),
-        share: time[index] as f64 / all as f64,
+        share: time[index] as f64 / total as f64,
         left: left[index],
         joined: joined[index],
         flows: last[index],
@@ -221,11 +221,11 @@ fn pair(world: &World, classes: &[Class], flows: &[&FlowHistory]) -> PairView {
         stays.sort_unstable();
         stays
     };
-    let all: Vec<(Span, bool)> = flows.iter().flat_map(|flow| stays(&flow)).collect();
-    let soon = all
+    let all_stays: Vec<(Span, bool)> = flows.iter().flat_map(|flow| stays(&flow)).collect();
+    let soon = all_stays
         .iter()
         .filter(|(time, ended)| *ended && *time <= Span::from_secs(10));
-    let soon = share(soon.count(), all.len());
+    let soon = share(soon.count(), all_stays.len());
     let left: u64 = classes.iter().map(|class| class.left).sum();
     let hours = flows.len() as f64 * world.seconds as f64 / 3600.0;
     let moved = classes.iter().enumerate().map(|(index, class)| ClassMoves {
@@ -238,7 +238,7 @@ fn pair(world: &World, classes: &[Class], flows: &[&FlowHistory]) -> PairView {
         per_flow_hour: class.left as f64 / (hours * class.share),
     });
     let (lowest, highest) = (classes[0].base, classes[classes.len() - 1].base);
-    let curve = curve(all);
+    let curve = curve(all_stays);
     let mut tally = FlowTally::default();
     for flow in flows {
         tally.add(&flow.tally);
