@@ -128,17 +128,17 @@ fn is_within(path: &Path, more: &[&str]) -> bool {
 /// It cannot be opened, is no regular file, or is too large.
 pub fn open_file(kind: FileKind, path: &Path) -> Result<File, FileError> {
     let metadata = fs::metadata(path)?;
-    let what = metadata.file_type();
-    if what.is_dir() {
+    let file_type = metadata.file_type();
+    if file_type.is_dir() {
         return Err(FileError::Folder);
     }
-    if what.is_fifo() && is_input_handed_over(path) {
+    if file_type.is_fifo() && is_input_handed_over(path) {
         return Ok(File::open(path)?);
     }
-    if !what.is_file() {
-        return Err(FileError::NoFile(if what.is_fifo() {
+    if !file_type.is_file() {
+        return Err(FileError::NoFile(if file_type.is_fifo() {
             "a pipe"
-        } else if what.is_socket() {
+        } else if file_type.is_socket() {
             "a socket"
         } else {
             "a device"

@@ -46,7 +46,7 @@ const QUESTIONS: [&str; 2] = ["requests_not_tracked", "responses_without_request
 
 /// The names of the columns.
 pub fn header() -> String {
-    let of = |round_trips: &&str| OF_TRIPS.map(|what| format!("{round_trips}_{what}"));
+    let of = |round_trips: &&str| OF_TRIPS.map(|statistic| format!("{round_trips}_{statistic}"));
     let round_trips = TRIPS.iter().flat_map(of);
     let names = FIRST
         .iter()

@@ -310,7 +310,7 @@ fn left_out(conversations: &Conversations, files: &[File], out: &mut dyn Write) 
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
-    .map(|(count, what)| format!("{count} {what}"))
+    .map(|(count, reason)| format!("{count} {reason}"))
     .collect();
     if !parts.is_empty() {
         writeln!(out, "Packets of no flow here: {}.", parts.join(", "))?;

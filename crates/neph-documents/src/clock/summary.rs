@@ -117,11 +117,11 @@ impl StepOf {
             Some(bound) => words::step(self.by, bound),
             None => words::value(self.by, 10_000),
         };
-        let what = match self.clock {
+        let event = match self.clock {
             "raw clocks" | "clocks" => "stepped against each other, or took another rate, by",
             _ => "was set by",
         };
-        format!("{} {what} {by}, between {after} and {before} s", self.clock)
+        format!("{} {event} {by}, between {after} and {before} s", self.clock)
     }
 }
 

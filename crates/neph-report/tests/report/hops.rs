@@ -155,7 +155,7 @@ fn the_slowest_comes_first_and_a_loss_ends_where_it_was_lost() {
 
 #[test]
 fn a_delay_within_its_error_bound_is_marked_in_the_caption() {
-    let printed = |figures: &[Figure], what: &str| figures[0].caption.contains(what);
+    let printed = |figures: &[Figure], part: &str| figures[0].caption.contains(part);
     let shorter = single(&[&[Some(0)], &[Some(0)]]);
     assert!(printed(&shorter, "Pale"), "{}", shorter[0].caption);
     let longer = single(&[&[Some(40)], &[Some(50)]]);
